@@ -1,0 +1,13 @@
+export { checkKeys, nearestName } from './check-keys.js';
+export type { AllReduceOptions, Collective, Pending, ReduceOp } from './collective.js';
+export { AccError, isAccError, type AccErrorOptions } from './errors.js';
+export type { KernelLayer, TensorBridge } from './kernel-layer.js';
+export type { NativeDtype, NativeTensor } from './native-tensor.js';
+export { PLUGIN_KEYS, type Plugin, type StepInfo } from './plugin.js';
+export type {
+  GradientReduction,
+  ReductionOptions,
+  Strategy,
+  StrategyContext,
+  StrategyTraits,
+} from './strategy.js';

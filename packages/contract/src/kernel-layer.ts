@@ -1,0 +1,21 @@
+import type { DataType, Tensor } from '@tensorflow/tfjs-core';
+import type { NativeTensor } from './native-tensor.js';
+
+/** The way between tfjs tensors of some backend and native tensors. */
+export interface TensorBridge {
+  /**
+   * A contiguous native tensor with the values of `x`. It shares memory with `x` where the backend is native and
+   * `x` is contiguous, and is a copy elsewhere. The caller disposes it; `x` stays the owner of its own.
+   */
+  toNative(x: Tensor): NativeTensor;
+  /** A tfjs tensor on the active backend that takes over `native`. Caller owns the result. */
+  fromNative(native: NativeTensor, dtype: DataType): Tensor;
+}
+
+/** What a tfjs backend must offer to the layers above it. */
+export interface KernelLayer extends TensorBridge {
+  /** tfjs's name of the backend: `acc`, `cpu`, `tensorflow`. */
+  readonly backendName: string;
+  /** Where tensors live: `cpu`, `cuda:0`. */
+  readonly device: string;
+}

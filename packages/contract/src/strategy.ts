@@ -1,0 +1,46 @@
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { Collective } from './collective.js';
+import type { KernelLayer } from './kernel-layer.js';
+
+/** What callers may ask of a strategy instead of comparing names. */
+export interface StrategyTraits {
+  /** Whether each rank holds all of every parameter or a part of it. */
+  readonly parameters: 'replicated' | 'sharded';
+}
+
+/** What a strategy works with; given once, before anything else is called. */
+export interface StrategyContext {
+  readonly collective: Collective;
+  readonly kernels: KernelLayer;
+}
+
+/** How parameters are held and gradients combined over the ranks of a group. */
+export interface Strategy {
+  readonly name: string;
+  readonly traits: StrategyTraits;
+  attach(context: StrategyContext): void;
+  /**
+   * Makes variables ready to train: ranks are compared and start from rank 0's values.
+   *
+   * @throws AccError `ACC_VARIABLES_DIFFER` when names, shapes or dtypes differ across ranks.
+   */
+  prepareVariables(variables: readonly Variable[]): void;
+  /** Starts the reduction of one backward pass over `variables`, all of which were prepared. */
+  beginReduction(variables: readonly Variable[], options: ReductionOptions): GradientReduction;
+}
+
+export interface ReductionOptions {
+  /** This rank's factor in the weighted sum over ranks; the factors of all ranks sum to 1. */
+  readonly weight: number;
+}
+
+/** Gradients of one backward pass on their way over the ranks. */
+export interface GradientReduction {
+  /** The gradient of `variables[index]` is final. The reduction takes it over. */
+  ready(index: number, gradLocal: Tensor): void;
+  /**
+   * Waits for everything and gives the gradients in the order of the variables; null where no rank had one.
+   * The caller owns them.
+   */
+  finish(): (Tensor | null)[];
+}

@@ -1,0 +1,27 @@
+import { defineConfig } from 'vitest/config';
+
+const source = { conditions: ['@acc/source'] };
+const shared = { resolve: source, ssr: { resolve: source } };
+
+/**
+ * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
+ * built packages, one file at a time since they use both cores.
+ */
+export default defineConfig({
+  test: {
+    projects: [
+      { ...shared, test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'], testTimeout: 30_000 } },
+      { ...shared, test: { name: 'architecture', include: ['tests/architecture/**/*.test.ts'] } },
+      {
+        ...shared,
+        test: {
+          name: 'e2e',
+          include: ['tests/e2e/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
