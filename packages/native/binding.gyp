@@ -1,0 +1,51 @@
+{
+  "variables": {
+    "acc_torch_include%": "",
+    "acc_torch_lib%": "",
+    "acc_node_addon_api%": "<!(node -p \"require('node-addon-api').include_dir\")"
+  },
+  "target_defaults": {
+    "cflags_cc": ["-std=c++20", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+    "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17"],
+    "xcode_settings": {
+      "CLANG_CXX_LANGUAGE_STANDARD": "c++20",
+      "GCC_ENABLE_CPP_EXCEPTIONS": "YES",
+      "GCC_ENABLE_CPP_RTTI": "YES"
+    }
+  },
+  "targets": [
+    { "target_name": "acc_loader", "sources": ["cpp/loader/loader.cpp"], "libraries": ["-ldl"] },
+    {
+      "target_name": "acc_native",
+      "sources": [
+        "cpp/engine/caching_allocator.cpp",
+        "cpp/engine/error.cpp",
+        "cpp/engine/operator_call.cpp",
+        "cpp/engine/operator_plan.cpp",
+        "cpp/engine/process_group.cpp",
+        "cpp/engine/store.cpp",
+        "cpp/engine/tensor_table.cpp",
+        "cpp/engine/tensors.cpp",
+        "cpp/binding/distributed.cpp",
+        "cpp/binding/memory.cpp",
+        "cpp/binding/module.cpp",
+        "cpp/binding/operators.cpp",
+        "cpp/binding/tensors.cpp"
+      ],
+      "include_dirs": ["cpp", "cpp/gloo_headers", "<(acc_node_addon_api)"],
+      "defines": [
+        "NAPI_VERSION=9",
+        "NODE_ADDON_API_DISABLE_DEPRECATED",
+        "USE_DISTRIBUTED",
+        "USE_C10D_GLOO"
+      ],
+      "cflags_cc": ["-isystem", "<(acc_torch_include)", "-isystem", "<(acc_torch_include)/torch/csrc/api/include"],
+      "xcode_settings": {
+        "OTHER_CPLUSPLUSFLAGS": [
+          "-isystem", "<(acc_torch_include)", "-isystem", "<(acc_torch_include)/torch/csrc/api/include"
+        ]
+      },
+      "libraries": ["-L<(acc_torch_lib)", "-ltorch_cpu", "-lc10"]
+    }
+  ]
+}

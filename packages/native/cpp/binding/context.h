@@ -1,0 +1,62 @@
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include "engine/operator_table.h"
+#include "engine/string_table.h"
+#include "engine/tensor_table.h"
+
+namespace c10d {
+class Backend;
+class Store;
+class Work;
+}  // namespace c10d
+
+namespace acc {
+
+// Objects under numbers, as JavaScript holds them.
+template <typename T>
+class HandleMap {
+ public:
+  double add(T value) {
+    const double id = ++last_;
+    values_.emplace(id, std::move(value));
+    return id;
+  }
+  T& get(double id, const char* what) {
+    const auto found = values_.find(id);
+    if (found == values_.end()) throw Error(kInvalidArgument, std::string("no ") + what + " has that number");
+    return found->second;
+  }
+  void remove(double id) { values_.erase(id); }
+  void clear() { values_.clear(); }
+
+ private:
+  std::unordered_map<double, T> values_;
+  double last_ = 0;
+};
+
+// Everything one Node environment holds.
+struct Context {
+  TensorTable tensors;
+  StringTable strings;
+  OperatorTable operators{tensors, strings};
+  HandleMap<c10::intrusive_ptr<c10d::Store>> stores;
+  HandleMap<c10::intrusive_ptr<c10d::Backend>> groups;
+  HandleMap<c10::intrusive_ptr<c10d::Work>> works;
+  // The call buffers: ArrayBuffers that JavaScript made and keeps alive.
+  const double* call_in = nullptr;
+  double* call_out = nullptr;
+  size_t call_out_capacity = 0;
+};
+
+// Each adds its functions to the addon.
+void bind_tensors(Napi::Env env, Napi::Object exports, Context& context);
+void bind_operators(Napi::Env env, Napi::Object exports, Context& context);
+void bind_memory(Napi::Env env, Napi::Object exports, Context& context);
+void bind_distributed(Napi::Env env, Napi::Object exports, Context& context);
+
+}  // namespace acc

@@ -1,0 +1,60 @@
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+
+#include "binding/convert.h"
+#include "engine/caching_allocator.h"
+
+namespace acc {
+namespace {
+
+Napi::Value stats(const Napi::CallbackInfo& info) {
+  const auto figures = memory_stats();
+  auto result = Napi::Object::New(info.Env());
+  const auto set = [&](const char* name, int64_t value) {
+    result.Set(name, Napi::Number::New(info.Env(), static_cast<double>(value)));
+  };
+  set("allocatedBytes", figures.allocated);
+  set("peakAllocatedBytes", figures.peak_allocated);
+  set("reservedBytes", figures.reserved);
+  set("allocations", figures.allocations);
+  return result;
+}
+
+}  // namespace
+
+void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
+  install_caching_allocator();
+  bind(env, exports, "memoryStats", [](const Napi::CallbackInfo& info) { return stats(info); });
+  bind(env, exports, "resetPeakMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    reset_peak_memory();
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "releaseCachedMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    release_cached_memory();
+    return info.Env().Undefined();
+  });
+  // Tells V8 of native bytes that only its garbage collector can free.
+  bind(env, exports, "adjustExternalMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    int64_t total = 0;
+    napi_adjust_external_memory(info.Env(), static_cast<int64_t>(number_at(info, 0)), &total);
+    return Napi::Number::New(info.Env(), static_cast<double>(total));
+  });
+  bind(env, exports, "setNumThreads", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    at::set_num_threads(static_cast<int>(number_at(info, 0)));
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "getNumThreads", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), at::get_num_threads());
+  });
+  bind(env, exports, "setSeed", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    // Of every device that there is.
+    at::manual_seed(static_cast<uint64_t>(number_at(info, 0)));
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "buildConfiguration", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), at::show_config());
+  });
+}
+
+}  // namespace acc

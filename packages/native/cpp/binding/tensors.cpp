@@ -1,0 +1,51 @@
+#include "engine/tensors.h"
+
+#include <cstring>
+
+#include "binding/convert.h"
+
+namespace acc {
+namespace {
+
+std::vector<int64_t> shape_at(const Napi::CallbackInfo& info, size_t index) {
+  if (!info[index].IsArray()) throw Error(kInvalidArgument, "a shape must be an array of numbers");
+  const auto array = info[index].As<Napi::Array>();
+  std::vector<int64_t> shape(array.Length());
+  for (uint32_t i = 0; i < array.Length(); ++i) shape[i] = array.Get(i).ToNumber().Int64Value();
+  return shape;
+}
+
+Napi::Value create(const Napi::CallbackInfo& info, Context& context) {
+  const auto bytes = bytes_at(info, 0);
+  const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
+  const auto shape = shape_at(info, 2);
+  auto tensor = tensor_from_bytes(bytes.data, bytes.size, dtype, shape, context.operators.default_device);
+  return Napi::Number::New(info.Env(), context.tensors.add(std::move(tensor)));
+}
+
+Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
+  const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
+  const auto tensor = tensor_for_reading(context.tensors.get(number_at(info, 0)), dtype);
+  auto buffer = Napi::ArrayBuffer::New(info.Env(), tensor.nbytes());
+  if (tensor.nbytes() > 0) std::memcpy(buffer.Data(), tensor.const_data_ptr(), tensor.nbytes());
+  return buffer;
+}
+
+}  // namespace
+
+void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
+  bind(env, exports, "createTensor", [&](const Napi::CallbackInfo& info) { return create(info, context); });
+  bind(env, exports, "readTensor", [&](const Napi::CallbackInfo& info) { return read(info, context); });
+  // Two handles of one tensor: what one of them releases, the other keeps.
+  bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), context.tensors.add(context.tensors.get(number_at(info, 0))));
+  });
+  bind(env, exports, "tensorBytes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.get(number_at(info, 0)).nbytes()));
+  });
+  bind(env, exports, "liveTensors", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.size()));
+  });
+}
+
+}  // namespace acc

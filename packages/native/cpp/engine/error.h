@@ -1,0 +1,41 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace acc {
+
+// Codes as JavaScript sees them (AccError.code).
+inline constexpr const char* kTensorDisposed = "ACC_TENSOR_DISPOSED";
+inline constexpr const char* kTooManyTensors = "ACC_TOO_MANY_TENSORS";
+inline constexpr const char* kOperatorUnknown = "ACC_OPERATOR_UNKNOWN";
+inline constexpr const char* kOperatorFailed = "ACC_OPERATOR_FAILED";
+inline constexpr const char* kOperatorArgument = "ACC_OPERATOR_ARGUMENT";
+inline constexpr const char* kOutOfMemory = "ACC_OUT_OF_MEMORY";
+inline constexpr const char* kInvalidArgument = "ACC_INVALID_ARGUMENT";
+inline constexpr const char* kNativeFailed = "ACC_NATIVE_FAILED";
+inline constexpr const char* kPortTaken = "ACC_PORT_TAKEN";
+inline constexpr const char* kRendezvousFailed = "ACC_RENDEZVOUS_FAILED";
+inline constexpr const char* kCollectiveFailed = "ACC_COLLECTIVE_FAILED";
+inline constexpr const char* kCollectiveTimeout = "ACC_COLLECTIVE_TIMEOUT";
+inline constexpr const char* kPeerLost = "ACC_PEER_LOST";
+
+// An error that carries its stable code.
+class Error : public std::runtime_error {
+ public:
+  Error(const char* code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  const char* code() const noexcept { return code_; }
+
+ private:
+  const char* code_;
+};
+
+// What a caught exception is to JavaScript. To be called inside a catch block; `fallback` is the code of what
+// has none of its own.
+struct ErrorInfo {
+  std::string code;
+  std::string message;
+};
+ErrorInfo describe_current_exception(const char* fallback);
+
+}  // namespace acc

@@ -1,0 +1,243 @@
+// Calls of operators: arguments from the buffer, results to the buffer.
+
+#include <c10/core/InferenceMode.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "engine/error.h"
+#include "engine/operator_table.h"
+
+namespace acc {
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+bool is_default(double value) { return std::isnan(value); }
+bool is_none(double value) { return value == kNone; }
+
+// Tags of results.
+constexpr double kTensorResult = 0;
+constexpr double kUndefinedResult = 1;
+constexpr double kNumberResult = 2;
+constexpr double kTensorListResult = 3;
+
+template <typename T>
+c10::List<T> read_list(const double*& cursor) {
+  const auto count = static_cast<size_t>(*cursor++);
+  c10::List<T> list;
+  list.reserve(count);
+  for (size_t i = 0; i < count; ++i) list.push_back(static_cast<T>(*cursor++));
+  return list;
+}
+
+at::Scalar read_scalar(const double*& cursor) {
+  const int tag = static_cast<int>(*cursor++);
+  const double value = *cursor++;
+  switch (tag) {
+    case 0:
+      return at::Scalar(static_cast<int64_t>(value));
+    case 1:
+      return at::Scalar(value);
+    default:
+      return at::Scalar(value != 0);
+  }
+}
+
+std::string describe(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << c10::toString(tensor.scalar_type()) << '[';
+  for (int64_t i = 0; i < tensor.dim(); ++i) text << (i ? "," : "") << tensor.size(i);
+  text << ']';
+  return text.str();
+}
+
+[[noreturn]] void bad_argument(const Operator& op, const ArgPlan& plan, const char* what) {
+  throw Error(kOperatorArgument, op.name + ": argument '" + plan.name + "' " + what);
+}
+
+class BufferWriter {
+ public:
+  BufferWriter(double* out, size_t capacity) : cursor_(out), end_(out + capacity) {}
+  void number(double value) {
+    require(1);
+    *cursor_++ = value;
+  }
+  void tensor(const at::Tensor& tensor, TensorTable& table) {
+    if (!tensor.defined()) return number(kUndefinedResult);
+    require(4 + static_cast<size_t>(tensor.dim()));
+    number(kTensorResult);
+    number(table.add(tensor));
+    cursor_ = write_tensor_meta(tensor, cursor_);
+  }
+
+ private:
+  void require(size_t count) const {
+    if (count > static_cast<size_t>(end_ - cursor_)) {
+      throw Error(kOperatorFailed, "an operator's results do not fit the call buffer");
+    }
+  }
+
+  double* cursor_;
+  double* end_;
+};
+
+// Empties the stack also when a call throws, so that it keeps no tensor alive.
+class StackScope {
+ public:
+  explicit StackScope(torch::jit::Stack& stack) : stack_(stack) { stack_.clear(); }
+  ~StackScope() { stack_.clear(); }
+  StackScope(const StackScope&) = delete;
+  StackScope& operator=(const StackScope&) = delete;
+
+ private:
+  torch::jit::Stack& stack_;
+};
+
+}  // namespace
+
+double* write_tensor_meta(const at::Tensor& tensor, double* out) {
+  *out++ = static_cast<double>(static_cast<int>(tensor.scalar_type()));
+  const auto sizes = tensor.sizes();
+  *out++ = static_cast<double>(sizes.size());
+  for (const auto size : sizes) *out++ = static_cast<double>(size);
+  return out;
+}
+
+c10::IValue OperatorTable::read_tensor_list(const ArgPlan& plan, const double*& cursor) const {
+  const auto count = static_cast<size_t>(*cursor++);
+  if (plan.list_of_optional) {
+    c10::List<std::optional<at::Tensor>> list;
+    list.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      const double id = *cursor++;
+      list.push_back(is_none(id) ? std::nullopt : std::optional(tensors_.get(id)));
+    }
+    return list;
+  }
+  c10::List<at::Tensor> list;
+  list.reserve(count);
+  for (size_t i = 0; i < count; ++i) list.push_back(tensors_.get(*cursor++));
+  return list;
+}
+
+c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan, const double*& cursor) const {
+  const double first = *cursor;
+  if (is_default(first)) {
+    ++cursor;
+    if (plan.kind == ArgKind::kDevice) return default_device;
+    if (plan.default_value) return *plan.default_value;
+    if (plan.optional) return {};
+    bad_argument(op, plan, "is missing");
+  }
+  if (is_none(first)) {
+    ++cursor;
+    if (!plan.optional) bad_argument(op, plan, "must not be null");
+    return {};
+  }
+  switch (plan.kind) {
+    case ArgKind::kTensor:
+      return tensors_.get(*cursor++);
+    case ArgKind::kTensorList:
+      return read_tensor_list(plan, cursor);
+    case ArgKind::kInt:
+    case ArgKind::kScalarType:
+      return static_cast<int64_t>(*cursor++);
+    case ArgKind::kIntList:
+      return read_list<int64_t>(cursor);
+    case ArgKind::kFloat:
+      ++cursor;  // a tag, since NaN and infinities are values here
+      return *cursor++;
+    case ArgKind::kFloatList:
+      return read_list<double>(cursor);
+    case ArgKind::kBool:
+      return *cursor++ != 0;
+    case ArgKind::kBoolList:
+      return read_list<bool>(cursor);
+    case ArgKind::kScalar:
+      return read_scalar(cursor);
+    case ArgKind::kString:
+      return strings_.get(*cursor++);
+    case ArgKind::kDevice:
+      return c10::Device(strings_.get(*cursor++));
+    case ArgKind::kUnsupported:
+      break;
+  }
+  bad_argument(op, plan, "is of a kind that cannot be given from JavaScript");
+}
+
+void OperatorTable::write_results(const Operator& op, double* out, size_t capacity) {
+  BufferWriter writer(out + 1, capacity - 1);
+  int count = 0;
+  for (size_t i = 0; i < stack_.size(); ++i) {
+    if (op.result_is_argument[i]) continue;
+    const auto& value = stack_[i];
+    ++count;
+    if (value.isTensor()) {
+      writer.tensor(value.toTensor(), tensors_);
+    } else if (value.isTensorList()) {
+      const auto list = value.toTensorList();
+      writer.number(kTensorListResult);
+      writer.number(static_cast<double>(list.size()));
+      for (size_t k = 0; k < list.size(); ++k) writer.tensor(list.get(k), tensors_);
+    } else if (value.isInt() || value.isBool() || value.isDouble() || value.isScalar()) {
+      writer.number(kNumberResult);
+      writer.number(value.toScalar().toDouble());
+    } else if (value.isNone()) {
+      writer.number(kUndefinedResult);
+    } else {
+      throw Error(kOperatorFailed, op.name + ": a result is of a kind that JavaScript cannot hold");
+    }
+  }
+  out[0] = count;
+}
+
+void OperatorTable::call(int index, const double* in, double* out, size_t capacity) {
+  const Operator& op = at(index);
+  const auto given = static_cast<size_t>(*in++);
+  if (given > op.args.size()) {
+    throw Error(kOperatorArgument, op.name + " takes " + std::to_string(op.args.size()) + " arguments, " +
+                                       std::to_string(given) + " came");
+  }
+  const StackScope scope(stack_);
+  const double missing = std::nan("");
+  for (size_t i = 0; i < op.args.size(); ++i) {
+    const double* absent = &missing;
+    stack_.push_back(read_argument(op, op.args[i], i < given ? in : absent));
+  }
+  const c10::InferenceMode guard;
+  op.handle.callBoxed(stack_);
+  write_results(op, out, capacity);
+}
+
+std::string OperatorTable::describe_call(int index, const double* in) const {
+  const Operator& op = at(index);
+  std::ostringstream text;
+  text << op.name << '(';
+  const auto given = std::min(static_cast<size_t>(*in++), op.args.size());
+  for (size_t i = 0; i < given; ++i) {
+    const auto& plan = op.args[i];
+    c10::IValue value;
+    try {
+      value = read_argument(op, plan, in);
+    } catch (const Error&) {
+      text << (i ? ", " : "") << plan.name << ": ?";
+      break;
+    }
+    text << (i ? ", " : "") << plan.name << ": ";
+    if (value.isTensor()) {
+      text << describe(value.toTensor());
+    } else if (value.isTensorList()) {
+      const auto list = value.toTensorVector();
+      text << '[';
+      for (size_t k = 0; k < list.size(); ++k) text << (k ? ", " : "") << describe(list[k]);
+      text << ']';
+    } else {
+      text << value;
+    }
+  }
+  text << ')';
+  return text.str();
+}
+
+}  // namespace acc

@@ -1,0 +1,49 @@
+#include "engine/tensor_table.h"
+
+#include "engine/error.h"
+
+namespace acc {
+
+double TensorTable::add(at::Tensor tensor) {
+  uint32_t index;
+  if (free_.empty()) {
+    index = static_cast<uint32_t>(slots_.size());
+    if (index > kSlotMask) throw Error(kTooManyTensors, "more than 16 million tensors are alive");
+    slots_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  Slot& slot = slots_[index];
+  slot.tensor = std::move(tensor);
+  ++live_;
+  return static_cast<double>((slot.generation << kSlotBits) | index);
+}
+
+const TensorTable::Slot& TensorTable::slot_of(double id) const {
+  const auto bits = static_cast<uint64_t>(id);
+  const auto index = bits & kSlotMask;
+  if (!(id > 0) || index >= slots_.size() || slots_[index].generation != bits >> kSlotBits ||
+      !slots_[index].tensor.defined()) {
+    throw Error(kTensorDisposed, "a native tensor was used after it had been disposed");
+  }
+  return slots_[index];
+}
+
+const at::Tensor& TensorTable::get(double id) const { return slot_of(id).tensor; }
+
+void TensorTable::release(double id) {
+  auto& slot = const_cast<Slot&>(slot_of(id));
+  slot.tensor.reset();
+  ++slot.generation;
+  --live_;
+  free_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(id) & kSlotMask));
+}
+
+void TensorTable::clear() {
+  slots_.clear();
+  free_.clear();
+  live_ = 0;
+}
+
+}  // namespace acc

@@ -1,0 +1,37 @@
+#include "engine/tensors.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <cstring>
+
+#include "engine/error.h"
+
+namespace acc {
+
+at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dtype,
+                             const std::vector<int64_t>& shape, c10::Device device) {
+  const c10::InferenceMode guard;
+  auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype));
+  if (tensor.nbytes() != bytes) {
+    throw Error(kInvalidArgument, "a tensor of " + std::to_string(tensor.numel()) + " elements takes " +
+                                      std::to_string(tensor.nbytes()) + " bytes, " + std::to_string(bytes) +
+                                      " came");
+  }
+  if (bytes > 0) std::memcpy(tensor.mutable_data_ptr(), data, bytes);
+  return device.is_cpu() ? tensor : tensor.to(device);
+}
+
+at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {
+  const c10::InferenceMode guard;
+  return tensor.to(at::TensorOptions().dtype(dtype).device(at::kCPU)).contiguous();
+}
+
+c10::ScalarType scalar_type_from(int code) {
+  if (code < 0 || code >= static_cast<int>(c10::ScalarType::Undefined)) {
+    throw Error(kInvalidArgument, "no element type has number " + std::to_string(code));
+  }
+  return static_cast<c10::ScalarType>(code);
+}
+
+}  // namespace acc

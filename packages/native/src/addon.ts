@@ -1,0 +1,72 @@
+import { loadAddon } from './libtorch/index.js';
+
+/** The functions of the C++ addon (`cpp/binding`). Numbers name things that the addon holds. */
+export interface Addon {
+  readonly torchVersion: string;
+  createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
+  readTensor(id: number, scalarType: number): ArrayBuffer;
+  aliasTensor(id: number): number;
+  tensorBytes(id: number): number;
+  liveTensors(): number;
+  releaseTensor(id: number): void;
+  resolveOperator(name: string): { index: number; kinds: number[]; names: string[] };
+  setCallBuffers(input: Float64Array, output: Float64Array): void;
+  internString(text: string): number;
+  call(operatorIndex: number): void;
+  memoryStats(): MemoryStats;
+  resetPeakMemory(): void;
+  releaseCachedMemory(): void;
+  adjustExternalMemory(bytes: number): number;
+  setNumThreads(count: number): void;
+  getNumThreads(): number;
+  setSeed(seed: number): void;
+  buildConfiguration(): string;
+  connectStore(
+    host: string,
+    port: number,
+    isServer: boolean,
+    worldSize: number,
+    timeoutMs: number,
+  ): Promise<number>;
+  storeSet(store: number, key: string, value: Uint8Array): void;
+  storeGet(store: number, key: string, timeoutMs: number): Promise<ArrayBuffer>;
+  createGlooGroup(
+    store: number,
+    name: string,
+    rank: number,
+    size: number,
+    address: string,
+    byInterface: boolean,
+    timeoutMs: number,
+  ): Promise<number>;
+  startCollective(
+    group: number,
+    kind: number,
+    input: number,
+    output: number,
+    reduceOp: number,
+    root: number,
+  ): number;
+  waitWork(work: number, timeoutMs: number): void;
+  isWorkDone(work: number): boolean;
+  closeGroup(group: number): void;
+  closeStore(store: number): void;
+}
+
+/** Bytes of CPU memory that native tensors use. */
+export interface MemoryStats {
+  readonly allocatedBytes: number;
+  readonly peakAllocatedBytes: number;
+  /** Allocated bytes and those kept for reuse. */
+  readonly reservedBytes: number;
+  /** Allocations since the process began. */
+  readonly allocations: number;
+}
+
+let loaded: Addon | undefined;
+
+/** The addon, loaded on first use. @throws AccError as {@link loadAddon}. */
+export function addon(): Addon {
+  loaded ??= loadAddon() as Addon;
+  return loaded;
+}

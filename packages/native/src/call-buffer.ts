@@ -1,0 +1,181 @@
+import { AccError, type NativeDtype, type NativeTensor } from '@acc/contract';
+import { addon } from './addon.js';
+import { dtypeOf, scalarTypeOf } from './dtype.js';
+import { Tensor } from './tensor.js';
+
+/** How an argument lies in the buffer; the other half is `ArgKind` in cpp/engine/operator_table.h. */
+export const ArgKind = {
+  tensor: 0,
+  tensorList: 1,
+  int: 2,
+  intList: 3,
+  float: 4,
+  floatList: 5,
+  bool: 6,
+  boolList: 7,
+  scalar: 8,
+  string: 9,
+  device: 10,
+  scalarType: 11,
+} as const;
+
+/** What an operator's argument can be. `undefined` takes the schema's default, `null` is None. */
+export type OperatorArgument =
+  | NativeTensor
+  | readonly (NativeTensor | null)[]
+  | number
+  | readonly number[]
+  | boolean
+  | readonly boolean[]
+  | string
+  | null
+  | undefined;
+
+const DEFAULT = NaN;
+const NONE = -Infinity;
+const CAPACITY = 16384;
+
+const input = new Float64Array(CAPACITY);
+const output = new Float64Array(CAPACITY);
+let connected = false;
+
+const Result = { tensor: 0, undefined: 1, number: 2, tensorList: 3 } as const;
+
+/** Puts the arguments of one call into the buffer that the addon reads. */
+export function writeArguments(
+  kinds: readonly number[],
+  names: readonly string[],
+  args: readonly OperatorArgument[],
+): void {
+  if (!connected) {
+    addon().setCallBuffers(input, output);
+    connected = true;
+  }
+  input[0] = args.length;
+  let at = 1;
+  for (let i = 0; i < args.length; i++) {
+    const value = args[i];
+    if (value === undefined) input[at++] = DEFAULT;
+    else if (value === null) input[at++] = NONE;
+    else at = writeArgument(kinds[i], names[i], value, at);
+  }
+}
+
+type Present = Exclude<OperatorArgument, null | undefined>;
+
+function writeArgument(kind: number | undefined, name: string | undefined, value: Present, at: number): number {
+  switch (kind) {
+    case ArgKind.tensor:
+      input[at] = (value as Tensor).id;
+      return at + 1;
+    case ArgKind.int:
+    case ArgKind.bool:
+      input[at] = Number(value);
+      return at + 1;
+    case ArgKind.scalarType:
+      input[at] = scalarTypeOf(value as NativeDtype);
+      return at + 1;
+    case ArgKind.float:
+      input[at] = 0;
+      input[at + 1] = value as number;
+      return at + 2;
+    case ArgKind.scalar:
+      return writeScalar(value as number | boolean, at);
+    case ArgKind.string:
+    case ArgKind.device:
+      input[at] = stringIndex(value as string);
+      return at + 1;
+    case ArgKind.tensorList:
+    case ArgKind.intList:
+    case ArgKind.floatList:
+    case ArgKind.boolList:
+      return writeList(kind, value as readonly unknown[], at);
+    default:
+      throw new AccError('ACC_OPERATOR_ARGUMENT', `Argument '${name ?? '?'}' cannot be given from JavaScript.`);
+  }
+}
+
+/** An integer stays one, so that an int32 tensor keeps its dtype beside it; -0 and what int64 cannot hold are doubles. */
+function writeScalar(value: number | boolean, at: number): number {
+  if (typeof value === 'boolean') {
+    input[at] = 2;
+    input[at + 1] = Number(value);
+  } else {
+    input[at] = Number.isSafeInteger(value) && !Object.is(value, -0) ? 0 : 1;
+    input[at + 1] = value;
+  }
+  return at + 2;
+}
+
+function writeList(kind: number, values: readonly unknown[], start: number): number {
+  let at = start;
+  if (at + values.length >= CAPACITY) {
+    throw new AccError('ACC_OPERATOR_ARGUMENT', `A list of ${values.length} arguments is too long for one call.`, {
+      help: `Split the call: one call takes about ${CAPACITY - 100} numbers.`,
+    });
+  }
+  input[at++] = values.length;
+  if (kind === ArgKind.tensorList) {
+    for (const tensor of values) input[at++] = tensor === null ? NONE : (tensor as Tensor).id;
+  } else {
+    for (const value of values) input[at++] = Number(value);
+  }
+  return at;
+}
+
+const stringIndices = new Map<string, number>();
+
+function stringIndex(text: string): number {
+  let index = stringIndices.get(text);
+  if (index === undefined) {
+    index = addon().internString(text);
+    stringIndices.set(text, index);
+  }
+  return index;
+}
+
+export type OperatorResult = Tensor | Tensor[] | number | null;
+
+/** The results of the last call, in the order of the schema. Arguments written in place are not among them. */
+export function readResults(): OperatorResult[] {
+  const count = output[0]!;
+  const results: OperatorResult[] = [];
+  let at = 1;
+  for (let i = 0; i < count; i++) {
+    const tag = output[at++]!;
+    if (tag === Result.tensor) {
+      results.push(readTensor(at));
+      at = afterTensor(at);
+    } else if (tag === Result.number) {
+      results.push(output[at++]!);
+    } else if (tag === Result.tensorList) {
+      const length = output[at++]!;
+      const list: Tensor[] = [];
+      for (let k = 0; k < length; k++) {
+        at++;
+        list.push(readTensor(at));
+        at = afterTensor(at);
+      }
+      results.push(list);
+    } else {
+      results.push(null);
+    }
+  }
+  return results;
+}
+
+/** The one tensor that the last call gave; undefined when it gave something else. */
+export function readOneTensor(): Tensor | undefined {
+  return output[0] === 1 && output[1] === Result.tensor ? readTensor(2) : undefined;
+}
+
+function readTensor(at: number): Tensor {
+  const rank = output[at + 2]!;
+  const shape: number[] = [];
+  for (let d = 0; d < rank; d++) shape.push(output[at + 3 + d]!);
+  return new Tensor(output[at]!, dtypeOf(output[at + 1]!), shape);
+}
+
+function afterTensor(at: number): number {
+  return at + 3 + output[at + 2]!;
+}

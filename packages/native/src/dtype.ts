@@ -1,0 +1,62 @@
+import { AccError, type NativeDtype } from '@acc/contract';
+
+type TypedArrayConstructor =
+  | Float32ArrayConstructor
+  | Float64ArrayConstructor
+  | Int32ArrayConstructor
+  | Int16ArrayConstructor
+  | Int8ArrayConstructor
+  | Uint8ArrayConstructor
+  | Uint16ArrayConstructor
+  | BigInt64ArrayConstructor;
+
+export type NativeTypedArray = InstanceType<TypedArrayConstructor>;
+
+interface DtypeFacts {
+  /** c10::ScalarType. */
+  readonly scalarType: number;
+  /** How its bytes come to JavaScript; the 16-bit floats come as their bits. */
+  readonly array: TypedArrayConstructor;
+}
+
+const FACTS: Readonly<Record<NativeDtype, DtypeFacts>> = {
+  uint8: { scalarType: 0, array: Uint8Array },
+  int8: { scalarType: 1, array: Int8Array },
+  int16: { scalarType: 2, array: Int16Array },
+  int32: { scalarType: 3, array: Int32Array },
+  int64: { scalarType: 4, array: BigInt64Array },
+  float16: { scalarType: 5, array: Uint16Array },
+  float32: { scalarType: 6, array: Float32Array },
+  float64: { scalarType: 7, array: Float64Array },
+  bool: { scalarType: 11, array: Uint8Array },
+  bfloat16: { scalarType: 15, array: Uint16Array },
+};
+
+const NAME_OF_SCALAR_TYPE = new Map(
+  Object.entries(FACTS).map(([name, facts]) => [facts.scalarType, name as NativeDtype]),
+);
+
+/** The number libtorch gives an element type. @throws AccError `ACC_DTYPE_UNKNOWN`. */
+export function scalarTypeOf(dtype: NativeDtype): number {
+  const facts = FACTS[dtype];
+  if (!facts) {
+    throw new AccError('ACC_DTYPE_UNKNOWN', `Native tensors have no element type '${dtype}'.`, {
+      help: `Known: ${Object.keys(FACTS).join(', ')}.`,
+    });
+  }
+  return facts.scalarType;
+}
+
+/** The element type that libtorch's number stands for. @throws AccError `ACC_DTYPE_UNKNOWN`. */
+export function dtypeOf(scalarType: number): NativeDtype {
+  const name = NAME_OF_SCALAR_TYPE.get(scalarType);
+  if (!name) {
+    throw new AccError('ACC_DTYPE_UNKNOWN', `libtorch's element type ${scalarType} has no name here.`);
+  }
+  return name;
+}
+
+/** The typed array that elements of `dtype` are read into. */
+export function arrayTypeOf(dtype: NativeDtype): TypedArrayConstructor {
+  return FACTS[dtype].array;
+}

@@ -1,0 +1,25 @@
+import { AccError, isAccError } from '@acc/contract';
+
+const HELP: Readonly<Record<string, string>> = {
+  ACC_TENSOR_DISPOSED: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
+  ACC_OUT_OF_MEMORY: 'Use a smaller batch, gradient accumulation or more ranks.',
+  ACC_OPERATOR_UNKNOWN: 'The installed libtorch may be older than this package: run `npx acc env`.',
+};
+
+/** An error of the addon as an {@link AccError} with the code that C++ gave it. */
+export function toAccError(error: unknown): AccError {
+  if (isAccError(error)) return error;
+  const { code, message } = error as { code?: string; message?: string };
+  const known = typeof code === 'string' && code.startsWith('ACC_') ? code : 'ACC_NATIVE_FAILED';
+  const help = HELP[known];
+  return new AccError(known, message ?? String(error), { cause: error, ...(help ? { help } : {}) });
+}
+
+/** Calls into the addon with its errors turned into {@link AccError}s. */
+export function guarded<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw toAccError(error);
+  }
+}

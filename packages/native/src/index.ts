@@ -1,0 +1,26 @@
+export type { MemoryStats } from './addon.js';
+export type { OperatorArgument, OperatorResult } from './call-buffer.js';
+export {
+  ProcessGroup,
+  Store,
+  Work,
+  type GlooGroupOptions,
+  type NativeReduceOp,
+  type StoreOptions,
+} from './distributed.js';
+export { arrayTypeOf, dtypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
+export * from './libtorch/index.js';
+export {
+  adjustExternalMemory,
+  buildConfiguration,
+  liveTensors,
+  memoryStats,
+  numThreads,
+  releaseCachedMemory,
+  resetPeakMemory,
+  setNumThreads,
+  setSeed,
+  torchVersion,
+} from './memory.js';
+export { operator, operatorInPlace, operatorWithResults } from './operator.js';
+export { Tensor, tensorFrom } from './tensor.js';

@@ -1,0 +1,56 @@
+import { AccError } from '@acc/contract';
+import { addon } from './addon.js';
+import {
+  readOneTensor,
+  readResults,
+  writeArguments,
+  type OperatorArgument,
+  type OperatorResult,
+} from './call-buffer.js';
+import { toAccError } from './errors.js';
+import type { Tensor } from './tensor.js';
+
+/**
+ * A libtorch operator that gives one tensor, by its full name (`aten::add.Tensor`). It is looked up at the first call.
+ * Arguments come in the order of the schema; trailing ones may be left out. The caller disposes the result.
+ *
+ * @throws AccError `ACC_OPERATOR_UNKNOWN`, `ACC_OPERATOR_ARGUMENT`, `ACC_OPERATOR_FAILED` (with shapes and dtypes),
+ * `ACC_OUT_OF_MEMORY`, `ACC_TENSOR_DISPOSED` when called.
+ */
+export function operator(name: string): (...args: OperatorArgument[]) => Tensor {
+  const run = resolver(name);
+  return (...args) => {
+    run(args);
+    const tensor = readOneTensor();
+    if (!tensor) throw new AccError('ACC_OPERATOR_FAILED', `${name} did not give one tensor.`);
+    return tensor;
+  };
+}
+
+/** A libtorch operator with any number of results of any kind, in the order of the schema; null is an undefined tensor. */
+export function operatorWithResults(name: string): (...args: OperatorArgument[]) => OperatorResult[] {
+  const run = resolver(name);
+  return (...args) => {
+    run(args);
+    return readResults();
+  };
+}
+
+/** A libtorch operator called for what it writes in place: its results are its arguments. */
+export function operatorInPlace(name: string): (...args: OperatorArgument[]) => void {
+  const run = resolver(name);
+  return (...args) => run(args);
+}
+
+function resolver(name: string): (args: readonly OperatorArgument[]) => void {
+  let resolved: { index: number; kinds: number[]; names: string[] } | undefined;
+  return (args) => {
+    try {
+      resolved ??= addon().resolveOperator(name);
+      writeArguments(resolved.kinds, resolved.names, args);
+      addon().call(resolved.index);
+    } catch (error) {
+      throw toAccError(error);
+    }
+  };
+}
