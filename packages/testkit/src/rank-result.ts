@@ -1,0 +1,70 @@
+import { AccError } from '@acc/contract';
+
+/** Starts the line on which a rank hands its result to `runRanks`. */
+const MARK = '::result::';
+
+const TYPED_ARRAYS = {
+  Float64Array,
+  Float32Array,
+  Int32Array,
+  Uint32Array,
+  Int16Array,
+  Uint16Array,
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  BigInt64Array,
+  BigUint64Array,
+} as const;
+
+type TypedArrayName = keyof typeof TYPED_ARRAYS;
+
+/**
+ * Hands `value` from a rank's script to the test that called `runRanks`, as one line on stdout: call it once, at
+ * the start of a line. Beside what JSON holds, typed arrays, NaN, infinities and -0 arrive bit for bit.
+ */
+export function reportResult(value: unknown): void {
+  process.stdout.write(`${MARK}${encodeResult(value)}\n`);
+}
+
+/**
+ * The value of the last result line in `stdout`; undefined when there is none.
+ *
+ * @throws AccError `ACC_RANK_RESULT` when the line holds no JSON.
+ */
+export function parseResult(stdout: string): unknown {
+  const line = stdout.split('\n').findLast((candidate) => candidate.startsWith(MARK));
+  if (line === undefined) return undefined;
+  try {
+    return decodeResult(line.slice(MARK.length));
+  } catch (cause) {
+    throw new AccError('ACC_RANK_RESULT', `A rank's result line holds no JSON: ${line.slice(0, 200)}`, {
+      help: 'Print results with reportResult(value).',
+      cause,
+    });
+  }
+}
+
+/** JSON in which `{"$number": "NaN"}` and `{"$array": "Float32Array", "base64": …}` stand for what JSON lacks. */
+export function encodeResult(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, part: unknown) => {
+    if (typeof part === 'number' && (!Number.isFinite(part) || Object.is(part, -0))) {
+      return { $number: Object.is(part, -0) ? '-0' : String(part) };
+    }
+    if (ArrayBuffer.isView(part) && part.constructor.name in TYPED_ARRAYS) {
+      const base64 = Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString('base64');
+      return { $array: part.constructor.name, base64 };
+    }
+    return part;
+  });
+}
+
+function decodeResult(json: string): unknown {
+  return JSON.parse(json, (_key, part: unknown) => {
+    if (typeof part !== 'object' || part === null) return part;
+    if ('$number' in part) return Number(part.$number);
+    if (!('$array' in part) || !('base64' in part)) return part;
+    const bytes = Uint8Array.from(Buffer.from(String(part.base64), 'base64'));
+    return new TYPED_ARRAYS[part.$array as TypedArrayName](bytes.buffer);
+  });
+}

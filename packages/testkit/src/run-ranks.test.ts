@@ -1,0 +1,67 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runRanks } from './run-ranks.js';
+
+const fixture = (name: string): URL => new URL(`../fixtures/${name}`, import.meta.url);
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'acc-testkit-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** True while the process exists and is no zombie. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+describe('runRanks', () => {
+  it("gives a TypeScript script torchrun's environment and brings its results back", async () => {
+    const script = fixture('report-environment.ts');
+    const ranks = await runRanks({ script, ranks: 2, args: ['--lr', '0.1'], env: { EXTRA: 'yes' } });
+    expect(ranks.map(({ rank, exitCode, signal }) => [rank, exitCode, signal])).toEqual([
+      [0, 0, null],
+      [1, 0, null],
+    ]);
+    for (const { rank, stdout, stderr, result } of ranks) {
+      expect(stdout).toContain('printed\n');
+      expect(stderr).toBe('warned\n');
+      expect(result).toMatchObject({
+        environment: {
+          RANK: String(rank),
+          LOCAL_RANK: String(rank),
+          WORLD_SIZE: '2',
+          LOCAL_WORLD_SIZE: '2',
+          MASTER_ADDR: '127.0.0.1',
+          MASTER_PORT: expect.stringMatching(/^\d+$/),
+          EXTRA: 'yes',
+        },
+        args: ['--lr', '0.1'],
+        values: new Float32Array([0.1, NaN]),
+      });
+    }
+  });
+
+  it('kills the process groups of ranks that take too long, and says what each printed', async () => {
+    const pids = join(folder, 'pids.json');
+    const script = fixture('one-fails-one-hangs.mjs');
+    await expect(runRanks({ script, ranks: 2, args: [pids], timeoutMs: 3_000 })).rejects.toMatchObject({
+      code: 'ACC_RANKS_TIMEOUT',
+      details: { results: [{ exitCode: 3 }, { exitCode: null, signal: 'SIGKILL' }] },
+    });
+    const started = JSON.parse(readFileSync(pids, 'utf8')) as number[];
+    expect(started).toHaveLength(2);
+    await vi.waitUntil(() => !started.some(isRunning), { timeout: 5_000 });
+  });
+
+  it('refuses a bad number of ranks and unknown options', async () => {
+    await expect(runRanks({ script: 'x.mjs', ranks: 0 })).rejects.toMatchObject({ code: 'ACC_BAD_OPTION' });
+    await expect(runRanks({ script: 'x.mjs', ranks: 1, rank: 1 } as never)).rejects.toMatchObject({
+      code: 'ACC_UNKNOWN_OPTION',
+    });
+  });
+});

@@ -1,0 +1,167 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer, type AddressInfo } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { AccError, checkKeys } from '@acc/contract';
+import { parseResult } from './rank-result.js';
+
+export interface RunRanksOptions {
+  /** JavaScript or TypeScript file that every rank runs. */
+  readonly script: string | URL;
+  /** Processes to start, all on this host. */
+  readonly ranks: number;
+  /** Arguments of the script. Default none. */
+  readonly args?: readonly string[];
+  /** Variables beside those of this process and the launcher's; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Options for `node` itself, before the script. Default none. */
+  readonly nodeArgs?: readonly string[];
+  /** Working directory of the ranks. Default this process's. */
+  readonly cwd?: string;
+  /** All ranks are killed when they haven't ended by then. Default 60,000. */
+  readonly timeoutMs?: number;
+}
+
+/** How one rank ended. `T` is what the script reports; it is the caller's word, nothing checks it. */
+export interface RankResult<T = unknown> {
+  readonly rank: number;
+  /** Null when a signal ended the rank. */
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What the script handed to `reportResult`; undefined when it never called it. */
+  readonly result: T | undefined;
+}
+
+const KEYS = ['script', 'ranks', 'args', 'env', 'nodeArgs', 'cwd', 'timeoutMs'];
+
+/**
+ * Runs a script on `ranks` processes with torchrun's environment (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, …)
+ * and gives how each ended, in the order of the ranks. A failing rank ends no other: what the others make of it is
+ * what a test wants to see. Nothing that the ranks started in their process groups is left running.
+ *
+ * @throws AccError `ACC_RANKS_TIMEOUT` with what the ranks printed; `ACC_RANK_RESULT` for a damaged result line.
+ */
+export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<RankResult<T>[]> {
+  checkKeys('runRanks', options, KEYS);
+  const { ranks, timeoutMs = 60_000 } = options;
+  if (!Number.isInteger(ranks) || ranks < 1) {
+    throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`);
+  }
+  const jobEnv = { MASTER_PORT: String(await freePort()), ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
+  const running = Array.from({ length: ranks }, (_, rank) => startRank(options, rank, jobEnv));
+  const killAll = (): void => running.forEach(({ child }) => killRank(child));
+  // A test runner that gives up on the test leaves through here.
+  process.once('exit', killAll);
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    killAll();
+  }, timeoutMs);
+  try {
+    const results = await Promise.all(running.map(({ ended }) => ended));
+    if (timedOut) throw timeoutError(results, timeoutMs);
+    return results.map((result) => ({ ...result, result: parseResult(result.stdout) as T | undefined }));
+  } finally {
+    clearTimeout(timer);
+    killAll();
+    process.off('exit', killAll);
+  }
+}
+
+type RankOutput = Omit<RankResult, 'result'>;
+
+function startRank(
+  options: RunRanksOptions,
+  rank: number,
+  jobEnv: Readonly<Record<string, string>>,
+): { child: ChildProcess; ended: Promise<RankOutput> } {
+  const child = spawn(process.execPath, nodeCommand(options), {
+    cwd: options.cwd,
+    // Its own process group, so that grandchildren can be ended with it.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      OMP_NUM_THREADS: String(Math.max(1, Math.floor(availableParallelism() / options.ranks))),
+      ...process.env,
+      ...jobEnv,
+      MASTER_ADDR: '127.0.0.1',
+      RANK: String(rank),
+      LOCAL_RANK: String(rank),
+      WORLD_SIZE: String(options.ranks),
+      LOCAL_WORLD_SIZE: String(options.ranks),
+      GROUP_RANK: '0',
+      ...options.env,
+    },
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  // A grandchild that outlives its rank would hold the pipes open.
+  child.once('exit', () => killGroup(child));
+  const ended = once(child, 'close').then(([exitCode, signal]) => ({
+    rank,
+    exitCode: exitCode as number | null,
+    signal: signal as NodeJS.Signals | null,
+    stdout,
+    stderr,
+  }));
+  return { child, ended };
+}
+
+function nodeCommand(options: RunRanksOptions): string[] {
+  const script = options.script instanceof URL ? fileURLToPath(options.script) : options.script;
+  // Ranks take the workspace's packages as this process does: from source in a checkout, else as they are built.
+  const conditions = import.meta.url.endsWith('.ts') ? ['--conditions=@acc/source'] : [];
+  const loader = /\.[mc]?tsx?$/.test(script) ? ['--import', tsxUrl()] : [];
+  return [...conditions, ...loader, ...(options.nodeArgs ?? []), script, ...(options.args ?? [])];
+}
+
+function tsxUrl(): string {
+  return pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+}
+
+/** A port of 127.0.0.1 that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Ends a rank that still runs, with its process group, and lets go of pipes that something else holds open. */
+function killRank(child: ChildProcess): void {
+  if (child.exitCode === null && child.signalCode === null) killGroup(child);
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch (error) {
+    // ESRCH: nothing of the group is left; EPERM: only zombies are, on macOS.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}
+
+function timeoutError(results: readonly RankOutput[], timeoutMs: number): AccError {
+  const printed = results.map(
+    ({ rank, exitCode, stdout, stderr }) =>
+      `rank ${rank} ${exitCode === null ? 'was still running' : `had ended with ${exitCode}`}\n` +
+      [stdout, stderr].map((text) => text.slice(-2_000)).join(''),
+  );
+  return new AccError(
+    'ACC_RANKS_TIMEOUT',
+    `Not all of ${results.length} ranks ended within ${timeoutMs} ms.\n${printed.join('\n')}`,
+    { help: 'See which rank was still running, or raise timeoutMs.', details: { results, timeoutMs } },
+  );
+}
