@@ -1,0 +1,9 @@
+/** `node bench/check.mjs [--backend cpu|acc]`: the models are the same on both sides. See README.md. */
+import { parseArgs } from 'node:util';
+import { checkModels } from './harness/check-models.mjs';
+import { exitOnError } from './harness/exit-on-error.mjs';
+
+await exitOnError(() => {
+  const { values } = parseArgs({ options: { backend: { type: 'string', default: 'cpu' } } });
+  return checkModels(values.backend);
+});

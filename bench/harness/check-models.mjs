@@ -1,0 +1,34 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensurePeer, python } from '../peers/setup.mjs';
+import { runJob, runProcess } from './run-process.mjs';
+import { benchDir, workloads } from './workloads.mjs';
+
+/**
+ * Compares tiny instances of the models with PyTorch's: parameter counts, loss and gradients from the same weights.
+ *
+ * @param backend The tfjs backend to compare on.
+ * @throws Error at the first difference.
+ */
+export async function checkModels(backend) {
+  ensurePeer();
+  const reference = await runJob({ workloads, seed: 1 }, (jobPath) =>
+    runProcess(python, [`${benchDir}peers/reference.py`, jobPath]),
+  );
+  const folder = mkdtempSync(join(tmpdir(), 'acc-bench-check-'));
+  try {
+    const referencePath = join(folder, 'reference.json');
+    const jobPath = join(folder, 'job.json');
+    writeFileSync(referencePath, JSON.stringify(reference));
+    writeFileSync(jobPath, JSON.stringify({ backend, workloads, referencePath }));
+    const report = await runProcess(process.execPath, [
+      ...['--import', import.meta.resolve('tsx')],
+      `${benchDir}check-models.ts`,
+      jobPath,
+    ]);
+    console.log(report.trim().split('\n').at(-1));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

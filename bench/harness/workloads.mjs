@@ -1,0 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The folder `bench`, and the repository's root. */
+export const benchDir = fileURLToPath(new URL('../', import.meta.url));
+export const rootDir = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What both sides measure, by name: sizes, batch, parameter count, steps. */
+export const workloads = JSON.parse(readFileSync(`${benchDir}workloads.json`, 'utf8'));
