@@ -2,7 +2,7 @@
   "variables": {
     "acc_torch_include%": "",
     "acc_torch_lib%": "",
-    "acc_node_addon_api%": "<!(node -p \"require('node-addon-api').include_dir\")"
+    "acc_node_addon_api%": ""
   },
   "target_defaults": {
     "cflags_cc": ["-std=c++20", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],

@@ -9,7 +9,8 @@ export type NativeDtype =
   | 'int16'
   | 'int8'
   | 'uint8'
-  | 'bool';
+  | 'bool'
+  | 'complex64';
 
 /** A tensor of the native layer: a handle that its owner disposes exactly once. */
 export interface NativeTensor {

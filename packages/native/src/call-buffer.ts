@@ -63,7 +63,12 @@ export function writeArguments(
 
 type Present = Exclude<OperatorArgument, null | undefined>;
 
-function writeArgument(kind: number | undefined, name: string | undefined, value: Present, at: number): number {
+function writeArgument(
+  kind: number | undefined,
+  name: string | undefined,
+  value: Present,
+  at: number,
+): number {
   switch (kind) {
     case ArgKind.tensor:
       input[at] = (value as Tensor).id;
@@ -91,7 +96,10 @@ function writeArgument(kind: number | undefined, name: string | undefined, value
     case ArgKind.boolList:
       return writeList(kind, value as readonly unknown[], at);
     default:
-      throw new AccError('ACC_OPERATOR_ARGUMENT', `Argument '${name ?? '?'}' cannot be given from JavaScript.`);
+      throw new AccError(
+        'ACC_OPERATOR_ARGUMENT',
+        `Argument '${name ?? '?'}' cannot be given from JavaScript.`,
+      );
   }
 }
 
@@ -110,9 +118,13 @@ function writeScalar(value: number | boolean, at: number): number {
 function writeList(kind: number, values: readonly unknown[], start: number): number {
   let at = start;
   if (at + values.length >= CAPACITY) {
-    throw new AccError('ACC_OPERATOR_ARGUMENT', `A list of ${values.length} arguments is too long for one call.`, {
-      help: `Split the call: one call takes about ${CAPACITY - 100} numbers.`,
-    });
+    throw new AccError(
+      'ACC_OPERATOR_ARGUMENT',
+      `A list of ${values.length} arguments is too long for one call.`,
+      {
+        help: `Split the call: one call takes about ${CAPACITY - 100} numbers.`,
+      },
+    );
   }
   input[at++] = values.length;
   if (kind === ArgKind.tensorList) {

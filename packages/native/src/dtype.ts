@@ -28,6 +28,8 @@ const FACTS: Readonly<Record<NativeDtype, DtypeFacts>> = {
   float16: { scalarType: 5, array: Uint16Array },
   float32: { scalarType: 6, array: Float32Array },
   float64: { scalarType: 7, array: Float64Array },
+  // Real and imaginary parts in turn, as tfjs reads them.
+  complex64: { scalarType: 9, array: Float32Array },
   bool: { scalarType: 11, array: Uint8Array },
   bfloat16: { scalarType: 15, array: Uint16Array },
 };

@@ -70,11 +70,7 @@ export class Tensor implements NativeTensor {
  * @param values Row-major elements, in the typed array that {@link Tensor.read} gives for `dtype`.
  * @throws AccError `ACC_INVALID_ARGUMENT` when the number of elements does not fit `shape`.
  */
-export function tensorFrom(
-  values: NativeTypedArray | Uint8ClampedArray,
-  dtype: NativeDtype,
-  shape: readonly number[],
-): Tensor {
+export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape: readonly number[]): Tensor {
   const id = guarded(() => addon().createTensor(values, scalarTypeOf(dtype), shape));
   return new Tensor(id, dtype, shape);
 }

@@ -1,0 +1,215 @@
+import {
+  engine,
+  KernelBackend,
+  util,
+  type BackendTimingInfo,
+  type BackendValues,
+  type DataId,
+  type DataType,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { AccError, type NativeDtype } from '@acc/contract';
+import {
+  memoryStats,
+  operator,
+  tensorFrom,
+  type MemoryStats,
+  type Tensor as NativeTensor,
+} from '@acc/native';
+import { Garbage } from './garbage.js';
+import { TensorData } from './tensor-data.js';
+
+/** tfjs's name of the backend. It holds no underscore: tfjs would skip the set-up of its kernels. */
+export const BACKEND_NAME = 'acc';
+
+/** What new native tensors hold for each tfjs dtype. */
+const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDtype>> = {
+  float32: 'float32',
+  int32: 'int32',
+  bool: 'bool',
+  complex64: 'complex64',
+};
+
+/** Native dtypes that may live behind a tfjs dtype; others are converted when they are wrapped. */
+const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
+  float32: ['float32', 'bfloat16', 'float16'],
+  int32: ['int32'],
+  bool: ['bool'],
+  complex64: ['complex64'],
+};
+
+const castTo = operator('aten::_to_copy');
+
+/** Native memory beside tfjs's own counts, as `tf.memory()` shows it. */
+export interface AccMemoryInfo extends MemoryStats {
+  unreliable: boolean;
+}
+
+/**
+ * tfjs's storage over libtorch tensors. A tensor keeps tfjs's logical shape (NHWC for images) in whatever strides
+ * its kernel left it; reading makes it row-major.
+ */
+export class AccBackend extends KernelBackend {
+  #count = 0;
+  readonly #garbage = new Garbage(() => this.#count--);
+  /** Data that tfjs moved here from another backend, under that backend's ids. */
+  readonly #moved = new WeakMap<DataId, TensorData>();
+
+  constructor(readonly device: string) {
+    super();
+  }
+
+  /**
+   * The native tensor behind `info`, in the shape that `info` has. Borrowed: it lives as long as `info`'s data.
+   *
+   * @throws AccError `ACC_NOT_NATIVE` for strings.
+   */
+  native(info: TensorInfo): NativeTensor {
+    const data = this.#dataOf(info.dataId);
+    if (!data.native) {
+      throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${data.dtype} has no native form.`);
+    }
+    return data.nativeAs(data.native, info.shape);
+  }
+
+  /**
+   * A tensor of tfjs dtype `dtype` that takes over `native`; converted when libtorch gave another element type than
+   * may stand for `dtype` (an int64 index, say).
+   */
+  wrap(native: NativeTensor, dtype: DataType): TensorInfo {
+    let held = native;
+    if (!ALLOWED[dtype]!.includes(native.dtype)) {
+      held = castTo(native, NATIVE_DTYPE[dtype as 'float32']);
+      native.dispose();
+    }
+    return {
+      dataId: this.#hold(new TensorData(dtype, held, undefined)),
+      shape: held.shape as number[],
+      dtype,
+    };
+  }
+
+  /** A tensor of strings. `values` are encoded as tfjs encodes them, in UTF-8 bytes. */
+  wrapStrings(values: BackendValues, shape: number[]): TensorInfo {
+    return { dataId: this.#hold(new TensorData('string', undefined, values)), shape, dtype: 'string' };
+  }
+
+  override write(values: BackendValues, shape: number[], dtype: DataType): DataId {
+    return this.#hold(this.#store(values, shape, dtype));
+  }
+
+  override move(
+    dataId: DataId,
+    values: BackendValues,
+    shape: number[],
+    dtype: DataType,
+    refCount: number,
+  ): void {
+    const data = this.#store(values, shape, dtype);
+    data.refCount = refCount;
+    this.#moved.set(dataId, data);
+    this.#count++;
+  }
+
+  override readSync(dataId: DataId): BackendValues {
+    const data = this.#dataOf(dataId);
+    if (!data.native) return data.strings!;
+    return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
+  }
+
+  override read(dataId: DataId): Promise<BackendValues> {
+    return Promise.resolve(this.readSync(dataId));
+  }
+
+  override disposeData(dataId: DataId, force = false): boolean {
+    const data = this.#find(dataId);
+    if (!data) return true;
+    data.refCount--;
+    if (!force && data.refCount > 0) return false;
+    this.#moved.delete(dataId);
+    if (!data.native?.isDisposed) {
+      this.#garbage.forget(data);
+      data.dispose();
+      this.#count--;
+    }
+    return true;
+  }
+
+  /** Frees what a kernel made for itself. */
+  disposeInfo(info: TensorInfo): void {
+    this.disposeData(info.dataId);
+  }
+
+  override refCount(dataId: DataId): number {
+    return this.#find(dataId)?.refCount ?? 0;
+  }
+
+  override incRef(dataId: DataId): void {
+    this.#dataOf(dataId).refCount++;
+  }
+
+  override numDataIds(): number {
+    return this.#count;
+  }
+
+  override memory(): AccMemoryInfo {
+    return { unreliable: false, ...memoryStats() };
+  }
+
+  override time(run: () => void): Promise<BackendTimingInfo> {
+    const start = util.now();
+    run();
+    return Promise.resolve({ kernelMs: util.now() - start });
+  }
+
+  override floatPrecision(): 16 | 32 {
+    return 32;
+  }
+
+  override dispose(): void {}
+
+  #store(values: BackendValues, shape: number[], dtype: DataType): TensorData {
+    if (dtype === 'string') return new TensorData(dtype, undefined, values);
+    const nativeDtype = NATIVE_DTYPE[dtype];
+    const elements = toElements(values, shape, dtype);
+    return new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined);
+  }
+
+  #hold(data: TensorData): TensorData {
+    this.#count++;
+    this.#garbage.add(data);
+    return data;
+  }
+
+  #find(dataId: DataId): TensorData | undefined {
+    return dataId instanceof TensorData ? dataId : this.#moved.get(dataId);
+  }
+
+  #dataOf(dataId: DataId): TensorData {
+    const own = this.#find(dataId);
+    if (own) return own;
+    // A tensor of another backend: tfjs's engine reads it there and calls `move` here.
+    (engine() as unknown as { moveData(backend: KernelBackend, dataId: DataId): void }).moveData(
+      this,
+      dataId,
+    );
+    const moved = this.#moved.get(dataId);
+    if (!moved) throw new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.');
+    return moved;
+  }
+}
+
+type Elements = Parameters<typeof tensorFrom>[0];
+
+/** The elements in the typed array that `dtype` has natively. tfjs gives null for "all zeros". */
+function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
+  const size = util.sizeFromShape(shape);
+  if (dtype === 'int32')
+    return values instanceof Int32Array ? values : Int32Array.from(numbers(values, size));
+  if (dtype === 'bool') return values instanceof Uint8Array ? values : Uint8Array.from(numbers(values, size));
+  return values instanceof Float32Array ? values : Float32Array.from(numbers(values, size));
+}
+
+function numbers(values: BackendValues | null, size: number): ArrayLike<number> {
+  return (values ?? new Uint8Array(size)) as ArrayLike<number>;
+}

@@ -1,0 +1,2 @@
+export { AccBackend, BACKEND_NAME, type AccMemoryInfo } from './backend.js';
+export { registerAccBackend, type RegisterOptions } from './register-backend.js';

@@ -1,0 +1,3 @@
+import { registerAccBackend } from './register-backend.js';
+
+registerAccBackend();
