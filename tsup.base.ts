@@ -1,7 +1,7 @@
-import { defineConfig } from 'tsup';
+import { defineConfig, type Options } from 'tsup';
 
 /** How every package is built: one ESM file an entry; `tsc -b` writes the types beside it. */
-export default defineConfig((overrides) => ({
+export const base = {
   entry: ['src/index.ts'],
   format: 'esm',
   target: 'node20',
@@ -10,5 +10,6 @@ export default defineConfig((overrides) => ({
   splitting: true,
   clean: false,
   silent: true,
-  ...overrides,
-}));
+} satisfies Options;
+
+export default defineConfig(base);
