@@ -1,0 +1,79 @@
+import { AccError } from '@acc/contract';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { readEnvironment } from './environment.js';
+import type { LibtorchInstall } from './inspect.js';
+import { packageRoot, readManifest } from './package-root.js';
+import { requirePlatform } from './platform.js';
+import { releaseLine } from './version.js';
+
+/** The addon's two files. Absolute paths. */
+export interface AddonFiles {
+  /** Tensors, operators, process groups; linked to libtorch. */
+  readonly native: string;
+  /** Loads libtorch's libraries for `native`; linked to nothing. */
+  readonly loader: string;
+  readonly origin: 'package' | 'cache';
+}
+
+/**
+ * Finds the addon for a libtorch: in the platform package (`@acc/native-linux-x64`) that came with the install, else
+ * among those built on this machine. Reads and hashes the addon's sources: a few milliseconds.
+ *
+ * @throws AccError `ACC_ADDON_MISMATCH` when the platform package is of another version than this one.
+ */
+export function locateAddon(libtorch: LibtorchInstall): AddonFiles | undefined {
+  return addonInPackage(libtorch) ?? addonIn(addonCacheFolder(libtorch), 'cache');
+}
+
+/** Where {@link buildAddon} puts the addon for a libtorch: a folder of the cache named by everything it depends on. */
+export function addonCacheFolder(libtorch: LibtorchInstall): string {
+  return join(readEnvironment().cacheDir, 'addon', addonKey(libtorch));
+}
+
+/** The addon's sources, relative to the package: `binding.gyp` and everything in `cpp/`, sorted. */
+export function addonSources(root: string): string[] {
+  const files = readdirSync(join(root, 'cpp'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+  return ['binding.gyp', ...files.sort()];
+}
+
+/** The two files in a folder, if both are there. */
+export function addonIn(folder: string, origin: AddonFiles['origin']): AddonFiles | undefined {
+  const native = join(folder, 'acc_native.node');
+  const loader = join(folder, 'acc_loader.node');
+  return existsSync(native) && existsSync(loader) ? { native, loader, origin } : undefined;
+}
+
+/** Node's own version is no part of it: Node-API's binary interface is the same in all of them. */
+function addonKey({ version, variant }: LibtorchInstall): string {
+  const root = packageRoot();
+  const hash = createHash('sha256');
+  for (const file of addonSources(root)) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
+  return `torch-${version}-${variant}-${requirePlatform()}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+function addonInPackage(libtorch: LibtorchInstall): AddonFiles | undefined {
+  const root = packageRoot();
+  const name = `@acc/native-${requirePlatform()}`;
+  let manifest: string;
+  try {
+    manifest = createRequire(join(root, 'package.json')).resolve(`${name}/package.json`);
+  } catch (error) {
+    // An optional dependency: a checkout has none, and a package manager may have left it out.
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+  const expected = readManifest(join(root, 'package.json')).version;
+  const found = readManifest(manifest).version;
+  if (found !== expected) {
+    throw new AccError('ACC_ADDON_MISMATCH', `${name} is ${found}, and @acc/native is ${expected}.`, {
+      help: `npm install ${name}@${expected}`,
+      details: { name, found, expected },
+    });
+  }
+  return addonIn(join(dirname(manifest), `torch-${releaseLine(libtorch.version)}`), 'package');
+}

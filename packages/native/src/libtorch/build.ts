@@ -1,0 +1,121 @@
+import { AccError, checkKeys } from '@acc/contract';
+import { spawn } from 'node:child_process';
+import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { addonCacheFolder, addonIn, addonSources, type AddonFiles } from './addon-files.js';
+import { asDiskError, makeCacheFolder } from './disk.js';
+import { readEnvironment } from './environment.js';
+import type { LibtorchInstall } from './inspect.js';
+import { packageRoot } from './package-root.js';
+import { createStaging, type Staging } from './staging.js';
+import { requireToolchain, type Toolchain } from './toolchain.js';
+
+export interface BuildOptions {
+  readonly onProgress?: (progress: BuildProgress) => void;
+}
+
+/** One step of the build, in words; the compiler's own output goes to the log. */
+export interface BuildProgress {
+  readonly message: string;
+  readonly log: string;
+}
+
+/** Each compiler process takes about 1.5 GB with torch's headers. */
+const JOBS = 2;
+const LOG_TAIL_LINES = 30;
+
+/**
+ * Builds the addon for a libtorch with node-gyp and puts it in the cache. The sources are copied to a folder of this
+ * process's own: builds for several libtorchs, or by several processes, don't meet.
+ *
+ * @returns The built files; at once, when the cache has them already.
+ * @throws AccError `ACC_TOOLCHAIN_MISSING`, `ACC_ADDON_BUILD_FAILED` with the compiler's last lines and the log's
+ *   path, `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`, `ACC_PLATFORM_UNSUPPORTED`.
+ */
+export async function buildAddon(libtorch: LibtorchInstall, options: BuildOptions = {}): Promise<AddonFiles> {
+  checkKeys('buildAddon', options, ['onProgress']);
+  const destination = addonCacheFolder(libtorch);
+  const built = addonIn(destination, 'cache');
+  if (built) return built;
+  const toolchain = requireToolchain();
+  using staging = createStaging(dirname(destination));
+  const log = join(makeCacheFolder(join(readEnvironment().cacheDir, 'logs')), `${basename(destination)}.log`);
+  options.onProgress?.({ message: `compiling for torch ${libtorch.version} (${libtorch.variant})`, log });
+  copySources(staging.path);
+  await runNodeGyp(toolchain, staging.path, libtorch, log);
+  return publishAddon(staging, destination, log);
+}
+
+function copySources(folder: string): void {
+  const root = packageRoot();
+  try {
+    for (const file of addonSources(root)) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      copyFileSync(join(root, file), join(folder, file));
+    }
+  } catch (error) {
+    throw asDiskError(error, folder);
+  }
+}
+
+/** node-gyp gives options that it doesn't know to gyp as variables; `binding.gyp` says which. */
+async function runNodeGyp(
+  toolchain: Toolchain,
+  folder: string,
+  libtorch: LibtorchInstall,
+  log: string,
+): Promise<void> {
+  const nodeAddonApi = createRequire(join(packageRoot(), 'package.json')).resolve('node-addon-api');
+  const args = [
+    toolchain.nodeGyp,
+    'rebuild',
+    `--directory=${folder}`,
+    `--jobs=${JOBS}`,
+    ...(toolchain.nodeDir ? [`--nodedir=${toolchain.nodeDir}`] : []),
+    `--acc_torch_include=${libtorch.includeDir}`,
+    `--acc_torch_lib=${libtorch.libDir}`,
+    `--acc_node_addon_api=${dirname(nodeAddonApi)}`,
+  ];
+  const status = await runLogged(args, folder, log);
+  if (status === 0) return;
+  const output = readFileSync(log, 'utf8');
+  if (/No space left on device/i.test(output)) throw asDiskError({ code: 'ENOSPC' }, folder);
+  throw buildFailed(`node-gyp ended with ${status}`, log, output);
+}
+
+function runLogged(args: readonly string[], folder: string, log: string): Promise<number | string> {
+  const file = openSync(log, 'w');
+  return new Promise<number | string>((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', file, file] });
+    child.on('error', reject);
+    child.on('close', (status, signal) => resolve(status ?? signal ?? 'no status'));
+  }).finally(() => closeSync(file));
+}
+
+function publishAddon(staging: Staging, destination: string, log: string): AddonFiles {
+  const release = join(staging.path, 'build', 'Release');
+  const built = addonIn(release, 'cache');
+  if (!built) throw buildFailed(`no addon came out in ${release}`, log, readFileSync(log, 'utf8'));
+  const finished = join(staging.path, 'finished');
+  try {
+    mkdirSync(finished);
+    for (const file of [built.native, built.loader]) copyFileSync(file, join(finished, basename(file)));
+  } catch (error) {
+    throw asDiskError(error, finished);
+  }
+  staging.publish(finished, destination);
+  const files = addonIn(destination, 'cache');
+  if (files) return files;
+  throw new AccError('ACC_ADDON_MISSING', `${destination} is there but holds no addon.`, {
+    help: `Remove ${destination} and run: npx acc setup`,
+  });
+}
+
+function buildFailed(what: string, log: string, output: string): AccError {
+  const tail = output.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
+  return new AccError('ACC_ADDON_BUILD_FAILED', `Building the addon failed: ${what}.\n${tail}`, {
+    help: `See ${log}; g++ 11 or clang 14 or newer is needed (C++20).`,
+    details: { log },
+  });
+}

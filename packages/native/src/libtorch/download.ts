@@ -1,0 +1,120 @@
+import { AccError } from '@acc/contract';
+import { createWriteStream, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
+import { asDiskError, requireFreeSpace } from './disk.js';
+
+export interface DownloadOptions {
+  /** Called as bytes arrive; `doneBytes` starts where an earlier, broken download ended. */
+  readonly onBytes?: ((doneBytes: number, totalBytes: number | undefined) => void) | undefined;
+  /** How long the host may take to answer at all. */
+  readonly connectTimeoutMs?: number;
+  /** How long the host may fall silent in the middle. */
+  readonly stallTimeoutMs?: number;
+}
+
+/** How often a connection that breaks in the middle is taken up again. */
+const ATTEMPTS = 4;
+
+/**
+ * Fetches `url` into the file `path`, going on where a partial file ends. The bytes are not verified here: after a
+ * resumed download the caller's checksum is what tells that the two parts belong together.
+ *
+ * @throws AccError `ACC_DOWNLOAD_UNREACHABLE` (host, status or broken connection; the partial file stays),
+ *   `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`.
+ */
+export async function downloadFile(url: string, path: string, options: DownloadOptions = {}): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const before = sizeOf(path);
+    try {
+      return await fetchRest(url, path, options);
+    } catch (error) {
+      const gotFurther = sizeOf(path) > before;
+      if (error instanceof AccError || !gotFurther || attempt === ATTEMPTS) throw unreachable(url, error);
+    }
+  }
+}
+
+async function fetchRest(url: string, path: string, options: DownloadOptions): Promise<void> {
+  const { connectTimeoutMs = 5_000, stallTimeoutMs = 30_000, onBytes } = options;
+  const have = sizeOf(path);
+  const watchdog = new Watchdog(connectTimeoutMs, 'no answer');
+  try {
+    const response = await fetch(url, {
+      signal: watchdog.signal,
+      headers: { 'accept-encoding': 'identity', ...(have > 0 && { range: `bytes=${have}-` }) },
+    });
+    if (response.status === 416 && totalOf(response) === have) return;
+    if (!response.ok || !response.body) throw unreachable(url, new Error(`HTTP ${response.status}`));
+    const resumed = response.status === 206;
+    const total = totalOf(response);
+    let done = resumed ? have : 0;
+    if (total !== undefined) await requireFreeSpace(dirname(path), total - done);
+    watchdog.restart(stallTimeoutMs, 'the host fell silent');
+    const body = Readable.fromWeb(response.body as ReadableStream<Uint8Array>);
+    const count = async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        done += chunk.length;
+        watchdog.restart(stallTimeoutMs, 'the host fell silent');
+        onBytes?.(done, total);
+        yield chunk;
+      }
+    };
+    await pipeline(body, count, createWriteStream(path, { flags: resumed ? 'a' : 'w' }));
+    if (total !== undefined && done < total) throw new Error(`only ${done} of ${total} bytes came`);
+  } catch (error) {
+    throw asDiskError(watchdog.expired ?? error, path);
+  } finally {
+    watchdog.stop();
+  }
+}
+
+/** Aborts `signal` when it is not restarted in time. */
+class Watchdog {
+  readonly #controller = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  expired: Error | undefined;
+
+  constructor(timeoutMs: number, what: string) {
+    this.restart(timeoutMs, what);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  restart(timeoutMs: number, what: string): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.expired = new Error(`${what} for ${timeoutMs / 1000} s`);
+      this.#controller.abort(this.expired);
+    }, timeoutMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** The whole file's size, of which a resumed answer brings a part: `Content-Range: bytes 5-9/10`. */
+function totalOf(response: Response): number | undefined {
+  const range = response.headers.get('content-range');
+  const text = range ? range.split('/').at(-1) : response.headers.get('content-length');
+  return text && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function unreachable(url: string, error: unknown): AccError {
+  if (error instanceof AccError) return error;
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error);
+  return new AccError('ACC_DOWNLOAD_UNREACHABLE', `${url}: ${cause.message}`, {
+    help: 'Check the network, set ACC_LIBTORCH_URL to a mirror, or give a file: npx acc setup --from <file>',
+    cause: error,
+    details: { url },
+  });
+}

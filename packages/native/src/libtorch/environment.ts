@@ -1,0 +1,29 @@
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+
+/** What this folder reads from the environment. Nothing else in it looks at `process.env` for settings. */
+export interface LibtorchEnvironment {
+  /** `ACC_LIBTORCH`: the folder of a libtorch or of an installed torch package; nothing else is looked at then. */
+  readonly libtorch: string | undefined;
+  /** `ACC_LIBTORCH_URL`: a `.zip` or `.whl` to install from, or the base of a mirror of the official host. */
+  readonly libtorchUrl: string | undefined;
+  /** Absolute. `ACC_CACHE_DIR`, else `$XDG_CACHE_HOME/acc`, else `~/.cache/acc`. */
+  readonly cacheDir: string;
+}
+
+/** Reads the settings. An empty variable counts as unset. */
+export function readEnvironment(env: NodeJS.ProcessEnv = process.env): LibtorchEnvironment {
+  const libtorch = env['ACC_LIBTORCH'] || undefined;
+  return {
+    libtorch: libtorch && resolve(libtorch),
+    libtorchUrl: env['ACC_LIBTORCH_URL'] || undefined,
+    cacheDir: cacheDir(env),
+  };
+}
+
+function cacheDir(env: NodeJS.ProcessEnv): string {
+  if (env['ACC_CACHE_DIR']) return resolve(env['ACC_CACHE_DIR']);
+  const xdg = env['XDG_CACHE_HOME'];
+  // The XDG base directory specification has relative paths ignored.
+  return xdg && isAbsolute(xdg) ? join(xdg, 'acc') : join(homedir(), '.cache', 'acc');
+}

@@ -1,0 +1,15 @@
+export { locateAddon, type AddonFiles } from './addon-files.js';
+export { buildAddon, type BuildOptions, type BuildProgress } from './build.js';
+export { readEnvironment, type LibtorchEnvironment } from './environment.js';
+export type { InstallProgress } from './fetch.js';
+export type { LibtorchInstall, LibtorchOrigin } from './inspect.js';
+export { installLibtorch, type InstallOptions } from './install.js';
+export { loadAddon } from './load.js';
+export {
+  describeSearch,
+  findLibtorch,
+  requireLibtorch,
+  type LibtorchSearch,
+  type SearchCandidate,
+} from './search.js';
+export { DEFAULT_VERSION, SUPPORTED_RANGE } from './version.js';

@@ -1,0 +1,135 @@
+import { AccError, checkKeys } from '@acc/contract';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openTorchArchive, unpackTorchArchive, type TorchArchive } from './archive.js';
+import { judgeChecksum, sha256OfFile } from './checksum.js';
+import { asDiskError } from './disk.js';
+import { readEnvironment } from './environment.js';
+import { fetchFromFirst, planSources, type FetchedFile, type InstallProgress } from './fetch.js';
+import { inspectLibtorch, type LibtorchInstall } from './inspect.js';
+import { requireGlibc, requirePlatform } from './platform.js';
+import { createStaging } from './staging.js';
+import { DEFAULT_VERSION, SUPPORTED_RANGE, isSupportedVersion } from './version.js';
+
+export interface InstallOptions {
+  /** `2.13.0`, the default, or another release of a supported line. */
+  readonly version?: string;
+  /** A libtorch archive (`.zip`) or torch wheel (`.whl`), as a path or an http(s) URL, and nothing else. */
+  readonly from?: string;
+  /** The sha256 that the archive must have, in hexadecimal; without it, the published ones are known. */
+  readonly sha256?: string;
+  /** Nothing from the network: only `from`, or what `pip` finds on this machine. */
+  readonly offline?: boolean;
+  readonly onProgress?: (progress: InstallProgress) => void;
+}
+
+const OPTION_KEYS = ['version', 'from', 'sha256', 'offline', 'onProgress'];
+
+/**
+ * Fills the cache with the CPU build of libtorch: from the official archive or, where that can't be reached, from
+ * the wheel that `pip` fetches. Only libraries and headers are unpacked, into a folder aside that takes its place
+ * by a rename: a half-filled cache is never seen, and two processes at once both end with a whole one.
+ *
+ * @returns The libtorch in the cache; at once, when it was there already and `from` is not given.
+ * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_CHECKSUM_MISMATCH`, `ACC_CHECKSUM_MISSING`,
+ *   `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED`, `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`,
+ *   `ACC_PLATFORM_UNSUPPORTED`, `ACC_UNKNOWN_OPTION`.
+ */
+export async function installLibtorch(options: InstallOptions = {}): Promise<LibtorchInstall> {
+  checkKeys('installLibtorch', options, OPTION_KEYS);
+  const platform = requirePlatform();
+  requireGlibc();
+  const environment = readEnvironment();
+  const version = options.version ?? DEFAULT_VERSION;
+  refuseUnsupported(version);
+  const parent = join(environment.cacheDir, 'libtorch');
+  if (options.from === undefined) {
+    const cached = inspectLibtorch(join(parent, `${version}-cpu`), 'cache');
+    if ('install' in cached) return cached.install;
+  }
+  using staging = createStaging(parent);
+  const sources = planSources({
+    platform,
+    version,
+    from: options.from,
+    offline: options.offline ?? false,
+    sha256: options.sha256,
+    libtorchUrl: environment.libtorchUrl,
+    downloadDir: join(environment.cacheDir, 'downloads'),
+    stagingDir: staging.path,
+    onProgress: options.onProgress ?? (() => undefined),
+  });
+  const fetched = await fetchFromFirst(sources, options.onProgress ?? (() => undefined), (file) =>
+    unpackVerified(file, join(staging.path, 'libtorch'), options),
+  );
+  const name = `${fetched.torch.version}-${fetched.torch.label ?? 'cpu'}`;
+  return publishInstall(join(staging.path, 'libtorch'), join(parent, name), staging.publish);
+}
+
+/** Verifies and unpacks a fetched file; a download is removed after that, whether it was good or bad. */
+async function unpackVerified(file: FetchedFile, folder: string, options: InstallOptions) {
+  const { onProgress } = options;
+  let archive: TorchArchive | undefined;
+  try {
+    archive = await openTorchArchive(file.path);
+    const { kind, torch } = archive;
+    const sha256 = await sha256OfFile(file.path);
+    const verified = judgeChecksum(sha256, { fileName: file.fileName, kind, given: options.sha256 });
+    if (verified === 'record') {
+      const message = `${file.fileName} is not a published build known here; its files are checked by its own RECORD`;
+      onProgress?.({ phase: 'note', message });
+    }
+    refuseUnsupported(torch.version);
+    refuseOtherVersion(torch.version, options.version, file.fileName);
+    await unpackTorchArchive(archive, folder, (doneBytes, totalBytes) =>
+      onProgress?.({ phase: 'unpack', doneBytes, totalBytes }),
+    );
+    const origin = { source: file.source, fileName: file.fileName, sha256, verifiedBy: verified };
+    writeFileSync(join(folder, 'acc-origin.json'), `${JSON.stringify(origin, undefined, 2)}\n`);
+    return { torch };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw asDiskError(error, folder);
+  } finally {
+    archive?.zip.close();
+    if (file.temporary) rmSync(file.path, { force: true });
+  }
+}
+
+/** Puts the unpacked folder in its place. A folder already there stays if it is whole, else it makes room. */
+function publishInstall(
+  folder: string,
+  destination: string,
+  publish: (folder: string, destination: string) => boolean,
+): LibtorchInstall {
+  const whole = () => 'install' in inspectLibtorch(destination, 'cache');
+  if (!publish(folder, destination) && !whole()) {
+    rmSync(destination, { recursive: true, force: true });
+    publish(folder, destination);
+  }
+  const inspection = inspectLibtorch(destination, 'cache');
+  if ('install' in inspection) return inspection.install;
+  throw new AccError(inspection.code, `${destination} can't be used: ${inspection.reason}.`, {
+    help: "Give PyTorch's own libtorch archive or torch wheel for this platform.",
+  });
+}
+
+function refuseUnsupported(version: string): void {
+  if (isSupportedVersion(version)) return;
+  throw new AccError(
+    'ACC_LIBTORCH_UNSUPPORTED',
+    `torch ${version} was asked for; supported is ${SUPPORTED_RANGE}.`,
+    {
+      help: `npx acc setup (installs ${DEFAULT_VERSION})`,
+      details: { version, supported: SUPPORTED_RANGE },
+    },
+  );
+}
+
+function refuseOtherVersion(found: string, asked: string | undefined, fileName: string): void {
+  if (asked === undefined || asked === found) return;
+  throw new AccError('ACC_LIBTORCH_INVALID', `${fileName} holds torch ${found}; asked for was ${asked}.`, {
+    help: 'Leave the version out, or give the file of that version.',
+    details: { found, asked },
+  });
+}

@@ -1,0 +1,67 @@
+import { AccError } from '@acc/contract';
+import { dirname } from 'node:path';
+import type { LibtorchInstall } from './inspect.js';
+
+/** What the dynamic linker's usual complaints mean, and what to do. */
+const MEANINGS: readonly { pattern: RegExp; meaning: string; help: (libtorch: LibtorchInstall) => string }[] =
+  [
+    {
+      pattern: /version `GLIBC(XX)?_[\d.]+' not found/,
+      meaning: "this system's C or C++ library is older than libtorch needs",
+      help: () => 'Use a system with glibc 2.28 or newer (Debian 10, Ubuntu 20.04, RHEL 8).',
+    },
+    {
+      pattern: /file too short|invalid ELF header|not a mach-o file|truncated/i,
+      meaning: 'the library is damaged',
+      help: ({ root, origin }) =>
+        origin === 'cache'
+          ? `Remove ${root} and run: npx acc setup`
+          : `Install the libtorch in ${root} again.`,
+    },
+    {
+      pattern: /wrong ELF class|incompatible architecture|Exec format error/,
+      meaning: `the library is not built for ${process.platform}-${process.arch}`,
+      help: () => 'Unset ACC_LIBTORCH and run: npx acc setup',
+    },
+    {
+      pattern:
+        /lib(cuda|cudart|cublas|cudnn|nccl|cupti|cufft|curand|cusparse|nvshmem|cufile)\S*: cannot open/,
+      meaning: "this CUDA build needs NVIDIA's libraries, and one of them is missing",
+      help: () =>
+        'Install torch with pip, which brings them, or use the CPU build: npx acc setup, then ACC_LIBTORCH=<its folder>',
+    },
+    {
+      pattern: /cannot open shared object file|image not found|no such file/i,
+      meaning: 'a library that it needs is missing',
+      help: ({ root, origin }) =>
+        origin === 'cache'
+          ? `Remove ${root} and run: npx acc setup`
+          : 'Install the missing library, or run: npx acc env',
+    },
+    {
+      pattern: /static TLS/,
+      meaning: 'too many libraries with thread-local data were loaded before it',
+      help: () => 'Import @acc/core before other native modules.',
+    },
+  ];
+
+/** `ACC_LIBTORCH_LOAD_FAILED` with the linker's words, their meaning and the next step. */
+export function libtorchLoadError(cause: unknown, libtorch: LibtorchInstall): AccError {
+  const words = (cause as Error).message;
+  const known = MEANINGS.find(({ pattern }) => pattern.test(words));
+  return new AccError(
+    'ACC_LIBTORCH_LOAD_FAILED',
+    `libtorch ${libtorch.version} (${libtorch.variant}) in ${libtorch.root} can't be loaded: ${words}` +
+      (known ? `. That means: ${known.meaning}.` : '.'),
+    { help: known?.help(libtorch) ?? 'npx acc env', cause, details: { libtorch, linker: words } },
+  );
+}
+
+/** `ACC_ADDON_LOAD_FAILED`: libtorch is in, the addon linked to it is not. */
+export function addonLoadError(cause: unknown, libtorch: LibtorchInstall, addon: string): AccError {
+  return new AccError(
+    'ACC_ADDON_LOAD_FAILED',
+    `The addon ${addon} can't be loaded with libtorch ${libtorch.version} in ${libtorch.root}: ${(cause as Error).message}`,
+    { help: `Remove ${dirname(addon)} and run: npx acc setup`, cause, details: { libtorch, addon } },
+  );
+}

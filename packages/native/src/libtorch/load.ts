@@ -1,0 +1,69 @@
+import { AccError } from '@acc/contract';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { locateAddon, type AddonFiles } from './addon-files.js';
+import type { LibtorchInstall } from './inspect.js';
+import { addonLoadError, libtorchLoadError } from './load-errors.js';
+import { libraryFile } from './platform.js';
+import { requireLibtorch } from './search.js';
+import { releaseLine } from './version.js';
+
+/** Loaded in this order, since each needs those before it. CUDA's are there in a CUDA build only. */
+const LIBRARIES = ['c10', 'torch_cpu', 'c10_cuda', 'torch_cuda'];
+
+/** Once per process: libtorch can't be loaded twice, or unloaded. */
+let loaded: unknown;
+
+/**
+ * Finds libtorch and the addon, and loads them. The first call takes some 100 ms, later ones nothing.
+ *
+ * @returns The C++ addon's exports.
+ * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED`, `ACC_ADDON_MISSING`,
+ *   `ACC_ADDON_MISMATCH`, `ACC_LIBTORCH_LOAD_FAILED`, `ACC_ADDON_LOAD_FAILED`, `ACC_PLATFORM_UNSUPPORTED`.
+ */
+export function loadAddon(): unknown {
+  loaded ??= loadWith(requireLibtorch());
+  return loaded;
+}
+
+function loadWith(libtorch: LibtorchInstall): unknown {
+  const files = locateAddon(libtorch);
+  if (!files) {
+    throw new AccError(
+      'ACC_ADDON_MISSING',
+      `There is no addon for torch ${libtorch.version} (${libtorch.variant}), which was found in ${libtorch.root}.`,
+      { help: 'npx acc setup', details: { libtorch } },
+    );
+  }
+  return loadFiles(libtorch, files);
+}
+
+/** Loads libtorch's libraries for all, then the addon. Exported for tests; {@link loadAddon} is what others call. */
+export function loadFiles(libtorch: LibtorchInstall, files: AddonFiles): unknown {
+  const load = createRequire(import.meta.url);
+  const loader = loadFile<{ open(paths: readonly string[]): void }>(load, files.loader, libtorch);
+  const libraries = LIBRARIES.map((stem) => join(libtorch.libDir, libraryFile(stem))).filter((path) =>
+    existsSync(path),
+  );
+  try {
+    loader.open(libraries);
+  } catch (error) {
+    throw libtorchLoadError(error, libtorch);
+  }
+  const addon = loadFile<{ torchVersion: string }>(load, files.native, libtorch);
+  if (releaseLine(addon.torchVersion) === releaseLine(libtorch.version)) return addon;
+  throw new AccError(
+    'ACC_ADDON_MISMATCH',
+    `The addon ${files.native} is built for torch ${addon.torchVersion}; found is torch ${libtorch.version} in ${libtorch.root}.`,
+    { help: 'npx acc setup', details: { libtorch, builtFor: addon.torchVersion } },
+  );
+}
+
+function loadFile<T>(load: NodeJS.Require, path: string, libtorch: LibtorchInstall): T {
+  try {
+    return load(path) as T;
+  } catch (error) {
+    throw addonLoadError(error, libtorch, path);
+  }
+}

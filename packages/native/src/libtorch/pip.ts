@@ -1,0 +1,58 @@
+import { AccError } from '@acc/contract';
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { diskFull } from './disk.js';
+import type { Platform } from './platform.js';
+import { pipPlatformTag, pipRequirement } from './sources.js';
+
+const OUTPUT_LIMIT_BYTES = 16 * 1024 * 1024;
+
+/** The Python whose wheel is asked for when `pip`'s own has none. */
+const FALLBACK_PYTHON = '3.11';
+
+export interface PipOptions {
+  readonly platform: Platform;
+  readonly version: string;
+  /** Nothing from the network: only what `pip` is configured to find on this machine. */
+  readonly offline: boolean;
+}
+
+/**
+ * Has `python3 -m pip` fetch torch's CPU wheel into `folder`, an empty folder. `pip`'s own configuration (indexes,
+ * mirrors, proxies, find-links) decides where from, and `pip` checks the index's hash.
+ *
+ * @returns The wheel's path.
+ * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_DISK_FULL`.
+ */
+export async function downloadWheelByPip(folder: string, options: PipOptions): Promise<string> {
+  const { platform, version, offline } = options;
+  const common = ['--no-deps', '--only-binary=:all:', ...(offline ? ['--no-index'] : []), '-d', folder];
+  const requirement = pipRequirement(platform, version);
+  const forPython = ['--implementation', 'cp', '--python-version', FALLBACK_PYTHON];
+  const attempts = [[], [...forPython, '--platform', pipPlatformTag(platform)]];
+  let output = '';
+  for (const extra of attempts) {
+    output = await runPip(['download', ...common, ...extra, requirement]);
+    const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
+    if (wheel) return join(folder, wheel);
+    if (/No space left on device/i.test(output)) throw diskFull(folder, new Error(output));
+    if (!/No matching distribution/i.test(output)) break;
+  }
+  const reason = output.trim().split('\n').at(-1);
+  throw new AccError('ACC_DOWNLOAD_UNREACHABLE', `pip download ${requirement}: ${reason}`, {
+    help: 'Check the network and pip, or give a file: npx acc setup --from <file>',
+    details: { requirement, output },
+  });
+}
+
+/** Runs pip to its end and gives all it said; whether it worked shows in the folder. */
+function runPip(args: readonly string[]): Promise<string> {
+  const all = ['-m', 'pip', '--disable-pip-version-check', '--no-input', ...args];
+  return new Promise((resolve) => {
+    execFile('python3', all, { maxBuffer: OUTPUT_LIMIT_BYTES }, (error, stdout, stderr) => {
+      const missing = (error as NodeJS.ErrnoException | null)?.code === 'ENOENT';
+      resolve(missing ? 'no python3 on the PATH' : `${stdout}\n${stderr}`);
+    });
+  });
+}

@@ -1,0 +1,49 @@
+/** The oldest and newest torch release lines, `[major, minor]`, that the addon is built and tested against. */
+const OLDEST = [2, 11] as const;
+const NEWEST = [2, 13] as const;
+
+/** What `installLibtorch` fetches unless told otherwise. */
+export const DEFAULT_VERSION = '2.13.0';
+
+/** For messages. */
+export const SUPPORTED_RANGE = `${OLDEST.join('.')} to ${NEWEST.join('.')}`;
+
+/** A torch version as its files state it, `2.13.0+cpu`, taken apart. */
+export interface TorchVersion {
+  /** Without the local label: `2.13.0`. */
+  readonly version: string;
+  /** What follows the plus sign: `cpu`, `cu130`. */
+  readonly label: string | undefined;
+}
+
+/** Takes `2.13.0+cpu` apart; undefined when it is no version. */
+export function parseTorchVersion(text: string): TorchVersion | undefined {
+  const match = /^(\d+\.\d+[\w.]*)(?:\+([\w.]+))?$/.exec(text.trim());
+  return match ? { version: match[1]!, label: match[2] } : undefined;
+}
+
+/** `2.13.0` → `2.13`: the unit in which torch's C++ interface changes. */
+export function releaseLine(version: string): string {
+  return version.split('.').slice(0, 2).join('.');
+}
+
+/** True for a version of a supported release line. */
+export function isSupportedVersion(version: string): boolean {
+  const [major, minor] = version.split('.').map((part) => Number.parseInt(part, 10));
+  if (major === undefined || minor === undefined) return false;
+  return compare([major, minor], OLDEST) >= 0 && compare([major, minor], NEWEST) <= 0;
+}
+
+/** Orders versions numerically: `2.9.0` before `2.13.0`. */
+export function compareVersions(a: string, b: string): number {
+  const numbers = (version: string) => version.split('.').map((part) => Number.parseInt(part, 10) || 0);
+  return compare(numbers(a), numbers(b));
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    const difference = (a[i] ?? 0) - (b[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
