@@ -13,7 +13,7 @@ export type NativeDtype =
   | 'complex64';
 
 /** A tensor of the native layer: a handle that its owner disposes exactly once. */
-export interface NativeTensor {
+export interface NativeTensor extends Disposable {
   readonly dtype: NativeDtype;
   readonly shape: readonly number[];
   readonly isDisposed: boolean;

@@ -1,0 +1,73 @@
+import { AccError, isAccError } from '@acc/contract';
+import { ProcessGroup, Store } from '@acc/native';
+import { createSocket } from 'node:dgram';
+import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
+
+/** The group of all ranks of a job, and the store through which they met. */
+export interface JoinedGroup {
+  readonly group: ProcessGroup;
+  /** Frees sockets and threads of both. */
+  close(): void;
+}
+
+/**
+ * Joins the job's process group; resolves when every rank has come.
+ *
+ * @throws AccError `ACC_PORT_TAKEN` on rank 0, `ACC_RENDEZVOUS_FAILED` when ranks are missing after the time-out.
+ */
+export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
+  const { rank, size, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const store = await connect(options, timeoutMs);
+  const address = await addressOfThisRank(options);
+  const group = await ProcessGroup.gloo(store, { name: `acc/${jobToken}/world`, rank, size, address, timeoutMs });
+  return {
+    group,
+    close() {
+      group.close();
+      store.close();
+    },
+  };
+}
+
+async function connect(options: JoinOptions, timeoutMs: number): Promise<Store> {
+  const { rank, size, masterAddress: host, masterPort: port } = options;
+  try {
+    return await Store.connect({ host, port, isServer: rank === 0, worldSize: size, timeoutMs });
+  } catch (error) {
+    if (!isAccError(error)) throw error;
+    const help =
+      error.code === 'ACC_PORT_TAKEN'
+        ? 'Start with another MASTER_PORT (acc launch picks a free one when none is given), or end the program that holds it.'
+        : `Rank 0 must be running and reachable at MASTER_ADDR=${host}, MASTER_PORT=${port}.`;
+    throw new AccError(error.code, `rank ${rank}: ${error.message}`, { help, cause: error });
+  }
+}
+
+async function addressOfThisRank(
+  options: JoinOptions,
+): Promise<{ readonly host: string } | { readonly interface: string }> {
+  if (options.isOneHost) return { host: '127.0.0.1' };
+  if (options.networkInterface) return { interface: options.networkInterface };
+  return { host: await localAddressTowards(options.masterAddress, options.masterPort) };
+}
+
+/** This host's address on the way to another. Nothing is sent: a connected UDP socket only asks the routing table. */
+function localAddressTowards(host: string, port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    socket.once('error', (cause) => {
+      socket.close();
+      reject(
+        new AccError('ACC_RENDEZVOUS_FAILED', `No route to ${host}: ${cause.message}`, {
+          cause,
+          help: 'Name the network interface to use with GLOO_SOCKET_IFNAME.',
+        }),
+      );
+    });
+    socket.connect(port, host, () => {
+      const { address } = socket.address();
+      socket.close();
+      resolve(address);
+    });
+  });
+}

@@ -1,0 +1,18 @@
+/** How long a collective, or the coming together of the ranks, may take before it is an error. */
+export const DEFAULT_TIMEOUT_MS = 300_000;
+
+/** What a process needs to find the others of its job. */
+export interface JoinOptions {
+  readonly rank: number;
+  readonly size: number;
+  /** Host of rank 0, where the job's store lives. */
+  readonly masterAddress: string;
+  readonly masterPort: number;
+  /** Set by the launcher; processes of different jobs never form a group. */
+  readonly jobToken: string;
+  /** True when all ranks run on one host: traffic then stays on the loopback interface. */
+  readonly isOneHost: boolean;
+  /** The network interface to use between hosts; by default the one that reaches the master. */
+  readonly networkInterface?: string;
+  readonly timeoutMs?: number;
+}
