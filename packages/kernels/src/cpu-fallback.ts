@@ -5,6 +5,7 @@ import {
   util,
   type BackendValues,
   type KernelConfig,
+  type KernelFunc,
   type NamedTensorInfoMap,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
@@ -18,55 +19,68 @@ import { BACKEND_NAME, type AccBackend } from './backend.js';
 export function cpuFallbacks(native: ReadonlySet<string>): KernelConfig[] {
   return getKernelsForBackend('cpu')
     .filter(({ kernelName }) => !native.has(kernelName))
-    .map(({ kernelName }) => fallback(kernelName));
+    .map(({ kernelName }) => ({
+      kernelName,
+      backendName: BACKEND_NAME,
+      kernelFunc: runOnCpu(kernelName),
+    }));
 }
 
-function fallback(kernelName: string): KernelConfig {
-  return {
-    kernelName,
-    backendName: BACKEND_NAME,
-    kernelFunc: ({ inputs, attrs, backend }) => {
-      const acc = backend as AccBackend;
-      const cpu = findBackend('cpu') as MathBackendCPU;
-      // Kernels such as Concat take an array of inputs.
-      const copies = (Array.isArray(inputs) ? [] : {}) as NamedTensorInfoMap;
-      for (const [name, info] of Object.entries(inputs)) {
-        if (info) copies[name] = copyToCpu(acc, cpu, info);
-      }
-      const results = getKernel(kernelName, 'cpu').kernelFunc({
-        inputs: copies,
-        backend: cpu,
-        ...(attrs && { attrs }),
+/** tfjs cpu's kernel of that name between copies in and copies out. Inputs are borrowed; results are the caller's. */
+export function runOnCpu(kernelName: string): KernelFunc {
+  return ({ inputs, attrs, backend }) => {
+    const acc = backend as AccBackend;
+    const cpu = findBackend('cpu') as MathBackendCPU;
+    const made: TensorInfo[] = [];
+    try {
+      const copies = mapInputs(inputs, (info) => {
+        const copy = copyToCpu(acc, cpu, info);
+        made.push(copy);
+        return copy;
       });
+      const { kernelFunc } = getKernel(kernelName, 'cpu');
+      const results = kernelFunc({ inputs: copies, backend: cpu, ...(attrs && { attrs }) });
       const list = Array.isArray(results) ? results : [results];
+      made.push(...list);
       const outputs = list.map((info) => copyFromCpu(acc, cpu, info));
-      for (const info of [...list, ...Object.values(copies)]) cpu.disposeData(info!.dataId);
       return Array.isArray(results) ? outputs : outputs[0]!;
-    },
+    } finally {
+      for (const info of made) cpu.disposeData(info.dataId);
+    }
   };
+}
+
+/** A kernel's inputs are a record or a list; a value may be absent, or a list of its own (RaggedGather's splits). */
+function mapInputs(inputs: NamedTensorInfoMap, copy: (info: TensorInfo) => TensorInfo): NamedTensorInfoMap {
+  const copies = (Array.isArray(inputs) ? [] : {}) as Record<string, TensorInfo | TensorInfo[]>;
+  for (const [name, input] of Object.entries(inputs as Record<string, TensorInfo | TensorInfo[] | null>)) {
+    if (input) copies[name] = Array.isArray(input) ? input.map(copy) : copy(input);
+  }
+  return copies as NamedTensorInfoMap;
 }
 
 function copyToCpu(acc: AccBackend, cpu: MathBackendCPU, info: TensorInfo): TensorInfo {
   const values = acc.readSync(info.dataId);
-  if (info.dtype !== 'complex64') return cpu.makeTensorInfo(info.shape, info.dtype, values);
-  const interleaved = values as Float32Array;
-  const real = cpu.makeTensorInfo(
-    info.shape,
-    'float32',
-    interleaved.filter((_, i) => i % 2 === 0),
-  );
-  const imag = cpu.makeTensorInfo(
-    info.shape,
-    'float32',
-    interleaved.filter((_, i) => i % 2 === 1),
-  );
-  const complex = getKernel('Complex', 'cpu').kernelFunc({
-    inputs: { real, imag },
-    backend: cpu,
-  }) as TensorInfo;
+  const copy =
+    info.dtype === 'complex64'
+      ? complexOnCpu(cpu, info.shape, values as Float32Array)
+      : cpu.makeTensorInfo(info.shape, info.dtype, values);
+  // Some kernels (Dilation2DBackpropInput) take their inputs for tensors, which know their rank.
+  return Object.assign(copy, { rank: info.shape.length });
+}
+
+function complexOnCpu(cpu: MathBackendCPU, shape: number[], interleaved: Float32Array): TensorInfo {
+  const part = (offset: number) =>
+    cpu.makeTensorInfo(
+      shape,
+      'float32',
+      interleaved.filter((_, i) => i % 2 === offset),
+    );
+  const [real, imag] = [part(0), part(1)];
+  const complex = getKernel('Complex', 'cpu').kernelFunc({ inputs: { real, imag }, backend: cpu });
   cpu.disposeData(real.dataId);
   cpu.disposeData(imag.dataId);
-  return complex;
+  return complex as TensorInfo;
 }
 
 function copyFromCpu(acc: AccBackend, cpu: MathBackendCPU, info: TensorInfo): TensorInfo {
