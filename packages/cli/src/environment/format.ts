@@ -1,0 +1,51 @@
+import pc from 'picocolors';
+import type { AddonState, EnvironmentReport } from './inspect.js';
+
+const LABEL_WIDTH = 10;
+const OUTCOMES = { found: '✓', refused: '✗', absent: '–' } as const;
+
+/** The report for people, with what is missing at the end. */
+export function formatReport(report: EnvironmentReport): string {
+  const { libtorch, addon, tfjs, variables, missing } = report;
+  const chosen = libtorch.chosen;
+  const lines = [
+    row('acc', report.acc),
+    row('platform', report.platform),
+    row('node', report.node),
+    row('cores', String(report.cores)),
+    row('memory', `${(report.memoryBytes / 2 ** 30).toFixed(1)} GiB`),
+    row(
+      'libtorch',
+      chosen ? `${chosen.version} (${chosen.variant}), ${chosen.origin}, ${chosen.root}` : 'none',
+    ),
+    ...libtorch.candidates.map(({ origin, outcome, reason }) =>
+      row('', `${OUTCOMES[outcome]} ${origin}: ${reason}`),
+    ),
+    row('addon', formatAddon(addon)),
+    ...block(
+      'tfjs',
+      tfjs.map(({ name, version, path }) => `${name} ${version}, ${path}`),
+    ),
+    ...block(
+      'variables',
+      Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    ),
+  ];
+  const mending = missing.map(({ what, mend }) => `${pc.red('✗')} ${what}\n  → ${mend}`);
+  const verdict =
+    missing.length > 0 ? ['', 'Missing:', ...mending] : ['', `${pc.green('✓')} Nothing is missing.`];
+  return `${[...lines, ...verdict].join('\n')}\n`;
+}
+
+function formatAddon(addon: AddonState): string {
+  if (addon.state === 'loads') return `loads, ${addon.origin}, ${addon.path}`;
+  return addon.state === 'broken' ? `broken (${addon.code})` : 'none';
+}
+
+function block(label: string, values: readonly string[]): string[] {
+  return values.length > 0
+    ? values.map((value, i) => row(i === 0 ? label : '', value))
+    : [row(label, 'none')];
+}
+
+const row = (label: string, value: string): string => `${pc.bold(label.padEnd(LABEL_WIDTH))} ${value}`;

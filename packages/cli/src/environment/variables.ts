@@ -1,0 +1,29 @@
+/** Set by launchers, and read by ranks. */
+const LAUNCHER_VARIABLES = [
+  'RANK',
+  'LOCAL_RANK',
+  'WORLD_SIZE',
+  'LOCAL_WORLD_SIZE',
+  'GROUP_RANK',
+  'GROUP_WORLD_SIZE',
+  'MASTER_ADDR',
+  'MASTER_PORT',
+  'OMP_NUM_THREADS',
+  'CUDA_VISIBLE_DEVICES',
+  'NODE_OPTIONS',
+];
+
+const SECRET_NAME = /TOKEN|SECRET|PASSWORD|PASSWD|KEY|CREDENTIAL/i;
+
+/** The variables that concern us, sorted. Secrets, and names and passwords within URLs, are not shown. */
+export function visibleVariables(env: NodeJS.ProcessEnv): Record<string, string> {
+  const names = Object.keys(env).filter(
+    (name) => name.startsWith('ACC_') || LAUNCHER_VARIABLES.includes(name),
+  );
+  return Object.fromEntries(names.sort().map((name) => [name, visibleValue(name, env[name] ?? '')]));
+}
+
+function visibleValue(name: string, value: string): string {
+  if (SECRET_NAME.test(name)) return '(set)';
+  return value.replace(/(\/\/)[^/@\s]*@/g, '$1(hidden)@');
+}

@@ -1,0 +1,2 @@
+export { launch, type LaunchOptions } from './launch/launch.js';
+export { main } from './main.js';

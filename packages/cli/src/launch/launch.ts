@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { chooseEndpoint } from './endpoint.js';
+import { rankVariables, threadsPerRank, type JobEnvironment } from './environment.js';
+import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
+import type { RankCommand } from './rank-process.js';
+import { runJob } from './run-job.js';
+import { nodeArguments, resolveScript } from './script.js';
+
+export type { LaunchOptions } from './options.js';
+
+/**
+ * Runs a script on several ranks of this host, with torchrun's environment. Writes to this process's stdout and
+ * stderr, listens to its SIGINT, SIGTERM and SIGHUP meanwhile, and leaves no process behind.
+ *
+ * @returns The exit code: 0; the first failing rank's, 128 + n for signal n; 130, 143 or 129 when interrupted.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`, `ACC_SCRIPT_NOT_FOUND`,
+ * `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`, `ACC_SPAWN_FAILED`.
+ */
+export async function launch(options: LaunchOptions): Promise<number> {
+  const plan = completeOptions(options);
+  const script = resolveScript(plan.script, process.cwd());
+  const job = await jobEnvironment(plan, process.env);
+  const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
+    const variables = rankVariables(plan, job, localRank);
+    return {
+      rank: Number(variables.RANK),
+      nodeArguments: nodeArguments(script, plan.args),
+      env: { ...process.env, ...variables },
+      isForeground: localRank === 0,
+    };
+  });
+  return runJob({ commands, worldSize: plan.nnodes * plan.nproc, prefix: plan.prefix });
+}
+
+async function jobEnvironment(plan: LaunchPlan, env: NodeJS.ProcessEnv): Promise<JobEnvironment> {
+  const [{ host, port }, libtorch] = await Promise.all([
+    chooseEndpoint(plan),
+    // Once for all ranks: the search may start a Python.
+    env.ACC_LIBTORCH ? undefined : findLibtorchRoot(),
+  ]);
+  return {
+    masterAddr: host,
+    masterPort: port,
+    threads: threadsPerRank(plan, env, availableParallelism()),
+    // Hosts can't agree on a random one: there, it is the user's.
+    jobToken: plan.nnodes === 1 ? randomBytes(16).toString('hex') : undefined,
+    libtorch,
+  };
+}
+
+async function findLibtorchRoot(): Promise<string | undefined> {
+  const { findLibtorch } = await import('@acc/native');
+  return findLibtorch()?.root;
+}

@@ -1,0 +1,89 @@
+import { constants } from 'node:os';
+import pc from 'picocolors';
+import { Interruption } from './interruption.js';
+import { RankProcess, type RankCommand } from './rank-process.js';
+import { findRootCause, type Failure } from './root-cause.js';
+import { Screen } from './screen.js';
+import { describeFailure } from './summary.js';
+import { Watchdog } from './watchdog.js';
+
+export interface Job {
+  readonly commands: readonly RankCommand[];
+  /** Ranks on all hosts together. */
+  readonly worldSize: number;
+  /** Whether lines are marked with their rank. One rank on this host alone has the launcher's own output, unmarked. */
+  readonly prefix: boolean;
+}
+
+/** How long, after an interruption, the ranks' last output waits for a reader that takes no more. */
+const OUTPUT_MS = 1_000;
+
+/** Why a job ended. */
+type Ending =
+  | { readonly kind: 'completed' }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  | { readonly kind: 'interrupted'; readonly signal: NodeJS.Signals };
+
+/**
+ * Runs the ranks until all have ended, one has failed or the launcher is interrupted, and leaves no process behind.
+ *
+ * @returns The exit code of the launcher.
+ * @throws AccError `ACC_SPAWN_FAILED`.
+ */
+export async function runJob({ commands, worldSize, prefix }: Job): Promise<number> {
+  const screen = commands.length > 1 ? new Screen(process.stdout, process.stderr) : undefined;
+  const hurry = new AbortController();
+  const interruption = new Interruption(() => hurry.abort());
+  const watchdog = new Watchdog(
+    warnOnce('no watchdog: ranks outlive the launcher if it is killed with SIGKILL'),
+  );
+  const ranks: RankProcess[] = [];
+  let ending: Ending | undefined;
+  try {
+    for (const command of commands) {
+      ranks.push(await RankProcess.start(command, { screen, prefix, watchdog, hurry: hurry.signal }));
+    }
+    ending = await findEnding(ranks, interruption, screen);
+    // A Ctrl-C while ranks are being ended for another reason asks for haste, too.
+    if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
+  } finally {
+    const signal = ending?.kind === 'interrupted' && ending.signal !== 'SIGPIPE' ? ending.signal : 'SIGTERM';
+    await Promise.all(ranks.map((rank) => rank.end(signal)));
+    const isHasty = (): boolean => ending?.kind === 'interrupted' || hurry.signal.aborted;
+    const abandoning = setInterval(() => isHasty() && screen?.abandon(), OUTPUT_MS);
+    await Promise.all(ranks.map((rank) => rank.finished()));
+    clearInterval(abandoning);
+    watchdog.close();
+    interruption.dispose();
+  }
+  if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, worldSize));
+  return exitCode(ending);
+}
+
+async function findEnding(
+  ranks: readonly RankProcess[],
+  interruption: Interruption,
+  screen: Screen | undefined,
+): Promise<Ending> {
+  const endings: Promise<Ending>[] = [
+    findRootCause(ranks).then((failure) => (failure ? { kind: 'failed', failure } : { kind: 'completed' })),
+    interruption.first.then((signal) => ({ kind: 'interrupted', signal })),
+  ];
+  // As a program that writes to a closed pipe ends.
+  if (screen) endings.push(screen.broken.then(() => ({ kind: 'interrupted', signal: 'SIGPIPE' })));
+  return Promise.race(endings);
+}
+
+function exitCode(ending: Ending): number {
+  if (ending.kind === 'completed') return 0;
+  if (ending.kind === 'failed') return ending.failure.exit.exitCode;
+  return 128 + constants.signals[ending.signal];
+}
+
+function warnOnce(message: string): (error: Error) => void {
+  let warned = false;
+  return (error) => {
+    if (!warned) process.stderr.write(`${pc.yellow('acc:')} ${message} (${error.message})\n`);
+    warned = true;
+  };
+}

@@ -1,0 +1,105 @@
+import type { Writable } from 'node:stream';
+
+export type Channel = 'stdout' | 'stderr';
+
+/** A stream of the launcher: a terminal, a pipe or a file. */
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+const ESC = '\u001b';
+const ERASE_LINE = `\r${ESC}[K`;
+
+/**
+ * The launcher's own stdout and stderr, on which the ranks' lines meet. On a terminal the bottom line may be
+ * live: it is erased before other lines are written and drawn again after them.
+ */
+export class Screen {
+  readonly #outputs: Readonly<Record<Channel, Output>>;
+  readonly #drains = new Map<Channel, { readonly promise: Promise<void>; readonly release: () => void }>();
+  #live: { readonly channel: Channel; readonly text: string } | undefined;
+  /** Who wrote text that ended in a carriage return, to an output that is no terminal. */
+  #open: { readonly channel: Channel; readonly owner: number } | undefined;
+  /** Nothing is written any more. */
+  #isClosed = false;
+  /** Resolves when an output's reader has gone away; from then on nothing is written. */
+  readonly broken: Promise<void>;
+
+  constructor(stdout: Output, stderr: Output) {
+    this.#outputs = { stdout, stderr };
+    this.broken = new Promise((resolve) => {
+      const onError = (): void => {
+        this.abandon();
+        resolve();
+      };
+      stdout.on('error', onError);
+      stderr.on('error', onError);
+    });
+  }
+
+  /** Writes nothing any more: relays that wait for a reader go on. */
+  abandon(): void {
+    this.#isClosed = true;
+    for (const { release } of this.#drains.values()) release();
+  }
+
+  isTerminal(channel: Channel): boolean {
+    return this.#outputs[channel].isTTY === true;
+  }
+
+  /** Writes text of whole lines; each ends in a line feed, or in a carriage return where `owner` will rewrite it. */
+  print(channel: Channel, owner: number, text: string): void {
+    if (this.#open && (this.#open.channel !== channel || this.#open.owner !== owner)) {
+      this.#write(this.#open.channel, '\n');
+    }
+    this.#open = text.endsWith('\r') ? { channel, owner } : undefined;
+    if (!this.#live || !this.isTerminal(channel)) return this.#write(channel, text);
+    const drawing = this.#drawing();
+    if (this.#live.channel === channel) return this.#write(channel, ERASE_LINE + text + drawing);
+    this.#write(this.#live.channel, ERASE_LINE);
+    this.#write(channel, text);
+    this.#write(this.#live.channel, drawing);
+  }
+
+  /** Shows `text` on the terminal's bottom line; '' clears the line that this channel has there. */
+  showLive(channel: Channel, text: string): void {
+    if (text === '' && this.#live?.channel !== channel) return;
+    if (this.#live?.channel === channel && this.#live.text === text) return;
+    this.#live = text === '' ? undefined : { channel, text };
+    this.#write(channel, this.#live ? this.#drawing() : ERASE_LINE);
+  }
+
+  /** Resolves when the channel takes more. A relay that waits for it reads no further meanwhile. */
+  async ready(channel: Channel): Promise<void> {
+    await this.#drains.get(channel)?.promise;
+  }
+
+  #drawing(): string {
+    if (!this.#live) return '';
+    const { columns = 80 } = this.#outputs[this.#live.channel];
+    return ERASE_LINE + cutToWidth(this.#live.text, columns - 1);
+  }
+
+  #write(channel: Channel, text: string): void {
+    const output = this.#outputs[channel];
+    if (this.#isClosed || output.write(text) || this.#drains.has(channel)) return;
+    let release!: () => void;
+    const promise = new Promise<void>((resolve) => {
+      release = () => {
+        this.#drains.delete(channel);
+        resolve();
+      };
+    });
+    this.#drains.set(channel, { promise, release });
+    output.once('drain', release);
+  }
+}
+
+/** The first `width` characters that show. Escape sequences count nothing; a cut line ends with its colours reset. */
+export function cutToWidth(text: string, width: number): string {
+  let kept = '';
+  let shown = 0;
+  for (const [token] of text.matchAll(new RegExp(`${ESC}\\[[0-9;?]*[ -/]*[@-~]|.`, 'gsu'))) {
+    if (!token.startsWith(ESC) && ++shown > width) return `${kept}${ESC}[0m`;
+    kept += token;
+  }
+  return kept;
+}

@@ -1,0 +1,57 @@
+import { readdirSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, parse, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { AccError, nearestName } from '@acc/contract';
+
+/** What `node` is given to run a script: TypeScript through tsx, everything else as it is. */
+export function nodeArguments(script: string, args: readonly string[]): string[] {
+  const loader = /\.[mc]?tsx?$/.test(script) ? ['--import', tsxUrl()] : [];
+  return [...loader, script, ...args];
+}
+
+/** tsx of this package's dependencies, wherever the script lies. */
+function tsxUrl(): string {
+  return pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+}
+
+/**
+ * The absolute path of a script.
+ *
+ * @throws AccError `ACC_SCRIPT_NOT_FOUND`, naming the nearest file there; `ACC_SCRIPT_NOT_FILE`.
+ */
+export function resolveScript(script: string, cwd: string): string {
+  const path = resolve(cwd, script);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) throw notFound(script, path, cwd);
+  if (found.isFile()) return path;
+  throw new AccError('ACC_SCRIPT_NOT_FILE', `'${script}' is not a file.`, {
+    help: 'Name the script itself: acc launch train.ts',
+    details: { path },
+  });
+}
+
+function notFound(script: string, path: string, cwd: string): AccError {
+  const nearest = nearestFile(path);
+  return new AccError('ACC_SCRIPT_NOT_FOUND', `No such script: '${script}' (${path}).`, {
+    help: nearest ? `Did you mean '${relative(cwd, nearest)}'?` : 'Check the path and the working directory.',
+    details: { path, nearest },
+  });
+}
+
+/** The file beside a missing one that was most likely meant; one that differs only in its extension before others. */
+function nearestFile(path: string): string | undefined {
+  const folder = dirname(path);
+  let names: string[];
+  try {
+    names = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map(({ name }) => name);
+  } catch {
+    // The folder isn't there either, or can't be read: nothing to suggest.
+    return undefined;
+  }
+  const name =
+    names.find((other) => parse(other).name === parse(path).name) ?? nearestName(basename(path), names);
+  return name && join(folder, name);
+}

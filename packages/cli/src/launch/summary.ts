@@ -1,0 +1,18 @@
+import type { Failure } from './root-cause.js';
+
+/** What is said of the rank that ended the job, for stderr. */
+export function describeFailure({ exit, rank: { stderrTail } }: Failure, worldSize: number): string {
+  const { rank, pid, exitCode, signal } = exit;
+  const how = signal
+    ? `was killed by ${signal} (exit code ${exitCode})`
+    : `failed with exit code ${exitCode}`;
+  const others = worldSize > 1 ? ' The other ranks were ended.' : '';
+  const lines = [`acc: rank ${rank} of ${worldSize} (pid ${pid}) ${how}.${others}`];
+  if (stderrTail.length > 0) {
+    lines.push(`  the end of its stderr:`, ...stderrTail.map((line) => `    ${line}`.trimEnd()));
+  }
+  if (signal === 'SIGKILL') {
+    lines.push('→ Linux kills like this when memory runs out; see: dmesg | tail');
+  }
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,54 @@
+import type { InstallProgress } from '@acc/native';
+import pc from 'picocolors';
+import type { Output } from '../launch/screen.js';
+
+const ERASE_LINE = '\r\u001b[K';
+const MIB = 2 ** 20;
+/** Bytes between two lines of progress where lines can't be rewritten. */
+const LINE_EVERY_BYTES = 50 * MIB;
+
+/** Says what `acc setup` is doing: one line that rewrites itself on a terminal, few whole lines elsewhere. */
+export class SetupProgress {
+  readonly #output: Output;
+  #isRewriting = false;
+  #lastPhase = '';
+  #lastBytes = 0;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  /** Work that takes a while begins. */
+  step(text: string): void {
+    this.#line(`  ${text}`);
+  }
+
+  done(text: string): void {
+    this.#line(`${pc.green('✓')} ${text}`);
+  }
+
+  note(text: string): void {
+    this.#line(`${pc.yellow('!')} ${text}`);
+  }
+
+  install(event: InstallProgress): void {
+    if (event.phase === 'fetch') return this.step(`fetching libtorch from ${event.source}`);
+    if (event.phase === 'note') return this.note(event.message);
+    const { phase, doneBytes, totalBytes } = event;
+    const total = totalBytes === undefined ? '' : ` of ${Math.round(totalBytes / MIB)}`;
+    const text = `  ${phase} ${Math.round(doneBytes / MIB)}${total} MiB`;
+    if (this.#output.isTTY) {
+      this.#output.write(ERASE_LINE + text);
+      this.#isRewriting = true;
+    } else if (phase !== this.#lastPhase || doneBytes - this.#lastBytes >= LINE_EVERY_BYTES) {
+      this.#lastPhase = phase;
+      this.#lastBytes = doneBytes;
+      this.#line(text);
+    }
+  }
+
+  #line(text: string): void {
+    this.#output.write(`${this.#isRewriting ? ERASE_LINE : ''}${text}\n`);
+    this.#isRewriting = false;
+  }
+}

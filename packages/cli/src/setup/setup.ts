@@ -1,0 +1,50 @@
+import { AccError } from '@acc/contract';
+import { buildAddon, findLibtorch, installLibtorch, locateAddon, type LibtorchInstall } from '@acc/native';
+import type { SetupProgress } from './progress.js';
+
+export interface SetupOptions {
+  /** Version to install. Default: the one found, else the one that we are tested with. */
+  readonly libtorch?: string;
+  /** Archive or wheel to install from, a path or URL. */
+  readonly from?: string;
+  /** Checksum of that archive, in hexadecimal. */
+  readonly sha256?: string;
+  /** Nothing from the network. */
+  readonly offline?: boolean;
+}
+
+/**
+ * Makes this machine ready: a libtorch, and the addon built for it. What is there already stays.
+ *
+ * @throws AccError of `@acc/native`'s `installLibtorch` and `buildAddon`; `ACC_SETUP_CONFLICT` when ACC_LIBTORCH
+ * says one thing and the options another.
+ */
+export async function setup(options: SetupOptions, progress: SetupProgress): Promise<void> {
+  const libtorch = await provideLibtorch(options, progress);
+  progress.done(`libtorch ${libtorch.version} (${libtorch.variant}), ${libtorch.origin}, ${libtorch.root}`);
+  const addon =
+    locateAddon(libtorch) ??
+    (await buildAddon(libtorch, {
+      onProgress: ({ message, log }) => progress.step(`${message}; log: ${log}`),
+    }));
+  progress.done(`addon, ${addon.origin}, ${addon.native}`);
+  const taken = findLibtorch();
+  if (taken && taken.root !== libtorch.root) {
+    progress.note(
+      `programs take the libtorch of ${taken.root} (${taken.origin}); for the new one: export ACC_LIBTORCH=${libtorch.root}`,
+    );
+  }
+}
+
+async function provideLibtorch(options: SetupOptions, progress: SetupProgress): Promise<LibtorchInstall> {
+  const { libtorch: version, from, sha256, offline } = options;
+  const asksForOne = version !== undefined || from !== undefined || sha256 !== undefined;
+  if (asksForOne && process.env.ACC_LIBTORCH) {
+    throw new AccError('ACC_SETUP_CONFLICT', `ACC_LIBTORCH is set (${process.env.ACC_LIBTORCH}).`, {
+      help: 'Unset ACC_LIBTORCH to install another libtorch, or leave --libtorch, --from and --sha256 out.',
+    });
+  }
+  const found = asksForOne ? undefined : findLibtorch();
+  if (found) return found;
+  return installLibtorch({ version, from, sha256, offline, onProgress: (event) => progress.install(event) });
+}
