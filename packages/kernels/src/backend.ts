@@ -75,23 +75,34 @@ export class AccBackend extends KernelBackend {
   /**
    * A tensor of tfjs dtype `dtype` that takes over `native`; converted when libtorch gave another element type than
    * may stand for `dtype` (an int64 index, say).
+   *
+   * @param keptElements For a view of a part: {@link keptElements} of the tensor that it is a part of.
    */
-  wrap(native: NativeTensor, dtype: DataType): TensorInfo {
+  wrap(native: NativeTensor, dtype: DataType, keptElements?: number): TensorInfo {
     let held = native;
     if (!ALLOWED[dtype]!.includes(native.dtype)) {
       held = castTo(native, NATIVE_DTYPE[dtype as 'float32']);
       native.dispose();
     }
     return {
-      dataId: this.#hold(new TensorData(dtype, held, undefined)),
+      dataId: this.#hold(new TensorData(dtype, held, undefined, keptElements)),
       shape: held.shape as number[],
       dtype,
     };
   }
 
+  /** Elements in the memory that `info`'s data keeps alive: its own or, where it is a view, those of its base. */
+  keptElements(info: TensorInfo): number {
+    return this.#dataOf(info.dataId).keptElements ?? util.sizeFromShape(info.shape);
+  }
+
   /** A tensor of strings. `values` are encoded as tfjs encodes them, in UTF-8 bytes. */
   wrapStrings(values: BackendValues, shape: number[]): TensorInfo {
-    return { dataId: this.#hold(new TensorData('string', undefined, values)), shape, dtype: 'string' };
+    return {
+      dataId: this.#hold(new TensorData('string', undefined, values, undefined)),
+      shape,
+      dtype: 'string',
+    };
   }
 
   override write(values: BackendValues, shape: number[], dtype: DataType): DataId {
@@ -107,8 +118,7 @@ export class AccBackend extends KernelBackend {
   ): void {
     const data = this.#store(values, shape, dtype);
     data.refCount = refCount;
-    this.#moved.set(dataId, data);
-    this.#count++;
+    this.#moved.set(dataId, this.#hold(data));
   }
 
   override readSync(dataId: DataId): BackendValues {
@@ -169,10 +179,10 @@ export class AccBackend extends KernelBackend {
   override dispose(): void {}
 
   #store(values: BackendValues, shape: number[], dtype: DataType): TensorData {
-    if (dtype === 'string') return new TensorData(dtype, undefined, values);
+    if (dtype === 'string') return new TensorData(dtype, undefined, values, undefined);
     const nativeDtype = NATIVE_DTYPE[dtype];
     const elements = toElements(values, shape, dtype);
-    return new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined);
+    return new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined, undefined);
   }
 
   #hold(data: TensorData): TensorData {

@@ -1,5 +1,5 @@
-import { adjustExternalMemory, type Tensor as NativeTensor } from '@acc/native';
-import type { TensorData } from './tensor-data.js';
+import { adjustExternalMemory } from '@acc/native';
+import type { NativeHandles, TensorData } from './tensor-data.js';
 
 /** New data is looked at again after this many more have come. */
 const NURSERY_SIZE = 1024;
@@ -11,12 +11,11 @@ const NURSERY_SIZE = 1024;
  */
 export class Garbage {
   #nursery: TensorData[] = [];
-  readonly #registry = new FinalizationRegistry<NativeTensor>((native) => {
-    if (!native.isDisposed) {
-      adjustExternalMemory(-native.byteLength);
-      native.dispose();
-      this.onCollected();
-    }
+  readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, reshaped }) => {
+    adjustExternalMemory(-native.byteLength);
+    native.dispose();
+    for (const tensor of reshaped) tensor.dispose();
+    this.onCollected();
   });
 
   /** @param onCollected Called for each tensor that the collector, not the program, has freed. */
@@ -41,7 +40,7 @@ export class Garbage {
       if (!data.native || data.native.isDisposed) continue;
       data.watched = true;
       bytes += data.native.byteLength;
-      this.#registry.register(data, data.native, data);
+      this.#registry.register(data, data.handles(data.native), data);
     }
     this.#nursery = [];
     if (bytes > 0) adjustExternalMemory(bytes);

@@ -3,6 +3,15 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 
 const reshape = operator('aten::reshape');
 
+/** More shapes of one data than a kernel has inputs, so that none goes while its kernel runs. */
+const MAX_SHAPES = 8;
+
+/** The native side of a {@link TensorData}, without reference to it. */
+export interface NativeHandles {
+  readonly native: NativeTensor;
+  readonly reshaped: readonly NativeTensor[];
+}
+
 /**
  * What a tfjs `dataId` of this backend is: the object itself holds the data, so that no table has to be searched.
  * tfjs counts references to it.
@@ -12,31 +21,42 @@ export class TensorData {
   /** True once garbage collection watches over it; see garbage.ts. */
   watched = false;
 
-  #view: NativeTensor | undefined;
+  /** {@link native} in other shapes, the oldest first. */
+  #reshaped: NativeTensor[] | undefined;
 
   constructor(
     readonly dtype: DataType,
     /** Absent for strings, which live in {@link strings}. */
     readonly native: NativeTensor | undefined,
     readonly strings: BackendValues | undefined,
+    /** Elements in the memory that `native` keeps alive, where it is a view of a part of them. */
+    readonly keptElements: number | undefined,
   ) {}
 
   /**
-   * The native tensor in the shape `shape`. tfjs tensors of different shapes may share one data id, when another
-   * backend's reshape made them.
+   * The native tensor in the shape `shape`: tfjs tensors of different shapes share one data id, since a reshape copies
+   * nothing. Borrowed: it lives as long as this data, or until {@link MAX_SHAPES} other shapes were asked for.
    */
   nativeAs(native: NativeTensor, shape: readonly number[]): NativeTensor {
     if (sameShape(native.shape, shape)) return native;
-    if (!this.#view || !sameShape(this.#view.shape, shape)) {
-      this.#view?.dispose();
-      this.#view = reshape(native, shape);
-    }
-    return this.#view;
+    const known = this.#reshaped?.find((tensor) => sameShape(tensor.shape, shape));
+    if (known) return known;
+    const made = reshape(native, shape);
+    this.#reshaped ??= [];
+    if (this.#reshaped.length >= MAX_SHAPES) this.#reshaped.shift()!.dispose();
+    this.#reshaped.push(made);
+    return made;
+  }
+
+  /** All handles there are now and will be: what is to be disposed when the collector has taken this object. */
+  handles(native: NativeTensor): NativeHandles {
+    this.#reshaped ??= [];
+    return { native, reshaped: this.#reshaped };
   }
 
   /** Frees the native memory. */
   dispose(): void {
-    this.#view?.dispose();
+    if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
     this.native?.dispose();
   }
 }
