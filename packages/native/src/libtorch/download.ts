@@ -1,8 +1,7 @@
 import { AccError } from '@acc/contract';
-import { createWriteStream, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { asDiskError, requireFreeSpace } from './disk.js';
 
@@ -27,47 +26,56 @@ const ATTEMPTS = 4;
  */
 export async function downloadFile(url: string, path: string, options: DownloadOptions = {}): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const before = sizeOf(path);
     try {
       return await fetchRest(url, path, options);
     } catch (error) {
-      const gotFurther = sizeOf(path) > before;
-      if (error instanceof AccError || !gotFurther || attempt === ATTEMPTS) throw unreachable(url, error);
+      // A host that doesn't answer is given up at once; an answer that broke off is asked for again.
+      if (error instanceof AccError || attempt === ATTEMPTS) throw unreachable(url, error);
     }
   }
 }
 
 async function fetchRest(url: string, path: string, options: DownloadOptions): Promise<void> {
   const { connectTimeoutMs = 5_000, stallTimeoutMs = 30_000, onBytes } = options;
-  const have = sizeOf(path);
+  const have = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const watchdog = new Watchdog(connectTimeoutMs, 'no answer');
   try {
-    const response = await fetch(url, {
-      signal: watchdog.signal,
-      headers: { 'accept-encoding': 'identity', ...(have > 0 && { range: `bytes=${have}-` }) },
-    });
+    const response = await request(url, have, watchdog);
     if (response.status === 416 && totalOf(response) === have) return;
     if (!response.ok || !response.body) throw unreachable(url, new Error(`HTTP ${response.status}`));
     const resumed = response.status === 206;
     const total = totalOf(response);
     let done = resumed ? have : 0;
     if (total !== undefined) await requireFreeSpace(dirname(path), total - done);
-    watchdog.restart(stallTimeoutMs, 'the host fell silent');
-    const body = Readable.fromWeb(response.body as ReadableStream<Uint8Array>);
-    const count = async function* (chunks: AsyncIterable<Uint8Array>) {
-      for await (const chunk of chunks) {
+    const file = await open(path, resumed ? 'a' : 'w');
+    try {
+      watchdog.restart(stallTimeoutMs, 'the host fell silent');
+      for await (const chunk of response.body as ReadableStream<Uint8Array>) {
+        await file.writeFile(chunk);
         done += chunk.length;
         watchdog.restart(stallTimeoutMs, 'the host fell silent');
         onBytes?.(done, total);
-        yield chunk;
       }
-    };
-    await pipeline(body, count, createWriteStream(path, { flags: resumed ? 'a' : 'w' }));
+    } finally {
+      await file.close();
+    }
     if (total !== undefined && done < total) throw new Error(`only ${done} of ${total} bytes came`);
   } catch (error) {
-    throw asDiskError(watchdog.expired ?? error, path);
+    throw error instanceof AccError ? error : asDiskError(watchdog.expired ?? error, path);
   } finally {
     watchdog.stop();
+  }
+}
+
+/** Sends the request and waits for the answer's head. */
+async function request(url: string, have: number, watchdog: Watchdog): Promise<Response> {
+  try {
+    return await fetch(url, {
+      signal: watchdog.signal,
+      headers: { 'accept-encoding': 'identity', ...(have > 0 && { range: `bytes=${have}-` }) },
+    });
+  } catch (error) {
+    throw unreachable(url, watchdog.expired ?? error);
   }
 }
 
@@ -103,10 +111,6 @@ function totalOf(response: Response): number | undefined {
   const range = response.headers.get('content-range');
   const text = range ? range.split('/').at(-1) : response.headers.get('content-length');
   return text && /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function unreachable(url: string, error: unknown): AccError {

@@ -1,0 +1,28 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readEnvironment } from './environment.js';
+
+describe('readEnvironment', () => {
+  it('caches below the home folder by default', () => {
+    expect(readEnvironment({})).toEqual({
+      libtorch: undefined,
+      libtorchUrl: undefined,
+      cacheDir: join(homedir(), '.cache', 'acc'),
+    });
+  });
+
+  it('respects XDG_CACHE_HOME, and ACC_CACHE_DIR before it', () => {
+    expect(readEnvironment({ XDG_CACHE_HOME: '/x' }).cacheDir).toBe('/x/acc');
+    expect(readEnvironment({ XDG_CACHE_HOME: '/x', ACC_CACHE_DIR: '/y' }).cacheDir).toBe('/y');
+    expect(readEnvironment({ XDG_CACHE_HOME: 'relative' }).cacheDir).toBe(join(homedir(), '.cache', 'acc'));
+  });
+
+  it('makes paths absolute and takes empty for unset', () => {
+    expect(readEnvironment({ ACC_LIBTORCH: 'a' }).libtorch).toBe(resolve('a'));
+    expect(readEnvironment({ ACC_LIBTORCH: '', ACC_LIBTORCH_URL: '' })).toMatchObject({
+      libtorch: undefined,
+      libtorchUrl: undefined,
+    });
+  });
+});

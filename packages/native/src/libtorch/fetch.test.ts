@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { planSources, type SourceRequest } from './fetch.js';
+
+const REQUEST: SourceRequest = {
+  platform: 'linux-x64',
+  version: '2.13.0',
+  from: undefined,
+  offline: false,
+  sha256: undefined,
+  libtorchUrl: undefined,
+  downloadDir: '/cache/downloads',
+  stagingDir: '/cache/staging',
+  onProgress: () => undefined,
+};
+
+const kinds = (request: Partial<SourceRequest>) =>
+  planSources({ ...REQUEST, ...request }).map(({ name }) => {
+    const host = URL.canParse(name) ? new URL(name).host : undefined;
+    return host ?? (name.startsWith('pip') ? 'pip' : name);
+  });
+
+describe('planSources', () => {
+  it('tries the official archive, then pip', () => {
+    expect(kinds({})).toEqual(['download.pytorch.org', 'pip']);
+  });
+
+  it('leaves out an official archive that nothing here vouches for', () => {
+    expect(kinds({ version: '2.12.0' })).toEqual(['pip']);
+    expect(kinds({ version: '2.12.0', sha256: 'f'.repeat(64) })).toEqual(['download.pytorch.org']);
+  });
+
+  it('takes what the user names and nothing else', () => {
+    expect(kinds({ from: '/a/b.zip' })).toEqual(['/a/b.zip']);
+    expect(kinds({ from: 'https://a.example/b.whl', libtorchUrl: 'https://m.example' })).toEqual([
+      'a.example',
+    ]);
+    expect(kinds({ libtorchUrl: 'https://m.example/pytorch' })).toEqual(['m.example']);
+    expect(planSources({ ...REQUEST, libtorchUrl: 'https://m.example/own.zip' })[0]?.name).toBe(
+      'https://m.example/own.zip',
+    );
+  });
+
+  it('touches no network when offline', async () => {
+    expect(kinds({ offline: true, libtorchUrl: 'https://m.example' })).toEqual(['pip']);
+    const [source] = planSources({ ...REQUEST, offline: true, from: 'https://a.example/b.whl' });
+    await expect(source!.fetch()).rejects.toMatchObject({ code: 'ACC_DOWNLOAD_UNREACHABLE' });
+  });
+
+  it('refuses what is no http(s) URL', () => {
+    expect(() => planSources({ ...REQUEST, from: 'ftp://a.example/b.zip' })).toThrow(
+      expect.objectContaining({ code: 'ACC_LIBTORCH_INVALID' }),
+    );
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { compareVersions, isSupportedVersion, parseTorchVersion, releaseLine } from './version.js';
+
+describe('torch versions', () => {
+  it('are taken apart', () => {
+    expect(parseTorchVersion('2.13.0+cpu\n')).toEqual({ version: '2.13.0', label: 'cpu' });
+    expect(parseTorchVersion('2.13.0')).toEqual({ version: '2.13.0', label: undefined });
+    expect(parseTorchVersion('2.14.0a0+git1234')).toEqual({ version: '2.14.0a0', label: 'git1234' });
+    expect(parseTorchVersion('unknown')).toBeUndefined();
+  });
+
+  it('are supported from 2.11 to 2.13', () => {
+    const supported = ['2.10.1', '2.11.0', '2.12.1', '2.13.9', '2.14.0', '3.11.0', '1.13.0'].map(
+      isSupportedVersion,
+    );
+    expect(supported).toEqual([false, true, true, true, false, false, false]);
+  });
+
+  it('are ordered by number', () => {
+    expect(['2.9.0', '2.13.0', '2.11.1'].sort(compareVersions)).toEqual(['2.9.0', '2.11.1', '2.13.0']);
+    expect(releaseLine('2.13.0')).toBe('2.13');
+  });
+});
