@@ -1,32 +1,103 @@
 import type { BinaryInputs, DataType, KernelConfig, TensorInfo, UnaryInputs } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
 import { kernel } from '../kernel.js';
+import { toDtype, wrapElements } from './conversion.js';
 
-type Result = (input: TensorInfo) => DataType;
-const sameDtype: Result = ({ dtype }) => dtype;
-export const boolResult: Result = () => 'bool';
-export const floatResult: Result = () => 'float32';
+/** tfjs dtypes that a computation takes as they are; see {@link converted} for what happens to others. */
+export type Accepted = readonly DataType[];
+export const FLOATS: Accepted = ['float32'];
+export const NUMBERS: Accepted = ['float32', 'int32'];
+export const REALS: Accepted = ['float32', 'int32', 'bool'];
+export const FLOATS_AND_COMPLEX: Accepted = ['float32', 'complex64'];
+export const NUMBERS_AND_COMPLEX: Accepted = ['float32', 'int32', 'complex64'];
+export const ALL: Accepted = ['float32', 'int32', 'bool', 'complex64'];
 
-/** A kernel of one input whose result has its shape. `resultDtype` is by default the input's. */
+type UnaryCompute = (x: NativeTensor) => NativeTensor;
+type BinaryCompute = (a: NativeTensor, b: NativeTensor) => NativeTensor;
+
+/**
+ * A kernel of one input whose result has its shape.
+ *
+ * @param compute libtorch's operator, by name or as a function of native tensors.
+ * @param resultDtype By default the input's.
+ */
 export function unaryKernel(
   kernelName: string,
-  compute: string | ((x: NativeTensor) => NativeTensor),
-  resultDtype: Result = sameDtype,
+  compute: string | UnaryCompute,
+  accepted: Accepted,
+  resultDtype?: DataType,
 ): KernelConfig {
   const run = typeof compute === 'string' ? operator(compute) : compute;
   return kernel<UnaryInputs>(kernelName, ({ inputs: { x }, backend }) =>
-    backend.wrap(run(backend.native(x)), resultDtype(x)),
+    applyUnary(backend, x, run, accepted, resultDtype),
   );
 }
 
-/** A kernel of two inputs that broadcast against each other. `resultDtype` is by default that of `a`. */
+/**
+ * A kernel of two inputs that broadcast against each other.
+ *
+ * @param compute libtorch's operator, by name or as a function of native tensors.
+ * @param resultDtype By default that of `a`.
+ */
 export function binaryKernel(
   kernelName: string,
-  compute: string | ((a: NativeTensor, b: NativeTensor) => NativeTensor),
-  resultDtype: Result = sameDtype,
+  compute: string | BinaryCompute,
+  accepted: Accepted,
+  resultDtype?: DataType,
 ): KernelConfig {
   const run = typeof compute === 'string' ? operator(compute) : compute;
   return kernel<BinaryInputs>(kernelName, ({ inputs: { a, b }, backend }) =>
-    backend.wrap(run(backend.native(a), backend.native(b)), resultDtype(a)),
+    applyBinary(backend, a, b, run, accepted, resultDtype),
   );
+}
+
+/** What the kernel of {@link unaryKernel} does; for kernels with attributes. `x` is borrowed, the result the caller's. */
+export function applyUnary(
+  backend: AccBackend,
+  x: TensorInfo,
+  compute: UnaryCompute,
+  accepted: Accepted,
+  resultDtype: DataType = x.dtype,
+): TensorInfo {
+  const native = backend.native(x);
+  if (accepted.includes(x.dtype)) return wrapElements(backend, compute(native), resultDtype);
+  using input = converted(native, x.dtype, accepted);
+  return wrapElements(backend, compute(input), resultDtype);
+}
+
+/** What the kernel of {@link binaryKernel} does. `a` and `b` are borrowed, the result is the caller's. */
+export function applyBinary(
+  backend: AccBackend,
+  a: TensorInfo,
+  b: TensorInfo,
+  compute: BinaryCompute,
+  accepted: Accepted,
+  resultDtype: DataType = a.dtype,
+): TensorInfo {
+  const nativeA = backend.native(a);
+  const nativeB = backend.native(b);
+  if (accepted.includes(a.dtype) && (a.dtype === b.dtype || accepted.includes(b.dtype))) {
+    return wrapElements(backend, compute(nativeA, nativeB), resultDtype);
+  }
+  using inputA = converted(nativeA, a.dtype, accepted);
+  using inputB = converted(nativeB, b.dtype, accepted);
+  return wrapElements(backend, compute(inputA, inputB), resultDtype);
+}
+
+/**
+ * The input in a form that the computation takes: booleans as integers where those are accepted, else integers and
+ * booleans as float64, which holds every int32. So a result that is cut to an integer is the one that tfjs's own
+ * arithmetic in JavaScript numbers gives.
+ */
+function converted(native: NativeTensor, dtype: DataType, accepted: Accepted): NativeTensor {
+  if (accepted.includes(dtype)) return native.alias();
+  if (dtype === 'complex64') {
+    throw new AccError('ACC_DTYPE_UNSUPPORTED', 'complex64 is not supported by this operation.', {
+      help: 'Use tf.real, tf.imag or tf.abs of the tensor.',
+      details: { dtype, accepted },
+    });
+  }
+  return toDtype(native, dtype === 'bool' && accepted.includes('int32') ? 'int32' : 'float64');
 }

@@ -1,4 +1,4 @@
 import { Add } from '@tensorflow/tfjs-core';
-import { binaryKernel } from '../families/elementwise.js';
+import { ALL, binaryKernel } from '../families/elementwise.js';
 
-export const add = binaryKernel(Add, 'aten::add.Tensor');
+export const add = binaryKernel(Add, 'aten::add.Tensor', ALL);

@@ -1,7 +1,7 @@
 import { Identity, type IdentityInputs } from '@tensorflow/tfjs-core';
+import { sameData } from '../families/same-data.js';
 import { kernel } from '../kernel.js';
 
-export const identity = kernel<IdentityInputs>(Identity, ({ inputs: { x }, backend }) => {
-  backend.incRef(x.dataId);
-  return { dataId: x.dataId, shape: x.shape, dtype: x.dtype };
-});
+export const identity = kernel<IdentityInputs>(Identity, ({ inputs: { x }, backend }) =>
+  sameData(backend, x),
+);

@@ -1,4 +1,4 @@
 import { Relu } from '@tensorflow/tfjs-core';
-import { unaryKernel } from '../families/elementwise.js';
+import { NUMBERS, unaryKernel } from '../families/elementwise.js';
 
-export const relu = unaryKernel(Relu, 'aten::relu');
+export const relu = unaryKernel(Relu, 'aten::relu', NUMBERS);

@@ -1,0 +1,9 @@
+import { Cast, type CastAttrs, type CastInputs } from '@tensorflow/tfjs-core';
+import { toElements } from '../families/conversion.js';
+import { sameData } from '../families/same-data.js';
+import { kernel } from '../kernel.js';
+
+/** To the dtype that `x` has already, the same data; else as JavaScript's typed arrays convert. */
+export const cast = kernel<CastInputs, CastAttrs>(Cast, ({ inputs: { x }, attrs: { dtype }, backend }) =>
+  x.dtype === dtype ? sameData(backend, x) : backend.wrap(toElements(backend.native(x), dtype), dtype),
+);

@@ -1,0 +1,17 @@
+import { Complex, type ComplexInputs } from '@tensorflow/tfjs-core';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { kernel } from '../kernel.js';
+
+const join = operator('aten::complex');
+const to = operator('aten::to.dtype');
+
+export const complex = kernel<ComplexInputs>(Complex, ({ inputs: { real, imag }, backend }) => {
+  using realPart = part(backend.native(real));
+  using imagPart = part(backend.native(imag));
+  return backend.wrap(join(realPart, imagPart), 'complex64');
+});
+
+/** Integers and 16-bit floats have no complex form in tfjs. */
+function part(x: NativeTensor): NativeTensor {
+  return to(x, 'float32');
+}

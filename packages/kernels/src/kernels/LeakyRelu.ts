@@ -1,0 +1,13 @@
+import { LeakyRelu, type LeakyReluAttrs, type LeakyReluInputs } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { applyUnary, FLOATS } from '../families/elementwise.js';
+import { kernel } from '../kernel.js';
+
+const leaky = operator('aten::leaky_relu');
+
+/** float32, whatever the input's dtype. */
+export const leakyRelu = kernel<LeakyReluInputs, LeakyReluAttrs>(
+  LeakyRelu,
+  ({ inputs: { x }, attrs: { alpha }, backend }) =>
+    applyUnary(backend, x, (native) => leaky(native, alpha), FLOATS, 'float32'),
+);

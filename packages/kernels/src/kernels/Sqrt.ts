@@ -1,0 +1,4 @@
+import { Sqrt } from '@tensorflow/tfjs-core';
+import { FLOATS, unaryKernel } from '../families/elementwise.js';
+
+export const sqrt = unaryKernel(Sqrt, 'aten::sqrt', FLOATS);

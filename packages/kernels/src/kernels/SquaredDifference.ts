@@ -1,0 +1,19 @@
+import { SquaredDifference } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { binaryKernel, NUMBERS } from '../families/elementwise.js';
+
+const subtract = operator('aten::sub.Tensor');
+const multiply = operator('aten::mul.Tensor');
+const squaredError = operator('aten::mse_loss');
+const NO_REDUCTION = 0;
+
+export const squaredDifference = binaryKernel(
+  SquaredDifference,
+  (a, b) => {
+    // One pass instead of two, but for floats only.
+    if (a.dtype !== 'int32' && b.dtype !== 'int32') return squaredError(a, b, NO_REDUCTION);
+    using difference = subtract(a, b);
+    return multiply(difference, difference);
+  },
+  NUMBERS,
+);
