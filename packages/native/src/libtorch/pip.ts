@@ -33,8 +33,10 @@ export async function downloadWheelByPip(folder: string, options: PipOptions): P
   const attempts = [[], [...forPython, '--platform', pipPlatformTag(platform)]];
   let output = '';
   for (const extra of attempts) {
-    output = await runPip(['download', ...common, ...extra, requirement]);
-    const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
+    const result = await runPip(['download', ...common, ...extra, requirement]);
+    output = result.output;
+    // A pip that failed may have left half a wheel.
+    const wheel = result.ok && readdirSync(folder).find((name) => name.endsWith('.whl'));
     if (wheel) return join(folder, wheel);
     if (/No space left on device/i.test(output)) throw diskFull(folder, new Error(output));
     if (!/No matching distribution/i.test(output)) break;
@@ -46,13 +48,13 @@ export async function downloadWheelByPip(folder: string, options: PipOptions): P
   });
 }
 
-/** Runs pip to its end and gives all it said; whether it worked shows in the folder. */
-function runPip(args: readonly string[]): Promise<string> {
+/** Runs pip to its end and gives all it said. */
+function runPip(args: readonly string[]): Promise<{ ok: boolean; output: string }> {
   const all = ['-m', 'pip', '--disable-pip-version-check', '--no-input', ...args];
   return new Promise((resolve) => {
     execFile('python3', all, { maxBuffer: OUTPUT_LIMIT_BYTES }, (error, stdout, stderr) => {
       const missing = (error as NodeJS.ErrnoException | null)?.code === 'ENOENT';
-      resolve(missing ? 'no python3 on the PATH' : `${stdout}\n${stderr}`);
+      resolve({ ok: !error, output: missing ? 'no python3 on the PATH' : `${stdout}\n${stderr}` });
     });
   });
 }

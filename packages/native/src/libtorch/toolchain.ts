@@ -1,8 +1,7 @@
 import { AccError } from '@acc/contract';
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { realpathSync } from 'node:fs';
 
 /** What building the addon takes, beside libtorch. */
 export interface Toolchain {
