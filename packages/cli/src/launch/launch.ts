@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { AccError } from '@acc/contract';
 import { chooseEndpoint } from './endpoint.js';
 import { rankVariables, threadsPerRank, type JobEnvironment } from './environment.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
@@ -15,10 +16,11 @@ export type { LaunchOptions } from './options.js';
  *
  * @returns The exit code: 0; the first failing rank's, 128 + n for signal n; 130, 143 or 129 when interrupted.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`, `ACC_SCRIPT_NOT_FOUND`,
- * `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`, `ACC_SPAWN_FAILED`.
+ * `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`, `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`.
  */
 export async function launch(options: LaunchOptions): Promise<number> {
   const plan = completeOptions(options);
+  requireProcessGroups();
   const script = resolveScript(plan.script, process.cwd());
   const job = await jobEnvironment(plan, process.env);
   const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
@@ -31,6 +33,13 @@ export async function launch(options: LaunchOptions): Promise<number> {
     };
   });
   return runJob({ commands, worldSize: plan.nnodes * plan.nproc, prefix: plan.prefix });
+}
+
+function requireProcessGroups(): void {
+  if (process.platform !== 'win32') return;
+  throw new AccError('ACC_PLATFORM_UNSUPPORTED', 'acc launch needs process groups, which Windows lacks.', {
+    help: 'Run it in the Windows Subsystem for Linux.',
+  });
 }
 
 async function jobEnvironment(plan: LaunchPlan, env: NodeJS.ProcessEnv): Promise<JobEnvironment> {

@@ -22,20 +22,25 @@ function tsxUrl(): string {
  */
 export function resolveScript(script: string, cwd: string): string {
   const path = resolve(cwd, script);
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) throw notFound(script, path, cwd);
-  if (found.isFile()) return path;
+  let isFile: boolean;
+  try {
+    isFile = statSync(path).isFile();
+  } catch (cause) {
+    throw notFound(script, path, cwd, cause);
+  }
+  if (isFile) return path;
   throw new AccError('ACC_SCRIPT_NOT_FILE', `'${script}' is not a file.`, {
     help: 'Name the script itself: acc launch train.ts',
     details: { path },
   });
 }
 
-function notFound(script: string, path: string, cwd: string): AccError {
+function notFound(script: string, path: string, cwd: string, cause: unknown): AccError {
   const nearest = nearestFile(path);
   return new AccError('ACC_SCRIPT_NOT_FOUND', `No such script: '${script}' (${path}).`, {
     help: nearest ? `Did you mean '${relative(cwd, nearest)}'?` : 'Check the path and the working directory.',
     details: { path, nearest },
+    cause,
   });
 }
 

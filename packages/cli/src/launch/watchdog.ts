@@ -28,6 +28,8 @@ export class Watchdog {
     this.#shell = spawn('/bin/sh', ['-c', SCRIPT, 'acc-watchdog'], {
       detached: true,
       cwd: '/',
+      // For `sleep`, whatever the user's PATH is.
+      env: { PATH: `${process.env.PATH ?? ''}:/usr/bin:/bin` },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     this.#shell.on('error', onFailure);

@@ -1,0 +1,122 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { fixture, isRunning, runAcc, startAcc, type AccRun } from '../../fixtures/run-acc.js';
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'acc-launch-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** The processes that left a file: ranks and their children. */
+const pids = (): number[] =>
+  readdirSync(folder)
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+
+const running = (): number[] => pids().filter(isRunning);
+
+const waitFor = (condition: () => boolean): Promise<unknown> =>
+  vi.waitUntil(condition, { timeout: 15_000, interval: 20 });
+
+describe('when a rank fails', () => {
+  const fail = (how: string): Promise<AccRun> =>
+    runAcc(['launch', '-n', '3', fixture('fail.mjs'), folder, how]);
+
+  it('ends all others with the exit code and the error of a rank that throws', async () => {
+    const { code, stderr } = await fail('throw');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 1/m);
+    expect(stderr.slice(stderr.indexOf('acc: rank 1'))).toContain('rank 1 is out of luck');
+    expect(pids()).toHaveLength(5);
+    expect(running()).toEqual([]);
+  });
+
+  it('takes over the code of process.exit', async () => {
+    const { code, stderr } = await fail('exit');
+    expect(code).toBe(7);
+    expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 7/m);
+    expect(running()).toEqual([]);
+  });
+
+  it('gives 128 and the number of a signal', async () => {
+    const { code, stderr } = await fail('kill');
+    expect(code).toBe(137);
+    expect(stderr).toMatch(/^acc: rank 1 of 3 .*SIGKILL/m);
+    expect(running()).toEqual([]);
+  });
+
+  it('blames the rank that failed, not those that lost it first', async () => {
+    const { code, stderr } = await fail('late-exit');
+    expect(stderr).toContain('ACC_PEER_LOST');
+    expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 7/m);
+    expect(code).toBe(7);
+    expect(running()).toEqual([]);
+  });
+});
+
+describe('when the launcher is interrupted', () => {
+  async function hang(how: string) {
+    const job = startAcc(['launch', '-n', '2', fixture('hang.mjs'), folder, how]);
+    await waitFor(() => pids().length === 4);
+    return job;
+  }
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('passes %s on and exits with %i', async (signal, code) => {
+    const { child, ended } = await hang('plain');
+    child.kill(signal);
+    expect(await ended).toMatchObject({ code });
+    expect(running()).toEqual([]);
+  });
+
+  it('lets ranks tidy up', async () => {
+    const { child, ended } = await hang('polite');
+    child.kill('SIGINT');
+    const { code, stdout } = await ended;
+    expect(code).toBe(130);
+    expect(stdout.trim().split('\n').sort()).toEqual(['[0] rank 0 tidied up', '[1] rank 1 tidied up']);
+    expect(running()).toEqual([]);
+  });
+
+  it('kills ranks that stay', async () => {
+    const { child, ended } = await hang('stubborn');
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130 });
+    expect(running()).toEqual([]);
+  });
+
+  it('kills at once when it is interrupted a second time', async () => {
+    const { child, ended } = await hang('slow');
+    let asked = '';
+    child.stdout!.on('data', (text: string) => (asked += text));
+    child.kill('SIGINT');
+    await waitFor(() => asked.split('asked').length === 3);
+    // Not the same key press any more.
+    await sleep(300);
+    child.kill('SIGINT');
+    const { code, stdout } = await ended;
+    expect(code).toBe(130);
+    expect(stdout).not.toContain('ended by itself');
+    expect(running()).toEqual([]);
+  });
+
+  it.each(['stubborn', 'busy'])('leaves no %s process behind when it is killed itself', async (how) => {
+    const { child, ended } = await hang(how);
+    child.kill('SIGKILL');
+    expect(await ended).toMatchObject({ code: null, signal: 'SIGKILL' });
+    await waitFor(() => running().length === 0);
+  });
+});
+
+describe('when nobody reads its output any more', () => {
+  it('ends as programs that write to a closed pipe do', async () => {
+    const { child, ended } = startAcc(['launch', '-n', '2', fixture('many-lines.mjs')]);
+    child.stdout!.once('data', () => child.stdout!.destroy());
+    expect(await ended).toMatchObject({ code: 141 });
+  });
+});

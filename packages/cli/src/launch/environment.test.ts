@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { rankVariables, threadsPerRank } from './environment.js';
+
+const job = {
+  masterAddr: '127.0.0.1',
+  masterPort: 4000,
+  threads: 2,
+  jobToken: 'secret',
+  libtorch: '/opt/libtorch',
+};
+
+describe('rankVariables', () => {
+  it('names a rank as torchrun does', () => {
+    expect(rankVariables({ nproc: 2, nnodes: 3, nodeRank: 1 }, job, 1)).toEqual({
+      RANK: '3',
+      LOCAL_RANK: '1',
+      WORLD_SIZE: '6',
+      LOCAL_WORLD_SIZE: '2',
+      GROUP_RANK: '1',
+      GROUP_WORLD_SIZE: '3',
+      MASTER_ADDR: '127.0.0.1',
+      MASTER_PORT: '4000',
+      OMP_NUM_THREADS: '2',
+      ACC_JOB_TOKEN: 'secret',
+      ACC_LIBTORCH: '/opt/libtorch',
+    });
+  });
+
+  it("leaves the user's own where the job has none", () => {
+    const none = { ...job, threads: undefined, jobToken: undefined, libtorch: undefined };
+    const names = Object.keys(rankVariables({ nproc: 1, nnodes: 1, nodeRank: 0 }, none, 0));
+    expect(names).not.toContain('OMP_NUM_THREADS');
+    expect(names).not.toContain('ACC_JOB_TOKEN');
+    expect(names).not.toContain('ACC_LIBTORCH');
+  });
+});
+
+describe('threadsPerRank', () => {
+  it('shares the cores out, at least one a rank', () => {
+    expect(threadsPerRank({ nproc: 3, threads: undefined }, {}, 8)).toBe(2);
+    expect(threadsPerRank({ nproc: 3, threads: undefined }, {}, 2)).toBe(1);
+  });
+
+  it("puts --threads before OMP_NUM_THREADS, and the user's before ours", () => {
+    expect(threadsPerRank({ nproc: 2, threads: 5 }, { OMP_NUM_THREADS: '3' }, 8)).toBe(5);
+    expect(threadsPerRank({ nproc: 2, threads: undefined }, { OMP_NUM_THREADS: '3' }, 8)).toBeUndefined();
+  });
+});

@@ -1,0 +1,73 @@
+import { availableParallelism } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { completeOptions, parseEndpoint, type LaunchOptions } from './options.js';
+
+const codeOf = (options: Partial<LaunchOptions>): string => {
+  try {
+    completeOptions({ script: 'x.ts', ...options });
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+  return 'none';
+};
+
+describe('completeOptions', () => {
+  it('runs one rank on one host by default', () => {
+    expect(completeOptions({ script: 'x.ts' })).toEqual({
+      script: 'x.ts',
+      args: [],
+      nproc: 1,
+      nnodes: 1,
+      nodeRank: 0,
+      endpoint: undefined,
+      threads: undefined,
+      prefix: true,
+    });
+  });
+
+  it("takes one rank a core for 'auto'", () => {
+    expect(completeOptions({ script: 'x.ts', nproc: 'auto' }).nproc).toBe(availableParallelism());
+  });
+
+  it('refuses numbers that can’t be', () => {
+    const bad = [
+      { nproc: 0 },
+      { nproc: 1.5 },
+      { nproc: NaN },
+      { nnodes: 0 },
+      { threads: 0 },
+      { nodeRank: 1 },
+    ];
+    expect(bad.map(codeOf)).toEqual(bad.map(() => 'ACC_BAD_OPTION'));
+    const severalHosts = { nnodes: 2, rdzvEndpoint: 'a:1' };
+    expect(codeOf({ ...severalHosts, nodeRank: 1 })).toBe('none');
+    expect(codeOf({ ...severalHosts, nodeRank: 2 })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('asks for what several hosts need', () => {
+    expect(codeOf({ nnodes: 2, rdzvEndpoint: 'a:1' })).toBe('ACC_MISSING_OPTION');
+    expect(codeOf({ nnodes: 2, nodeRank: 0 })).toBe('ACC_MISSING_OPTION');
+    expect(codeOf({ nnodes: 2, nodeRank: 0, rdzvEndpoint: 'a:0' })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('refuses unknown options', () => {
+    expect(codeOf({ nprocs: 2 } as never)).toBe('ACC_UNKNOWN_OPTION');
+  });
+});
+
+describe('parseEndpoint', () => {
+  it("takes a host with or without a port, torchrun's by default", () => {
+    expect(parseEndpoint('node0:1234')).toEqual({ host: 'node0', port: 1234 });
+    expect(parseEndpoint('10.0.0.1')).toEqual({ host: '10.0.0.1', port: 29500 });
+    expect(parseEndpoint('[fe80::1]:80')).toEqual({ host: 'fe80::1', port: 80 });
+    expect(parseEndpoint('[::1]')).toEqual({ host: '::1', port: 29500 });
+  });
+
+  it('refuses what is none', () => {
+    for (const text of ['', ':1', 'a:b', 'a:1:2', '::1', 'a:99999', '[]:1']) {
+      expect(() => parseEndpoint(text), text).toThrowError(
+        expect.objectContaining({ code: 'ACC_BAD_OPTION' }),
+      );
+    }
+  });
+});

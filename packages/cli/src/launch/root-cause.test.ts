@@ -1,0 +1,69 @@
+import { constants } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import type { RankExit } from './rank-process.js';
+import { findRootCause, type ObservedRank } from './root-cause.js';
+
+interface Ranks {
+  readonly ranks: readonly ObservedRank[];
+  end(rank: number, exitCode: number, stderr?: string): void;
+}
+
+function createRanks(count: number): Ranks {
+  const tails = Array.from({ length: count }, (): string[] => []);
+  const resolves: ((exit: RankExit) => void)[] = [];
+  const ranks = tails.map((stderrTail, rank): ObservedRank => ({
+    exited: new Promise((resolve) => (resolves[rank] = resolve)),
+    stderrTail,
+    finishStderr: () => Promise.resolve(),
+  }));
+  const end = (rank: number, exitCode: number, stderr = ''): void => {
+    tails[rank]!.push(stderr);
+    const signal = exitCode > 128 ? 'SIGKILL' : null;
+    resolves[rank]!({ rank, pid: 1000 + rank, exitCode, signal });
+  };
+  return { ranks, end };
+}
+
+const KILLED = 128 + constants.signals.SIGKILL;
+const LOST = "  code: 'ACC_PEER_LOST'";
+
+describe('findRootCause', () => {
+  it('finds none when all ranks succeed', async () => {
+    const { ranks, end } = createRanks(2);
+    end(1, 0);
+    end(0, 0);
+    expect(await findRootCause(ranks)).toBeUndefined();
+  });
+
+  it('takes the first failure, and does not wait for the others', async () => {
+    const { ranks, end } = createRanks(3);
+    const cause = findRootCause(ranks);
+    end(2, 1);
+    end(1, 3);
+    expect((await cause)?.exit).toMatchObject({ rank: 2, exitCode: 1 });
+  });
+
+  it('does not blame a rank that lost its peer', async () => {
+    for (const code of [7, KILLED]) {
+      const { ranks, end } = createRanks(3);
+      const cause = findRootCause(ranks);
+      end(0, 1, LOST);
+      setTimeout(() => end(1, code), 50);
+      expect((await cause)?.exit).toMatchObject({ rank: 1, exitCode: code });
+    }
+  });
+
+  it('blames it when nothing else is found', async () => {
+    const { ranks, end } = createRanks(2);
+    const cause = findRootCause(ranks);
+    end(1, 1, LOST);
+    expect((await cause)?.exit).toMatchObject({ rank: 1, exitCode: 1 });
+  });
+
+  it('does not wait for others when all have ended', async () => {
+    const { ranks, end } = createRanks(2);
+    end(0, 1, LOST);
+    end(1, 1, LOST);
+    expect((await findRootCause(ranks))?.exit).toMatchObject({ rank: 0 });
+  });
+});

@@ -1,0 +1,61 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AccError } from '@acc/contract';
+import { nodeArguments, resolveScript } from './script.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'acc-script-'));
+  for (const name of ['train.ts', 'trail.ts', 'evaluate.mjs']) writeFileSync(join(folder, name), '');
+  mkdirSync(join(folder, 'training'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const failure = (script: string): AccError => {
+  try {
+    resolveScript(script, folder);
+  } catch (error) {
+    return error as AccError;
+  }
+  return expect.unreachable();
+};
+
+describe('resolveScript', () => {
+  it('gives the absolute path', () => {
+    expect(resolveScript('train.ts', folder)).toBe(join(folder, 'train.ts'));
+    expect(resolveScript(join(folder, 'train.ts'), '/')).toBe(join(folder, 'train.ts'));
+  });
+
+  it('names the nearest file, one of the same name with another ending first', () => {
+    const nearest = (script: string): unknown => failure(script).details.nearest;
+    expect(failure('train.js').code).toBe('ACC_SCRIPT_NOT_FOUND');
+    expect(nearest('train.js')).toBe(join(folder, 'train.ts'));
+    expect(nearest('train')).toBe(join(folder, 'train.ts'));
+    expect(nearest('evalute.mjs')).toBe(join(folder, 'evaluate.mjs'));
+    expect(nearest('zzzzzzzz')).toBeUndefined();
+    expect(nearest('nowhere/train.ts')).toBeUndefined();
+    expect(failure('train.ts/x.ts').code).toBe('ACC_SCRIPT_NOT_FOUND');
+  });
+
+  it('refuses a folder', () => {
+    expect(failure('training').code).toBe('ACC_SCRIPT_NOT_FILE');
+  });
+});
+
+describe('nodeArguments', () => {
+  it('loads tsx for TypeScript only', () => {
+    for (const script of ['/a.ts', '/a.mts', '/a.cts', '/a.tsx']) {
+      expect(nodeArguments(script, ['-x'])).toEqual([
+        '--import',
+        expect.stringMatching(/^file:.*tsx/),
+        script,
+        '-x',
+      ]);
+    }
+    for (const script of ['/a.js', '/a.mjs', '/a.cjs', '/a', '/ts']) {
+      expect(nodeArguments(script, ['-x'])).toEqual([script, '-x']);
+    }
+  });
+});
