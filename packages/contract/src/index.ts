@@ -6,7 +6,6 @@ export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export { PLUGIN_KEYS, type Plugin, type StepInfo } from './plugin.js';
 export type {
   GradientReduction,
-  ReductionOptions,
   Strategy,
   StrategyContext,
   StrategyTraits,

@@ -25,13 +25,11 @@ export interface Strategy {
    * @throws AccError `ACC_VARIABLES_DIFFER` when names, shapes or dtypes differ across ranks.
    */
   prepareVariables(variables: readonly Variable[]): void;
-  /** Starts the reduction of one backward pass over `variables`, all of which were prepared. */
-  beginReduction(variables: readonly Variable[], options: ReductionOptions): GradientReduction;
-}
-
-export interface ReductionOptions {
-  /** This rank's factor in the weighted sum over ranks; the factors of all ranks sum to 1. */
-  readonly weight: number;
+  /**
+   * Starts the reduction of one backward pass over `variables`, all of which were prepared. Gradients are summed over
+   * ranks; whoever computes them has weighted them, so that the sum is the mean.
+   */
+  beginReduction(variables: readonly Variable[]): GradientReduction;
 }
 
 /** Gradients of one backward pass on their way over the ranks. */

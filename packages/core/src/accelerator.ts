@@ -1,0 +1,224 @@
+import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import type { Collective, KernelLayer, ReduceOp } from '@acc/contract';
+import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
+import { installGradientDriver } from './gradient-driver/driver.js';
+import { gatherReal } from './nested/gather-real.js';
+import { mapNested, type Nested } from './nested/nested.js';
+import { resolveOptions, type AcceleratorOptions } from './options.js';
+import { DataPreparation } from './prepare/prepare-data.js';
+import { Preparation } from './prepare/prepare.js';
+import type { PreparedAll } from './prepare/prepared-types.js';
+import { collectiveOf, kernelsOf, strategyOf } from './presets.js';
+import { StepPipeline } from './step/step-pipeline.js';
+
+interface Parts {
+  readonly environment: LaunchEnvironment;
+  readonly kernels: KernelLayer;
+  readonly collective: Collective;
+  readonly pipeline: StepPipeline;
+  readonly preparation: Preparation;
+  readonly restoreGradients: () => void;
+}
+
+/**
+ * Trains an existing tfjs loop on every process of a job. Started by `acc launch`, or any launcher that sets torchrun's
+ * variables, it joins the others; started alone it is one process without a network.
+ *
+ * Results of collectives are the caller's to dispose, or its tidy's.
+ */
+export class Accelerator {
+  readonly #parts: Parts;
+
+  private constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Chooses the engine and joins the process group.
+   *
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`, `ACC_LIBTORCH_MISSING`,
+   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
+   */
+  static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
+    const resolved = resolveOptions(options);
+    const environment = readLaunchEnvironment();
+    const { rank, size } = environment;
+    const kernels = await kernelsOf(resolved, size);
+    const collective = await collectiveOf(environment, resolved, kernels);
+    const strategy = strategyOf(resolved, size);
+    const { plugins, seed, dataLoader } = resolved;
+    for (const part of [strategy, ...plugins]) part.attach?.({ collective, kernels });
+    const pipeline = new StepPipeline({ strategy, plugins, rank, size });
+    const data = new DataPreparation({
+      rank,
+      size,
+      options: resolved,
+      onBatch: (batch) => {
+        pipeline.batch = batch;
+      },
+    });
+    const { splitBatches } = dataLoader;
+    const preparation = new Preparation({ pipeline, strategy, collective, plugins, data, splitBatches, seed });
+    const restoreGradients = installGradientDriver(pipeline);
+    return new Accelerator({ environment, kernels, collective, pipeline, preparation, restoreGradients });
+  }
+
+  /** Ranks of the job. */
+  get numProcesses(): number {
+    return this.#parts.environment.size;
+  }
+
+  /** This process's rank in the job, from 0. */
+  get processIndex(): number {
+    return this.#parts.environment.rank;
+  }
+
+  /** Ranks of the job on this host. */
+  get localNumProcesses(): number {
+    return this.#parts.environment.localSize;
+  }
+
+  /** This process's rank on its host, from 0. */
+  get localProcessIndex(): number {
+    return this.#parts.environment.localRank;
+  }
+
+  get isMainProcess(): boolean {
+    return this.processIndex === 0;
+  }
+
+  get isLocalMainProcess(): boolean {
+    return this.localProcessIndex === 0;
+  }
+
+  get isLastProcess(): boolean {
+    return this.processIndex === this.numProcesses - 1;
+  }
+
+  /** Where tensors live: `cpu`, `cuda:0`. */
+  get device(): string {
+    return this.#parts.kernels.device;
+  }
+
+  /** tfjs's name of the backend that computes. */
+  get backendName(): string {
+    return this.#parts.kernels.backendName;
+  }
+
+  /** Gradients are synchronised in the present step. */
+  get syncGradients(): boolean {
+    return true;
+  }
+
+  /**
+   * Prepares objects in place and gives them back in the same order; of one object that object. Data is wrapped. Every
+   * rank calls it alike; ranks start from rank 0's weights.
+   *
+   * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`.
+   */
+  prepare<T extends readonly unknown[]>(...objects: T): PreparedAll<T> {
+    const prepared = objects.map((object) => this.#parts.preparation.prepare(object));
+    return (prepared.length === 1 ? prepared[0] : prepared) as PreparedAll<T>;
+  }
+
+  /** Runs one micro-batch and returns what `fn` returns. */
+  accumulate<T>(fn: () => T): T {
+    return fn();
+  }
+
+  /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */
+  gather<T extends Nested>(values: T): T {
+    return mapNested(values, (x) => this.#parts.collective.allGather(x));
+  }
+
+  /** As {@link gather}, without the rows that only filled the last step of prepared data. */
+  gatherForMetrics<T extends Nested>(values: T): T {
+    const { collective, pipeline } = this.#parts;
+    return mapNested(values, (x) => gatherReal(x, pipeline.batch, collective));
+  }
+
+  /** The ranks' arrays joined, in the order of ranks. */
+  gatherObject<T>(values: readonly T[]): T[] {
+    return this.#parts.collective.allGatherObject(values).flat();
+  }
+
+  /** Element by element over ranks, times `scale`. */
+  reduce<T extends Nested>(values: T, op: ReduceOp = 'sum', scale = 1): T {
+    return mapNested(values, (x) => {
+      const { collective } = this.#parts;
+      return scale === 1 ? collective.allReduce(x, op) : tidy(() => mul(collective.allReduce(x, op), scale));
+    });
+  }
+
+  /** The tensors of `fromProcess` on every rank; shapes and dtypes are the same everywhere. */
+  broadcast<T extends Nested>(values: T, fromProcess = 0): T {
+    return mapNested(values, (x: Tensor) => this.#parts.collective.broadcast(x, fromProcess));
+  }
+
+  /** The object of `fromProcess` on every rank. */
+  broadcastObject<T>(object: T, fromProcess = 0): T {
+    return this.#parts.collective.broadcastObject(object, fromProcess);
+  }
+
+  /** Returns when every rank has called it. */
+  waitForEveryone(): void {
+    this.#parts.collective.barrier();
+  }
+
+  /** `console.log`, on the main process only. */
+  print(...values: unknown[]): void {
+    if (this.isMainProcess) console.log(...values);
+  }
+
+  /** A function that runs `fn` on the main process and gives undefined elsewhere. */
+  onMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
+    return this.onProcess(0, fn);
+  }
+
+  /** A function that runs `fn` on the first process of each host and gives undefined elsewhere. */
+  onLocalMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
+    return this.onLocalProcess(0, fn);
+  }
+
+  /** A function that runs `fn` on the last process and gives undefined elsewhere. */
+  onLastProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
+    return this.onProcess(this.numProcesses - 1, fn);
+  }
+
+  /** A function that runs `fn` on one process and gives undefined elsewhere. */
+  onProcess<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
+    return (...args) => (this.processIndex === index ? fn(...args) : undefined);
+  }
+
+  /** A function that runs `fn` on one process of each host and gives undefined elsewhere. */
+  onLocalProcess<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
+    return (...args) => (this.localProcessIndex === index ? fn(...args) : undefined);
+  }
+
+  /** Runs `fn` on the main process first, then on the others. */
+  async mainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
+    if (!this.isMainProcess) this.waitForEveryone();
+    const result = await fn();
+    if (this.isMainProcess) this.waitForEveryone();
+    return result;
+  }
+
+  /** Waits for every rank and leaves the job. The script exits by itself afterwards. */
+  endTraining(): Promise<void> {
+    this.waitForEveryone();
+    this.freeMemory();
+    this.#parts.collective.close();
+    return Promise.resolve();
+  }
+
+  /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */
+  freeMemory(): void {
+    this.#parts.preparation.undoAll();
+    this.#parts.restoreGradients();
+  }
+
+  [Symbol.dispose](): void {
+    this.freeMemory();
+  }
+}
+

@@ -1,0 +1,59 @@
+import type { Collective } from '@acc/contract';
+import type { ModelInternals } from '../prepare/model-internals.js';
+import type { Undo } from '../prepare/prepare.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import type { BatchRows } from '../step/batch-rows.js';
+import { shardFitLoop } from './fit-loop.js';
+import { reduceScalars } from './reduce-scalars.js';
+import { shardValidation, type Validation } from './validation.js';
+
+export interface FitContext {
+  readonly pipeline: StepPipeline;
+  readonly collective: Collective;
+  readonly splitBatches: boolean;
+  readonly seed: number;
+  /** The dataset with this rank's part of the batches; one that was prepared comes back as it is. */
+  shardDataset<T extends object>(dataset: T): T;
+  /** The same for validation: nothing is filled in, so that every sample counts once. `onBatch` hears of each batch. */
+  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): object;
+}
+
+/**
+ * Makes `model.fit`, `fitDataset` and `trainOnBatch` train on every rank's part of the data. What tfjs-layers does around
+ * the steps (callbacks, History, validation, early stopping) stays its own; it sees the logs of all ranks together, so
+ * that all ranks decide alike.
+ */
+export function shardFit(model: ModelInternals, context: FitContext): Undo {
+  const { makeTrainFunction } = model;
+  model.makeTrainFunction = () => {
+    const train = makeTrainFunction.call(model);
+    return (ins) => reduceScalars(train(ins), context.pipeline.share, context.collective);
+  };
+  const validation: Validation = { testFunction: null, data: undefined };
+  const undos = [
+    shardFitLoop(model, context, validation),
+    shardFitDataset(model, context, validation),
+    shardValidation(model, context, validation),
+  ];
+  return () => {
+    model.makeTrainFunction = makeTrainFunction;
+    for (const undo of undos) undo();
+  };
+}
+
+/** `fitDataset`: its steps take the batches that are this rank's. */
+function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
+  const { fitDataset } = model;
+  model.fitDataset = async (dataset, args) => {
+    validation.data = args.validationData;
+    try {
+      return await fitDataset.call(model, context.shardDataset(dataset), args);
+    } finally {
+      validation.data = undefined;
+      context.pipeline.batch = undefined;
+    }
+  };
+  return () => {
+    model.fitDataset = fitDataset;
+  };
+}

@@ -1,0 +1,87 @@
+import { scalar, slice, tidy, zeros, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
+import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type { Undo } from '../prepare/prepare.js';
+import { splitRows } from '../step/batch-rows.js';
+import { reduceScalars } from './reduce-scalars.js';
+import type { FitContext } from './shard-fit.js';
+
+/** What `fit` or `fitDataset` validates with at the moment. `evaluate` elsewhere stays one rank's own affair. */
+export interface Validation {
+  /** The function by which `fit` evaluates its validation rows. */
+  testFunction: StepFunction | null;
+  /** The `validationData` of `fitDataset`. */
+  data: unknown;
+}
+
+/** Divides validation over ranks; every rank gets the figures of all rows. */
+export function shardValidation(model: ModelInternals, context: FitContext, validation: Validation): Undo {
+  const { testLoop, evaluate, evaluateDataset } = model;
+
+  model.testLoop = (f, ins, batchSize, verbose, steps) => {
+    const run = (part: Tensor[]) => testLoop.call(model, f, part, batchSize, verbose, steps);
+    return f === validation.testFunction ? evaluateRows(run, ins, context) : run(ins);
+  };
+
+  model.evaluate = (x, y, args) => {
+    const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
+    if (!isValidation) return evaluate.call(model, x, y, args);
+    // makeTestFunction runs inside evaluate: which function it makes is known only in testLoop.
+    const makeTestFunction = model.makeTestFunction;
+    model.makeTestFunction = () => {
+      makeTestFunction.call(model);
+      validation.testFunction = model.testFunction;
+    };
+    try {
+      return evaluate.call(model, x, y, args);
+    } finally {
+      model.makeTestFunction = makeTestFunction;
+      validation.testFunction = null;
+    }
+  };
+
+  model.evaluateDataset = (dataset, args) =>
+    dataset === validation.data
+      ? evaluateBatches(dataset as object, context, model.metricsNames.length, (shard) =>
+          evaluateDataset.call(model, shard, args),
+        )
+      : evaluateDataset.call(model, dataset, args);
+
+  return () => {
+    model.testLoop = testLoop;
+    model.evaluate = evaluate;
+    model.evaluateDataset = evaluateDataset;
+  };
+}
+
+/** The mean over all rows, each rank evaluating a part of them. */
+function evaluateRows(
+  evaluate: (ins: Tensor[]) => Scalar[],
+  ins: Tensor[],
+  { collective }: FitContext,
+): Scalar[] {
+  const rows = ins[0]!.shape[0]!;
+  const { start, end } = splitRows(rows, collective.size)[collective.rank]!;
+  // A rank without a row of its own evaluates one that counts for nothing.
+  const part = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(end - start, 1)));
+  const outs = evaluate(part);
+  for (const column of part) column.dispose();
+  return reduceScalars(outs, (end - start) / rows, collective);
+}
+
+/** The mean over all samples of a dataset, each rank evaluating its batches. */
+async function evaluateBatches(
+  dataset: object,
+  { collective, shardValidation: shard }: FitContext,
+  outputs: number,
+  evaluate: (shard: object) => Promise<Scalar | Scalar[]>,
+): Promise<Scalar[]> {
+  let ownRows = 0;
+  const means = await evaluate(
+    shard(dataset, (batch) => {
+      ownRows += batch.rows[collective.rank]!;
+    }),
+  );
+  const total = tidy(() => collective.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
+  const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
+  return reduceScalars(own, ownRows / total, collective);
+}

@@ -1,0 +1,134 @@
+import { fill, mul, ones, Tensor, util, type Variable } from '@tensorflow/tfjs-core';
+import {
+  engineInternals,
+  type EngineInternals,
+  type GradientsFunction,
+  type GradientsResult,
+  type TapeNode,
+} from './engine-internals.js';
+import { pathBetween } from './tape.js';
+import { owned, walkBackward } from './walk.js';
+
+/** One backward pass as its owner sees it. */
+export interface BackwardSession {
+  /** Positions in `xs` of the variables whose gradients the session takes. */
+  readonly indices: readonly number[];
+  /** The factor that the gradient of the result starts with. */
+  readonly weight: number;
+  /** The gradient of `xs[index]` is final. The session takes it over. */
+  ready(index: number, grad: Tensor): void;
+  /** Gives the gradients of `indices`, in that order, to the caller. */
+  finish(): (Tensor | null)[];
+}
+
+export interface DriverHooks {
+  /** Called for each outermost gradient computation; undefined leaves it alone. */
+  begin(xs: readonly (Tensor | Variable)[]): BackwardSession | undefined;
+}
+
+/**
+ * Replaces `engine().gradients`, in which `optimizer.minimize`, `variableGrads`, `grads` and `model.fit` all end, by our
+ * walk over the tape. Same values, same errors. Returns the function that puts tfjs's own back.
+ */
+export function installGradientDriver(hooks: DriverHooks): () => void {
+  const engine = engineInternals();
+  const original = engine.gradients;
+  const driven: GradientsFunction = (f, xs, dy, allowNoGradients = false) =>
+    gradients(engine, hooks, f, xs, dy ?? null, allowNoGradients);
+  engine.gradients = driven;
+  return () => {
+    if (engine.gradients === driven) engine.gradients = original;
+  };
+}
+
+function gradients(
+  engine: EngineInternals,
+  hooks: DriverHooks,
+  f: () => Tensor,
+  xs: Tensor[],
+  dy: Tensor | null,
+  allowNoGradients: boolean,
+): GradientsResult {
+  util.assert(xs.length > 0, () => 'gradients() received an empty list of xs.');
+  if (dy !== null && dy.dtype !== 'float32') {
+    throw new Error(`dy must have 'float32' dtype, but has '${dy.dtype}'`);
+  }
+  const y = engine.scopedRun(
+    () => engine.startTape(),
+    () => engine.endTape(),
+    () => engine.tidy('forward', f),
+  );
+  util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
+  const tape = engine.state.activeTape!;
+  // Inside another gradient computation the tape goes on, and its tensors are needed.
+  const isOutermost = engine.state.gradientDepth === 0;
+  try {
+    const path = pathBetween(tape, xs, y);
+    if (!allowNoGradients && path.nodes.length === 0) {
+      throw new Error(
+        'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
+      );
+    }
+    const session = isOutermost ? hooks.begin(xs) : undefined;
+    if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
+    const grads = engine.tidy('backward', () => {
+      const found = walkBackward({
+        engine,
+        path,
+        y,
+        seed: seedOf(y, dy, session?.weight ?? 1),
+        wanted: new Set(xs.map(({ id }) => id)),
+        finals: takers(xs, session),
+        freesEarly: isOutermost,
+      });
+      return collect(engine, xs, found, session);
+    });
+    return { value: y, grads };
+  } finally {
+    if (isOutermost) {
+      freeUnused(tape, new Set());
+      engine.state.activeTape = null;
+    }
+  }
+}
+
+function takers(
+  xs: readonly Tensor[],
+  session: BackwardSession | undefined,
+): ReadonlyMap<number, (grad: Tensor) => void> {
+  return new Map(
+    session?.indices.map((index) => [xs[index]!.id, (grad: Tensor) => session.ready(index, grad)]),
+  );
+}
+
+/** The gradients in the order of `xs`: the session's and those that the walk has kept. */
+function collect(
+  engine: EngineInternals,
+  xs: readonly Tensor[],
+  found: ReadonlyMap<number, Tensor>,
+  session: BackwardSession | undefined,
+): (Tensor | null)[] {
+  const byId = new Map<number, Tensor | null>(found);
+  if (session) {
+    // Left over when the result is itself one of the variables.
+    for (const index of session.indices) {
+      const grad = found.get(xs[index]!.id);
+      if (grad) session.ready(index, owned(grad, { engine }));
+    }
+    session.finish().forEach((grad, k) => byId.set(xs[session.indices[k]!]!.id, grad));
+  }
+  return xs.map(({ id }) => byId.get(id) ?? null);
+}
+
+function seedOf(y: Tensor, dy: Tensor | null, weight: number): Tensor {
+  if (dy !== null) return weight === 1 ? dy : mul(dy, weight);
+  return weight === 1 ? ones(y.shape) : fill(y.shape, weight);
+}
+
+/** Frees what operators saved that have no part in the way back. */
+function freeUnused(tape: readonly TapeNode[], used: ReadonlySet<TapeNode>): void {
+  for (const node of tape) {
+    if (used.has(node)) continue;
+    for (const tensor of node.saved ?? []) tensor.dispose();
+  }
+}

@@ -1,0 +1,110 @@
+import { add, clone, util, type Tensor } from '@tensorflow/tfjs-core';
+import type { EngineInternals, TapeNode } from './engine-internals.js';
+import type { Path, PathNode } from './tape.js';
+
+export interface WalkOptions {
+  readonly engine: EngineInternals;
+  readonly path: Path;
+  readonly y: Tensor;
+  /** The gradient that `y` starts with. */
+  readonly seed: Tensor;
+  /** Ids of the tensors whose gradients are asked for. */
+  readonly wanted: ReadonlySet<number>;
+  /** Who takes over which gradients, by the tensor's id, as soon as they are final. Others stay in the result. */
+  readonly finals: ReadonlyMap<number, (grad: Tensor) => void>;
+  /** False while an outer gradient still needs this one's tensors. */
+  readonly freesEarly: boolean;
+}
+
+/**
+ * Walks the tape from the last operator to the first, as tfjs does, and adds up gradients in the same order, so that numbers
+ * are the same. Unlike there, a gradient and what an operator had saved are freed as soon as they were used last.
+ * Returns the gradients of the tensors asked for, by id.
+ */
+export function walkBackward(options: WalkOptions): Map<number, Tensor> {
+  const { path, y, seed, finals } = options;
+  const grads = new Map([[y.id, seed]]);
+  const remaining = new Map(path.uses);
+  for (let i = path.nodes.length - 1; i >= 0; i--) {
+    const step = path.nodes[i]!;
+    backOneNode(step, grads, options);
+    freeAfter(step.node, grads, options);
+    for (const [, { id }] of step.inputs) {
+      const take = finals.get(id);
+      if (!take) continue;
+      const left = remaining.get(id)! - 1;
+      remaining.set(id, left);
+      if (left > 0 || id === y.id) continue;
+      take(owned(grads.get(id)!, options));
+      grads.delete(id);
+    }
+  }
+  return grads;
+}
+
+/** Adds one operator's input gradients to `grads`. */
+function backOneNode({ node, inputs }: PathNode, grads: Map<number, Tensor>, options: WalkOptions): void {
+  if (!node.gradient) {
+    throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
+  }
+  const dys = node.outputs.map(({ id }) => grads.get(id) ?? null);
+  const inputGradients = node.gradient(dys);
+  for (const [name, x] of inputs) {
+    const dx = options.engine.tidy('gradient', () => gradientOf(node, name, inputGradients));
+    requireFits(node, name, x, dx);
+    const before = grads.get(x.id);
+    if (before === undefined) {
+      // A gradient function may hand on what it was given; each entry must be freed by itself.
+      grads.set(x.id, dys.includes(dx) ? clone(dx) : dx);
+    } else {
+      grads.set(x.id, add(before, dx));
+      before.dispose();
+    }
+  }
+}
+
+function gradientOf(node: TapeNode, name: string, gradients: Record<string, () => Tensor>): Tensor {
+  const gradient = gradients[name];
+  if (!gradient) {
+    throw new Error(
+      `Cannot backprop through input ${name}. Available gradients found: ${Object.keys(gradients).join(',')}.`,
+    );
+  }
+  const dx = gradient();
+  if (dx.dtype !== 'float32') {
+    throw new Error(
+      `Error in gradient for op ${node.kernelName}. The gradient of input ${name} must have 'float32' dtype, but has '${dx.dtype}'`,
+    );
+  }
+  return dx;
+}
+
+function requireFits(node: TapeNode, name: string, x: Tensor, dx: Tensor): void {
+  if (util.arraysEqual(dx.shape, x.shape)) return;
+  throw new Error(
+    `Error in gradient for op ${node.kernelName}. The gradient of input '${name}' has shape '${dx.shape.join(',')}', which does not match the shape of the input '${x.shape.join(',')}'`,
+  );
+}
+
+/** Frees what only this operator needed. */
+function freeAfter(node: TapeNode, grads: Map<number, Tensor>, options: WalkOptions): void {
+  if (!options.freesEarly) return;
+  for (const { id } of node.outputs) {
+    const grad = grads.get(id);
+    if (grad && !options.wanted.has(id)) {
+      if (isOwn(grad, options)) grad.dispose();
+      grads.delete(id);
+    }
+  }
+  for (const tensor of node.saved ?? []) tensor.dispose();
+}
+
+/** True for a tensor that the walk's scope would free: not the caller's dy, nor one that a gradient function kept. */
+function isOwn(grad: Tensor, { engine }: Pick<WalkOptions, 'engine'>): boolean {
+  return !grad.kept && grad.scopeId === engine.state.activeScope.id;
+}
+
+/** The gradient as one that may be disposed. */
+export function owned(grad: Tensor, options: Pick<WalkOptions, 'engine'>): Tensor {
+  return isOwn(grad, options) ? grad : clone(grad);
+}

@@ -1,0 +1,71 @@
+import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy } from '@acc/contract';
+import type { DdpOptions } from '@acc/ddp';
+import { z } from 'zod';
+
+/** Options of `Accelerator.create`. Unknown keys are errors that name the nearest key. */
+export interface AcceleratorOptions {
+  /** How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. */
+  readonly strategy?: 'auto' | 'single' | 'ddp' | Strategy;
+  readonly ddp?: DdpOptions;
+  /** `acc` is libtorch, `tfjs` the backend that is active. `auto` (default): `acc` where libtorch is found. */
+  readonly engine?: 'auto' | 'acc' | 'tfjs';
+  /** Where the `acc` engine keeps tensors. Default `auto`. */
+  readonly device?: 'auto' | 'cpu';
+  /** Fixes the order of shuffled data. Default 0. */
+  readonly seed?: number;
+  readonly dataLoader?: DataLoaderOptions;
+  readonly plugins?: readonly Plugin[];
+}
+
+/** How prepared data goes to ranks. */
+export interface DataLoaderOptions {
+  /** True: the batch size is that of all ranks together. Default false: of each rank. */
+  readonly splitBatches?: boolean;
+  /** Fills the last step from the start of the data, so that ranks take equally many. Default true. */
+  readonly evenBatches?: boolean;
+  /** Whether tensors given to `prepare` as data are shuffled, anew for each epoch. Default true, as in `fit`. */
+  readonly shuffle?: boolean;
+}
+
+const schema = z.object({
+  strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>(isStrategy).default('auto'),
+  ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
+  engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),
+  device: z.enum(['auto', 'cpu']).default('auto'),
+  seed: z.number().int().nonnegative().default(0),
+  dataLoader: z
+    .object({
+      splitBatches: z.boolean().default(false),
+      evenBatches: z.boolean().default(true),
+      shuffle: z.boolean().default(true),
+    })
+    .prefault({}),
+  plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
+});
+
+export type ResolvedOptions = Readonly<z.infer<typeof schema>>;
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
+  checkKeys('AcceleratorOptions', options, Object.keys(schema.shape));
+  if (options.dataLoader) {
+    checkKeys('dataLoader', options.dataLoader, ['splitBatches', 'evenBatches', 'shuffle']);
+  }
+  const result = schema.safeParse(options);
+  if (!result.success) {
+    const issue = result.error.issues[0]!;
+    throw new AccError('ACC_INVALID_OPTION', `AcceleratorOptions.${issue.path.join('.')}: ${issue.message}.`, {
+      cause: result.error,
+      details: { path: issue.path },
+    });
+  }
+  for (const plugin of result.data.plugins) {
+    checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
+  }
+  return result.data;
+}
+
+function isStrategy(value: unknown): boolean {
+  if (typeof value === 'string') return ['auto', 'single', 'ddp'].includes(value);
+  return typeof value === 'object' && value !== null && 'beginReduction' in value;
+}

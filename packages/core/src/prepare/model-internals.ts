@@ -1,0 +1,53 @@
+import type { Optimizer, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+
+export type StepFunction = (ins: Tensor[]) => Scalar[];
+
+/** The members of tfjs-layers' LayersModel that are worked with. Some are not in its public types; 4.x has them all. */
+export interface ModelInternals {
+  readonly weights: readonly { read(): Variable }[];
+  readonly metricsNames: readonly string[];
+  readonly optimizer?: Optimizer;
+  testFunction: StepFunction;
+  compile(args: object): void;
+  makeTrainFunction(): StepFunction;
+  makeTestFunction(): void;
+  evaluate(x: unknown, y: unknown, args?: object): Scalar | Scalar[];
+  evaluateDataset(dataset: unknown, args?: { batches?: number }): Promise<Scalar | Scalar[]>;
+  fitDataset(dataset: object, args: FitDatasetArguments): Promise<unknown>;
+  fitLoop(...args: FitLoopArguments): Promise<unknown>;
+  testLoop(f: StepFunction, ins: Tensor[], batchSize: number, verbose?: number, steps?: number): Scalar[];
+}
+
+export interface FitDatasetArguments {
+  readonly validationData?: unknown;
+  readonly [name: string]: unknown;
+}
+
+export type FitLoopArguments = [
+  f: StepFunction,
+  ins: Tensor[],
+  outLabels: string[],
+  batchSize: number | undefined,
+  epochs: number | undefined,
+  verbose: number | undefined,
+  callbacks: unknown,
+  valF: StepFunction | null,
+  valIns: Tensor[],
+  shuffle: boolean | string | undefined,
+  callbackMetrics: string[],
+  initialEpoch: number | undefined,
+  stepsPerEpoch: number | null,
+  validationSteps: number | null,
+];
+
+/** True for what quacks like a LayersModel, of whichever copy of tfjs-layers. */
+export function isModel(object: unknown): object is ModelInternals {
+  const candidate = object as Partial<ModelInternals> & { layers?: unknown };
+  return (
+    typeof object === 'object' &&
+    object !== null &&
+    Array.isArray(candidate.layers) &&
+    typeof candidate.compile === 'function' &&
+    typeof candidate.makeTrainFunction === 'function'
+  );
+}

@@ -1,0 +1,25 @@
+import type { NamedTensorMap, Optimizer } from '@tensorflow/tfjs-core';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import type { Undo } from './prepare.js';
+
+type NamedTensor = { name: string; tensor: NamedTensorMap[string] };
+
+/** Puts the pipeline in front of `optimizer.applyGradients`, in which `minimize` and `fit` end. */
+export function prepareOptimizer(optimizer: Optimizer, pipeline: StepPipeline): Undo {
+  const original = optimizer.applyGradients;
+  optimizer.applyGradients = (given: NamedTensorMap | NamedTensor[]) => {
+    // tfjs takes a list as well, whose order is that of the variables.
+    const grads = Array.isArray(given)
+      ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
+      : given;
+    pipeline.apply(grads, (transformed) => {
+      original.call(
+        optimizer,
+        Array.isArray(given) ? given.map(({ name }) => ({ name, tensor: transformed[name]! })) : transformed,
+      );
+    });
+  };
+  return () => {
+    optimizer.applyGradients = original;
+  };
+}

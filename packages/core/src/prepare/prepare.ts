@@ -1,0 +1,112 @@
+import { Variable, type Optimizer } from '@tensorflow/tfjs-core';
+import { AccError, type Collective, type Plugin, type Strategy } from '@acc/contract';
+import { describe } from '../nested/nested.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import type { DataPreparation } from './prepare-data.js';
+import { isModel } from './model-internals.js';
+import { prepareModel } from './prepare-model.js';
+import { prepareOptimizer } from './prepare-optimizer.js';
+
+/** Puts an object back as it was before it was prepared. */
+export type Undo = () => void;
+
+export interface PreparationOptions {
+  readonly pipeline: StepPipeline;
+  readonly strategy: Strategy;
+  readonly collective: Collective;
+  readonly plugins: readonly Plugin[];
+  readonly data: DataPreparation;
+  readonly splitBatches: boolean;
+  readonly seed: number;
+}
+
+/** Prepares objects of every kind, each once, and can undo it all. */
+export class Preparation {
+  readonly #options: PreparationOptions;
+  readonly #done = new WeakSet<object>();
+  #undos: Undo[] = [];
+
+  constructor(options: PreparationOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * What `prepare` returns for `object`: the object itself, data aside.
+   *
+   * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`.
+   */
+  prepare(object: unknown): unknown {
+    for (const plugin of this.#options.plugins) {
+      const claimed = plugin.claim?.(object);
+      if (claimed !== undefined) return claimed;
+    }
+    if (isModel(object)) {
+      this.#once(object, () => prepareModel(object, this.#modelContext()));
+      return object;
+    }
+    if (isOptimizer(object)) {
+      this.#prepareOptimizer(object);
+      return object;
+    }
+    if (isVariableList(object)) {
+      this.#prepareVariables(object);
+      return object;
+    }
+    const data = this.#options.data.prepare(object);
+    if (data !== undefined) return data;
+    throw cannotPrepare(object);
+  }
+
+  /** Gives every prepared object its own methods back. */
+  undoAll(): void {
+    for (const undo of this.#undos.reverse()) undo();
+    this.#undos = [];
+  }
+
+  #once(object: object, prepare: () => Undo): void {
+    if (this.#done.has(object)) return;
+    this.#done.add(object);
+    this.#undos.push(prepare());
+  }
+
+  #prepareOptimizer(optimizer: Optimizer): void {
+    this.#once(optimizer, () => prepareOptimizer(optimizer, this.#options.pipeline));
+  }
+
+  #prepareVariables(variables: readonly Variable[]): void {
+    const { pipeline, strategy } = this.#options;
+    const fresh = variables.filter((variable) => !pipeline.has(variable));
+    // Called even when nothing is new here, so that a rank for which something is finds the difference.
+    strategy.prepareVariables(fresh);
+    pipeline.add(fresh);
+  }
+
+  #modelContext() {
+    const { pipeline, collective, data, splitBatches, seed } = this.#options;
+    return {
+      pipeline,
+      collective,
+      splitBatches,
+      seed,
+      shardDataset: <T extends object>(dataset: T) => data.shardOnce(dataset),
+      shardValidation: data.shardValidation.bind(data),
+      prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
+      prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
+    };
+  }
+}
+
+function isOptimizer(object: unknown): object is Optimizer {
+  const candidate = object as Partial<Optimizer> | null;
+  return typeof candidate?.applyGradients === 'function' && typeof candidate.minimize === 'function';
+}
+
+function isVariableList(object: unknown): object is Variable[] {
+  return Array.isArray(object) && object.length > 0 && object.every((item) => item instanceof Variable);
+}
+
+function cannotPrepare(object: unknown): AccError {
+  return new AccError('ACC_CANNOT_PREPARE', `prepare cannot take ${describe(object)}.`, {
+    help: 'It takes a tf.LayersModel, a tf.train optimizer, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.',
+  });
+}

@@ -1,0 +1,23 @@
+/** How many rows each rank has of a step's batch. */
+export interface BatchRows {
+  /** Rows that each rank works on, by rank. */
+  readonly rows: readonly number[];
+  /** Those of them that are samples, not filling at the end of the data. */
+  readonly realRows: readonly number[];
+}
+
+/** Each rank's share of the real samples; the shares sum to 1. */
+export function sampleShares({ realRows }: BatchRows): number[] {
+  const total = realRows.reduce((sum, rows) => sum + rows, 0);
+  return realRows.map((rows) => (total === 0 ? 1 / realRows.length : rows / total));
+}
+
+/** Where each part begins and ends when `total` rows are cut into `parts` that differ by at most one row. */
+export function splitRows(total: number, parts: number): { start: number; end: number }[] {
+  const base = Math.floor(total / parts);
+  const larger = total % parts;
+  return Array.from({ length: parts }, (_, i) => {
+    const start = i * base + Math.min(i, larger);
+    return { start, end: start + base + (i < larger ? 1 : 0) };
+  });
+}

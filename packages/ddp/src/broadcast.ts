@@ -1,0 +1,36 @@
+import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective } from '@acc/contract';
+
+/** Variables travel together in tensors of about this many elements (64 MiB of float32). */
+const CHUNK_ELEMENTS = 16 * 1024 * 1024;
+
+/** Gives every rank rank 0's values. */
+export function broadcastVariables(variables: readonly Variable[], collective: Collective): void {
+  for (const chunk of chunksByDtype(variables)) {
+    tidy(() => {
+      const flat = concat(chunk.map((v) => reshape(v as Tensor, [-1])));
+      const received = collective.broadcast(flat, 0);
+      const parts = split(
+        received,
+        chunk.map((v) => v.size),
+      );
+      chunk.forEach((v, i) => v.assign(reshape(parts[i]!, v.shape)));
+    });
+  }
+}
+
+function chunksByDtype(variables: readonly Variable[]): Variable[][] {
+  const open = new Map<string, { chunk: Variable[]; elements: number }>();
+  const chunks: Variable[][] = [];
+  for (const variable of variables) {
+    let current = open.get(variable.dtype);
+    if (!current || current.elements + variable.size > CHUNK_ELEMENTS) {
+      current = { chunk: [], elements: 0 };
+      open.set(variable.dtype, current);
+      chunks.push(current.chunk);
+    }
+    current.chunk.push(variable);
+    current.elements += variable.size;
+  }
+  return chunks;
+}

@@ -1,0 +1,2 @@
+export { ddp } from './ddp.js';
+export { resolveDdpOptions, type DdpOptions, type ResolvedDdpOptions } from './options.js';
