@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { main } from './main.js';
 
 /** 128 + SIGHUP, SIGINT, SIGTERM. */

@@ -1,0 +1,3 @@
+#!/usr/bin/env node
+// In the repository itself, so that npm links the command in a checkout that isn't built yet.
+import '../dist/acc.js';
