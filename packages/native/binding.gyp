@@ -18,19 +18,8 @@
     {
       "target_name": "acc_native",
       "sources": [
-        "cpp/engine/caching_allocator.cpp",
-        "cpp/engine/error.cpp",
-        "cpp/engine/operator_call.cpp",
-        "cpp/engine/operator_plan.cpp",
-        "cpp/engine/process_group.cpp",
-        "cpp/engine/store.cpp",
-        "cpp/engine/tensor_table.cpp",
-        "cpp/engine/tensors.cpp",
-        "cpp/binding/distributed.cpp",
-        "cpp/binding/memory.cpp",
-        "cpp/binding/module.cpp",
-        "cpp/binding/operators.cpp",
-        "cpp/binding/tensors.cpp"
+        "cpp/unit_tensors.cpp",
+        "cpp/unit_distributed.cpp"
       ],
       "include_dirs": ["cpp", "cpp/gloo_headers", "<(acc_node_addon_api)"],
       "defines": [

@@ -9,12 +9,6 @@
 #include "engine/string_table.h"
 #include "engine/tensor_table.h"
 
-namespace c10d {
-class Backend;
-class Store;
-class Work;
-}  // namespace c10d
-
 namespace acc {
 
 // Objects under numbers, as JavaScript holds them.
@@ -44,9 +38,8 @@ struct Context {
   TensorTable tensors;
   StringTable strings;
   OperatorTable operators{tensors, strings};
-  HandleMap<c10::intrusive_ptr<c10d::Store>> stores;
-  HandleMap<c10::intrusive_ptr<c10d::Backend>> groups;
-  HandleMap<c10::intrusive_ptr<c10d::Work>> works;
+  // Stores, groups and works; only binding/distributed.cpp knows their types, whose headers take long to compile.
+  std::shared_ptr<void> distributed;
   // The call buffers: ArrayBuffers that JavaScript made and keeps alive.
   const double* call_in = nullptr;
   double* call_out = nullptr;

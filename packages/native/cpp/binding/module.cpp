@@ -1,5 +1,3 @@
-#include <torch/csrc/distributed/c10d/Backend.hpp>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/version.h>
 
 #include "binding/context.h"

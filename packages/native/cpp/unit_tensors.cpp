@@ -1,0 +1,11 @@
+// One translation unit of everything but process groups: libtorch's headers take seconds to read, once is enough.
+#include "binding/memory.cpp"
+#include "binding/module.cpp"
+#include "binding/operators.cpp"
+#include "binding/tensors.cpp"
+#include "engine/caching_allocator.cpp"
+#include "engine/error.cpp"
+#include "engine/operator_call.cpp"
+#include "engine/operator_plan.cpp"
+#include "engine/tensor_table.cpp"
+#include "engine/tensors.cpp"
