@@ -1,0 +1,44 @@
+import { backend_util, util, type TensorInfo } from '@tensorflow/tfjs-core';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { rowsOf, withIndicesChecked } from './indexing.js';
+
+const copyInto = operatorInPlace('aten::index_copy_');
+const expand = operator('aten::expand');
+const reshape = operator('aten::reshape');
+
+/** Writes the source's rows into those of the target. */
+type Write = (target: NativeTensor, dim: number, rows: NativeTensor, source: NativeTensor) => void;
+
+/**
+ * Writes slices of `updates` (one for all where it is a scalar) into a tensor of shape `shape`, at the places that the
+ * last dim of `indices` names. A place named twice holds the last of its updates, unless `write` adds them up.
+ *
+ * @param makeTarget What is written to: `[rows, elements of a slice]`. It is taken over.
+ * @throws AccError `ACC_INDEX_OUT_OF_RANGE`.
+ */
+export function scatter(
+  backend: AccBackend,
+  kernelName: string,
+  indices: TensorInfo,
+  updates: TensorInfo,
+  shape: number[],
+  makeTarget: (targetShape: [number, number], like: NativeTensor) => NativeTensor,
+  write: Write = copyInto,
+): TensorInfo {
+  const { numUpdates, sliceRank, sliceSize, strides, outputSize } = backend_util.calculateShapes(
+    updates,
+    indices,
+    shape,
+  );
+  const rowCount = sliceSize === 0 ? util.sizeFromShape(shape.slice(0, sliceRank)) : outputSize / sliceSize;
+  const source = backend.native(updates);
+  using target = makeTarget([rowCount, sliceSize], source);
+  if (outputSize > 0) {
+    using rows = rowsOf(backend.native(indices), numUpdates, strides.slice(0, sliceRank));
+    const sourceShape = [numUpdates, sliceSize];
+    using slices = (updates.shape.length === 0 ? expand : reshape)(source, sourceShape);
+    withIndicesChecked(kernelName, rows, rowCount, () => write(target, 0, rows, slices));
+  }
+  return backend.wrap(reshape(target, shape), updates.dtype);
+}

@@ -1,0 +1,12 @@
+import { BroadcastTo, type BroadCastToAttrs, type BroadcastToInputs } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { kernel } from '../kernel.js';
+
+const expand = operator('aten::expand');
+
+/** A view. tf.broadcastTo calls Tile; this kernel is for those who call it by name. */
+export const broadcastTo = kernel<BroadcastToInputs, BroadCastToAttrs>(
+  BroadcastTo,
+  ({ inputs: { x }, attrs: { shape }, backend }) =>
+    backend.wrap(expand(backend.native(x), shape), x.dtype, backend.keptElements(x)),
+);

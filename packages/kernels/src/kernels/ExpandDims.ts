@@ -1,0 +1,20 @@
+import { ExpandDims, type ExpandDimsAttrs, type ExpandDimsInputs } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { sameData } from '../families/same-data.js';
+import { kernel } from '../kernel.js';
+
+/** A reshape: the same data with one more dim of size 1 before dim `dim`, which may count from the end. */
+export const expandDims = kernel<ExpandDimsInputs, ExpandDimsAttrs>(
+  ExpandDims,
+  ({ inputs: { input }, attrs: { dim }, backend }) => {
+    const rank = input.shape.length;
+    if (dim < -(rank + 1) || dim > rank) {
+      throw new AccError(
+        'ACC_AXIS_OUT_OF_RANGE',
+        `ExpandDims: dim ${dim} is not in [${-(rank + 1)}, ${rank}].`,
+      );
+    }
+    const shape = input.shape.toSpliced(dim < 0 ? rank + dim + 1 : dim, 0, 1);
+    return sameData(backend, { dataId: input.dataId, shape, dtype: input.dtype });
+  },
+);

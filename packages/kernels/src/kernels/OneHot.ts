@@ -1,0 +1,21 @@
+import { OneHot, type OneHotAttrs, type OneHotInputs } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { kernel } from '../kernel.js';
+
+const arange = operator('aten::arange');
+const choose = operator('aten::where.Scalar');
+const equal = operator('aten::eq.Tensor');
+const unsqueeze = operator('aten::unsqueeze');
+
+/** An index outside `[0, depth)` has no place: libtorch's own one_hot would refuse it. */
+export const oneHot = kernel<OneHotInputs, OneHotAttrs>(
+  OneHot,
+  ({ inputs: { indices }, attrs: { dtype, depth, onValue, offValue }, backend }) => {
+    using places = arange(depth, 'int32');
+    using column = unsqueeze(backend.native(indices), -1);
+    const isOn = equal(column, places);
+    if (onValue === 1 && offValue === 0) return backend.wrap(isOn, dtype);
+    using condition = isOn;
+    return backend.wrap(choose(condition, onValue, offValue), dtype);
+  },
+);

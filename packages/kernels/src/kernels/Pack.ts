@@ -1,0 +1,27 @@
+import { Pack, type PackAttrs, type PackInputs } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { operator } from '@acc/native';
+import { kernelWithStrings } from '../families/strings.js';
+
+const stack = operator('aten::stack');
+
+export const pack = kernelWithStrings<PackInputs, PackAttrs>(
+  Pack,
+  0,
+  ({ inputs, attrs: { axis }, backend }) => {
+    const dtype = inputs[0]!.dtype;
+    const other = inputs.find((input) => input.dtype !== dtype);
+    if (other) {
+      throw new AccError('ACC_DTYPE_MISMATCH', `Pack: inputs of dtype ${dtype} and ${other.dtype}.`, {
+        help: 'Cast them to one dtype with tf.cast().',
+      });
+    }
+    return backend.wrap(
+      stack(
+        inputs.map((input) => backend.native(input)),
+        axis,
+      ),
+      dtype,
+    );
+  },
+);

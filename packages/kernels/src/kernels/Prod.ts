@@ -1,0 +1,19 @@
+import { Prod } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { countingDtype, reductionKernel } from '../families/reductions.js';
+
+const productOver = operator('aten::prod.dim_int');
+
+/** libtorch multiplies over one dim a call. From the last to the first, so that the dims still to come keep their place. */
+export const prod = reductionKernel(Prod, {
+  resultDtype: countingDtype,
+  reduce: (x, axes, keepDims, asDtype) => {
+    const [first, ...others] = axes.toSorted((a, b) => b - a);
+    let product = productOver(x, first!, keepDims, asDtype);
+    for (const dim of others) {
+      using partial = product;
+      product = productOver(partial, dim, keepDims, asDtype);
+    }
+    return product;
+  },
+});

@@ -1,0 +1,63 @@
+import {
+  slice_util,
+  StridedSlice,
+  type StridedSliceAttrs,
+  type StridedSliceInputs,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { sameData } from '../families/same-data.js';
+import { sliceBox, type Cut } from '../families/slices.js';
+import { kernelWithStrings } from '../families/strings.js';
+
+const flip = operator('aten::flip');
+
+export const stridedSlice = kernelWithStrings<StridedSliceInputs, StridedSliceAttrs>(
+  StridedSlice,
+  'x',
+  ({ inputs: { x }, attrs, backend }) => {
+    const { finalShape, isIdentity, begin, end, strides } = slice_util.sliceInfo(
+      x.shape,
+      attrs.begin,
+      attrs.end,
+      attrs.strides,
+      attrs.beginMask,
+      attrs.endMask,
+      attrs.ellipsisMask,
+      attrs.newAxisMask,
+      attrs.shrinkAxisMask,
+    );
+    if (isIdentity) return sameData(backend, { dataId: x.dataId, shape: finalShape, dtype: x.dtype });
+    // An interval that runs against its stride is empty.
+    const shape = slice_util.computeOutShape(begin, end, strides).map((size) => Math.max(size, 0));
+    const result = sliced(backend, x, begin, strides, shape);
+    return { ...result, shape: finalShape };
+  },
+);
+
+/** The elements `begin + k · strides` for k in `shape`. libtorch's steps are positive: what runs backwards is flipped. */
+function sliced(
+  backend: AccBackend,
+  x: TensorInfo,
+  begin: number[],
+  strides: number[],
+  shape: number[],
+): TensorInfo {
+  const cuts: Cut[] = [];
+  for (const [dim, size] of shape.entries()) {
+    const step = strides[dim]!;
+    const first = begin[dim]!;
+    const last = first + (size - 1) * step;
+    if (size === 0) cuts.push({ dim, start: 0, end: 0, step: 1 });
+    else if (size < x.shape[dim]!) {
+      cuts.push({ dim, start: Math.min(first, last), end: Math.max(first, last) + 1, step: Math.abs(step) });
+    }
+  }
+  const box = sliceBox(backend, x, cuts, shape);
+  const backwards = shape.flatMap((size, dim) => (size > 1 && strides[dim]! < 0 ? [dim] : []));
+  if (backwards.length === 0) return box;
+  const flipped = backend.wrap(flip(backend.native(box), backwards), x.dtype);
+  backend.disposeInfo(box);
+  return flipped;
+}

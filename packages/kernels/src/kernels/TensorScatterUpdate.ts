@@ -1,0 +1,17 @@
+import { TensorScatterUpdate, type TensorScatterUpdateInputs } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { scatter } from '../families/scatter.js';
+import { kernelWithStrings } from '../families/strings.js';
+
+const clone = operator('aten::clone');
+const reshape = operator('aten::reshape');
+
+export const tensorScatterUpdate = kernelWithStrings<TensorScatterUpdateInputs>(
+  TensorScatterUpdate,
+  'tensor',
+  ({ inputs: { tensor, indices, updates }, backend }) =>
+    scatter(backend, TensorScatterUpdate, indices, updates, tensor.shape, (size) => {
+      using slices = reshape(backend.native(tensor), size);
+      return clone(slices);
+    }),
+);

@@ -1,0 +1,21 @@
+import { Tile, type TileAttrs, type TileInputs } from '@tensorflow/tfjs-core';
+import { operator } from '@acc/native';
+import { sameData } from '../families/same-data.js';
+import { kernelWithStrings } from '../families/strings.js';
+
+const expand = operator('aten::expand');
+const repeat = operator('aten::repeat');
+
+/** Repeating dims of size 1 alone (tf.broadcastTo) is a view; anything else copies. */
+export const tile = kernelWithStrings<TileInputs, TileAttrs>(
+  Tile,
+  'x',
+  ({ inputs: { x }, attrs: { reps }, backend }) => {
+    if (reps.every((times) => times === 1)) return sameData(backend, x);
+    if (reps.every((times, dim) => times === 1 || x.shape[dim] === 1)) {
+      const shape = x.shape.map((size, dim) => size * reps[dim]!);
+      return backend.wrap(expand(backend.native(x), shape), x.dtype, backend.keptElements(x));
+    }
+    return backend.wrap(repeat(backend.native(x), reps), x.dtype);
+  },
+);

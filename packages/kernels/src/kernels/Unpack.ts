@@ -1,0 +1,22 @@
+import { Unpack, type UnpackAttrs, type UnpackInputs } from '@tensorflow/tfjs-core';
+import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import { cutIntoParts, elementsAcross } from '../families/parts.js';
+import { kernelWithStrings } from '../families/strings.js';
+
+const unbind = operatorWithResults('aten::unbind.int');
+const unbindCopy = operatorWithResults('aten::unbind_copy.int');
+
+export const unpack = kernelWithStrings<UnpackInputs, UnpackAttrs>(
+  Unpack,
+  'value',
+  ({ inputs: { value }, attrs: { axis }, backend }) => {
+    const dim = axis < 0 ? axis + value.shape.length : axis;
+    return cutIntoParts(
+      backend,
+      value,
+      elementsAcross(value, dim),
+      (x) => unbind(x, dim)[0] as NativeTensor[],
+      (x) => unbindCopy(x, dim)[0] as NativeTensor[],
+    );
+  },
+);

@@ -1,0 +1,42 @@
+import {
+  UnsortedSegmentSum,
+  util,
+  type UnsortedSegmentSumAttrs,
+  type UnsortedSegmentSumInputs,
+} from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { operator } from '@acc/native';
+import { kernel } from '../kernel.js';
+
+const castTo = operator('aten::_to_copy');
+const clamp = operator('aten::clamp');
+const embeddingBackward = operator('aten::embedding_dense_backward');
+const reshape = operator('aten::reshape');
+const slice = operator('aten::slice.Tensor');
+
+/** The segment id that `embedding_dense_backward` leaves out. */
+const NO_SEGMENT = -1;
+
+/**
+ * The gradient of an embedding is this sum, and libtorch's kernel for it is the fastest here. `x` is `[n, …]`, the ids are
+ * `[n]`; elements whose id is no segment are left out, as tfjs does: ids below 0 become {@link NO_SEGMENT}, those above
+ * the last go to one more segment, which is cut off. The result is float32 whatever `x` is, as in tfjs.
+ */
+export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegmentSumAttrs>(
+  UnsortedSegmentSum,
+  ({ inputs: { x, segmentIds }, attrs: { numSegments }, backend }) => {
+    if (segmentIds.shape.length !== 1) {
+      throw new AccError(
+        'ACC_SHAPE_MISMATCH',
+        `UnsortedSegmentSum: segment ids of shape [${segmentIds.shape.join()}], expected one dimension.`,
+      );
+    }
+    const [n, ...rest] = x.shape;
+    using ids = clamp(backend.native(segmentIds), NO_SEGMENT, numSegments);
+    using floats = x.dtype === 'float32' ? undefined : castTo(backend.native(x), 'float32');
+    using rows = reshape(floats ?? backend.native(x), [n!, util.sizeFromShape(rest)]);
+    using sums = embeddingBackward(rows, ids, numSegments + 1, NO_SEGMENT, false);
+    using segments = slice(sums, 0, 0, numSegments);
+    return backend.wrap(reshape(segments, [numSegments, ...rest]), 'float32');
+  },
+);
