@@ -1,9 +1,10 @@
 import { FloorDiv } from '@tensorflow/tfjs-core';
-import { operator } from '@acc/native';
+import { operator, operatorInPlace } from '@acc/native';
 import { toDtype } from '../families/conversion.js';
 import { binaryKernel, FLOATS } from '../families/elementwise.js';
 
-const divide = operator('aten::div.Tensor_mode');
+const divide = operator('aten::div.Tensor');
+const floorInPlace = operatorInPlace('aten::floor_');
 
 /** int32, also of floats. In float64, so that quotients above 2^24 are exact and a division by zero gives 0. */
 export const floorDiv = binaryKernel(
@@ -11,7 +12,9 @@ export const floorDiv = binaryKernel(
   (a, b) => {
     using wideA = toDtype(a, 'float64');
     using wideB = toDtype(b, 'float64');
-    return divide(wideA, wideB, 'floor');
+    const quotient = divide(wideA, wideB);
+    floorInPlace(quotient);
+    return quotient;
   },
   FLOATS,
   'int32',

@@ -1,0 +1,66 @@
+import * as fc from 'fast-check';
+import { engine, fill, linspace, onesLike, range, zerosLike, type DataType } from '@tensorflow/tfjs-core';
+import { describe, expect, it } from 'vitest';
+import { expectSameAsCpu } from '../testing/compare.js';
+import { make, tensorOf } from '../testing/values.js';
+
+const RUNS = { numRuns: 20 };
+
+describe('kernels that make tensors', () => {
+  it.each(['float32', 'int32', 'bool'] as const)(
+    'OnesLike and ZerosLike of %s are as on cpu',
+    async (dtype) => {
+      await fc.assert(
+        fc.asyncProperty(tensorOf(dtype, [2, 3]), (x) =>
+          expectSameAsCpu(() => [onesLike(make(x)), zerosLike(make(x))]),
+        ),
+        RUNS,
+      );
+    },
+  );
+
+  it.each([
+    [[2, 3], 1.5, 'float32'],
+    [[], -0.5, 'float32'],
+    [[2], Infinity, 'float32'],
+    [[2], NaN, 'float32'],
+    [[0, 2], 1, 'float32'],
+    [[2], 3.7, 'int32'],
+    [[2], 4e9, 'int32'],
+    [[2], NaN, 'int32'],
+    [[2], 1, 'bool'],
+    [[2], 0, 'bool'],
+    [[2], 7, undefined],
+  ] as const)('Fill of %o with %d as %s is as on cpu', async (shape, value, dtype) => {
+    await expectSameAsCpu(() => fill([...shape] as [number], value, dtype as DataType as 'float32'));
+  });
+
+  it('Fill with a string is UTF-8', async () => {
+    await expectSameAsCpu(() => fill([2], 'ä', 'string'));
+  });
+
+  it.each(['float32', 'int32'] as const)('Range of %s is as on cpu', async (dtype) => {
+    const bounds = fc.integer({ min: -20, max: 20 });
+    const steps = fc.oneof(fc.integer({ min: -4, max: 4 }), fc.constantFrom(0.5, -0.5, 1.5, 0.1));
+    await fc.assert(
+      fc.asyncProperty(bounds, bounds, steps, (start, stop, step) => {
+        fc.pre(step !== 0);
+        return expectSameAsCpu(() => range(start, stop, step, dtype));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each([1, 2, 10, 101])('LinSpace of %i is as on cpu', async (count) => {
+    await expectSameAsCpu(() => [linspace(-1, 2, count), linspace(5, -3, count)], { rtol: 1e-4, atol: 1e-4 });
+  });
+
+  it('LinSpace ends where it was told to', async () => {
+    const { setBackend } = await import('@tensorflow/tfjs-core');
+    await setBackend('acc');
+    const values = linspace(0, 1, 100_000);
+    expect(values.dataSync()[99_999]).toBe(1);
+    values.dispose();
+    expect(engine().memory().numTensors).toBe(0);
+  });
+});
