@@ -27,9 +27,9 @@ describe('bincount', () => {
       fc.asyncProperty(list(12, 6), list(12, 9), fc.boolean(), (x, weights, isBinary) =>
         expectSameAsCpu(() => [
           denseBincount(tensor2d(x, [3, 4], 'int32'), tensor2d(weights, [3, 4]), 5, isBinary),
-          denseBincount(tensor2d(x, [3, 4], 'int32'), tensor1d([]), 5, isBinary),
-          denseBincount(tensor2d([], [0, 4], 'int32'), tensor1d([]), 5, isBinary),
-          denseBincount(tensor2d([], [2, 0], 'int32'), tensor1d([]), 5, isBinary),
+          denseBincount(tensor2d(x, [3, 4], 'int32'), [], 5, isBinary),
+          denseBincount(tensor2d([], [0, 4], 'int32'), [], 5, isBinary),
+          denseBincount(tensor2d([], [2, 0], 'int32'), [], 5, isBinary),
         ]),
       ),
       RUNS,

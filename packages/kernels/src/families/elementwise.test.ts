@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { engine, type NamedAttrMap, type Tensor } from '@tensorflow/tfjs-core';
+import { complex, engine, setBackend, type NamedAttrMap, type Tensor } from '@tensorflow/tfjs-core';
 import { describe, expect, it } from 'vitest';
 import { isAccError } from '@acc/contract';
 import { expectSameAsCpu } from '../testing/compare.js';
@@ -63,7 +63,6 @@ describe('unary kernels', () => {
   });
 
   it('refuse complex numbers where tfjs has none', async () => {
-    const { complex, setBackend } = await import('@tensorflow/tfjs-core');
     await setBackend('acc');
     const x = complex([1], [2]);
     expect(() => run('Exp', { x })).toThrowError(
