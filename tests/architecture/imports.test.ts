@@ -1,0 +1,134 @@
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isForTests, packages, programs, readText, sourcesOf, type Workspace } from './reading/repository.js';
+import { importsOf, packageOf } from './reading/syntax.js';
+import { FOR_TESTS, LAYERS, PEER_ONLY, PROGRAM_LAYER } from './rules/layers.js';
+
+interface Use {
+  readonly file: string;
+  readonly specifier: string;
+  readonly name: string;
+  readonly isValue: boolean;
+}
+
+const usesOf = (owner: Workspace): Use[] =>
+  sourcesOf(owner).flatMap((file) =>
+    importsOf(file).flatMap(({ specifier, isValue }) => {
+      const name = packageOf(specifier);
+      return name === undefined ? [] : [{ file, specifier, name, isValue }];
+    }),
+  );
+
+const isOurs = (name: string) => name.startsWith('@acc/');
+const layerOf = (name: string) => LAYERS[name] ?? PROGRAM_LAYER;
+
+/** What an installation of the package brings along. */
+const installedWith = ({ manifest }: Workspace) => ({
+  ...manifest.dependencies,
+  ...manifest.peerDependencies,
+});
+
+describe('the layer table', () => {
+  it('knows every package', () => {
+    expect(packages.length).toBeGreaterThanOrEqual(9);
+    const unknown = packages.map(({ manifest }) => manifest.name).filter((name) => !(name in LAYERS));
+    expect(unknown).toEqual([]);
+  });
+
+  it('is kept by every import', () => {
+    let seen = 0;
+    const upwards = packages.flatMap((owner) =>
+      usesOf(owner).filter(({ file, name }) => {
+        if (!isOurs(name)) return false;
+        seen++;
+        if (isForTests(file) && name === FOR_TESTS) return false;
+        return layerOf(name) >= layerOf(owner.manifest.name);
+      }),
+    );
+    expect(upwards).toEqual([]);
+    expect(seen).toBeGreaterThan(50);
+  });
+
+  it('is kept by every package.json and tsconfig.json', () => {
+    let seen = 0;
+    const upwards = packages.flatMap((owner) => {
+      const { name: own, devDependencies } = owner.manifest;
+      const names = [...Object.keys(installedWith(owner)), ...referencesOf(owner)];
+      const forTests = Object.keys(devDependencies ?? {}).filter((name) => name !== FOR_TESTS);
+      const ours = [...names, ...forTests].filter(isOurs);
+      seen += ours.length;
+      return ours.filter((name) => layerOf(name) >= layerOf(own)).map((name) => `${own} → ${name}`);
+    });
+    expect(upwards).toEqual([]);
+    expect(seen).toBeGreaterThan(20);
+  });
+});
+
+describe('dependencies', () => {
+  it('are declared: what a package imports it installs', () => {
+    let seen = 0;
+    const undeclared = packages.flatMap((owner) => {
+      const installed = installedWith(owner);
+      return usesOf(owner).filter(({ file, name }) => {
+        seen++;
+        return !isForTests(file) && !(name in installed);
+      });
+    });
+    expect(undeclared).toEqual([]);
+    expect(seen).toBeGreaterThan(100);
+  });
+
+  it('are used: no package of ours is installed or built for nothing', () => {
+    const unused = [...packages, ...programs].flatMap((owner) => {
+      if (!owner.folder.startsWith('packages/')) return [];
+      const used = new Set(usesOf(owner).map(({ name }) => name));
+      return [...Object.keys(installedWith(owner)), ...referencesOf(owner)]
+        .filter((name) => isOurs(name) && !used.has(name))
+        .map((name) => `${owner.manifest.name} → ${name}`);
+    });
+    expect(unused).toEqual([]);
+  });
+
+  it('on tfjs are peers', () => {
+    const installed = packages.flatMap(({ manifest }) =>
+      Object.keys(manifest.dependencies ?? {}).filter((name) => PEER_ONLY.test(name)),
+    );
+    expect(installed).toEqual([]);
+    expect(
+      packages.some(({ manifest }) => '@tensorflow/tfjs-core' in (manifest.peerDependencies ?? {})),
+    ).toBe(true);
+  });
+
+  it('are entered by their exports, never by their files', () => {
+    const deep = packages.flatMap((owner) =>
+      sourcesOf(owner).flatMap((file) =>
+        importsOf(file)
+          .filter(({ specifier }) => isDeep(owner, file, specifier))
+          .map(({ specifier }) => `${file}: ${specifier}`),
+      ),
+    );
+    expect(deep).toEqual([]);
+  });
+});
+
+function isDeep(owner: Workspace, file: string, specifier: string): boolean {
+  if (specifier.startsWith('.')) {
+    const home = isForTests(file) ? owner.folder : `${owner.folder}/src`;
+    return !normalize(join(dirname(file), specifier)).startsWith(`${home}/`);
+  }
+  const target = packages.find(({ manifest }) => manifest.name === packageOf(specifier));
+  return (
+    target !== undefined && !(specifier.replace(target.manifest.name, '.') in (target.manifest.exports ?? {}))
+  );
+}
+
+/** The packages that tsconfig.json has TypeScript build first. */
+function referencesOf({ folder }: Workspace): string[] {
+  const { references = [] } = JSON.parse(readText(`${folder}/tsconfig.json`)) as {
+    references?: { path: string }[];
+  };
+  return references.map(({ path }) => {
+    const target = packages.find((candidate) => candidate.folder === normalize(join(folder, path)));
+    return target?.manifest.name ?? path;
+  });
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { filesUnder, readText } from './reading/repository.js';
+
+const cpp = (folder: string) => filesUnder(`packages/native/cpp/${folder}`, ['.cpp', '.h']);
+
+/** Files with a match, each with what matched first. */
+function matches(files: readonly string[], pattern: RegExp): string[] {
+  return files.flatMap((path) => {
+    const found = pattern.exec(readText(path));
+    return found ? [`${path}: ${found[0]}`] : [];
+  });
+}
+
+describe('C++', () => {
+  it('engine/ knows nothing of Node', () => {
+    const engine = cpp('engine');
+    expect(
+      matches(engine, /#include\s+["<](napi|node_api|node|v8|uv|js_native_api|binding\/)[^">]*[">]|\bNapi::/),
+    ).toEqual([]);
+    expect(engine.length).toBeGreaterThan(5);
+  });
+
+  it('binding/ computes nothing', () => {
+    const binding = cpp('binding');
+    const operators =
+      /#include\s+["<](ATen\/(ATen|Functions|Operators|NativeFunctions|ops\/.*)\.h|torch\/torch\.h|torch\/csrc\/.*)[">]/;
+    expect(matches(binding, operators)).toEqual([]);
+    expect(
+      matches(
+        binding,
+        /\bat::(?!Tensor\b|ScalarType\b|Device\b|get_num_threads\b|set_num_threads\b|manual_seed\b|show_config\b)\w+/,
+      ),
+    ).toEqual([]);
+    expect(binding.length).toBeGreaterThan(5);
+  });
+
+  it('nothing is deleted by hand', () => {
+    const all = [...cpp('engine'), ...cpp('binding'), ...cpp('loader')];
+    expect(matches(all, /^\s*delete\s.*$/m)).toEqual([]);
+  });
+});

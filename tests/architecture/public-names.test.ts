@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+import { programOfNames } from './reading/program.js';
+import { packages, root } from './reading/repository.js';
+
+/** The source file of each entry of each package, by the specifier that users write. */
+const entries = new Map(
+  packages.flatMap(({ folder, manifest }) =>
+    Object.entries(manifest.exports ?? {}).flatMap(([path, target]) =>
+      typeof target === 'string'
+        ? []
+        : [[join(manifest.name, path), join(root, folder, target['@acc/source']!)] as const],
+    ),
+  ),
+);
+
+/** The names that users may write against. `vitest -u` takes over what was changed on purpose. */
+it('the public names are those of the snapshot', async () => {
+  const program = programOfNames([...entries.values()]);
+  const checker = program.getTypeChecker();
+  const names = new Map(
+    [...entries].map(([specifier, path]) => [specifier, exportsOf(program.getSourceFile(path)!, checker)]),
+  );
+  expect([...names.values()].flat().length).toBeGreaterThan(80);
+  const text = [...names].map(([specifier, list]) =>
+    [specifier, ...list.map((name) => `  ${name}`)].join('\n'),
+  );
+  await expect(`${text.join('\n\n')}\n`).toMatchFileSnapshot('public-names.txt');
+});
+
+/** Names that a module exports, sorted; types are marked. */
+function exportsOf(file: ts.SourceFile, checker: ts.TypeChecker): string[] {
+  const module = checker.getSymbolAtLocation(file);
+  // A module without an export, which only does something, is no module to the checker.
+  if (!module) return [];
+  return checker
+    .getExportsOfModule(module)
+    .map((symbol) => (isValue(symbol, checker) ? symbol.name : `type ${symbol.name}`))
+    .sort();
+}
+
+function isValue(symbol: ts.Symbol, checker: ts.TypeChecker): boolean {
+  const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  return (target.flags & ts.SymbolFlags.Value) !== 0 && !isTypeOnly(symbol);
+}
+
+function isTypeOnly(symbol: ts.Symbol): boolean {
+  return (symbol.declarations ?? []).some(
+    (node) => ts.isExportSpecifier(node) && (node.isTypeOnly || node.parent.parent.isTypeOnly),
+  );
+}

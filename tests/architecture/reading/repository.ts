@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The repository's root. */
+export const root = join(import.meta.dirname, '..', '..', '..');
+
+const NOT_OURS = new Set(['node_modules', 'dist', 'build', 'coverage', 'results', '.git', '.turbo', '.venv']);
+
+/**
+ * Files under a folder, by path from the root, sorted.
+ *
+ * @param extensions How their names end: `.ts`.
+ */
+export function filesUnder(folder: string, extensions: readonly string[]): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) return NOT_OURS.has(entry.name) ? [] : filesUnder(path, extensions);
+      return extensions.some((extension) => entry.name.endsWith(extension)) ? [path] : [];
+    })
+    .sort();
+}
+
+export function readText(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** True for what only tests use, and for tests themselves. */
+export function isForTests(path: string): boolean {
+  return /\.test\.m?[jt]s$|\/testing\/|\/fixtures\/|\/test-support\.ts$|^tests\//.test(path);
+}
+
+export interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly sideEffects?: boolean | readonly string[];
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+export interface Workspace {
+  /** From the root: `packages/core`. */
+  readonly folder: string;
+  readonly manifest: Manifest;
+}
+
+/** What we publish. */
+export const packages: readonly Workspace[] = workspacesIn('packages');
+/** What only lies in the repository. */
+export const programs: readonly Workspace[] = [...workspacesIn('examples'), workspace('bench')];
+
+function workspacesIn(folder: string): Workspace[] {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => workspace(`${folder}/${name}`));
+}
+
+function workspace(folder: string): Workspace {
+  return { folder, manifest: JSON.parse(readText(`${folder}/package.json`)) as Manifest };
+}
+
+/** TypeScript of a package, tests included. */
+export function sourcesOf({ folder }: Workspace): string[] {
+  return filesUnder(`${folder}/src`, ['.ts']);
+}

@@ -1,0 +1,68 @@
+import ts from 'typescript';
+import { readText } from './repository.js';
+
+const parsed = new Map<string, ts.SourceFile>();
+
+/** The syntax tree of a file, by path from the root. */
+export function parse(path: string): ts.SourceFile {
+  let file = parsed.get(path);
+  if (!file) {
+    file = ts.createSourceFile(path, readText(path), ts.ScriptTarget.Latest, true);
+    parsed.set(path, file);
+  }
+  return file;
+}
+
+/** Every node of a tree, depth first. */
+export function* nodesOf(node: ts.Node): Generator<ts.Node> {
+  yield node;
+  const children: ts.Node[] = [];
+  ts.forEachChild(node, (child) => void children.push(child));
+  for (const child of children) yield* nodesOf(child);
+}
+
+export interface Import {
+  readonly specifier: string;
+  /** False for what is gone after compilation. */
+  readonly isValue: boolean;
+  /** True where nothing is taken: `import './register.js'`. */
+  readonly isForEffect: boolean;
+}
+
+/** What a file imports or exports from elsewhere, also dynamically and as a type. */
+export function importsOf(path: string): Import[] {
+  const imports: Import[] = [];
+  for (const node of nodesOf(parse(path))) {
+    if (ts.isImportDeclaration(node) && ts.isStringLiteral(node.moduleSpecifier)) {
+      const isForEffect = node.importClause === undefined;
+      imports.push({
+        specifier: node.moduleSpecifier.text,
+        isValue: isForEffect || node.importClause.phaseModifier !== ts.SyntaxKind.TypeKeyword,
+        isForEffect,
+      });
+    } else if (
+      ts.isExportDeclaration(node) &&
+      node.moduleSpecifier &&
+      ts.isStringLiteral(node.moduleSpecifier)
+    ) {
+      imports.push({ specifier: node.moduleSpecifier.text, isValue: !node.isTypeOnly, isForEffect: false });
+    } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const [argument] = node.arguments;
+      if (argument && ts.isStringLiteral(argument)) {
+        imports.push({ specifier: argument.text, isValue: true, isForEffect: false });
+      }
+    } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+      const { literal } = node.argument;
+      if (ts.isStringLiteral(literal)) {
+        imports.push({ specifier: literal.text, isValue: false, isForEffect: false });
+      }
+    }
+  }
+  return imports;
+}
+
+/** The package of a specifier: `@acc/kernels` of `@acc/kernels/register`; undefined for files and Node's own. */
+export function packageOf(specifier: string): string | undefined {
+  if (specifier.startsWith('.') || specifier.startsWith('node:')) return undefined;
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+}

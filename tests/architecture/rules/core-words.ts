@@ -1,0 +1,15 @@
+/** Names of implementations. In core they stand where users write them and where they become objects, nowhere else. */
+export const FORBIDDEN_IN_CORE = [
+  'ddp',
+  'fsdp',
+  'amp',
+  'gloo',
+  'nccl',
+  'wandb',
+  'mlflow',
+  'tensorboard',
+  'deepspeed',
+  'megatron',
+];
+
+export const MAY_NAME_THEM = ['packages/core/src/presets.ts', 'packages/core/src/options.ts'];

@@ -1,0 +1,40 @@
+/** A rule that one place may break. An exception that is no longer needed fails; the lists only shrink. */
+export interface Exception {
+  /** The file, from the root; `file#name` for a function. */
+  readonly where: string;
+  readonly reason: string;
+}
+
+export const MAX_FILE_LINES = 400;
+export const MAX_FUNCTION_LINES = 60;
+
+export const LONG_FILES: readonly Exception[] = [];
+
+export const LONG_FUNCTIONS: readonly Exception[] = [];
+
+/** Modules that do something when they are imported. */
+export const SIDE_EFFECTS: readonly Exception[] = [
+  { where: 'packages/kernels/src/register.ts', reason: 'it is there to register the backend' },
+  { where: 'packages/cli/src/acc.ts', reason: 'the program `acc` itself' },
+];
+
+/** Imports that are there for what they do, not for what they export. */
+export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
+  {
+    where: 'packages/kernels/src/register-backend.ts',
+    reason:
+      'tfjs registers its cpu backend, which the fallbacks run on, when that package is imported; it has no function for it',
+  },
+];
+
+/** Files that read the environment, or hand it to processes that they start. */
+export const ENVIRONMENT: readonly Exception[] = [
+  { where: 'packages/core/src/environment.ts', reason: "the launcher's variables" },
+  { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
+  { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'hands PATH to the search for a compiler' },
+  { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows it' },
+  { where: 'packages/cli/src/launch/launch.ts', reason: 'hands it to the ranks' },
+  { where: 'packages/cli/src/launch/watchdog.ts', reason: "hands PATH to the watchdog's shell" },
+  { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that ACC_LIBTORCH overrules' },
+  { where: 'packages/testkit/src/run-ranks.ts', reason: 'hands it to the ranks' },
+];

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { isForTests, packages, root, sourcesOf } from './reading/repository.js';
+import { importsOf, parse } from './reading/syntax.js';
+import { SIDE_EFFECT_IMPORTS, SIDE_EFFECTS, type Exception } from './rules/exceptions.js';
+
+const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path));
+const where = (exceptions: readonly Exception[]) => exceptions.map((exception) => exception.where).sort();
+
+describe('importing does nothing', () => {
+  it('to the process, nor to tfjs', () => {
+    const script = join(import.meta.dirname, 'reading', 'import-all.mjs');
+    const names = packages.map(({ manifest }) => manifest.name);
+    const tsx = pathToFileURL(join(root, 'node_modules', 'tsx', 'dist', 'loader.mjs')).href;
+    const args = ['--conditions=@acc/source', '--import', tsx, script, ...names];
+    const changes = JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' })) as {
+      imported: string[];
+      changed: unknown[];
+    };
+    expect(changes).toEqual({ imported: names, changed: [] });
+  });
+
+  it('since no module runs statements, but those that are there for it', () => {
+    const acting = files.filter((path) =>
+      parse(path).statements.some((statement) => !isDeclaration(statement)),
+    );
+    expect(acting.sort()).toEqual(where(SIDE_EFFECTS));
+    expect(files.length).toBeGreaterThan(100);
+  });
+
+  it('nor imports anything for its effect', () => {
+    const importing = files.filter(
+      (path) => importsOf(path).some(({ isForEffect }) => isForEffect) && !where(SIDE_EFFECTS).includes(path),
+    );
+    expect(importing.sort()).toEqual(where(SIDE_EFFECT_IMPORTS));
+  });
+
+  it('and package.json tells bundlers so', () => {
+    for (const { folder, manifest } of packages) {
+      const acting = files.filter(
+        (path) => path.startsWith(`${folder}/src/register`) && where(SIDE_EFFECTS).includes(path),
+      );
+      const declared = acting.map((path) => path.replace(folder, '.'));
+      const expected = declared.length === 0 ? false : expect.arrayContaining(declared);
+      expect({ folder, sideEffects: manifest.sideEffects }).toEqual({ folder, sideEffects: expected });
+    }
+  });
+});
+
+function isDeclaration(statement: ts.Statement): boolean {
+  return (
+    ts.isImportDeclaration(statement) ||
+    ts.isExportDeclaration(statement) ||
+    ts.isExportAssignment(statement) ||
+    ts.isVariableStatement(statement) ||
+    ts.isFunctionDeclaration(statement) ||
+    ts.isClassDeclaration(statement) ||
+    ts.isInterfaceDeclaration(statement) ||
+    ts.isTypeAliasDeclaration(statement) ||
+    ts.isModuleDeclaration(statement)
+  );
+}
