@@ -9,7 +9,7 @@ import {
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { withIndicesChecked } from '../families/indexing.js';
-import { kernelWithStrings } from '../families/strings.js';
+import { kernel } from '../kernel.js';
 
 const castTo = operator('aten::_to_copy');
 const expand = operator('aten::expand');
@@ -20,9 +20,8 @@ const select = operator('aten::index_select');
 type ShapeInfo = ReturnType<typeof backend_util.segment_util.collectGatherOpShapeInfo>;
 
 /** Slices of `x` along `axis`, by index; with `batchDims`, each batch has indices of its own. */
-export const gatherV2 = kernelWithStrings<GatherV2Inputs, GatherV2Attrs>(
+export const gatherV2 = kernel<GatherV2Inputs, GatherV2Attrs>(
   GatherV2,
-  'x',
   ({ inputs: { x, indices }, attrs: { axis, batchDims }, backend }) => {
     const dim = util.parseAxisParam(axis, x.shape)[0]!;
     const shapes = backend_util.segment_util.collectGatherOpShapeInfo(x, indices, dim, batchDims ?? 0);

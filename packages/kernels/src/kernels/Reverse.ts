@@ -1,13 +1,12 @@
 import { Reverse, util, type ReverseAttrs, type ReverseInputs } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
 import { sameData } from '../families/same-data.js';
-import { kernelWithStrings } from '../families/strings.js';
+import { kernel } from '../kernel.js';
 
 const flip = operator('aten::flip');
 
-export const reverse = kernelWithStrings<ReverseInputs, ReverseAttrs>(
+export const reverse = kernel<ReverseInputs, ReverseAttrs>(
   Reverse,
-  'x',
   ({ inputs: { x }, attrs: { dims }, backend }) => {
     const axes = util.parseAxisParam(dims, x.shape);
     if (axes.length === 0) return sameData(backend, x);

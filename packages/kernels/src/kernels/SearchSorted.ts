@@ -1,19 +1,24 @@
 import { SearchSorted, type SearchSortedAttrs, type SearchSortedInputs } from '@tensorflow/tfjs-core';
-import { operator } from '@acc/native';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { kernel } from '../kernel.js';
 
+const castTo = operator('aten::_to_copy');
 const contiguous = operator('aten::contiguous');
-const promoted = operator('aten::_to_copy');
 const search = operator('aten::searchsorted.Tensor');
 
-/** Row by row; both inputs are `[batch, n]`. libtorch wants rows that are contiguous, and of one dtype. */
+/** Row by row; both inputs are `[batch, n]`. libtorch wants them contiguous, and of one dtype. */
 export const searchSorted = kernel<SearchSortedInputs, SearchSortedAttrs>(
   SearchSorted,
   ({ inputs: { sortedSequence, values }, attrs: { side }, backend }) => {
-    const prepare = sortedSequence.dtype === values.dtype ? contiguous : promoted;
-    const dtype = sortedSequence.dtype === values.dtype ? undefined : 'float32';
-    using sequence = prepare(backend.native(sortedSequence), dtype);
-    using wanted = prepare(backend.native(values), dtype);
-    return backend.wrap(search(sequence, wanted, true, false, side), 'int32');
+    const [sequence, wanted] = [backend.native(sortedSequence), backend.native(values)];
+    const areAlike = sequence.dtype === wanted.dtype;
+    using sortedRows = areAlike ? contiguous(sequence) : floatRows(sequence);
+    using wantedRows = areAlike ? contiguous(wanted) : floatRows(wanted);
+    return backend.wrap(search(sortedRows, wantedRows, true, false, side), 'int32');
   },
 );
+
+function floatRows(x: NativeTensor): NativeTensor {
+  using floats = castTo(x, 'float32');
+  return contiguous(floats);
+}

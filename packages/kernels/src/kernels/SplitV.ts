@@ -1,14 +1,13 @@
 import { backend_util, SplitV, util, type SplitVAttrs, type SplitVInputs } from '@tensorflow/tfjs-core';
 import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
 import { cutIntoParts, elementsAcross } from '../families/parts.js';
-import { kernelWithStrings } from '../families/strings.js';
+import { kernel } from '../kernel.js';
 
 const split = operatorWithResults('aten::split_with_sizes');
 const splitCopy = operatorWithResults('aten::split_with_sizes_copy');
 
-export const splitV = kernelWithStrings<SplitVInputs, SplitVAttrs>(
+export const splitV = kernel<SplitVInputs, SplitVAttrs>(
   SplitV,
-  'x',
   ({ inputs: { x }, attrs: { numOrSizeSplits, axis }, backend }) => {
     const dim = util.parseAxisParam(axis, x.shape)[0]!;
     // tfjs's type asks for a tensor, but reads its shape alone.
