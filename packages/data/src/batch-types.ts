@@ -1,0 +1,47 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { Columns } from './columns.js';
+import type { NumberArray } from './plain-values.js';
+import type { IndexedDataset } from './sample-source.js';
+import type { SampleStream } from './stream-source.js';
+
+/** What a DataLoader takes. */
+export type LoaderDataset =
+  | readonly unknown[]
+  | NumberArray
+  | Tensor
+  | Columns
+  | Readonly<Record<string, unknown>>
+  | IndexedDataset<unknown>
+  | SampleStream<unknown>
+  | (() => SampleStream<unknown> | PromiseLike<SampleStream<unknown>>);
+
+/** A sample of a dataset, as a collate function gets it. */
+export type SampleOf<D> = D extends readonly (infer S)[]
+  ? S
+  : D extends NumberArray
+    ? number
+    : D extends { get(i: number): infer S }
+      ? Awaited<S>
+      : D extends SampleStream<infer S>
+        ? Awaited<S>
+        : D extends () => infer R
+          ? SampleOf<Awaited<R>>
+          : never;
+
+/** What the default collation makes of samples. */
+export type Collated<S> = S extends Tensor | NumberArray | number | boolean | string | readonly number[]
+  ? Tensor
+  : S extends readonly unknown[]
+    ? unknown
+    : S extends Readonly<Record<string, unknown>>
+      ? { [K in keyof S]: Collated<S[K]> }
+      : unknown;
+
+/** A batch of a dataset, without a collate function. */
+export type BatchOf<D> = D extends Tensor
+  ? Tensor
+  : D extends Columns<infer T>
+    ? T
+    : [SampleOf<D>] extends [never]
+      ? D
+      : Collated<SampleOf<D>>;

@@ -1,0 +1,59 @@
+import { AccError } from '@acc/contract';
+import { Tensor, util } from '@tensorflow/tfjs-core';
+import type { Collate } from './batch-samples.js';
+import { Columns } from './columns.js';
+import { notADataset } from './errors.js';
+import { isNumberArray } from './plain-values.js';
+import {
+  arraySource,
+  columnSource,
+  getterSource,
+  type IndexedDataset,
+  type IndexedSource,
+} from './sample-source.js';
+import { isStream, streamSource, type SampleStream, type StreamSource } from './stream-source.js';
+import { isRecord, tensorsIn } from './structure.js';
+
+export type DataSource = IndexedSource | StreamSource;
+
+const HELP =
+  'Give an array, a tensor or a record of tensors, an iterable or a function that returns one, or {length, get(i)}. ' +
+  'A tf.data.Dataset is batched by its own batch() and needs no DataLoader.';
+
+/** @throws AccError `ACC_DATA_DATASET`, `ACC_DATA_ROWS_DIFFER`, `ACC_INVALID_OPTION`. */
+export function dataSource(dataset: unknown, collate: Collate | undefined): DataSource {
+  if (typeof dataset === 'function') return streamSource(dataset as () => SampleStream<unknown>, collate);
+  if (typeof dataset !== 'object' || dataset === null)
+    throw notADataset(`${typeof dataset} is no dataset`, HELP);
+  if (isGetter(dataset)) return getterSource(dataset, collate);
+  const table = asColumns(dataset);
+  if (table && collate) {
+    throw new AccError('ACC_INVALID_OPTION', "DataLoader: 'collate': rows of tensors come batched.", {
+      help: 'Leave collate out, or give the samples as an array or {length, get(i)}.',
+      details: { path: ['collate'] },
+    });
+  }
+  if (table) return columnSource(table);
+  if (Array.isArray(dataset) || isNumberArray(dataset)) return arraySource(dataset, collate);
+  if (isStream(dataset)) return streamSource(dataset, collate);
+  throw notADataset('this object is no dataset', HELP);
+}
+
+/** Tensors that can't be meant as samples: those of an array could be, unless their shapes forbid to stack them. */
+function asColumns(dataset: object): Columns | undefined {
+  if (dataset instanceof Columns) return dataset;
+  if (dataset instanceof Tensor) return new Columns(dataset);
+  if (isRecord(dataset)) return tensorsIn(dataset).length > 0 ? new Columns(dataset) : undefined;
+  return Array.isArray(dataset) && isTable(dataset) ? new Columns(dataset) : undefined;
+}
+
+function isTable(items: readonly unknown[]): boolean {
+  if (!items.every((item) => item instanceof Tensor)) return false;
+  const shapes = items.map(({ shape }) => shape);
+  const sameRows = shapes.every((shape) => shape.length > 0 && shape[0] === shapes[0]![0]);
+  return sameRows && shapes.some((shape) => !util.arraysEqual(shape, shapes[0]!));
+}
+
+function isGetter(dataset: object): dataset is IndexedDataset<unknown> {
+  return 'length' in dataset && 'get' in dataset && typeof dataset.get === 'function';
+}

@@ -1,0 +1,113 @@
+import { commonRows, cutRowsOf, sliceRows } from './cut-batch.js';
+import type { OpenStep } from './deliver.js';
+import { fillsLastStep, type Shard } from './options.js';
+import { disposeTensors, rowsOf } from './structure.js';
+
+/** What is read of a tf.data iterator. */
+export interface BatchIterator<T> {
+  next(): Promise<IteratorResult<T>>;
+}
+
+/**
+ * One rank's steps through a dataset of batches, where every rank reads all of them and disposes what isn't its own.
+ * By the protocol, a value that comes with `done` is a result and no item; tf.data hands on a generator's.
+ */
+export function datasetSteps<T>(
+  batches: BatchIterator<T>,
+  shard: Shard,
+): AsyncGenerator<OpenStep<T>, void, undefined> {
+  return shard.splitBatches ? partSteps(batches, shard) : wholeSteps(batches, shard);
+}
+
+/** Each batch is cut: a step for each. */
+async function* partSteps<T>(
+  batches: BatchIterator<T>,
+  shard: Shard,
+): AsyncGenerator<OpenStep<T>, void, undefined> {
+  const { rank, size } = shard;
+  for (;;) {
+    const item = await batches.next();
+    if (item.done) return;
+    const step = takePart(item.value, rank, size, fillsLastStep(shard));
+    if (step) yield step;
+  }
+}
+
+function takePart<T>(batch: T, rank: number, size: number, fills: boolean): OpenStep<T> | undefined {
+  try {
+    const batchRows = commonRows('dataset', batch);
+    const { starts, rows, realRows } = cutRowsOf(batchRows, size, fills);
+    if (rows[rank] === 0 && batchRows > 0) return undefined;
+    return { batch: sliceRows(batch, starts[rank]!, rows[rank]!), counts: { rows, realRows } };
+  } finally {
+    disposeTensors(batch);
+  }
+}
+
+/** Each step takes as many batches as there are ranks. */
+async function* wholeSteps<T>(
+  batches: BatchIterator<T>,
+  shard: Shard,
+): AsyncGenerator<OpenStep<T>, void, undefined> {
+  const { rank, size } = shard;
+  const fills = fillsLastStep(shard);
+  // What fills this rank's place in the last step is one of the batches before its own in the first: kept, not copied.
+  const kept: T[] = [];
+  let firstRows: number[] = [];
+  try {
+    for (let isFirst = true; ; isFirst = false) {
+      const step = await readStep(batches, shard, fills && isFirst);
+      const real = step.rows.length;
+      if (isFirst) {
+        kept.push(...step.before);
+        firstRows = step.rows;
+      }
+      if (real === 0) return;
+      const missing = size - real;
+      const realRows = [...step.rows, ...Array<number>(missing).fill(0)];
+      const filling = Array.from({ length: missing }, (_, i) =>
+        fills ? firstRows[i % firstRows.length]! : 0,
+      );
+      const counts = { rows: [...step.rows, ...filling], realRows };
+      if (rank < real) {
+        yield { batch: step.own!, counts };
+      } else if (fills) {
+        const [batch] = kept.splice((rank - real) % firstRows.length, 1);
+        yield { batch: batch!, counts };
+      }
+      if (missing > 0) return;
+    }
+  } finally {
+    disposeTensors(kept);
+  }
+}
+
+interface ReadStep<T> {
+  /** Rows of each batch that there was. */
+  readonly rows: number[];
+  /** The batches of lower ranks, where they are kept. */
+  readonly before: T[];
+  own?: T;
+}
+
+async function readStep<T>(
+  batches: BatchIterator<T>,
+  { rank, size }: Shard,
+  keepsBefore: boolean,
+): Promise<ReadStep<T>> {
+  const step: ReadStep<T> = { rows: [], before: [] };
+  try {
+    for (let slot = 0; slot < size; slot++) {
+      const item = await batches.next();
+      if (item.done) break;
+      step.rows.push(rowsOf(item.value));
+      if (slot === rank) step.own = item.value;
+      else if (slot < rank && keepsBefore) step.before.push(item.value);
+      else disposeTensors(item.value);
+    }
+    return step;
+  } catch (error) {
+    disposeTensors([step.own, step.before]);
+    throw error;
+  }
+}

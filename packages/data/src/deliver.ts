@@ -1,0 +1,50 @@
+import { disposeTensors } from './structure.js';
+import type { BatchCounts, OnBatch, Step } from './batch-counts.js';
+
+/** A step of which it isn't known yet whether another follows. */
+export interface OpenStep<T> {
+  readonly batch: T;
+  readonly counts: Omit<BatchCounts, 'isLast'>;
+}
+
+/** Reads one step ahead, so that every step knows whether it is the last. */
+export async function* markLast<T>(steps: AsyncGenerator<OpenStep<T>>): AsyncGenerator<Step<T>> {
+  let ahead: OpenStep<T> | undefined;
+  try {
+    ahead = await take(steps);
+    while (ahead) {
+      const { batch, counts }: OpenStep<T> = ahead;
+      const next = await take(steps);
+      ahead = next;
+      yield { batch, counts: { ...counts, isLast: next === undefined } };
+    }
+  } finally {
+    disposeTensors(ahead?.batch);
+    await steps.return(undefined);
+  }
+}
+
+async function take<T>(steps: AsyncGenerator<T>): Promise<T | undefined> {
+  const result = await steps.next();
+  return result.done ? undefined : result.value;
+}
+
+/** Gives out the batches and tells their counts; the caller owns the batches. */
+export async function* deliver<T>(
+  steps: AsyncIterable<Step<T>>,
+  onBatch: OnBatch | undefined,
+): AsyncGenerator<T, void, undefined> {
+  try {
+    for await (const { batch, counts } of steps) {
+      try {
+        onBatch?.(counts);
+      } catch (error) {
+        disposeTensors(batch);
+        throw error;
+      }
+      yield batch;
+    }
+  } finally {
+    onBatch?.(undefined);
+  }
+}

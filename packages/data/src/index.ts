@@ -1,0 +1,11 @@
+export type { BatchCounts, OnBatch } from './batch-counts.js';
+export type { BatchOf, Collated, LoaderDataset, SampleOf } from './batch-types.js';
+export { columns, type Columns } from './columns.js';
+export { dataKind, type DataKind } from './data-kind.js';
+export { DataLoader, shardLoader, type DataLoaderConstructor } from './data-loader.js';
+export type { DataLoaderOptions, LoaderShardOptions, ShardOptions } from './options.js';
+export { permutation } from './permutation.js';
+export type { IndexedDataset } from './sample-source.js';
+export { shardBatches, type ShardedBatches } from './shard-batches.js';
+export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
+export type { SampleStream } from './stream-source.js';

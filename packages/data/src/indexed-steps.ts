@@ -1,0 +1,38 @@
+import type { Step } from './batch-counts.js';
+import type { IndexedSource } from './sample-source.js';
+import { countSteps, epochSamples, layoutStep, stepSamples, type Deal } from './step-layout.js';
+
+export interface EpochPlan {
+  readonly deal: Deal;
+  readonly rank: number;
+  readonly dropLast: boolean;
+}
+
+/** How many batches the rank has of an epoch of `samples`. */
+export function epochLength(samples: number, { deal, rank, dropLast }: EpochPlan): number {
+  return countSteps(epochSamples(samples, deal.batchSize, dropLast), rank, deal);
+}
+
+/** One rank's steps through data with numbered samples. @param order Of the samples; undefined: as they come. */
+export async function* indexedSteps(
+  source: IndexedSource,
+  plan: EpochPlan,
+  order: Int32Array | undefined,
+): AsyncGenerator<Step<unknown>> {
+  const { deal, rank } = plan;
+  const samples = epochSamples(source.length, deal.batchSize, plan.dropLast);
+  const steps = countSteps(samples, rank, deal);
+  for (let step = 0; step < steps; step++) {
+    const first = step * stepSamples(deal);
+    const real = samples - first;
+    const { starts, rows, realRows } = layoutStep(real, deal);
+    const indices = new Int32Array(rows[rank]!);
+    for (let i = 0; i < indices.length; i++) {
+      const slot = starts[rank]! + i;
+      const position = slot < real ? first + slot : (slot - real) % samples;
+      indices[i] = order ? order[position]! : position;
+    }
+    const batch = await source.batch(indices);
+    yield { batch, counts: { rows, realRows, isLast: step === steps - 1 } };
+  }
+}

@@ -1,0 +1,103 @@
+import { AccError, checkKeys } from '@acc/contract';
+import { z } from 'zod';
+import type { OnBatch } from './batch-counts.js';
+
+export interface DataLoaderOptions<Sample = never, Batch = unknown> {
+  /** Samples in a batch of one rank; of all ranks together where the loader is sharded with `splitBatches`. */
+  readonly batchSize: number;
+  /** Shuffles anew for each epoch. Default false. */
+  readonly shuffle?: boolean;
+  /** Leaves out a last batch that is short. Default false. */
+  readonly dropLast?: boolean;
+  /** Fixes the order of every epoch. Default: the seed that the loader is sharded with, else 0. */
+  readonly seed?: number;
+  /**
+   * Makes a batch of samples, in place of the default described in the README. It is run in `tf.tidy` and is
+   * synchronous; what it returns belongs to whoever takes the batch.
+   */
+  readonly collate?: (samples: Sample[]) => Batch;
+}
+
+/** How one rank's part of the data is chosen. */
+export interface ShardOptions {
+  /** From 0. */
+  readonly rank: number;
+  /** How many ranks there are. */
+  readonly size: number;
+  /** True: each batch is cut into `size` parts. Default false: batches go to the ranks in turn. */
+  readonly splitBatches?: boolean;
+  /** Fills the last step from the start of the data, so that ranks take equally many. Default true. */
+  readonly evenBatches?: boolean;
+  readonly onBatch?: OnBatch;
+}
+
+export interface LoaderShardOptions extends ShardOptions {
+  /** The seed of loaders that have none of their own. Default 0. */
+  readonly seed?: number;
+}
+
+const isFunction = (value: unknown) => typeof value === 'function';
+
+const loaderSchema = z.object({
+  batchSize: z.int().positive(),
+  shuffle: z.boolean().default(false),
+  dropLast: z.boolean().default(false),
+  seed: z.int().optional(),
+  collate: z.custom<(samples: unknown[]) => unknown>(isFunction).optional(),
+});
+
+const shardSchema = z.object({
+  rank: z.int().nonnegative(),
+  size: z.int().positive(),
+  splitBatches: z.boolean().default(false),
+  evenBatches: z.boolean().default(true),
+  onBatch: z.custom<OnBatch>(isFunction).optional(),
+});
+
+const loaderShardSchema = shardSchema.extend({ seed: z.int().optional() });
+
+export type LoaderConfig = Readonly<z.infer<typeof loaderSchema>>;
+export type Shard = Readonly<z.infer<typeof shardSchema>>;
+export type LoaderShard = Readonly<z.infer<typeof loaderShardSchema>>;
+
+/** A loader that was not sharded: one rank has all. */
+export const WHOLE: LoaderShard = { rank: 0, size: 1, splitBatches: false, evenBatches: true };
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function resolveLoaderOptions(options: object): LoaderConfig {
+  return resolve('DataLoader', loaderSchema, options);
+}
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function resolveShard(where: string, options: ShardOptions): Shard {
+  return checkRank(where, resolve(where, shardSchema, options));
+}
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function resolveLoaderShard(where: string, options: LoaderShardOptions): LoaderShard {
+  return checkRank(where, resolve(where, loaderShardSchema, options));
+}
+
+function resolve<S extends z.ZodObject>(where: string, schema: S, options: object): z.infer<S> {
+  checkKeys(where, options, Object.keys(schema.shape));
+  const result = schema.safeParse(options);
+  if (result.success) return result.data;
+  const { path, message } = result.error.issues[0]!;
+  throw new AccError('ACC_INVALID_OPTION', `${where}: '${path.join('.')}': ${message}.`, {
+    cause: result.error,
+    details: { path },
+  });
+}
+
+function checkRank<S extends Shard>(where: string, shard: S): S {
+  const { rank, size } = shard;
+  if (rank < size) return shard;
+  throw new AccError('ACC_INVALID_OPTION', `${where}: rank ${rank} of ${size} ranks; they count from 0.`, {
+    details: { path: ['rank'], rank, size },
+  });
+}
+
+/** Whether a last step that is not full is filled. One rank alone has nobody to keep step with. */
+export function fillsLastStep({ evenBatches, size }: Shard): boolean {
+  return evenBatches && size > 1;
+}

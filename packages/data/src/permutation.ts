@@ -1,0 +1,22 @@
+import { randomBelow, randomWords } from './random.js';
+
+/**
+ * The order of an epoch: the integers below `n`, shuffled (Fisher and Yates, in Durstenfeld's form). It depends on
+ * nothing but the arguments, so that every rank of any group, and every rerun, has the same.
+ *
+ * @param n At most 2^31 - 1.
+ * @param seed An integer.
+ * @param epoch An integer from 0.
+ */
+export function permutation(n: number, seed: number, epoch: number): Int32Array {
+  const order = new Int32Array(n);
+  for (let i = 0; i < n; i++) order[i] = i;
+  const draw = randomWords(seed, epoch);
+  for (let i = n - 1; i > 0; i--) {
+    const j = randomBelow(draw, i + 1);
+    const moved = order[i]!;
+    order[i] = order[j]!;
+    order[j] = moved;
+  }
+  return order;
+}

@@ -1,0 +1,92 @@
+/** What a value that isn't a tensor becomes when samples are batched. */
+export interface PlainKind {
+  readonly dtype: 'float32' | 'int32' | 'bool' | 'string';
+  readonly shape: readonly number[];
+}
+
+export type PlainBlock = Float32Array | Int32Array | Uint8Array | string[];
+
+const PRIMITIVES = { number: 'float32', boolean: 'bool', string: 'string' } as const;
+
+export type NumberArray = Exclude<NodeJS.TypedArray, BigInt64Array | BigUint64Array>;
+
+/**
+ * The kind of a number, boolean, string, typed array, or nested array of one sort of these with equal lengths at each
+ * depth. Undefined for all else, arrays of typed arrays included: those are tuples.
+ */
+export function plainKind(value: unknown): PlainKind | undefined {
+  const dtype = primitiveDtype(value);
+  if (dtype) return { dtype, shape: [] };
+  if (isNumberArray(value)) {
+    return { dtype: isFloatArray(value) ? 'float32' : 'int32', shape: [value.length] };
+  }
+  return Array.isArray(value) ? arrayKind(value) : undefined;
+}
+
+function arrayKind(items: readonly unknown[]): PlainKind | undefined {
+  const [first] = items;
+  if (items.length === 0) return { dtype: 'float32', shape: [0] };
+  const dtype = primitiveDtype(first);
+  if (dtype) {
+    const type = typeof first;
+    return items.every((item) => typeof item === type) ? { dtype, shape: [items.length] } : undefined;
+  }
+  const kinds = items.map((item) => (Array.isArray(item) ? arrayKind(item) : undefined));
+  const kind = kinds[0];
+  if (!kind || !kinds.every((other) => other && sameKind(other, kind))) return undefined;
+  return { dtype: kind.dtype, shape: [items.length, ...kind.shape] };
+}
+
+export function sameKind(a: PlainKind, b: PlainKind): boolean {
+  return (
+    a.dtype === b.dtype && a.shape.length === b.shape.length && a.shape.every((dim, i) => dim === b.shape[i])
+  );
+}
+
+/** The values one after another, row-major, each of the given kind. */
+export function packPlain(values: readonly unknown[], kind: PlainKind): PlainBlock {
+  const size = kind.shape.reduce((product, dim) => product * dim, 1);
+  if (kind.dtype === 'string') return values.flat(kind.shape.length) as string[];
+  const block = emptyBlock(kind.dtype, size * values.length);
+  values.forEach((value, i) => fillBlock(block, i * size, value, kind.shape));
+  return block;
+}
+
+function emptyBlock(dtype: 'float32' | 'int32' | 'bool', size: number) {
+  if (dtype === 'float32') return new Float32Array(size);
+  return dtype === 'int32' ? new Int32Array(size) : new Uint8Array(size);
+}
+
+function fillBlock(
+  block: Float32Array | Int32Array | Uint8Array,
+  offset: number,
+  value: unknown,
+  shape: readonly number[],
+): void {
+  if (shape.length === 0) {
+    block[offset] = Number(value);
+  } else if (shape.length === 1) {
+    block.set(value as ArrayLike<number>, offset);
+  } else {
+    const [, ...rest] = shape;
+    const stride = rest.reduce((product, dim) => product * dim, 1);
+    (value as unknown[]).forEach((item, i) => fillBlock(block, offset + i * stride, item, rest));
+  }
+}
+
+export function isNumberArray(value: unknown): value is NumberArray {
+  return (
+    ArrayBuffer.isView(value) &&
+    !(value instanceof DataView) &&
+    !(value instanceof BigInt64Array) &&
+    !(value instanceof BigUint64Array)
+  );
+}
+
+function isFloatArray(value: NumberArray): boolean {
+  return value instanceof Float32Array || value instanceof Float64Array;
+}
+
+function primitiveDtype(value: unknown): PlainKind['dtype'] | undefined {
+  return PRIMITIVES[typeof value as keyof typeof PRIMITIVES] as PlainKind['dtype'] | undefined;
+}

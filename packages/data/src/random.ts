@@ -1,0 +1,72 @@
+const WORD = 2 ** 32;
+const GOLDEN_GAMMA = 0x9e3779b97f4a7c15n;
+
+/** Draws unsigned 32-bit integers. */
+export type RandomWords = () => number;
+
+/**
+ * xoshiro128** 1.1 (D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators, 2021): 32-bit
+ * arithmetic only, which is what JavaScript does fast.
+ *
+ * @param state Four unsigned 32-bit words, not all 0.
+ */
+export function xoshiro128(state: readonly [number, number, number, number]): RandomWords {
+  let [a, b, c, d] = state;
+  return () => {
+    const result = Math.imul(rotateLeft(Math.imul(b, 5), 7), 9) >>> 0;
+    const t = b << 9;
+    c ^= a;
+    d ^= b;
+    b ^= c;
+    a ^= d;
+    c ^= t;
+    d = rotateLeft(d, 11);
+    return result;
+  };
+}
+
+/**
+ * SplitMix64 (G. Steele, D. Lea and C. Flood, Fast Splittable Pseudorandom Number Generators, 2014), which the authors
+ * of xoshiro name for seeding: seeds that differ in one bit give unrelated states.
+ *
+ * @param seed The state before the first draw, modulo 2^64.
+ */
+export function splitMix64(seed: bigint): () => bigint {
+  let state = seed;
+  return () => {
+    state = BigInt.asUintN(64, state + GOLDEN_GAMMA);
+    let z = state;
+    z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
+    z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+    return z ^ (z >> 31n);
+  };
+}
+
+/** A stream of words for a seed and an epoch, both integers; streams of different epochs are unrelated. */
+export function randomWords(seed: number, epoch: number): RandomWords {
+  const ofSeed = splitMix64(BigInt(seed))();
+  const draw = splitMix64(splitMix64(ofSeed + BigInt(epoch) * GOLDEN_GAMMA)());
+  const [high, low] = [draw(), draw()];
+  return xoshiro128([upperWord(high), lowerWord(high), upperWord(low), lowerWord(low)]);
+}
+
+/** An integer in [0, bound), each as likely as the others; bound is at most 2^32. */
+export function randomBelow(draw: RandomWords, bound: number): number {
+  // The words above the greatest multiple of bound would favour small results.
+  const limit = WORD - (WORD % bound);
+  let word = draw();
+  while (word >= limit) word = draw();
+  return word % bound;
+}
+
+function rotateLeft(x: number, bits: number): number {
+  return (x << bits) | (x >>> (32 - bits));
+}
+
+function upperWord(x: bigint): number {
+  return Number(x >> 32n);
+}
+
+function lowerWord(x: bigint): number {
+  return Number(x & 0xffffffffn);
+}

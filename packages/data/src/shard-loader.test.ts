@@ -1,0 +1,226 @@
+import * as tf from '@tensorflow/tfjs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataLoader, shardLoader } from './data-loader.js';
+import type { ShardOptions } from './options.js';
+import { collect, collectRanks, expectNoTensorsLeft, type RankEpoch } from './testing/collect.js';
+
+const numbers = (n: number) => Array.from({ length: n }, (_, i) => i);
+const code = (value: string) => expect.objectContaining({ code: value });
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+
+const cases = fc
+  .record({
+    samples: fc.nat(60),
+    batchSize: fc.integer({ min: 1, max: 9 }),
+    size: fc.constantFrom(1, 2, 3, 7),
+    dropLast: fc.boolean(),
+    seed: fc.option(fc.integer(), { nil: undefined }),
+    splitBatches: fc.boolean(),
+    evenBatches: fc.boolean(),
+  })
+  .filter(({ splitBatches, batchSize, size }) => !splitBatches || batchSize >= size);
+
+/** The samples of each step, all ranks together: the real ones, then the filling. */
+function stepsOf(ranks: readonly RankEpoch[]): { real: number[]; filling: number[] }[] {
+  const steps = Math.max(...ranks.map(({ batches }) => batches.length));
+  return Array.from({ length: steps }, (_, step) => {
+    const real: number[] = [];
+    const filling: number[] = [];
+    ranks.forEach(({ batches, counts }, rank) => {
+      const batch = (batches[step] ?? []) as number[];
+      const realRows = counts[step]?.realRows[rank] ?? 0;
+      real.push(...batch.slice(0, realRows));
+      filling.push(...batch.slice(realRows));
+    });
+    return { real, filling };
+  });
+}
+
+/** What the ranks of a group must have seen, given the same loader's batches on one rank alone. */
+function checkRanks(ranks: readonly RankEpoch[], whole: number[][], options: Partial<ShardOptions>) {
+  const size = ranks.length;
+  const perStep = options.splitBatches ? 1 : size;
+  const steps = stepsOf(ranks);
+  expect(steps).toHaveLength(Math.ceil(whole.length / perStep));
+  const order = whole.flat();
+  steps.forEach(({ real, filling }, step) => {
+    expect(real).toEqual(whole.slice(step * perStep, (step + 1) * perStep).flat());
+    expect(filling).toEqual(filling.map((_, i) => order[i % order.length]));
+    if (step < steps.length - 1 || !options.evenBatches) expect(filling).toEqual([]);
+  });
+  ranks.forEach(({ batches, counts, ends }, rank) => {
+    expect(ends).toBe(1);
+    expect(counts.map(({ rows }) => rows[rank])).toEqual(batches.map((batch) => (batch as number[]).length));
+    expect(counts.map(({ isLast }) => isLast)).toEqual(batches.map((_, i) => i === batches.length - 1));
+    counts.forEach(({ rows, realRows }, step) => {
+      expect(rows).toEqual(ranks.map((other) => (other.batches[step] as number[] | undefined)?.length ?? 0));
+      expect(sum(realRows)).toBe(steps[step]!.real.length);
+    });
+    if (options.evenBatches) expect(batches).toHaveLength(steps.length);
+  });
+}
+
+describe('shardLoader', () => {
+  it('deals out the plain loader’s batches, step by step, for any number of ranks', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        cases,
+        async ({ samples, batchSize, size, dropLast, seed, splitBatches, evenBatches }) => {
+          const shuffle = seed !== undefined;
+          const loader = () => new DataLoader(numbers(samples), { batchSize, dropLast, shuffle, seed });
+          const whole = (await collect(loader())) as number[][];
+          const shard = { splitBatches, evenBatches };
+          const ranks = await collectRanks(size, (options) => shardLoader(loader(), options), shard);
+          checkRanks(ranks, whole, shard);
+          ranks.forEach(({ batches }, rank) => {
+            expect(shardLoader(loader(), { ...shard, rank, size }).length).toBe(batches.length);
+          });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('deals out streams as it does arrays, and leaves nothing behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(cases, async ({ samples, batchSize, size, dropLast, splitBatches, evenBatches }) => {
+        async function* generate() {
+          for (const i of numbers(samples)) yield tf.scalar(i);
+        }
+        const shard = { splitBatches, evenBatches };
+        const options = { batchSize, dropLast };
+        const array = new DataLoader(numbers(samples), options);
+        const expected = await collectRanks(size, (part) => shardLoader(array, part), shard);
+        await expectNoTensorsLeft(async () => {
+          const stream = new DataLoader(generate, options);
+          expect(await collectRanks(size, (part) => shardLoader(stream, part), shard)).toEqual(expected);
+        });
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('has its own samples on each rank where nothing is filled', async () => {
+    for (const size of [1, 2, 3, 7]) {
+      const loader = () => new DataLoader(numbers(50), { batchSize: 4, shuffle: true });
+      const ranks = await collectRanks(size, (part) => shardLoader(loader(), part), { evenBatches: false });
+      const all = ranks.flatMap(({ batches }) => batches.flat()) as number[];
+      expect(all.toSorted((a, b) => a - b)).toEqual(numbers(50));
+    }
+  });
+
+  it('fills the last step from the start of the epoch’s order', async () => {
+    const ranks = await collectRanks(3, (part) =>
+      shardLoader(new DataLoader(numbers(10), { batchSize: 2 }), part),
+    );
+    expect(ranks.map(({ batches }) => batches)).toEqual([
+      [
+        [0, 1],
+        [6, 7],
+      ],
+      [
+        [2, 3],
+        [8, 9],
+      ],
+      [
+        [4, 5],
+        [0, 1],
+      ],
+    ]);
+    expect(ranks[0]!.counts).toEqual([
+      { rows: [2, 2, 2], realRows: [2, 2, 2], isLast: false },
+      { rows: [2, 2, 2], realRows: [2, 2, 0], isLast: true },
+    ]);
+    const tiny = await collectRanks(3, (part) => shardLoader(new DataLoader([8, 9], { batchSize: 3 }), part));
+    expect(tiny.map(({ batches }) => batches)).toEqual([[[8, 9, 8]], [[9, 8, 9]], [[8, 9, 8]]]);
+  });
+
+  it('fills nothing for one rank', async () => {
+    const loader = new DataLoader(numbers(5), { batchSize: 2 });
+    const [one] = await collectRanks(1, (part) => shardLoader(loader, part));
+    expect(one!.batches).toEqual(await collect(loader));
+  });
+
+  it('fills columns with rows from the start', async () => {
+    const x = tf.range(0, 5);
+    await expectNoTensorsLeft(async () => {
+      const ranks = await collectRanks(2, (part) =>
+        shardLoader(new DataLoader({ x }, { batchSize: 2 }), part),
+      );
+      expect(ranks.map(({ batches }) => batches)).toEqual([
+        [{ x: [0, 1] }, { x: [4, 0] }],
+        [{ x: [2, 3] }, { x: [1, 2] }],
+      ]);
+    });
+    x.dispose();
+  });
+
+  it('uses the shard’s seed for a loader that has none', async () => {
+    const order = async (own?: number, given?: number) =>
+      collect(
+        shardLoader(new DataLoader(numbers(20), { batchSize: 20, shuffle: true, seed: own }), {
+          rank: 0,
+          size: 1,
+          seed: given,
+        }),
+      );
+    expect(await order(undefined, 5)).toEqual(await order(5));
+    expect(await order(5, 6)).toEqual(await order(5));
+    expect(await order()).toEqual(await order(0));
+    expect(await order(undefined, 5)).not.toEqual(await order());
+  });
+
+  it('shares the epoch with the loader and takes the whole of a part', async () => {
+    const whole = new DataLoader(numbers(8), { batchSize: 2, shuffle: true });
+    const part = shardLoader(whole, { rank: 1, size: 2 });
+    const epochs = [await collect(part), await collect(part)];
+    expect(epochs[0]).not.toEqual(epochs[1]);
+    whole.setEpoch(0);
+    expect(await collect(part)).toEqual(epochs[0]);
+    part.setEpoch(0);
+    expect(await collect(shardLoader(part, { rank: 1, size: 2 }))).toEqual(epochs[0]);
+    expect(part).toBeInstanceOf(DataLoader);
+  });
+
+  it('tells the end and leaves nothing behind when the loop breaks or the callback throws', async () => {
+    function* generate() {
+      for (const i of numbers(20)) yield tf.scalar(i);
+    }
+    for (const dataset of [generate, tf.range(0, 20)]) {
+      await expectNoTensorsLeft(async () => {
+        for (const splitBatches of [false, true]) {
+          const told: unknown[] = [];
+          const loader = new DataLoader<tf.Tensor>(dataset, { batchSize: 3 });
+          const options = { rank: 1, size: 3, splitBatches };
+          const part = shardLoader(loader, { ...options, onBatch: (counts) => told.push(counts) });
+          for await (const batch of part) {
+            batch.dispose();
+            break;
+          }
+          expect(told).toHaveLength(2);
+          expect(told[1]).toBeUndefined();
+          const onBatch = () => {
+            throw new Error('the callback failed');
+          };
+          await expect(collect(shardLoader(loader, { ...options, onBatch }))).rejects.toThrow(
+            'the callback failed',
+          );
+        }
+      });
+      if (dataset instanceof tf.Tensor) dataset.dispose();
+    }
+  });
+
+  it.each([
+    [{ rank: 2, size: 2 }, 'ACC_INVALID_OPTION'],
+    [{ rank: -1, size: 2 }, 'ACC_INVALID_OPTION'],
+    [{ rank: 0 }, 'ACC_INVALID_OPTION'],
+    [{ rank: 0, size: 2, onBatch: 1 }, 'ACC_INVALID_OPTION'],
+    [{ rank: 0, size: 2, evenBatch: true }, 'ACC_UNKNOWN_OPTION'],
+    [{ rank: 0, size: 3, splitBatches: true }, 'ACC_DATA_SPLIT'],
+  ])('refuses %o', (options, expected) => {
+    const loader = new DataLoader([1, 2, 3], { batchSize: 2 });
+    expect(() => shardLoader(loader, options as never)).toThrow(code(expected));
+  });
+});

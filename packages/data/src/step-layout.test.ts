@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { countSteps, epochSamples, layoutStep, splitRows, stepSamples, type Deal } from './step-layout.js';
+
+const deals = fc
+  .record({
+    batchSize: fc.integer({ min: 1, max: 12 }),
+    size: fc.integer({ min: 1, max: 7 }),
+    splitBatches: fc.boolean(),
+    fills: fc.boolean(),
+  })
+  .filter(({ batchSize, size, splitBatches }) => !splitBatches || batchSize >= size);
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+
+describe('layoutStep', () => {
+  it('gives each rank a batch in turn', () => {
+    const deal: Deal = { batchSize: 4, size: 3, splitBatches: false, fills: false };
+    expect(layoutStep(100, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 4, 4], realRows: [4, 4, 4] });
+    expect(layoutStep(6, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 2, 0], realRows: [4, 2, 0] });
+    expect(layoutStep(6, { ...deal, fills: true })).toEqual({
+      starts: [0, 4, 8],
+      rows: [4, 4, 4],
+      realRows: [4, 2, 0],
+    });
+  });
+
+  it('cuts a batch into parts with splitBatches', () => {
+    const deal: Deal = { batchSize: 8, size: 3, splitBatches: true, fills: false };
+    expect(layoutStep(8, deal)).toEqual({ starts: [0, 3, 6], rows: [3, 3, 2], realRows: [3, 3, 2] });
+    expect(layoutStep(4, deal)).toEqual({ starts: [0, 2, 3], rows: [2, 1, 1], realRows: [2, 1, 1] });
+    expect(layoutStep(4, { ...deal, fills: true })).toEqual({
+      starts: [0, 3, 6],
+      rows: [3, 3, 2],
+      realRows: [3, 1, 0],
+    });
+  });
+
+  it('deals out every slot once and counts every real sample once', () => {
+    fc.assert(
+      fc.property(deals, fc.nat(100), (deal, left) => {
+        const { starts, rows, realRows } = layoutStep(left, deal);
+        const real = Math.min(left, stepSamples(deal));
+        expect(sum(rows)).toBe(deal.fills ? stepSamples(deal) : real);
+        expect(sum(realRows)).toBe(real);
+        let slot = 0;
+        rows.forEach((count, rank) => {
+          if (count > 0) expect(starts[rank]).toBe(slot);
+          slot += count;
+        });
+      }),
+    );
+  });
+});
+
+describe('countSteps', () => {
+  it('is what adding up the steps gives', () => {
+    fc.assert(
+      fc.property(deals, fc.nat(100), (deal, samples) => {
+        for (let rank = 0; rank < deal.size; rank++) {
+          let steps = 0;
+          for (let left = samples; left > 0; left -= stepSamples(deal)) {
+            if (layoutStep(left, deal).rows[rank]! > 0) steps++;
+          }
+          expect(countSteps(samples, rank, deal)).toBe(steps);
+        }
+      }),
+    );
+  });
+
+  it('is the same on every rank where the last step is filled', () => {
+    fc.assert(
+      fc.property(deals, fc.nat(100), (deal, samples) => {
+        const steps = Array.from({ length: deal.size }, (_, rank) =>
+          countSteps(samples, rank, { ...deal, fills: true }),
+        );
+        expect(new Set(steps).size).toBe(1);
+      }),
+    );
+  });
+});
+
+describe('splitRows', () => {
+  it('gives the first parts one more', () => {
+    expect(splitRows(7, 3).map(({ count }) => count)).toEqual([3, 2, 2]);
+    expect(splitRows(2, 3).map(({ count }) => count)).toEqual([1, 1, 0]);
+  });
+});
+
+describe('epochSamples', () => {
+  it('leaves out a short batch where asked', () => {
+    expect(epochSamples(10, 4, true)).toBe(8);
+    expect(epochSamples(10, 4, false)).toBe(10);
+    expect(epochSamples(3, 4, true)).toBe(0);
+  });
+});

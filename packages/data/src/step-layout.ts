@@ -1,0 +1,63 @@
+/** How the samples of a loader are dealt out to ranks. */
+export interface Deal {
+  /** Samples of a rank's batch; with `splitBatches`, of all ranks' batches of a step together. */
+  readonly batchSize: number;
+  readonly size: number;
+  readonly splitBatches: boolean;
+  /** A step that is not full is filled. */
+  readonly fills: boolean;
+}
+
+/** Which of a step's slots each rank has. Slots count from 0 in the order of the data; real ones come first. */
+export interface StepLayout {
+  readonly starts: readonly number[];
+  readonly rows: readonly number[];
+  readonly realRows: readonly number[];
+}
+
+/** Samples of all ranks in a full step. */
+export function stepSamples({ batchSize, size, splitBatches }: Deal): number {
+  return splitBatches ? batchSize : batchSize * size;
+}
+
+/** The samples of an epoch: all, or those of full batches. */
+export function epochSamples(samples: number, batchSize: number, dropLast: boolean): number {
+  return dropLast ? samples - (samples % batchSize) : samples;
+}
+
+/** @param real Samples of the data that are left for this step; those beyond a full step are another's. */
+export function layoutStep(real: number, deal: Deal): StepLayout {
+  const { batchSize, size, splitBatches, fills } = deal;
+  const slots = fills ? stepSamples(deal) : Math.min(real, stepSamples(deal));
+  const parts = splitBatches ? splitRows(slots, size) : cutRows(slots, batchSize, size);
+  return {
+    starts: parts.map(({ start }) => start),
+    rows: parts.map(({ count }) => count),
+    realRows: parts.map(({ start, count }) => Math.min(Math.max(real - start, 0), count)),
+  };
+}
+
+/** How many steps of an epoch of `samples` give the rank a batch. */
+export function countSteps(samples: number, rank: number, deal: Deal): number {
+  const full = Math.floor(samples / stepSamples(deal));
+  const rest = samples % stepSamples(deal);
+  return rest > 0 && layoutStep(rest, deal).rows[rank]! > 0 ? full + 1 : full;
+}
+
+/** Contiguous parts that differ by at most one row, the larger ones first. */
+export function splitRows(rows: number, parts: number): { start: number; count: number }[] {
+  const base = Math.floor(rows / parts);
+  const larger = rows % parts;
+  return Array.from({ length: parts }, (_, i) => ({
+    start: i * base + Math.min(i, larger),
+    count: base + (i < larger ? 1 : 0),
+  }));
+}
+
+/** Parts of `partRows` rows each, as far as the rows go. */
+function cutRows(rows: number, partRows: number, parts: number): { start: number; count: number }[] {
+  return Array.from({ length: parts }, (_, i) => ({
+    start: i * partRows,
+    count: Math.min(Math.max(rows - i * partRows, 0), partRows),
+  }));
+}

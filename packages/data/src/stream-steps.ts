@@ -1,0 +1,85 @@
+import { batchSamples } from './batch-samples.js';
+import type { OpenStep } from './deliver.js';
+import type { EpochPlan } from './indexed-steps.js';
+import { epochSamples, layoutStep, stepSamples } from './step-layout.js';
+import type { StreamSource } from './stream-source.js';
+import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
+
+/**
+ * One rank's steps through a stream. Every rank reads all samples and batches its own. Tensors that were made since
+ * the epoch began are the loader's to dispose, as a tf.data generator's are its reader's.
+ */
+export async function* streamSteps(
+  source: StreamSource,
+  plan: EpochPlan,
+): AsyncGenerator<OpenStep<unknown>, void, undefined> {
+  const { deal, rank, dropLast } = plan;
+  const mark = new TensorMark();
+  const stream = source.open();
+  const filling = new Filling(plan);
+  const window: unknown[] = [];
+  let total = 0;
+  try {
+    for (let goesOn = true; goesOn;) {
+      goesOn = await readWindow(stream, window, stepSamples(deal));
+      const real = epochSamples(window.length, deal.batchSize, dropLast);
+      total += real;
+      filling.remember(window.slice(0, real));
+      const { starts, rows, realRows } = layoutStep(real, deal);
+      if (real > 0 && rows[rank]! > 0) {
+        const start = starts[rank]!;
+        const samples = window.slice(start, start + realRows[rank]!);
+        for (let slot = start + samples.length; slot < start + rows[rank]!; slot++) {
+          samples.push(filling.sample((slot - real) % total));
+        }
+        const batch = batchSamples(samples, source.collate, mark);
+        mark.disposeNew(window.splice(0));
+        yield { batch, counts: { rows, realRows } };
+      }
+      mark.disposeNew(window.splice(0));
+    }
+  } finally {
+    mark.disposeNew(window);
+    filling.dispose();
+    await stream.return();
+  }
+}
+
+/** Reads until the window holds `size` samples; false when the stream ended before. */
+async function readWindow(
+  stream: AsyncGenerator<unknown>,
+  window: unknown[],
+  size: number,
+): Promise<boolean> {
+  while (window.length < size) {
+    const { value, done } = await stream.next();
+    if (done) return false;
+    window.push(value);
+  }
+  return true;
+}
+
+/** Copies of an epoch's first samples, as many as a rank may need to fill its part of the last step. */
+class Filling {
+  readonly #capacity: number;
+  readonly #samples: unknown[] = [];
+
+  constructor({ deal, rank }: EpochPlan) {
+    const { starts, rows } = layoutStep(stepSamples(deal), deal);
+    // At least one sample of a step that is filled is real, so that the rank's last slot takes this one at most.
+    this.#capacity = deal.fills ? starts[rank]! + rows[rank]! - 1 : 0;
+  }
+
+  remember(samples: readonly unknown[]): void {
+    const room = this.#capacity - this.#samples.length;
+    for (const sample of samples.slice(0, room)) this.#samples.push(cloneTensors(sample));
+  }
+
+  sample(i: number): unknown {
+    return this.#samples[i];
+  }
+
+  dispose(): void {
+    disposeTensors(this.#samples);
+  }
+}
