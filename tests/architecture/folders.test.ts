@@ -82,7 +82,9 @@ function takesKernelName(path: string, name: string): boolean {
 
 function importedNames(): string[] {
   const specifiers = [...nodesOf(parse(KERNEL_LIST))].filter(ts.isImportSpecifier);
-  const values = specifiers.filter((specifier) => !specifier.parent.isTypeOnly && !specifier.isTypeOnly);
+  const values = specifiers.filter(
+    (specifier) => !specifier.isTypeOnly && !specifier.parent.parent.phaseModifier,
+  );
   return values.map(({ name }) => name.text).sort();
 }
 

@@ -1,0 +1,92 @@
+import js from '@eslint/js';
+import { globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+const typescript = ['**/*.ts'];
+const scripts = ['**/*.{js,mjs,cjs}'];
+
+/** A strategy states what it can do (`traits`); whoever compares its name or its class breaks every other strategy. */
+const askTraits = 'Ask a strategy for its traits; never compare what it is.';
+
+/** What this Node has globally; TypeScript knows it from @types/node. */
+const nodeGlobals = Object.fromEntries(
+  Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly']),
+);
+
+/** Comparisons of what a strategy is: its class, its name, or itself with a name. */
+const strategyComparisons = [
+  "BinaryExpression[operator='instanceof'][left.name=/strategy/i]",
+  "BinaryExpression[operator='instanceof'][left.property.name=/strategy/i]",
+  "BinaryExpression[operator='instanceof'][right.name=/strategy/i]",
+  ...['BinaryExpression[operator=/^[!=]==?$/] >', 'SwitchStatement >'].flatMap((parent) => [
+    `${parent} MemberExpression[property.name='name'][object.name=/strategy/i]`,
+    `${parent} MemberExpression[property.name='name'][object.property.name=/strategy/i]`,
+    `${parent} MemberExpression[property.name=/constructor/][object.name=/strategy/i]`,
+  ]),
+  'BinaryExpression[operator=/^[!=]==?$/][left.name=/strategy/i][right.type="Literal"]',
+  'BinaryExpression[operator=/^[!=]==?$/][left.property.name=/strategy/i][right.type="Literal"]',
+];
+
+export default tseslint.config(
+  globalIgnores([
+    '**/dist',
+    '**/build',
+    '**/node_modules',
+    '**/coverage',
+    '**/.turbo',
+    '**/.venv',
+    'bench/results',
+    // What tsup makes of its configuration for a moment.
+    '**/*.bundled_*.mjs',
+  ]),
+  js.configs.recommended,
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  {
+    files: typescript,
+    extends: [tseslint.configs.recommended],
+    languageOptions: {
+      parserOptions: { project: 'tests/tsconfig.json', tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/await-thenable': 'error',
+      '@typescript-eslint/consistent-type-imports': [
+        'error',
+        // `typeof import(…)` is how a function takes a module as its argument.
+        { fixStyle: 'inline-type-imports', disallowTypeAnnotations: false },
+      ],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true },
+      ],
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/only-throw-error': 'error',
+      '@typescript-eslint/return-await': 'error',
+      '@typescript-eslint/prefer-promise-reject-errors': 'error',
+      'prefer-const': ['error', { destructuring: 'all' }],
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+    },
+  },
+  { files: scripts, languageOptions: { globals: nodeGlobals } },
+  {
+    files: ['**/*.cjs'],
+    languageOptions: { sourceType: 'commonjs', globals: { __filename: 'readonly', __dirname: 'readonly' } },
+  },
+  {
+    files: ['packages/core/src/**/*.ts'],
+    // Where the user's name becomes an implementation.
+    ignores: ['packages/core/src/presets.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...strategyComparisons.map((selector) => ({ selector, message: askTraits })),
+      ],
+    },
+  },
+);
