@@ -1,32 +1,69 @@
 import { util, type TensorInfo } from '@tensorflow/tfjs-core';
-import type { Tensor as NativeTensor } from '@acc/native';
+import { operator, type OperatorResult, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { mayView } from './views.js';
 
-type Split = (x: NativeTensor) => NativeTensor[];
+const slice = operator('aten::slice.Tensor');
+
+/** One call cannot give, or take, many more tensors than this. */
+const TENSORS_PER_CALL = 1024;
+
+/** Cuts a tensor along a dim into parts of these sizes; the list of parts is the first result. */
+export type Cutter = (x: NativeTensor, sizes: readonly number[], dim: number) => OperatorResult[];
 
 /**
- * `x` cut into parts, which are views of it unless that would keep too much memory alive for the smallest part.
- *
- * @param smallest Elements in the smallest part.
- * @param intoViews The cut, as views. @param intoCopies The same cut, as copies.
+ * `x` cut along `dim` into parts of `sizes`. They are views of it, unless that would keep too much memory alive for the
+ * smallest of them: then all are copies.
  */
 export function cutIntoParts(
   backend: AccBackend,
   x: TensorInfo,
-  smallest: number,
-  intoViews: Split,
-  intoCopies: Split,
+  sizes: readonly number[],
+  dim: number,
+  intoViews: Cutter,
+  intoCopies: Cutter,
 ): TensorInfo[] {
-  const native = backend.native(x);
-  if (!mayView(backend, x, smallest)) {
-    return intoCopies(native).map((part) => backend.wrap(part, x.dtype));
-  }
-  const kept = backend.keptElements(x);
-  return intoViews(native).map((part) => backend.wrap(part, x.dtype, kept));
+  const smallest = sizes.reduce((least, size) => Math.min(least, size), Infinity);
+  const isView = mayView(backend, x, smallest * util.sizeFromShape(x.shape.toSpliced(dim, 1)));
+  const kept = isView ? backend.keptElements(x) : undefined;
+  const parts = cutInCalls(backend.native(x), sizes, dim, isView ? intoViews : intoCopies);
+  return parts.map((part) => backend.wrap(part, x.dtype, kept));
 }
 
-/** Elements of `x` at one place along `dim`. */
-export function elementsAcross(x: TensorInfo, dim: number): number {
-  return util.sizeFromShape(x.shape.toSpliced(dim, 1));
+function cutInCalls(
+  x: NativeTensor,
+  sizes: readonly number[],
+  dim: number,
+  cut: Cutter,
+): NativeTensor[] {
+  if (sizes.length <= TENSORS_PER_CALL) return cut(x, sizes, dim)[0] as NativeTensor[];
+  const parts: NativeTensor[] = [];
+  let start = 0;
+  for (const some of chunked(sizes)) {
+    const end = some.reduce((sum, size) => sum + size, start);
+    using stretch = slice(x, dim, start, end);
+    parts.push(...(cut(stretch, some, dim)[0] as NativeTensor[]));
+    start = end;
+  }
+  return parts;
+}
+
+/** `tensors` joined by `join`, the tensors that this gives by `cat` along `dim`: one call where it can be one. */
+export function joinParts(
+  tensors: readonly NativeTensor[],
+  dim: number,
+  join: (tensors: readonly NativeTensor[], dim: number) => NativeTensor,
+  cat: (tensors: readonly NativeTensor[], dim: number) => NativeTensor,
+): NativeTensor {
+  if (tensors.length <= TENSORS_PER_CALL) return join(tensors, dim);
+  const stretches = chunked(tensors).map((some) => join(some, dim));
+  const joined = joinParts(stretches, dim, cat, cat);
+  for (const stretch of stretches) stretch.dispose();
+  return joined;
+}
+
+function chunked<T>(list: readonly T[]): T[][] {
+  const chunks: T[][] = [];
+  for (let at = 0; at < list.length; at += TENSORS_PER_CALL) chunks.push(list.slice(at, at + TENSORS_PER_CALL));
+  return chunks;
 }

@@ -1,5 +1,6 @@
 import { Concat, util, type ConcatAttrs, type ConcatInputs } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
+import { joinParts } from '../families/parts.js';
 import { kernelWithStrings } from '../families/strings.js';
 
 const cat = operator('aten::cat');
@@ -11,12 +12,7 @@ export const concat = kernelWithStrings<ConcatInputs, ConcatAttrs>(
   ({ inputs, attrs: { axis }, backend }) => {
     const [{ shape, dtype }] = inputs as [(typeof inputs)[0]];
     const dim = util.parseAxisParam(axis, shape)[0]!;
-    return backend.wrap(
-      cat(
-        inputs.map((input) => backend.native(input)),
-        dim,
-      ),
-      dtype,
-    );
+    const tensors = inputs.map((input) => backend.native(input));
+    return backend.wrap(joinParts(tensors, dim, cat, cat), dtype);
   },
 );

@@ -1,8 +1,10 @@
 import { Pack, type PackAttrs, type PackInputs } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { operator } from '@acc/native';
+import { joinParts } from '../families/parts.js';
 import { kernelWithStrings } from '../families/strings.js';
 
+const cat = operator('aten::cat');
 const stack = operator('aten::stack');
 
 export const pack = kernelWithStrings<PackInputs, PackAttrs>(
@@ -16,12 +18,8 @@ export const pack = kernelWithStrings<PackInputs, PackAttrs>(
         help: 'Cast them to one dtype with tf.cast().',
       });
     }
-    return backend.wrap(
-      stack(
-        inputs.map((input) => backend.native(input)),
-        axis,
-      ),
-      dtype,
-    );
+    const tensors = inputs.map((input) => backend.native(input));
+    const dim = axis < 0 ? axis + inputs[0]!.shape.length + 1 : axis;
+    return backend.wrap(joinParts(tensors, dim, stack, cat), dtype);
   },
 );

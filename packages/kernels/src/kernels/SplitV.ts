@@ -1,6 +1,6 @@
 import { backend_util, SplitV, util, type SplitVAttrs, type SplitVInputs } from '@tensorflow/tfjs-core';
-import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
-import { cutIntoParts, elementsAcross } from '../families/parts.js';
+import { operatorWithResults } from '@acc/native';
+import { cutIntoParts } from '../families/parts.js';
 import { kernel } from '../kernel.js';
 
 const split = operatorWithResults('aten::split_with_sizes');
@@ -12,12 +12,6 @@ export const splitV = kernel<SplitVInputs, SplitVAttrs>(
     const dim = util.parseAxisParam(axis, x.shape)[0]!;
     // tfjs's type asks for a tensor, but reads its shape alone.
     const sizes = backend_util.prepareSplitSize(x as never, numOrSizeSplits, dim);
-    return cutIntoParts(
-      backend,
-      x,
-      Math.min(...sizes) * elementsAcross(x, dim),
-      (native) => split(native, sizes, dim)[0] as NativeTensor[],
-      (native) => splitCopy(native, sizes, dim)[0] as NativeTensor[],
-    );
+    return cutIntoParts(backend, x, sizes, dim, split, splitCopy);
   },
 );

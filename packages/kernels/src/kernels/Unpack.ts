@@ -1,6 +1,6 @@
 import { Unpack, type UnpackAttrs, type UnpackInputs } from '@tensorflow/tfjs-core';
-import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
-import { cutIntoParts, elementsAcross } from '../families/parts.js';
+import { operatorWithResults } from '@acc/native';
+import { cutIntoParts } from '../families/parts.js';
 import { kernelWithStrings } from '../families/strings.js';
 
 const unbind = operatorWithResults('aten::unbind.int');
@@ -14,9 +14,10 @@ export const unpack = kernelWithStrings<UnpackInputs, UnpackAttrs>(
     return cutIntoParts(
       backend,
       value,
-      elementsAcross(value, dim),
-      (x) => unbind(x, dim)[0] as NativeTensor[],
-      (x) => unbindCopy(x, dim)[0] as NativeTensor[],
+      new Array<number>(value.shape[dim]!).fill(1),
+      dim,
+      (x) => unbind(x, dim),
+      (x) => unbindCopy(x, dim),
     );
   },
 );
