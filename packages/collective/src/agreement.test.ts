@@ -34,7 +34,10 @@ describe('agreement of ranks', () => {
       requireAgreement([call(), call(), other]);
       expect.unreachable();
     } catch (error) {
-      expect(error).toMatchObject({ code: 'ACC_COLLECTIVE_MISMATCH', details: { calls: [call(), call(), other] } });
+      expect(error).toMatchObject({
+        code: 'ACC_COLLECTIVE_MISMATCH',
+        details: { calls: [call(), call(), other] },
+      });
       expect((error as Error).message).toContain('rank 2:');
     }
   });

@@ -8,12 +8,7 @@ import {
   type TensorBridge,
 } from '@acc/contract';
 import { operator, tensorFrom, type ProcessGroup, type Tensor as NativeTensor } from '@acc/native';
-import {
-  decodeDescription,
-  encodeDescription,
-  requireAgreement,
-  type CallDescription,
-} from './agreement.js';
+import { decodeDescription, encodeDescription, requireAgreement, type CallDescription } from './agreement.js';
 import { objectFromBytes, objectToBytes } from './object-bytes.js';
 import { done, WorkResult } from './pending.js';
 
@@ -148,7 +143,9 @@ export class GroupCollective implements Collective {
     using output = newEmpty(input, [width * this.size]);
     this.#group.allGather(input, output).wait();
     const all = output.read() as Uint8Array;
-    return lengths.map((length, rank) => objectFromBytes(all.subarray(rank * width, rank * width + length)) as T);
+    return lengths.map(
+      (length, rank) => objectFromBytes(all.subarray(rank * width, rank * width + length)) as T,
+    );
   }
 
   close(): void {
@@ -215,7 +212,7 @@ function requireReducible(x: Tensor, op: ReduceOp): void {
   const isReducible = x.dtype === 'float32' || (x.dtype === 'int32' && op !== 'mean');
   if (isReducible) return;
   throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${x.dtype} cannot be reduced by '${op}'.`, {
-    help: "Convert it first, as x.toFloat().",
+    help: 'Convert it first, as x.toFloat().',
   });
 }
 
@@ -224,7 +221,9 @@ function padRows(x: NativeTensor, shape: readonly number[], rows: number): Nativ
   const missing = rows - shape[0]!;
   using shaped = reshape(x, shape);
   // Padding is given from the last dim to the first.
-  return missing === 0 ? shaped.alias() : padEnd(shaped, [...shape.slice(1).flatMap(() => [0, 0]), 0, missing]);
+  return missing === 0
+    ? shaped.alias()
+    : padEnd(shaped, [...shape.slice(1).flatMap(() => [0, 0]), 0, missing]);
 }
 
 /** Joins the parts of `padded` that are real and disposes it. */
@@ -234,4 +233,3 @@ function withoutPadding(padded: NativeTensor, rows: readonly number[], mostRows:
   for (const part of [...parts, padded]) part.dispose();
   return joined;
 }
-

@@ -19,7 +19,13 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, size, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const store = await connect(options, timeoutMs);
   const address = await addressOfThisRank(options);
-  const group = await ProcessGroup.gloo(store, { name: `acc/${jobToken}/world`, rank, size, address, timeoutMs });
+  const group = await ProcessGroup.gloo(store, {
+    name: `acc/${jobToken}/world`,
+    rank,
+    size,
+    address,
+    timeoutMs,
+  });
   return {
     group,
     close() {

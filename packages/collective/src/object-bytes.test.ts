@@ -12,7 +12,13 @@ describe('objects as bytes', () => {
       }),
     );
     expect(Object.is(roundTrip(-0), -0)).toBe(true);
-    expect(roundTrip([NaN, Infinity, -Infinity, undefined, 12n])).toEqual([NaN, Infinity, -Infinity, undefined, 12n]);
+    expect(roundTrip([NaN, Infinity, -Infinity, undefined, 12n])).toEqual([
+      NaN,
+      Infinity,
+      -Infinity,
+      undefined,
+      12n,
+    ]);
   });
 
   it('keeps typed arrays, also views into a larger buffer', () => {
@@ -27,14 +33,15 @@ describe('objects as bytes', () => {
     expect(roundTrip({ '@acc': 'array', x: [1] })).toEqual({ '@acc': 'array', x: [1] });
   });
 
-  it.each([['function', () => 1], ['class instance', new Map()], ['symbol', Symbol('x')]])(
-    'refuses a %s',
-    (_, value) => {
-      expect(() => objectToBytes({ a: { b: value } })).toThrowError(
-        expect.objectContaining({ code: 'ACC_OBJECT_NOT_SERIALIZABLE' }),
-      );
-    },
-  );
+  it.each([
+    ['function', () => 1],
+    ['class instance', new Map()],
+    ['symbol', Symbol('x')],
+  ])('refuses a %s', (_, value) => {
+    expect(() => objectToBytes({ a: { b: value } })).toThrowError(
+      expect.objectContaining({ code: 'ACC_OBJECT_NOT_SERIALIZABLE' }),
+    );
+  });
 
   it('refuses a cycle', () => {
     const cycle: Record<string, unknown> = {};

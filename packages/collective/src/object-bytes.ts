@@ -72,10 +72,12 @@ function encodeObject(value: object, where: string, path: Set<object>): unknown 
   try {
     if (Array.isArray(value)) return value.map((item, i) => encode(item, `${where}[${i}]`, path));
     const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype !== Object.prototype && prototype !== null) throw notSerializable(where, `a ${name ?? 'class'}`);
-    const entries = Object.entries(value).map(
-      ([key, item]): [string, unknown] => [key, encode(item, where ? `${where}.${key}` : key, path)],
-    );
+    if (prototype !== Object.prototype && prototype !== null)
+      throw notSerializable(where, `a ${name ?? 'class'}`);
+    const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
+      key,
+      encode(item, where ? `${where}.${key}` : key, path),
+    ]);
     return TAG in value ? ({ [TAG]: 'object', entries } satisfies Tagged) : Object.fromEntries(entries);
   } finally {
     path.delete(value);

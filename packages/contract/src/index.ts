@@ -4,9 +4,4 @@ export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export type { KernelLayer, TensorBridge } from './kernel-layer.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export { PLUGIN_KEYS, type Plugin, type StepInfo } from './plugin.js';
-export type {
-  GradientReduction,
-  Strategy,
-  StrategyContext,
-  StrategyTraits,
-} from './strategy.js';
+export type { GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';

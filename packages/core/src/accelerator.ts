@@ -58,7 +58,15 @@ export class Accelerator {
       },
     });
     const { splitBatches } = dataLoader;
-    const preparation = new Preparation({ pipeline, strategy, collective, plugins, data, splitBatches, seed });
+    const preparation = new Preparation({
+      pipeline,
+      strategy,
+      collective,
+      plugins,
+      data,
+      splitBatches,
+      seed,
+    });
     const restoreGradients = installGradientDriver(pipeline);
     return new Accelerator({ environment, kernels, collective, pipeline, preparation, restoreGradients });
   }
@@ -191,7 +199,10 @@ export class Accelerator {
   }
 
   /** A function that runs `fn` on one process of each host and gives undefined elsewhere. */
-  onLocalProcess<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
+  onLocalProcess<A extends unknown[], R>(
+    index: number,
+    fn: (...args: A) => R,
+  ): (...args: A) => R | undefined {
     return (...args) => (this.localProcessIndex === index ? fn(...args) : undefined);
   }
 
@@ -221,4 +232,3 @@ export class Accelerator {
     this.freeMemory();
   }
 }
-

@@ -41,10 +41,17 @@ function text(env: Variables, name: string): string {
   return value;
 }
 
-function integer(env: Variables, name: string, min: number, max: number, fallback: number | undefined): number {
+function integer(
+  env: Variables,
+  name: string,
+  min: number,
+  max: number,
+  fallback: number | undefined,
+): number {
   const value = env[name];
   if (value === undefined || value === '') {
-    if (fallback === undefined) throw environmentError(`${name} is not set, though WORLD_SIZE is ${env['WORLD_SIZE']}`);
+    if (fallback === undefined)
+      throw environmentError(`${name} is not set, though WORLD_SIZE is ${env['WORLD_SIZE']}`);
     return fallback;
   }
   const number = Number(value);

@@ -54,10 +54,14 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   const result = schema.safeParse(options);
   if (!result.success) {
     const issue = result.error.issues[0]!;
-    throw new AccError('ACC_INVALID_OPTION', `AcceleratorOptions.${issue.path.join('.')}: ${issue.message}.`, {
-      cause: result.error,
-      details: { path: issue.path },
-    });
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `AcceleratorOptions.${issue.path.join('.')}: ${issue.message}.`,
+      {
+        cause: result.error,
+        details: { path: issue.path },
+      },
+    );
   }
   for (const plugin of result.data.plugins) {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);

@@ -13,7 +13,11 @@ export interface BucketPlan {
  *
  * @param bytes Size of each variable's gradient.
  */
-export function planBuckets(bytes: readonly number[], bucketBytes: number, firstBucketBytes: number): BucketPlan {
+export function planBuckets(
+  bytes: readonly number[],
+  bucketBytes: number,
+  firstBucketBytes: number,
+): BucketPlan {
   const buckets: number[][] = [];
   const bucketOf = new Array<number>(bytes.length);
   let open: number[] = [];

@@ -23,7 +23,9 @@ export function requireSameManifests(manifests: readonly (readonly VariableDescr
   for (let i = 0; i < longest; i++) {
     const sides = manifests.map((manifest) => formatVariable(manifest[i]));
     if (sides.some((side) => side !== sides[0])) {
-      differing.push(`  variable ${i}:\n${sides.map((side, rank) => `    rank ${rank}: ${side}`).join('\n')}`);
+      differing.push(
+        `  variable ${i}:\n${sides.map((side, rank) => `    rank ${rank}: ${side}`).join('\n')}`,
+      );
     }
   }
   if (differing.length === 0) return;

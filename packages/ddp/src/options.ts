@@ -9,7 +9,11 @@ export interface DdpOptions {
 }
 
 const schema = z.object({
-  bucketBytes: z.number().int().positive().default(25 * 1024 * 1024),
+  bucketBytes: z
+    .number()
+    .int()
+    .positive()
+    .default(25 * 1024 * 1024),
   timeoutMs: z.number().int().positive().default(300_000),
 });
 

@@ -22,8 +22,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     backendName: BACKEND_NAME,
     device: backend.device,
     toNative: (x) => contiguous(backend.native(x)),
-    fromNative: (native, dtype) =>
-      engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
+    fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
   };
 }
 

@@ -11,7 +11,8 @@ export type Nested = Tensor | readonly Nested[] | { readonly [key: string]: Nest
  */
 export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => Tensor, where = ''): T {
   if (value instanceof Tensor) return map(value) as T;
-  if (Array.isArray(value)) return value.map((item, i) => mapNested(item, map, `${where}[${i}]`)) as unknown as T;
+  if (Array.isArray(value))
+    return value.map((item, i) => mapNested(item, map, `${where}[${i}]`)) as unknown as T;
   if (isRecord(value)) {
     // By key, so that ranks whose records were filled in another order call alike.
     const mapped = Object.keys(value)
@@ -19,9 +20,13 @@ export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => T
       .map((key) => [key, mapNested(value[key] as Nested, map, where ? `${where}.${key}` : key)]);
     return Object.fromEntries(mapped) as T;
   }
-  throw new AccError('ACC_NOT_A_TENSOR', `Expected a tensor${where && ` at '${where}'`}, got ${describe(value)}.`, {
-    help: 'Pass tensors, or arrays and records of tensors; use gatherObject or broadcastObject for other values.',
-  });
+  throw new AccError(
+    'ACC_NOT_A_TENSOR',
+    `Expected a tensor${where && ` at '${where}'`}, got ${describe(value)}.`,
+    {
+      help: 'Pass tensors, or arrays and records of tensors; use gatherObject or broadcastObject for other values.',
+    },
+  );
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -33,6 +38,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 /** What a value is, for messages. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
-  if (typeof value !== 'object') return typeof value === 'function' ? 'a function' : `${typeof value} ${String(value)}`;
+  if (typeof value !== 'object')
+    return typeof value === 'function' ? 'a function' : `${typeof value} ${String(value)}`;
   return `a ${value.constructor?.name ?? 'object'}`;
 }
