@@ -13,6 +13,12 @@ import { asinh } from './Asinh.js';
 import { atan } from './Atan.js';
 import { atan2 } from './Atan2.js';
 import { atanh } from './Atanh.js';
+import { avgPool } from './AvgPool.js';
+import { avgPool3D } from './AvgPool3D.js';
+import { avgPool3DGrad } from './AvgPool3DGrad.js';
+import { avgPoolGrad } from './AvgPoolGrad.js';
+import { batchMatMul } from './BatchMatMul.js';
+import { batchToSpaceND } from './BatchToSpaceND.js';
 import { bincount } from './Bincount.js';
 import { bitwiseAnd } from './BitwiseAnd.js';
 import { broadcastTo } from './BroadcastTo.js';
@@ -22,12 +28,23 @@ import { clipByValue } from './ClipByValue.js';
 import { complex } from './Complex.js';
 import { complexAbs } from './ComplexAbs.js';
 import { concat } from './Concat.js';
+import { conv2D } from './Conv2D.js';
+import { conv2DBackpropFilter } from './Conv2DBackpropFilter.js';
+import { conv2DBackpropInput } from './Conv2DBackpropInput.js';
+import { conv3D } from './Conv3D.js';
+import { conv3DBackpropFilterV2 } from './Conv3DBackpropFilterV2.js';
+import { conv3DBackpropInputV2 } from './Conv3DBackpropInputV2.js';
 import { cos } from './Cos.js';
 import { cosh } from './Cosh.js';
 import { cumprod } from './Cumprod.js';
 import { cumsum } from './Cumsum.js';
 import { denseBincount } from './DenseBincount.js';
+import { depthToSpace } from './DepthToSpace.js';
+import { depthwiseConv2dNative } from './DepthwiseConv2dNative.js';
+import { depthwiseConv2dNativeBackpropFilter } from './DepthwiseConv2dNativeBackpropFilter.js';
+import { depthwiseConv2dNativeBackpropInput } from './DepthwiseConv2dNativeBackpropInput.js';
 import { diag } from './Diag.js';
+import { einsum } from './Einsum.js';
 import { elu } from './Elu.js';
 import { eluGrad } from './EluGrad.js';
 import { equal } from './Equal.js';
@@ -39,6 +56,10 @@ import { fft } from './FFT.js';
 import { fill } from './Fill.js';
 import { floor } from './Floor.js';
 import { floorDiv } from './FloorDiv.js';
+import { fusedBatchNorm } from './FusedBatchNorm.js';
+import { fusedConv2D } from './FusedConv2D.js';
+import { fusedDepthwiseConv2D } from './FusedDepthwiseConv2D.js';
+import { fusedMatMul } from './_FusedMatMul.js';
 import { gatherNd } from './GatherNd.js';
 import { gatherV2 } from './GatherV2.js';
 import { greater } from './Greater.js';
@@ -58,8 +79,16 @@ import { log1p } from './Log1p.js';
 import { logicalAnd } from './LogicalAnd.js';
 import { logicalNot } from './LogicalNot.js';
 import { logicalOr } from './LogicalOr.js';
+import { logSoftmax } from './LogSoftmax.js';
+import { lrn } from './LRN.js';
+import { lrnGrad } from './LRNGrad.js';
 import { max } from './Max.js';
 import { maximum } from './Maximum.js';
+import { maxPool } from './MaxPool.js';
+import { maxPool3D } from './MaxPool3D.js';
+import { maxPool3DGrad } from './MaxPool3DGrad.js';
+import { maxPoolGrad } from './MaxPoolGrad.js';
+import { maxPoolWithArgmax } from './MaxPoolWithArgmax.js';
 import { mean } from './Mean.js';
 import { min } from './Min.js';
 import { minimum } from './Minimum.js';
@@ -83,6 +112,10 @@ import { reciprocal } from './Reciprocal.js';
 import { relu } from './Relu.js';
 import { relu6 } from './Relu6.js';
 import { reshape } from './Reshape.js';
+import { resizeBilinear } from './ResizeBilinear.js';
+import { resizeBilinearGrad } from './ResizeBilinearGrad.js';
+import { resizeNearestNeighbor } from './ResizeNearestNeighbor.js';
+import { resizeNearestNeighborGrad } from './ResizeNearestNeighborGrad.js';
 import { reverse } from './Reverse.js';
 import { round } from './Round.js';
 import { rsqrt } from './Rsqrt.js';
@@ -95,7 +128,9 @@ import { sign } from './Sign.js';
 import { sin } from './Sin.js';
 import { sinh } from './Sinh.js';
 import { slice } from './Slice.js';
+import { softmax } from './Softmax.js';
 import { softplus } from './Softplus.js';
+import { spaceToBatchND } from './SpaceToBatchND.js';
 import { sparseToDense } from './SparseToDense.js';
 import { splitV } from './SplitV.js';
 import { sqrt } from './Sqrt.js';
@@ -131,6 +166,12 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   atan,
   atan2,
   atanh,
+  avgPool,
+  avgPool3D,
+  avgPool3DGrad,
+  avgPoolGrad,
+  batchMatMul,
+  batchToSpaceND,
   bincount,
   bitwiseAnd,
   broadcastTo,
@@ -140,12 +181,23 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   complex,
   complexAbs,
   concat,
+  conv2D,
+  conv2DBackpropFilter,
+  conv2DBackpropInput,
+  conv3D,
+  conv3DBackpropFilterV2,
+  conv3DBackpropInputV2,
   cos,
   cosh,
   cumprod,
   cumsum,
   denseBincount,
+  depthToSpace,
+  depthwiseConv2dNative,
+  depthwiseConv2dNativeBackpropFilter,
+  depthwiseConv2dNativeBackpropInput,
   diag,
+  einsum,
   elu,
   eluGrad,
   equal,
@@ -157,6 +209,10 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   fill,
   floor,
   floorDiv,
+  fusedBatchNorm,
+  fusedConv2D,
+  fusedDepthwiseConv2D,
+  fusedMatMul,
   gatherNd,
   gatherV2,
   greater,
@@ -176,8 +232,16 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   logicalAnd,
   logicalNot,
   logicalOr,
+  logSoftmax,
+  lrn,
+  lrnGrad,
   max,
   maximum,
+  maxPool,
+  maxPool3D,
+  maxPool3DGrad,
+  maxPoolGrad,
+  maxPoolWithArgmax,
   mean,
   min,
   minimum,
@@ -201,6 +265,10 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   relu,
   relu6,
   reshape,
+  resizeBilinear,
+  resizeBilinearGrad,
+  resizeNearestNeighbor,
+  resizeNearestNeighborGrad,
   reverse,
   round,
   rsqrt,
@@ -213,7 +281,9 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   sin,
   sinh,
   slice,
+  softmax,
   softplus,
+  spaceToBatchND,
   sparseToDense,
   splitV,
   sqrt,

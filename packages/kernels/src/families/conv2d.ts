@@ -1,0 +1,160 @@
+import {
+  backend_util,
+  util,
+  type Conv2DAttrs,
+  type FusedConv2DAttrs,
+  type FusedConv2DInputs,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { activated } from './activation.js';
+import {
+  convolve,
+  fromWeight,
+  inputGradient,
+  toWeight,
+  weightGradient,
+  weightShape,
+  type Sliding,
+} from './convolution.js';
+import { channelsFirst, fromChannelsFirst } from './images.js';
+import { axes2D, padded } from './sliding-window.js';
+
+const add = operator('aten::add.Tensor');
+const reshape = operator('aten::reshape');
+const newZeros = operator('aten::new_zeros');
+
+type Shape4D = [number, number, number, number];
+
+/** The attributes that say how a 2-D convolution slides. */
+export interface Conv2DGeometry {
+  readonly strides: Conv2DAttrs['strides'];
+  readonly pad: Conv2DAttrs['pad'];
+  readonly dataFormat?: Conv2DAttrs['dataFormat'] | undefined;
+  readonly dilations?: Conv2DAttrs['dilations'] | undefined;
+  readonly dimRoundingMode?: Conv2DAttrs['dimRoundingMode'] | undefined;
+}
+
+/** A 2-D convolution of tfjs in libtorch's terms. */
+interface Plan extends Sliding {
+  readonly format: 'NHWC' | 'NCHW';
+  readonly outShape: number[];
+  /**
+   * `[height, width, in / groups, out]`. A depthwise filter `[height, width, in, multiplier]` has the same elements in
+   * the same order as one of `in` groups, `[height, width, 1, in · multiplier]`.
+   */
+  readonly filterShape: Shape4D;
+}
+
+function planOf(
+  xShape: readonly number[],
+  filterShape: readonly number[],
+  geometry: Conv2DGeometry,
+  depthwise: boolean,
+): Plan {
+  const format = geometry.dataFormat ?? 'NHWC';
+  const info = backend_util.computeConv2DInfo(
+    xShape as Shape4D,
+    filterShape as Shape4D,
+    geometry.strides,
+    geometry.dilations ?? 1,
+    geometry.pad,
+    geometry.dimRoundingMode,
+    depthwise,
+    backend_util.convertConv2DDataFormat(format),
+  );
+  const [height, width, channels] = filterShape as Shape4D;
+  return {
+    axes: axes2D(info),
+    groups: depthwise ? channels : 1,
+    format,
+    outShape: info.outShape,
+    filterShape: depthwise ? [height, width, 1, info.outChannels] : (filterShape as Shape4D),
+  };
+}
+
+const isEmpty = (shape: readonly number[]): boolean => shape.includes(0);
+
+/** Conv2D and DepthwiseConv2dNative, with bias and activation where a fused kernel gives them. */
+export function forward2D(
+  backend: AccBackend,
+  inputs: FusedConv2DInputs,
+  attrs: Conv2DGeometry & Partial<Pick<FusedConv2DAttrs, 'activation' | 'leakyreluAlpha'>>,
+  depthwise: boolean,
+): TensorInfo {
+  const { x, filter, bias, preluActivationWeights } = inputs;
+  const plan = planOf(x.shape, filter.shape, attrs, depthwise);
+  const images = backend.native(x);
+  if (isEmpty(plan.outShape)) return backend.wrap(newZeros(images, plan.outShape), x.dtype);
+
+  using first = channelsFirst(images, plan.format);
+  using weight = toWeight(backend.native(filter), plan.filterShape);
+  const perChannel = bias && bias.shape.length === 1 && bias.shape[0] === plan.filterShape[3];
+  const convolved = convolve(first, weight, perChannel ? backend.native(bias) : null, plan);
+  const y = fromChannelsFirst(convolved, plan.format);
+  const biased = bias && !perChannel ? plus(y, backend.native(bias)) : y;
+  using alpha = preluActivationWeights && channelsOf(backend, preluActivationWeights, plan);
+  return backend.wrap(
+    activated(biased, attrs.activation, { alpha, leakyreluAlpha: attrs.leakyreluAlpha }),
+    x.dtype,
+  );
+}
+
+function plus(y: NativeTensor, bias: NativeTensor): NativeTensor {
+  using held = y;
+  return add(held, bias);
+}
+
+/** Slopes of prelu: with the channels first, a list of them is one for each channel. Caller disposes. */
+function channelsOf(backend: AccBackend, alpha: TensorInfo, { format }: Plan): NativeTensor {
+  const native = backend.native(alpha);
+  const isList = alpha.shape.length === 1 && alpha.shape[0] !== 1;
+  return format === 'NCHW' && isList ? reshape(native, [alpha.shape[0]!, 1, 1]) : native.alias();
+}
+
+/** Conv2DBackpropInput and DepthwiseConv2dNativeBackpropInput. */
+export function inputGradient2D(
+  backend: AccBackend,
+  dy: TensorInfo,
+  filter: TensorInfo,
+  attrs: Conv2DGeometry & { readonly inputShape: readonly number[] },
+  depthwise: boolean,
+): TensorInfo {
+  const plan = planOf(attrs.inputShape, filter.shape, attrs, depthwise);
+  const gradient = backend.native(dy);
+  if (isEmpty(dy.shape) || isEmpty(attrs.inputShape)) {
+    return backend.wrap(newZeros(gradient, attrs.inputShape), 'float32');
+  }
+  using whole = channelsFirst(gradient, plan.format);
+  // tfjs lets dy have more pixels than the convolution has windows, and leaves them out.
+  const surplus = plan.axes.map(({ outSize }, i) => outSize - whole.shape[i + 2]!);
+  using part = surplus.some((count) => count !== 0)
+    ? padded(
+        whole,
+        surplus.toReversed().flatMap((count) => [0, count]),
+      )
+    : undefined;
+  const first = part ?? whole;
+  using weight = toWeight(backend.native(filter), plan.filterShape);
+  return backend.wrap(fromChannelsFirst(inputGradient(first, weight, plan), plan.format), 'float32');
+}
+
+/** Conv2DBackpropFilter and DepthwiseConv2dNativeBackpropFilter. */
+export function filterGradient2D(
+  backend: AccBackend,
+  x: TensorInfo,
+  dy: TensorInfo,
+  attrs: Conv2DGeometry & { readonly filterShape: readonly number[] },
+  depthwise: boolean,
+): TensorInfo {
+  const plan = planOf(x.shape, attrs.filterShape, attrs, depthwise);
+  const gradient = backend.native(dy);
+  if (util.sizeFromShape(dy.shape) === 0) {
+    return backend.wrap(newZeros(gradient, attrs.filterShape), 'float32');
+  }
+  using firstX = channelsFirst(backend.native(x), plan.format);
+  using firstDy = channelsFirst(gradient, plan.format);
+  const weight = weightGradient(firstX, firstDy, weightShape(plan.filterShape), plan);
+  return backend.wrap(fromWeight(weight, attrs.filterShape), 'float32');
+}

@@ -1,0 +1,183 @@
+import { operator, operatorInPlace, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import { shapeOnly } from './images.js';
+import { after, explicitPads, padded, paddedSizes, unpadded, type WindowAxis } from './sliding-window.js';
+
+// Pooling of images `[batch, channels, ...spatial]` with 2 or 3 spatial dims. Windows are not dilated: tfjs pools with
+// dilations by SpaceToBatchND.
+
+const OPERATORS = {
+  2: {
+    max: operatorWithResults('aten::max_pool2d_with_indices'),
+    maxBackward: operator('aten::max_pool2d_with_indices_backward'),
+    average: operator('aten::avg_pool2d'),
+    averageBackward: operator('aten::avg_pool2d_backward'),
+  },
+  3: {
+    max: operatorWithResults('aten::max_pool3d_with_indices'),
+    maxBackward: operator('aten::max_pool3d_with_indices_backward'),
+    average: operator('aten::avg_pool3d'),
+    averageBackward: operator('aten::avg_pool3d_backward'),
+  },
+} as const;
+
+const greatest = operator('aten::amax');
+const nanToNum = operator('aten::nan_to_num');
+const newOnes = operator('aten::new_ones');
+const flip = operator('aten::flip');
+const divide = operatorInPlace('aten::div_.Tensor');
+const atLeast = operatorInPlace('aten::clamp_min_');
+
+type Axes = readonly WindowAxis[];
+
+const operatorsOf = (axes: Axes) => OPERATORS[axes.length as 2 | 3];
+const windows = (axes: Axes): number[] => axes.map(({ window }) => window);
+const strides = (axes: Axes): number[] => axes.map(({ stride }) => stride);
+const ones = (axes: Axes): number[] => axes.map(() => 1);
+
+/** How libtorch is to place the windows. */
+interface Placement {
+  readonly padding: number[];
+  /** Whether a last window may reach beyond the padding, over elements that count for nothing. */
+  readonly ceil: boolean;
+  /** Padding to be added beforehand, where libtorch's own, the same at both ends, gives other windows. */
+  readonly pads: number[] | undefined;
+}
+
+function placementOf(axes: Axes): Placement {
+  for (const ceil of [false, true]) {
+    if (axes.every((axis) => placesAlike(axis, ceil))) {
+      return { padding: axes.map(({ before }) => before), ceil, pads: undefined };
+    }
+  }
+  return { padding: axes.map(() => 0), ceil: false, pads: explicitPads(axes) };
+}
+
+/** Whether libtorch's pooling with padding `before` has tfjs's windows. */
+function placesAlike({ size, outSize, window, stride, before }: WindowAxis, ceil: boolean): boolean {
+  if (before < 0 || 2 * before > window) return false;
+  const steps = (size + 2 * before - window) / stride;
+  const count = (ceil ? Math.ceil(steps) : Math.floor(steps)) + 1;
+  // libtorch drops a window that would begin behind the last element.
+  const isDropped = ceil && (count - 1) * stride >= size + before;
+  return count - Number(isDropped) === outSize;
+}
+
+/** Maxima and where they are. Caller disposes both. */
+export interface Maxima {
+  readonly values: NativeTensor;
+  /** int64, counted over the spatial dims of the images as libtorch saw them, so with explicit padding. */
+  readonly indices: NativeTensor;
+  /** Explicit padding, as in {@link explicitPads}; undefined for none. */
+  readonly pads: readonly number[] | undefined;
+}
+
+/**
+ * The maximum of each window, the first of several; NaN is passed over, as tfjs does. Whether there is any is read
+ * back as one number, which takes a fifteenth of the time of cleaning every input.
+ */
+export function maxPool(x: NativeTensor, axes: Axes): Maxima {
+  const placement = placementOf(axes);
+  using explicit = placement.pads && padded(x, placement.pads, -Infinity);
+  const images = explicit ?? x;
+  const maxima = maximaOf(images, axes, placement);
+  if (!hasNaN(maxima.values)) return maxima;
+  maxima.values.dispose();
+  maxima.indices.dispose();
+  using clean = nanToNum(images, -Infinity, Infinity, -Infinity);
+  return maximaOf(clean, axes, placement);
+}
+
+/** The values of {@link maxPool} alone. Caller disposes. */
+export function maxPoolValues(x: NativeTensor, axes: Axes): NativeTensor {
+  const { values, indices } = maxPool(x, axes);
+  indices.dispose();
+  return values;
+}
+
+function maximaOf(images: NativeTensor, axes: Axes, { padding, ceil, pads }: Placement): Maxima {
+  const { max } = operatorsOf(axes);
+  const [values, indices] = max(images, windows(axes), strides(axes), padding, ones(axes), ceil);
+  return { values: values as NativeTensor, indices: indices as NativeTensor, pads };
+}
+
+function hasNaN(x: NativeTensor): boolean {
+  using top = greatest(x, [], false);
+  return Number.isNaN(top.read('float32')[0]);
+}
+
+/** The gradient of {@link maxPool}: all of a window's goes to its maximum. Caller disposes. */
+export function maxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): NativeTensor {
+  const { maxBackward } = operatorsOf(axes);
+  const { padding, ceil, pads } = placementOf(axes);
+  const { values, indices } = maxPool(x, axes);
+  using held = indices;
+  values.dispose();
+  using images = pads && shapeOnly(x, [...x.shape.slice(0, 2), ...paddedSizes(axes)]);
+  const gradient = maxBackward(
+    dy,
+    images ?? x,
+    windows(axes),
+    strides(axes),
+    padding,
+    ones(axes),
+    ceil,
+    held,
+  );
+  if (!pads) return gradient;
+  using whole = gradient;
+  return unpadded(whole, pads);
+}
+
+/** {@link maxPoolGradient} with the last of several maxima, which tfjs takes where there are 3 spatial dims. */
+export function lastMaxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): NativeTensor {
+  const spatial = axes.map((_, i) => i + 2);
+  using flippedX = flip(x, spatial);
+  using flippedDy = flip(dy, spatial);
+  const flipped = axes.map((axis) => ({ ...axis, before: after(axis) }));
+  using gradient = maxPoolGradient(flippedDy, flippedX, flipped);
+  return flip(gradient, spatial);
+}
+
+/** Where padding counts in {@link avgPool}'s windows of nothing else. */
+export interface AverageOptions {
+  /** What such a window counts: 0 makes its mean NaN, 1 makes it 0. */
+  readonly minCount: 0 | 1;
+}
+
+/** The mean of each window, over its elements that are no padding. Caller disposes. */
+export function avgPool(x: NativeTensor, axes: Axes, { minCount }: AverageOptions): NativeTensor {
+  const { average } = operatorsOf(axes);
+  const { padding, ceil, pads } = placementOf(axes);
+  if (!pads) return average(x, windows(axes), strides(axes), padding, ceil, false, null);
+  const sums = (images: NativeTensor): NativeTensor => {
+    using whole = padded(images, pads);
+    return average(whole, windows(axes), strides(axes), padding, ceil, true, 1);
+  };
+  using each = newOnes(x, [1, 1, ...x.shape.slice(2)]);
+  using counts = sums(each);
+  if (minCount > 0) atLeast(counts, minCount);
+  const means = sums(x);
+  divide(means, counts);
+  return means;
+}
+
+/** The sum of each of the windows that fill 2-D images without overlap; `window` is `[height, width]`. Caller disposes. */
+export function sumPool(x: NativeTensor, window: readonly [number, number]): NativeTensor {
+  return OPERATORS[2].average(x, window, window, [0, 0], false, true, 1);
+}
+
+/**
+ * The gradient that tfjs gives for {@link avgPool}, on all its own backends: it divides by the size of the window also
+ * where a part of that was padding. `[batch, channels, ...sizes]`. Caller disposes.
+ */
+export function avgPoolGradient(dy: NativeTensor, axes: Axes): NativeTensor {
+  const { averageBackward } = operatorsOf(axes);
+  const { padding, ceil, pads } = placementOf(axes);
+  const sizes = pads ? paddedSizes(axes) : axes.map(({ size }) => size);
+  using images = shapeOnly(dy, [...dy.shape.slice(0, 2), ...sizes]);
+  const windowSize = axes.reduce((product, { window }) => product * window, 1);
+  const gradient = averageBackward(dy, images, windows(axes), strides(axes), padding, ceil, true, windowSize);
+  if (!pads) return gradient;
+  using whole = gradient;
+  return unpadded(whole, pads);
+}

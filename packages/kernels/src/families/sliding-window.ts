@@ -1,0 +1,109 @@
+import type { backend_util } from '@tensorflow/tfjs-core';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+
+type Conv2DInfo = ReturnType<typeof backend_util.computeConv2DInfo>;
+type Conv3DInfo = ReturnType<typeof backend_util.computeConv3DInfo>;
+
+const pad = operator('aten::constant_pad_nd');
+
+/** How a window slides along one spatial dim; all in elements. */
+export interface WindowAxis {
+  readonly size: number;
+  readonly outSize: number;
+  readonly window: number;
+  readonly stride: number;
+  readonly dilation: number;
+  /** Padding before the first element; tfjs's 3-D `same` can make it negative, which cuts elements off. */
+  readonly before: number;
+}
+
+/** Height and width of tfjs's description of a convolution or pooling. */
+export function axes2D(info: Conv2DInfo): WindowAxis[] {
+  return [
+    {
+      size: info.inHeight,
+      outSize: info.outHeight,
+      window: info.filterHeight,
+      stride: info.strideHeight,
+      dilation: info.dilationHeight,
+      before: info.padInfo.top,
+    },
+    {
+      size: info.inWidth,
+      outSize: info.outWidth,
+      window: info.filterWidth,
+      stride: info.strideWidth,
+      dilation: info.dilationWidth,
+      before: info.padInfo.left,
+    },
+  ];
+}
+
+/** Depth, height and width of tfjs's description of a convolution or pooling. */
+export function axes3D(info: Conv3DInfo): WindowAxis[] {
+  return [
+    {
+      size: info.inDepth,
+      outSize: info.outDepth,
+      window: info.filterDepth,
+      stride: info.strideDepth,
+      dilation: info.dilationDepth,
+      before: info.padInfo.front,
+    },
+    {
+      size: info.inHeight,
+      outSize: info.outHeight,
+      window: info.filterHeight,
+      stride: info.strideHeight,
+      dilation: info.dilationHeight,
+      before: info.padInfo.top,
+    },
+    {
+      size: info.inWidth,
+      outSize: info.outWidth,
+      window: info.filterWidth,
+      stride: info.strideWidth,
+      dilation: info.dilationWidth,
+      before: info.padInfo.left,
+    },
+  ];
+}
+
+/** Elements from the window's first to its last. */
+export function span({ window, dilation }: WindowAxis): number {
+  return (window - 1) * dilation + 1;
+}
+
+/** Padding that the last window needs behind the last element; negative where it ends before that. */
+export function after(axis: WindowAxis): number {
+  return (axis.outSize - 1) * axis.stride + span(axis) - axis.size - axis.before;
+}
+
+/** Whether libtorch, which pads both ends alike, finds `outSize` windows by itself. */
+export function isSymmetric(axis: WindowAxis): boolean {
+  const { size, outSize, stride, before } = axis;
+  return before >= 0 && Math.floor((size + 2 * before - span(axis)) / stride) + 1 === outSize;
+}
+
+/** The explicit padding of {@link padded}: libtorch's list, which begins with the last dim. */
+export function explicitPads(axes: readonly WindowAxis[]): number[] {
+  return axes.toReversed().flatMap((axis) => [axis.before, Math.max(0, after(axis))]);
+}
+
+/** `x` with its last dims padded. Caller disposes. */
+export function padded(x: NativeTensor, pads: readonly number[], value = 0): NativeTensor {
+  return pad(x, pads, value);
+}
+
+/** Undoes {@link padded} for a gradient: cuts off what was added, and gives 0 to what was cut off. Caller disposes. */
+export function unpadded(gradient: NativeTensor, pads: readonly number[]): NativeTensor {
+  return pad(
+    gradient,
+    pads.map((count) => -count),
+  );
+}
+
+/** Sizes of the spatial dims once padded. */
+export function paddedSizes(axes: readonly WindowAxis[]): number[] {
+  return axes.map((axis) => axis.size + axis.before + Math.max(0, after(axis)));
+}
