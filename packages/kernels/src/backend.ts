@@ -52,7 +52,7 @@ export interface AccMemoryInfo extends MemoryStats {
 export class AccBackend extends KernelBackend {
   #count = 0;
   readonly #garbage = new Garbage(() => this.#count--);
-  /** Data that tfjs moved here from another backend, under that backend's ids. */
+  /** Data that tfjs moved here from another backend, under the ids they had when they were made. */
   readonly #moved = new WeakMap<DataId, TensorData>();
 
   constructor(readonly device: string) {
@@ -137,11 +137,9 @@ export class AccBackend extends KernelBackend {
     data.refCount--;
     if (!force && data.refCount > 0) return false;
     this.#moved.delete(dataId);
-    if (!data.native?.isDisposed) {
-      this.#garbage.forget(data);
-      data.dispose();
-      this.#count--;
-    }
+    this.#garbage.forget(data);
+    data.dispose();
+    this.#count--;
     return true;
   }
 
@@ -192,21 +190,29 @@ export class AccBackend extends KernelBackend {
   }
 
   #find(dataId: DataId): TensorData | undefined {
-    return dataId instanceof TensorData ? dataId : this.#moved.get(dataId);
+    if (dataId instanceof TensorData && !dataId.isDisposed) return dataId;
+    return this.#moved.get(dataId);
   }
 
   #dataOf(dataId: DataId): TensorData {
     const own = this.#find(dataId);
     if (own) return own;
-    // A tensor of another backend: tfjs's engine reads it there and calls `move` here.
-    (engine() as unknown as { moveData(backend: KernelBackend, dataId: DataId): void }).moveData(
-      this,
-      dataId,
-    );
-    const moved = this.#moved.get(dataId);
-    if (!moved) throw new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.');
-    return moved;
+    const tfjs = engine() as unknown as EngineInside;
+    if (!tfjs.state.tensorInfo.has(dataId)) {
+      throw new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.', {
+        help: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
+      });
+    }
+    // A tensor that lives on another backend: tfjs's engine reads it there and calls `move` here.
+    tfjs.moveData(this, dataId);
+    return this.#moved.get(dataId)!;
   }
+}
+
+/** What backends use of tfjs's engine, beside its types. */
+interface EngineInside {
+  readonly state: { readonly tensorInfo: WeakMap<DataId, unknown> };
+  moveData(backend: KernelBackend, dataId: DataId): void;
 }
 
 type Elements = Parameters<typeof tensorFrom>[0];

@@ -20,6 +20,7 @@ export class TensorData {
   refCount = 1;
   /** True once garbage collection watches over it; see garbage.ts. */
   watched = false;
+  isDisposed = false;
 
   /** {@link native} in other shapes, the oldest first. */
   #reshaped: NativeTensor[] | undefined;
@@ -56,6 +57,7 @@ export class TensorData {
 
   /** Frees the native memory. */
   dispose(): void {
+    this.isDisposed = true;
     if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
     this.native?.dispose();
   }

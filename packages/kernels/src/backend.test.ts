@@ -1,0 +1,65 @@
+import * as tf from '@tensorflow/tfjs-core';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isAccError } from '@acc/contract';
+import { liveTensors } from '@acc/native';
+import type { AccBackend } from './backend.js';
+import { registerAccBackend } from './register-backend.js';
+
+const acc = (): AccBackend => tf.findBackend('acc') as AccBackend;
+const values = (x: tf.Tensor): unknown[] => Array.from(x.dataSync() as ArrayLike<unknown>);
+
+beforeAll(() => registerAccBackend());
+beforeEach(() => tf.setBackend('acc'));
+
+describe('tensors that go from one backend to another', () => {
+  it.each([
+    ['float32', [1.5, -2, NaN]],
+    ['int32', [1, -2, 2 ** 31 - 1]],
+    ['bool', [1, 0, 1]],
+    ['string', ['a', '', 'é']],
+  ] as const)('keep their %s values there, back and there again', async (dtype, elements) => {
+    const x = tf.tensor1d([...elements], dtype);
+    for (const name of ['cpu', 'acc', 'cpu', 'acc']) {
+      await tf.setBackend(name);
+      expect(tf.tidy(() => values(tf.concat([x, x])))).toEqual([...elements, ...elements]);
+    }
+    x.dispose();
+  });
+
+  it('leave nothing behind', async () => {
+    const before = { ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors };
+    const x = tf.tensor2d([[1, 2], [3, 4]]);
+    const flat = tf.reshape(x, [4]);
+    for (const name of ['cpu', 'acc', 'cpu', 'acc']) {
+      await tf.setBackend(name);
+      expect(tf.tidy(() => values(tf.add(flat, tf.reshape(x, [4]))))).toEqual([2, 4, 6, 8]);
+    }
+    x.dispose();
+    expect(values(flat)).toEqual([1, 2, 3, 4]);
+    flat.dispose();
+    expect({ ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors }).toEqual(
+      before,
+    );
+  });
+
+  it('may be variables', async () => {
+    await tf.setBackend('cpu');
+    const v = tf.variable(tf.tensor1d([1, 2]));
+    await tf.setBackend('acc');
+    tf.tidy(() => v.assign(tf.add(v, 1)));
+    expect(values(v)).toEqual([2, 3]);
+    v.dispose();
+  });
+});
+
+describe('data that is gone', () => {
+  it('is an error that says so', () => {
+    const x = tf.tensor1d([1]);
+    const { dataId, shape, dtype } = x;
+    x.dispose();
+    expect(() => acc().native({ dataId, shape, dtype })).toThrowError(
+      expect.toSatisfy((error) => isAccError(error, 'ACC_DATA_UNKNOWN')),
+    );
+    expect(acc().disposeData(dataId)).toBe(true);
+  });
+});

@@ -1,0 +1,52 @@
+import * as tf from '@tensorflow/tfjs-core';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { registerAccBackend } from './register-backend.js';
+import { NATIVE_KERNELS } from './kernels/index.js';
+import { expectSameAsCpu } from './testing/compare.js';
+
+beforeAll(() => registerAccBackend());
+
+describe('kernels that fall back to cpu', () => {
+  it('are those that libtorch does not run, and no others', () => {
+    const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
+    const cpu = tf.getKernelsForBackend('cpu').map(({ kernelName }) => kernelName);
+    const all = tf.getKernelsForBackend('acc').map(({ kernelName }) => kernelName);
+    expect(new Set(all)).toEqual(new Set([...native, ...cpu]));
+    expect(all.length).toBe(new Set(all).size);
+  });
+
+  it('take lists of tensors among their inputs, and give several tensors', () =>
+    expectSameAsCpu(() => {
+      const splits = [tf.tensor1d([0, 2, 3], 'int32')];
+      const { outputNestedSplits, outputDenseValues } = tf.raggedGather(
+        splits,
+        tf.tensor1d([1, 2, 3]),
+        tf.tensor1d([1, 0, 1], 'int32'),
+        1,
+      );
+      return [...outputNestedSplits, outputDenseValues];
+    }));
+
+  it('take and give strings', () =>
+    expectSameAsCpu(() => {
+      const { indices, values, shape } = tf.string.stringSplit(
+        tf.tensor1d(['a b', 'c'], 'string'),
+        tf.scalar(' ', 'string'),
+      );
+      return [indices, values, shape];
+    }));
+
+  it('leave no copies on cpu, also when they throw', async () => {
+    await tf.setBackend('acc');
+    const cpu = tf.findBackend('cpu');
+    const before = cpu.numDataIds();
+    tf.tidy(() => {
+      tf.unique(tf.tensor1d([3, 1, 3]));
+      const outside = tf.tensor1d([9], 'int32');
+      expect(() =>
+        tf.raggedGather([tf.tensor1d([0, 1], 'int32')], tf.tensor1d([1]), outside, 1),
+      ).toThrowError();
+    });
+    expect(cpu.numDataIds()).toBe(before);
+  });
+});
