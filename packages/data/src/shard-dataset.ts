@@ -58,7 +58,7 @@ export function shardDataset<D extends DatasetLike>(dataset: D, options: ShardOp
 
 type OpenIterators = Set<AsyncGenerator<unknown, void, undefined>>;
 
-/** tf.data's iterator with another `next`; its `map`, `batch` and the like build on that. */
+/** An iterator of tf.data's class; its `map`, `batch` and the like build on `next`. */
 function partIterator(
   whole: BatchIterator<unknown>,
   shard: Shard,
@@ -77,7 +77,21 @@ function partIterator(
       if (ended) open.delete(batches);
     }
   };
-  return Object.create(whole, { next: { value: next } }) as BatchIterator<unknown>;
+  // Own enumerable members, since tf.data's concatenate makes a copy of its iterators by those.
+  return Object.assign(Object.create(rootPrototype(whole)) as BatchIterator<unknown>, {
+    next,
+    summary: () => 'Shard',
+  });
+}
+
+/** LazyIterator's prototype, from which tf.data's iterators inherit `map`, `batch` and the like. */
+function rootPrototype(object: object): object {
+  let root = Object.getPrototypeOf(object) as object;
+  for (let next = root; next !== null && next !== Object.prototype;) {
+    root = next;
+    next = Object.getPrototypeOf(next) as object;
+  }
+  return root;
 }
 
 function partOf(whole: BatchIterator<unknown>, shard: Shard): AsyncGenerator<unknown, void, undefined> {

@@ -132,6 +132,11 @@ describe('shardLoader', () => {
       { rows: [2, 2, 2], realRows: [2, 2, 2], isLast: false },
       { rows: [2, 2, 2], realRows: [2, 2, 0], isLast: true },
     ]);
+    const stream = new DataLoader(() => numbers(7), { batchSize: 2 });
+    expect(await collect(shardLoader(stream, { rank: 2, size: 3 }))).toEqual([
+      [4, 5],
+      [3, 4],
+    ]);
     const tiny = await collectRanks(3, (part) => shardLoader(new DataLoader([8, 9], { batchSize: 3 }), part));
     expect(tiny.map(({ batches }) => batches)).toEqual([[[8, 9, 8]], [[9, 8, 9]], [[8, 9, 8]]]);
   });
