@@ -1,6 +1,6 @@
 import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import { permutation } from '@acc/data';
-import type { FitLoopArguments, ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
 import type { Undo } from '../prepare/prepare.js';
 import { splitRows } from '../step/batch-rows.js';
 import type { FitContext } from './shard-fit.js';
@@ -17,17 +17,26 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
   const { fitLoop } = model;
 
   model.fitLoop = async (...args) => {
-    const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs, verbose, callbacks] = args;
-    const [, , , , , , , valF, valIns, shuffle, metrics, initialEpoch, stepsPerEpoch, validationSteps] = args;
+    const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs, verbose, callbacks, ...rest] = args;
+    const [valF, valIns, shuffle, callbackMetrics, initialEpoch, stepsPerEpoch, validationSteps] = rest;
     validation.testFunction = valF;
     const rows = ins[0]!.shape[0]!;
     const globalBatch = context.splitBatches ? batchSize : batchSize * context.collective.size;
     const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, initialEpoch });
     const rowNumbers = range(0, rows, 1, 'int32');
-    const loop: FitLoopArguments = [step, [rowNumbers], outLabels, globalBatch, epochs, verbose, callbacks];
-    loop.push(valF, valIns, false, metrics, initialEpoch, stepsPerEpoch, validationSteps);
+    // The steps know the order of rows; tfjs-layers must not shuffle.
+    const loop = [step, [rowNumbers], outLabels, globalBatch, epochs, verbose, callbacks] as const;
+    const after = [
+      valF,
+      valIns,
+      false,
+      callbackMetrics,
+      initialEpoch,
+      stepsPerEpoch,
+      validationSteps,
+    ] as const;
     try {
-      return await fitLoop.apply(model, loop);
+      return await fitLoop.call(model, ...loop, ...after);
     } finally {
       rowNumbers.dispose();
       context.pipeline.batch = undefined;
@@ -49,7 +58,7 @@ interface ShardedStepOptions {
 }
 
 /** A step on this rank's rows of the next global batch. tfjs-layers calls it batch by batch, epoch by epoch. */
-function shardedStep(f: StepFunction, ins: Tensor[], options: ShardedStepOptions): StepFunction {
+function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedStepOptions): StepFunction {
   const { context, rows, globalBatch, shuffle = true, initialEpoch = 0 } = options;
   const { rank, size } = context.collective;
   const stepsPerEpoch = Math.ceil(rows / globalBatch);
@@ -71,8 +80,14 @@ function shardedStep(f: StepFunction, ins: Tensor[], options: ShardedStepOptions
   };
 }
 
-function takeRows(ins: Tensor[], order: Int32Array | undefined, start: number, count: number): Tensor[] {
-  if (!order) return ins.map((column) => slice(column, start, count));
-  const indices = tensor1d(order.subarray(start, start + count), 'int32');
-  return ins.map((column) => gather(column, indices));
+/** tfjs-layers has null in place of sample weights that were not given. */
+function takeRows(
+  ins: readonly (Tensor | null)[],
+  order: Int32Array | undefined,
+  start: number,
+  count: number,
+): Tensor[] {
+  const indices = order && tensor1d(order.subarray(start, start + count), 'int32');
+  const take = (column: Tensor) => (indices ? gather(column, indices) : slice(column, start, count));
+  return ins.map((column) => (column === null ? column : take(column))) as Tensor[];
 }

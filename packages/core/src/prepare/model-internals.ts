@@ -4,6 +4,9 @@ export type StepFunction = (ins: Tensor[]) => Scalar[];
 
 /** The members of tfjs-layers' LayersModel that are worked with. Some are not in its public types; 4.x has them all. */
 export interface ModelInternals {
+  /** Of a Sequential: the model that trains. */
+  readonly model?: ModelInternals;
+  readonly layers: readonly unknown[];
   readonly weights: readonly { read(): Variable }[];
   readonly metricsNames: readonly string[];
   readonly optimizer?: Optimizer;
@@ -25,7 +28,7 @@ export interface FitDatasetArguments {
 
 export type FitLoopArguments = [
   f: StepFunction,
-  ins: Tensor[],
+  ins: readonly Tensor[],
   outLabels: string[],
   batchSize: number | undefined,
   epochs: number | undefined,

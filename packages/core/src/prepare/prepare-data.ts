@@ -28,7 +28,7 @@ export class DataPreparation {
     const { dataLoader, seed } = this.#given.options;
     switch (dataKind(object)) {
       case 'loader':
-        return this.#mark(shardLoader(object as DataLoader<unknown>, this.#shardOptions()));
+        return this.#mark(shardLoader(object as DataLoader<unknown>, { ...this.#shardOptions(), seed }));
       case 'dataset':
         return this.shardOnce(object as object);
       case 'batches':
@@ -36,7 +36,7 @@ export class DataPreparation {
       case 'columns': {
         const { shuffle } = dataLoader;
         const loader = new DataLoader(object as Tensor[], { batchSize: DEFAULT_BATCH_SIZE, shuffle, seed });
-        return this.#mark(shardLoader(loader, this.#shardOptions()));
+        return this.#mark(shardLoader(loader, { ...this.#shardOptions(), seed }));
       }
       default:
         return undefined;
@@ -66,6 +66,6 @@ export class DataPreparation {
   #shardOptions(): ShardOptions {
     const { rank, size, onBatch, options } = this.#given;
     const { splitBatches, evenBatches } = options.dataLoader;
-    return { rank, size, splitBatches, evenBatches, seed: options.seed, onBatch };
+    return { rank, size, splitBatches, evenBatches, onBatch };
   }
 }

@@ -16,27 +16,36 @@ export interface PrepareModelContext extends FitContext {
  */
 export function prepareModel(model: ModelInternals, context: PrepareModelContext): Undo {
   context.prepareVariables(variablesOf(model));
-  if (model.optimizer) context.prepareOptimizer(model.optimizer);
-  const compile = model.compile;
-  model.compile = function (args) {
-    compile.call(model, args);
-    context.prepareOptimizer(model.optimizer!);
+  const { compile } = model;
+  let undoFit: Undo = () => {};
+  const prepareTraining = () => {
+    if (!model.optimizer) return;
+    context.prepareOptimizer(model.optimizer);
+    undoFit();
+    undoFit = shardFit(trainedModelOf(model), context);
   };
-  const undoFit = shardFit(model, context);
+  prepareTraining();
+  model.compile = (args) => {
+    compile.call(model, args);
+    prepareTraining();
+  };
   return () => {
     model.compile = compile;
     undoFit();
   };
 }
 
+/** A Sequential hands training on to a LayersModel inside, which every compile makes anew. */
+function trainedModelOf(model: ModelInternals): ModelInternals {
+  return model.model ?? model;
+}
+
 /** All weights of the model: trained ones first, statistics after, as the model lists them. */
 export function variablesOf(model: ModelInternals): Variable[] {
-  try {
-    return model.weights.map((weight) => weight.read());
-  } catch (cause) {
-    throw new AccError('ACC_MODEL_NOT_BUILT', 'The model has no weights yet.', {
-      cause,
-      help: 'Give the first layer an inputShape, or call model.build(inputShape), before prepare.',
+  if (model.layers.length === 0) {
+    throw new AccError('ACC_MODEL_NOT_BUILT', 'The model has no layers yet.', {
+      help: 'Add its layers, the first of them with an inputShape, before prepare.',
     });
   }
+  return model.weights.map((weight) => weight.read());
 }

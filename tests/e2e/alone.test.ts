@@ -1,0 +1,41 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+interface Result {
+  backend: string;
+  name: string;
+  size: number;
+  losses: number[];
+}
+
+const script = new URL('./ranks/alone.ts', import.meta.url);
+const noLauncher = {
+  RANK: undefined,
+  LOCAL_RANK: undefined,
+  WORLD_SIZE: undefined,
+  LOCAL_WORLD_SIZE: undefined,
+  MASTER_ADDR: undefined,
+  MASTER_PORT: undefined,
+};
+
+it('without a launcher the program runs as one process', async () => {
+  const [{ result, exitCode, stderr }] = (await runRanks<Result>({ script, ranks: 1, env: noLauncher })) as [
+    never,
+  ];
+  expect(exitCode, stderr).toBe(0);
+  expect(result).toMatchObject({ backend: 'acc', name: 'acc', size: 1 });
+});
+
+it('without libtorch it trains on the active backend and says what to install', async () => {
+  const empty = mkdtempSync(join(tmpdir(), 'acc-empty-'));
+  const env = { ...noLauncher, ACC_CACHE_DIR: empty, ACC_LIBTORCH: undefined, PATH: '/nonexistent' };
+  const [without] = await runRanks<Result>({ script, ranks: 1, env });
+  const [withIt] = await runRanks<Result>({ script, ranks: 1, env: noLauncher });
+  expect(without!.exitCode, without!.stderr).toBe(0);
+  expect(without!.result).toMatchObject({ backend: 'cpu', name: 'cpu', size: 1 });
+  expect(without!.stderr).toContain('npx acc setup');
+  expectClose(without!.result!.losses, withIt!.result!.losses);
+});

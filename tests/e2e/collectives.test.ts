@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+const script = new URL('./ranks/collectives.ts', import.meta.url);
+
+interface Read {
+  values: number[];
+  shape: number[];
+  dtype: string;
+}
+interface Found {
+  found: Record<string, Read> & { gatherNested: never };
+  objects: { gathered: { rank: number; data: Float32Array }[]; fromLast: { rank: number } };
+  main?: number;
+  last?: string;
+  leaked: number;
+}
+
+describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
+  it('give every rank what all have', async () => {
+    const results = await runRanks<Found>({ script, ranks: size, env: { OMP_NUM_THREADS: '1' } });
+    const ranks = Array.from({ length: size }, (_, r) => r);
+    const sum = ranks.reduce((a, b) => a + b, 0);
+    const last = size - 1;
+    for (const { rank, exitCode, stderr, stdout, result } of results) {
+      expect(exitCode, stderr).toBe(0);
+      const { found, objects } = result!;
+      const float = (values: number[], shape: number[]): Read => ({ values, shape, dtype: 'float32' });
+      expect(found).toEqual({
+        gather: float(
+          ranks.flatMap((r) => [r, r + 0.5]),
+          [size, 2],
+        ),
+        gatherScalar: float(ranks, [size]),
+        gatherUneven: { values: ranks.flatMap((r) => Array(2 * r).fill(r)), shape: [sum, 2], dtype: 'int32' },
+        gatherBool: { values: ranks.flatMap((r) => [r === 0 ? 1 : 0, 1]), shape: [2 * size], dtype: 'bool' },
+        gatherNested: [
+          float(
+            ranks.map((r) => 10 * r),
+            [size],
+          ),
+          float(ranks, [size]),
+        ],
+        sum: float([size, sum], [2]),
+        mean: float([1, sum / size], [2]),
+        max: { values: [1, Math.max(last, 0)], shape: [2], dtype: 'int32' },
+        min: float([1, 0], [2]),
+        product: float([2 ** size, ranks.reduce((p, r) => p * (r + 1), 1)], [2]),
+        scaled: float([10 * size, 10 * sum], [2]),
+        view: float(
+          ranks.flatMap(() => [1, 4, 2, 5, 3, 6]),
+          [3 * size, 2],
+        ),
+        broadcast: float([last + 1, 5], [2]),
+      });
+      expect(objects.gathered).toEqual(ranks.map((r) => ({ rank: r, data: Float32Array.of(r) })));
+      expect(objects.fromLast).toEqual({ rank: last });
+      expect(result!.main).toBe(rank === 0 ? 2 : undefined);
+      expect(result!.last).toBe(rank === last ? 'last' : undefined);
+      expect(stdout.includes('printed once')).toBe(rank === 0);
+      expect(result!.leaked).toBe(0);
+    }
+  });
+});

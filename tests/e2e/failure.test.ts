@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
+const script = fileURLToPath(new URL('./ranks/stuck.ts', import.meta.url));
+
+async function launch(...args: string[]): Promise<{ code: number | null; output: string; ms: number }> {
+  const start = Date.now();
+  const child = spawn(process.execPath, [acc, 'launch', '-n', '3', script, ...args], { stdio: 'pipe' });
+  let output = '';
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (output += data.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output, ms: Date.now() - start };
+}
+
+describe('a rank that fails in mid-step ends the job', () => {
+  it.each([
+    ['kill', 137, 'SIGKILL'],
+    ['throw', 1, 'the culprit'],
+    ['exit', 7, 'rank 1'],
+  ])('%s: exit code %i', async (how, code, text) => {
+    const result = await launch('1', how);
+    expect(result.code, result.output).toBe(code);
+    expect(result.output).toContain(text);
+    expect(result.output).toMatch(/rank 1/);
+    // Not a timing test: a hang would last for the collective's five minutes.
+    expect(result.ms).toBeLessThan(60_000);
+  });
+});
+
+it('ranks that lose a peer get ACC_PEER_LOST', async () => {
+  const results = await runRanks({ script, ranks: 2, args: ['1', 'kill'] });
+  expect(results[1]!.signal).toBe('SIGKILL');
+  expect(results[0]!.exitCode).toBe(1);
+  expect(results[0]!.stderr).toContain('ACC_PEER_LOST');
+});
+
+describe('a job that cannot start says why', () => {
+  it('a taken port', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const [result] = await runRanks({
+      script,
+      ranks: 1,
+      env: {
+        RANK: '0',
+        WORLD_SIZE: '2',
+        LOCAL_WORLD_SIZE: '2',
+        MASTER_ADDR: '127.0.0.1',
+        MASTER_PORT: String(port),
+      },
+    });
+    server.close();
+    expect(result!.stderr).toContain('ACC_PORT_TAKEN');
+    expect(result!.exitCode).toBe(1);
+  });
+
+  it('an incomplete environment', async () => {
+    const [result] = await runRanks({ script, ranks: 1, env: { WORLD_SIZE: '2', RANK: undefined } });
+    expect(result!.stderr).toContain('ACC_ENVIRONMENT');
+  });
+
+  it('a wrong libtorch', async () => {
+    const [result] = await runRanks({ script, ranks: 1, env: { ACC_LIBTORCH: '/nowhere' } });
+    expect(result!.stderr).toContain('ACC_LIBTORCH_INVALID');
+  });
+});

@@ -1,0 +1,19 @@
+// One process without a launcher; where libtorch is missing it trains on tfjs's own backend.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const accelerator = await Accelerator.create();
+const [model, optimizer] = accelerator.prepare(
+  tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2], kernelInitializer: 'ones' })] }),
+  tf.train.sgd(0.1),
+);
+const x = tf.tensor2d([[1, 2]]);
+const loss = () => (model.predict(x) as tf.Tensor).square().mean() as tf.Scalar;
+const losses = [0, 1, 2].map(() => tf.tidy(() => optimizer.minimize(loss, true)!.dataSync()[0]!));
+reportResult({
+  backend: tf.getBackend(),
+  name: accelerator.backendName,
+  size: accelerator.numProcesses,
+  losses,
+});

@@ -1,0 +1,49 @@
+// Calls every collective through the Accelerator and reports what came.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const accelerator = await Accelerator.create();
+const r = accelerator.processIndex;
+const read = (x: tf.Tensor) => ({ values: [...x.dataSync()], shape: x.shape, dtype: x.dtype as string });
+const before = tf.memory().numTensors;
+
+const found = tf.tidy(() => ({
+  gather: read(accelerator.gather(tf.tensor2d([[r, r + 0.5]]))),
+  gatherScalar: read(accelerator.gather(tf.scalar(r))),
+  gatherUneven: read(accelerator.gather(tf.fill([r, 2], r, 'int32'))),
+  gatherBool: read(accelerator.gather(tf.tensor1d([r === 0, true], 'bool'))),
+  gatherNested: (() => {
+    const { a, b } = accelerator.gather({ b: [tf.tensor1d([r])], a: tf.tensor1d([10 * r]) });
+    return [read(a), read(b[0]!)];
+  })(),
+  sum: read(accelerator.reduce(tf.tensor1d([1, r]), 'sum')),
+  mean: read(accelerator.reduce(tf.tensor1d([1, r]), 'mean')),
+  max: read(accelerator.reduce(tf.tensor1d([1, r], 'int32'), 'max')),
+  min: read(accelerator.reduce(tf.tensor1d([1, r]), 'min')),
+  product: read(accelerator.reduce(tf.tensor1d([2, r + 1]), 'product')),
+  scaled: read(accelerator.reduce(tf.tensor1d([1, r]), 'sum', 10)),
+  // A transposed view is not contiguous.
+  view: read(
+    accelerator.gather(
+      tf
+        .tensor2d([
+          [1, 2, 3],
+          [4, 5, 6],
+        ])
+        .transpose(),
+    ),
+  ),
+  broadcast: read(accelerator.broadcast(tf.tensor1d([r + 1, 5]), accelerator.numProcesses - 1)),
+}));
+const objects = {
+  gathered: accelerator.gatherObject([{ rank: r, data: Float32Array.of(r) }]),
+  fromLast: accelerator.broadcastObject({ rank: r }, accelerator.numProcesses - 1),
+};
+accelerator.waitForEveryone();
+const main = accelerator.onMainProcess((x: number) => x + 1)(1);
+const last = accelerator.onLastProcess(() => 'last')();
+accelerator.print('printed once');
+const order: string[] = await accelerator.mainProcessFirst(() => [`rank ${r}`]);
+reportResult({ found, objects, main, last, order, leaked: tf.memory().numTensors - before });
+await accelerator.endTraining();

@@ -1,0 +1,71 @@
+// Two models with an optimizer each, prepared in two calls, trained in turn; some variables are used by one rank only.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const accelerator = await Accelerator.create();
+const r = accelerator.processIndex;
+const size = accelerator.numProcesses;
+const dense = (units: number, inputs: number, seed: number) =>
+  tf.sequential({
+    layers: [
+      tf.layers.dense({
+        units,
+        inputShape: [inputs],
+        kernelInitializer: tf.initializers.glorotNormal({ seed }),
+      }),
+    ],
+  });
+
+const [generator, generatorOptimizer] = accelerator.prepare(dense(2, 3, 1), tf.train.adam(0.01));
+const discriminator = accelerator.prepare(dense(1, 2, 2));
+const discriminatorOptimizer = accelerator.prepare(tf.train.sgd(0.05));
+const unprepared = tf.variable(tf.scalar(r));
+const sometimes = tf.variable(tf.scalar(5), true, 'sometimes');
+const never = tf.variable(tf.scalar(9), true, 'never');
+accelerator.prepare([sometimes, never]);
+
+const TOTAL = 12;
+const noise = tf.sin(tf.range(0, TOTAL * 3)).reshape([TOTAL, 3]);
+const real = tf.cos(tf.range(0, TOTAL * 2)).reshape([TOTAL, 2]);
+const part = (x: tf.Tensor) => x.slice(r * (TOTAL / size), TOTAL / size);
+
+for (let step = 0; step < 10; step++) {
+  tf.tidy(() => {
+    const realPart = part(real);
+    const fake = generator.predict(part(noise)) as tf.Tensor;
+    discriminatorOptimizer.minimize(
+      () => {
+        const onReal = discriminator.predict(realPart) as tf.Tensor;
+        const onFake = discriminator.predict(fake) as tf.Tensor;
+        return tf.losses
+          .sigmoidCrossEntropy(tf.onesLike(onReal), onReal)
+          .add(tf.losses.sigmoidCrossEntropy(tf.zerosLike(onFake), onFake)) as tf.Scalar;
+      },
+      false,
+      discriminator.getWeights(true) as tf.Variable[],
+    );
+    generatorOptimizer.minimize(
+      () => {
+        const judged = discriminator.predict(generator.predict(part(noise)) as tf.Tensor) as tf.Tensor;
+        return tf.losses.sigmoidCrossEntropy(tf.onesLike(judged), judged) as tf.Scalar;
+      },
+      false,
+      generator.getWeights(true) as tf.Variable[],
+    );
+  });
+}
+
+// Only the last rank uses `sometimes`, and no rank `never`; gradients of `unprepared` stay local.
+const { grads } = tf.variableGrads(() => {
+  const used = unprepared.mul(r + 1);
+  return (r === size - 1 ? used.add(sometimes.mul(size)) : used) as tf.Scalar;
+}, [sometimes, never, unprepared]);
+
+reportResult({
+  weights: [...generator.getWeights(), ...discriminator.getWeights()].map((w) => [...w.dataSync()]),
+  sometimes: grads['sometimes']?.dataSync()[0],
+  hasNever: 'never' in grads,
+  unprepared: grads[unprepared.name]?.dataSync()[0],
+});
+await accelerator.endTraining();

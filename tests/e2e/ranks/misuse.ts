@@ -1,0 +1,33 @@
+// Does one thing wrong, by argument, and reports the error's code and message.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, AccError } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const accelerator = await Accelerator.create();
+const r = accelerator.processIndex;
+const dense = (units: number) => tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [2] })] });
+
+const mistakes: Record<string, () => unknown> = {
+  shape: () => accelerator.reduce(tf.ones([2 + r])),
+  dtype: () => accelerator.reduce(tf.ones([2], r === 0 ? 'float32' : 'int32')),
+  collective: () => (r === 0 ? accelerator.gather(tf.ones([2])) : accelerator.waitForEveryone()),
+  variables: () => accelerator.prepare(dense(3 + r)),
+  fewerVariables: () =>
+    accelerator.prepare(
+      r === 0
+        ? [tf.variable(tf.scalar(1), true, 'a')]
+        : [tf.variable(tf.scalar(1), true, 'a'), tf.variable(tf.scalar(1), true, 'b')],
+    ),
+  object: () => accelerator.prepare({ learningRate: 0.1 }),
+  notBuilt: () => accelerator.prepare(tf.sequential()),
+  leaf: () => accelerator.gather({ a: 3 as unknown as tf.Tensor }),
+  strings: () => accelerator.gather(tf.tensor1d(['a'])),
+};
+
+try {
+  mistakes[process.argv[2]!]!();
+  reportResult({ code: 'none' });
+} catch (error) {
+  const { code, message } = error as AccError;
+  reportResult({ code, message });
+}

@@ -1,0 +1,34 @@
+// Data that does not divide by the ranks: fit's figures and weights, and gathered metrics.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, DataLoader } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const ROWS = 23;
+const accelerator = await Accelerator.create({ dataLoader: { splitBatches: true }, seed: 3 });
+const xs = tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]);
+const ys = xs.sum(1, true);
+const model = tf.sequential({
+  layers: [tf.layers.dense({ units: 1, inputShape: [4], kernelInitializer: 'zeros' })],
+});
+model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError', metrics: ['mae'] });
+accelerator.prepare(model);
+const history = await model.fit(xs, ys, { batchSize: 10, epochs: 3, validationSplit: 0.3 });
+
+const batchEnds: number[] = [];
+const rows = accelerator.prepare(new DataLoader(tf.range(0, ROWS), { batchSize: 4 }));
+const seen: number[] = [];
+const all: number[] = [];
+for await (const batch of rows) {
+  seen.push(...batch.dataSync());
+  const gathered = accelerator.gatherForMetrics(batch);
+  all.push(...gathered.dataSync());
+  batchEnds.push(batch.shape[0]!);
+  tf.dispose([batch, gathered]);
+}
+reportResult({
+  weights: model.getWeights().map((w) => [...w.dataSync()]),
+  history: history.history,
+  seen,
+  all,
+});
+await accelerator.endTraining();

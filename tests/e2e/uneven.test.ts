@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+interface Result {
+  weights: number[][];
+  history: Record<string, number[]>;
+  seen: number[];
+  all: number[];
+}
+
+it('fit, its History and gathered metrics are those of one process when the data does not divide', async () => {
+  const script = new URL('./ranks/uneven.ts', import.meta.url);
+  const run = async (ranks: number) => {
+    const results = await runRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    return results.map(({ result }) => result!);
+  };
+  const [alone] = await run(1);
+  expect(alone!.all).toEqual(Array.from({ length: 23 }, (_, i) => i));
+  expect(Object.keys(alone!.history).sort()).toEqual(['loss', 'mae', 'val_loss', 'val_mae']);
+  for (const size of [2, 3, 4]) {
+    const ranks = await run(size);
+    expect(new Set(ranks.flatMap(({ seen }) => seen)).size).toBe(23);
+    for (const result of ranks) {
+      expect([...result.all].sort((a, b) => a - b)).toEqual(alone!.all);
+      result.weights.forEach((values, i) =>
+        expectClose(values, alone!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
+      );
+      for (const [name, values] of Object.entries(alone!.history)) {
+        expectClose(result.history[name]!, values, { rtol: 1e-5, atol: 1e-6 });
+      }
+    }
+  }
+});
