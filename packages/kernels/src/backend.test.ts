@@ -28,7 +28,10 @@ describe('tensors that go from one backend to another', () => {
 
   it('leave nothing behind', async () => {
     const before = { ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors };
-    const x = tf.tensor2d([[1, 2], [3, 4]]);
+    const x = tf.tensor2d([
+      [1, 2],
+      [3, 4],
+    ]);
     const flat = tf.reshape(x, [4]);
     for (const name of ['cpu', 'acc', 'cpu', 'acc']) {
       await tf.setBackend(name);
@@ -37,9 +40,7 @@ describe('tensors that go from one backend to another', () => {
     x.dispose();
     expect(values(flat)).toEqual([1, 2, 3, 4]);
     flat.dispose();
-    expect({ ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors }).toEqual(
-      before,
-    );
+    expect({ ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors }).toEqual(before);
   });
 
   it('may be variables', async () => {

@@ -1,8 +1,10 @@
 import { adjustExternalMemory } from '@acc/native';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
-/** New data is looked at again after this many more have come. */
+/** New data is looked at again after this many more have come, */
 const NURSERY_SIZE = 1024;
+/** or after these have come with so many elements together: 64 MiB of float32. */
+const NURSERY_ELEMENTS = 2 ** 24;
 
 /**
  * The net under tensors that are dropped without `dispose`: their native memory goes when JavaScript's garbage collector
@@ -11,6 +13,7 @@ const NURSERY_SIZE = 1024;
  */
 export class Garbage {
   #nursery: TensorData[] = [];
+  #nurseryElements = 0;
   readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, reshaped }) => {
     adjustExternalMemory(-native.byteLength);
     native.dispose();
@@ -23,7 +26,10 @@ export class Garbage {
 
   add(data: TensorData): void {
     this.#nursery.push(data);
-    if (this.#nursery.length >= NURSERY_SIZE) this.#watchSurvivors();
+    if (data.native) this.#nurseryElements += elementCount(data.native.shape);
+    if (this.#nursery.length >= NURSERY_SIZE || this.#nurseryElements >= NURSERY_ELEMENTS) {
+      this.#watchSurvivors();
+    }
   }
 
   /** To be called before watched data is disposed by the program. */
@@ -43,6 +49,13 @@ export class Garbage {
       this.#registry.register(data, data.handles(data.native), data);
     }
     this.#nursery = [];
+    this.#nurseryElements = 0;
     if (bytes > 0) adjustExternalMemory(bytes);
   }
+}
+
+function elementCount(shape: readonly number[]): number {
+  let count = 1;
+  for (const size of shape) count *= size;
+  return count;
 }

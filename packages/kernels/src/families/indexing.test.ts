@@ -19,17 +19,22 @@ describe('gather', () => {
   it('is as on cpu, along any axis', () =>
     fc.assert(
       fc.asyncProperty(
-        fc.tuple(dtypes, dims({ minLength: 1, maxLength: 3 })).chain(([dtype, shape]) =>
-          fc
-            .tuple(fc.integer({ min: -shape.length, max: shape.length - 1 }), dims({ minLength: 0, maxLength: 2 }))
-            .chain(([axis, indexShape]) =>
-              fc.tuple(
-                tensorOf(dtype, shape),
-                indicesBelow(shape.at(axis)!, indexShape),
-                fc.constant(axis),
+        fc
+          .tuple(dtypes, dims({ minLength: 1, maxLength: 3 }))
+          .chain(([dtype, shape]) =>
+            fc
+              .tuple(
+                fc.integer({ min: -shape.length, max: shape.length - 1 }),
+                dims({ minLength: 0, maxLength: 2 }),
+              )
+              .chain(([axis, indexShape]) =>
+                fc.tuple(
+                  tensorOf(dtype, shape),
+                  indicesBelow(shape.at(axis)!, indexShape),
+                  fc.constant(axis),
+                ),
               ),
-            ),
-        ),
+          ),
         ([x, indices, axis]) => expectSameAsCpu(() => tf.gather(make(x), make(indices), axis)),
       ),
       RUNS,
@@ -41,13 +46,15 @@ describe('gather', () => {
         fc
           .tuple(dtypes, dims({ minLength: 3, maxLength: 3 }), fc.integer({ min: 1, max: 3 }))
           .chain(([dtype, shape, count]) =>
-            fc.constantFrom(1, 2).chain((axis) =>
-              fc.tuple(
-                tensorOf(dtype, shape),
-                indicesBelow(shape[axis]!, [shape[0]!, count]),
-                fc.constant(axis),
+            fc
+              .constantFrom(1, 2)
+              .chain((axis) =>
+                fc.tuple(
+                  tensorOf(dtype, shape),
+                  indicesBelow(shape[axis]!, [shape[0]!, count]),
+                  fc.constant(axis),
+                ),
               ),
-            ),
           ),
         ([x, indices, axis]) => expectSameAsCpu(() => tf.gather(make(x), make(indices), axis, 1)),
       ),
@@ -98,12 +105,28 @@ describe('gatherND, scatterND, tensorScatterUpdate, sparseToDense', () => {
   it('add up what is scattered to one place, and keep the last of what is written there', () =>
     expectSameAsCpu(() => {
       const places = tf.tensor2d([[1], [0], [1]], [3, 1], 'int32');
-      const updates = tf.tensor2d([[1, 2], [3, 4], [5, 6]]);
+      const updates = tf.tensor2d([
+        [1, 2],
+        [3, 4],
+        [5, 6],
+      ]);
       return [
         tf.scatterND(places, updates, [3, 2]),
         tf.tensorScatterUpdate(tf.ones([3, 2]), places, updates),
         tf.sparseToDense(tf.tensor1d([0, 3, 0], 'int32'), tf.tensor1d([7, 8, 9]), [5], -1),
-        tf.sparseToDense(tf.tensor2d([[0, 1], [2, 0]], [2, 2], 'int32'), 5, [3, 2], 0),
+        tf.sparseToDense(
+          tf.tensor2d(
+            [
+              [0, 1],
+              [2, 0],
+            ],
+            [2, 2],
+            'int32',
+          ),
+          5,
+          [3, 2],
+          0,
+        ),
       ];
     }));
 
@@ -155,8 +178,17 @@ describe('oneHot, topk, searchSorted', () => {
 
   it('searchSorted is as on cpu', () =>
     expectSameAsCpu(() => {
-      const sorted = tf.tensor2d([[1, 3, 3, 5], [0, 0, 2, 9]]);
-      const wanted = tf.transpose(tf.tensor2d([[3, 0], [9, 1], [-1, 10]]));
+      const sorted = tf.tensor2d([
+        [1, 3, 3, 5],
+        [0, 0, 2, 9],
+      ]);
+      const wanted = tf.transpose(
+        tf.tensor2d([
+          [3, 0],
+          [9, 1],
+          [-1, 10],
+        ]),
+      );
       return [
         tf.searchSorted(sorted, wanted, 'left'),
         tf.searchSorted(sorted, wanted, 'right'),

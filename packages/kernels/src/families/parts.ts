@@ -30,12 +30,7 @@ export function cutIntoParts(
   return parts.map((part) => backend.wrap(part, x.dtype, kept));
 }
 
-function cutInCalls(
-  x: NativeTensor,
-  sizes: readonly number[],
-  dim: number,
-  cut: Cutter,
-): NativeTensor[] {
+function cutInCalls(x: NativeTensor, sizes: readonly number[], dim: number, cut: Cutter): NativeTensor[] {
   if (sizes.length <= TENSORS_PER_CALL) return cut(x, sizes, dim)[0] as NativeTensor[];
   const parts: NativeTensor[] = [];
   let start = 0;
@@ -64,6 +59,7 @@ export function joinParts(
 
 function chunked<T>(list: readonly T[]): T[][] {
   const chunks: T[][] = [];
-  for (let at = 0; at < list.length; at += TENSORS_PER_CALL) chunks.push(list.slice(at, at + TENSORS_PER_CALL));
+  for (let at = 0; at < list.length; at += TENSORS_PER_CALL)
+    chunks.push(list.slice(at, at + TENSORS_PER_CALL));
   return chunks;
 }

@@ -5,7 +5,17 @@ import { expectSameAsCpu } from '../testing/compare.js';
 import { elements, finiteFloats, ints, make, tensorOf, type RealDtype } from '../testing/values.js';
 
 const DTYPES: readonly RealDtype[] = ['float32', 'int32', 'bool'];
-const SHAPES: readonly (readonly number[])[] = [[], [1], [5], [0], [2, 3], [3, 0], [0, 2], [2, 3, 4], [2, 1, 3, 2]];
+const SHAPES: readonly (readonly number[])[] = [
+  [],
+  [1],
+  [5],
+  [0],
+  [2, 3],
+  [3, 0],
+  [0, 2],
+  [2, 3, 4],
+  [2, 1, 3, 2],
+];
 const RUNS = { numRuns: 4 };
 
 /** Every set of axes of a tensor of that rank, some counted from the end; null is all of them. */

@@ -8,20 +8,23 @@ import { elements, finiteFloats, ints, make, tensorOf, type RealDtype } from '..
 const SEGMENTS = 4;
 
 describe('UnsortedSegmentSum', () => {
-  it.each<RealDtype>(['float32', 'int32', 'bool'])('of %s is as on cpu, ids out of range left out', async (dtype) => {
-    const values = dtype === 'float32' ? finiteFloats() : elements(dtype);
-    for (const shape of [[6], [6, 1], [6, 3], [6, 2, 2], [0, 2]]) {
-      await fc.assert(
-        fc.asyncProperty(
-          tensorOf(dtype, shape, values),
-          tensorOf('int32', [shape[0]!], ints(SEGMENTS + 2)),
-          (x, ids) =>
-            expectSameAsCpu(() => tf.unsortedSegmentSum(make(x), make(ids) as tf.Tensor1D, SEGMENTS)),
-        ),
-        { numRuns: 10 },
-      );
-    }
-  });
+  it.each<RealDtype>(['float32', 'int32', 'bool'])(
+    'of %s is as on cpu, ids out of range left out',
+    async (dtype) => {
+      const values = dtype === 'float32' ? finiteFloats() : elements(dtype);
+      for (const shape of [[6], [6, 1], [6, 3], [6, 2, 2], [0, 2]]) {
+        await fc.assert(
+          fc.asyncProperty(
+            tensorOf(dtype, shape, values),
+            tensorOf('int32', [shape[0]!], ints(SEGMENTS + 2)),
+            (x, ids) =>
+              expectSameAsCpu(() => tf.unsortedSegmentSum(make(x), make(ids) as tf.Tensor1D, SEGMENTS)),
+          ),
+          { numRuns: 10 },
+        );
+      }
+    },
+  );
 
   it('is the gradient of an embedding, with repeated tokens', () =>
     expectSameAsCpu(() => {
