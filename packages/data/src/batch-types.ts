@@ -10,10 +10,11 @@ export type LoaderDataset =
   | NumberArray
   | Tensor
   | Columns
-  | Readonly<Record<string, unknown>>
   | IndexedDataset<unknown>
   | SampleStream<unknown>
-  | (() => SampleStream<unknown> | PromiseLike<SampleStream<unknown>>);
+  | (() => SampleStream<unknown> | PromiseLike<SampleStream<unknown>>)
+  // A record of tensors. An interface fits no index signature, so that its members can't be named here.
+  | object;
 
 /** A sample of a dataset, as a collate function gets it. */
 export type SampleOf<D> = D extends readonly (infer S)[]
@@ -33,7 +34,7 @@ export type Collated<S> = S extends Tensor | NumberArray | number | boolean | st
   ? Tensor
   : S extends readonly unknown[]
     ? unknown
-    : S extends Readonly<Record<string, unknown>>
+    : S extends object
       ? { [K in keyof S]: Collated<S[K]> }
       : unknown;
 

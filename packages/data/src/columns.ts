@@ -1,4 +1,12 @@
-import { concat, gather, slice, tensor1d, Tensor, tidy, type TensorContainer } from '@tensorflow/tfjs-core';
+import {
+  concat,
+  gather,
+  slice,
+  tensor1d,
+  tidy,
+  type Tensor,
+  type TensorContainer,
+} from '@tensorflow/tfjs-core';
 import { notADataset, rowsDiffer } from './errors.js';
 import { mapTensors, tensorsIn } from './structure.js';
 
@@ -35,8 +43,8 @@ export class Columns<T = unknown> {
  * and must live as long as they are iterated.
  * @throws AccError `ACC_DATA_DATASET`, `ACC_DATA_ROWS_DIFFER`.
  */
-export function columns<T>(tensors: T): Columns<T> {
-  return new Columns(tensors);
+export function columns<T>(tensors: T | Columns<T>): Columns<T> {
+  return tensors instanceof Columns ? tensors : new Columns(tensors);
 }
 
 function takeRows(tensors: unknown, indices: Int32Array): unknown {

@@ -8,7 +8,16 @@ export type PlainBlock = Float32Array | Int32Array | Uint8Array | string[];
 
 const PRIMITIVES = { number: 'float32', boolean: 'bool', string: 'string' } as const;
 
-export type NumberArray = Exclude<NodeJS.TypedArray, BigInt64Array | BigUint64Array>;
+export type NumberArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Uint16Array
+  | Uint32Array;
 
 /**
  * The kind of a number, boolean, string, typed array, or nested array of one sort of these with equal lengths at each
