@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { liveTensors } from './memory.js';
+import { operator, operatorInPlace, operatorWithResults } from './operator.js';
+import { Tensor, tensorFrom } from './tensor.js';
+
+const vector = (...values: number[]) => tensorFrom(Float32Array.from(values), 'float32', [values.length]);
+
+describe('operators', () => {
+  it('take tensors, scalars and defaults', () => {
+    using a = vector(1, 2);
+    using b = vector(10, 20);
+    using sum = operator('aten::add.Tensor')(a, b);
+    using scaled = operator('aten::add.Tensor')(a, b, 2);
+    expect([...sum.read()]).toEqual([11, 22]);
+    expect([...scaled.read()]).toEqual([21, 42]);
+  });
+
+  it('keep int32 beside whole scalars, and become floats beside others', () => {
+    using ints = tensorFrom(Int32Array.of(1, 2), 'int32', [2]);
+    using whole = operator('aten::mul.Scalar')(ints, 3);
+    using half = operator('aten::mul.Scalar')(ints, 0.5);
+    expect(whole).toMatchObject({ dtype: 'int32' });
+    expect(half).toMatchObject({ dtype: 'float32' });
+  });
+
+  it('take lists of tensors and numbers, optional values, booleans, dtypes and strings', () => {
+    using a = vector(1, 2);
+    using b = vector(3);
+    using joined = operator('aten::cat')([a, b], 0);
+    expect([...joined.read()]).toEqual([1, 2, 3]);
+    using sum = operator('aten::sum.dim_IntList')(joined, [0], true, 'float64');
+    expect(sum).toMatchObject({ dtype: 'float64', shape: [1] });
+    using gelu = operator('aten::gelu')(joined, 'tanh');
+    expect(gelu.read()[0]).toBeCloseTo(0.8412, 4);
+    using clamped = operator('aten::clamp')(joined, null, 2);
+    expect([...clamped.read()]).toEqual([1, 2, 2]);
+    using filled = operator('aten::full')([2], 7, 'float32');
+    expect([...filled.read()]).toEqual([7, 7]);
+  });
+
+  it('keep NaN, infinities and -0 as scalars', () => {
+    using zeros = vector(0, 0);
+    for (const value of [NaN, Infinity, -Infinity, -0]) {
+      using filled = operator('aten::full_like')(zeros, value);
+      expect(Object.is(filled.read()[0], value)).toBe(true);
+    }
+  });
+
+  it('give several results, and lists', () => {
+    using matrix = tensorFrom(Float32Array.of(3, 1, 2, 4), 'float32', [2, 2]);
+    const [values, indices] = operatorWithResults('aten::max.dim')(matrix, 1) as [Tensor, Tensor];
+    expect([...values.read()]).toEqual([3, 4]);
+    expect(indices.read()).toEqual(BigInt64Array.of(0n, 1n));
+    const [parts] = operatorWithResults('aten::split.Tensor')(matrix, 1, 0) as [Tensor[]];
+    expect(parts.map(({ shape }) => shape)).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+    for (const tensor of [values, indices, ...parts]) tensor.dispose();
+  });
+
+  it('write in place without a new handle', () => {
+    using a = vector(1, 2);
+    const before = liveTensors();
+    operatorInPlace('aten::add_.Scalar')(a, 1);
+    expect([...a.read()]).toEqual([2, 3]);
+    expect(liveTensors()).toBe(before);
+  });
+
+  it('name the operator, shapes and dtypes when they fail, and leave nothing behind', () => {
+    using a = vector(1, 2);
+    const before = liveTensors();
+    expect(() => operator('aten::mm')(a, a)).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_OPERATOR_FAILED',
+        message: expect.stringContaining('aten::mm(self: Float[2], mat2: Float[2])') as string,
+      }),
+    );
+    expect(liveTensors()).toBe(before);
+  });
+
+  it.each([
+    ['an unknown operator', () => operator('aten::no_such_thing')(), 'ACC_OPERATOR_UNKNOWN'],
+    ['a missing argument', () => operator('aten::mm')(), 'ACC_OPERATOR_ARGUMENT'],
+    ['too many arguments', () => operator('aten::neg')(null, null), 'ACC_OPERATOR_ARGUMENT'],
+    ['null for a tensor', () => operator('aten::neg')(null), 'ACC_OPERATOR_ARGUMENT'],
+    ['an unknown dtype', () => operator('aten::full')([2], 7, 'float12'), 'ACC_DTYPE_UNKNOWN'],
+    ['too much memory', () => operator('aten::full')([2 ** 45], 7, 'float32'), 'ACC_OUT_OF_MEMORY'],
+  ])('refuse %s', (_, call, code) => {
+    expect(call).toThrowError(expect.objectContaining({ code }));
+  });
+});

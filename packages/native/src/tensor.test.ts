@@ -1,0 +1,103 @@
+import type { NativeDtype } from '@acc/contract';
+import { describe, expect, it } from 'vitest';
+import { liveTensors, memoryStats, resetPeakMemory } from './memory.js';
+import { operator } from './operator.js';
+import { tensorFrom } from './tensor.js';
+
+describe('tensors', () => {
+  it.each<[NativeDtype, NodeJS.TypedArray]>([
+    ['float32', Float32Array.of(1.5, -0, NaN, Infinity)],
+    ['float64', Float64Array.of(1.1, 2, 3, 4)],
+    ['int32', Int32Array.of(1, -2, 2 ** 31 - 1, 0)],
+    ['int64', BigInt64Array.of(1n, -2n, 2n ** 62n, 0n)],
+    ['int16', Int16Array.of(1, -2, 3, 0)],
+    ['int8', Int8Array.of(1, -2, 3, 0)],
+    ['uint8', Uint8Array.of(1, 255, 3, 0)],
+    ['bool', Uint8Array.of(1, 0, 1, 0)],
+    ['bfloat16', Uint16Array.of(0x3f80, 0xc000, 0, 0x7f80)],
+    ['float16', Uint16Array.of(0x3c00, 0xc000, 0, 0x7c00)],
+  ])('%s goes in and comes out unchanged', (dtype, values) => {
+    using tensor = tensorFrom(values, dtype, [2, 2]);
+    expect(tensor.read()).toEqual(values);
+    expect(tensor).toMatchObject({ dtype, shape: [2, 2] });
+  });
+
+  it('complex64 holds real and imaginary parts in turn', () => {
+    using tensor = tensorFrom(Float32Array.of(1, 2, 3, 4), 'complex64', [2]);
+    expect(tensor.read()).toEqual(Float32Array.of(1, 2, 3, 4));
+  });
+
+  it('converts 16-bit floats when they are read as float32', () => {
+    using tensor = tensorFrom(Uint16Array.of(0x3f80, 0xc000), 'bfloat16', [2]);
+    expect(tensor.read('float32')).toEqual(Float32Array.of(1, -2));
+  });
+
+  it('reads a view into a larger buffer, and takes a copy', () => {
+    const buffer = Float32Array.of(0, 1, 2, 3);
+    using tensor = tensorFrom(buffer.subarray(1, 3), 'float32', [2]);
+    buffer.fill(9);
+    expect(tensor.read()).toEqual(Float32Array.of(1, 2));
+  });
+
+  it('reads strided tensors row by row', () => {
+    using tensor = tensorFrom(Float32Array.of(1, 2, 3, 4, 5, 6), 'float32', [2, 3]);
+    using transposed = operator('aten::t')(tensor);
+    expect(transposed.shape).toEqual([3, 2]);
+    expect(transposed.read()).toEqual(Float32Array.of(1, 4, 2, 5, 3, 6));
+  });
+
+  it('holds scalars and empty tensors', () => {
+    using scalar = tensorFrom(Float32Array.of(3), 'float32', []);
+    using empty = tensorFrom(new Float32Array(), 'float32', [0, 4]);
+    expect([...scalar.read()]).toEqual([3]);
+    expect(empty.read()).toHaveLength(0);
+  });
+
+  it('an alias keeps the memory of what was disposed', () => {
+    const tensor = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
+    using alias = tensor.alias();
+    tensor.dispose();
+    expect(alias.read()).toEqual(Float32Array.of(1, 2));
+  });
+
+  it('refuses values that do not fit the shape', () => {
+    expect(() => tensorFrom(Float32Array.of(1, 2, 3), 'float32', [2])).toThrowError(
+      expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
+    );
+  });
+
+  it('refuses use after dispose, also when the slot serves another tensor', () => {
+    const tensor = tensorFrom(Float32Array.of(1), 'float32', [1]);
+    tensor.dispose();
+    tensor.dispose();
+    using other = tensorFrom(Float32Array.of(2), 'float32', [1]);
+    expect(() => tensor.read()).toThrowError(expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }));
+    expect(() => operator('aten::neg')(tensor)).toThrowError(
+      expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }),
+    );
+    expect([...other.read()]).toEqual([2]);
+  });
+});
+
+describe('native memory', () => {
+  it('counts what tensors hold, and falls when they go', () => {
+    const before = { ...memoryStats(), live: liveTensors() };
+    const tensor = tensorFrom(new Float32Array(1 << 20), 'float32', [1 << 20]);
+    const during = memoryStats();
+    expect(during.allocatedBytes - before.allocatedBytes).toBeGreaterThanOrEqual(4 << 20);
+    expect(liveTensors()).toBe(before.live + 1);
+    tensor.dispose();
+    expect(memoryStats().allocatedBytes).toBe(before.allocatedBytes);
+    expect(memoryStats().peakAllocatedBytes).toBeGreaterThanOrEqual(during.allocatedBytes);
+    resetPeakMemory();
+    expect(memoryStats().peakAllocatedBytes).toBe(before.allocatedBytes);
+  });
+
+  it('uses freed blocks again', () => {
+    const allocate = () => tensorFrom(new Float32Array(1 << 18), 'float32', [1 << 18]).dispose();
+    allocate();
+    const { reservedBytes } = memoryStats();
+    for (let i = 0; i < 100; i++) allocate();
+    expect(memoryStats().reservedBytes).toBe(reservedBytes);
+  });
+});
