@@ -1,10 +1,10 @@
 // The only file where a name becomes an implementation.
 import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
-import type { Collective, KernelLayer, Strategy } from '@acc/contract';
+import { isAccError, type Collective, type KernelLayer, type Strategy } from '@acc/contract';
 import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { BACKEND_NAME, kernelLayerOf, registerAccBackend } from '@acc/kernels';
-import { findLibtorch, torchVersion } from '@acc/native';
+import { torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
 import { singleStrategy } from './single-strategy/single-strategy.js';
@@ -23,9 +23,8 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
  * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` was asked for, or several ranks need it to talk.
  */
 export async function kernelsOf(options: ResolvedOptions, size: number): Promise<KernelLayer> {
-  if (options.engine === 'acc' || (options.engine === 'auto' && hasLibtorch(size))) {
-    // tfjs swallows a backend's errors: what is wrong with libtorch has to be thrown before it is asked.
-    torchVersion();
+  const { engine } = options;
+  if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || size > 1)) {
     registerAccBackend();
     await setBackend(BACKEND_NAME);
   }
@@ -33,18 +32,25 @@ export async function kernelsOf(options: ResolvedOptions, size: number): Promise
   return kernelLayerOf(getBackend(), backend());
 }
 
+const NOT_INSTALLED = ['ACC_LIBTORCH_MISSING', 'ACC_ADDON_MISSING', 'ACC_PLATFORM_UNSUPPORTED'];
 let toldOfFallback = false;
 
-/** One process runs on without libtorch, on the backend that is active, and says so once. */
-function hasLibtorch(size: number): boolean {
-  if (findLibtorch() !== undefined || size > 1) return true;
-  if (!toldOfFallback) {
-    toldOfFallback = true;
-    console.warn(
-      `acc: libtorch was not found, so training runs on tfjs's '${getBackend()}' backend in one process. Install it with: npx acc setup`,
-    );
+/**
+ * Loads libtorch here, since tfjs swallows the errors of a backend that it initialises. Where it is not installed and
+ * not needed, one process goes on with the backend that is active, and says so once.
+ */
+function isNativeReady(isNeeded: boolean): boolean {
+  try {
+    torchVersion();
+    return true;
+  } catch (error) {
+    if (isNeeded || !isAccError(error) || !NOT_INSTALLED.includes(error.code)) throw error;
+    if (!toldOfFallback) {
+      toldOfFallback = true;
+      console.warn(`acc: training runs in one process on the tfjs backend that is active. ${error.message}`);
+    }
+    return false;
   }
-  return false;
 }
 
 /** A process joins its job's group once; every Accelerator of the process uses it. */

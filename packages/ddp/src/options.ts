@@ -1,4 +1,4 @@
-import { checkKeys } from '@acc/contract';
+import { AccError, checkKeys } from '@acc/contract';
 import { z } from 'zod';
 
 export interface DdpOptions {
@@ -19,8 +19,11 @@ const schema = z.object({
 
 export type ResolvedDdpOptions = Readonly<z.infer<typeof schema>>;
 
-/** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`; ZodError for a wrong value. */
+/** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveDdpOptions(options: DdpOptions = {}): ResolvedDdpOptions {
   checkKeys('ddp', options, Object.keys(schema.shape));
-  return schema.parse(options);
+  const result = schema.safeParse(options);
+  if (result.success) return result.data;
+  const { path, message } = result.error.issues[0]!;
+  throw new AccError('ACC_INVALID_OPTION', `ddp.${path.join('.')}: ${message}.`, { cause: result.error });
 }

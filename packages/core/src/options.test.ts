@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { resolveOptions, type AcceleratorOptions } from './options.js';
+
+describe('AcceleratorOptions', () => {
+  it('have defaults', () => {
+    expect(resolveOptions({})).toEqual({
+      strategy: 'auto',
+      engine: 'auto',
+      device: 'auto',
+      seed: 0,
+      dataLoader: { splitBatches: false, evenBatches: true, shuffle: true },
+      plugins: [],
+    });
+  });
+
+  it.each<[string, object, string]>([
+    ['an unknown key', { stratgy: 'ddp' }, 'ACC_UNKNOWN_OPTION'],
+    ['an unknown key inside', { dataLoader: { evenBatch: true } }, 'ACC_UNKNOWN_OPTION'],
+    ['an unknown strategy', { strategy: 'dpp' }, 'ACC_INVALID_OPTION'],
+    ['a wrong type', { seed: 'x' }, 'ACC_INVALID_OPTION'],
+    ['a hook that no plugin has', { plugins: [{ name: 'p', tranform() {} }] }, 'ACC_UNKNOWN_OPTION'],
+  ])('refuse %s', (_, options, code) => {
+    expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
+      expect.objectContaining({ code }),
+    );
+  });
+});
