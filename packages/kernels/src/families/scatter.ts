@@ -3,6 +3,7 @@ import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/nat
 import type { AccBackend } from '../backend.js';
 import { rowsOf, withIndicesChecked } from './indexing.js';
 
+const castTo = operator('aten::_to_copy');
 const copyInto = operatorInPlace('aten::index_copy_');
 const expand = operator('aten::expand');
 const reshape = operator('aten::reshape');
@@ -36,9 +37,10 @@ export function scatter(
   using target = makeTarget([rowCount, sliceSize], source);
   if (outputSize > 0) {
     using rows = rowsOf(backend.native(indices), numUpdates, strides.slice(0, sliceRank));
-    const sourceShape = [numUpdates, sliceSize];
-    using slices = (updates.shape.length === 0 ? expand : reshape)(source, sourceShape);
-    withIndicesChecked(kernelName, rows, rowCount, () => write(target, 0, rows, slices));
+    using slices = (updates.shape.length === 0 ? expand : reshape)(source, [numUpdates, sliceSize]);
+    // Behind one tfjs dtype there may be floats of two lengths.
+    using cast = slices.dtype === target.dtype ? undefined : castTo(slices, target.dtype);
+    withIndicesChecked(kernelName, rows, rowCount, () => write(target, 0, rows, cast ?? slices));
   }
   return backend.wrap(reshape(target, shape), updates.dtype);
 }
