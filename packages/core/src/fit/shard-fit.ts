@@ -13,9 +13,15 @@ export interface FitContext {
   readonly splitBatches: boolean;
   readonly seed: number;
   /** The dataset with this rank's part of the batches; one that was prepared comes back as it is. */
-  shardDataset<T extends object>(dataset: T): T;
+  shardDataset(dataset: object): ShardedData;
   /** The same for validation: nothing is filled in, so that every sample counts once. `onBatch` hears of each batch. */
-  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): object;
+  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedData;
+}
+
+/** A dataset with one rank's batches. */
+export interface ShardedData {
+  /** Frees what iterators hold that were left before their end. */
+  closeIterators(): Promise<void>;
 }
 
 /**
@@ -46,9 +52,12 @@ function shardFitDataset(model: ModelInternals, context: FitContext, validation:
   const { fitDataset } = model;
   model.fitDataset = async (dataset, args) => {
     validation.data = args.validationData;
+    const part = context.shardDataset(dataset);
     try {
-      return await fitDataset.call(model, context.shardDataset(dataset), args);
+      return await fitDataset.call(model, part, args);
     } finally {
+      // With batchesPerEpoch tfjs-layers stops reading without saying so.
+      await part.closeIterators();
       validation.data = undefined;
       context.pipeline.batch = undefined;
     }

@@ -76,11 +76,11 @@ async function evaluateBatches(
   evaluate: (shard: object) => Promise<Scalar | Scalar[]>,
 ): Promise<Scalar[]> {
   let ownRows = 0;
-  const means = await evaluate(
-    shard(dataset, (batch) => {
-      ownRows += batch.rows[collective.rank]!;
-    }),
-  );
+  const part = shard(dataset, (batch) => {
+    ownRows += batch.rows[collective.rank]!;
+  });
+  const means = await evaluate(part);
+  await part.closeIterators();
   const total = tidy(() => collective.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
   const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
   return reduceScalars(own, ownRows / total, collective);

@@ -1,5 +1,15 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { DataLoader, dataKind, shardBatches, shardDataset, shardLoader, type ShardOptions } from '@acc/data';
+import {
+  columns,
+  DataLoader,
+  dataKind,
+  shardBatches,
+  shardDataset,
+  shardLoader,
+  type DatasetLike,
+  type ShardedDataset,
+  type ShardOptions,
+} from '@acc/data';
 import type { ResolvedOptions } from '../options.js';
 import type { BatchRows } from '../step/batch-rows.js';
 
@@ -35,7 +45,11 @@ export class DataPreparation {
         return this.#mark(shardBatches(object as never[], this.#shardOptions()));
       case 'columns': {
         const { shuffle } = dataLoader;
-        const loader = new DataLoader(object as Tensor[], { batchSize: DEFAULT_BATCH_SIZE, shuffle, seed });
+        const loader = new DataLoader(columns(object as Tensor[]), {
+          batchSize: DEFAULT_BATCH_SIZE,
+          shuffle,
+          seed,
+        });
         return this.#mark(shardLoader(loader, { ...this.#shardOptions(), seed }));
       }
       default:
@@ -44,14 +58,14 @@ export class DataPreparation {
   }
 
   /** A tf.data.Dataset as this rank sees it; one that was prepared comes back as it is. */
-  shardOnce<T extends object>(dataset: T): T {
-    if (this.#sharded.has(dataset)) return dataset;
-    return this.#mark(shardDataset(dataset as never, this.#shardOptions()) as T);
+  shardOnce(dataset: object): ShardedDataset<DatasetLike> {
+    if (this.#sharded.has(dataset)) return dataset as ShardedDataset<DatasetLike>;
+    return this.#mark(shardDataset(dataset as DatasetLike, this.#shardOptions()));
   }
 
   /** A dataset's batches for this rank, none of them twice; `onBatch` hears of each. */
-  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): object {
-    return shardDataset(dataset as never, {
+  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedDataset<DatasetLike> {
+    return shardDataset(dataset as DatasetLike, {
       ...this.#shardOptions(),
       evenBatches: false,
       onBatch: (rows) => rows && onBatch(rows),

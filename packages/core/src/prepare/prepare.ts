@@ -88,7 +88,7 @@ export class Preparation {
       collective,
       splitBatches,
       seed,
-      shardDataset: <T extends object>(dataset: T) => data.shardOnce(dataset),
+      shardDataset: (dataset: object) => data.shardOnce(dataset),
       shardValidation: data.shardValidation.bind(data),
       prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),

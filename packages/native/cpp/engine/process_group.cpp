@@ -1,6 +1,7 @@
 #include "engine/process_group.h"
 
-#include <algorithm>
+#include <c10/core/InferenceMode.h>
+
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -42,6 +43,8 @@ c10::intrusive_ptr<c10d::Backend> create_gloo_group(const c10::intrusive_ptr<c10
 }
 
 c10::intrusive_ptr<c10d::Work> start_collective(c10d::Backend& group, CollectiveCall& call) {
+  // Gloo's threads take over this thread's state: they write to tensors that were made in inference mode.
+  const c10::InferenceMode guard;
   const auto op = c10d::ReduceOp(static_cast<c10d::ReduceOp::RedOpType>(call.reduce_op));
   try {
     switch (call.kind) {
