@@ -90,3 +90,12 @@ describe('operators', () => {
     expect(call).toThrowError(expect.objectContaining({ code }));
   });
 });
+
+it('results that do not fit one call are an error and leave nothing behind', () => {
+  using rows = tensorFrom(new Float32Array(5000), 'float32', [5000, 1]);
+  const before = liveTensors();
+  expect(() => operatorWithResults('aten::unbind.int')(rows, 0)).toThrowError(
+    expect.objectContaining({ code: 'ACC_OPERATOR_FAILED' }),
+  );
+  expect(liveTensors()).toBe(before);
+});

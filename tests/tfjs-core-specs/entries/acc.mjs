@@ -1,8 +1,10 @@
 import { registerAccBackend } from '@acc/kernels';
+import { installGradientDriver } from '../../../packages/core/src/gradient-driver/driver.ts';
 import { activate } from './activate.mjs';
 
-/** Registers the backend `acc` on `device` and defines the specs. */
+/** Registers the backend `acc` on `device`, puts our gradient driver in place of tfjs's, and defines the specs. */
 export async function defineSpecs({ device }) {
   await registerAccBackend({ device });
+  installGradientDriver({ begin: () => undefined });
   await activate('acc');
 }

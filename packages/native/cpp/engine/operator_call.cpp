@@ -56,31 +56,27 @@ std::string describe(const at::Tensor& tensor) {
   throw Error(kOperatorArgument, op.name + ": argument '" + plan.name + "' " + what);
 }
 
-class BufferWriter {
- public:
-  BufferWriter(double* out, size_t capacity) : cursor_(out), end_(out + capacity) {}
-  void number(double value) {
-    require(1);
-    *cursor_++ = value;
-  }
-  void tensor(const at::Tensor& tensor, TensorTable& table) {
-    if (!tensor.defined()) return number(kUndefinedResult);
-    require(4 + static_cast<size_t>(tensor.dim()));
-    number(kTensorResult);
-    number(table.add(tensor));
-    cursor_ = write_tensor_meta(tensor, cursor_);
-  }
+// How many numbers a result takes in the buffer.
+size_t result_length(const c10::IValue& value) {
+  const auto tensor_length = [](const at::Tensor& tensor) -> size_t {
+    return tensor.defined() ? 4 + static_cast<size_t>(tensor.dim()) : 1;
+  };
+  if (value.isTensor()) return tensor_length(value.toTensor());
+  if (!value.isTensorList()) return 2;
+  size_t length = 2;
+  for (const at::Tensor& tensor : value.toTensorVector()) length += tensor_length(tensor);
+  return length;
+}
 
- private:
-  void require(size_t count) const {
-    if (count > static_cast<size_t>(end_ - cursor_)) {
-      throw Error(kOperatorFailed, "an operator's results do not fit the call buffer");
-    }
+double* write_tensor(const at::Tensor& tensor, double* out, TensorTable& table) {
+  if (!tensor.defined()) {
+    *out++ = kUndefinedResult;
+    return out;
   }
-
-  double* cursor_;
-  double* end_;
-};
+  *out++ = kTensorResult;
+  *out++ = table.add(tensor);
+  return write_tensor_meta(tensor, out);
+}
 
 // Empties the stack also when a call throws, so that it keeps no tensor alive.
 class StackScope {
@@ -167,26 +163,33 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
 }
 
 void OperatorTable::write_results(const Operator& op, double* out, size_t capacity) {
-  BufferWriter writer(out + 1, capacity - 1);
+  // Looked at before any tensor gets a number: a failure must leave none behind.
+  size_t needed = 1;
+  for (const auto& value : stack_) {
+    const bool is_known = value.isTensor() || value.isTensorList() || value.isScalar() || value.isNone();
+    if (!is_known) throw Error(kOperatorFailed, op.name + ": a result is of a kind that JavaScript cannot hold");
+    needed += result_length(value);
+  }
+  if (needed > capacity) throw Error(kOperatorFailed, op.name + ": the results do not fit the call buffer");
+
+  double* cursor = out + 1;
   int count = 0;
   for (size_t i = 0; i < stack_.size(); ++i) {
     if (op.result_is_argument[i]) continue;
     const auto& value = stack_[i];
     ++count;
     if (value.isTensor()) {
-      writer.tensor(value.toTensor(), tensors_);
+      cursor = write_tensor(value.toTensor(), cursor, tensors_);
     } else if (value.isTensorList()) {
-      const auto list = value.toTensorList();
-      writer.number(kTensorListResult);
-      writer.number(static_cast<double>(list.size()));
-      for (size_t k = 0; k < list.size(); ++k) writer.tensor(list.get(k), tensors_);
-    } else if (value.isInt() || value.isBool() || value.isDouble() || value.isScalar()) {
-      writer.number(kNumberResult);
-      writer.number(value.toScalar().toDouble());
+      const auto list = value.toTensorVector();
+      *cursor++ = kTensorListResult;
+      *cursor++ = static_cast<double>(list.size());
+      for (const auto& tensor : list) cursor = write_tensor(tensor, cursor, tensors_);
     } else if (value.isNone()) {
-      writer.number(kUndefinedResult);
+      *cursor++ = kUndefinedResult;
     } else {
-      throw Error(kOperatorFailed, op.name + ": a result is of a kind that JavaScript cannot hold");
+      *cursor++ = kNumberResult;
+      *cursor++ = value.toScalar().toDouble();
     }
   }
   out[0] = count;
