@@ -17,6 +17,8 @@ const CHECKED: ts.CompilerOptions = {
   emitDeclarationOnly: false,
   noEmit: true,
   noUnusedLocals: false,
+  // As most programs have it.
+  noUncheckedIndexedAccess: false,
   skipDefaultLibCheck: true,
 };
 
