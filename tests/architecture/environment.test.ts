@@ -6,7 +6,7 @@ import { ENVIRONMENT } from './rules/exceptions.js';
 
 /** `process.env`, and `process` taken apart or handed on whole. */
 function touchesEnvironment(path: string): boolean {
-  return [...nodesOf(parse(path))].some(
+  return nodesOf(parse(path)).some(
     (node) =>
       ts.isIdentifier(node) &&
       node.text === 'env' &&

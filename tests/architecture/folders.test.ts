@@ -72,7 +72,7 @@ describe('kernels', () => {
 
 /** The kernel's name comes from tfjs-core, where a typing error is one of compilation. */
 function takesKernelName(path: string, name: string): boolean {
-  return [...nodesOf(parse(path))].some(
+  return nodesOf(parse(path)).some(
     (node) =>
       ts.isImportSpecifier(node) &&
       (node.propertyName ?? node.name).text === name &&
@@ -81,7 +81,7 @@ function takesKernelName(path: string, name: string): boolean {
 }
 
 function importedNames(): string[] {
-  const specifiers = [...nodesOf(parse(KERNEL_LIST))].filter(ts.isImportSpecifier);
+  const specifiers = nodesOf(parse(KERNEL_LIST)).filter(ts.isImportSpecifier);
   const values = specifiers.filter(
     (specifier) => !specifier.isTypeOnly && !specifier.parent.parent.phaseModifier,
   );
@@ -89,6 +89,6 @@ function importedNames(): string[] {
 }
 
 function namesInList(): string[] {
-  const arrays = [...nodesOf(parse(KERNEL_LIST))].filter(ts.isArrayLiteralExpression);
+  const arrays = nodesOf(parse(KERNEL_LIST)).filter(ts.isArrayLiteralExpression);
   return arrays.flatMap(({ elements }) => elements.map((element) => element.getText())).sort();
 }

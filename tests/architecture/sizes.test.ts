@@ -36,7 +36,7 @@ describe('sizes', () => {
     let seen = 0;
     const long = filesOf(SCRIPTS).flatMap((path) => {
       const file = parse(path);
-      return [...nodesOf(file)].flatMap((node) => {
+      return nodesOf(file).flatMap((node) => {
         if (!isFunctionWithBody(node) || isSuite(node)) return [];
         seen++;
         return linesOf(node, file) > MAX_FUNCTION_LINES ? [`${path}#${functionName(node)}`] : [];

@@ -14,11 +14,14 @@ export function parse(path: string): ts.SourceFile {
 }
 
 /** Every node of a tree, depth first. */
-export function* nodesOf(node: ts.Node): Generator<ts.Node> {
-  yield node;
-  const children: ts.Node[] = [];
-  ts.forEachChild(node, (child) => void children.push(child));
-  for (const child of children) yield* nodesOf(child);
+export function nodesOf(root: ts.Node): ts.Node[] {
+  const nodes: ts.Node[] = [];
+  const visit = (node: ts.Node): void => {
+    nodes.push(node);
+    ts.forEachChild(node, visit);
+  };
+  visit(root);
+  return nodes;
 }
 
 export interface Import {
