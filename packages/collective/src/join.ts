@@ -1,6 +1,7 @@
 import { AccError, isAccError } from '@acc/contract';
 import { ProcessGroup, Store } from '@acc/native';
 import { createSocket } from 'node:dgram';
+import { awaitListener } from './await-listener.js';
 import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 
 /** The group of all ranks of a job, and the store through which they met. */
@@ -38,6 +39,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
 async function connect(options: JoinOptions, timeoutMs: number): Promise<Store> {
   const { rank, size, masterAddress: host, masterPort: port } = options;
   try {
+    if (rank > 0) await awaitListener(host, port, timeoutMs);
     return await Store.connect({ host, port, isServer: rank === 0, worldSize: size, timeoutMs });
   } catch (error) {
     if (!isAccError(error)) throw error;

@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { awaitListener } from './await-listener.js';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+it('waits for one who listens later', async () => {
+  const port = await freePort();
+  const waiting = awaitListener('127.0.0.1', port, 10_000);
+  const server = createServer();
+  setTimeout(() => server.listen(port, '127.0.0.1'), 50);
+  await waiting;
+  expect(server.listening).toBe(true);
+  server.close();
+});
+
+it.each([
+  ['nobody comes', '127.0.0.1'],
+  ['the host has no address', 'no-such-host.invalid'],
+])('is an error when %s', async (_, host) => {
+  await expect(awaitListener(host, await freePort(), 50)).rejects.toMatchObject({
+    code: 'ACC_RENDEZVOUS_FAILED',
+  });
+});
