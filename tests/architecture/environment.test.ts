@@ -1,17 +1,18 @@
 import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { isForTests, packages, sourcesOf } from './reading/repository.js';
-import { nodesOf, parse } from './reading/syntax.js';
+import { importsOf, nodesOf, parse } from './reading/syntax.js';
 import { ENVIRONMENT } from './rules/exceptions.js';
 
-/** `process.env`, and `process` taken apart or handed on whole. */
+/** `process.env`, read, spread or handed on; also by way of an import of the module `process`. */
 function touchesEnvironment(path: string): boolean {
-  return nodesOf(parse(path)).some(
-    (node) =>
-      ts.isIdentifier(node) &&
-      node.text === 'env' &&
-      ts.isPropertyAccessExpression(node.parent) &&
-      node.parent.expression.getText() === 'process',
+  return (
+    importsOf(path).some(({ specifier }) => /^(node:)?process$/.test(specifier)) ||
+    nodesOf(parse(path)).some(
+      (node) =>
+        (ts.isPropertyAccessExpression(node) && node.getText() === 'process.env') ||
+        (ts.isElementAccessExpression(node) && node.expression.getText() === 'process'),
+    )
   );
 }
 

@@ -30,6 +30,14 @@ it('examples in READMEs are right by their types', { timeout: 60_000 }, () => {
   expect(examples.size).toBeGreaterThanOrEqual(10);
 });
 
+it('README.md begins with the two commands, by which scripts run the example and the tests', () => {
+  const [first, second] = Array.from(
+    readText('README.md').matchAll(/^```bash\n(.*?)^```/gms),
+    ([, text]) => text,
+  );
+  expect([first, second]).toEqual(['npm run mnist\n', 'npm test\n']);
+});
+
 function describe({ file, start, messageText }: ts.Diagnostic): string {
   const line = file!.getLineAndCharacterOfPosition(start!).line + 1;
   const name = file!.fileName.slice(dirname(file!.fileName).length + 1);
