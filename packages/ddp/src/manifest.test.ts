@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { type AccError } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { requireSameManifests, type VariableDescription } from './manifest.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveDdpOptions } from './options.js';
+import { resolveDdpOptions, type DdpOptions } from './options.js';
 
 describe('options of ddp', () => {
   it('have defaults', () => {
@@ -10,6 +10,6 @@ describe('options of ddp', () => {
     ['an unknown key', { bucketByte: 1 }, 'ACC_UNKNOWN_OPTION'],
     ['a wrong value', { bucketBytes: -1 }, 'ACC_INVALID_OPTION'],
   ])('refuse %s', (_, options, code) => {
-    expect(() => resolveDdpOptions(options)).toThrowError(expect.objectContaining({ code }));
+    expect(() => resolveDdpOptions(options as DdpOptions)).toThrowError(expect.objectContaining({ code }));
   });
 });

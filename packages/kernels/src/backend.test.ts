@@ -6,7 +6,7 @@ import type { AccBackend } from './backend.js';
 import { registerAccBackend } from './register-backend.js';
 
 const acc = (): AccBackend => tf.findBackend('acc') as AccBackend;
-const values = (x: tf.Tensor): unknown[] => Array.from(x.dataSync() as ArrayLike<unknown>);
+const values = (x: tf.Tensor): (number | string)[] => Array.from(x.dataSync() as ArrayLike<number | string>);
 
 beforeAll(() => registerAccBackend());
 beforeEach(() => tf.setBackend('acc'));
@@ -18,7 +18,7 @@ describe('tensors that go from one backend to another', () => {
     ['bool', [1, 0, 1]],
     ['string', ['a', '', 'é']],
   ] as const)('keep their %s values there, back and there again', async (dtype, elements) => {
-    const x = tf.tensor1d([...elements], dtype);
+    const x = tf.tensor1d([...elements] as number[] | string[], dtype);
     for (const name of ['cpu', 'acc', 'cpu', 'acc']) {
       await tf.setBackend(name);
       expect(tf.tidy(() => values(tf.concat([x, x])))).toEqual([...elements, ...elements]);

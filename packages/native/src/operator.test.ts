@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { liveTensors } from './memory.js';
 import { operator, operatorInPlace, operatorWithResults } from './operator.js';
-import { Tensor, tensorFrom } from './tensor.js';
+import { type Tensor, tensorFrom } from './tensor.js';
 
 const vector = (...values: number[]) => tensorFrom(Float32Array.from(values), 'float32', [values.length]);
 

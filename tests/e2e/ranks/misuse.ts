@@ -1,6 +1,6 @@
 // Does one thing wrong, by argument, and reports the error's code and message.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, AccError } from '@acc/core';
+import { Accelerator, type AccError } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const accelerator = await Accelerator.create();

@@ -61,9 +61,9 @@ describe('gather', () => {
       RUNS,
     ));
 
-  it('names an index that is out of range', () => {
+  it('names an index that is out of range', async () => {
     registerAccBackend();
-    tf.setBackend('acc');
+    await tf.setBackend('acc');
     tf.tidy(() => {
       expect(() => tf.gather(tf.ones([3, 2]), [0, 3])).toThrowError(outOfRange);
       expect(() => tf.gather(tf.ones([3, 2]), [0, -1], 1)).toThrowError(outOfRange);
@@ -130,8 +130,8 @@ describe('gatherND, scatterND, tensorScatterUpdate, sparseToDense', () => {
       ];
     }));
 
-  it('leave the tensor that is updated alone', () => {
-    tf.setBackend('acc');
+  it('leave the tensor that is updated alone', async () => {
+    await tf.setBackend('acc');
     tf.tidy(() => {
       const x = tf.tensor1d([1, 2, 3]);
       tf.tensorScatterUpdate(x, [[1]], [9]);
