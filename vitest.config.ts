@@ -10,8 +10,18 @@ const shared = { resolve: source, ssr: { resolve: source } };
 export default defineConfig({
   test: {
     projects: [
-      { ...shared, test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'], testTimeout: 30_000 } },
-      { ...shared, test: { name: 'architecture', include: ['tests/architecture/**/*.test.ts'] } },
+      {
+        ...shared,
+        test: {
+          name: 'unit',
+          include: ['packages/*/src/**/*.test.ts', 'tests/tfjs-core-specs/*.test.mjs'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        ...shared,
+        test: { name: 'architecture', include: ['tests/architecture/**/*.test.ts'], isolate: false },
+      },
       {
         ...shared,
         test: {

@@ -14,7 +14,10 @@ await runMain(async () => {
   }
   await setup({ quiet: true });
   const tests = [vitest('unit'), vitest('architecture')];
-  const all = [check('lint', 'npm', ['run', '--silent', 'lint']), check('types', tool('tsc'), ['-b'])];
+  const all = [
+    check('lint', 'npm', ['run', '--silent', 'lint']),
+    check('types', 'npm', ['run', '--silent', 'typecheck']),
+  ];
   return runSteps(process.argv.includes('--fast') ? tests : [...all, ...tests, vitest('e2e'), tfjsSpecs()]);
 });
 

@@ -27,7 +27,11 @@ export async function awaitListener(host: string, port: number, timeoutMs: numbe
 }
 
 /** The error of one attempt; undefined when it came through. */
-function tryConnect(host: string, port: number, timeoutMs: number): Promise<NodeJS.ErrnoException | undefined> {
+function tryConnect(
+  host: string,
+  port: number,
+  timeoutMs: number,
+): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: timeoutMs });
     const end = (failure?: NodeJS.ErrnoException) => {

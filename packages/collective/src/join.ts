@@ -1,5 +1,5 @@
 import { AccError, isAccError } from '@acc/contract';
-import { ProcessGroup, Store } from '@acc/native';
+import { ProcessGroup, Store, tensorFrom } from '@acc/native';
 import { createSocket } from 'node:dgram';
 import { awaitListener } from './await-listener.js';
 import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
@@ -27,6 +27,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
     address,
     timeoutMs,
   });
+  meet(group);
   return {
     group,
     close() {
@@ -34,6 +35,13 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
       store.close();
     },
   };
+}
+
+/** One exchange: a rank that went on, and ended, while others still connect would fail them. */
+function meet(group: ProcessGroup): void {
+  using own = tensorFrom(Int32Array.of(group.rank), 'int32', [1]);
+  using all = tensorFrom(new Int32Array(group.size), 'int32', [group.size]);
+  group.allGather(own, all).wait();
 }
 
 async function connect(options: JoinOptions, timeoutMs: number): Promise<Store> {

@@ -102,6 +102,12 @@ describe('plugins', () => {
   });
 });
 
+it('a device that is not there is an error', async () => {
+  await expect(Accelerator.create({ device: 'cuda' })).rejects.toMatchObject({
+    code: 'ACC_DEVICE_UNAVAILABLE',
+  });
+});
+
 describe('one process', () => {
   it('is main, last and alone', () => {
     expect(accelerator).toMatchObject({

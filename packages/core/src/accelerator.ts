@@ -43,7 +43,7 @@ export class Accelerator {
     const resolved = resolveOptions(options);
     const environment = readLaunchEnvironment();
     const { rank, size } = environment;
-    const kernels = await kernelsOf(resolved, size);
+    const kernels = await kernelsOf(resolved, environment);
     const collective = await collectiveOf(environment, resolved, kernels);
     const strategy = strategyOf(resolved, size);
     const { plugins, seed, dataLoader } = resolved;

@@ -9,8 +9,8 @@ export interface AcceleratorOptions {
   readonly ddp?: DdpOptions;
   /** `acc` is libtorch, `tfjs` the backend that is active. `auto` (default): `acc` where libtorch is found. */
   readonly engine?: 'auto' | 'acc' | 'tfjs';
-  /** Where the `acc` engine keeps tensors. Default `auto`. */
-  readonly device?: 'auto' | 'cpu';
+  /** Where the `acc` engine keeps tensors. `auto` (default): a GPU where libtorch has one. */
+  readonly device?: 'auto' | 'cpu' | 'cuda';
   /** Fixes the order of shuffled data. Default 0. */
   readonly seed?: number;
   readonly dataLoader?: DataLoaderOptions;
@@ -31,7 +31,7 @@ const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>(isStrategy).default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
   engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),
-  device: z.enum(['auto', 'cpu']).default('auto'),
+  device: z.enum(['auto', 'cpu', 'cuda']).default('auto'),
   seed: z.number().int().nonnegative().default(0),
   dataLoader: z
     .object({

@@ -4,7 +4,7 @@ import { isAccError, type Collective, type KernelLayer, type Strategy } from '@a
 import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { BACKEND_NAME, kernelLayerOf, registerAccBackend } from '@acc/kernels';
-import { torchVersion } from '@acc/native';
+import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
 import { singleStrategy } from './single-strategy/single-strategy.js';
@@ -22,14 +22,26 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
  *
  * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` was asked for, or several ranks need it to talk.
  */
-export async function kernelsOf(options: ResolvedOptions, size: number): Promise<KernelLayer> {
+export async function kernelsOf(
+  options: ResolvedOptions,
+  { size, localRank }: LaunchEnvironment,
+): Promise<KernelLayer> {
   const { engine } = options;
   if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || size > 1)) {
-    registerAccBackend();
+    const device = deviceOf(options, localRank);
+    setDefaultDevice(device);
+    registerAccBackend({ device });
     await setBackend(BACKEND_NAME);
   }
   await ready();
   return kernelLayerOf(getBackend(), backend());
+}
+
+/** The ranks of a host take its GPUs in turn. */
+function deviceOf({ device }: ResolvedOptions, localRank: number): string {
+  const gpus = deviceCount('cuda');
+  const isGpu = device === 'cuda' || (device === 'auto' && gpus > 0);
+  return isGpu ? `cuda:${localRank % Math.max(gpus, 1)}` : 'cpu';
 }
 
 const NOT_INSTALLED = ['ACC_LIBTORCH_MISSING', 'ACC_ADDON_MISSING', 'ACC_PLATFORM_UNSUPPORTED'];

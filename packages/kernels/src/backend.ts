@@ -12,6 +12,7 @@ import { AccError, type NativeDtype } from '@acc/contract';
 import {
   memoryStats,
   operator,
+  setDefaultDevice,
   tensorFrom,
   type MemoryStats,
   type Tensor as NativeTensor,
@@ -55,8 +56,10 @@ export class AccBackend extends KernelBackend {
   /** Data that tfjs moved here from another backend, under the ids they had when they were made. */
   readonly #moved = new WeakMap<DataId, TensorData>();
 
+  /** @throws AccError `ACC_DEVICE_UNAVAILABLE`. */
   constructor(readonly device: string) {
     super();
+    setDefaultDevice(device);
   }
 
   /**

@@ -17,6 +17,8 @@ export interface Addon {
   resetPeakMemory(): void;
   releaseCachedMemory(): void;
   adjustExternalMemory(bytes: number): number;
+  setDefaultDevice(device: string): void;
+  deviceCount(kind: string): number;
   setNumThreads(count: number): void;
   getNumThreads(): number;
   setSeed(seed: number): void;

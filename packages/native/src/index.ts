@@ -13,11 +13,13 @@ export * from './libtorch/index.js';
 export {
   adjustExternalMemory,
   buildConfiguration,
+  deviceCount,
   liveTensors,
   memoryStats,
   numThreads,
   releaseCachedMemory,
   resetPeakMemory,
+  setDefaultDevice,
   setNumThreads,
   setSeed,
   torchVersion,

@@ -29,6 +29,21 @@ export function adjustExternalMemory(bytes: number): void {
   addon().adjustExternalMemory(bytes);
 }
 
+/** Devices of `kind` (`cpu`, `cuda`) that libtorch can use here. */
+export function deviceCount(kind: string): number {
+  return guarded(() => addon().deviceCount(kind));
+}
+
+/**
+ * Where tensors are made from now on.
+ *
+ * @param device As libtorch writes it: `cpu`, `cuda:0`.
+ * @throws AccError `ACC_DEVICE_UNAVAILABLE`.
+ */
+export function setDefaultDevice(device: string): void {
+  guarded(() => addon().setDefaultDevice(device));
+}
+
 /** Threads that one operator may use. */
 export function numThreads(): number {
   return addon().getNumThreads();

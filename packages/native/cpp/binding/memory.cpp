@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "binding/convert.h"
 #include "engine/caching_allocator.h"
@@ -21,6 +22,23 @@ Napi::Value stats(const Napi::CallbackInfo& info) {
   return result;
 }
 
+// Devices of a kind that libtorch can use here; 0 where it was built without that kind.
+int device_count(c10::DeviceType type) {
+  if (type == c10::DeviceType::CPU) return 1;
+  if (!c10::impl::hasDeviceGuardImpl(type)) return 0;
+  return c10::impl::VirtualGuardImpl(type).deviceCount();
+}
+
+void set_default_device(const std::string& name, Context& context) {
+  const c10::Device device(name);
+  const int count = device_count(device.type());
+  if (device.index() >= count || count == 0) {
+    throw Error(kDeviceUnavailable, "this libtorch has " + std::to_string(count) + " devices of kind '" +
+                                        c10::DeviceTypeName(device.type(), true) + "', '" + name + "' was asked for");
+  }
+  context.operators.default_device = device;
+}
+
 }  // namespace
 
 void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
@@ -33,6 +51,13 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "releaseCachedMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
     release_cached_memory();
     return info.Env().Undefined();
+  });
+  bind(env, exports, "setDefaultDevice", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    set_default_device(string_at(info, 0), context);
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "deviceCount", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), device_count(c10::Device(string_at(info, 0)).type()));
   });
   // Tells V8 of native bytes that only its garbage collector can free.
   bind(env, exports, "adjustExternalMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {

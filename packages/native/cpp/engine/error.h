@@ -13,6 +13,7 @@ inline constexpr const char* kOperatorFailed = "ACC_OPERATOR_FAILED";
 inline constexpr const char* kOperatorArgument = "ACC_OPERATOR_ARGUMENT";
 inline constexpr const char* kOutOfMemory = "ACC_OUT_OF_MEMORY";
 inline constexpr const char* kInvalidArgument = "ACC_INVALID_ARGUMENT";
+inline constexpr const char* kDeviceUnavailable = "ACC_DEVICE_UNAVAILABLE";
 inline constexpr const char* kNativeFailed = "ACC_NATIVE_FAILED";
 inline constexpr const char* kPortTaken = "ACC_PORT_TAKEN";
 inline constexpr const char* kRendezvousFailed = "ACC_RENDEZVOUS_FAILED";

@@ -36,9 +36,11 @@ c10::intrusive_ptr<c10d::Backend> create_gloo_group(const c10::intrusive_ptr<c10
     return c10::make_intrusive<ProcessGroupGloo>(prefixed, options.rank, options.size, group_options);
   } catch (const std::exception&) {
     const auto info = describe_current_exception(kRendezvousFailed);
-    throw Error(kRendezvousFailed, "group '" + options.name + "' of " + std::to_string(options.size) +
-                                       " ranks did not come together within " +
-                                       std::to_string(options.timeout.count()) + " ms: " + info.message);
+    const bool is_lost = code_of_failure(info.message) == kPeerLost;
+    throw Error(is_lost ? kPeerLost : kRendezvousFailed,
+                "group '" + options.name + "' of " + std::to_string(options.size) +
+                    " ranks did not come together (time-out " + std::to_string(options.timeout.count()) +
+                    " ms): " + info.message);
   }
 }
 
