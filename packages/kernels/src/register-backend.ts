@@ -1,7 +1,14 @@
 import '@tensorflow/tfjs-backend-cpu';
-import { findBackendFactory, registerBackend, registerKernel } from '@tensorflow/tfjs-core';
+import {
+  findBackendFactory,
+  registerBackend,
+  registerGradient,
+  registerKernel,
+  unregisterGradient,
+} from '@tensorflow/tfjs-core';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
+import { replacedGradients } from './gradients/index.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 
 export interface RegisterOptions {
@@ -18,4 +25,8 @@ export function registerAccBackend({ device = 'cpu' }: RegisterOptions = {}): vo
   registerBackend(BACKEND_NAME, () => new AccBackend(device));
   const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
   for (const config of [...NATIVE_KERNELS, ...cpuFallbacks(native)]) registerKernel(config);
+  for (const config of replacedGradients()) {
+    unregisterGradient(config.kernelName);
+    registerGradient(config);
+  }
 }

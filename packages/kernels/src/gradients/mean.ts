@@ -1,0 +1,22 @@
+import {
+  div,
+  Mean,
+  util,
+  type GradConfig,
+  type MeanAttrs,
+  type NamedAttrMap,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
+import { expandOver } from './expand.js';
+
+/** dx repeats dy, divided by the number of values averaged, over their axes. */
+export const meanGradient: GradConfig = {
+  kernelName: Mean,
+  inputsToSave: ['x'],
+  gradFunc: (dy: Tensor | Tensor[], [x]: Tensor[], attrs: NamedAttrMap) => {
+    const { axis } = attrs as unknown as MeanAttrs;
+    const axes = util.parseAxisParam(axis, x!.shape);
+    const count = util.sizeFromShape(axes.map((dim) => x!.shape[dim]!));
+    return { x: () => expandOver(div(dy as Tensor, count), x!.shape, axes) };
+  },
+};
