@@ -3,6 +3,7 @@
 #include "binding/module.cpp"
 #include "binding/operators.cpp"
 #include "binding/tensors.cpp"
+#include "engine/block_heap.cpp"
 #include "engine/caching_allocator.cpp"
 #include "engine/error.cpp"
 #include "engine/operator_call.cpp"

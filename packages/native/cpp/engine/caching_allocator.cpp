@@ -3,33 +3,41 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <map>
+#include <limits>
 #include <mutex>
 #include <vector>
+
+#include "engine/block_heap.h"
 
 namespace acc {
 namespace {
 
-constexpr size_t kAlignment = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
-// Blocks kept for reuse never exceed the most that tensors have used, or this.
-constexpr int64_t kMinCacheBytes = int64_t{256} << 20;
+// Smaller blocks are kept by size class, larger ones in the heap.
+constexpr size_t kLarge = size_t{64} << 10;
+constexpr size_t kSteps = 8;
+// What is kept for reuse beside the most that tensors have used.
+constexpr size_t kSlack = size_t{256} << 20;
 
-// Stands in front of every block; its size keeps the block aligned.
-struct alignas(kAlignment) Header {
-  size_t block_bytes;
+// Classes of small blocks: multiples of 64 bytes up to 512, then eight for each doubling (at most 12.5 % unused).
+struct SizeClass {
+  size_t index;
+  size_t bytes;
 };
 
-// Eight classes a doubling: at most 12.5 % of a block is unused.
-size_t size_class(size_t bytes) {
-  if (bytes <= 512) return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const size_t step = std::bit_floor(bytes - 1) / 8;
-  return (bytes + step - 1) / step * step;
+SizeClass size_class(size_t bytes) {
+  if (bytes <= 512) {
+    const size_t index = (bytes + 63) / 64;
+    return {index, index * 64};
+  }
+  const size_t floor = std::bit_floor(bytes - 1);
+  const size_t step = floor / kSteps;
+  const size_t count = (bytes + step - 1) / step;
+  const auto doubling = static_cast<size_t>(std::countr_zero(floor)) - 9;
+  return {9 + doubling * kSteps + count - kSteps - 1, count * step};
 }
 
 class CachingAllocator final : public c10::Allocator {
@@ -43,7 +51,7 @@ class CachingAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     const c10::Device device(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, nullptr, &CachingAllocator::release, device};
-    void* data = take(size_class(bytes));
+    void* data = take(bytes)->data();
     return {data, data, &CachingAllocator::release, device};
   }
 
@@ -55,7 +63,7 @@ class CachingAllocator final : public c10::Allocator {
 
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
-    return {allocated_, peak_, allocated_ + cached_, allocations_};
+    return {allocated_, peak_, static_cast<int64_t>(heap_.reserved() + small_reserved_), allocations_};
   }
 
   void reset_peak() {
@@ -65,79 +73,81 @@ class CachingAllocator final : public c10::Allocator {
 
   void release_cached() {
     const std::lock_guard lock(mutex_);
-    trim(0);
+    heap_.trim(0);
+    for (auto& blocks : small_) {
+      for (Block* block : blocks) {
+        small_reserved_ -= block->bytes;
+        std::free(block);
+      }
+      blocks.clear();
+    }
   }
 
  private:
+  CachingAllocator() : small_(size_class(kLarge).index + 1) {}
+
   static void release(void* data) {
-    if (data != nullptr) instance().give_back(static_cast<Header*>(data) - 1);
+    if (data != nullptr) instance().give_back(Block::of(data));
   }
 
-  void* take(size_t bytes) {
+  Block* take(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    Header* header = nullptr;
-    auto kept = free_.find(bytes);
-    if (kept != free_.end() && !kept->second.empty()) {
-      header = kept->second.back();
-      kept->second.pop_back();
-      cached_ -= static_cast<int64_t>(bytes);
-    } else {
-      header = from_system(bytes);
-    }
-    header->block_bytes = bytes;
-    allocated_ += static_cast<int64_t>(bytes);
+    Block* block = bytes < kLarge ? take_small(size_class(bytes)) : take_large(bytes);
+    allocated_ += static_cast<int64_t>(block->bytes);
     peak_ = std::max(peak_, allocated_);
     ++allocations_;
-    return header + 1;
+    return block;
   }
 
-  void give_back(Header* header) {
+  void give_back(Block* block) {
     const std::lock_guard lock(mutex_);
-    const auto bytes = static_cast<int64_t>(header->block_bytes);
-    allocated_ -= bytes;
-    free_[header->block_bytes].push_back(header);
-    cached_ += bytes;
-    const int64_t limit = std::max(kMinCacheBytes, peak_ - allocated_);
-    if (cached_ > limit) trim(limit);
+    allocated_ -= static_cast<int64_t>(block->bytes);
+    if (block->is_small) {
+      small_[size_class(block->bytes).index].push_back(block);
+      return;
+    }
+    heap_.give_back(block);
+    const size_t limit = static_cast<size_t>(peak_) + kSlack;
+    if (heap_.reserved() > limit) heap_.trim(limit);
   }
 
-  Header* from_system(size_t bytes) {
-    const size_t total = bytes + sizeof(Header);
-    const bool huge = total >= kHugePage;
-    const size_t alignment = huge ? kHugePage : kAlignment;
-    void* block = nullptr;
-    if (posix_memalign(&block, alignment, total) != 0) {
-      trim(0);
-      if (posix_memalign(&block, alignment, total) != 0) {
-        TORCH_CHECK_WITH(OutOfMemoryError, false, "out of memory: tried to allocate ", bytes,
-                         " bytes of CPU memory; tensors use ", allocated_, " bytes");
-      }
+  Block* take_small(SizeClass wanted) {
+    auto& kept = small_[wanted.index];
+    if (!kept.empty()) {
+      Block* block = kept.back();
+      kept.pop_back();
+      return block;
     }
-#ifdef MADV_HUGEPAGE
-    if (huge) madvise(block, total, MADV_HUGEPAGE);
-#endif
-    return static_cast<Header*>(block);
+    void* memory = nullptr;
+    if (posix_memalign(&memory, alignof(Block), sizeof(Block) + wanted.bytes) != 0) out_of_memory(wanted.bytes);
+    small_reserved_ += wanted.bytes;
+    return new (memory) Block{wanted.bytes, nullptr, nullptr, false, true};
   }
 
-  // Frees kept blocks, largest first, until at most `limit` bytes are kept. The caller holds the lock.
-  void trim(int64_t limit) {
-    while (cached_ > limit && !free_.empty()) {
-      auto largest = std::prev(free_.end());
-      auto& blocks = largest->second;
-      while (cached_ > limit && !blocks.empty()) {
-        std::free(blocks.back());
-        blocks.pop_back();
-        cached_ -= static_cast<int64_t>(largest->first);
-      }
-      if (blocks.empty()) free_.erase(largest);
+  Block* take_large(size_t bytes) {
+    // Room for the header and for rounding up.
+    if (bytes > std::numeric_limits<size_t>::max() / 2) out_of_memory(bytes);
+    Block* block = heap_.take(bytes);
+    if (block == nullptr) {
+      heap_.trim(0);
+      block = heap_.take(bytes);
     }
+    if (block == nullptr) out_of_memory(bytes);
+    return block;
+  }
+
+  [[noreturn]] void out_of_memory(size_t bytes) const {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "out of memory: tried to allocate ", bytes,
+                     " bytes of CPU memory; tensors use ", allocated_, " bytes");
+    std::abort();  // not reached: the check throws
   }
 
   std::mutex mutex_;
-  std::map<size_t, std::vector<Header*>> free_;
+  std::vector<std::vector<Block*>> small_;
+  BlockHeap heap_;
+  size_t small_reserved_ = 0;
   int64_t allocated_ = 0;
   int64_t peak_ = 0;
-  int64_t cached_ = 0;
   int64_t allocations_ = 0;
 };
 
