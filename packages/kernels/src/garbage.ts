@@ -1,23 +1,40 @@
+import { totalmem } from 'node:os';
 import { adjustExternalMemory } from '@acc/native';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
-/** New data is looked at again after this many more have come, */
-const NURSERY_SIZE = 1024;
-/** or after these have come with so many elements together: 64 MiB of float32. */
-const NURSERY_ELEMENTS = 2 ** 24;
+/** New data is looked at again when this many more have come, */
+const SWEEP_COUNT = 1024;
+/** or so many bytes. */
+const SWEEP_BYTES = 64 * 2 ** 20;
+/** However patient the nursery has become, it never holds back more than this. */
+const MAX_BYTES = totalmem() / 4;
+const BYTES_PER_ELEMENT = 4;
 
 /**
  * The net under tensors that are dropped without `dispose`: their native memory goes when JavaScript's garbage collector
- * finds them, and V8 is told of the bytes so that it keeps pace. Nearly all tensors of a training loop are disposed
- * within microseconds, so new ones wait in a nursery, and only those still alive when it is full are registered.
+ * finds them, and V8 is told of the bytes so that it keeps pace.
+ *
+ * Watching a tensor costs, and telling V8 of bytes makes it collect, so it is done for those only that nobody seems to
+ * dispose. New tensors wait in a nursery; when more are alive there than its limits allow, they are watched. Where the
+ * program then disposes them all the same (activations, until backward), the limits were too low and double; where the
+ * collector has to free some, they fall back.
  */
 export class Garbage {
   #nursery: TensorData[] = [];
-  #nurseryElements = 0;
+  #newCount = 0;
+  #newBytes = 0;
+  #sweepCount = SWEEP_COUNT;
+  #sweepBytes = SWEEP_BYTES;
+  #countLimit = SWEEP_COUNT;
+  #bytesLimit = SWEEP_BYTES;
+  /** What was watched for nothing since the limits last changed. */
+  #forgottenCount = 0;
+  #forgottenBytes = 0;
   readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, reshaped }) => {
     adjustExternalMemory(-native.byteLength);
     native.dispose();
     for (const tensor of reshaped) tensor.dispose();
+    this.#setLimits(SWEEP_COUNT, SWEEP_BYTES);
     this.onCollected();
   });
 
@@ -26,36 +43,64 @@ export class Garbage {
 
   add(data: TensorData): void {
     this.#nursery.push(data);
-    if (data.native) this.#nurseryElements += elementCount(data.native.shape);
-    if (this.#nursery.length >= NURSERY_SIZE || this.#nurseryElements >= NURSERY_ELEMENTS) {
-      this.#watchSurvivors();
-    }
+    this.#newCount++;
+    this.#newBytes += estimatedBytes(data);
+    if (this.#newCount >= this.#sweepCount || this.#newBytes >= this.#sweepBytes) this.#sweep();
   }
 
   /** To be called before watched data is disposed by the program. */
   forget(data: TensorData): void {
     if (!data.watched || !data.native) return;
+    const bytes = data.native.byteLength;
     this.#registry.unregister(data);
-    adjustExternalMemory(-data.native.byteLength);
+    adjustExternalMemory(-bytes);
     data.watched = false;
+    this.#forgottenCount++;
+    this.#forgottenBytes += bytes;
+    if (this.#forgottenCount > this.#countLimit / 2 || this.#forgottenBytes > this.#bytesLimit / 2) {
+      this.#setLimits(2 * this.#countLimit, Math.min(2 * this.#bytesLimit, MAX_BYTES));
+    }
   }
 
-  #watchSurvivors(): void {
+  /** Forgets what was disposed; watches what is alive when that is more than the limits. */
+  #sweep(): void {
     let bytes = 0;
-    for (const data of this.#nursery) {
-      if (!data.native || data.native.isDisposed) continue;
+    const alive = this.#nursery.filter((data) => {
+      if (!data.native || data.native.isDisposed) return false;
+      bytes += estimatedBytes(data);
+      return true;
+    });
+    const isFull = alive.length >= this.#countLimit || bytes >= this.#bytesLimit;
+    if (isFull) this.#watch(alive);
+    this.#nursery = isFull ? [] : alive;
+    // Sweeps get rarer as the nursery grows, so that each tensor is looked at a few times only.
+    this.#sweepCount = Math.max(SWEEP_COUNT, this.#nursery.length);
+    this.#sweepBytes = Math.max(SWEEP_BYTES, isFull ? 0 : bytes);
+    this.#newCount = 0;
+    this.#newBytes = 0;
+  }
+
+  #watch(tensors: readonly TensorData[]): void {
+    let bytes = 0;
+    for (const data of tensors) {
       data.watched = true;
-      bytes += data.native.byteLength;
-      this.#registry.register(data, data.handles(data.native), data);
+      bytes += data.native!.byteLength;
+      this.#registry.register(data, data.handles(data.native!), data);
     }
-    this.#nursery = [];
-    this.#nurseryElements = 0;
     if (bytes > 0) adjustExternalMemory(bytes);
+  }
+
+  #setLimits(count: number, bytes: number): void {
+    this.#countLimit = count;
+    this.#bytesLimit = bytes;
+    this.#forgottenCount = 0;
+    this.#forgottenBytes = 0;
   }
 }
 
-function elementCount(shape: readonly number[]): number {
-  let count = 1;
-  for (const size of shape) count *= size;
+function estimatedBytes({ native }: TensorData): number {
+  if (!native) return 0;
+  let count = BYTES_PER_ELEMENT;
+  for (const size of native.shape) count *= size;
   return count;
 }

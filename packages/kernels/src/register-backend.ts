@@ -1,14 +1,8 @@
 import '@tensorflow/tfjs-backend-cpu';
-import {
-  findBackendFactory,
-  registerBackend,
-  registerGradient,
-  registerKernel,
-  unregisterGradient,
-} from '@tensorflow/tfjs-core';
+import { findBackendFactory, registerBackend, registerKernel } from '@tensorflow/tfjs-core';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
-import { replacedGradients } from './gradients/index.js';
+import { replaceGradients } from './gradients/index.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 
 export interface RegisterOptions {
@@ -22,11 +16,10 @@ export interface RegisterOptions {
  */
 export function registerAccBackend({ device = 'cpu' }: RegisterOptions = {}): void {
   if (findBackendFactory(BACKEND_NAME)) return;
-  registerBackend(BACKEND_NAME, () => new AccBackend(device));
+  registerBackend(BACKEND_NAME, () => {
+    replaceGradients();
+    return new AccBackend(device);
+  });
   const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
   for (const config of [...NATIVE_KERNELS, ...cpuFallbacks(native)]) registerKernel(config);
-  for (const config of replacedGradients()) {
-    unregisterGradient(config.kernelName);
-    registerGradient(config);
-  }
 }

@@ -1,9 +1,29 @@
-import { getGradient, Tile, type GradConfig } from '@tensorflow/tfjs-core';
+import { getGradient, registerGradient, unregisterGradient, type GradConfig } from '@tensorflow/tfjs-core';
 import { meanGradient } from './mean.js';
 import { sumGradient } from './sum.js';
 import { tileGradient } from './tile.js';
 
-/** Gradients that take the place of tfjs's own, which must be registered when this is called. */
-export function replacedGradients(): GradConfig[] {
-  return [meanGradient, sumGradient, tileGradient(getGradient(Tile))];
+/** Ours for tfjs's own, by kernel. */
+const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = {
+  Mean: () => meanGradient,
+  Sum: () => sumGradient,
+  Tile: tileGradient,
+};
+
+const ours = new WeakSet<GradConfig>();
+
+/**
+ * Puts our gradients in place of tfjs's. Of a kernel that has none registered (a program that imports tfjs-core alone and
+ * only predicts) nothing is done.
+ */
+export function replaceGradients(): void {
+  for (const [kernelName, replacement] of Object.entries(REPLACEMENTS)) {
+    // tfjs's type leaves out that there may be none.
+    const own = getGradient(kernelName) as GradConfig | undefined;
+    if (!own || ours.has(own)) continue;
+    const config = replacement(own);
+    ours.add(config);
+    unregisterGradient(kernelName);
+    registerGradient(config);
+  }
 }
