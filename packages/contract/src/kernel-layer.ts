@@ -1,4 +1,4 @@
-import type { DataType, Tensor } from '@tensorflow/tfjs-core';
+import type { DataType, Optimizer, Tensor } from '@tensorflow/tfjs-core';
 import type { NativeTensor } from './native-tensor.js';
 
 /** The way between tfjs tensors of some backend and native tensors. */
@@ -18,4 +18,10 @@ export interface KernelLayer extends TensorBridge {
   readonly backendName: string;
   /** Where tensors live: `cpu`, `cuda:0`. */
   readonly device: string;
+  /**
+   * A function to be called in place of `optimizer.applyGradients`: the same weights, state and errors, in few native
+   * calls that write in place. Undefined for an optimizer that the backend has no faster way for, and for one whose
+   * class or whose own method may do something else.
+   */
+  fusedApply?(optimizer: Optimizer): Optimizer['applyGradients'] | undefined;
 }

@@ -62,6 +62,7 @@ export class Accelerator {
       pipeline,
       strategy,
       collective,
+      kernels,
       plugins,
       data,
       splitBatches,

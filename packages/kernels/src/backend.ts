@@ -76,6 +76,16 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
+   * The native tensor behind `info` to be written in place, where `info` is the only tfjs tensor of its data and the
+   * data was made in its shape; undefined elsewhere. Whether native views share the memory is for `memoryFlags` to
+   * tell. Borrowed, as {@link native}'s.
+   */
+  nativeToWrite(info: TensorInfo): NativeTensor | undefined {
+    const data = this.#dataOf(info.dataId);
+    return data.refCount === 1 ? data.nativeToWrite(info.shape) : undefined;
+  }
+
+  /**
    * A tensor of tfjs dtype `dtype` that takes over `native`; converted when libtorch gave another element type than
    * may stand for `dtype` (an int64 index, say).
    *

@@ -2,6 +2,7 @@ import { engine, tensor, type DataType, type Tensor } from '@tensorflow/tfjs-cor
 import { AccError, type KernelLayer, type NativeDtype, type NativeTensor } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, type AccBackend } from './backend.js';
+import { fusedApply } from './optimizers/index.js';
 
 const contiguous = operator('aten::contiguous');
 
@@ -23,6 +24,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     device: backend.device,
     toNative: (x) => contiguous(backend.native(x)),
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
+    fusedApply: (optimizer) => fusedApply(backend, optimizer),
   };
 }
 

@@ -49,6 +49,17 @@ export class TensorData {
     return made;
   }
 
+  /**
+   * {@link native} to be written in place, where its shape is `shape`. Its other shapes are given up: they may be copies,
+   * and those that are views would count as others that share the memory.
+   */
+  nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
+    if (!this.native || !sameShape(this.native.shape, shape)) return undefined;
+    // The list itself stays: garbage collection may know it.
+    if (this.#reshaped) for (const tensor of this.#reshaped.splice(0)) tensor.dispose();
+    return this.native;
+  }
+
   /** All handles there are now and will be: what is to be disposed when the collector has taken this object. */
   handles(native: NativeTensor): NativeHandles {
     this.#reshaped ??= [];

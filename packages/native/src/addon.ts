@@ -7,6 +7,7 @@ export interface Addon {
   readTensor(id: number, scalarType: number): ArrayBuffer;
   aliasTensor(id: number): number;
   tensorBytes(id: number): number;
+  tensorFlags(ids: Float64Array): Uint8Array;
   liveTensors(): number;
   releaseTensor(id: number): void;
   resolveOperator(name: string): { index: number; kinds: number[]; names: string[] };

@@ -25,4 +25,4 @@ export {
   torchVersion,
 } from './memory.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';
-export { Tensor, tensorFrom } from './tensor.js';
+export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

@@ -2,7 +2,7 @@ import type { NativeDtype } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { liveTensors, memoryStats, resetPeakMemory } from './memory.js';
 import { operator } from './operator.js';
-import { tensorFrom } from './tensor.js';
+import { MemoryFlag, memoryFlags, tensorFrom } from './tensor.js';
 
 describe('tensors', () => {
   it.each<[NativeDtype, NodeJS.TypedArray]>([
@@ -58,6 +58,23 @@ describe('tensors', () => {
     using alias = tensor.alias();
     tensor.dispose();
     expect(alias.read()).toEqual(Float32Array.of(1, 2));
+  });
+
+  it('tell whether others share their memory, and whether it is row-major', () => {
+    const both = MemoryFlag.contiguous | MemoryFlag.exclusive;
+    using matrix = tensorFrom(new Float32Array(6), 'float32', [2, 3]);
+    using scalar = tensorFrom(Float32Array.of(1), 'float32', []);
+    using empty = tensorFrom(new Float32Array(), 'float32', [0]);
+    expect([...memoryFlags([matrix, scalar, empty])]).toEqual([both, both, both]);
+    const transposed = operator('aten::t')(matrix);
+    expect([...memoryFlags([matrix, transposed])]).toEqual([MemoryFlag.contiguous, 0]);
+    transposed.dispose();
+    const alias = matrix.alias();
+    expect([...memoryFlags([matrix])]).toEqual([MemoryFlag.contiguous]);
+    alias.dispose();
+    expect([...memoryFlags([matrix])]).toEqual([both]);
+    expect([...memoryFlags([])]).toEqual([]);
+    expect(() => memoryFlags([alias])).toThrowError(expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }));
   });
 
   it('refuses values that do not fit the shape', () => {

@@ -75,6 +75,26 @@ export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape:
   return new Tensor(id, dtype, shape);
 }
 
+/** Bits of {@link memoryFlags}; the other half is `MemoryFlag` in cpp/engine/tensors.h. */
+export const MemoryFlag = {
+  /** Row-major without gaps. */
+  contiguous: 1,
+  /** No other handle, view or call under way sees what is written into the tensor. */
+  exclusive: 2,
+} as const;
+
+/**
+ * For each tensor the {@link MemoryFlag}s that hold, in one native call: what must be known before memory is written in
+ * place or read as a row-major block.
+ *
+ * @throws AccError `ACC_TENSOR_DISPOSED`.
+ */
+export function memoryFlags(tensors: readonly NativeTensor[]): Uint8Array {
+  const ids = new Float64Array(tensors.length);
+  for (let i = 0; i < tensors.length; i++) ids[i] = (tensors[i] as Tensor).id;
+  return guarded(() => addon().tensorFlags(ids));
+}
+
 /** @throws AccError `ACC_TENSOR_DISPOSED` for a handle that was disposed. */
 export function requireAlive(tensor: NativeTensor): Tensor {
   if (tensor.isDisposed) {

@@ -1,5 +1,5 @@
 import { Variable, type Optimizer } from '@tensorflow/tfjs-core';
-import { AccError, type Collective, type Plugin, type Strategy } from '@acc/contract';
+import { AccError, type Collective, type KernelLayer, type Plugin, type Strategy } from '@acc/contract';
 import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { DataPreparation } from './prepare-data.js';
@@ -14,6 +14,7 @@ export interface PreparationOptions {
   readonly pipeline: StepPipeline;
   readonly strategy: Strategy;
   readonly collective: Collective;
+  readonly kernels: KernelLayer;
   readonly plugins: readonly Plugin[];
   readonly data: DataPreparation;
   readonly splitBatches: boolean;
@@ -70,7 +71,8 @@ export class Preparation {
   }
 
   #prepareOptimizer(optimizer: Optimizer): void {
-    this.#once(optimizer, () => prepareOptimizer(optimizer, this.#options.pipeline));
+    const { pipeline, kernels } = this.#options;
+    this.#once(optimizer, () => prepareOptimizer(optimizer, pipeline, kernels));
   }
 
   #prepareVariables(variables: readonly Variable[]): void {

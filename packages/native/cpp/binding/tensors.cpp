@@ -31,6 +31,14 @@ Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
   return buffer;
 }
 
+// All tensors in one call: an optimizer asks before each step.
+Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
+  const auto ids = info[0].As<Napi::Float64Array>();
+  auto result = Napi::Uint8Array::New(info.Env(), ids.ElementLength());
+  for (size_t i = 0; i < ids.ElementLength(); ++i) result[i] = memory_flags(context.tensors.get(ids[i]));
+  return result;
+}
+
 }  // namespace
 
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
@@ -43,6 +51,7 @@ void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "tensorBytes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.get(number_at(info, 0)).nbytes()));
   });
+  bind(env, exports, "tensorFlags", [&](const Napi::CallbackInfo& info) { return flags(info, context); });
   bind(env, exports, "liveTensors", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.size()));
   });

@@ -27,6 +27,13 @@ at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {
   return tensor.to(at::TensorOptions().dtype(dtype).device(at::kCPU)).contiguous();
 }
 
+uint8_t memory_flags(const at::Tensor& tensor) {
+  uint8_t flags = 0;
+  if (tensor.is_contiguous()) flags |= kContiguous;
+  if (tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1) flags |= kExclusive;
+  return flags;
+}
+
 c10::ScalarType scalar_type_from(int code) {
   if (code < 0 || code >= static_cast<int>(c10::ScalarType::Undefined)) {
     throw Error(kInvalidArgument, "no element type has number " + std::to_string(code));

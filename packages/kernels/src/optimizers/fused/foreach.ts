@@ -1,0 +1,75 @@
+import type { NativeTensor } from '@acc/contract';
+import { operatorInPlace, operatorWithResults, type OperatorArgument, type Tensor } from '@acc/native';
+
+// libtorch's operators on lists of tensors: one call, on a GPU one launch, for all of them.
+
+export type TensorList = readonly NativeTensor[];
+
+/** Tensors that live to the end of a scope. */
+export class Temporaries implements Disposable {
+  constructor(readonly list: TensorList) {}
+
+  [Symbol.dispose](): void {
+    for (const tensor of this.list) tensor.dispose();
+  }
+}
+
+/** Longer lists go in parts, since a call's arguments and results have a limit. */
+const MAX_LIST = 1000;
+
+/** Calls `run` with `lists`, which are of one length, in parts that one native call can take. */
+export function inParts(lists: readonly TensorList[], run: (parts: readonly TensorList[]) => void): void {
+  const length = lists[0]!.length;
+  if (length <= MAX_LIST) return run(lists);
+  for (let start = 0; start < length; start += MAX_LIST) {
+    run(lists.map((list) => list.slice(start, start + MAX_LIST)));
+  }
+}
+
+/** An operator whose one result is a list. */
+function listOperator(name: string): (...args: OperatorArgument[]) => Temporaries {
+  const run = operatorWithResults(name);
+  return (...args) => new Temporaries(run(...args)[0] as Tensor[]);
+}
+
+// Those that write into their first argument, as libtorch writes them, with an underscore.
+
+/** x ← x + value */
+export const addScalar_ = operatorInPlace('aten::_foreach_add_.Scalar');
+/** x ← x + alpha · y */
+export const add_ = operatorInPlace('aten::_foreach_add_.List');
+/** x ← x - y */
+export const sub_ = operatorInPlace('aten::_foreach_sub_.List');
+/** x ← value · x */
+export const scale_ = operatorInPlace('aten::_foreach_mul_.Scalar');
+/** x ← x · y, which may be scalars */
+export const mul_ = operatorInPlace('aten::_foreach_mul_.List');
+/** x ← x / y */
+export const div_ = operatorInPlace('aten::_foreach_div_.List');
+/** x ← x + value · a · b */
+export const addcmul_ = operatorInPlace('aten::_foreach_addcmul_.Scalar');
+/** x ← x + value · a / b */
+export const addcdiv_ = operatorInPlace('aten::_foreach_addcdiv_.Scalar');
+/** x ← x + weight · (y - x) */
+export const lerp_ = operatorInPlace('aten::_foreach_lerp_.Scalar');
+export const sqrt_ = operatorInPlace('aten::_foreach_sqrt_');
+export const sign_ = operatorInPlace('aten::_foreach_sign_');
+export const maximum_ = operatorInPlace('aten::_foreach_maximum_.List');
+/** x ← y */
+export const copy_ = operatorInPlace('aten::_foreach_copy_');
+
+// Those that give new tensors.
+
+/** x + value */
+export const addScalar = listOperator('aten::_foreach_add.Scalar');
+/** value · x */
+export const scale = listOperator('aten::_foreach_mul.Scalar');
+/** x · y */
+export const mul = listOperator('aten::_foreach_mul.List');
+/** x / y */
+export const div = listOperator('aten::_foreach_div.List');
+/** x + weight · (y - x) */
+export const lerp = listOperator('aten::_foreach_lerp.Scalar');
+export const abs = listOperator('aten::_foreach_abs');
+/** The Euclidean norm of each tensor, a scalar. */
+export const norm = listOperator('aten::_foreach_norm.Scalar');

@@ -1,0 +1,180 @@
+import * as tf from '@tensorflow/tfjs';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { liveTensors } from '@acc/native';
+import { expectClose } from '@acc/testkit';
+import type { AccBackend } from '../../backend.js';
+import { registerAccBackend } from '../../register-backend.js';
+import { fusedApply } from './fused-apply.js';
+
+type NamedTensor = Awaited<ReturnType<tf.Optimizer['getWeights']>>[number];
+
+const OPTIMIZERS: readonly [string, () => tf.Optimizer][] = [
+  ['sgd', () => tf.train.sgd(0.1)],
+  ['momentum', () => tf.train.momentum(0.05, 0.9)],
+  ['momentum 0', () => tf.train.momentum(0.05, 0)],
+  ['nesterov', () => tf.train.momentum(0.05, 0.8, true)],
+  ['adagrad', () => tf.train.adagrad(0.1)],
+  ['adagrad from 0', () => tf.train.adagrad(0.1, 0)],
+  ['adadelta', () => tf.train.adadelta(1, 0.9, 1e-4)],
+  ['rmsprop', () => tf.train.rmsprop(0.01)],
+  ['rmsprop with momentum', () => tf.train.rmsprop(0.01, 0.8, 0.5, 1e-5)],
+  ['centered rmsprop', () => tf.train.rmsprop(0.01, 0.9, 0.3, 1e-3, true)],
+  ['adam', () => tf.train.adam(0.01)],
+  ['adam with its options', () => tf.train.adam(0.02, 0.5, 0.9, 1e-3)],
+  ['adamax', () => tf.train.adamax(0.01)],
+  ['adamax with decay', () => tf.train.adamax(0.02, 0.8, 0.95, 1e-4, 0.1)],
+];
+
+const SHAPES: readonly number[][] = [[3, 4], [], [5], [0, 2], [2, 1, 3]];
+const STEPS = 30;
+
+/** Numbers in [-1, 1) that are the same in every run. */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    return state / 2 ** 31;
+  };
+}
+
+interface Training {
+  readonly optimizer: tf.Optimizer;
+  readonly apply: tf.Optimizer['applyGradients'];
+}
+
+interface Trained {
+  readonly weights: number[][];
+  readonly state: { name: string; values: number[] }[];
+}
+
+/** Variables with the same first values in every run. */
+function makeVariables(names: string): tf.Variable[] {
+  const next = randomNumbers(7);
+  return SHAPES.map((shape, i) =>
+    tf.tidy(() =>
+      tf.variable(
+        tf.tensor(Array.from({ length: tf.util.sizeFromShape(shape) }, next), shape),
+        true,
+        `${names}/${i}`,
+      ),
+    ),
+  );
+}
+
+/** The gradients of one step, with gaps in some; half of the steps give a record instead of a list. */
+function gradientsOf(variables: tf.Variable[], step: number): NamedTensor[] | tf.NamedTensorMap {
+  const next = randomNumbers(100 + step);
+  const list = variables.map(({ name, shape }, i) => {
+    const values = Array.from({ length: tf.util.sizeFromShape(shape) }, next);
+    const isGap = (step + i) % 4 === 3;
+    return { name, tensor: isGap ? (null as never) : tf.tensor(values, shape) };
+  });
+  return step % 2 ? list : Object.fromEntries(list.map(({ name, tensor }) => [name, tensor]));
+}
+
+/** Trains for {@link STEPS} steps with new learning rates, and saved and loaded state, in between. */
+async function train(
+  names: string,
+  make: () => tf.Optimizer,
+  applyOf: (optimizer: tf.Optimizer) => tf.Optimizer['applyGradients'],
+): Promise<Trained> {
+  const variables = makeVariables(names);
+  const begin = (optimizer: tf.Optimizer): Training => ({ optimizer, apply: applyOf(optimizer) });
+  let training = begin(make());
+  for (let step = 0; step < STEPS; step++) {
+    if (step === 10) changeLearningRate(training.optimizer);
+    // tfjs's Adamax can't be saved.
+    if (step === 20 && training.optimizer.getClassName() !== 'Adamax') {
+      training = begin(await reloaded(training.optimizer, make()));
+    }
+    tf.tidy(() => training.apply(gradientsOf(variables, step)));
+  }
+  const { optimizer } = training;
+  expect(optimizer.iterations).toBe(STEPS);
+  const weights = variables.map((variable) => [...variable.dataSync()]);
+  const state = stateOf(optimizer).map(([name, variable]) => ({ name, values: [...variable.dataSync()] }));
+  optimizer.dispose();
+  tf.dispose(variables);
+  return { weights, state };
+}
+
+function changeLearningRate(optimizer: tf.Optimizer): void {
+  if ('setLearningRate' in optimizer) (optimizer as tf.SGDOptimizer).setLearningRate(0.02);
+  else (optimizer as unknown as { learningRate: number }).learningRate = 0.02;
+}
+
+async function reloaded(from: tf.Optimizer, to: tf.Optimizer): Promise<tf.Optimizer> {
+  const saved = await from.getWeights();
+  const copies = saved.map(({ name, tensor }) => ({ name, tensor: tensor.clone() }));
+  from.dispose();
+  saved[0]!.tensor.dispose();
+  changeLearningRate(to);
+  await to.setWeights(copies);
+  tf.dispose(copies.map(({ tensor }) => tensor));
+  return to;
+}
+
+/** All variables that an optimizer has inside, each with where it is and its name. */
+function stateOf(optimizer: tf.Optimizer): [string, tf.Variable][] {
+  return Object.entries(optimizer).flatMap(([key, value]): [string, tf.Variable][] => {
+    if (value instanceof tf.Variable) return [[key, value]];
+    if (!Array.isArray(value)) return [];
+    return value.map(({ originalName, variable }: { originalName: string; variable: tf.Variable }) => [
+      `${key} ${originalName}`,
+      variable,
+    ]);
+  });
+}
+
+const isCounter = ({ name }: { name: string }) => !name.includes(' ');
+
+const fused = (optimizer: tf.Optimizer) => fusedApply(tf.backend() as AccBackend, optimizer)!;
+const own = (optimizer: tf.Optimizer) => optimizer.applyGradients.bind(optimizer);
+
+beforeAll(() => registerAccBackend());
+beforeEach(async () => {
+  await tf.setBackend('acc');
+});
+
+describe.each(OPTIMIZERS)('%s', (_, make) => {
+  it("gives tfjs's weights and state", async () => {
+    const actual = await train('same', make, fused);
+    const mixed = await train('same', make, (optimizer) => {
+      const both = [fused(optimizer), own(optimizer)];
+      let calls = 0;
+      return (grads) => both[(calls++ >> 1) % 2]!(grads);
+    });
+    await tf.setBackend('cpu');
+    const expected = await train('same', make, own);
+    for (const { weights, state } of [actual, mixed]) {
+      expectClose(weights, expected.weights, { rtol: 1e-6, atol: 1e-7 });
+      expect(state.map(({ name }) => name)).toEqual(expected.state.map(({ name }) => name));
+      // Counters of steps, which are no lists, exactly.
+      expect(state.filter(isCounter)).toEqual(expected.state.filter(isCounter));
+      expectClose(
+        state.map(({ values }) => values),
+        expected.state.map(({ values }) => values),
+        { rtol: 1e-5, atol: 1e-7 },
+      );
+    }
+  });
+
+  it('leaves no tensor behind', () => {
+    const counts = () => [tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()];
+    const atStart = counts();
+    const variables = makeVariables('leak');
+    const optimizer = make();
+    const apply = fused(optimizer);
+    const step = (i: number) => tf.tidy(() => apply(gradientsOf(variables, i)));
+    for (let i = 0; i < 4; i++) step(i);
+    const before = counts();
+    for (let i = 0; i < 8; i++) step(i);
+    expect(counts()).toEqual(before);
+    optimizer.dispose();
+    // tfjs's own disposal forgets the constants of these.
+    const { c, m } = optimizer as unknown as { c?: tf.Tensor; m?: tf.Tensor };
+    tf.dispose([c, m].filter((x) => x && !x.isDisposed) as tf.Tensor[]);
+    tf.dispose(variables);
+    expect(counts()).toEqual(atStart);
+  });
+});

@@ -1,0 +1,87 @@
+import {
+  AdadeltaOptimizer,
+  AdagradOptimizer,
+  AdamaxOptimizer,
+  AdamOptimizer,
+  engine,
+  env,
+  MomentumOptimizer,
+  RMSPropOptimizer,
+  SGDOptimizer,
+  type Optimizer,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import type { AccBackend } from '../../backend.js';
+import { namedGradients, updatesOf, type Gradients, type NamedGradient } from '../slots.js';
+import { adadelta } from '../tfjs/adadelta.js';
+import { adagrad } from '../tfjs/adagrad.js';
+import { adam } from '../tfjs/adam.js';
+import { adamax } from '../tfjs/adamax.js';
+import { momentum } from '../tfjs/momentum.js';
+import { rmsprop } from '../tfjs/rmsprop.js';
+import { sgd } from '../tfjs/sgd.js';
+import type { FusedRule } from './fused-rule.js';
+import { openStep } from './native-step.js';
+
+/** By exact class: a subclass may do anything. */
+const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule<never>>([
+  [SGDOptimizer, sgd],
+  [MomentumOptimizer, momentum],
+  [AdagradOptimizer, adagrad],
+  [AdadeltaOptimizer, adadelta],
+  [RMSPropOptimizer, rmsprop],
+  [AdamOptimizer, adam],
+  [AdamaxOptimizer, adamax],
+]);
+
+/**
+ * `optimizer.applyGradients` in few native calls, for tfjs's own optimizers; undefined for others, and for one whose
+ * `applyGradients` was replaced. tfjs's own method takes the steps that are not for lists ({@link openStep}), those in
+ * debug mode, in which tfjs looks at the result of every operation, and those on another backend.
+ */
+export function fusedApply(
+  backend: AccBackend,
+  optimizer: Optimizer,
+): Optimizer['applyGradients'] | undefined {
+  const ofClass = optimizer.constructor.prototype as Optimizer;
+  const rule = RULES.get(optimizer.constructor) as FusedRule<Optimizer> | undefined;
+  if (!rule || optimizer.applyGradients !== ofClass.applyGradients) return undefined;
+  return (given) => {
+    if (!isActive(backend) || !applyFused(backend, optimizer, rule, given)) {
+      ofClass.applyGradients.call(optimizer, given);
+    }
+  };
+}
+
+/** Whether steps on `backend` may be taken natively now. */
+export function isActive(backend: AccBackend): boolean {
+  return engine().backend === backend && !env().getBool('DEBUG');
+}
+
+/** False, with nothing changed but that state was made, when tfjs's own method must do it. */
+function applyFused(
+  backend: AccBackend,
+  optimizer: Optimizer,
+  rule: FusedRule<Optimizer>,
+  given: Gradients,
+): boolean {
+  const gradients = namedGradients(given);
+  const variables = registered(gradients);
+  if (!variables) return false;
+  const lists = rule.slotLists(optimizer);
+  const updates = updatesOf(gradients, variables, lists);
+  using step = openStep(backend, updates, lists, rule.scalars?.(optimizer) ?? []);
+  if (!step) return false;
+  if (step.weights.length > 0) rule.update(optimizer, step, backend.epsilon());
+  rule.advance?.(optimizer, step);
+  // Protected for those who write TypeScript.
+  (optimizer as unknown as { incrementIterations(): void }).incrementIterations();
+  return true;
+}
+
+/** The variables that gradients are of; undefined where tfjs knows one of them not. */
+function registered(gradients: readonly NamedGradient[]): Variable[] | undefined {
+  const { registeredVariables } = engine();
+  const variables = gradients.map(({ name }) => registeredVariables[name]);
+  return variables.every((variable) => variable !== undefined) ? variables : undefined;
+}

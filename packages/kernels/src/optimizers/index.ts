@@ -1,0 +1,1 @@
+export { fusedApply } from './fused/fused-apply.js';

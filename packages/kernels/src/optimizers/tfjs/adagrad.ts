@@ -1,0 +1,28 @@
+import { fill } from '@tensorflow/tfjs-core';
+import { addcdiv_, addcmul_, addScalar, inParts, sqrt_ } from '../fused/foreach.js';
+import type { FusedRule } from '../fused/fused-rule.js';
+import type { Slot } from '../slots.js';
+
+interface AdagradInside {
+  readonly learningRate: number;
+  readonly initialAccumulatorValue: number;
+  readonly accumulatedGrads: Slot[];
+}
+
+/** a ← a + g²; w ← w - lr · g / √(a + ε). libtorch's fused kernel has ε outside the root. */
+export const adagrad: FusedRule<AdagradInside> = {
+  slotLists: ({ accumulatedGrads, initialAccumulatorValue }) => [
+    {
+      slots: accumulatedGrads,
+      suffix: 'accumulator',
+      initial: ({ shape }) => fill(shape, initialAccumulatorValue),
+    },
+  ],
+  update: ({ learningRate }, { weights, grads, state }, epsilon) =>
+    inParts([weights, grads, ...state], ([w, g, a]) => {
+      addcmul_(a, g, g, 1);
+      using roots = addScalar(a, epsilon);
+      sqrt_(roots.list);
+      addcdiv_(w, g, roots.list, -learningRate);
+    }),
+};

@@ -1,0 +1,43 @@
+import { zerosLike, type Variable } from '@tensorflow/tfjs-core';
+import { adamStep } from '../fused/adam-step.js';
+import type { FusedRule } from '../fused/fused-rule.js';
+import { multiplyScalar, scalarValue } from '../fused/known-scalars.js';
+import type { Slot } from '../slots.js';
+
+interface AdamInside {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+  /** beta1^step and beta2^step, multiplied up in float32. */
+  readonly accBeta1: Variable;
+  readonly accBeta2: Variable;
+  readonly accumulatedFirstMoment: Slot[];
+  readonly accumulatedSecondMoment: Slot[];
+}
+
+/** m ← β₁ m + (1 - β₁) g; v ← β₂ v + (1 - β₂) g²; w ← w - lr · m̂ / (√v̂ + ε), m̂ = m / (1 - accBeta1), v̂ likewise. */
+export const adam: FusedRule<AdamInside> = {
+  slotLists: ({ accumulatedFirstMoment, accumulatedSecondMoment }) => [
+    { slots: accumulatedFirstMoment, suffix: 'm', initial: zerosLike },
+    { slots: accumulatedSecondMoment, suffix: 'v', initial: zerosLike },
+  ],
+  scalars: ({ accBeta1, accBeta2 }) => [accBeta1, accBeta2],
+  update: ({ learningRate, beta1, beta2, epsilon, accBeta1, accBeta2 }, { weights, grads, state }) => {
+    // libtorch computes the corrections from the number of the step, tfjs from its rounded products. So libtorch is told
+    // that this is step 1, with the learning rate and the epsilon by which its formula comes out as tfjs's.
+    const correction1 = Math.fround(1 - scalarValue(accBeta1)) / (1 - beta1);
+    const correction2 = Math.sqrt(Math.fround(1 - scalarValue(accBeta2)) / (1 - beta2));
+    adamStep(weights, grads, state, {
+      learningRate: (learningRate * correction2) / correction1,
+      beta1,
+      beta2,
+      epsilon: epsilon * correction2,
+      step: 1,
+    });
+  },
+  advance: ({ accBeta1, accBeta2, beta1, beta2 }, { scalars }) => {
+    multiplyScalar(accBeta1, scalars[0]!, beta1);
+    multiplyScalar(accBeta2, scalars[1]!, beta2);
+  },
+};

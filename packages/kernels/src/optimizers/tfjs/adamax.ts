@@ -1,0 +1,46 @@
+import { zerosLike, type Variable } from '@tensorflow/tfjs-core';
+import { abs, addcdiv_, addScalar, inParts, lerp_, maximum_, scale_ } from '../fused/foreach.js';
+import type { FusedRule } from '../fused/fused-rule.js';
+import { incrementScalar, multiplyScalar, scalarValue } from '../fused/known-scalars.js';
+import type { Slot } from '../slots.js';
+
+interface AdamaxInside {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+  readonly decay: number;
+  readonly iteration: Variable;
+  /** beta1^step, multiplied up in float32. */
+  readonly accBeta1: Variable;
+  readonly accumulatedFirstMoment: Slot[];
+  readonly accumulatedWeightedInfNorm: Slot[];
+}
+
+/** m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); w ← w - lr / (1 + decay · iteration) / (1 - accBeta1) · m / (u + ε). */
+export const adamax: FusedRule<AdamaxInside> = {
+  slotLists: ({ accumulatedFirstMoment, accumulatedWeightedInfNorm }) => [
+    { slots: accumulatedFirstMoment, suffix: 'm', initial: zerosLike },
+    { slots: accumulatedWeightedInfNorm, suffix: 'v', initial: zerosLike },
+  ],
+  scalars: ({ iteration, accBeta1 }) => [iteration, accBeta1],
+  update: (
+    { learningRate, beta1, beta2, epsilon, decay, iteration, accBeta1 },
+    { weights, grads, state },
+  ) => {
+    const rate = -learningRate / (1 + scalarValue(iteration) * decay);
+    const factor = rate / Math.fround(1 - scalarValue(accBeta1));
+    inParts([weights, grads, ...state], ([w, g, m, u]) => {
+      lerp_(m, g, 1 - beta1);
+      scale_(u, beta2);
+      using magnitudes = abs(g);
+      maximum_(u, magnitudes.list);
+      using norms = addScalar(u, epsilon);
+      addcdiv_(w, m, norms.list, factor);
+    });
+  },
+  advance: ({ iteration, accBeta1, beta1 }, { scalars }) => {
+    incrementScalar(iteration, scalars[0]!);
+    multiplyScalar(accBeta1, scalars[1]!, beta1);
+  },
+};

@@ -1,0 +1,63 @@
+import { zerosLike } from '@tensorflow/tfjs-core';
+import {
+  add_,
+  addcdiv_,
+  addcmul_,
+  addScalar,
+  addScalar_,
+  inParts,
+  mul,
+  scale_,
+  sqrt_,
+  sub_,
+  type Temporaries,
+  type TensorList,
+} from '../fused/foreach.js';
+import type { FusedRule } from '../fused/fused-rule.js';
+import type { Slot, SlotList } from '../slots.js';
+
+interface RmsPropInside {
+  readonly learningRate: number;
+  readonly decay: number;
+  readonly momentum: number;
+  readonly epsilon: number;
+  readonly centered: boolean;
+  readonly accumulatedMeanSquares: Slot[];
+  readonly accumulatedMoments: Slot[];
+  readonly accumulatedMeanGrads: Slot[];
+}
+
+/**
+ * s ← decay · s + (1 - decay) g²; a ← momentum · a + lr · g / √(s + ε); w ← w - a.
+ * Centered: m ← decay · m + (1 - decay) g, and √(s - (m² + ε)) for the root.
+ */
+export const rmsprop: FusedRule<RmsPropInside> = {
+  slotLists: ({ accumulatedMeanSquares, accumulatedMoments, accumulatedMeanGrads, centered }) => {
+    const list = (slots: Slot[], suffix: string): SlotList => ({ slots, suffix, initial: zerosLike });
+    const lists = [list(accumulatedMeanSquares, 'rms'), list(accumulatedMoments, 'momentum')];
+    return centered ? [...lists, list(accumulatedMeanGrads, 'mg')] : lists;
+  },
+  update: ({ learningRate, decay, momentum, epsilon, centered }, { weights, grads, state }) =>
+    inParts([weights, grads, ...state], ([w, g, s, a, m]) => {
+      scale_(s, decay);
+      addcmul_(s, g, g, 1 - decay);
+      if (centered) {
+        scale_(m, decay);
+        add_(m, g, 1 - decay);
+      }
+      using roots = centered ? centeredSquares(s!, m!, epsilon) : addScalar(s, epsilon);
+      sqrt_(roots.list);
+      scale_(a, momentum);
+      addcdiv_(a, g, roots.list, learningRate);
+      sub_(w, a);
+    }),
+};
+
+/** s - (m² + ε), rounded in this order. */
+function centeredSquares(meanSquares: TensorList, means: TensorList, epsilon: number): Temporaries {
+  const squares = mul(means, means);
+  addScalar_(squares.list, epsilon);
+  scale_(squares.list, -1);
+  add_(squares.list, meanSquares);
+  return squares;
+}
