@@ -40,6 +40,17 @@ it('ranks that lose a peer get ACC_PEER_LOST', async () => {
   expect(results[0]!.stderr).toContain('ACC_PEER_LOST');
 });
 
+describe('a rank that does not come is an error after the time-out', () => {
+  const late = new URL('./ranks/late.ts', import.meta.url);
+  it.each([
+    ['collective', 'ACC_COLLECTIVE_TIMEOUT'],
+    ['join', 'ACC_RENDEZVOUS_FAILED'],
+  ])('%s: %s', async (where, code) => {
+    const [result] = await runRanks<string>({ script: late, ranks: 2, args: [where] });
+    expect(result!.result, result!.stderr).toBe(code);
+  });
+});
+
 describe('a job that cannot start says why', () => {
   it('a taken port', async () => {
     const server = createServer().listen(0, '127.0.0.1');

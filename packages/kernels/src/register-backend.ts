@@ -2,7 +2,7 @@ import '@tensorflow/tfjs-backend-cpu';
 import { findBackendFactory, registerBackend, registerKernel } from '@tensorflow/tfjs-core';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
-import { replaceGradients } from './gradients/index.js';
+import { replaceGradients } from './gradients/replace.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 
 export interface RegisterOptions {

@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { getGradient, type GradConfig } from '@tensorflow/tfjs-core';
-import { replaceGradients } from './index.js';
+import { replaceGradients } from './replace.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 // tfjs's own, before they are replaced.

@@ -78,6 +78,8 @@ c10::intrusive_ptr<c10d::Work> start_collective(c10d::Backend& group, Collective
 }
 
 void wait_for(c10d::Work& work, std::chrono::milliseconds timeout) {
+  // Some works copy their results on the thread that waits.
+  const c10::InferenceMode guard;
   try {
     work.wait(timeout);
   } catch (const std::exception&) {
