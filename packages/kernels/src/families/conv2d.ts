@@ -13,6 +13,7 @@ import {
   convolve,
   fromWeight,
   inputGradient,
+  slidingOf,
   toWeight,
   weightGradient,
   weightShape,
@@ -66,8 +67,7 @@ function planOf(
   );
   const [height, width, channels] = filterShape as Shape4D;
   return {
-    axes: axes2D(info),
-    groups: depthwise ? channels : 1,
+    ...slidingOf(axes2D(info), depthwise ? channels : 1),
     format,
     outShape: info.outShape,
     filterShape: depthwise ? [height, width, 1, info.outChannels] : (filterShape as Shape4D),

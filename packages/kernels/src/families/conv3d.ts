@@ -2,8 +2,16 @@ import { backend_util, type Conv3DAttrs, type TensorInfo } from '@tensorflow/tfj
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { toDtype, wrapElements } from './conversion.js';
-import { convolve, fromWeight, inputGradient, toWeight, weightGradient, weightShape } from './convolution.js';
-import type { Sliding } from './convolution.js';
+import {
+  convolve,
+  fromWeight,
+  inputGradient,
+  slidingOf,
+  toWeight,
+  weightGradient,
+  weightShape,
+  type Sliding,
+} from './convolution.js';
 import { channelsFirst, fromChannelsFirst } from './images.js';
 import { axes3D } from './sliding-window.js';
 
@@ -33,7 +41,7 @@ function planOf(xShape: readonly number[], filterShape: readonly number[], geome
     geometry.dilations ?? 1,
     geometry.pad,
   );
-  return { axes: axes3D(info), groups: 1, outShape: info.outShape };
+  return { ...slidingOf(axes3D(info), 1), outShape: info.outShape };
 }
 
 /** libtorch convolves floating tensors only; in float64 integers stay exact. Caller disposes. */

@@ -1,14 +1,6 @@
 import { operator, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
 import { channelsLastStrides, shapeOnly } from './images.js';
-import {
-  explicitPads,
-  isSymmetric,
-  padded,
-  paddedSizes,
-  span,
-  unpadded,
-  type WindowAxis,
-} from './sliding-window.js';
+import { after, explicitPads, isSymmetric, padded, unpadded, type WindowAxis } from './sliding-window.js';
 
 // Every convolution of the backend passes through the three functions of this file, on `[batch, channels, ...spatial]`
 // and weights `[out, in / groups, ...window]`: a choice between libtorch's ways to compute one belongs here.
@@ -16,6 +8,7 @@ import {
 const convolution = operator('aten::convolution');
 const convolutionBackward = operatorWithResults('aten::convolution_backward');
 const reshape = operator('aten::reshape');
+const slice = operator('aten::slice.Tensor');
 const transpose = operator('aten::t');
 const permute = operator('aten::permute');
 const contiguous = operator('aten::contiguous');
@@ -27,10 +20,24 @@ export interface Sliding {
   readonly groups: number;
 }
 
+/**
+ * The axes with a stride of 1 where there is one window only. The stride means nothing there, but beside a single
+ * channel oneDNN computes other numbers for another one (3.12, found by comparing with float64).
+ */
+export function slidingOf(axes: readonly WindowAxis[], groups: number): Sliding {
+  return { axes: axes.map((axis) => (axis.outSize === 1 ? { ...axis, stride: 1 } : axis)), groups };
+}
+
 const strides = (axes: readonly WindowAxis[]): number[] => axes.map(({ stride }) => stride);
 const dilations = (axes: readonly WindowAxis[]): number[] => axes.map(({ dilation }) => dilation);
-const befores = (axes: readonly WindowAxis[]): number[] => axes.map(({ before }) => before);
 const zeros = (axes: readonly WindowAxis[]): number[] => axes.map(() => 0);
+
+/** What libtorch pads by itself, the same at both ends; else what has to be padded explicitly. */
+function paddingOf(axes: readonly WindowAxis[]): { padding: number[]; pads: number[] | undefined } {
+  return axes.every(isSymmetric)
+    ? { padding: axes.map(({ before }) => before), pads: undefined }
+    : { padding: zeros(axes), pads: explicitPads(axes) };
+}
 
 /** `[batch, out, ...outSizes]`; `bias` is `[out]` or null. Caller disposes. */
 export function convolve(
@@ -39,11 +46,19 @@ export function convolve(
   bias: NativeTensor | null,
   { axes, groups }: Sliding,
 ): NativeTensor {
-  const run = (images: NativeTensor, padding: number[]) =>
-    convolution(images, weight, bias, strides(axes), padding, dilations(axes), false, zeros(axes), groups);
-  if (axes.every(isSymmetric)) return run(x, befores(axes));
-  using images = padded(x, explicitPads(axes));
-  return run(images, zeros(axes));
+  const { padding, pads } = paddingOf(axes);
+  using images = pads && padded(x, pads);
+  return convolution(
+    images ?? x,
+    weight,
+    bias,
+    strides(axes),
+    padding,
+    dilations(axes),
+    false,
+    zeros(axes),
+    groups,
+  );
 }
 
 /** The gradient with respect to the images, `[batch, in, ...sizes]`. Caller disposes. */
@@ -52,21 +67,14 @@ export function inputGradient(
   weight: NativeTensor,
   { axes, groups }: Sliding,
 ): NativeTensor {
+  const { padding, pads } = paddingOf(axes);
+  // Elements at the end that no window reached.
+  const rest = pads ? zeros(axes) : axes.map((axis) => axis.before - after(axis));
   // As a transposed convolution, which takes no image: as fast as convolution_backward, which does.
-  const run = (sizes: number[], padding: number[]) => {
-    const rest = axes.map(
-      (axis, i) => sizes[i]! + 2 * padding[i]! - span(axis) - (axis.outSize - 1) * axis.stride,
-    );
-    return convolution(dy, weight, null, strides(axes), padding, dilations(axes), true, rest, groups);
-  };
-  if (axes.every(isSymmetric)) {
-    return run(
-      axes.map(({ size }) => size),
-      befores(axes),
-    );
-  }
-  using whole = run(paddedSizes(axes), zeros(axes));
-  return unpadded(whole, explicitPads(axes));
+  const gradient = convolution(dy, weight, null, strides(axes), padding, dilations(axes), true, rest, groups);
+  if (!pads) return gradient;
+  using whole = gradient;
+  return unpadded(whole, pads);
 }
 
 /** The gradient with respect to a weight of `shape`. Caller disposes. */
@@ -76,27 +84,43 @@ export function weightGradient(
   shape: readonly number[],
   { axes, groups }: Sliding,
 ): NativeTensor {
+  if (axes.every(({ window }) => window === 1) && axes.some(({ stride }) => stride > 1)) {
+    // oneDNN's own way with strides corrupts memory where channels are few (its report "1x1 convolution
+    // backward_weights writes past the rtus workspace", open with 3.12).
+    using seen = seenPixels(x, axes);
+    const seenAxes = axes.map(({ outSize }) => ({ ...UNIT_AXIS, size: outSize, outSize }));
+    return weightGradient(seen, dy, shape, { axes: seenAxes, groups });
+  }
+  const { padding, pads } = paddingOf(axes);
+  using images = pads && padded(x, pads);
   // A real weight would be converted to channels-last for nothing, which can take longer than the gradient.
   using weight = shapeOnly(dy, shape);
-  const run = (images: NativeTensor, padding: number[]) => {
-    const results = convolutionBackward(
-      dy,
-      images,
-      weight,
-      null,
-      strides(axes),
-      padding,
-      dilations(axes),
-      false,
-      zeros(axes),
-      groups,
-      [false, true, false],
-    );
-    return results[1] as NativeTensor;
-  };
-  if (axes.every(isSymmetric)) return run(x, befores(axes));
-  using images = padded(x, explicitPads(axes));
-  return run(images, zeros(axes));
+  const [, gradient] = convolutionBackward(
+    dy,
+    images ?? x,
+    weight,
+    null,
+    strides(axes),
+    padding,
+    dilations(axes),
+    false,
+    zeros(axes),
+    groups,
+    [false, true, false],
+  );
+  return gradient as NativeTensor;
+}
+
+const UNIT_AXIS = { window: 1, stride: 1, dilation: 1, before: 0 };
+
+/** The pixels that windows of one pixel see: `[batch, channels, ...outSizes]`. Caller disposes. */
+function seenPixels(x: NativeTensor, axes: readonly WindowAxis[]): NativeTensor {
+  let seen = padded(x, explicitPads(axes));
+  for (const [i, { stride }] of axes.entries()) {
+    using wider = seen;
+    seen = slice(wider, i + 2, 0, wider.shape[i + 2]!, stride);
+  }
+  return seen;
 }
 
 /**

@@ -52,19 +52,24 @@ export function pool3D(xShape: readonly number[], attrs: Pool3DGeometry): PoolPl
   return { axes: axes3D(info), format: dataFormat, outShape: info.outShape };
 }
 
-/** A pooling forward: `compute` takes and gives images with the channels first. */
+/**
+ * A pooling forward: `compute` takes and gives images with the channels first. As in tfjs, 2-D pooling keeps the dtype
+ * and 3-D pooling gives float32.
+ */
 export function pooled(
   backend: AccBackend,
   x: TensorInfo,
   { axes, format, outShape }: PoolPlan,
   compute: (images: NativeTensor, axes: readonly WindowAxis[]) => NativeTensor,
 ): TensorInfo {
+  const isFlat = axes.length === 2;
+  const dtype = isFlat ? x.dtype : 'float32';
   const isWhole = axes.every(({ window, size, outSize }) => window === 1 && size === outSize);
-  if (isWhole) return sameData(backend, x);
+  if (isWhole && isFlat) return sameData(backend, x);
   const native = backend.native(x);
-  if (outShape.includes(0)) return backend.wrap(newZeros(native, outShape), x.dtype);
+  if (outShape.includes(0)) return backend.wrap(newZeros(native, outShape), dtype);
   using images = floatingImages(native, x, format);
-  return wrapElements(backend, fromChannelsFirst(compute(images, axes), format), x.dtype);
+  return wrapElements(backend, fromChannelsFirst(compute(images, axes), format), dtype);
 }
 
 /**

@@ -20,12 +20,16 @@ const OPERATORS = {
   },
 } as const;
 
+const clone = operator('aten::clone');
 const greatest = operator('aten::amax');
 const nanToNum = operator('aten::nan_to_num');
 const newOnes = operator('aten::new_ones');
 const flip = operator('aten::flip');
 const divide = operatorInPlace('aten::div_.Tensor');
 const atLeast = operatorInPlace('aten::clamp_min_');
+
+/** libtorch's number for row-major memory. */
+const CONTIGUOUS = 0;
 
 type Axes = readonly WindowAxis[];
 
@@ -52,9 +56,9 @@ function placementOf(axes: Axes): Placement {
   return { padding: axes.map(() => 0), ceil: false, pads: explicitPads(axes) };
 }
 
-/** Whether libtorch's pooling with padding `before` has tfjs's windows. */
+/** Whether libtorch's pooling with padding `before` has tfjs's windows; avg_pool3d wants one to fit into the image. */
 function placesAlike({ size, outSize, window, stride, before }: WindowAxis, ceil: boolean): boolean {
-  if (before < 0 || 2 * before > window) return false;
+  if (before < 0 || 2 * before > window || window > size) return false;
   const steps = (size + 2 * before - window) / stride;
   const count = (ceil ? Math.ceil(steps) : Math.floor(steps)) + 1;
   // libtorch drops a window that would begin behind the last element.
@@ -77,7 +81,7 @@ export interface Maxima {
  */
 export function maxPool(x: NativeTensor, axes: Axes): Maxima {
   const placement = placementOf(axes);
-  using explicit = placement.pads && padded(x, placement.pads, -Infinity);
+  using explicit = placement.pads && paddedForMax(x, placement.pads);
   const images = explicit ?? x;
   const maxima = maximaOf(images, axes, placement);
   if (!hasNaN(maxima.values)) return maxima;
@@ -85,6 +89,14 @@ export function maxPool(x: NativeTensor, axes: Axes): Maxima {
   maxima.indices.dispose();
   using clean = nanToNum(images, -Infinity, Infinity, -Infinity);
   return maximaOf(clean, axes, placement);
+}
+
+function paddedForMax(x: NativeTensor, pads: readonly number[]): NativeTensor {
+  const whole = padded(x, pads, -Infinity);
+  if (whole.shape.length < 5) return whole;
+  // Channels-last, max_pool3d puts the maximum of a window of padding alone at the image's start.
+  using channelsLast = whole;
+  return clone(channelsLast, CONTIGUOUS);
 }
 
 /** The values of {@link maxPool} alone. Caller disposes. */

@@ -74,36 +74,53 @@ export function span({ window, dilation }: WindowAxis): number {
   return (window - 1) * dilation + 1;
 }
 
-/** Padding that the last window needs behind the last element; negative where it ends before that. */
+/** Padding that the last window needs behind the last element; negative where elements are left over there. */
 export function after(axis: WindowAxis): number {
   return (axis.outSize - 1) * axis.stride + span(axis) - axis.size - axis.before;
 }
 
-/** Whether libtorch, which pads both ends alike, finds `outSize` windows by itself. */
+/**
+ * Whether libtorch, which pads both ends alike, finds `outSize` windows by itself. Windows that lie in the padding alone
+ * are left out: oneDNN can read beyond its input for those (its report "Convolution segfaults in a corner case").
+ */
 export function isSymmetric(axis: WindowAxis): boolean {
   const { size, outSize, stride, before } = axis;
-  return before >= 0 && Math.floor((size + 2 * before - span(axis)) / stride) + 1 === outSize;
+  if (before < 0 || before >= span(axis)) return false;
+  return Math.floor((size + 2 * before - span(axis)) / stride) + 1 === outSize;
 }
 
-/** The explicit padding of {@link padded}: libtorch's list, which begins with the last dim. */
+/**
+ * What {@link padded} adds, or cuts off where it is negative, so that the windows fill the image exactly: libtorch's
+ * list, which begins with the last dim.
+ */
 export function explicitPads(axes: readonly WindowAxis[]): number[] {
-  return axes.toReversed().flatMap((axis) => [axis.before, Math.max(0, after(axis))]);
+  return axes.toReversed().flatMap((axis) => [axis.before, after(axis)]);
 }
 
-/** `x` with its last dims padded. Caller disposes. */
+/** `x` with its last dims padded, or cut by negative padding. Caller disposes. */
 export function padded(x: NativeTensor, pads: readonly number[], value = 0): NativeTensor {
-  return pad(x, pads, value);
+  if (pads.every((count) => count >= 0)) return pad(x, pads, value);
+  // One after the other: windows may lie in the padding alone, so that more is cut off than there was.
+  using grown = pad(
+    x,
+    pads.map((count) => Math.max(count, 0)),
+    value,
+  );
+  return pad(
+    grown,
+    pads.map((count) => Math.min(count, 0)),
+  );
 }
 
 /** Undoes {@link padded} for a gradient: cuts off what was added, and gives 0 to what was cut off. Caller disposes. */
 export function unpadded(gradient: NativeTensor, pads: readonly number[]): NativeTensor {
-  return pad(
+  return padded(
     gradient,
     pads.map((count) => -count),
   );
 }
 
-/** Sizes of the spatial dims once padded. */
+/** Sizes of the spatial dims once padded by {@link explicitPads}. */
 export function paddedSizes(axes: readonly WindowAxis[]): number[] {
-  return axes.map((axis) => axis.size + axis.before + Math.max(0, after(axis)));
+  return axes.map((axis) => (axis.outSize - 1) * axis.stride + span(axis));
 }
