@@ -3,7 +3,7 @@ import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
 import { isAccError, type Collective, type KernelLayer, type Strategy } from '@acc/contract';
 import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
-import { BACKEND_NAME, kernelLayerOf, registerAccBackend } from '@acc/kernels';
+import { BACKEND_NAME, kernelLayerOf, registerAccBackend, registerOptimizers } from '@acc/kernels';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
@@ -26,6 +26,7 @@ export async function kernelsOf(
   options: ResolvedOptions,
   { size, localRank }: LaunchEnvironment,
 ): Promise<KernelLayer> {
+  registerOptimizers();
   const { engine } = options;
   if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || size > 1)) {
     const device = deviceOf(options, localRank);

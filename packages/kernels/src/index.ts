@@ -1,3 +1,23 @@
 export { AccBackend, BACKEND_NAME, type AccMemoryInfo } from './backend.js';
 export { kernelLayerOf } from './kernel-layer.js';
+export {
+  adafactor,
+  adamw,
+  lamb,
+  lion,
+  registerOptimizers,
+  sgdw,
+  type Adafactor,
+  type AdafactorOptions,
+  type AdamW,
+  type AdamWOptions,
+  type Lamb,
+  type LambOptions,
+  type Lion,
+  type LionOptions,
+  type NameFilter,
+  type SgdW,
+  type SgdWOptions,
+  type WeightDecayOptions,
+} from './optimizers/index.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';

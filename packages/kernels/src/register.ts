@@ -1,3 +1,5 @@
+import { registerOptimizers } from './optimizers/index.js';
 import { registerAccBackend } from './register-backend.js';
 
 registerAccBackend();
+registerOptimizers();

@@ -1,5 +1,5 @@
 import { operator, operatorInPlace } from '@acc/native';
-import { inParts, type TensorList } from './foreach.js';
+import type { StepPart } from './native-step.js';
 
 const fusedAdam = operatorInPlace('aten::_fused_adam_');
 const fusedAdamW = operatorInPlace('aten::_fused_adamw_');
@@ -16,18 +16,28 @@ export interface AdamConstants {
   readonly weightDecay?: number;
 }
 
-/** Adam's update of all `weights` and of their moments, in place, by libtorch's fused kernel. */
+/** Adam's update of weights and of their moments, in place, by libtorch's fused kernel. */
 export function adamStep(
-  weights: TensorList,
-  grads: TensorList,
-  [firstMoments, secondMoments]: readonly TensorList[],
-  { learningRate, beta1, beta2, epsilon, step, weightDecay }: AdamConstants,
+  { weights, grads, state: [firstMoments, secondMoments] }: StepPart,
+  { learningRate, beta1, beta2, epsilon, step, weightDecay = 0 }: AdamConstants,
 ): void {
   if (weights.length === 0) return;
-  const run = weightDecay ? fusedAdamW : fusedAdam;
+  const run = weightDecay > 0 ? fusedAdamW : fusedAdam;
   using count = full([], step, 'float32');
-  inParts([weights, grads, firstMoments!, secondMoments!], ([w, g, m, v]) => {
-    const counts = w!.map(() => count);
-    run(w, g, m, v, [], counts, learningRate, beta1, beta2, weightDecay ?? 0, epsilon, false, false);
-  });
+  const counts = weights.map(() => count);
+  run(
+    weights,
+    grads,
+    firstMoments,
+    secondMoments,
+    [],
+    counts,
+    learningRate,
+    beta1,
+    beta2,
+    weightDecay,
+    epsilon,
+    false,
+    false,
+  );
 }

@@ -14,18 +14,6 @@ export class Temporaries implements Disposable {
   }
 }
 
-/** Longer lists go in parts, since a call's arguments and results have a limit. */
-const MAX_LIST = 1000;
-
-/** Calls `run` with `lists`, which are of one length, in parts that one native call can take. */
-export function inParts(lists: readonly TensorList[], run: (parts: readonly TensorList[]) => void): void {
-  const length = lists[0]!.length;
-  if (length <= MAX_LIST) return run(lists);
-  for (let start = 0; start < length; start += MAX_LIST) {
-    run(lists.map((list) => list.slice(start, start + MAX_LIST)));
-  }
-}
-
 /** An operator whose one result is a list. */
 function listOperator(name: string): (...args: OperatorArgument[]) => Temporaries {
   const run = operatorWithResults(name);

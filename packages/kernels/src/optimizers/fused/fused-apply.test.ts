@@ -4,9 +4,8 @@ import { liveTensors } from '@acc/native';
 import { expectClose } from '@acc/testkit';
 import type { AccBackend } from '../../backend.js';
 import { registerAccBackend } from '../../register-backend.js';
+import { makeGradients, makeVariables } from '../../testing/optimizer-steps.js';
 import { fusedApply } from './fused-apply.js';
-
-type NamedTensor = Awaited<ReturnType<tf.Optimizer['getWeights']>>[number];
 
 const OPTIMIZERS: readonly [string, () => tf.Optimizer][] = [
   ['sgd', () => tf.train.sgd(0.1)],
@@ -25,17 +24,7 @@ const OPTIMIZERS: readonly [string, () => tf.Optimizer][] = [
   ['adamax with decay', () => tf.train.adamax(0.02, 0.8, 0.95, 1e-4, 0.1)],
 ];
 
-const SHAPES: readonly number[][] = [[3, 4], [], [5], [0, 2], [2, 1, 3]];
 const STEPS = 30;
-
-/** Numbers in [-1, 1) that are the same in every run. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    return state / 2 ** 31;
-  };
-}
 
 interface Training {
   readonly optimizer: tf.Optimizer;
@@ -45,31 +34,6 @@ interface Training {
 interface Trained {
   readonly weights: number[][];
   readonly state: { name: string; values: number[] }[];
-}
-
-/** Variables with the same first values in every run. */
-function makeVariables(names: string): tf.Variable[] {
-  const next = randomNumbers(7);
-  return SHAPES.map((shape, i) =>
-    tf.tidy(() =>
-      tf.variable(
-        tf.tensor(Array.from({ length: tf.util.sizeFromShape(shape) }, next), shape),
-        true,
-        `${names}/${i}`,
-      ),
-    ),
-  );
-}
-
-/** The gradients of one step, with gaps in some; half of the steps give a record instead of a list. */
-function gradientsOf(variables: tf.Variable[], step: number): NamedTensor[] | tf.NamedTensorMap {
-  const next = randomNumbers(100 + step);
-  const list = variables.map(({ name, shape }, i) => {
-    const values = Array.from({ length: tf.util.sizeFromShape(shape) }, next);
-    const isGap = (step + i) % 4 === 3;
-    return { name, tensor: isGap ? (null as never) : tf.tensor(values, shape) };
-  });
-  return step % 2 ? list : Object.fromEntries(list.map(({ name, tensor }) => [name, tensor]));
 }
 
 /** Trains for {@link STEPS} steps with new learning rates, and saved and loaded state, in between. */
@@ -87,7 +51,7 @@ async function train(
     if (step === 20 && training.optimizer.getClassName() !== 'Adamax') {
       training = begin(await reloaded(training.optimizer, make()));
     }
-    tf.tidy(() => training.apply(gradientsOf(variables, step)));
+    tf.tidy(() => training.apply(makeGradients(variables, step)));
   }
   const { optimizer } = training;
   expect(optimizer.iterations).toBe(STEPS);
@@ -165,7 +129,7 @@ describe.each(OPTIMIZERS)('%s', (_, make) => {
     const variables = makeVariables('leak');
     const optimizer = make();
     const apply = fused(optimizer);
-    const step = (i: number) => tf.tidy(() => apply(gradientsOf(variables, i)));
+    const step = (i: number) => tf.tidy(() => apply(makeGradients(variables, i)));
     for (let i = 0; i < 4; i++) step(i);
     const before = counts();
     for (let i = 0; i < 8; i++) step(i);

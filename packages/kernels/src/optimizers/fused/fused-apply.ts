@@ -72,8 +72,8 @@ function applyFused(
   const updates = updatesOf(gradients, variables, lists);
   using step = openStep(backend, updates, lists, rule.scalars?.(optimizer) ?? []);
   if (!step) return false;
-  if (step.weights.length > 0) rule.update(optimizer, step, backend.epsilon());
-  rule.advance?.(optimizer, step);
+  for (const part of step.parts) rule.update(optimizer, part, backend.epsilon());
+  rule.advance?.(optimizer, step.scalars);
   // Protected for those who write TypeScript.
   (optimizer as unknown as { incrementIterations(): void }).incrementIterations();
   return true;

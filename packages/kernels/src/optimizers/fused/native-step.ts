@@ -12,18 +12,36 @@ const toCopy = operator('aten::_to_copy');
 const ROW_MAJOR = 0;
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
-/**
- * The native tensors of one step, in lists of one length: float32, row-major, and for what is written exclusively owned.
- * Valid until the next tfjs call; to be disposed.
- */
-export interface NativeStep extends Disposable {
+/** What native calls take at once: a call's arguments and results have a limit. */
+const MAX_LIST = 1000;
+
+/** Native tensors of a step in lists of one length: float32, row-major, and for what is written exclusively owned. */
+export interface StepPart {
+  /** The variables' names. */
   readonly names: readonly string[];
   readonly weights: TensorList;
   readonly grads: TensorList;
   /** A list for each kind of state. */
   readonly state: readonly TensorList[];
+}
+
+/** One step's native tensors, valid until the next tfjs call; to be disposed. */
+export interface NativeStep extends Disposable {
+  /** At most {@link MAX_LIST} variables each; variables without elements are left out. */
+  readonly parts: readonly StepPart[];
   /** The variables given as `scalars`. */
   readonly scalars: TensorList;
+}
+
+/** Those variables of a part whose names pass. */
+export function selected(part: StepPart, passes: (name: string) => boolean): StepPart {
+  const flags = part.names.map(passes);
+  if (flags.every((flag) => flag)) return part;
+  return mapPart(part, (list) => list.filter((_, i) => flags[i]));
+}
+
+function mapPart({ names, weights, grads, state }: StepPart, map: <T>(list: readonly T[]) => T[]): StepPart {
+  return { names: map(names), weights: map(weights), grads: map(grads), state: state.map(map) };
 }
 
 /**
@@ -64,16 +82,27 @@ export function openStep(
   });
 
   const count = filled.length;
-  const part = (k: number) => owned.slice(k * count, (k + 1) * count);
+  const block = (k: number) => owned.slice(k * count, (k + 1) * count);
+  const whole: StepPart = {
+    names: filled.map(({ variable }) => variable.name),
+    weights: block(0),
+    grads,
+    state: kinds.map((_, k) => block(k + 1)),
+  };
   const temporaries = new Temporaries(made);
   return {
-    names: filled.map(({ variable }) => variable.name),
-    weights: part(0),
-    grads,
-    state: kinds.map((_, k) => part(k + 1)),
+    parts: partsOf(whole),
     scalars: owned.slice((kinds.length + 1) * count),
     [Symbol.dispose]: () => temporaries[Symbol.dispose](),
   };
+}
+
+function partsOf(whole: StepPart): StepPart[] {
+  const parts: StepPart[] = [];
+  for (let start = 0; start < whole.weights.length; start += MAX_LIST) {
+    parts.push(mapPart(whole, (list) => list.slice(start, start + MAX_LIST)));
+  }
+  return parts;
 }
 
 /** A variable's own data may be its gradient, and is about to change. */

@@ -1,5 +1,6 @@
 import { operatorInPlace } from '@acc/native';
-import { copy_, inParts, type TensorList } from './foreach.js';
+import { copy_ } from './foreach.js';
+import type { StepPart } from './native-step.js';
 
 const fusedSgd = operatorInPlace('aten::_fused_sgd_');
 
@@ -11,28 +12,18 @@ export interface SgdConstants {
 }
 
 /** w ← w - learningRate · g, in place, by libtorch's fused kernel. */
-export function plainSgdStep(weights: TensorList, grads: TensorList, learningRate: number): void {
-  if (weights.length === 0) return;
-  inParts([weights, grads], ([w, g]) => {
-    fusedSgd(w, g, [], 0, 0, learningRate, 0, false, false, false);
-  });
+export function plainSgdStep({ weights, grads }: StepPart, learningRate: number): void {
+  fusedSgd(weights, grads, [], 0, 0, learningRate, 0, false, false, false);
 }
 
-/** a ← momentum · a + g and the update of the weights by it, in place, by libtorch's fused kernel. */
-export function momentumStep(
-  weights: TensorList,
-  grads: TensorList,
-  accumulations: TensorList,
-  { learningRate, momentum, nesterov }: SgdConstants,
-): void {
-  if (weights.length === 0) return;
-  inParts([weights, grads, accumulations], ([w, g, a]) => {
-    if (momentum === 0) {
-      // libtorch then takes no accumulations.
-      copy_(a, g);
-      fusedSgd(w, g, [], 0, 0, learningRate, 0, false, false, false);
-    } else {
-      fusedSgd(w, g, a, 0, momentum, learningRate, 0, nesterov, false, false);
-    }
-  });
+/** a ← momentum · a + g, the only state, and the update of the weights by it, in place, by libtorch's fused kernel. */
+export function momentumStep(part: StepPart, { learningRate, momentum, nesterov }: SgdConstants): void {
+  const { weights, grads, state } = part;
+  if (momentum === 0) {
+    // libtorch then takes no accumulations.
+    copy_(state[0], grads);
+    plainSgdStep(part, learningRate);
+  } else {
+    fusedSgd(weights, grads, state[0], 0, momentum, learningRate, 0, nesterov, false, false);
+  }
 }

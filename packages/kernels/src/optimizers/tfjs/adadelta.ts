@@ -1,5 +1,5 @@
 import { zerosLike } from '@tensorflow/tfjs-core';
-import { add_, addcmul_, addScalar, div_, inParts, mul_, scale_, sqrt_ } from '../fused/foreach.js';
+import { add_, addcmul_, addScalar, div_, mul_, scale_, sqrt_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 import type { Slot } from '../slots.js';
 
@@ -17,18 +17,17 @@ export const adadelta: FusedRule<AdadeltaInside> = {
     { slots: accumulatedGrads, suffix: 'accum_grad', initial: zerosLike },
     { slots: accumulatedUpdates, suffix: 'accum_var', initial: zerosLike },
   ],
-  update: ({ learningRate, rho, epsilon }, { weights, grads, state }) =>
-    inParts([weights, grads, ...state], ([w, g, a, b]) => {
-      using updates = addScalar(b, epsilon);
-      using roots = addScalar(a, epsilon);
-      sqrt_(updates.list);
-      sqrt_(roots.list);
-      div_(updates.list, roots.list);
-      mul_(updates.list, g);
-      scale_(a, rho);
-      addcmul_(a, g, g, 1 - rho);
-      scale_(b, rho);
-      addcmul_(b, updates.list, updates.list, 1 - rho);
-      add_(w, updates.list, -learningRate);
-    }),
+  update: ({ learningRate, rho, epsilon }, { weights: w, grads: g, state: [a, b] }) => {
+    using updates = addScalar(b, epsilon);
+    using roots = addScalar(a, epsilon);
+    sqrt_(updates.list);
+    sqrt_(roots.list);
+    div_(updates.list, roots.list);
+    mul_(updates.list, g);
+    scale_(a, rho);
+    addcmul_(a, g, g, 1 - rho);
+    scale_(b, rho);
+    addcmul_(b, updates.list, updates.list, 1 - rho);
+    add_(w, updates.list, -learningRate);
+  },
 };

@@ -1,5 +1,5 @@
 import { fill } from '@tensorflow/tfjs-core';
-import { addcdiv_, addcmul_, addScalar, inParts, sqrt_ } from '../fused/foreach.js';
+import { addcdiv_, addcmul_, addScalar, sqrt_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 import type { Slot } from '../slots.js';
 
@@ -18,11 +18,10 @@ export const adagrad: FusedRule<AdagradInside> = {
       initial: ({ shape }) => fill(shape, initialAccumulatorValue),
     },
   ],
-  update: ({ learningRate }, { weights, grads, state }, epsilon) =>
-    inParts([weights, grads, ...state], ([w, g, a]) => {
-      addcmul_(a, g, g, 1);
-      using roots = addScalar(a, epsilon);
-      sqrt_(roots.list);
-      addcdiv_(w, g, roots.list, -learningRate);
-    }),
+  update: ({ learningRate }, { weights: w, grads: g, state: [a] }, epsilon) => {
+    addcmul_(a, g, g, 1);
+    using roots = addScalar(a, epsilon);
+    sqrt_(roots.list);
+    addcdiv_(w, g, roots.list, -learningRate);
+  },
 };

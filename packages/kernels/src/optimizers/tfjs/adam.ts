@@ -23,12 +23,12 @@ export const adam: FusedRule<AdamInside> = {
     { slots: accumulatedSecondMoment, suffix: 'v', initial: zerosLike },
   ],
   scalars: ({ accBeta1, accBeta2 }) => [accBeta1, accBeta2],
-  update: ({ learningRate, beta1, beta2, epsilon, accBeta1, accBeta2 }, { weights, grads, state }) => {
+  update: ({ learningRate, beta1, beta2, epsilon, accBeta1, accBeta2 }, part) => {
     // libtorch computes the corrections from the number of the step, tfjs from its rounded products. So libtorch is told
     // that this is step 1, with the learning rate and the epsilon by which its formula comes out as tfjs's.
     const correction1 = Math.fround(1 - scalarValue(accBeta1)) / (1 - beta1);
     const correction2 = Math.sqrt(Math.fround(1 - scalarValue(accBeta2)) / (1 - beta2));
-    adamStep(weights, grads, state, {
+    adamStep(part, {
       learningRate: (learningRate * correction2) / correction1,
       beta1,
       beta2,
@@ -36,8 +36,8 @@ export const adam: FusedRule<AdamInside> = {
       step: 1,
     });
   },
-  advance: ({ accBeta1, accBeta2, beta1, beta2 }, { scalars }) => {
-    multiplyScalar(accBeta1, scalars[0]!, beta1);
-    multiplyScalar(accBeta2, scalars[1]!, beta2);
+  advance: ({ accBeta1, accBeta2, beta1, beta2 }, natives) => {
+    multiplyScalar(accBeta1, natives[0]!, beta1);
+    multiplyScalar(accBeta2, natives[1]!, beta2);
   },
 };

@@ -1,5 +1,5 @@
 import { zerosLike, type Variable } from '@tensorflow/tfjs-core';
-import { abs, addcdiv_, addScalar, inParts, lerp_, maximum_, scale_ } from '../fused/foreach.js';
+import { abs, addcdiv_, addScalar, lerp_, maximum_, scale_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 import { incrementScalar, multiplyScalar, scalarValue } from '../fused/known-scalars.js';
 import type { Slot } from '../slots.js';
@@ -26,21 +26,19 @@ export const adamax: FusedRule<AdamaxInside> = {
   scalars: ({ iteration, accBeta1 }) => [iteration, accBeta1],
   update: (
     { learningRate, beta1, beta2, epsilon, decay, iteration, accBeta1 },
-    { weights, grads, state },
+    { weights: w, grads: g, state: [m, u] },
   ) => {
     const rate = -learningRate / (1 + scalarValue(iteration) * decay);
     const factor = rate / Math.fround(1 - scalarValue(accBeta1));
-    inParts([weights, grads, ...state], ([w, g, m, u]) => {
-      lerp_(m, g, 1 - beta1);
-      scale_(u, beta2);
-      using magnitudes = abs(g);
-      maximum_(u, magnitudes.list);
-      using norms = addScalar(u, epsilon);
-      addcdiv_(w, m, norms.list, factor);
-    });
+    lerp_(m, g, 1 - beta1);
+    scale_(u, beta2);
+    using magnitudes = abs(g);
+    maximum_(u, magnitudes.list);
+    using norms = addScalar(u, epsilon);
+    addcdiv_(w, m, norms.list, factor);
   },
-  advance: ({ iteration, accBeta1, beta1 }, { scalars }) => {
-    incrementScalar(iteration, scalars[0]!);
-    multiplyScalar(accBeta1, scalars[1]!, beta1);
+  advance: ({ iteration, accBeta1, beta1 }, natives) => {
+    incrementScalar(iteration, natives[0]!);
+    multiplyScalar(accBeta1, natives[1]!, beta1);
   },
 };

@@ -15,8 +15,8 @@ interface MomentumInside extends SgdInside {
 /** a ← m · a + g; w ← w + c · a, or w + c · (g + m · a) with Nesterov's form. */
 export const momentum: FusedRule<MomentumInside> = {
   slotLists: ({ accumulations }) => [{ slots: accumulations, suffix: 'momentum', initial: zerosLike }],
-  update: ({ c, m, useNesterov }, { weights, grads, state }) =>
-    momentumStep(weights, grads, state[0]!, {
+  update: ({ c, m, useNesterov }, part) =>
+    momentumStep(part, {
       learningRate: -scalarValue(c),
       momentum: scalarValue(m),
       nesterov: useNesterov,

@@ -5,7 +5,6 @@ import {
   addcmul_,
   addScalar,
   addScalar_,
-  inParts,
   mul,
   scale_,
   sqrt_,
@@ -37,20 +36,22 @@ export const rmsprop: FusedRule<RmsPropInside> = {
     const lists = [list(accumulatedMeanSquares, 'rms'), list(accumulatedMoments, 'momentum')];
     return centered ? [...lists, list(accumulatedMeanGrads, 'mg')] : lists;
   },
-  update: ({ learningRate, decay, momentum, epsilon, centered }, { weights, grads, state }) =>
-    inParts([weights, grads, ...state], ([w, g, s, a, m]) => {
-      scale_(s, decay);
-      addcmul_(s, g, g, 1 - decay);
-      if (centered) {
-        scale_(m, decay);
-        add_(m, g, 1 - decay);
-      }
-      using roots = centered ? centeredSquares(s!, m!, epsilon) : addScalar(s, epsilon);
-      sqrt_(roots.list);
-      scale_(a, momentum);
-      addcdiv_(a, g, roots.list, learningRate);
-      sub_(w, a);
-    }),
+  update: (
+    { learningRate, decay, momentum, epsilon, centered },
+    { weights: w, grads: g, state: [s, a, m] },
+  ) => {
+    scale_(s, decay);
+    addcmul_(s, g, g, 1 - decay);
+    if (centered) {
+      scale_(m, decay);
+      add_(m, g, 1 - decay);
+    }
+    using roots = centered ? centeredSquares(s!, m!, epsilon) : addScalar(s, epsilon);
+    sqrt_(roots.list);
+    scale_(a, momentum);
+    addcdiv_(a, g, roots.list, learningRate);
+    sub_(w, a);
+  },
 };
 
 /** s - (m² + ε), rounded in this order. */

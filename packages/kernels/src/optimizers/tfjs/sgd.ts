@@ -11,5 +11,5 @@ export interface SgdInside {
 /** w ← w + c · g */
 export const sgd: FusedRule<SgdInside> = {
   slotLists: () => [],
-  update: ({ c }, { weights, grads }) => plainSgdStep(weights, grads, -scalarValue(c)),
+  update: ({ c }, part) => plainSgdStep(part, -scalarValue(c)),
 };

@@ -1,0 +1,171 @@
+import {
+  add,
+  div,
+  expandDims,
+  maximum,
+  mean,
+  mul,
+  sqrt,
+  square,
+  sub,
+  zeros,
+  type serialization,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import { directionsOf, scaleDirections, type AdafactorRates } from './fused/adafactor-step.js';
+import { lerp_, sub_ } from './fused/foreach.js';
+import type { StepPart } from './fused/native-step.js';
+import { BOOLEAN, FRACTION, NON_NEGATIVE, POSITIVE, resolveOptions } from './options.js';
+import { SlotOptimizer } from './slot-optimizer.js';
+import type { SlotList, Update } from './slots.js';
+import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
+
+export interface AdafactorOptions extends WeightDecayOptions {
+  /** η: the most that a step may be, relative to the weights with `scaleParameter`. Default 0.01. */
+  readonly learningRate?: number;
+  /** Steps shrink as 1/√t once that is below the learning rate. Default true. */
+  readonly relativeStep?: boolean;
+  /** Steps are relative to the root mean square of each variable. Default true. */
+  readonly scaleParameter?: boolean;
+  /** β₁ of a momentum, which takes as much memory as the weights. Default 0: none. */
+  readonly beta1?: number;
+  /** c of β₂ = 1 - t^-c. Default 0.8. */
+  readonly decayExponent?: number;
+  /** d: the root mean square that an update is clipped to. Default 1. */
+  readonly clipThreshold?: number;
+  /** ε₁, added to g². Default 1e-30. */
+  readonly epsilon1?: number;
+  /** ε₂: the root mean square that a variable is taken to have at least. Default 0.001. */
+  readonly epsilon2?: number;
+  /** λ. Default 0. */
+  readonly weightDecay?: number;
+}
+
+const DEFAULTS: Required<AdafactorOptions> = {
+  learningRate: 0.01,
+  relativeStep: true,
+  scaleParameter: true,
+  beta1: 0,
+  decayExponent: 0.8,
+  clipThreshold: 1,
+  epsilon1: 1e-30,
+  epsilon2: 0.001,
+  weightDecay: 0,
+  excludeFromWeightDecay: [],
+};
+
+const KINDS = {
+  learningRate: NON_NEGATIVE,
+  relativeStep: BOOLEAN,
+  scaleParameter: BOOLEAN,
+  beta1: FRACTION,
+  decayExponent: POSITIVE,
+  clipThreshold: POSITIVE,
+  epsilon1: POSITIVE,
+  epsilon2: NON_NEGATIVE,
+  ...WEIGHT_DECAY_KINDS,
+};
+
+/**
+ * Adafactor (Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", 2018, algorithms 4 to 6). Of
+ * the second moment of a variable with two dims or more it keeps means over the last dim and over the one before, r and c, which
+ * for a matrix of n rows and m columns are n + m numbers:
+ *
+ *     β₂ = 1 - t^-c        ρ = min(η, 1/√t)        α = max(ε₂, RMS(w)) · ρ
+ *     r ← β₂ r + (1 - β₂) mean(g² + ε₁, last dim)        c ← β₂ c + (1 - β₂) mean(g² + ε₁, dim before)
+ *     v = r ⊗ c / mean(r)        u = g / √v        û = u / max(1, RMS(u) / d)
+ *     w ← w - ρ λ w - α û,   with momentum   m ← β₁ m + (1 - β₁) α û and w ← w - ρ λ w - m
+ *
+ * Vectors and scalars have v ← β₂ v + (1 - β₂) (g² + ε₁) itself, kept as r.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function adafactor(options: AdafactorOptions = {}): Adafactor {
+  return new Adafactor(options);
+}
+
+/** See {@link adafactor}. */
+export class Adafactor extends SlotOptimizer {
+  static readonly className = 'Adafactor';
+
+  readonly #options: Required<AdafactorOptions>;
+  readonly #decay: WeightDecay;
+
+  constructor(options: AdafactorOptions = {}) {
+    const resolved = resolveOptions('adafactor', options, DEFAULTS, KINDS);
+    const lists = [slotList('r', rowShape), slotList('c', columnShape)];
+    if (resolved.beta1 > 0) lists.push(slotList('m', ({ shape }) => shape));
+    super(lists, resolved.learningRate);
+    this.#options = resolved;
+    this.#decay = new WeightDecay(resolved);
+  }
+
+  protected override updatePart(part: StepPart): void {
+    const { beta1 } = this.#options;
+    const {
+      weights: w,
+      state: [, , m],
+    } = part;
+    const rates = this.#rates();
+    using directions = directionsOf(part, rates);
+    scaleDirections(w, directions.list, rates);
+    this.#decay.shrink(part, rates.rho);
+    if (m) lerp_(m, directions.list, 1 - beta1);
+    sub_(w, m ?? directions.list);
+  }
+
+  protected override updateOne({ variable: w, grad: g, state: [r, c, m] }: Update): void {
+    const { beta1 } = this.#options;
+    const rates = this.#rates();
+    const u = div(g, rootOfSecondMoment(g, r!, c!, rates));
+    const clip = maximum(div(rms(u), rates.clipThreshold), 1);
+    const scale = rates.scaleParameter ? maximum(rms(w), rates.epsilon2) : 1;
+    const change = mul(u, div(mul(scale, rates.rho), clip));
+    if (m) m.assign(add(mul(m, beta1), mul(change, 1 - beta1)));
+    w.assign(sub(mul(w, 1 - rates.rho * this.#decay.of(w.name)), m ?? change));
+  }
+
+  override getConfig(): serialization.ConfigDict {
+    return { ...this.#options, learningRate: this.learningRate, ...this.#decay.toConfig('adafactor') };
+  }
+
+  #rates(): AdafactorRates {
+    const { relativeStep, decayExponent } = this.#options;
+    const rho = relativeStep ? Math.min(this.learningRate, 1 / Math.sqrt(this.step)) : this.learningRate;
+    return { ...this.#options, rho, beta2: 1 - this.step ** -decayExponent };
+  }
+}
+
+const isFactored = ({ rank }: Variable): boolean => rank >= 2;
+const rowShape = (variable: Variable): number[] =>
+  isFactored(variable) ? variable.shape.slice(0, -1) : variable.shape;
+/** A scalar that isn't used where there is nothing to factor. */
+const columnShape = (variable: Variable): number[] =>
+  isFactored(variable) ? [...variable.shape.slice(0, -2), ...variable.shape.slice(-1)] : [];
+
+function slotList(suffix: string, shapeFor: (variable: Variable) => number[]): SlotList {
+  return { slots: [], suffix, shapeFor, initial: (variable) => zeros(shapeFor(variable)) };
+}
+
+/** √v, after r and c have taken in the gradient. */
+function rootOfSecondMoment(
+  g: Tensor,
+  r: Variable,
+  c: Variable,
+  { beta2, epsilon1 }: AdafactorRates,
+): Tensor {
+  const squares = add(square(g), epsilon1);
+  const mix = (old: Variable, values: Tensor) => old.assign(add(mul(old, beta2), mul(values, 1 - beta2)));
+  if (g.rank < 2) {
+    mix(r, squares);
+    return sqrt(r);
+  }
+  mix(r, mean(squares, -1));
+  mix(c, mean(squares, -2));
+  const rows = sqrt(div(r, mean(r, -1, true)));
+  return mul(expandDims(rows, -1), expandDims(sqrt(c), -2));
+}
+
+/** The root mean square of all elements. */
+const rms = (x: Tensor): Tensor => sqrt(mean(square(x)));

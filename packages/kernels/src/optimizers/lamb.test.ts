@@ -1,0 +1,72 @@
+import * as tf from '@tensorflow/tfjs';
+import { describe, expect, it } from 'vitest';
+import { registerAccBackend } from '../register-backend.js';
+import { expectLikeReference, type ReferenceUpdate } from '../testing/optimizer-reference.js';
+import { lamb } from './lamb.js';
+
+interface Constants {
+  readonly lr: number;
+  readonly b1: number;
+  readonly b2: number;
+  readonly eps: number;
+  readonly decayOf: (name: string) => number;
+  readonly isAdapted: (name: string) => boolean;
+}
+
+const normOf = (values: readonly number[]) => Math.hypot(...values);
+
+const formula =
+  ({ lr, b1, b2, eps, decayOf, isAdapted }: Constants): ReferenceUpdate =>
+  ({ name, w, state }, g, t) => {
+    const [m, v] = [state('m'), state('v')];
+    const u = g.map((x, i) => {
+      m[i] = b1 * m[i]! + (1 - b1) * x;
+      v[i] = b2 * v[i]! + (1 - b2) * x * x;
+      return m[i] / (1 - b1 ** t) / (Math.sqrt(v[i] / (1 - b2 ** t)) + eps) + decayOf(name) * w[i]!;
+    });
+    const [weightNorm, directionNorm] = [normOf(w), normOf(u)];
+    const ratio = isAdapted(name) && weightNorm > 0 && directionNorm > 0 ? weightNorm / directionNorm : 1;
+    u.forEach((x, i) => (w[i] = w[i]! - lr * ratio * x));
+  };
+
+describe('lamb', () => {
+  it('is its formula with its defaults', () =>
+    expectLikeReference(
+      () => lamb(),
+      formula({ lr: 0.001, b1: 0.9, b2: 0.999, eps: 1e-6, decayOf: () => 0.01, isAdapted: () => true }),
+    ));
+
+  it('is its formula with options, for variables that do not decay or are not adapted', () =>
+    expectLikeReference(
+      () =>
+        lamb({
+          learningRate: 0.02,
+          beta1: 0.8,
+          beta2: 0.9,
+          epsilon: 1e-3,
+          weightDecay: 0.2,
+          excludeFromWeightDecay: ['/[01]$'],
+          excludeFromLayerAdaptation: ['/[12]$'],
+        }),
+      formula({
+        lr: 0.02,
+        b1: 0.8,
+        b2: 0.9,
+        eps: 1e-3,
+        decayOf: (name) => (/[01]$/.test(name) ? 0 : 0.2),
+        isAdapted: (name) => !/[12]$/.test(name),
+      }),
+    ));
+
+  it.each(['acc', 'cpu'])('takes 1 for the ratio where a norm is 0, on %s', async (backend) => {
+    registerAccBackend();
+    await tf.setBackend(backend);
+    const [zero, still] = [tf.variable(tf.zeros([2])), tf.variable(tf.ones([2]))];
+    lamb({ learningRate: 0.1, weightDecay: 0, epsilon: 0.001 }).applyGradients([
+      { name: zero.name, tensor: tf.ones([2]) },
+      { name: still.name, tensor: tf.zeros([2]) },
+    ]);
+    zero.dataSync().forEach((x) => expect(x).toBeCloseTo(-0.1 / 1.001, 5));
+    expect([...still.dataSync()]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,64 @@
+import type { serialization } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import type { OptionKind } from './options.js';
+
+/**
+ * Chooses variables by their names (`dense_Dense1/bias`): regular expressions, one of which is to be found in the name, or
+ * a function, which is asked once for each name. Expressions can be saved with a model, functions can't. They had better not
+ * end in `$`: of a second model in the process the same variable may be called `dense_Dense1/bias_1`.
+ */
+export type NameFilter = readonly string[] | ((name: string) => boolean);
+
+export const NAME_FILTER: OptionKind = {
+  expected: 'a list of regular expressions (strings), or a function of a name',
+  accepts: (value) => typeof value === 'function' || (Array.isArray(value) && value.every(isExpression)),
+};
+
+function isExpression(value: unknown): boolean {
+  if (typeof value !== 'string') return false;
+  try {
+    return new RegExp(value) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a name passes the filter. Answers are kept: it is asked in every step. */
+export function nameTest(filter: NameFilter): (name: string) => boolean {
+  const answers = new Map<string, boolean>();
+  const test = testOf(filter);
+  return (name) => {
+    let answer = answers.get(name);
+    if (answer === undefined) {
+      answer = test(name);
+      answers.set(name, answer);
+    }
+    return answer;
+  };
+}
+
+function testOf(filter: NameFilter): (name: string) => boolean {
+  if (typeof filter === 'function') return filter;
+  const expressions = filter.map((source) => new RegExp(source));
+  return (name) => expressions.some((expression) => expression.test(name));
+}
+
+/**
+ * The filter as a value of `getConfig`. Each expression lies under `name`: tfjs-layers rewrites other strings when it loads
+ * a model (`layer_norm` becomes `layerNorm`).
+ *
+ * @throws AccError `ACC_OPTIMIZER_NOT_SAVEABLE` for a function.
+ */
+export function filterToConfig(where: string, filter: NameFilter): serialization.ConfigDictArray {
+  if (typeof filter === 'function') {
+    throw new AccError('ACC_OPTIMIZER_NOT_SAVEABLE', `${where}: a function of names cannot be saved.`, {
+      help: "Give regular expressions instead: ['bias', 'norm'].",
+    });
+  }
+  return filter.map((name) => ({ name }));
+}
+
+/** The filter that {@link filterToConfig} wrote. */
+export function filterFromConfig(config: serialization.ConfigDictArray): NameFilter {
+  return (config as { name: string }[]).map(({ name }) => name);
+}

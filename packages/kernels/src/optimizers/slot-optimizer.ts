@@ -1,0 +1,140 @@
+import { engine, Optimizer, tidy, type serialization, type Variable } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { AccBackend } from '../backend.js';
+import { isActive } from './fused/fused-apply.js';
+import { filterFromConfig } from './name-filter.js';
+import { openStep, type StepPart } from './fused/native-step.js';
+import {
+  namedGradients,
+  updatesOf,
+  type Gradients,
+  type NamedGradient,
+  type SlotList,
+  type Update,
+} from './slots.js';
+
+type NamedTensor = Awaited<ReturnType<Optimizer['getWeights']>>[number];
+
+/**
+ * An optimizer that keeps variables of state for each trained one, by position in the list of gradients, as tfjs's do. On
+ * the backend `acc` it takes its steps on lists, in place; elsewhere by tfjs's operations.
+ */
+export abstract class SlotOptimizer extends Optimizer {
+  /** @param slotLists The kinds of state, in the order of `getWeights`. */
+  constructor(
+    private readonly slotLists: readonly SlotList[],
+    /** May be changed between steps. */
+    public learningRate: number,
+  ) {
+    super();
+  }
+
+  /** Counts from the next step on. */
+  setLearningRate(learningRate: number): void {
+    this.learningRate = learningRate;
+  }
+
+  /** Updates weights and state in place. */
+  protected abstract updatePart(part: StepPart): void;
+
+  /** Assigns new values to one variable and its state. Called in a tidy. */
+  protected abstract updateOne(update: Update): void;
+
+  /** The step that is being taken, from 1. */
+  protected get step(): number {
+    return this.iterations + 1;
+  }
+
+  /**
+   * Takes one step. Gradients stay the caller's; null and undefined leave a variable as it is.
+   *
+   * @throws AccError `ACC_VARIABLE_UNKNOWN` for a name that tfjs has no variable of.
+   */
+  override applyGradients(given: Gradients): void {
+    const gradients = namedGradients(given);
+    const updates = updatesOf(gradients, gradients.map(variableOf), this.slotLists);
+    const { backend } = engine();
+    if (!(backend instanceof AccBackend && isActive(backend) && this.#applyNatively(backend, updates))) {
+      for (const update of updates) {
+        if (update.variable.size > 0) tidy(() => this.updateOne(update));
+      }
+    }
+    this.incrementIterations();
+  }
+
+  /** Frees the state. */
+  override dispose(): void {
+    for (const { slots } of this.slotLists) for (const { variable } of slots.splice(0)) variable.dispose();
+  }
+
+  /** `iter`, then the state, kind by kind. The tensors of state are the optimizer's own. */
+  override async getWeights(): Promise<NamedTensor[]> {
+    const slots = this.slotLists.flatMap((list) => list.slots);
+    return [
+      await this.saveIterations(),
+      ...slots.map(({ originalName, variable }) => ({ name: originalName, tensor: variable })),
+    ];
+  }
+
+  /**
+   * Takes over what {@link getWeights} gave. The tensors stay the caller's.
+   *
+   * @throws AccError `ACC_OPTIMIZER_WEIGHTS` when they can't be the state of this kind of optimizer.
+   */
+  override async setWeights(weights: NamedTensor[]): Promise<void> {
+    const state = await this.extractIterations(weights);
+    const kinds = this.slotLists.length;
+    const count = kinds === 0 ? 0 : state.length / kinds;
+    if (!Number.isInteger(count) || (kinds === 0 && state.length > 0)) {
+      throw new AccError(
+        'ACC_OPTIMIZER_WEIGHTS',
+        `${this.getClassName()} keeps ${kinds} tensors for each variable; ${state.length} came.`,
+        { help: 'Create it with the options it had when its weights were saved.' },
+      );
+    }
+    const given = new Set<unknown>(state.map(({ tensor }) => tensor));
+    this.slotLists.forEach(({ slots }, k) => {
+      const loaded = state
+        .slice(k * count, (k + 1) * count)
+        .map(({ name, tensor }) => ({ originalName: name, variable: tensor.variable(false) }));
+      for (const { variable } of slots.splice(0, slots.length, ...loaded)) {
+        if (!given.has(variable)) variable.dispose();
+      }
+    });
+  }
+
+  /** The optimizer of which `getConfig` gave `config`, without its state. */
+  static override fromConfig<T extends serialization.Serializable>(
+    cls: serialization.SerializableConstructor<T>,
+    config: serialization.ConfigDict,
+  ): T {
+    const options: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(config)) {
+      // tfjs-layers adds this to every config that it loads.
+      if (key !== 'customObjects') options[key] = Array.isArray(value) ? filterFromConfig(value) : value;
+    }
+    return new cls(options);
+  }
+
+  /** False, with nothing changed, when the step is not one for lists. */
+  #applyNatively(backend: AccBackend, updates: readonly Update[]): boolean {
+    using step = openStep(backend, updates, this.slotLists, []);
+    if (!step) return false;
+    for (const part of step.parts) this.updatePart(part);
+    return true;
+  }
+}
+
+function variableOf({ name }: NamedGradient): Variable {
+  const variable = engine().registeredVariables[name];
+  if (!variable) {
+    throw new AccError(
+      'ACC_VARIABLE_UNKNOWN',
+      `There is a gradient of '${name}', but no variable of that name.`,
+      {
+        help: 'Give the gradients under the names of the variables: variable.name.',
+      },
+    );
+  }
+  return variable;
+}

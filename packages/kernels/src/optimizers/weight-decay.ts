@@ -1,0 +1,61 @@
+import type { serialization } from '@tensorflow/tfjs-core';
+import { scale_ } from './fused/foreach.js';
+import { selected, type StepPart } from './fused/native-step.js';
+import { filterToConfig, NAME_FILTER, nameTest, type NameFilter } from './name-filter.js';
+import { NON_NEGATIVE } from './options.js';
+
+/** Options of optimizers with decoupled weight decay. */
+export interface WeightDecayOptions {
+  /**
+   * Decoupled weight decay λ: each step also takes learning rate · λ · w from the weights, outside of the gradient and
+   * its moments.
+   */
+  readonly weightDecay?: number;
+  /** Variables whose weights don't decay, usually biases and the scales of normalisations. Default none. */
+  readonly excludeFromWeightDecay?: NameFilter;
+}
+
+export const WEIGHT_DECAY_KINDS = {
+  weightDecay: NON_NEGATIVE,
+  excludeFromWeightDecay: NAME_FILTER,
+};
+
+/** Which weights decay, and how fast. */
+export class WeightDecay {
+  readonly rate: number;
+  readonly #filter: NameFilter;
+  readonly #isExcluded: (name: string) => boolean;
+
+  constructor({ weightDecay, excludeFromWeightDecay }: Required<WeightDecayOptions>) {
+    this.rate = weightDecay;
+    this.#filter = excludeFromWeightDecay;
+    this.#isExcluded = nameTest(excludeFromWeightDecay);
+  }
+
+  /** λ for a variable: the rate, or 0. */
+  of(name: string): number {
+    return this.#isExcluded(name) ? 0 : this.rate;
+  }
+
+  /** Those of a part that decay, and those that don't. */
+  split(part: StepPart): { decaying: StepPart; others: StepPart } {
+    return {
+      decaying: selected(part, (name) => this.of(name) > 0),
+      others: selected(part, (name) => this.of(name) === 0),
+    };
+  }
+
+  /** w ← w - learningRate · λ · w, in place. */
+  shrink(part: StepPart, learningRate: number): void {
+    const { weights } = this.split(part).decaying;
+    if (weights.length > 0) scale_(weights, 1 - learningRate * this.rate);
+  }
+
+  /** @throws AccError `ACC_OPTIMIZER_NOT_SAVEABLE`. */
+  toConfig(where: string): { weightDecay: number; excludeFromWeightDecay: serialization.ConfigDictArray } {
+    return {
+      weightDecay: this.rate,
+      excludeFromWeightDecay: filterToConfig(`${where}.excludeFromWeightDecay`, this.#filter),
+    };
+  }
+}
