@@ -85,32 +85,40 @@ export function forward2D(
 ): TensorInfo {
   const { x, filter, bias, preluActivationWeights } = inputs;
   const plan = planOf(x.shape, filter.shape, attrs, depthwise);
-  const images = backend.native(x);
-  if (isEmpty(plan.outShape)) return backend.wrap(newZeros(images, plan.outShape), x.dtype);
-
-  using first = channelsFirst(images, plan.format);
-  using weight = toWeight(backend.native(filter), plan.filterShape);
-  const perChannel = bias && bias.shape.length === 1 && bias.shape[0] === plan.filterShape[3];
-  const convolved = convolve(first, weight, perChannel ? backend.native(bias) : null, plan);
-  const y = fromChannelsFirst(convolved, plan.format);
-  const biased = bias && !perChannel ? plus(y, backend.native(bias)) : y;
-  using alpha = preluActivationWeights && channelsOf(backend, preluActivationWeights, plan);
+  const convolved = convolved2D(backend, inputs, plan);
+  const y = bias && !isConvolvedWith(bias, x, plan) ? plus(backend, convolved, bias, plan) : convolved;
+  using alpha = preluActivationWeights && alignedToChannels(backend, preluActivationWeights, plan);
   return backend.wrap(
-    activated(biased, attrs.activation, { alpha, leakyreluAlpha: attrs.leakyreluAlpha }),
+    activated(y, attrs.activation, { alpha, leakyreluAlpha: attrs.leakyreluAlpha }),
     x.dtype,
   );
 }
 
-function plus(y: NativeTensor, bias: NativeTensor): NativeTensor {
-  using held = y;
-  return add(held, bias);
+/** Convolved, in tfjs's order of dims; with the bias, where that has a number for each channel. Caller disposes. */
+function convolved2D(backend: AccBackend, { x, filter, bias }: FusedConv2DInputs, plan: Plan): NativeTensor {
+  const images = backend.native(x);
+  const perChannel = bias && isConvolvedWith(bias, x, plan) ? backend.native(bias) : null;
+  if (isEmpty(plan.outShape) || isEmpty(x.shape)) return newZeros(images, plan.outShape);
+  using first = channelsFirst(images, plan.format);
+  using weight = toWeight(backend.native(filter), plan.filterShape);
+  return fromChannelsFirst(convolve(first, weight, perChannel, plan), plan.format);
 }
 
-/** Slopes of prelu: with the channels first, a list of them is one for each channel. Caller disposes. */
-function channelsOf(backend: AccBackend, alpha: TensorInfo, { format }: Plan): NativeTensor {
-  const native = backend.native(alpha);
-  const isList = alpha.shape.length === 1 && alpha.shape[0] !== 1;
-  return format === 'NCHW' && isList ? reshape(native, [alpha.shape[0]!, 1, 1]) : native.alias();
+/** Whether libtorch adds the bias in convolving: one number for each channel, and something to convolve. */
+const isConvolvedWith = (bias: TensorInfo, x: TensorInfo, { filterShape }: Plan): boolean =>
+  bias.shape.length === 1 && bias.shape[0] === filterShape[3] && !isEmpty(x.shape);
+
+function plus(backend: AccBackend, y: NativeTensor, bias: TensorInfo, plan: Plan): NativeTensor {
+  using held = y;
+  using aligned = alignedToChannels(backend, bias, plan);
+  return add(held, aligned);
+}
+
+/** With the channels first, a list of numbers has one for each channel, not for each column. Caller disposes. */
+function alignedToChannels(backend: AccBackend, list: TensorInfo, { format }: Plan): NativeTensor {
+  const native = backend.native(list);
+  const isList = list.shape.length === 1 && list.shape[0] !== 1;
+  return format === 'NCHW' && isList ? reshape(native, [list.shape[0]!, 1, 1]) : native.alias();
 }
 
 /** Conv2DBackpropInput and DepthwiseConv2dNativeBackpropInput. */

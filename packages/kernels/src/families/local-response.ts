@@ -28,7 +28,8 @@ export function responseNorm(x: NativeTensor, { depthRadius, bias, alpha }: Loca
 export function neighbourSum(x: NativeTensor, radius: number): NativeTensor {
   const channels = x.shape.at(-1)!;
   const rows = x.shape.slice(0, -1).reduce((product, size) => product * size, 1);
-  using image = reshape(x, [1, rows, channels]);
-  using sums = average(image, [1, 2 * radius + 1], [1, 1], [0, radius], false, true, 1);
+  // Rows as the batch, which alone may be empty.
+  using images = reshape(x, [rows, 1, 1, channels]);
+  using sums = average(images, [1, 2 * radius + 1], [1, 1], [0, radius], false, true, 1);
   return reshape(sums, x.shape);
 }

@@ -1,5 +1,6 @@
 import {
   MaxPoolWithArgmax,
+  util,
   type MaxPoolWithArgmaxAttrs,
   type MaxPoolWithArgmaxInputs,
 } from '@tensorflow/tfjs-core';
@@ -68,7 +69,7 @@ function flatPositions(
 
 /** 0, 1, 2, … in a shape whose other dims are 1. */
 function countUp(shape: readonly number[]): NativeTensor {
-  const length = Math.max(...shape);
+  const length = util.sizeFromShape(shape as number[]);
   return tensorFrom(
     Int32Array.from({ length }, (_, i) => i),
     'int32',
