@@ -13,6 +13,7 @@ const matmul = operator('aten::matmul');
 const baddbmm = operator('aten::baddbmm');
 const add = operator('aten::add.Tensor');
 const transpose = operator('aten::transpose.int');
+const reshape = operator('aten::reshape');
 
 /** `[..., m, k]` by `[..., k, n]`; leading dims broadcast. Caller disposes. */
 function multiply(a: NativeTensor, b: NativeTensor): NativeTensor {
@@ -55,8 +56,9 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   using wholeA = isWhole ? toDtype(backend.native(a), 'float64') : undefined;
   using wholeB = isWhole ? toDtype(backend.native(b), 'float64') : undefined;
   using wholeBias = isWhole && bias ? toDtype(backend.native(bias), 'float64') : undefined;
-  const left = wholeA ?? backend.native(a);
-  const right = wholeB ?? backend.native(b);
+  const isStacked = !isWhole && !bias && !preluActivationWeights && isStack(a, b);
+  const left = wholeA ?? (isStacked ? asList(backend, a) : backend.native(a));
+  const right = wholeB ?? (isStacked ? asList(backend, b) : backend.native(b));
   using turnedA = attrs.transposeA ? transpose(left, -2, -1) : undefined;
   using turnedB = attrs.transposeB ? transpose(right, -2, -1) : undefined;
   const [first, second] = [turnedA ?? left, turnedB ?? right];
@@ -65,7 +67,27 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
     : multiply(first, second);
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
   const result = activated(product, attrs.activation, { alpha, leakyreluAlpha: attrs.leakyreluAlpha });
-  return isWhole ? wrapElements(backend, result, a.dtype) : backend.wrap(result, a.dtype);
+  if (isWhole) return wrapElements(backend, result, a.dtype);
+  if (!isStacked) return backend.wrap(result, a.dtype);
+  using matrices = result;
+  const shape = [...a.shape.slice(0, -2), ...result.shape.slice(-2)];
+  return backend.wrap(reshape(matrices, shape), a.dtype);
+}
+
+/** Whether both have the same leading dims, more than one: they are multiplied as lists of matrices. */
+function isStack(a: TensorInfo, b: TensorInfo): boolean {
+  const rank = a.shape.length;
+  if (rank <= 3 || b.shape.length !== rank) return false;
+  return a.shape.every((size, dim) => dim >= rank - 2 || size === b.shape[dim]);
+}
+
+/**
+ * `[..., rows, columns]` as a list of matrices. Where a transposition left them apart they have to be copied for that:
+ * the backend keeps the copy with the data, so that the gradient finds it. Borrowed.
+ */
+function asList(backend: AccBackend, x: TensorInfo): NativeTensor {
+  const count = util.sizeFromShape(x.shape.slice(0, -2));
+  return backend.native({ ...x, shape: [count, ...x.shape.slice(-2)] });
 }
 
 function checkInnerDims(a: TensorInfo, b: TensorInfo, { transposeA, transposeB }: MatMulAttrs): void {
