@@ -24,7 +24,7 @@ import { TensorData } from './tensor-data.js';
 export const BACKEND_NAME = 'acc';
 
 /** What new native tensors hold for each tfjs dtype. */
-const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDtype>> = {
+export const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDtype>> = {
   float32: 'float32',
   int32: 'int32',
   bool: 'bool',

@@ -1,17 +1,10 @@
 import { engine, tensor, type DataType, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type KernelLayer, type NativeDtype, type NativeTensor } from '@acc/contract';
+import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
-import { BACKEND_NAME, type AccBackend } from './backend.js';
+import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
 import { fusedApply } from './optimizers/index.js';
 
 const contiguous = operator('aten::contiguous');
-
-const NATIVE_DTYPE: Readonly<Record<string, NativeDtype>> = {
-  float32: 'float32',
-  int32: 'int32',
-  bool: 'bool',
-  complex64: 'complex64',
-};
 
 /** The kernel layer of a tfjs backend: without copies for `acc`, by host buffers for every other. */
 export function kernelLayerOf(backendName: string, backend: unknown): KernelLayer {
@@ -33,12 +26,13 @@ function hostLayer(backendName: string): KernelLayer {
     backendName,
     device: 'cpu',
     toNative(x: Tensor): NativeTensor {
-      const dtype = NATIVE_DTYPE[x.dtype];
-      if (!dtype) throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${x.dtype} has no native form.`);
-      return tensorFrom(x.dataSync() as NodeJS.TypedArray, dtype, x.shape);
+      if (x.dtype === 'string') {
+        throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${x.dtype} has no native form.`);
+      }
+      return tensorFrom(x.dataSync() as NodeJS.TypedArray, NATIVE_DTYPE[x.dtype], x.shape);
     },
     fromNative(native: NativeTensor, dtype: DataType): Tensor {
-      const values = (native as Handle).read(NATIVE_DTYPE[dtype]) as Float32Array;
+      const values = (native as Handle).read(NATIVE_DTYPE[dtype as 'float32']) as Float32Array;
       const result = tensor(values, native.shape as number[], dtype);
       native.dispose();
       return result;

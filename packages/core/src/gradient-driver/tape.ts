@@ -16,32 +16,25 @@ export interface PathNode {
 
 /** Keeps the nodes that depend on one of `xs` and that `y` depends on, in their order. Linear in the tape. */
 export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], y: Tensor): Path {
-  const fromX = tensorsFrom(tape, xs);
+  const inputsOf = tape.map(({ inputs }) => entries(inputs));
+  const fromX = new Set(xs.map(({ id }) => id));
+  tape.forEach(({ outputs }, i) => {
+    if (!inputsOf[i]!.some(([, input]) => fromX.has(input.id))) return;
+    for (const { id } of outputs) fromX.add(id);
+  });
   const toY = new Set([y.id]);
   const nodes: PathNode[] = [];
   const uses = new Map<number, number>();
   for (let i = tape.length - 1; i >= 0; i--) {
     const node = tape[i]!;
     if (!node.outputs.some(({ id }) => toY.has(id))) continue;
-    const inputs = entries(node.inputs);
-    for (const [, input] of inputs) toY.add(input.id);
-    const dependent = inputs.filter(([, input]) => fromX.has(input.id));
-    if (dependent.length === 0) continue;
-    for (const [, { id }] of dependent) uses.set(id, (uses.get(id) ?? 0) + 1);
-    nodes.push({ node, inputs: dependent });
+    for (const [, input] of inputsOf[i]!) toY.add(input.id);
+    const inputs = inputsOf[i]!.filter(([, input]) => fromX.has(input.id));
+    if (inputs.length === 0) continue;
+    for (const [, { id }] of inputs) uses.set(id, (uses.get(id) ?? 0) + 1);
+    nodes.push({ node, inputs });
   }
   return { nodes: nodes.reverse(), uses };
-}
-
-/** Ids of all tensors that depend on `xs`. */
-function tensorsFrom(tape: readonly TapeNode[], xs: readonly Tensor[]): Set<number> {
-  const reached = new Set(xs.map(({ id }) => id));
-  for (const { inputs, outputs } of tape) {
-    if (entries(inputs).some(([, input]) => reached.has(input.id))) {
-      for (const { id } of outputs) reached.add(id);
-    }
-  }
-  return reached;
 }
 
 function entries(inputs: NamedTensorMap): [string, Tensor][] {

@@ -1,6 +1,5 @@
 import {
   backend_util,
-  util,
   type Conv2DAttrs,
   type FusedConv2DAttrs,
   type FusedConv2DInputs,
@@ -158,7 +157,7 @@ export function filterGradient2D(
 ): TensorInfo {
   const plan = planOf(x.shape, attrs.filterShape, attrs, depthwise);
   const gradient = backend.native(dy);
-  if (util.sizeFromShape(dy.shape) === 0) {
+  if (isEmpty(dy.shape)) {
     return backend.wrap(newZeros(gradient, attrs.filterShape), 'float32');
   }
   using firstX = channelsFirst(backend.native(x), plan.format);

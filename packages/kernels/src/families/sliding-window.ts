@@ -18,7 +18,7 @@ export interface WindowAxis {
 }
 
 /** Height and width of tfjs's description of a convolution or pooling. */
-export function axes2D(info: Conv2DInfo): WindowAxis[] {
+export function axes2D(info: Conv2DInfo | Conv3DInfo): WindowAxis[] {
   return [
     {
       size: info.inHeight,
@@ -41,32 +41,15 @@ export function axes2D(info: Conv2DInfo): WindowAxis[] {
 
 /** Depth, height and width of tfjs's description of a convolution or pooling. */
 export function axes3D(info: Conv3DInfo): WindowAxis[] {
-  return [
-    {
-      size: info.inDepth,
-      outSize: info.outDepth,
-      window: info.filterDepth,
-      stride: info.strideDepth,
-      dilation: info.dilationDepth,
-      before: info.padInfo.front,
-    },
-    {
-      size: info.inHeight,
-      outSize: info.outHeight,
-      window: info.filterHeight,
-      stride: info.strideHeight,
-      dilation: info.dilationHeight,
-      before: info.padInfo.top,
-    },
-    {
-      size: info.inWidth,
-      outSize: info.outWidth,
-      window: info.filterWidth,
-      stride: info.strideWidth,
-      dilation: info.dilationWidth,
-      before: info.padInfo.left,
-    },
-  ];
+  const depth = {
+    size: info.inDepth,
+    outSize: info.outDepth,
+    window: info.filterDepth,
+    stride: info.strideDepth,
+    dilation: info.dilationDepth,
+    before: info.padInfo.front,
+  };
+  return [depth, ...axes2D(info)];
 }
 
 /** Elements from the window's first to its last. */

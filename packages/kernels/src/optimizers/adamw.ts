@@ -1,4 +1,5 @@
-import { add, div, mul, type serialization, sqrt, square, sub, zerosLike } from '@tensorflow/tfjs-core';
+import { mul, type serialization, sub, zerosLike } from '@tensorflow/tfjs-core';
+import { adamDirection } from './adam-direction.js';
 import { adamStep } from './fused/adam-step.js';
 import type { StepPart } from './fused/native-step.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
@@ -74,12 +75,9 @@ export class AdamW extends SlotOptimizer {
     adamStep(others, constants);
   }
 
-  protected override updateOne({ variable: w, grad: g, state: [m, v] }: Update): void {
-    const { beta1, beta2, epsilon } = this.#options;
-    m!.assign(add(mul(m!, beta1), mul(g, 1 - beta1)));
-    v!.assign(add(mul(v!, beta2), mul(square(g), 1 - beta2)));
-    const denominator = add(sqrt(div(v!, 1 - beta2 ** this.step)), epsilon);
-    const direction = div(div(m!, 1 - beta1 ** this.step), denominator);
+  protected override updateOne(update: Update): void {
+    const { variable: w } = update;
+    const direction = adamDirection(update, { ...this.#options, step: this.step });
     const kept = 1 - this.learningRate * this.#decay.of(w.name);
     w.assign(sub(mul(w, kept), mul(direction, this.learningRate)));
   }

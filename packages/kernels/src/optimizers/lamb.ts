@@ -6,14 +6,13 @@ import {
   mul,
   norm,
   scalar,
-  sqrt,
-  square,
   sub,
   where,
   zerosLike,
   type serialization,
   type Tensor,
 } from '@tensorflow/tfjs-core';
+import { adamDirection } from './adam-direction.js';
 import * as lists from './fused/foreach.js';
 import { selected, type StepPart } from './fused/native-step.js';
 import { norms, ratiosOrOne, scaleEach_ } from './fused/norms.js';
@@ -116,12 +115,9 @@ export class Lamb extends SlotOptimizer {
     lists.add_(w, directions.list, -this.learningRate);
   }
 
-  protected override updateOne({ variable: w, grad: g, state: [m, v] }: Update): void {
-    const { beta1, beta2, epsilon } = this.#options;
-    m!.assign(add(mul(m!, beta1), mul(g, 1 - beta1)));
-    v!.assign(add(mul(v!, beta2), mul(square(g), 1 - beta2)));
-    const denominator = add(sqrt(div(v!, 1 - beta2 ** this.step)), epsilon);
-    const adam = div(div(m!, 1 - beta1 ** this.step), denominator);
+  protected override updateOne(update: Update): void {
+    const { variable: w } = update;
+    const adam = adamDirection(update, { ...this.#options, step: this.step });
     const direction = add(adam, mul(w, this.#decay.of(w.name)));
     const ratio = this.#isUnadapted(w.name) ? scalar(1) : ratioOrOne(norm(w), norm(direction));
     w.assign(sub(w, mul(direction, mul(ratio, this.learningRate))));
