@@ -14,6 +14,8 @@ interface Found {
   main?: number;
   last?: string;
   leaked: number;
+  gatheredAgain: number[];
+  afterEnd: string;
 }
 
 describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
@@ -59,6 +61,9 @@ describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
       expect(result!.last).toBe(rank === last ? 'last' : undefined);
       expect(stdout.includes('printed once')).toBe(rank === 0);
       expect(result!.leaked).toBe(0);
+      expect(result!.gatheredAgain).toEqual(ranks);
+      // One process alone leaves no job.
+      expect(result!.afterEnd).toBe(size > 1 ? 'ACC_TRAINING_ENDED' : 'created');
     }
   });
 });

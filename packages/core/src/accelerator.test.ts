@@ -102,7 +102,14 @@ describe('plugins', () => {
   });
 });
 
+it('a second Accelerator is an error until the first is freed', async () => {
+  await expect(Accelerator.create()).rejects.toMatchObject({ code: 'ACC_ALREADY_CREATED' });
+  accelerator.freeMemory();
+  await create();
+});
+
 it('a device that is not there is an error', async () => {
+  accelerator.freeMemory();
   await expect(Accelerator.create({ device: 'cuda' })).rejects.toMatchObject({
     code: 'ACC_DEVICE_UNAVAILABLE',
   });

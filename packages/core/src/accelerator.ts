@@ -1,5 +1,5 @@
 import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, KernelLayer, ReduceOp } from '@acc/contract';
+import { AccError, type Collective, type KernelLayer, type ReduceOp } from '@acc/contract';
 import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
 import { gatherReal } from './nested/gather-real.js';
@@ -27,6 +27,9 @@ interface Parts {
  * Results of collectives are the caller's to dispose, or its tidy's.
  */
 export class Accelerator {
+  /** The one that steps go through now. */
+  static #current: Accelerator | undefined;
+
   readonly #parts: Parts;
 
   private constructor(parts: Parts) {
@@ -37,9 +40,15 @@ export class Accelerator {
    * Chooses the engine and joins the process group.
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`, `ACC_LIBTORCH_MISSING`,
-   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
+   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`; `ACC_ALREADY_CREATED` before the last one's `freeMemory`,
+   * `ACC_TRAINING_ENDED` after `endTraining` of several processes.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
+    if (Accelerator.#current) {
+      throw new AccError('ACC_ALREADY_CREATED', 'This process has an Accelerator already.', {
+        help: 'Use that one, or call its freeMemory() before another is created.',
+      });
+    }
     const resolved = resolveOptions(options);
     const environment = readLaunchEnvironment();
     const { rank, size } = environment;
@@ -69,7 +78,8 @@ export class Accelerator {
       seed,
     });
     const restoreGradients = installGradientDriver(pipeline);
-    return new Accelerator({ environment, kernels, collective, pipeline, preparation, restoreGradients });
+    const parts = { environment, kernels, collective, pipeline, preparation, restoreGradients };
+    return (Accelerator.#current = new Accelerator(parts));
   }
 
   /** Ranks of the job. */
@@ -114,7 +124,7 @@ export class Accelerator {
     return this.#parts.kernels.backendName;
   }
 
-  /** Gradients are synchronised in the present step. */
+  /** Gradients are synchronised in the present step: in every one, since each takes a step of the optimizer. */
   get syncGradients(): boolean {
     return true;
   }
@@ -225,6 +235,7 @@ export class Accelerator {
 
   /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */
   freeMemory(): void {
+    if (Accelerator.#current === this) Accelerator.#current = undefined;
     this.#parts.preparation.undoAll();
     this.#parts.restoreGradients();
   }

@@ -16,6 +16,7 @@ describe('AcceleratorOptions', () => {
   it.each<[string, object, string]>([
     ['an unknown key', { stratgy: 'ddp' }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown key inside', { dataLoader: { evenBatch: true } }, 'ACC_UNKNOWN_OPTION'],
+    ['an unknown key of ddp, on one process too', { ddp: { bucketByte: 1 } }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown strategy', { strategy: 'dpp' }, 'ACC_INVALID_OPTION'],
     ['a wrong type', { seed: 'x' }, 'ACC_INVALID_OPTION'],
     ['a hook that no plugin has', { plugins: [{ name: 'p', tranform() {} }] }, 'ACC_UNKNOWN_OPTION'],

@@ -1,5 +1,5 @@
 import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy } from '@acc/contract';
-import type { DdpOptions } from '@acc/ddp';
+import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { z } from 'zod';
 
 /** Options of `Accelerator.create`. Unknown keys are errors that name the nearest key. */
@@ -51,6 +51,8 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.dataLoader) {
     checkKeys('dataLoader', options.dataLoader, ['splitBatches', 'evenBatches', 'shuffle']);
   }
+  // Looked at whether or not the strategy that is chosen uses them.
+  resolveDdpOptions(options.ddp);
   const result = schema.safeParse(options);
   if (!result.success) {
     const issue = result.error.issues[0]!;

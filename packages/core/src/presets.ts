@@ -1,6 +1,6 @@
 // The only file where a name becomes an implementation.
 import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
-import { isAccError, type Collective, type KernelLayer, type Strategy } from '@acc/contract';
+import { AccError, isAccError, type Collective, type KernelLayer, type Strategy } from '@acc/contract';
 import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { BACKEND_NAME, kernelLayerOf, registerAccBackend, registerOptimizers } from '@acc/kernels';
@@ -30,8 +30,8 @@ export async function kernelsOf(
   const { engine } = options;
   if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || size > 1)) {
     const device = deviceOf(options, localRank);
-    setDefaultDevice(device);
     registerAccBackend({ device });
+    setDefaultDevice(device);
     await setBackend(BACKEND_NAME);
   }
   await ready();
@@ -41,8 +41,12 @@ export async function kernelsOf(
 /** The ranks of a host take its GPUs in turn. */
 function deviceOf({ device }: ResolvedOptions, localRank: number): string {
   const gpus = deviceCount('cuda');
-  const isGpu = device === 'cuda' || (device === 'auto' && gpus > 0);
-  return isGpu ? `cuda:${localRank % Math.max(gpus, 1)}` : 'cpu';
+  if (device === 'cuda' && gpus === 0) {
+    throw new AccError('ACC_DEVICE_UNAVAILABLE', 'libtorch sees no CUDA device.', {
+      help: "Choose device: 'auto' or 'cpu', or install the driver and a libtorch with CUDA; `npx acc env` shows both.",
+    });
+  }
+  return device !== 'cpu' && gpus > 0 ? `cuda:${localRank % gpus}` : 'cpu';
 }
 
 const NOT_INSTALLED = ['ACC_LIBTORCH_MISSING', 'ACC_ADDON_MISSING', 'ACC_PLATFORM_UNSUPPORTED'];
@@ -68,6 +72,7 @@ function isNativeReady(isNeeded: boolean): boolean {
 
 /** A process joins its job's group once; every Accelerator of the process uses it. */
 let joined: Promise<JoinedGroup> | undefined;
+let hasLeft = false;
 
 /** The collectives among the job's ranks. */
 export async function collectiveOf(
@@ -77,6 +82,11 @@ export async function collectiveOf(
 ): Promise<Collective> {
   const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface } = environment;
   if (size === 1) return new SingleCollective();
+  if (hasLeft) {
+    throw new AccError('ACC_TRAINING_ENDED', 'This process has left its job by endTraining.', {
+      help: 'Call endTraining() once, at the end; between two Accelerators call freeMemory().',
+    });
+  }
   joined ??= joinGroup({
     rank,
     size,
@@ -88,5 +98,9 @@ export async function collectiveOf(
     ...(networkInterface && { networkInterface }),
   });
   const { group, close } = await joined;
-  return new GroupCollective({ group, bridge: kernels, engine: 'gloo', onClose: close });
+  const onClose = () => {
+    hasLeft = true;
+    close();
+  };
+  return new GroupCollective({ group, bridge: kernels, engine: 'gloo', onClose });
 }

@@ -1,24 +1,41 @@
 import '@tensorflow/tfjs-backend-cpu';
 import { findBackendFactory, registerBackend, registerKernel } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
 import { replaceGradients } from './gradients/replace.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 
 export interface RegisterOptions {
-  /** Where tensors live: `cpu` (default), `cuda:0`. */
+  /** Where tensors live: `cpu`, `cuda:0`. Default `cpu`, or what was given before. */
   readonly device?: string;
 }
 
+let chosenDevice = 'cpu';
+let isMade = false;
+
 /**
- * Makes `await tf.setBackend('acc')` possible. libtorch is loaded when the backend is first set. A second call does
- * nothing.
+ * Makes `await tf.setBackend('acc')` possible. libtorch is loaded when the backend is first set. May be called again.
+ *
+ * @throws AccError `ACC_DEVICE_CHANGED` for another device once the backend was set.
  */
-export function registerAccBackend({ device = 'cpu' }: RegisterOptions = {}): void {
+export function registerAccBackend({ device = chosenDevice }: RegisterOptions = {}): void {
+  if (isMade && device !== chosenDevice) {
+    throw new AccError(
+      'ACC_DEVICE_CHANGED',
+      `The backend holds tensors on ${chosenDevice}, not on ${device}.`,
+      {
+        help: 'Choose the device before the first tensor is made on the backend; a process has one.',
+      },
+    );
+  }
+  chosenDevice = device;
   if (findBackendFactory(BACKEND_NAME)) return;
   registerBackend(BACKEND_NAME, () => {
     replaceGradients();
-    return new AccBackend(device);
+    const backend = new AccBackend(chosenDevice);
+    isMade = true;
+    return backend;
   });
   const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
   for (const config of [...NATIVE_KERNELS, ...cpuFallbacks(native)]) registerKernel(config);

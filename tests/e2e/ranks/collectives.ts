@@ -45,5 +45,15 @@ const main = accelerator.onMainProcess((x: number) => x + 1)(1);
 const last = accelerator.onLastProcess(() => 'last')();
 accelerator.print('printed once');
 const order: string[] = await accelerator.mainProcessFirst(() => [`rank ${r}`]);
-reportResult({ found, objects, main, last, order, leaked: tf.memory().numTensors - before });
-await accelerator.endTraining();
+const leaked = tf.memory().numTensors - before;
+
+// Another Accelerator on the same group, and none after the job was left.
+accelerator.freeMemory();
+const again = await Accelerator.create({ seed: 1 });
+const gatheredAgain = again.gatherObject([r]);
+await again.endTraining();
+const afterEnd = await Accelerator.create().then(
+  () => 'created',
+  (error: { code: string }) => error.code,
+);
+reportResult({ found, objects, main, last, order, leaked, gatheredAgain, afterEnd });

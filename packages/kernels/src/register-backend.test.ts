@@ -1,0 +1,13 @@
+import * as tf from '@tensorflow/tfjs';
+import { expect, it } from 'vitest';
+import { registerAccBackend } from './register-backend.js';
+
+it('may be called again, but the device stays once the backend was set', async () => {
+  registerAccBackend({ device: 'cpu' });
+  expect(await tf.setBackend('acc')).toBe(true);
+  registerAccBackend();
+  registerAccBackend({ device: 'cpu' });
+  expect(() => registerAccBackend({ device: 'cuda:0' })).toThrowError(
+    expect.objectContaining({ code: 'ACC_DEVICE_CHANGED' }),
+  );
+});
