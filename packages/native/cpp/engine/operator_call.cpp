@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "engine/error.h"
+#include "engine/flush_denormals.h"
 #include "engine/operator_table.h"
 
 namespace acc {
@@ -209,6 +210,7 @@ void OperatorTable::call(int index, const double* in, double* out, size_t capaci
     stack_.push_back(read_argument(op, op.args[i], i < given ? in : absent));
   }
   const c10::InferenceMode guard;
+  const FlushDenormals flush;
   op.handle.callBoxed(stack_);
   write_results(op, out, capacity);
 }
