@@ -104,6 +104,19 @@ export class AccBackend extends KernelBackend {
     };
   }
 
+  /**
+   * Keeps `tensor` with `info`'s data, and frees it with that: what a kernel found out beside its result and the gradient
+   * needs (where a maximum was). Takes `tensor` over.
+   */
+  attach(info: TensorInfo, tensor: NativeTensor): void {
+    this.#dataOf(info.dataId).attach(tensor);
+  }
+
+  /** What {@link attach} put there, the first first; nothing for data that came from another backend. Borrowed. */
+  attached(info: TensorInfo): readonly NativeTensor[] {
+    return this.#dataOf(info.dataId).attached;
+  }
+
   /** Elements in the memory that `info`'s data keeps alive: its own or, where it is a view, those of its base. */
   keptElements(info: TensorInfo): number {
     return this.#dataOf(info.dataId).keptElements ?? util.sizeFromShape(info.shape);

@@ -3,6 +3,7 @@ import { findBackendFactory, registerBackend, registerKernel } from '@tensorflow
 import { AccError } from '@acc/contract';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
+import { ONE_PASS } from './gradients/one-pass.js';
 import { replaceGradients } from './gradients/replace.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 
@@ -38,5 +39,6 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
     return backend;
   });
   const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
-  for (const config of [...NATIVE_KERNELS, ...cpuFallbacks(native)]) registerKernel(config);
+  const gradients = ONE_PASS.map(({ kernel }) => kernel);
+  for (const config of [...NATIVE_KERNELS, ...gradients, ...cpuFallbacks(native)]) registerKernel(config);
 }

@@ -10,6 +10,7 @@ const MAX_SHAPES = 8;
 export interface NativeHandles {
   readonly native: NativeTensor;
   readonly reshaped: readonly NativeTensor[];
+  readonly attached: readonly NativeTensor[];
 }
 
 /**
@@ -24,6 +25,7 @@ export class TensorData {
 
   /** {@link native} in other shapes, the oldest first. */
   #reshaped: NativeTensor[] | undefined;
+  #attached: NativeTensor[] | undefined;
 
   constructor(
     readonly dtype: DataType,
@@ -60,16 +62,29 @@ export class TensorData {
     return this.native;
   }
 
+  /** Takes over `tensor`, which is freed with this data. */
+  attach(tensor: NativeTensor): void {
+    this.#attached ??= [];
+    this.#attached.push(tensor);
+  }
+
+  /** What was attached, the first first. Borrowed. */
+  get attached(): readonly NativeTensor[] {
+    return this.#attached ?? [];
+  }
+
   /** All handles there are now and will be: what is to be disposed when the collector has taken this object. */
   handles(native: NativeTensor): NativeHandles {
     this.#reshaped ??= [];
-    return { native, reshaped: this.#reshaped };
+    this.#attached ??= [];
+    return { native, reshaped: this.#reshaped, attached: this.#attached };
   }
 
   /** Frees the native memory. */
   dispose(): void {
     this.isDisposed = true;
     if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
+    if (this.#attached) for (const tensor of this.#attached) tensor.dispose();
     this.native?.dispose();
   }
 }

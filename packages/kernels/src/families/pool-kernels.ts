@@ -52,6 +52,11 @@ export function pool3D(xShape: readonly number[], attrs: Pool3DGeometry): PoolPl
   return { axes: axes3D(info), format: dataFormat, outShape: info.outShape };
 }
 
+/** Whether each window is one element and none is left out: the result then shares the input's data. */
+export function isIdentity({ axes }: PoolPlan): boolean {
+  return axes.length === 2 && axes.every(({ window, size, outSize }) => window === 1 && size === outSize);
+}
+
 /**
  * A pooling forward: `compute` takes and gives images with the channels first. As in tfjs, 2-D pooling keeps the dtype
  * and 3-D pooling gives float32.
@@ -59,13 +64,12 @@ export function pool3D(xShape: readonly number[], attrs: Pool3DGeometry): PoolPl
 export function pooled(
   backend: AccBackend,
   x: TensorInfo,
-  { axes, format, outShape }: PoolPlan,
+  plan: PoolPlan,
   compute: (images: NativeTensor, axes: readonly WindowAxis[]) => NativeTensor,
 ): TensorInfo {
-  const isFlat = axes.length === 2;
-  const dtype = isFlat ? x.dtype : 'float32';
-  const isWhole = axes.every(({ window, size, outSize }) => window === 1 && size === outSize);
-  if (isWhole && isFlat) return sameData(backend, x);
+  const { axes, format, outShape } = plan;
+  const dtype = axes.length === 2 ? x.dtype : 'float32';
+  if (isIdentity(plan)) return sameData(backend, x);
   const native = backend.native(x);
   if (outShape.includes(0)) return backend.wrap(newZeros(native, outShape), dtype);
   using images = floatingImages(native, x, format);

@@ -118,13 +118,26 @@ function hasNaN(x: NativeTensor): boolean {
   return Number.isNaN(top.read('float32')[0]);
 }
 
-/** The gradient of {@link maxPool}: all of a window's goes to its maximum. Caller disposes. */
+/** {@link scatteredToMaxima}, where nobody knows yet where the maxima are. Caller disposes. */
 export function maxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): NativeTensor {
-  const { maxBackward } = operatorsOf(axes);
-  const { padding, ceil, pads } = placementOf(axes);
   const { values, indices } = maxPool(x, axes);
   using held = indices;
   values.dispose();
+  return scatteredToMaxima(dy, x, held, axes);
+}
+
+/**
+ * The gradient of {@link maxPool}, whose `indices` these are: all of a window's goes to its maximum. Of `x` only the shape
+ * counts. Caller disposes.
+ */
+export function scatteredToMaxima(
+  dy: NativeTensor,
+  x: NativeTensor,
+  indices: NativeTensor,
+  axes: Axes,
+): NativeTensor {
+  const { maxBackward } = operatorsOf(axes);
+  const { padding, ceil, pads } = placementOf(axes);
   using images = pads && shapeOnly(x, [...x.shape.slice(0, 2), ...paddedSizes(axes)]);
   const gradient = maxBackward(
     dy,
@@ -134,7 +147,7 @@ export function maxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): 
     padding,
     ones(axes),
     ceil,
-    held,
+    indices,
   );
   if (!pads) return gradient;
   using whole = gradient;

@@ -1,5 +1,6 @@
 import { getGradient, registerGradient, unregisterGradient, type GradConfig } from '@tensorflow/tfjs-core';
 import { meanGradient } from './mean.js';
+import { ONE_PASS, onePassGradient } from './one-pass.js';
 import { sumGradient } from './sum.js';
 import { tileGradient } from './tile.js';
 
@@ -8,6 +9,7 @@ const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = 
   Mean: () => meanGradient,
   Sum: () => sumGradient,
   Tile: tileGradient,
+  ...Object.fromEntries(ONE_PASS.map((gradient) => [gradient.of, onePassGradient(gradient)])),
 };
 
 const ours = new WeakSet<GradConfig>();

@@ -1,10 +1,15 @@
 import { MaxPoolGrad, type MaxPoolGradAttrs, type MaxPoolGradInputs } from '@tensorflow/tfjs-core';
-import { pool2D, poolGradient } from '../families/pool-kernels.js';
-import { maxPoolGradient } from '../families/pooling.js';
+import { isIdentity, pool2D, poolGradient } from '../families/pool-kernels.js';
+import { maxPoolGradient, scatteredToMaxima } from '../families/pooling.js';
 import { kernel } from '../kernel.js';
 
 export const maxPoolGrad = kernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
   MaxPoolGrad,
-  ({ inputs: { dy, input }, attrs, backend }) =>
-    poolGradient(backend, dy, input, pool2D(input.shape, attrs), maxPoolGradient),
+  ({ inputs: { dy, input, output }, attrs, backend }) => {
+    const plan = pool2D(input.shape, attrs);
+    const [indices] = isIdentity(plan) ? [] : backend.attached(output);
+    return poolGradient(backend, dy, input, plan, (firstDy, x, axes) =>
+      indices ? scatteredToMaxima(firstDy, x, indices, axes) : maxPoolGradient(firstDy, x, axes),
+    );
+  },
 );

@@ -1,0 +1,108 @@
+import {
+  ClipByValue,
+  engine,
+  getBackend,
+  LeakyRelu,
+  Relu,
+  Relu6,
+  Sigmoid,
+  Softmax,
+  Softplus,
+  Tanh,
+  type ClipByValueAttrs,
+  type GradConfig,
+  type KernelConfig,
+  type LeakyReluAttrs,
+  type NamedAttrMap,
+  type Tensor,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { BACKEND_NAME } from '../backend.js';
+import { kernel } from '../kernel.js';
+
+// Gradients that tfjs puts together from two to six passes over the tensor, as libtorch's one.
+
+/** From `dy` and what the forward kernel saved, its input or its result. Caller disposes. */
+type Compute<Attrs> = (dy: NativeTensor, saved: NativeTensor, attrs: Attrs) => NativeTensor;
+
+interface OnePass {
+  /** The forward kernel. */
+  readonly of: string;
+  readonly input: string;
+  readonly kernel: KernelConfig;
+}
+
+interface OnePassInputs {
+  readonly dy: TensorInfo;
+  readonly saved: TensorInfo;
+}
+
+function onePass<Attrs = NamedAttrMap>(of: string, compute: Compute<Attrs>, input = 'x'): OnePass {
+  const config = kernel<OnePassInputs, Attrs>(`${of}Grad`, ({ inputs: { dy, saved }, attrs, backend }) =>
+    backend.wrap(compute(backend.native(dy), backend.native(saved), attrs), 'float32'),
+  );
+  return { of, input, kernel: config };
+}
+
+const threshold = operator('aten::threshold_backward');
+const within = operator('aten::hardtanh_backward');
+const leaky = operator('aten::leaky_relu_backward');
+const sigmoid = operator('aten::sigmoid_backward');
+const softplus = operator('aten::softplus_backward');
+const tanh = operator('aten::tanh_backward');
+const softmax = operator('aten::_softmax_backward_data');
+
+/** Above this libtorch takes softplus for linear: sigmoid(20) is 1 in float32. */
+const SOFTPLUS_LINEAR = 20;
+
+export const ONE_PASS: readonly OnePass[] = [
+  onePass(Relu, (dy, x) => threshold(dy, x, 0)),
+  // libtorch's bounds are outside of what passes, tfjs's upper one of relu6 and both of clipByValue are inside.
+  onePass(Relu6, (dy, x) => within(dy, x, 0, nextFloat(6, 1))),
+  onePass<ClipByValueAttrs>(ClipByValue, (dy, x, { clipValueMin, clipValueMax }) =>
+    within(dy, x, nextFloat(clipValueMin, -1), nextFloat(clipValueMax, 1)),
+  ),
+  onePass<LeakyReluAttrs>(LeakyRelu, (dy, x, { alpha }) => leaky(dy, x, alpha, false)),
+  onePass(Softplus, (dy, x) => softplus(dy, x, 1, SOFTPLUS_LINEAR)),
+  onePass(Sigmoid, (dy, y) => sigmoid(dy, y)),
+  onePass(Tanh, (dy, y) => tanh(dy, y)),
+  onePass<{ dim: number }>(Softmax, (dy, y, { dim }) => softmax(dy, y, dim, y.dtype), 'logits'),
+];
+
+/**
+ * tfjs's gradient config with its function replaced. tfjs's own stays in use on other backends, for other dtypes, and
+ * while a gradient is itself differentiated, which takes operators that have gradients.
+ */
+export function onePassGradient({ kernel: { kernelName }, input }: OnePass): (own: GradConfig) => GradConfig {
+  return (own) => ({
+    ...own,
+    gradFunc: (dy, saved, attrs) => {
+      const [from] = saved as [Tensor];
+      const isOurs = getBackend() === BACKEND_NAME && from.dtype === 'float32';
+      if (!isOurs || (engine() as unknown as TapeState).isTapeOn()) return own.gradFunc(dy, saved, attrs);
+      return { [input]: () => engine().runKernel(kernelName, { dy: dy as Tensor, saved: from }, attrs) };
+    },
+  });
+}
+
+/** What tfjs's engine has beside its types. */
+interface TapeState {
+  isTapeOn(): boolean;
+}
+
+const float = new Float32Array(1);
+const bits = new Int32Array(float.buffer);
+const SMALLEST_NORMAL = 0x00800000;
+
+/** The float32 next to `value` in the direction, +1 or -1; next to 0 is the smallest that is not flushed to it. */
+function nextFloat(value: number, direction: 1 | -1): number {
+  float[0] = value;
+  if (!Number.isFinite(float[0])) return value;
+  if (float[0] === 0) {
+    bits[0] = SMALLEST_NORMAL;
+    return direction * float[0];
+  }
+  bits[0]! += float[0] > 0 === direction > 0 ? 1 : -1;
+  return float[0];
+}
