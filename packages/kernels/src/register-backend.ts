@@ -1,10 +1,12 @@
 import '@tensorflow/tfjs-backend-cpu';
-import { findBackendFactory, registerBackend, registerKernel } from '@tensorflow/tfjs-core';
+import { findBackendFactory, registerBackend, registerGradient, registerKernel } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
 import { ONE_PASS } from './gradients/one-pass.js';
 import { replaceGradients } from './gradients/replace.js';
+import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
+import { replaceLosses } from './losses/replace.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 
 export interface RegisterOptions {
@@ -34,11 +36,13 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
   if (findBackendFactory(BACKEND_NAME)) return;
   registerBackend(BACKEND_NAME, () => {
     replaceGradients();
+    replaceLosses();
     const backend = new AccBackend(chosenDevice);
     isMade = true;
     return backend;
   });
   const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
-  const gradients = ONE_PASS.map(({ kernel }) => kernel);
-  for (const config of [...NATIVE_KERNELS, ...gradients, ...cpuFallbacks(native)]) registerKernel(config);
+  const own = [...ONE_PASS.map(({ kernel }) => kernel), ...CROSS_ENTROPY_KERNELS];
+  for (const config of [...NATIVE_KERNELS, ...own, ...cpuFallbacks(native)]) registerKernel(config);
+  for (const config of CROSS_ENTROPY_GRADIENTS) registerGradient(config);
 }

@@ -1,0 +1,83 @@
+import {
+  add,
+  engine,
+  getBackend,
+  losses,
+  mul,
+  Reduction,
+  Tensor,
+  tidy,
+  util,
+  type NamedAttrMap,
+  type TensorLike,
+} from '@tensorflow/tfjs-core';
+import { BACKEND_NAME } from '../backend.js';
+import { SigmoidCrossEntropy, SoftmaxCrossEntropy, type CrossEntropyAttrs } from './cross-entropy-kernels.js';
+
+type CrossEntropy = typeof losses.softmaxCrossEntropy;
+
+const NAMES = { softmaxCrossEntropy: SoftmaxCrossEntropy, sigmoidCrossEntropy: SigmoidCrossEntropy } as const;
+type Name = keyof typeof NAMES;
+
+const ours = new WeakSet<CrossEntropy>();
+
+/**
+ * Puts cross-entropies of one kernel in the place of `tf.losses`' own, which take ten. tfjs's stay in use on other
+ * backends, and where a gradient is itself differentiated.
+ */
+export function replaceLosses(): void {
+  for (const name of Object.keys(NAMES) as Name[]) {
+    const own = losses[name] as CrossEntropy;
+    if (ours.has(own)) continue;
+    const fused = crossEntropy(name, own);
+    ours.add(fused);
+    losses[name] = fused as typeof losses.sigmoidCrossEntropy & CrossEntropy;
+  }
+}
+
+function crossEntropy(name: Name, own: CrossEntropy): CrossEntropy {
+  function fused<T extends Tensor, O extends Tensor>(
+    labels: T | TensorLike,
+    logits: T | TensorLike,
+    weights?: Tensor | TensorLike,
+    labelSmoothing = 0,
+    reduction = Reduction.SUM_BY_NONZERO_WEIGHTS,
+  ): O {
+    // What is no tensor yet is left to tfjs, with its checks.
+    const areTensors = labels instanceof Tensor && logits instanceof Tensor;
+    const isOurs = areTensors && logits.dtype === 'float32' && logits.rank > 0;
+    if (!isOurs || !isTensorOrNone(weights) || getBackend() !== BACKEND_NAME || gradientDepth() > 1) {
+      return own(labels, logits, weights, labelSmoothing, reduction);
+    }
+    util.assertShapesMatch(labels.shape, logits.shape, `Error in ${name}: `);
+    return tidy(() => {
+      const targets = labelSmoothing > 0 ? smoothed(name, labels, labelSmoothing) : labels;
+      const isMean = weights == null && isMeanReduction(reduction);
+      const attrs = { isMean } satisfies CrossEntropyAttrs as NamedAttrMap;
+      const loss = engine().runKernel(NAMES[name], { labels: targets, logits }, attrs) as Tensor;
+      if (isMean) return loss as O;
+      return losses.computeWeightedLoss(loss, weights ?? undefined, reduction) as O;
+    });
+  }
+  return fused;
+}
+
+function isTensorOrNone(x: Tensor | TensorLike | null | undefined): x is Tensor | null | undefined {
+  return x == null || x instanceof Tensor;
+}
+
+/** Without weights both are the mean. */
+function isMeanReduction(reduction: Reduction): boolean {
+  return reduction === Reduction.MEAN || reduction === Reduction.SUM_BY_NONZERO_WEIGHTS;
+}
+
+/** As tfjs does it: towards equal shares of the classes, which it takes from dim 1, or towards a half. */
+function smoothed(name: Name, labels: Tensor, smoothing: number): Tensor {
+  const share = name === 'softmaxCrossEntropy' ? 1 / labels.shape[1]! : 0.5;
+  return add(mul(labels, 1 - smoothing), smoothing * share);
+}
+
+/** How many gradients are being computed, one inside the other. */
+function gradientDepth(): number {
+  return (engine() as unknown as { state: { gradientDepth: number } }).state.gradientDepth;
+}
