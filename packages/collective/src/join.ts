@@ -7,6 +7,7 @@ import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 /** The group of all ranks of a job, and the store through which they met. */
 export interface JoinedGroup {
   readonly group: ProcessGroup;
+  readonly store: Store;
   /** Frees sockets and threads of both. */
   close(): void;
 }
@@ -30,6 +31,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   meet(group);
   return {
     group,
+    store,
     close() {
       group.close();
       store.close();

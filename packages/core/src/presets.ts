@@ -3,7 +3,13 @@ import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type Collective, type KernelLayer, type Strategy } from '@acc/contract';
 import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
-import { BACKEND_NAME, kernelLayerOf, registerAccBackend, registerOptimizers } from '@acc/kernels';
+import {
+  BACKEND_NAME,
+  kernelLayerOf,
+  registerAccBackend,
+  registerOptimizers,
+  shareKernelChoices,
+} from '@acc/kernels';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
@@ -97,9 +103,11 @@ export async function collectiveOf(
     timeoutMs: resolveDdpOptions(options.ddp).timeoutMs,
     ...(networkInterface && { networkInterface }),
   });
-  const { group, close } = await joined;
+  const { group, store, close } = await joined;
+  shareKernelChoices(store);
   const onClose = () => {
     hasLeft = true;
+    shareKernelChoices(undefined);
     close();
   };
   return new GroupCollective({ group, bridge: kernels, engine: 'gloo', onClose });

@@ -21,3 +21,5 @@ export {
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
+export { type Choice, type ChoiceStore } from './tuning/tuner.js';
+export { kernelChoices, shareKernelChoices } from './tuning/tuning.js';

@@ -19,6 +19,7 @@ export interface Addon {
   releaseCachedMemory(): void;
   adjustExternalMemory(bytes: number): number;
   setDefaultDevice(device: string): void;
+  synchronize(): void;
   deviceCount(kind: string): number;
   setNumThreads(count: number): void;
   getNumThreads(): number;
@@ -33,6 +34,8 @@ export interface Addon {
   ): Promise<number>;
   storeSet(store: number, key: string, value: Uint8Array): void;
   storeGet(store: number, key: string, timeoutMs: number): Promise<ArrayBuffer>;
+  storeFind(store: number, key: string): string | undefined;
+  storeAgree(store: number, key: string, value: string): string;
   createGlooGroup(
     store: number,
     name: string,

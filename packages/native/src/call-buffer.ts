@@ -17,6 +17,7 @@ export const ArgKind = {
   string: 9,
   device: 10,
   scalarType: 11,
+  scalarList: 12,
 } as const;
 
 /** What an operator's argument can be. `undefined` takes the schema's default, `null` is None. */
@@ -94,6 +95,7 @@ function writeArgument(
     case ArgKind.intList:
     case ArgKind.floatList:
     case ArgKind.boolList:
+    case ArgKind.scalarList:
       return writeList(kind, value as readonly unknown[], at);
     default:
       throw new AccError(
@@ -117,7 +119,7 @@ function writeScalar(value: number | boolean, at: number): number {
 
 function writeList(kind: number, values: readonly unknown[], start: number): number {
   let at = start;
-  if (at + values.length >= CAPACITY) {
+  if (at + 2 * values.length >= CAPACITY) {
     throw new AccError(
       'ACC_OPERATOR_ARGUMENT',
       `A list of ${values.length} arguments is too long for one call.`,
@@ -129,6 +131,8 @@ function writeList(kind: number, values: readonly unknown[], start: number): num
   input[at++] = values.length;
   if (kind === ArgKind.tensorList) {
     for (const tensor of values) input[at++] = tensor === null ? NONE : (tensor as Tensor).id;
+  } else if (kind === ArgKind.scalarList) {
+    for (const value of values) at = writeScalar(value as number | boolean, at);
   } else {
     for (const value of values) input[at++] = Number(value);
   }

@@ -40,6 +40,16 @@ export class Store {
     return new Uint8Array(await converted(addon().storeGet(this.#id, key, timeoutMs)));
   }
 
+  /** The text under `key`, if somebody has given one. Does not wait. */
+  find(key: string): string | undefined {
+    return guarded(() => addon().storeFind(this.#id, key));
+  }
+
+  /** Gives `key` the text `value`, unless it has one already. Returns the one that it has. */
+  agree(key: string, value: string): string {
+    return guarded(() => addon().storeAgree(this.#id, key, value));
+  }
+
   close(): void {
     addon().closeStore(this.#id);
   }

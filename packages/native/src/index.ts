@@ -22,6 +22,7 @@ export {
   setDefaultDevice,
   setNumThreads,
   setSeed,
+  synchronize,
   torchVersion,
 } from './memory.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';

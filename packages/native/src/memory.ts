@@ -44,6 +44,11 @@ export function setDefaultDevice(device: string): void {
   guarded(() => addon().setDefaultDevice(device));
 }
 
+/** Waits for what the default device still computes. */
+export function synchronize(): void {
+  guarded(() => addon().synchronize());
+}
+
 /** Threads that one operator may use. */
 export function numThreads(): number {
   return addon().getNumThreads();

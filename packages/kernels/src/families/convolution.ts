@@ -1,9 +1,10 @@
 import { operator, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
 import { channelsLastStrides, shapeOnly } from './images.js';
+import { tuned } from '../tuning/tuning.js';
 import { after, explicitPads, isSymmetric, padded, unpadded, type WindowAxis } from './sliding-window.js';
 
 // Every convolution of the backend passes through the three functions of this file, on `[batch, channels, ...spatial]`
-// and weights `[out, in / groups, ...window]`: a choice between libtorch's ways to compute one belongs here.
+// and weights `[out, in / groups, ...window]`.
 
 const convolution = operator('aten::convolution');
 const convolutionBackward = operatorWithResults('aten::convolution_backward');
@@ -39,8 +40,57 @@ function paddingOf(axes: readonly WindowAxis[]): { padding: number[]; pads: numb
     : { padding: zeros(axes), pads: explicitPads(axes) };
 }
 
+/**
+ * The two layouts in which libtorch convolves: with the channels innermost in memory, as tfjs's images come, or outermost.
+ * What it gives has the same layout, so that a whole network can stay in the one that was the faster.
+ */
+function inBothLayouts<Rest extends unknown[]>(
+  name: string,
+  compute: (a: NativeTensor, b: NativeTensor, ...rest: Rest) => NativeTensor,
+  nameOf: (a: NativeTensor, b: NativeTensor, ...rest: Rest) => string,
+): (a: NativeTensor, b: NativeTensor, ...rest: Rest) => NativeTensor {
+  const within =
+    (formats: readonly number[]) =>
+    (a: NativeTensor, b: NativeTensor, ...rest: Rest): NativeTensor => {
+      const format = formats[a.shape.length - 4]!;
+      using first = contiguous(a, format);
+      using second = contiguous(b, format);
+      return compute(first, second, ...rest);
+    };
+  return tuned<[NativeTensor, NativeTensor, ...Rest]>({
+    name,
+    ways: { channelsLast: within(CHANNELS_LAST), channelsFirst: within([ROW_MAJOR, ROW_MAJOR]) },
+    classOf: nameOf,
+    nameOf,
+    isSmall: (...[a]) => product(a.shape) < SMALL_IMAGES,
+  });
+}
+
+/** libtorch's numbers for layouts, of images and of volumes. */
+const CHANNELS_LAST = [2, 3];
+const ROW_MAJOR = 0;
+
+/** Elements of images that are convolved in less time than it takes to call the operator. */
+const SMALL_IMAGES = 2 ** 12;
+
+function className(
+  { dtype, shape: [batch, ...rest] }: NativeTensor,
+  weightShape: readonly number[],
+  { axes, groups }: Sliding,
+): string {
+  const windows = axes.map(({ stride, dilation, before }) => `${stride},${dilation},${before}`).join(' ');
+  return `${dtype} ${2 ** (31 - Math.clz32(batch!))},${rest.join()} * ${weightShape.join()} ${windows} ${groups}`;
+}
+
 /** `[batch, out, ...outSizes]`; `bias` is `[out]` or null. Caller disposes. */
-export function convolve(
+export const convolve = inBothLayouts(
+  'convolution',
+  convolveAsIs,
+  (x, weight, bias: NativeTensor | null, sliding: Sliding) =>
+    `${className(x, weight.shape, sliding)}${bias ? ' + bias' : ''}`,
+);
+
+function convolveAsIs(
   x: NativeTensor,
   weight: NativeTensor,
   bias: NativeTensor | null,
@@ -62,11 +112,13 @@ export function convolve(
 }
 
 /** The gradient with respect to the images, `[batch, in, ...sizes]`. Caller disposes. */
-export function inputGradient(
-  dy: NativeTensor,
-  weight: NativeTensor,
-  { axes, groups }: Sliding,
-): NativeTensor {
+export const inputGradient = inBothLayouts(
+  'convolutionInputGradient',
+  inputGradientAsIs,
+  (dy, weight, sliding: Sliding) => className(dy, weight.shape, sliding),
+);
+
+function inputGradientAsIs(dy: NativeTensor, weight: NativeTensor, { axes, groups }: Sliding): NativeTensor {
   const { padding, pads } = paddingOf(axes);
   // Elements at the end that no window reached.
   const rest = pads ? zeros(axes) : axes.map((axis) => axis.before - after(axis));
@@ -78,7 +130,13 @@ export function inputGradient(
 }
 
 /** The gradient with respect to a weight of `shape`. Caller disposes. */
-export function weightGradient(
+export const weightGradient = inBothLayouts(
+  'convolutionWeightGradient',
+  weightGradientAsIs,
+  (x, _dy, shape: readonly number[], sliding: Sliding) => className(x, shape, sliding),
+);
+
+function weightGradientAsIs(
   x: NativeTensor,
   dy: NativeTensor,
   shape: readonly number[],
@@ -89,7 +147,7 @@ export function weightGradient(
     // backward_weights writes past the rtus workspace", open with 3.12).
     using seen = seenPixels(x, axes);
     const seenAxes = axes.map(({ outSize }) => ({ ...UNIT_AXIS, size: outSize, outSize }));
-    return weightGradient(seen, dy, shape, { axes: seenAxes, groups });
+    return weightGradientAsIs(seen, dy, shape, { axes: seenAxes, groups });
   }
   const { padding, pads } = paddingOf(axes);
   using images = pads && padded(x, pads);

@@ -3,11 +3,10 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { activated, type Activation } from './activation.js';
 import { toDtype, wrapElements } from './conversion.js';
+import { isEnded, product } from './product.js';
 
-// Every matrix product of the backend passes through `multiply` and `multiplyAdd`: a choice between libtorch's ways to
-// compute one belongs there. bmm of one matrix is as fast as mm.
+// Every matrix product of the backend passes through `product` (two matrices) or `products` (stacks of them).
 
-const mm = operator('aten::mm');
 const bmm = operator('aten::bmm');
 const matmul = operator('aten::matmul');
 const baddbmm = operator('aten::baddbmm');
@@ -16,20 +15,16 @@ const transpose = operator('aten::transpose.int');
 const reshape = operator('aten::reshape');
 
 /** `[..., m, k]` by `[..., k, n]`; leading dims broadcast. Caller disposes. */
-function multiply(a: NativeTensor, b: NativeTensor): NativeTensor {
-  const rank = a.shape.length;
-  if (rank === b.shape.length) {
-    if (rank === 2) return mm(a, b);
-    if (rank === 3 && a.shape[0] === b.shape[0]) return bmm(a, b);
-  }
-  return matmul(a, b);
+function products(a: NativeTensor, b: NativeTensor): NativeTensor {
+  const isList = a.shape.length === 3 && b.shape.length === 3 && a.shape[0] === b.shape[0];
+  return isList ? bmm(a, b) : matmul(a, b);
 }
 
-/** {@link multiply} and a bias that broadcasts to the product. Caller disposes. */
-function multiplyAdd(a: NativeTensor, b: NativeTensor, bias: NativeTensor): NativeTensor {
-  const isBatch = a.shape.length === 3 && b.shape.length === 3 && a.shape[0] === b.shape[0];
-  if (isBatch && bias.shape.length <= 3) return baddbmm(bias, a, b);
-  using product = multiply(a, b);
+/** {@link products} and a bias that broadcasts to the product. Caller disposes. */
+function productsAndBias(a: NativeTensor, b: NativeTensor, bias: NativeTensor): NativeTensor {
+  const isList = a.shape.length === 3 && b.shape.length === 3 && a.shape[0] === b.shape[0];
+  if (isList && bias.shape.length <= 3) return baddbmm(bias, a, b);
+  using product = products(a, b);
   return add(product, bias);
 }
 
@@ -51,6 +46,7 @@ export interface MatMulInputs {
 export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttrs): TensorInfo {
   const { a, b, bias, preluActivationWeights } = inputs;
   checkInnerDims(a, b, attrs);
+  if (isOneProduct(inputs)) return oneProduct(backend, inputs, attrs);
   // Integers are multiplied as float64, in which tfjs's own sums are exact: faster, and on every device.
   const isWhole = a.dtype === 'int32' || a.dtype === 'bool';
   using wholeA = isWhole ? toDtype(backend.native(a), 'float64') : undefined;
@@ -63,8 +59,8 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   using turnedB = attrs.transposeB ? transpose(right, -2, -1) : undefined;
   const [first, second] = [turnedA ?? left, turnedB ?? right];
   const product = bias
-    ? multiplyAdd(first, second, wholeBias ?? backend.native(bias))
-    : multiply(first, second);
+    ? productsAndBias(first, second, wholeBias ?? backend.native(bias))
+    : products(first, second);
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
   const result = activated(product, attrs.activation, { alpha, leakyreluAlpha: attrs.leakyreluAlpha });
   if (isWhole) return wrapElements(backend, result, a.dtype);
@@ -72,6 +68,44 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   using matrices = result;
   const shape = [...a.shape.slice(0, -2), ...result.shape.slice(-2)];
   return backend.wrap(reshape(matrices, shape), a.dtype);
+}
+
+/** Two matrices, behind any number of dims of length 1, and a bias of a row. */
+function isOneProduct({ a, b, bias }: MatMulInputs): boolean {
+  if (a.dtype !== 'float32' || b.dtype !== 'float32') return false;
+  if (bias && (bias.shape.length > 1 || bias.dtype !== 'float32')) return false;
+  return isOneMatrix(a.shape) && isOneMatrix(b.shape);
+}
+
+function isOneMatrix(shape: readonly number[]): boolean {
+  for (let dim = 0; dim < shape.length - 2; dim++) if (shape[dim] !== 1) return false;
+  // oneDNN refuses matrices without elements.
+  return !shape.includes(0);
+}
+
+function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttrs): TensorInfo {
+  const { a, b, bias, preluActivationWeights } = inputs;
+  const { transposeA, transposeB, activation, leakyreluAlpha } = attrs;
+  const ended = product(
+    matrixOf(backend, a),
+    matrixOf(backend, b),
+    bias ? backend.native(bias) : null,
+    transposeA,
+    transposeB,
+    activation ?? 'linear',
+  );
+  const alpha = preluActivationWeights && backend.native(preluActivationWeights);
+  const result = isEnded(activation) ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
+  const info = backend.wrap(result, 'float32');
+  const rank = Math.max(a.shape.length, b.shape.length);
+  return rank === 2 ? info : { ...info, shape: [...ones(rank - 2), ...info.shape] };
+}
+
+const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
+
+/** Without dims of length 1 in front, as it most likely lies there. Borrowed. */
+function matrixOf(backend: AccBackend, x: TensorInfo): NativeTensor {
+  return backend.native(x.shape.length === 2 ? x : { ...x, shape: x.shape.slice(-2) });
 }
 
 /** Whether both have the same leading dims, more than one: they are multiplied as lists of matrices. */

@@ -63,6 +63,24 @@ Napi::Value store_get(const Napi::CallbackInfo& info, Distributed& held) {
       });
 }
 
+std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+// storeFind(store, key): string | undefined; does not wait for the key
+Napi::Value store_find(const Napi::CallbackInfo& info, Distributed& held) {
+  const auto& store = held.stores.get(number_at(info, 0), "store");
+  const auto key = string_at(info, 1);
+  if (!store->check({key})) return info.Env().Undefined();
+  return Napi::String::New(info.Env(), text_of(store->get(key)));
+}
+
+// storeAgree(store, key, value): string; the value that the key had, or this one where it had none
+Napi::Value store_agree(const Napi::CallbackInfo& info, Distributed& held) {
+  const auto& store = held.stores.get(number_at(info, 0), "store");
+  const auto value = string_at(info, 2);
+  const std::vector<uint8_t> wanted(value.begin(), value.end());
+  return Napi::String::New(info.Env(), text_of(store->compareSet(string_at(info, 1), {}, wanted)));
+}
+
 // createGlooGroup(store, name, rank, size, address, byInterface, timeoutMs): Promise<group>
 Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held) {
   const auto store = held.stores.get(number_at(info, 0), "store");
@@ -112,6 +130,8 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   add("connectStore", connect);
   add("storeSet", store_set);
   add("storeGet", store_get);
+  add("storeFind", store_find);
+  add("storeAgree", store_agree);
   add("createGlooGroup", create_group);
   add("waitWork", wait);
   bind(env, exports, "startCollective",

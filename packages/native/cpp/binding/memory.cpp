@@ -39,6 +39,14 @@ void set_default_device(const std::string& name, Context& context) {
   context.operators.default_device = device;
 }
 
+// Waits for what the default device still computes; a CPU has always computed what was called.
+void synchronize(const Context& context) {
+  const c10::Device device = context.operators.default_device;
+  if (device.type() == c10::DeviceType::CPU) return;
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
+}
+
 }  // namespace
 
 void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
@@ -54,6 +62,10 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "setDefaultDevice", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     set_default_device(string_at(info, 0), context);
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "synchronize", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    synchronize(context);
     return info.Env().Undefined();
   });
   bind(env, exports, "deviceCount", [](const Napi::CallbackInfo& info) -> Napi::Value {

@@ -45,6 +45,22 @@ at::Scalar read_scalar(const double*& cursor) {
   }
 }
 
+c10::IValue read_scalar_list(bool of_optional, const double*& cursor) {
+  const auto count = static_cast<size_t>(*cursor++);
+  c10::List<at::Scalar> scalars;
+  c10::List<std::optional<at::Scalar>> optionals;
+  for (size_t i = 0; i < count; ++i) {
+    const auto scalar = read_scalar(cursor);
+    if (of_optional) {
+      optionals.push_back(scalar);
+    } else {
+      scalars.push_back(scalar);
+    }
+  }
+  if (of_optional) return optionals;
+  return scalars;
+}
+
 std::string describe(const at::Tensor& tensor) {
   std::ostringstream text;
   text << c10::toString(tensor.scalar_type()) << '[';
@@ -153,6 +169,8 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
       return read_list<bool>(cursor);
     case ArgKind::kScalar:
       return read_scalar(cursor);
+    case ArgKind::kScalarList:
+      return read_scalar_list(plan.list_of_optional, cursor);
     case ArgKind::kString:
       return strings_.get(*cursor++);
     case ArgKind::kDevice:

@@ -43,6 +43,8 @@ ArgKind list_of(ArgKind element) {
       return ArgKind::kFloatList;
     case ArgKind::kBool:
       return ArgKind::kBoolList;
+    case ArgKind::kScalar:
+      return ArgKind::kScalarList;
     default:
       return ArgKind::kUnsupported;
   }

@@ -28,13 +28,14 @@ enum class ArgKind : int {
   kString = 9,
   kDevice = 10,
   kScalarType = 11,
-  kUnsupported = 12,
+  kScalarList = 12,
+  kUnsupported = 13,
 };
 
 struct ArgPlan {
   ArgKind kind;
   bool optional;         // may be None
-  bool list_of_optional; // Tensor?[]
+  bool list_of_optional; // Tensor?[], Scalar?[]
   std::optional<c10::IValue> default_value;
   std::string name;
 };

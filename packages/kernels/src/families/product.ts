@@ -1,0 +1,82 @@
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import { tuned } from '../tuning/tuning.js';
+import type { Activation } from './activation.js';
+
+const mm = operator('aten::mm');
+const addmm = operator('aten::addmm');
+const transpose = operator('aten::t');
+const linear = operator('mkldnn::_linear_pointwise');
+const relu = operatorInPlace('aten::relu_');
+
+/** Multiplications that take less time than it takes to call the operator. */
+const SMALL_PRODUCT = 2 ** 15;
+
+/** Two matrices as they lie in memory, a bias `[n]` or null, whether to take each transposed, and the activation. */
+type Args = readonly [
+  a: NativeTensor,
+  b: NativeTensor,
+  bias: NativeTensor | null,
+  transposeA: boolean,
+  transposeB: boolean,
+  activation: Activation,
+];
+
+/** Whether {@link product} applies the activation itself. */
+export function isEnded(activation: Activation | null | undefined): boolean {
+  return activation == null || activation === 'linear' || activation === 'relu';
+}
+
+/**
+ * The product of two matrices, with bias and, where {@link isEnded}, activation. The first way is the BLAS that libtorch
+ * was built with, the second oneDNN, which has a kernel for each CPU: on AMD it is the faster by far.
+ */
+export const product = tuned<Args>({
+  name: 'matmul',
+  ways: {
+    blas: (a, b, bias, transposeA, transposeB, activation) => {
+      using turnedA = transposeA ? transpose(a) : undefined;
+      using turnedB = transposeB ? transpose(b) : undefined;
+      const [left, right] = [turnedA ?? a, turnedB ?? b];
+      const result = bias ? addmm(bias, left, right) : mm(left, right);
+      if (activation === 'relu') relu(result);
+      return result;
+    },
+    onednn: (a, b, bias, transposeA, transposeB, activation) => {
+      using turnedA = transposeA ? transpose(a) : undefined;
+      // Takes the second matrix as the weight of a layer, `[n, k]`.
+      using turnedB = transposeB ? undefined : transpose(b);
+      const end = activation === 'relu' ? 'relu' : 'none';
+      return linear(turnedA ?? a, turnedB ?? b, bias, end, [], null);
+    },
+  },
+  classOf: (a, b, bias, transposeA, transposeB) => {
+    const [m, k, n] = sizes(a, b, transposeA, transposeB);
+    const layout = (transposeA ? 4 : 0) + (transposeB ? 2 : 0) + (bias ? 1 : 0);
+    const dtype = a.dtype === 'float32' ? 0 : a.dtype === 'bfloat16' ? 1 : 2;
+    return (((power(m) * 32 + power(k)) * 32 + power(n)) * 8 + layout) * 4 + dtype;
+  },
+  isSmall: (a, b, _bias, transposeA, transposeB) => {
+    const [m, k, n] = sizes(a, b, transposeA, transposeB);
+    return m * k * n < SMALL_PRODUCT;
+  },
+  nameOf: (a, b, bias, transposeA, transposeB) => {
+    const [m, k, n] = sizes(a, b, transposeA, transposeB).map((size) => `${2 ** power(size)}`);
+    const [left, right] = [`${m}×${k}${transposeA ? 'ᵀ' : ''}`, `${k}×${n}${transposeB ? 'ᵀ' : ''}`];
+    return `${a.dtype} ${left} · ${right}${bias ? ' + bias' : ''}`;
+  },
+});
+
+function sizes(
+  a: NativeTensor,
+  b: NativeTensor,
+  transposeA: boolean,
+  transposeB: boolean,
+): readonly [m: number, k: number, n: number] {
+  const [m, k] = transposeA ? [a.shape[1]!, a.shape[0]!] : [a.shape[0]!, a.shape[1]!];
+  return [m, k, transposeB ? b.shape[0]! : b.shape[1]!];
+}
+
+/** log₂, rounded down; sizes of 0 and 1 alike. */
+function power(size: number): number {
+  return size > 1 ? 31 - Math.clz32(size) : 0;
+}

@@ -1,0 +1,38 @@
+import { AccError } from '@acc/contract';
+
+export interface TuningOptions {
+  /** The way to take for all shapes, by family. */
+  readonly pins: Readonly<Record<string, string>>;
+  /** Whether each choice is printed to standard error when it is made. */
+  readonly print: boolean;
+}
+
+let fromEnvironment: TuningOptions | undefined;
+
+/**
+ * What `ACC_KERNELS_TUNE` says, read once: a list with commas of `print` and of pins, `family=way`.
+ *
+ * @throws AccError `ACC_INVALID_OPTION`.
+ */
+export function tuningOptions(): TuningOptions {
+  fromEnvironment ??= parseTuning(process.env.ACC_KERNELS_TUNE ?? '');
+  return fromEnvironment;
+}
+
+/** @throws AccError `ACC_INVALID_OPTION`. */
+export function parseTuning(text: string): TuningOptions {
+  const pins: Record<string, string> = {};
+  let print = false;
+  for (const item of text.split(',').map((part) => part.trim())) {
+    if (item === '') continue;
+    const [family, way, ...rest] = item.split('=');
+    if (item === 'print') print = true;
+    else if (family && way && rest.length === 0) pins[family] = way;
+    else {
+      throw new AccError('ACC_INVALID_OPTION', `ACC_KERNELS_TUNE: '${item}' is neither 'print' nor a pin.`, {
+        help: 'Write for instance ACC_KERNELS_TUNE=print,matmul=onednn; `print` shows families and their ways.',
+      });
+    }
+  }
+  return { pins, print };
+}

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import { operator, tensorFrom, type Tensor } from '@acc/native';
+import { parseTuning } from './options.js';
+import { Tuner, type ChoiceStore, type Family } from './tuner.js';
+
+const add = operator('aten::add.Tensor');
+
+/** Spends so long that another way is faster beyond doubt. */
+function slowly(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+interface Calls {
+  readonly family: Family<readonly [Tensor]>;
+  readonly counts: Record<string, number>;
+}
+
+function doubling(name = 'double'): Calls {
+  const counts: Record<string, number> = { slow: 0, quick: 0, broken: 0 };
+  const family: Family<readonly [Tensor]> = {
+    name,
+    ways: {
+      slow: (x) => {
+        counts.slow!++;
+        slowly(3);
+        return add(x, x);
+      },
+      quick: (x) => {
+        counts.quick!++;
+        return add(x, x);
+      },
+      broken: () => {
+        counts.broken!++;
+        throw new Error('not on this device');
+      },
+    },
+    classOf: ({ shape }) => shape[0]!,
+    nameOf: ({ shape }) => `[${shape.join()}]`,
+    isSmall: ({ shape }) => shape[0] === 1,
+  };
+  return { family, counts };
+}
+
+const vector = (length: number) => tensorFrom(new Float32Array(length).fill(1), 'float32', [length]);
+const tunerWith = (text: string) => new Tuner(() => parseTuning(text));
+
+function run(way: (x: Tensor) => Tensor, length: number): number {
+  using x = vector(length);
+  using result = way(x);
+  return result.read()[0] as number;
+}
+
+describe('the tuner', () => {
+  it('takes the fastest way that works, and measures a class of shapes once', () => {
+    const { family, counts } = doubling();
+    const tuner = tunerWith('');
+    const way = tuner.tuned(family);
+    expect(run(way, 8)).toBe(2);
+    const measured = { ...counts };
+    expect(measured.broken).toBe(1);
+    for (let i = 0; i < 10; i++) run(way, 8);
+    expect(counts).toEqual({ ...measured, quick: measured.quick! + 10 });
+    expect(tuner.choices).toMatchObject([{ family: 'double', shapes: '[8]', way: 'quick' }]);
+    expect(Object.keys(tuner.choices[0]!.measuredMs)).toEqual(['slow', 'quick']);
+    run(way, 9);
+    expect(tuner.choices.map(({ shapes }) => shapes)).toEqual(['[8]', '[9]']);
+  });
+
+  it('does not measure what is small', () => {
+    const { family, counts } = doubling();
+    run(tunerWith('').tuned(family), 1);
+    expect(counts).toEqual({ slow: 1, quick: 0, broken: 0 });
+  });
+
+  it('takes what was pinned', () => {
+    const { family, counts } = doubling();
+    const way = tunerWith('double=slow').tuned(family);
+    run(way, 8);
+    expect(counts).toEqual({ slow: 1, quick: 0, broken: 0 });
+  });
+
+  it.each(['double=swift', 'doubble=quick'])('refuses the pin %s', (pin) => {
+    const way = tunerWith(pin).tuned(doubling().family);
+    expect(() => run(way, 8)).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
+  });
+
+  it('throws what the first way throws', () => {
+    const { family } = doubling();
+    const { broken } = family.ways as { broken: () => Tensor };
+    const way = tunerWith('').tuned({ ...family, ways: { broken, quick: family.ways.quick! } });
+    expect(() => run(way, 8)).toThrowError('not on this device');
+  });
+
+  it('takes what the job has agreed on, and forgets what it chose alone', () => {
+    const { family } = doubling();
+    const values = new Map<string, string>();
+    const store: ChoiceStore = {
+      find: (key) => values.get(key),
+      agree: (key, value) => {
+        if (!values.has(key)) values.set(key, value);
+        return values.get(key)!;
+      },
+    };
+    const first = tunerWith('');
+    first.share(store);
+    run(first.tuned(family), 8);
+    expect([...values.values()]).toEqual(['quick']);
+    for (const key of values.keys()) values.set(key, 'slow');
+    const second = tunerWith('');
+    const way = second.tuned(family);
+    run(way, 8);
+    expect(second.choices).toMatchObject([{ way: 'quick' }]);
+    second.share(store);
+    expect(second.choices).toEqual([]);
+    run(way, 8);
+    expect(second.choices).toMatchObject([{ way: 'slow', measuredMs: {} }]);
+  });
+});
+
+describe('ACC_KERNELS_TUNE', () => {
+  it('holds pins and what is to be printed', () => {
+    expect(parseTuning('')).toEqual({ pins: {}, print: false });
+    expect(parseTuning('print, matmul=onednn,convolution=channelsLast')).toEqual({
+      pins: { matmul: 'onednn', convolution: 'channelsLast' },
+      print: true,
+    });
+  });
+
+  it.each(['fast', 'matmul=', '=blas', 'a=b=c'])('refuses %s', (text) => {
+    expect(() => parseTuning(text)).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
+  });
+});

@@ -1,0 +1,174 @@
+import { AccError } from '@acc/contract';
+import { numThreads, synchronize, type Tensor as NativeTensor } from '@acc/native';
+import type { TuningOptions } from './options.js';
+
+/** One of several operators, or layouts, that give the same result. Borrows its arguments; caller disposes the result. */
+export type Way<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
+
+/** A computation that libtorch has several ways for. */
+export interface Family<Args extends readonly unknown[]> {
+  readonly name: string;
+  /** By name; the first is taken unless another is clearly faster. */
+  readonly ways: Readonly<Record<string, Way<Args>>>;
+  /** The class of shapes, within which one way is the fastest; asked for at every call. */
+  classOf(...args: Args): number | string;
+  /** The name of that class. */
+  nameOf(...args: Args): string;
+  /** Whether a way would take no longer than its call: then the first is as good as any, and nothing is measured. */
+  isSmall(...args: Args): boolean;
+}
+
+/** What was chosen for one class of shapes. */
+export interface Choice {
+  readonly family: string;
+  readonly shapes: string;
+  readonly way: string;
+  /** Milliseconds of each way that was measured; empty where it was pinned, small, or another rank's. */
+  readonly measuredMs: Readonly<Record<string, number>>;
+}
+
+/** Where the ranks of a job agree: the first value that any of them gives for a key is everybody's. */
+export interface ChoiceStore {
+  /** The value of `key`, if somebody has given one. */
+  find(key: string): string | undefined;
+  /** Gives `value` unless there is one already; returns the one that holds. */
+  agree(key: string, value: string): string;
+}
+
+/** A way has to be this much faster than the default: less may be noise, and changes layouts for nothing. */
+const CLEARLY = 0.85;
+/** Each way is measured until it has run so often, or so long. */
+const RUNS = 5;
+const ENOUGH_MS = 30;
+
+/**
+ * Chooses between ways by measuring them on the first real arguments of each class of shapes, and remembers it. A way
+ * that throws (an operator that this libtorch or device hasn't) is out. Pins come before everything; in a job, the rank
+ * that measures first decides for all.
+ */
+export class Tuner {
+  readonly #choices = new Map<string, Choice>();
+  #generation = 0;
+  #store: ChoiceStore | undefined;
+  readonly #families = new Set<string>();
+
+  constructor(private readonly options: () => TuningOptions) {}
+
+  /** All choices so far, in the order in which they were made. */
+  get choices(): readonly Choice[] {
+    return [...this.#choices.values()];
+  }
+
+  /** From now on choices are the job's. What this process has chosen alone is forgotten. */
+  share(store: ChoiceStore | undefined): void {
+    if (store === this.#store) return;
+    this.#store = store;
+    this.#choices.clear();
+    this.#generation++;
+  }
+
+  /** The function that takes the chosen way. */
+  tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
+    this.#families.add(family.name);
+    let generation = this.#generation;
+    const chosen = new Map<number | string, Way<Args>>();
+    return (...args) => {
+      if (generation !== this.#generation) {
+        chosen.clear();
+        generation = this.#generation;
+      }
+      const shapeClass = family.classOf(...args);
+      let way = chosen.get(shapeClass);
+      if (!way) {
+        way = family.ways[this.#choose(family, args)]!;
+        chosen.set(shapeClass, way);
+      }
+      return way(...args);
+    };
+  }
+
+  #choose<Args extends readonly unknown[]>(family: Family<Args>, args: Args): string {
+    const shapes = family.nameOf(...args);
+    const { pins, print } = this.options();
+    this.#requireFamilies(Object.keys(pins));
+    const pinned = pins[family.name];
+    if (pinned !== undefined) requireWay(family, pinned);
+    const key = `${family.name}/${shapes}/${numThreads()}`;
+    const usual = family.isSmall(...args) ? Object.keys(family.ways)[0] : undefined;
+    const given = pinned ?? usual ?? this.#store?.find(key);
+    const measuredMs = given === undefined ? measure(family, args) : {};
+    const way = given ?? fastest(family, measuredMs);
+    const agreed = pinned ?? usual ?? this.#store?.agree(key, way) ?? way;
+    const choice = { family: family.name, shapes, way: agreed, measuredMs };
+    this.#choices.set(key, choice);
+    if (print) console.error(describe(choice));
+    return agreed;
+  }
+
+  #requireFamilies(names: readonly string[]): void {
+    const unknown = names.find((name) => !this.#families.has(name));
+    if (unknown !== undefined) refuse(`there is no family '${unknown}'`, this.#families);
+  }
+}
+
+function refuse(problem: string, known: Iterable<string>): never {
+  throw new AccError('ACC_INVALID_OPTION', `ACC_KERNELS_TUNE: ${problem}.`, {
+    help: `Take one of: ${[...known].join(', ')}.`,
+  });
+}
+
+function requireWay({ name, ways }: Family<never>, way: string): void {
+  if (!(way in ways)) refuse(`'${name}' has no way '${way}'`, Object.keys(ways));
+}
+
+/** The best time of each way; ways in turn, so that what else the machine does hits all alike. */
+function measure<Args extends readonly unknown[]>(
+  { ways }: Family<Args>,
+  args: Args,
+): Record<string, number> {
+  const best: Record<string, number> = {};
+  const works = Object.entries(ways).filter(([name, way], i) => {
+    try {
+      // Not counted: the first call of an operator prepares it.
+      way(...args).dispose();
+      best[name] = Infinity;
+      return true;
+    } catch (error) {
+      // The default's error is the caller's.
+      if (i === 0) throw error;
+      return false;
+    }
+  });
+  if (works.length === 1) return { [works[0]![0]]: 0 };
+  let spentMs = 0;
+  for (let run = 0; run < RUNS && spentMs < ENOUGH_MS * works.length; run++) {
+    for (const [name, way] of works) {
+      const ms = timeMs(() => way(...args));
+      best[name] = Math.min(best[name]!, ms);
+      spentMs += ms;
+    }
+  }
+  return best;
+}
+
+function timeMs(run: () => NativeTensor): number {
+  synchronize();
+  const start = performance.now();
+  const result = run();
+  synchronize();
+  const ms = performance.now() - start;
+  result.dispose();
+  return ms;
+}
+
+function fastest({ ways }: Family<never>, ms: Readonly<Record<string, number>>): string {
+  const usual = Object.keys(ways)[0]!;
+  const [best, bestMs] = Object.entries(ms).reduce((a, b) => (b[1] < a[1] ? b : a));
+  return bestMs < CLEARLY * ms[usual]! ? best : usual;
+}
+
+/** One line: the choice, and the times that it rests on. */
+export function describe({ family, shapes, way, measuredMs }: Choice): string {
+  const times = Object.entries(measuredMs).map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`);
+  return `acc: ${family} ${shapes}: ${way}${times.length > 0 ? ` (${times.join(', ')})` : ''}`;
+}

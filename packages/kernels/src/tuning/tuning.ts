@@ -1,0 +1,19 @@
+import { tuningOptions } from './options.js';
+import { Tuner, type Choice, type ChoiceStore, type Family, type Way } from './tuner.js';
+
+const tuner = new Tuner(tuningOptions);
+
+/** The function that takes, for each class of shapes, the way that was the fastest at first use. */
+export function tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
+  return tuner.tuned(family);
+}
+
+/** What was chosen so far, and from which times. */
+export function kernelChoices(): readonly Choice[] {
+  return tuner.choices;
+}
+
+/** Makes all further choices the same on all ranks that share `store`; undefined ends that. */
+export function shareKernelChoices(store: ChoiceStore | undefined): void {
+  tuner.share(store);
+}

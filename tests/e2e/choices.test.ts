@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+const script = new URL('./ranks/choices.ts', import.meta.url);
+
+interface Choice {
+  name: string;
+  way: string;
+  isMeasured: boolean;
+}
+
+it('all ranks choose the same kernels', async () => {
+  const results = await runRanks<Choice[]>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
+  const chosen = results.map(({ exitCode, stderr, result }) => {
+    expect(exitCode, stderr).toBe(0);
+    return result!;
+  });
+  const names = chosen.map((choices) => choices.map(({ name, way }) => `${name}: ${way}`));
+  expect(names[1]).toEqual(names[0]);
+  expect(names[0]!.length).toBeGreaterThanOrEqual(8);
+  // Somebody has measured each.
+  names[0]!.forEach((name, i) => {
+    expect(
+      chosen.some((choices) => choices[i]!.isMeasured),
+      name,
+    ).toBe(true);
+  });
+});
