@@ -153,8 +153,11 @@ export class AccBackend extends KernelBackend {
     return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
   }
 
-  override read(dataId: DataId): Promise<BackendValues> {
-    return Promise.resolve(this.readSync(dataId));
+  override async read(dataId: DataId): Promise<BackendValues> {
+    const data = this.#dataOf(dataId);
+    // In the host's memory there is nothing to wait for.
+    if (!data.native || this.device === 'cpu') return this.readSync(dataId);
+    return (await data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32'])) as BackendValues;
   }
 
   override disposeData(dataId: DataId, force = false): boolean {

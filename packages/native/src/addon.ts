@@ -5,6 +5,7 @@ export interface Addon {
   readonly torchVersion: string;
   createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
   readTensor(id: number, scalarType: number): ArrayBuffer;
+  readTensorAsync(id: number, scalarType: number): Promise<ArrayBuffer>;
   aliasTensor(id: number): number;
   tensorBytes(id: number): number;
   tensorFlags(ids: Float64Array): Uint8Array;

@@ -1,6 +1,6 @@
 import type { NativeTensor, ReduceOp } from '@acc/contract';
 import { addon } from './addon.js';
-import { guarded, toAccError } from './errors.js';
+import { converted, guarded } from './errors.js';
 import { requireAlive } from './tensor.js';
 
 export interface StoreOptions {
@@ -155,13 +155,5 @@ export class ProcessGroup {
     const outputId = output ? requireAlive(output).id : 0;
     const work = guarded(() => addon().startCollective(this.#id, kind, inputId, outputId, reduceOp, root));
     return new Work(work, this.timeoutMs);
-  }
-}
-
-async function converted<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw toAccError(error);
   }
 }

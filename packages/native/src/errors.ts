@@ -24,3 +24,12 @@ export function guarded<T>(call: () => T): T {
     throw toAccError(error);
   }
 }
+
+/** The same for what the addon does on another thread. */
+export async function converted<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw toAccError(error);
+  }
+}

@@ -22,6 +22,14 @@ describe('tensors', () => {
     expect(tensor).toMatchObject({ dtype, shape: [2, 2] });
   });
 
+  it('comes out on another thread as it was when asked for', async () => {
+    const tensor = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
+    const read = tensor.readAsync('float64');
+    tensor.dispose();
+    expect(await read).toEqual(Float64Array.of(1, 2));
+    await expect(tensor.readAsync()).rejects.toMatchObject({ code: 'ACC_TENSOR_DISPOSED' });
+  });
+
   it('complex64 holds real and imaginary parts in turn', () => {
     using tensor = tensorFrom(Float32Array.of(1, 2, 3, 4), 'complex64', [2]);
     expect(tensor.read()).toEqual(Float32Array.of(1, 2, 3, 4));

@@ -1,7 +1,7 @@
 import { AccError, type NativeDtype, type NativeTensor } from '@acc/contract';
 import { addon } from './addon.js';
 import { arrayTypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
-import { guarded } from './errors.js';
+import { converted, guarded } from './errors.js';
 
 /**
  * A tensor in libtorch. The handle's owner disposes it exactly once, or holds it with `using`; memory goes when no
@@ -60,6 +60,12 @@ export class Tensor implements NativeTensor {
    */
   read(dtype: NativeDtype = this.dtype): NativeTypedArray {
     const buffer = guarded(() => addon().readTensor(this.#id, scalarTypeOf(dtype)));
+    return new (arrayTypeOf(dtype))(buffer as never) as NativeTypedArray;
+  }
+
+  /** {@link read}, while this thread goes on. The elements are those of now; the handle may be disposed meanwhile. */
+  async readAsync(dtype: NativeDtype = this.dtype): Promise<NativeTypedArray> {
+    const buffer = await converted(guarded(() => addon().readTensorAsync(this.#id, scalarTypeOf(dtype))));
     return new (arrayTypeOf(dtype))(buffer as never) as NativeTypedArray;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "binding/async.h"
 #include "binding/convert.h"
 
 namespace acc {
@@ -23,12 +24,25 @@ Napi::Value create(const Napi::CallbackInfo& info, Context& context) {
   return Napi::Number::New(info.Env(), context.tensors.add(std::move(tensor)));
 }
 
+Napi::ArrayBuffer bytes_of(Napi::Env env, const at::Tensor& tensor) {
+  auto buffer = Napi::ArrayBuffer::New(env, tensor.nbytes());
+  if (tensor.nbytes() > 0) std::memcpy(buffer.Data(), tensor.const_data_ptr(), tensor.nbytes());
+  return buffer;
+}
+
 Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto tensor = tensor_for_reading(context.tensors.get(number_at(info, 0)), dtype);
-  auto buffer = Napi::ArrayBuffer::New(info.Env(), tensor.nbytes());
-  if (tensor.nbytes() > 0) std::memcpy(buffer.Data(), tensor.const_data_ptr(), tensor.nbytes());
-  return buffer;
+  return bytes_of(info.Env(), tensor);
+}
+
+// readTensorAsync(tensor, dtype): Promise<ArrayBuffer>; another thread waits for the device
+Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
+  const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
+  const auto tensor = std::make_shared<at::Tensor>(context.tensors.get(number_at(info, 0)));
+  return AsyncCall::start(
+      info.Env(), [tensor, dtype] { *tensor = tensor_for_reading(*tensor, dtype); },
+      [tensor](Napi::Env env) { return bytes_of(env, *tensor); });
 }
 
 // All tensors in one call: an optimizer asks before each step.
@@ -44,6 +58,7 @@ Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "createTensor", [&](const Napi::CallbackInfo& info) { return create(info, context); });
   bind(env, exports, "readTensor", [&](const Napi::CallbackInfo& info) { return read(info, context); });
+  bind(env, exports, "readTensorAsync", [&](const Napi::CallbackInfo& info) { return read_async(info, context); });
   // Two handles of one tensor: what one of them releases, the other keeps.
   bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), context.tensors.add(context.tensors.get(number_at(info, 0))));

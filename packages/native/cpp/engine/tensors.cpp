@@ -12,14 +12,15 @@ namespace acc {
 at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dtype,
                              const std::vector<int64_t>& shape, c10::Device device) {
   const c10::InferenceMode guard;
-  auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype));
+  // Pinned memory is copied to a device while the caller goes on; its allocator keeps it until the copy is done.
+  auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype).pinned_memory(!device.is_cpu()));
   if (tensor.nbytes() != bytes) {
     throw Error(kInvalidArgument, "a tensor of " + std::to_string(tensor.numel()) + " elements takes " +
                                       std::to_string(tensor.nbytes()) + " bytes, " + std::to_string(bytes) +
                                       " came");
   }
   if (bytes > 0) std::memcpy(tensor.mutable_data_ptr(), data, bytes);
-  return device.is_cpu() ? tensor : tensor.to(device);
+  return device.is_cpu() ? tensor : tensor.to(device, /*non_blocking=*/true);
 }
 
 at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {
