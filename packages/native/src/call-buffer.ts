@@ -20,9 +20,16 @@ export const ArgKind = {
   scalarList: 12,
 } as const;
 
+/**
+ * libtorch's undefined tensor. Some kernels take one, for what is not there, where their schema says Tensor; others end
+ * the process, so it has to be given by this name.
+ */
+export const UNDEFINED_TENSOR: unique symbol = Symbol('undefined tensor');
+
 /** What an operator's argument can be. `undefined` takes the schema's default, `null` is None. */
 export type OperatorArgument =
   | NativeTensor
+  | typeof UNDEFINED_TENSOR
   | readonly (NativeTensor | null)[]
   | number
   | readonly number[]
@@ -34,6 +41,7 @@ export type OperatorArgument =
 
 const DEFAULT = NaN;
 const NONE = -Infinity;
+const UNDEFINED = Infinity;
 const CAPACITY = 16384;
 
 const input = new Float64Array(CAPACITY);
@@ -72,7 +80,7 @@ function writeArgument(
 ): number {
   switch (kind) {
     case ArgKind.tensor:
-      input[at] = (value as Tensor).id;
+      input[at] = value === UNDEFINED_TENSOR ? UNDEFINED : (value as Tensor).id;
       return at + 1;
     case ArgKind.int:
     case ArgKind.bool:

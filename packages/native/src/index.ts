@@ -1,5 +1,5 @@
 export type { MemoryStats } from './addon.js';
-export type { OperatorArgument, OperatorResult } from './call-buffer.js';
+export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
 export {
   ProcessGroup,
   Store,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { UNDEFINED_TENSOR } from './call-buffer.js';
 import { liveTensors } from './memory.js';
 import { operator, operatorInPlace, operatorWithResults } from './operator.js';
 import { type Tensor, tensorFrom } from './tensor.js';
@@ -77,6 +78,15 @@ describe('operators', () => {
       }),
     );
     expect(liveTensors()).toBe(before);
+  });
+
+  it('hand an undefined tensor on, and name it when the operator takes none', () => {
+    expect(() => operator('aten::neg')(UNDEFINED_TENSOR)).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_OPERATOR_FAILED',
+        message: expect.stringContaining('aten::neg(self: undefined)') as string,
+      }),
+    );
   });
 
   it.each([

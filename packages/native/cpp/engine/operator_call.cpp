@@ -16,6 +16,7 @@ namespace {
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 bool is_default(double value) { return std::isnan(value); }
 bool is_none(double value) { return value == kNone; }
+bool is_undefined_tensor(double value) { return value == -kNone; }
 
 // Tags of results.
 constexpr double kTensorResult = 0;
@@ -62,6 +63,7 @@ c10::IValue read_scalar_list(bool of_optional, const double*& cursor) {
 }
 
 std::string describe(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "undefined";
   std::ostringstream text;
   text << c10::toString(tensor.scalar_type()) << '[';
   for (int64_t i = 0; i < tensor.dim(); ++i) text << (i ? "," : "") << tensor.size(i);
@@ -150,7 +152,8 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
   }
   switch (plan.kind) {
     case ArgKind::kTensor:
-      return tensors_.get(*cursor++);
+      ++cursor;
+      return is_undefined_tensor(first) ? at::Tensor() : tensors_.get(first);
     case ArgKind::kTensorList:
       return read_tensor_list(plan, cursor);
     case ArgKind::kInt:

@@ -51,7 +51,7 @@ struct Operator {
 // Operators that JavaScript resolved by name, each under its index; calls them with arguments out of a buffer.
 //
 // Buffer in: the number of arguments, then each by its kind. An argument's first number may be kDefault (take
-// the schema's) or kNone. Buffer out: the number of results, then each as a tag and its numbers (src/call-buffer.ts
+// the schema's), kNone or, for a tensor, kUndefined. Buffer out: the number of results, then each as a tag and its numbers (src/call-buffer.ts
 // holds the other half of this).
 class OperatorTable {
  public:
