@@ -104,22 +104,40 @@ export class AccBackend extends KernelBackend {
     };
   }
 
-  /**
-   * Keeps `tensor` with `info`'s data, and frees it with that: what a kernel found out beside its result and the gradient
-   * needs (where a maximum was). Takes `tensor` over.
-   */
-  attach(info: TensorInfo, tensor: NativeTensor): void {
-    this.#dataOf(info.dataId).attach(tensor);
-  }
-
-  /** What {@link attach} put there, the first first; nothing for data that came from another backend. Borrowed. */
-  attached(info: TensorInfo): readonly NativeTensor[] {
-    return this.#dataOf(info.dataId).attached;
-  }
-
   /** Elements in the memory that `info`'s data keeps alive: its own or, where it is a view, those of its base. */
   keptElements(info: TensorInfo): number {
     return this.#dataOf(info.dataId).keptElements ?? util.sizeFromShape(info.shape);
+  }
+
+  /**
+   * Keeps `tensors` with the data of `info`, a kernel's result, until it is disposed: what the kernel's gradient needs
+   * beside inputs and result. As further results of the kernel they would cost tfjs a tensor of zeros each in every
+   * gradient. Takes them over.
+   */
+  attach(info: TensorInfo, tensors: readonly NativeTensor[]): void {
+    this.#dataOf(info.dataId).attach(tensors);
+  }
+
+  /** Whether something is attached to the data of `info`, which was not moved from another backend since. */
+  hasAttached(info: TensorInfo): boolean {
+    return this.#dataOf(info.dataId).attached !== undefined;
+  }
+
+  /**
+   * What was attached to the data of `info`. Borrowed.
+   *
+   * @throws AccError `ACC_ATTACHED_LOST` when there is nothing: the data left the backend in between.
+   */
+  attached(info: TensorInfo): readonly NativeTensor[] {
+    const { attached } = this.#dataOf(info.dataId);
+    if (attached && attached.length > 0) return attached;
+    throw new AccError(
+      'ACC_ATTACHED_LOST',
+      'What a gradient needs was lost with the data of its operation.',
+      {
+        help: 'Compute a gradient on the backend on which its function ran.',
+      },
+    );
   }
 
   /** A tensor of strings. `values` are encoded as tfjs encodes them, in UTF-8 bytes. */

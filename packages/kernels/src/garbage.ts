@@ -30,10 +30,10 @@ export class Garbage {
   /** What was watched for nothing since the limits last changed. */
   #forgottenCount = 0;
   #forgottenBytes = 0;
-  readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, reshaped, attached }) => {
+  readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, others }) => {
     adjustExternalMemory(-native.byteLength);
     native.dispose();
-    for (const tensor of [...reshaped, ...attached]) tensor.dispose();
+    for (const tensors of others) for (const tensor of tensors) tensor.dispose();
     this.#setLimits(SWEEP_COUNT, SWEEP_BYTES);
     this.onCollected();
   });

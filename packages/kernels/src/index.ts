@@ -1,4 +1,18 @@
 export { AccBackend, BACKEND_NAME, type AccMemoryInfo } from './backend.js';
+export {
+  dropout,
+  gelu,
+  layerNorm,
+  rmsNorm,
+  rotaryEmbedding,
+  scaledDotProductAttention,
+  type AttentionOptions,
+  type DropoutOptions,
+  type GeluOptions,
+  type LayerNormOptions,
+  type RmsNormOptions,
+  type RotaryOptions,
+} from './functions/index.js';
 export { kernelLayerOf } from './kernel-layer.js';
 export {
   adafactor,

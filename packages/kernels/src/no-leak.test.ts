@@ -5,6 +5,14 @@ import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
 import { liveTensors, memoryStats, setNumThreads } from '@acc/native';
 import type { AccBackend } from './backend.js';
+import {
+  dropout,
+  gelu,
+  layerNorm,
+  rmsNorm,
+  rotaryEmbedding,
+  scaledDotProductAttention,
+} from './functions/index.js';
 import { registerAccBackend } from './register-backend.js';
 
 const STEPS = 1000;
@@ -82,7 +90,43 @@ function makeModel(): { step: () => number; dispose: () => void } {
   };
 }
 
+/** A block of attention on every function of this package; half of the steps only predict. */
+function stepOfFunctions(weights: readonly tf.Variable[], step: number): void {
+  const [qkv, gain, bias] = weights as [tf.Variable, tf.Variable, tf.Variable];
+  const loss = (): tf.Scalar => {
+    const rows = layerNorm(tf.range(0, 96).sin().reshape([12, 8]), gain, bias);
+    const [q, k, v] = tf
+      .split(tf.matMul(rows, qkv), 3, -1)
+      .map((part) => part.reshape([2, 6, 2, 4]).transpose<tf.Tensor4D>([0, 2, 1, 3])) as [
+      tf.Tensor4D,
+      tf.Tensor4D,
+      tf.Tensor4D,
+    ];
+    const options = step % 4 < 2 ? { isCausal: true } : { mask: tf.ones([6, 6]), dropout: 0.1 };
+    const mixed = scaledDotProductAttention(rotaryEmbedding(q), rotaryEmbedding(k), v, options);
+    return rmsNorm(dropout(gelu(mixed), 0.1), null, { axis: [1, 3] })
+      .square()
+      .mean();
+  };
+  if (step % 2) {
+    tf.dispose(Object.values(tf.variableGrads(loss, [...weights])));
+  } else {
+    tf.tidy(loss).dispose();
+  }
+}
+
 describe('native memory', () => {
+  it('is the same before and after steps of the functions', async () => {
+    registerAccBackend();
+    await tf.setBackend('acc');
+    const weights = [tf.ones([8, 24]), tf.ones([8]), tf.zeros([8])].map((w) => tf.variable(w));
+    for (let step = 0; step < 8; step++) stepOfFunctions(weights, step);
+    const before = counts();
+    for (let step = 0; step < 200; step++) stepOfFunctions(weights, step);
+    expect(counts()).toEqual(before);
+    tf.dispose(weights);
+  });
+
   it(`is the same before and after ${STEPS} steps of training, and nothing is left of the model`, async () => {
     registerAccBackend();
     await tf.setBackend('acc');

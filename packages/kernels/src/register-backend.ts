@@ -3,6 +3,7 @@ import { findBackendFactory, registerBackend, registerGradient, registerKernel }
 import { AccError } from '@acc/contract';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
+import { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions/index.js';
 import { ONE_PASS } from './gradients/one-pass.js';
 import { replaceGradients } from './gradients/replace.js';
 import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
@@ -42,7 +43,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
     return backend;
   });
   const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
-  const own = [...ONE_PASS.map(({ kernel }) => kernel), ...CROSS_ENTROPY_KERNELS];
+  const own = [...ONE_PASS.map(({ kernel }) => kernel), ...CROSS_ENTROPY_KERNELS, ...FUNCTION_KERNELS];
   for (const config of [...NATIVE_KERNELS, ...own, ...cpuFallbacks(native)]) registerKernel(config);
-  for (const config of CROSS_ENTROPY_GRADIENTS) registerGradient(config);
+  for (const config of [...CROSS_ENTROPY_GRADIENTS, ...FUNCTION_GRADIENTS]) registerGradient(config);
 }

@@ -9,8 +9,8 @@ const MAX_SHAPES = 8;
 /** The native side of a {@link TensorData}, without reference to it. */
 export interface NativeHandles {
   readonly native: NativeTensor;
-  readonly reshaped: readonly NativeTensor[];
-  readonly attached: readonly NativeTensor[];
+  /** {@link native} in other shapes, and what was attached to the data. */
+  readonly others: readonly (readonly NativeTensor[])[];
 }
 
 /**
@@ -62,22 +62,22 @@ export class TensorData {
     return this.native;
   }
 
-  /** Takes over `tensor`, which is freed with this data. */
-  attach(tensor: NativeTensor): void {
-    this.#attached ??= [];
-    this.#attached.push(tensor);
+  /** Native tensors that live as long as this data; see `AccBackend.attach`. */
+  get attached(): readonly NativeTensor[] | undefined {
+    return this.#attached;
   }
 
-  /** What was attached, the first first. Borrowed. */
-  get attached(): readonly NativeTensor[] {
-    return this.#attached ?? [];
+  /** Takes over `tensors`. */
+  attach(tensors: readonly NativeTensor[]): void {
+    if (this.#attached) this.#attached.push(...tensors);
+    else this.#attached = [...tensors];
   }
 
   /** All handles there are now and will be: what is to be disposed when the collector has taken this object. */
   handles(native: NativeTensor): NativeHandles {
     this.#reshaped ??= [];
     this.#attached ??= [];
-    return { native, reshaped: this.#reshaped, attached: this.#attached };
+    return { native, others: [this.#reshaped, this.#attached] };
   }
 
   /** Frees the native memory. */

@@ -12,6 +12,6 @@ export const maxPool = kernel<MaxPoolInputs, MaxPoolAttrs>(MaxPool, ({ inputs: {
     ({ indices } = maxima);
     return maxima.values;
   });
-  if (indices) backend.attach(result, indices);
+  if (indices) backend.attach(result, [indices]);
   return result;
 });

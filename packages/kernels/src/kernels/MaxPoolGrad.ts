@@ -7,7 +7,8 @@ export const maxPoolGrad = kernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
   MaxPoolGrad,
   ({ inputs: { dy, input, output }, attrs, backend }) => {
     const plan = pool2D(input.shape, attrs);
-    const [indices] = isIdentity(plan) ? [] : backend.attached(output);
+    const isKnown = !isIdentity(plan) && backend.hasAttached(output);
+    const indices = isKnown ? backend.attached(output)[0] : undefined;
     return poolGradient(backend, dy, input, plan, (firstDy, x, axes) =>
       indices ? scatteredToMaxima(firstDy, x, indices, axes) : maxPoolGradient(firstDy, x, axes),
     );

@@ -77,7 +77,7 @@ const softmaxCrossEntropy = kernel<Inputs, CrossEntropyAttrs>(
     if (isMean) divide(losses, -samples(logits.shape));
     else negate(losses);
     const result = backend.wrap(losses, 'float32');
-    backend.attach(result, logProbabilities);
+    backend.attach(result, [logProbabilities]);
     return result;
   },
 );

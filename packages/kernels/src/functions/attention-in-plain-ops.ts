@@ -1,0 +1,73 @@
+import {
+  add,
+  cast,
+  expandDims,
+  linalg,
+  log,
+  matMul,
+  max,
+  maximum,
+  mul,
+  ones,
+  reshape,
+  softmax,
+  step,
+  sub,
+  tile,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
+import { dropout as dropoutOf } from './dropout.js';
+import type { AttentionSettings } from './attention-ways.js';
+
+export interface PlainAttentionSettings extends AttentionSettings {
+  readonly mask: Tensor | undefined;
+  readonly dropout: number;
+}
+
+/** Stands for -Infinity, whose differences are no numbers. */
+const UNSEEN = -1e30;
+
+/** Attention in tfjs's ops; holds `[batch, heads, queries, keys]` several times. */
+export function attentionInPlainOps(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  { mask, isCausal, scale, dropout }: PlainAttentionSettings,
+): Tensor {
+  const heads = q.shape[1]!;
+  const scores = mul(matMul(q, repeatHeads(k, heads), false, true), scale);
+  const [queries, keys] = scores.shape.slice(-2) as [number, number];
+  const added = addedToScores(mask, isCausal, queries, keys);
+  let weights = softmax(added ? add(scores, added) : scores);
+  if (dropout > 0) weights = dropoutOf(weights, dropout);
+  const output = matMul(weights, repeatHeads(v, heads));
+  // A causal mask by itself leaves every query its first key.
+  if (!mask) return output;
+  const sees = step(sub(max(added!, -1, true), UNSEEN / 2));
+  return mul(output, sees);
+}
+
+/** What is added to the scores, UNSEEN where a query must not see a key; undefined for nothing. */
+function addedToScores(
+  mask: Tensor | undefined,
+  isCausal: boolean,
+  queries: number,
+  keys: number,
+): Tensor | undefined {
+  const future = isCausal ? additive(cast(linalg.bandPart(ones([queries, keys]), -1, 0), 'bool')) : undefined;
+  const given = mask && (mask.dtype === 'bool' ? additive(mask) : maximum(mask, UNSEEN));
+  return given && future ? maximum(add(given, future), UNSEEN) : (given ?? future);
+}
+
+/** 0 for true, {@link UNSEEN} for false. */
+function additive(mask: Tensor): Tensor {
+  return maximum(log(cast(mask, 'float32')), UNSEEN);
+}
+
+/** Heads of `[batch, heads, length, dim]`, each repeated so that there are `heads`. */
+function repeatHeads(x: Tensor, heads: number): Tensor {
+  const [batch, own, length, dim] = x.shape as [number, number, number, number];
+  if (own === heads) return x;
+  const repeated = tile(expandDims(x, 2), [1, 1, heads / own, 1, 1]);
+  return reshape(repeated, [batch, heads, length, dim]);
+}

@@ -1,0 +1,92 @@
+import type { Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { toDtype } from '../families/conversion.js';
+import { attentionInPlainOps } from './attention-in-plain-ops.js';
+import {
+  attentionWay,
+  wayFor,
+  type AttentionInputs,
+  type AttentionSettings,
+  type WayName,
+} from './attention-ways.js';
+import { fusedFunction } from './fused-function.js';
+
+export interface FusedAttentionAttrs extends AttentionSettings {
+  readonly way: WayName;
+  /** Whether q, k and v have to be copied first, since their rows don't lie in one piece. */
+  readonly needsCopies: boolean;
+}
+
+const contiguous = operator('aten::contiguous');
+const log = operatorInPlace('aten::log_');
+
+export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
+  kernelName: 'AccScaledDotProductAttention',
+  forward: ({ inputs, attrs, backend, isTaped }) =>
+    withNatives(backend, inputs, attrs.needsCopies, (natives) => {
+      const [output, saved] = attentionWay(attrs.way).forward(natives, attrs);
+      const result = backend.wrap(output, 'float32');
+      if (isTaped) backend.attach(result, saved);
+      else for (const tensor of saved) tensor.dispose();
+      return result;
+    }),
+  backward: ({ dy, inputs, output, attrs, backend }) =>
+    withNatives(backend, inputs, attrs.needsCopies, (natives) => {
+      using nativeDy = inDtypeOf(natives.q, backend.native(dy));
+      const saved = backend.attached(output);
+      const way = attentionWay(attrs.way);
+      const grads = way.backward(nativeDy, natives, backend.native(output), saved, attrs);
+      return grads.map((grad) => backend.wrap(grad, 'float32'));
+    }),
+  plain: ([q, k, v, mask], { isCausal, scale }) =>
+    attentionInPlainOps(q!, k!, v!, { mask, isCausal, scale, dropout: 0 }),
+});
+
+/** How the kernel is to be run on these inputs; undefined where libtorch has none for them. */
+export function fusedAttrs(
+  backend: AccBackend,
+  inputs: readonly Tensor[],
+  settings: AttentionSettings,
+): FusedAttentionAttrs | undefined {
+  for (const needsCopies of [false, true]) {
+    const way = withNatives(backend, inputs, needsCopies, (natives) => wayFor(backend, natives, settings));
+    if (way) return { ...settings, way, needsCopies };
+  }
+  return undefined;
+}
+
+function withNatives<T>(
+  backend: AccBackend,
+  [q, k, v, mask]: readonly TensorInfo[],
+  needsCopies: boolean,
+  compute: (inputs: AttentionInputs) => T,
+): T {
+  const given = [q!, k!, v!].map((x) => backend.native(x)) as [NativeTensor, NativeTensor, NativeTensor];
+  const isReady = !needsCopies && !mask && given.every(({ dtype }) => dtype === given[0].dtype);
+  if (isReady) return compute({ q: given[0], k: given[1], v: given[2], mask: null });
+  const made = given.map((x) => {
+    using converted = inDtypeOf(given[0], x);
+    return needsCopies ? contiguous(converted) : converted.alias();
+  }) as typeof given;
+  using nativeMask = mask ? additive(backend, mask) : null;
+  try {
+    return compute({ q: made[0], k: made[1], v: made[2], mask: nativeMask });
+  } finally {
+    for (const tensor of made) tensor.dispose();
+  }
+}
+
+/** What is added to the scores: of booleans 0 and -Infinity, their logarithms. Caller disposes. */
+function additive(backend: AccBackend, mask: TensorInfo): NativeTensor {
+  const native = backend.native(mask);
+  if (mask.dtype !== 'bool') return native.alias();
+  const logarithms = toDtype(native, 'float32');
+  log(logarithms);
+  return logarithms;
+}
+
+/** Caller disposes. */
+function inDtypeOf(like: NativeTensor, x: NativeTensor): NativeTensor {
+  return x.dtype === like.dtype ? x.alias() : toDtype(x, like.dtype);
+}

@@ -1,0 +1,132 @@
+import {
+  backend,
+  dropout as tfDropout,
+  engine,
+  zerosLike,
+  type GradConfig,
+  type NamedAttrMap,
+  type Tensor,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { AccError, checkKeys } from '@acc/contract';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import { AccBackend } from '../backend.js';
+import { kernel } from '../kernel.js';
+import { requireFloat } from './check-input.js';
+import { isTaped } from './fused-function.js';
+
+export interface DropoutOptions {
+  /** False gives x as it is. Default true. */
+  readonly training?: boolean;
+  /** Draws with tfjs's own generator from this seed, as `tf.dropout` does. Default: the backend's generator. */
+  readonly seed?: number | string;
+}
+
+interface Attrs {
+  readonly rate: number;
+}
+
+const FORWARD = 'AccDropout';
+const BACKWARD = 'AccDropoutGrad';
+/** Random numbers are 16 bits: the chance to be kept is a multiple of 1/STEPS. */
+const STEPS = 2 ** 16;
+const PER_WORD = 4;
+const LOWEST_WORD = -(2 ** 63);
+
+const empty = operator('aten::empty.memory_format');
+const drawWords = operatorInPlace('aten::random_.from');
+const viewAs = operator('aten::view.dtype');
+const narrow = operator('aten::narrow');
+const less = operator('aten::lt.Scalar');
+const reshape = operator('aten::reshape');
+const multiply = operator('aten::mul.Tensor');
+const scale = operatorInPlace('aten::mul_.Scalar');
+
+/** The result carries its mask, for the gradient. */
+const forward = kernel<{ x: TensorInfo }, Attrs>(FORWARD, ({ inputs: { x }, attrs, backend }) => {
+  const mask = drawMask(x.shape, keptSteps(attrs));
+  const y = backend.wrap(masked(backend.native(x), mask, attrs), 'float32');
+  if (isTaped()) backend.attach(y, [mask]);
+  else mask.dispose();
+  return y;
+});
+
+const backward = kernel<{ dy: TensorInfo; y: TensorInfo }, Attrs>(
+  BACKWARD,
+  ({ inputs: { dy, y }, attrs, backend }) => {
+    const [mask] = backend.attached(y) as [NativeTensor];
+    return backend.wrap(masked(backend.native(dy), mask, attrs), 'float32');
+  },
+);
+
+export const dropoutKernels = [forward, backward];
+
+/** The gradient is linear in dy, by the same mask, and so is the gradient's own. */
+export const dropoutGradients: readonly GradConfig[] = [
+  {
+    kernelName: FORWARD,
+    outputsToSave: [true],
+    gradFunc: (dy, [y], attrs) => ({ x: () => run(BACKWARD, { dy: dy as Tensor, y: y! }, attrs) }),
+  },
+  {
+    kernelName: BACKWARD,
+    inputsToSave: ['y'],
+    gradFunc: (ddx, [y], attrs) => ({
+      dy: () => run(BACKWARD, { dy: ddx as Tensor, y: y! }, attrs),
+      y: () => zerosLike(y!),
+    }),
+  },
+];
+
+/**
+ * Sets each element to 0 with the chance `rate` and divides the others by 1 − `rate`, so that the mean stays (Srivastava
+ * et al. 2014). On `acc` the draw is libtorch's, which `setSeed` of `@acc/native` seeds, with chances rounded to
+ * multiples of 2⁻¹⁶; elsewhere, and with `seed`, it is that of `tf.dropout`. Caller disposes.
+ *
+ * @param x float32 of any shape.
+ * @param rate In [0, 1).
+ * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`.
+ */
+export function dropout<T extends Tensor>(x: T, rate: number, options: DropoutOptions = {}): T {
+  checkKeys('dropout', options, ['training', 'seed']);
+  const { training = true, seed } = options;
+  requireFloat('dropout', 'x', x);
+  if (!(rate >= 0 && rate < 1)) {
+    throw new AccError('ACC_INVALID_ARGUMENT', `dropout: the rate is ${rate}.`, {
+      help: 'Give a number from 0 up to, but not including, 1.',
+    });
+  }
+  if (!training || rate === 0) return x.clone();
+  if (seed !== undefined || !(backend() instanceof AccBackend)) {
+    return tfDropout(x, rate, undefined, seed) as T;
+  }
+  return run(FORWARD, { x }, { rate }) as T;
+}
+
+function run(name: string, inputs: Record<string, Tensor>, attrs: object): Tensor {
+  return engine().runKernel(name, inputs, attrs as NamedAttrMap) as Tensor;
+}
+
+/** How many of {@link STEPS} are kept. */
+const keptSteps = ({ rate }: Attrs): number => Math.max(1, Math.round((1 - rate) * STEPS));
+
+/**
+ * Booleans, true for what is kept. Four of them are cut out of each random word, since drawing is what costs:
+ * `aten::bernoulli_` draws a word for each and takes seven times as long. Caller disposes.
+ */
+function drawMask(shape: readonly number[], kept: number): NativeTensor {
+  const size = shape.reduce((count, length) => count * length, 1);
+  using words = empty([Math.ceil(size / PER_WORD)], 'int64');
+  drawWords(words, LOWEST_WORD, null);
+  using drawn = viewAs(words, 'int16');
+  using part = narrow(drawn, 0, 0, size);
+  using isKept = less(part, kept - STEPS / 2);
+  return reshape(isKept, shape);
+}
+
+/** Caller disposes. */
+function masked(x: NativeTensor, mask: NativeTensor, attrs: Attrs): NativeTensor {
+  const y = multiply(x, mask);
+  scale(y, STEPS / keptSteps(attrs));
+  return y;
+}

@@ -1,0 +1,22 @@
+import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
+import { attentionFunction } from './attention-kernel.js';
+import { dropoutGradients, dropoutKernels } from './dropout.js';
+import { geluFunction } from './gelu.js';
+import { layerNormFunction } from './layer-norm.js';
+import { rmsNormFunction } from './rms-norm.js';
+import { rotaryGradient, rotaryKernel } from './rotary-embedding.js';
+
+const FUSED = [attentionFunction, geluFunction, layerNormFunction, rmsNormFunction];
+
+/** Kernels that only functions of this package call. */
+export const FUNCTION_KERNELS: readonly KernelConfig[] = [
+  ...FUSED.flatMap(({ kernels }) => kernels),
+  ...dropoutKernels,
+  rotaryKernel,
+];
+
+export const FUNCTION_GRADIENTS: readonly GradConfig[] = [
+  ...FUSED.map(({ gradient }) => gradient),
+  ...dropoutGradients,
+  rotaryGradient,
+];

@@ -1,0 +1,97 @@
+import { backend, tidy, type Tensor, type Tensor4D } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys } from '@acc/contract';
+import { AccBackend } from '../backend.js';
+import { attentionInPlainOps } from './attention-in-plain-ops.js';
+import { attentionFunction, fusedAttrs } from './attention-kernel.js';
+import { requireFloat } from './check-input.js';
+
+export interface AttentionOptions {
+  /**
+   * `[queries, keys]` or `[batch, heads, queries, keys]`, where any dim may be 1. Booleans say which keys a query sees;
+   * float32 is added to the scores. A query that sees nothing (all false, or all -Infinity) gives zeros.
+   */
+  readonly mask?: Tensor;
+  /** Query i sees keys 0 to i only, what `mask` hides aside. Default false. */
+  readonly isCausal?: boolean;
+  /** Chance of a weight to be dropped, in [0, 1). Default 0. */
+  readonly dropout?: number;
+  /** Of the scores. Default 1/√dim. */
+  readonly scale?: number;
+}
+
+const NAME = 'scaledDotProductAttention';
+
+/**
+ * softmax(scale · q·kᵀ + mask) · v for each head (Vaswani et al. 2017). On `acc` one native kernel each way, whose memory
+ * is linear in the lengths (Dao et al. 2022). Dropout, a v of another dim than q, and gradients of `mask` or of second
+ * order take plain ops, which hold `[batch, heads, queries, keys]`, as other backends do. Caller disposes.
+ *
+ * @param q float32 `[batch, heads, queries, dim]`.
+ * @param k float32 `[batch, heads, keys, dim]`. With fewer heads, a divisor of q's, each serves as many of q's in turn.
+ * @param v float32 `[batch, heads, keys, dim]`, as many heads as k.
+ * @returns `[batch, heads, queries, dim]`.
+ * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`.
+ */
+export function scaledDotProductAttention(
+  q: Tensor4D,
+  k: Tensor4D,
+  v: Tensor4D,
+  options: AttentionOptions = {},
+): Tensor4D {
+  checkKeys(NAME, options, ['mask', 'isCausal', 'dropout', 'scale']);
+  const { mask, isCausal = false, dropout = 0, scale = 1 / Math.sqrt(q.shape[3]) } = options;
+  checkInputs(q, k, v, mask);
+  if (!(dropout >= 0 && dropout < 1)) {
+    throw new AccError('ACC_INVALID_ARGUMENT', `${NAME}: dropout is ${dropout}.`, {
+      help: 'Give a number from 0 up to, but not including, 1.',
+    });
+  }
+  const inputs = mask ? [q, k, v, mask] : [q, k, v];
+  const storage = backend();
+  const attrs =
+    storage instanceof AccBackend && dropout === 0
+      ? fusedAttrs(storage, inputs, { isCausal, scale })
+      : undefined;
+  const result = attrs
+    ? attentionFunction.apply(inputs, attrs)
+    : tidy(() => attentionInPlainOps(q, k, v, { mask, isCausal, dropout, scale }));
+  return result as Tensor4D;
+}
+
+function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undefined): void {
+  for (const [name, x] of Object.entries({ q, k, v })) {
+    requireFloat(NAME, name, x);
+    if (x.rank !== 4) throw mismatch({ [name]: x }, 'Give [batch, heads, length, dim].');
+  }
+  const fits =
+    k.shape[0] === q.shape[0] &&
+    v.shape[0] === q.shape[0] &&
+    q.shape[1] % k.shape[1] === 0 &&
+    v.shape[1] === k.shape[1] &&
+    v.shape[2] === k.shape[2] &&
+    k.shape[3] === q.shape[3];
+  if (!fits) {
+    throw mismatch(
+      { q, k, v },
+      "Heads of k and v are equal and divide q's; k has q's dim, v has k's length.",
+    );
+  }
+  if (!mask) return;
+  if (mask.dtype !== 'bool') requireFloat(NAME, 'mask', mask);
+  const full = [q.shape[0], q.shape[1], q.shape[2], k.shape[2]].slice(-mask.rank);
+  const isBroadcast = mask.shape.every((length, dim) => length === 1 || length === full[dim]);
+  if (![2, 4].includes(mask.rank) || !isBroadcast) {
+    throw mismatch(
+      { q, k, mask },
+      'A mask is [queries, keys] or [batch, heads, queries, keys]; any of these may be 1.',
+    );
+  }
+}
+
+function mismatch(tensors: Readonly<Record<string, Tensor>>, help: string): AccError {
+  const shapes = Object.entries(tensors).map(([name, { shape }]) => `${name} [${shape.join(', ')}]`);
+  return new AccError('ACC_SHAPE_MISMATCH', `${NAME}: shapes don't fit: ${shapes.join(', ')}.`, {
+    help,
+    details: Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape])),
+  });
+}

@@ -1,0 +1,93 @@
+import * as tf from '@tensorflow/tfjs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { operator } from '@acc/native';
+import { expectClose } from '@acc/testkit';
+import type { AccBackend } from '../backend.js';
+import { registerAccBackend } from '../register-backend.js';
+import { valueAndGradients, wave } from '../testing/function-gradients.js';
+import { dropout } from './dropout.js';
+import { gelu } from './gelu.js';
+import { layerNorm } from './layer-norm.js';
+import { rmsNorm } from './rms-norm.js';
+import { rotaryEmbedding } from './rotary-embedding.js';
+import { scaledDotProductAttention } from './scaled-dot-product-attention.js';
+
+const castTo = operator('aten::_to_copy');
+const acc = (): AccBackend => tf.backend() as AccBackend;
+const nativeDtype = (x: tf.Tensor): string => acc().native(x).dtype;
+
+function rounded(x: tf.Tensor, dtype: 'bfloat16' | 'float32'): tf.Tensor {
+  return tf.engine().makeTensorFromTensorInfo(acc().wrap(castTo(acc().native(x), dtype), 'float32'));
+}
+
+/** To bfloat16 behind float32, as mixed precision does; its gradient goes back to float32. */
+const short = tf.customGrad((x) => ({
+  value: rounded(x as tf.Tensor, 'bfloat16'),
+  gradFunc: (dy: tf.Tensor) => rounded(dy, 'float32'),
+}));
+
+beforeAll(async () => {
+  registerAccBackend();
+  await tf.setBackend('acc');
+});
+
+const heads = (seed: number): tf.Tensor4D => wave([2, 3, 5, 8], seed) as tf.Tensor4D;
+const attend = (...xs: tf.Tensor[]): tf.Tensor =>
+  scaledDotProductAttention(...(xs as [tf.Tensor4D, tf.Tensor4D, tf.Tensor4D]), { isCausal: true });
+
+const CASES: Record<string, [f: (...xs: tf.Tensor[]) => tf.Tensor, count: number]> = {
+  gelu: [(x) => gelu(x), 1],
+  layerNorm: [(x) => layerNorm(x, wave([8], 3), wave([8], 4)), 1],
+  rmsNorm: [(x) => rmsNorm(x, wave([8], 3)), 1],
+  'rotary embedding': [(x) => rotaryEmbedding(x), 1],
+  attention: [attend, 3],
+  'attention with a mask': [
+    (q, k, v) =>
+      scaledDotProductAttention(q as tf.Tensor4D, k as tf.Tensor4D, v as tf.Tensor4D, { mask: wave([5, 5]) }),
+    3,
+  ],
+};
+
+describe('bfloat16 behind float32', () => {
+  it.each(Object.entries(CASES))(
+    'stays so, and has the values and gradients of float32: %s',
+    (_, [f, count]) => {
+      tf.tidy(() => {
+        const inputs = Array.from({ length: count }, (_, seed) => heads(seed));
+        const expected = valueAndGradients(f, inputs);
+        const actual = valueAndGradients((...xs) => f(...xs.map((x) => short(x))), inputs);
+        expect(nativeDtype(actual[0]!)).toBe('bfloat16');
+        actual.forEach((x, i) =>
+          expectClose(x.dataSync(), expected[i]!.dataSync(), { rtol: 0.05, atol: 0.05 }),
+        );
+      });
+    },
+  );
+
+  it('takes a query of it beside others of float32', () => {
+    tf.tidy(() => {
+      const [q, k, v] = [0, 1, 2].map(heads) as [tf.Tensor, tf.Tensor, tf.Tensor];
+      const expected = attend(q, k, v).dataSync();
+      expectClose(attend(short(q), k, v).dataSync(), expected, { rtol: 0.05, atol: 0.05 });
+    });
+  });
+
+  it('is dropped', () => {
+    tf.tidy(() => {
+      const dropped = dropout(short(tf.ones([64])), 0.4);
+      expect(nativeDtype(dropped)).toBe('bfloat16');
+      expect(new Set(dropped.dataSync())).toEqual(new Set([0, expect.closeTo(1 / 0.6, 2)]));
+    });
+  });
+
+  it('has statistics of float32', () => {
+    tf.tidy(() => {
+      // bfloat16 holds these, but neither their sum nor their mean.
+      const x = tf.range(0, 1024).mod(2).add(128).reshape([1, 1024]);
+      const plain = layerNorm(x).dataSync();
+      expectClose(layerNorm(short(x)).dataSync(), plain, { rtol: 0.01, atol: 0 });
+      const gradients = (f: (t: tf.Tensor) => tf.Tensor) => tf.grad((t) => layerNorm(f(t)).mul(x).sum())(x);
+      expectClose(gradients(short).dataSync(), gradients((t) => t).dataSync(), { rtol: 0.05, atol: 0.01 });
+    });
+  });
+});
