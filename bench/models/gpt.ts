@@ -1,4 +1,5 @@
-import type { Rank, Scalar, Tensor, Tensor2D, Tensor4D, Variable } from '@tensorflow/tfjs';
+import { gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
+import type { Rank, Scalar, Tensor, Tensor1D, Tensor2D, Tensor4D, Variable } from '@tensorflow/tfjs';
 import { randomIds, type BenchModel, type Tf } from './model.js';
 
 export interface GptSizes {
@@ -30,33 +31,24 @@ interface Block {
 }
 
 /**
- * A small GPT of plain tfjs ops: learned positions, pre-LN blocks, causal attention, exact GELU, untied head without
- * bias. Letters in names are dimensions: B batch, T sequence, C width, H heads, D width of a head, V vocabulary. Rows
+ * A small GPT of tfjs ops and the fused functions of `@acc/kernels`: learned positions, pre-LN blocks, causal attention,
+ * exact GELU, untied head without bias. Letters in names are dimensions: B batch, T sequence, C width, H heads, D width of a head, V vocabulary. Rows
  * stay flat, `[B·T, C]`, because tfjs's matMul has no gradient for a weight broadcast over the batch.
  */
 export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
   const { sequence: T, vocabulary: V } = sizes;
   const { variables, weights } = createWeights(tf, sizes);
-  const futureMask = tf.keep(
-    tf.tidy(
-      () =>
-        tf.linalg
-          .bandPart(tf.ones([T, T]), -1, 0)
-          .sub(1)
-          .mul(1e9) as Tensor2D,
-    ),
-  );
 
   function logitsOf(ids: Tensor): Tensor2D {
     const [B] = ids.shape as [number];
-    const positions = tf.tile(weights.positions, [B, 1]);
-    let x = tf.gather(weights.tokens, ids.reshape([B * T]).toInt()).add(positions) as Tensor2D;
+    const embedded_BTC = tf.add(tf.gather(weights.tokens, ids.toInt()), weights.positions);
+    let x = embedded_BTC.reshape([B * T, -1]) as Tensor2D;
     for (const block of weights.blocks) {
-      x = x.add(attention(tf, sizes, block, layerNorm(tf, x, block.attentionNorm), futureMask));
-      const hidden = linear(tf, layerNorm(tf, x, block.mlpNorm), block.expand);
-      x = x.add(linear(tf, gelu(tf, hidden), block.contract));
+      x = x.add(attention(tf, sizes, block, normalized(x, block.attentionNorm)));
+      const hidden = linear(tf, normalized(x, block.mlpNorm), block.expand);
+      x = x.add(linear(tf, gelu(hidden), block.contract));
     }
-    return tf.matMul(layerNorm(tf, x, weights.finalNorm), weights.head);
+    return tf.matMul(normalized(x, weights.finalNorm), weights.head);
   }
 
   return {
@@ -109,26 +101,14 @@ function createWeights(tf: Tf, { layers, width: C, sequence: T, vocabulary: V }:
 
 /** `[N, inputs]` to `[N, outputs]` */
 function linear(tf: Tf, x: Tensor2D, { weight, bias }: Linear): Tensor2D {
-  return tf.matMul(x, weight).add(bias);
+  return tf.fused.matMul({ a: x, b: weight, bias: bias as unknown as Tensor1D }) as Tensor2D;
 }
 
 /** Over the last dim; epsilon as PyTorch's default. */
-function layerNorm(tf: Tf, x: Tensor2D, { gain, bias }: Norm): Tensor2D {
-  const { mean, variance } = tf.moments(x, -1, true);
-  return x
-    .sub(mean)
-    .mul(tf.rsqrt(variance.add(1e-5)))
-    .mul(gain)
-    .add(bias);
-}
+const normalized = (x: Tensor2D, { gain, bias }: Norm): Tensor2D => layerNorm(x, gain, bias);
 
-/** x·Φ(x), with Φ by the error function. */
-function gelu(tf: Tf, x: Tensor2D): Tensor2D {
-  return tf.mul(x, tf.erf(x.mul(Math.SQRT1_2)).add(1).mul(0.5));
-}
-
-/** Causal self-attention on `x_(BT)C`; `futureMask_TT` is 0 up to the diagonal and very negative above. */
-function attention(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D, futureMask: Tensor2D): Tensor2D {
+/** Causal self-attention on `x_(BT)C`. */
+function attention(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D {
   const { width: C, heads: H, sequence: T } = sizes;
   const B = x.shape[0] / T;
   const D = C / H;
@@ -139,10 +119,6 @@ function attention(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D, futureMas
     Tensor4D,
     Tensor4D,
   ];
-  const scores_BHTT = tf
-    .matMul(q, k, false, true)
-    .mul(1 / Math.sqrt(D))
-    .add(futureMask);
-  const mixed_BHTD = tf.matMul(tf.softmax(scores_BHTT), v);
+  const mixed_BHTD = scaledDotProductAttention(q, k, v, { isCausal: true });
   return linear(tf, mixed_BHTD.transpose([0, 2, 1, 3]).reshape([B * T, C]), block.projection);
 }
