@@ -1,44 +1,49 @@
 /** `node bench/run.mjs`: training steps of ours beside PyTorch + Accelerate, in one run. See README.md. */
 import { checkModels } from './harness/check-models.mjs';
 import { exitOnError } from './harness/exit-on-error.mjs';
-import { describeMachine } from './harness/machine.mjs';
+import { defaultName, describeMachine } from './harness/machine.mjs';
 import { measure } from './harness/measure.mjs';
 import { parseOptions, usage } from './harness/options.mjs';
-import { formatProgress, formatTable, writeReport } from './harness/report.mjs';
+import { formatProgress, formatRates, formatTimes, writeReport } from './harness/report.mjs';
 import { summarize } from './harness/statistics.mjs';
 import { ensurePeer } from './peers/setup.mjs';
 
 await exitOnError(async () => {
   const args = process.argv.slice(2);
-  const options = parseOptions(args);
-  if (options.help) return console.log(usage);
-  const isComparison = options.sides.length > 1;
+  const parsed = parseOptions(args);
+  if (parsed.help) return console.log(usage);
+  const isComparison = parsed.sides.length > 1;
   const machine = describeMachine();
-  ensurePeer();
-  if (isComparison) await checkModels('acc');
+  const options = { ...parsed, python: ensurePeer(parsed.python) };
+  if (isComparison) await checkModels('acc', options.python);
 
+  const { cases, leftOut } = chooseCases(options, machine.cores);
   const measurements = [];
-  for (const model of options.models) {
-    for (const ranks of options.ranks) {
-      const measurement = await measure(model, ranks, options);
-      measurements.push(measurement);
-      const [row] = summarize([measurement]);
-      console.error(formatProgress(row, options.sides));
-    }
+  for (const one of cases) {
+    const measurement = await measure(one, options);
+    measurements.push(measurement);
+    const [row] = summarize([measurement]);
+    console.error(formatProgress(row, options.sides));
   }
   const rows = summarize(measurements);
-  console.log(formatTable(rows, options.sides));
+  console.log(`${formatTimes(rows, options.sides)}\n\n${formatRates(rows, options.sides)}`);
   if (!isComparison) return;
 
-  const slug = machine.cpu
-    .match(/[a-z0-9]+/gi)
-    .join('-')
-    .toLowerCase();
-  const versions = Object.assign(
-    {},
-    ...Object.values(measurements[0].results).map((runs) => runs[0].versions),
-  );
+  const { ours, theirs } = measurements[0].results;
+  const versions = { ...ours[0].versions, ...theirs[0].versions };
   const command = ['npm run bench --', ...args].join(' ');
-  const name = options.name ?? `${machine.date}-${slug}`;
-  console.log(writeReport(name, { rows, measurements, machine, versions, options, command }));
+  const name = options.name ?? defaultName(machine, options.device);
+  const report = { rows, measurements, machine, versions, options, command, leftOut };
+  console.log(writeReport(name, report));
 });
+
+/** Every model with every number of threads and ranks; those that need more cores than there are only measure waiting. */
+function chooseCases({ models, threads, ranks }, cores) {
+  const all = models.flatMap((model) =>
+    threads.flatMap((threadsEach) => ranks.map((count) => ({ model, threads: threadsEach, ranks: count }))),
+  );
+  const fits = (one) => one.ranks * one.threads <= cores;
+  const [cases, leftOut] = [all.filter(fits), all.filter((one) => !fits(one))];
+  if (cases.length === 0) throw new Error(`Nothing to measure: ranks × threads are more than ${cores} cores`);
+  return { cases, leftOut };
+}

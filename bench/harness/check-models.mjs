@@ -1,19 +1,21 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensurePeer, python } from '../peers/setup.mjs';
 import { runJob, runProcess } from './run-process.mjs';
 import { benchDir, workloads } from './workloads.mjs';
+
+/** Samples, few: the models are tiny. */
+const BATCH = 3;
 
 /**
  * Compares tiny instances of the models with PyTorch's: parameter counts, loss and gradients from the same weights.
  *
  * @param backend The tfjs backend to compare on.
+ * @param python The peer's, with torch and accelerate.
  * @throws Error at the first difference.
  */
-export async function checkModels(backend) {
-  ensurePeer();
-  const reference = await runJob({ workloads, seed: 1 }, (jobPath) =>
+export async function checkModels(backend, python) {
+  const reference = await runJob({ workloads, batch: BATCH, seed: 1 }, (jobPath) =>
     runProcess(python, [`${benchDir}peers/reference.py`, jobPath]),
   );
   const folder = mkdtempSync(join(tmpdir(), 'acc-bench-check-'));
@@ -21,7 +23,7 @@ export async function checkModels(backend) {
     const referencePath = join(folder, 'reference.json');
     const jobPath = join(folder, 'job.json');
     writeFileSync(referencePath, JSON.stringify(reference));
-    writeFileSync(jobPath, JSON.stringify({ backend, workloads, referencePath }));
+    writeFileSync(jobPath, JSON.stringify({ backend, batch: BATCH, workloads, referencePath }));
     const report = await runProcess(process.execPath, [
       ...['--import', import.meta.resolve('tsx')],
       `${benchDir}check-models.ts`,

@@ -2,15 +2,18 @@ import { parseArgs } from 'node:util';
 import { workloads } from './workloads.mjs';
 
 const SIDES = ['ours', 'theirs'];
+const DEVICES = ['cpu', 'cuda'];
 
 export const usage = `node bench/run.mjs [options]
   --models a,b    of ${Object.keys(workloads).join(', ')}; default all
-  --ranks 1,2     numbers of processes; default 1,2
-  --threads N     threads of each rank; default 1
+  --ranks 1,2     numbers of processes; default 1,2, and on cuda 1
+  --threads 1,2   threads of each rank; default 1. What needs more cores than there are is left out
+  --device NAME   of ${DEVICES.join(', ')}; default cpu
   --repeats N     processes started for each side, model and number of ranks, in turn; default 5
   --blocks N      timed blocks in each process; default 3
   --steps N       steps in each block; default is the model's in workloads.json
   --sides a,b     of ours, theirs; default both. One side alone is printed, not recorded
+  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
   --name NAME     of the files in bench/results; default made of the date and the CPU
   --help          this text`;
 
@@ -21,14 +24,17 @@ export const usage = `node bench/run.mjs [options]
  */
 export function parseOptions(args) {
   const values = parseValues(args);
+  const device = oneOf('device', values.device, DEVICES);
   return {
     models: list('models', values.models, Object.keys(workloads)),
-    ranks: [...new Set(values.ranks.split(','))].map((text) => count('ranks', text)),
-    threads: count('threads', values.threads),
+    ranks: counts('ranks', values.ranks ?? (device === 'cpu' ? '1,2' : '1')),
+    threads: counts('threads', values.threads),
+    device,
     repeats: count('repeats', values.repeats),
     blocks: count('blocks', values.blocks),
     steps: values.steps === undefined ? undefined : count('steps', values.steps),
     sides: list('sides', values.sides, SIDES),
+    python: values.python,
     name: values.name,
     help: values.help,
   };
@@ -38,12 +44,14 @@ function parseValues(args) {
   const text = (value) => ({ type: 'string', default: value });
   const options = {
     models: text(Object.keys(workloads).join(',')),
-    ranks: text('1,2'),
+    ranks: { type: 'string' },
     threads: text('1'),
+    device: text('cpu'),
     repeats: text('5'),
     blocks: text('3'),
     steps: { type: 'string' },
     sides: text(SIDES.join(',')),
+    python: { type: 'string' },
     name: { type: 'string' },
     help: { type: 'boolean', default: false },
   };
@@ -55,10 +63,16 @@ function parseValues(args) {
 }
 
 function list(option, text, known) {
-  const names = [...new Set(text.split(','))];
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return names;
-  throw new Error(`--${option}: '${unknown}' is none of ${known.join(', ')}\n${usage}`);
+  return [...new Set(text.split(','))].map((name) => oneOf(option, name, known));
+}
+
+function oneOf(option, name, known) {
+  if (known.includes(name)) return name;
+  throw new Error(`--${option}: '${name}' is none of ${known.join(', ')}\n${usage}`);
+}
+
+function counts(option, text) {
+  return [...new Set(text.split(','))].map((part) => count(option, part));
 }
 
 function count(option, text) {

@@ -1,4 +1,4 @@
-import { workloads } from './workloads.mjs';
+import { parameterCountOf, workloads } from './workloads.mjs';
 
 /** The middle value, or the mean of the middle two. */
 export function median(values) {
@@ -12,20 +12,33 @@ export function median(values) {
  * faster; `efficiency` is the rate on k ranks through k times that on one rank.
  */
 export function summarize(measurements) {
-  const rows = measurements.map(({ model, ranks, steps, results }) => {
+  const rows = measurements.map(({ model, ranks, threads, steps, results }) => {
     const samples = workloads[model].batch * ranks;
-    const sides = Object.entries(results).map(([side, runs]) => [side, summarizeSide(runs, steps, samples)]);
-    return { model, ranks, parameterCount: workloads[model].parameterCount, ...Object.fromEntries(sides) };
+    const sides = Object.entries(results).map(([side, runs]) => [
+      side,
+      { parameterCount: parameterCountOf(model, side), ...summarizeSide(runs, steps, samples) },
+    ]);
+    return { model, ranks, threads, ...Object.fromEntries(sides), ...compareRepeats(results) };
   });
   for (const row of rows) {
-    const single = rows.find(({ model, ranks }) => model === row.model && ranks === 1);
+    const isSame = ({ model, threads }) => model === row.model && threads === row.threads;
+    const single = rows.find((other) => isSame(other) && other.ranks === 1);
     for (const side of ['ours', 'theirs']) {
       if (single && row[side])
         row[side].efficiency = row[side].samplesPerS / (row.ranks * single[side].samplesPerS);
     }
-    if (row.ours && row.theirs) row.ratio = row.ours.stepMs / row.theirs.stepMs;
   }
   return rows;
+}
+
+/**
+ * The two sides of one repeat ran one after the other. So each repeat gives a ratio of its own, and their median is
+ * one that a machine which changes between repeats does not shift.
+ */
+function compareRepeats({ ours, theirs }) {
+  if (!ours || !theirs) return {};
+  const ratios = ours.map(({ blockMs }, repeat) => median(blockMs) / median(theirs[repeat].blockMs));
+  return { ratio: median(ratios), ratioMin: Math.min(...ratios), ratioMax: Math.max(...ratios) };
 }
 
 function summarizeSide(runs, steps, samples) {

@@ -7,3 +7,9 @@ export const rootDir = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What both sides measure, by name: sizes, batch, parameter count, steps. */
 export const workloads = JSON.parse(readFileSync(`${benchDir}workloads.json`, 'utf8'));
+
+/** PyTorch's count where it differs: its LSTM has two biases a gate, which it adds up. */
+export function parameterCountOf(model, side) {
+  const { parameterCount, peerParameterCount = parameterCount } = workloads[model];
+  return side === 'theirs' ? peerParameterCount : parameterCount;
+}

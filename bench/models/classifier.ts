@@ -1,22 +1,24 @@
-import type { Rank, Scalar, Sequential, Tensor, Variable } from '@tensorflow/tfjs';
+import type { LayersModel, Rank, Scalar, Tensor, Variable } from '@tensorflow/tfjs';
 import { randomIds, type BenchModel, type Tf } from './model.js';
+
+export interface ClassifierOptions {
+  /** Shape of one sample. */
+  readonly inputShape: readonly number[];
+  readonly classes: number;
+  /** In the order of the PyTorch peer's parameters; by default in the model's. */
+  readonly variables?: readonly Variable[];
+}
 
 /**
  * A bench model around a LayersModel that gives logits `[batch, classes]`: inputs uniform in [0, 1), labels one-hot,
  * loss softmax cross-entropy.
- *
- * @param inputShape Shape of one sample.
  */
-export function classifier(
-  tf: Tf,
-  model: Sequential,
-  inputShape: readonly number[],
-  classes: number,
-): BenchModel {
+export function classifier(tf: Tf, model: LayersModel, options: ClassifierOptions): BenchModel {
+  const { inputShape, classes } = options;
   const inputSize = inputShape.reduce((product, length) => product * length, 1);
   return {
     trainable: model,
-    variables: model.trainableWeights.map((weight) => weight.read() as Variable),
+    variables: options.variables ?? model.trainableWeights.map((weight) => weight.read() as Variable),
     makeBatch: (batch, random) => ({
       xs: tf.tensor(Float32Array.from({ length: batch * inputSize }, random), [batch, ...inputShape]),
       ys: tf.tidy(() => tf.oneHot(randomIds(batch, classes, random), classes).toFloat()),

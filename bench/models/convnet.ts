@@ -31,5 +31,5 @@ export function createConvnet(tf: Tf, sizes: ConvnetSizes): BenchModel {
       tf.layers.dense({ units: classes }),
     ],
   });
-  return classifier(tf, model, inputShape, classes);
+  return classifier(tf, model, { inputShape, classes });
 }

@@ -1,15 +1,19 @@
 import { createConvnet, type ConvnetSizes } from './convnet.js';
 import { createGpt, type GptSizes } from './gpt.js';
+import { createLstm, type LstmSizes } from './lstm.js';
 import { createMlp, type MlpSizes } from './mlp.js';
 import type { BenchModel, Tf } from './model.js';
+import { createResnet, type ResnetSizes } from './resnet.js';
 
 /** The sizes of the model named beside them, as `workloads.json` states them. */
-export type Sizes = ConvnetSizes | GptSizes | MlpSizes;
+export type Sizes = ConvnetSizes | GptSizes | LstmSizes | MlpSizes | ResnetSizes;
 
 const creators: Record<string, (tf: Tf, sizes: never) => BenchModel> = {
   convnet: createConvnet,
   gpt: createGpt,
+  lstm: createLstm,
   mlp: createMlp,
+  resnet: createResnet,
 };
 
 /** @throws Error when no model has that name. */

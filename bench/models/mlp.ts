@@ -15,5 +15,5 @@ export function createMlp(tf: Tf, { inputs, hidden, classes }: MlpSizes): BenchM
       tf.layers.dense({ units: classes }),
     ],
   });
-  return classifier(tf, model, [inputs], classes);
+  return classifier(tf, model, { inputShape: [inputs], classes });
 }

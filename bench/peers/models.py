@@ -75,7 +75,52 @@ class Gpt(nn.Module):
         return self.head(self.final_norm(self.blocks(x)))
 
 
-CREATORS = {"convnet": create_convnet, "gpt": Gpt, "mlp": create_mlp}
+def convolve(inputs: int, outputs: int, kernel: int, stride: int) -> list[nn.Module]:
+    convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
+    return [convolution, nn.BatchNorm2d(outputs)]
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.residual = nn.Sequential(
+            *convolve(inputs, outputs, 3, stride), nn.ReLU(), *convolve(outputs, outputs, 3, 1)
+        )
+        self.shortcut = nn.Sequential(*convolve(inputs, outputs, 1, stride)) if stride > 1 else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(self.residual(x) + self.shortcut(x))
+
+
+def create_resnet(image, widths, blocksPerStage, classes):
+    """The CIFAR ResNet of He et al. 2015 (arXiv:1512.03385), with 1x1 projections as shortcuts."""
+    layers = [*convolve(3, widths[0], 3, 1), nn.ReLU()]
+    inputs = widths[0]
+    for stage, width in enumerate(widths):
+        for index in range(blocksPerStage):
+            layers.append(ResidualBlock(inputs, width, 2 if stage > 0 and index == 0 else 1))
+            inputs = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
+
+
+class LstmClassifier(nn.Module):
+    def __init__(self, inputs: int, hidden: int, sequence: int, classes: int):
+        super().__init__()
+        self.lstm = nn.LSTM(inputs, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        outputs, _ = self.lstm(x)
+        return self.head(outputs[:, -1])
+
+
+CREATORS = {
+    "convnet": create_convnet,
+    "gpt": Gpt,
+    "lstm": LstmClassifier,
+    "mlp": create_mlp,
+    "resnet": create_resnet,
+}
 
 
 def create_model(name: str, sizes: dict) -> nn.Module:

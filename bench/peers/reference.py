@@ -2,7 +2,7 @@
 
 Writes weights and gradients in the order of the parameters and in tfjs's layouts: convolutions as
 [height, width, in, out], linear layers as [in, out], rows of the layer after Flatten in the order height, width,
-channel.
+channel; an LSTM's two biases as their sum, which is all that the other side has.
 """
 
 import json
@@ -20,7 +20,10 @@ def linear_after_flatten(model: nn.Module) -> dict[int, int]:
     modules = list(model) if isinstance(model, nn.Sequential) else []
     found, channels = {}, 0
     for before, module in zip(modules, modules[1:]):
-        channels = before.out_channels if isinstance(before, nn.Conv2d) else channels
+        if isinstance(before, nn.Conv2d):
+            channels = before.out_channels
+        if isinstance(before, nn.AdaptiveAvgPool2d):
+            channels = 1  # one pixel is left: nothing to reorder
         if isinstance(before, nn.Flatten):
             found[id(module)] = channels
     return found
@@ -29,6 +32,8 @@ def linear_after_flatten(model: nn.Module) -> dict[int, int]:
 def to_tfjs(value: torch.Tensor, module: nn.Module, flattened_channels: int) -> torch.Tensor:
     if isinstance(module, nn.Conv2d) and value.dim() == 4:
         return value.permute(2, 3, 1, 0)
+    if isinstance(module, nn.LSTM) and value.dim() == 2:
+        return value.t()
     if isinstance(module, nn.Linear) and value.dim() == 2:
         if flattened_channels:
             outputs = value.shape[0]
@@ -37,13 +42,24 @@ def to_tfjs(value: torch.Tensor, module: nn.Module, flattened_channels: int) -> 
     return value
 
 
+def weights_and_grads(module: nn.Module) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """A module's own parameters with their gradients."""
+    pairs = [(parameter, parameter.grad) for parameter in module.parameters(recurse=False)]
+    if isinstance(module, nn.LSTM):
+        *matrices, (input_bias, grad), (hidden_bias, _) = pairs
+        return [*matrices, (input_bias + hidden_bias, grad)]
+    return pairs
+
+
 def flat(value: torch.Tensor) -> dict:
     return {"shape": list(value.shape), "values": value.detach().flatten().tolist()}
 
 
-def reference(name: str, sizes: dict, batch: int, seed: int) -> dict:
+def reference(name: str, workload: dict, batch: int, seed: int) -> dict:
     torch.manual_seed(seed)
-    model = create_model(name, sizes).eval()
+    sizes = workload["tinySizes"]
+    # Dropout is random: such a model is compared as it predicts. Batch norm differs there, so others as they train.
+    model = create_model(name, sizes).train(not workload.get("hasDropout", False))
     with torch.no_grad():  # zero biases and unit gains would hide a mix-up
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
@@ -52,16 +68,14 @@ def reference(name: str, sizes: dict, batch: int, seed: int) -> dict:
     loss.backward()
 
     flattened = linear_after_flatten(model)
-    pairs = [(p, m) for m in model.modules() for p in m.parameters(recurse=False)]
-    order = {id(p): i for i, p in enumerate(model.parameters())}
-    pairs.sort(key=lambda pair: order[id(pair[0])])
-    channels_last = xs.permute(0, 2, 3, 1) if name == "convnet" else xs
+    pairs = [(module, *pair) for module in model.modules() for pair in weights_and_grads(module)]
+    is_image = xs.dim() == 4
     return {
-        "xs": flat(channels_last),
+        "xs": flat(xs.permute(0, 2, 3, 1) if is_image else xs),
         "ys": flat(ys),
         "loss": loss.item(),
-        "weights": [flat(to_tfjs(p, m, flattened.get(id(m), 0))) for p, m in pairs],
-        "grads": [flat(to_tfjs(p.grad, m, flattened.get(id(m), 0))) for p, m in pairs],
+        "weights": [flat(to_tfjs(weight, module, flattened.get(id(module), 0))) for module, weight, _ in pairs],
+        "grads": [flat(to_tfjs(grad, module, flattened.get(id(module), 0))) for module, _, grad in pairs],
     }
 
 
@@ -69,7 +83,7 @@ if __name__ == "__main__":
     with open(sys.argv[1]) as job_file:
         job = json.load(job_file)
     result = {
-        name: reference(name, workload["tinySizes"], batch=3, seed=job["seed"])
+        name: reference(name, workload, batch=job["batch"], seed=job["seed"])
         for name, workload in job["workloads"].items()
     }
     with open(job["resultPath"], "w") as result_file:

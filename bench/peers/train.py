@@ -4,55 +4,23 @@ The main process writes what it measured to the job's `resultPath`.
 """
 
 import json
-import platform
 import sys
 import time
 
-import accelerate
 import torch
-from accelerate import Accelerator
-from accelerate.utils import set_seed
-from batches import make_batch
-from models import count_parameters, create_model
-from torch.nn import functional as F
+from training import start_training, versions
 
 
 def main() -> None:
     with open(sys.argv[1]) as file:
         job = json.load(file)
-    torch.set_num_threads(job["threads"])
-    accelerator = Accelerator()
-    set_seed(job["seed"], device_specific=True)
-
-    model = create_model(job["model"], job["sizes"])
-    parameter_count = count_parameters(model)
-    if parameter_count != job["parameterCount"]:
-        raise SystemExit(f"{job['model']}: {parameter_count} parameters, expected {job['parameterCount']}")
-    optimizer = torch.optim.Adam(model.parameters(), lr=job["learningRate"])
-    model, optimizer = accelerator.prepare(model, optimizer)
-
-    generator = torch.Generator().manual_seed(job["seed"] + accelerator.process_index)
-    batches = [make_batch(job["model"], job["sizes"], job["batch"], generator) for _ in range(job["batches"])]
-
-    def run_steps(count: int) -> float:
-        """Takes `count` steps and returns the last loss: the only one read."""
-        for step in range(count):
-            xs, ys = batches[step % len(batches)]
-            optimizer.zero_grad()
-            logits = model(xs)
-            loss = F.cross_entropy(logits.flatten(0, -2), ys.flatten())
-            accelerator.backward(loss)
-            optimizer.step()
-        return loss.item()
-
-    model.train()
-    first_loss = run_steps(1)
-    run_steps(job["warmupSteps"])
+    training = start_training(job)
+    accelerator = training.accelerator
     block_ms, cpu_ms = [], []
     for _ in range(job["blocks"]):
         accelerator.wait_for_everyone()
         start, cpu_start = time.perf_counter(), time.process_time()
-        last_loss = run_steps(job["steps"])
+        last_loss = training.run_steps(job["steps"])
         accelerator.wait_for_everyone()
         block_ms.append((time.perf_counter() - start) * 1e3)
         cpu_ms.append((time.process_time() - cpu_start) * 1e3)
@@ -61,20 +29,18 @@ def main() -> None:
         result = {
             "ranks": accelerator.num_processes,
             "threads": torch.get_num_threads(),
+            "device": str(accelerator.device),
             "engine": str(accelerator.distributed_type).split(".")[-1],
-            "parameterCount": parameter_count,
+            "parameterCount": training.parameter_count,
             "blockMs": block_ms,
             "cpuMs": cpu_ms,
-            "firstLoss": first_loss,
+            "firstLoss": training.first_loss,
             "lastLoss": last_loss,
-            "versions": {
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "accelerate": accelerate.__version__,
-            },
+            "versions": versions(),
         }
         with open(job["resultPath"], "w") as file:
             json.dump(result, file)
+    accelerator.wait_for_everyone()  # c10d's threads may abort a rank that leaves long before the others
     accelerator.end_training()
 
 

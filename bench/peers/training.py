@@ -1,0 +1,66 @@
+"""The training loop as a user of PyTorch + Accelerate writes it, ready to be measured."""
+
+import platform
+from dataclasses import dataclass
+from typing import Callable
+
+import accelerate
+import torch
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+from batches import make_batch
+from models import count_parameters, create_model
+from torch.nn import functional as F
+
+
+@dataclass
+class Training:
+    """A model that has taken its warm-up steps."""
+
+    accelerator: Accelerator
+    parameter_count: int
+    first_loss: float
+    run_steps: Callable[[int], float]
+
+
+def start_training(job: dict) -> Training:
+    torch.set_num_threads(job["threads"])
+    accelerator = Accelerator()
+    set_seed(job["seed"], device_specific=True)
+
+    model = create_model(job["model"], job["sizes"])
+    parameter_count = count_parameters(model)
+    if parameter_count != job["parameterCount"]:
+        raise SystemExit(f"{job['model']}: {parameter_count} parameters, expected {job['parameterCount']}")
+    optimizer = torch.optim.Adam(model.parameters(), lr=job["learningRate"])
+    model, optimizer = accelerator.prepare(model, optimizer)
+
+    generator = torch.Generator().manual_seed(job["seed"] + accelerator.process_index)
+    batches = [
+        tuple(part.to(accelerator.device) for part in make_batch(job["model"], job["sizes"], job["batch"], generator))
+        for _ in range(job["batches"])
+    ]
+
+    def run_steps(count: int) -> float:
+        """Takes `count` steps and returns the last loss: the only one read. On a GPU, reading waits for all of them."""
+        for step in range(count):
+            xs, ys = batches[step % len(batches)]
+            optimizer.zero_grad()
+            logits = model(xs)
+            loss = F.cross_entropy(logits.flatten(0, -2), ys.flatten())
+            accelerator.backward(loss)
+            optimizer.step()
+        return loss.item()
+
+    model.train()
+    first_loss = run_steps(1)
+    run_steps(job["warmupSteps"])
+    return Training(accelerator, parameter_count, first_loss, run_steps)
+
+
+def versions() -> dict:
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "accelerate": accelerate.__version__,
+    }

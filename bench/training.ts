@@ -1,0 +1,70 @@
+import { Accelerator } from '@acc/core';
+import { torchVersion } from '@acc/native';
+import * as tf from '@tensorflow/tfjs';
+import { countParameters, createModel, seededRandom, type Sizes } from './models/index.js';
+
+/** What one process is to measure; `harness/measure.mjs` writes it. */
+export interface Job {
+  readonly model: string;
+  readonly sizes: Sizes;
+  readonly batch: number;
+  /** How many different batches each rank goes through, again and again. */
+  readonly batches: number;
+  readonly parameterCount: number;
+  readonly learningRate: number;
+  readonly device: 'cpu' | 'cuda';
+  readonly threads: number;
+  readonly warmupSteps: number;
+  readonly steps: number;
+  readonly blocks: number;
+  readonly seed: number;
+  readonly resultPath: string;
+}
+
+/** A model that has taken its warm-up steps. */
+export interface Training {
+  readonly accelerator: Accelerator;
+  readonly parameterCount: number;
+  readonly firstLoss: number;
+  /** Takes `count` steps and returns the last loss: the only one read. On a GPU, reading waits for all of them. */
+  runSteps(count: number): number;
+}
+
+/**
+ * The training loop as a user of tfjs + Accelerate writes it, ready to be measured.
+ *
+ * @throws Error when the model has another number of parameters than the job says.
+ */
+export async function startTraining(job: Job): Promise<Training> {
+  const accelerator = await Accelerator.create({ engine: 'acc', device: job.device, seed: job.seed });
+  const bench = createModel(tf, job.model, job.sizes);
+  const parameterCount = countParameters(bench);
+  if (parameterCount !== job.parameterCount) {
+    throw new Error(`${job.model}: ${parameterCount} parameters, expected ${job.parameterCount}`);
+  }
+  const [, optimizer] = accelerator.prepare(bench.trainable, tf.train.adam(job.learningRate));
+
+  const random = seededRandom(job.seed + accelerator.processIndex);
+  const batches = Array.from({ length: job.batches }, () => bench.makeBatch(job.batch, random));
+
+  function runSteps(count: number): number {
+    let loss: tf.Scalar | null = null;
+    for (let step = 0; step < count; step++) {
+      loss?.dispose();
+      const batch = batches[step % batches.length]!;
+      loss = optimizer.minimize(() => bench.loss(batch, true), true);
+    }
+    const value = loss!.dataSync()[0]!;
+    loss!.dispose();
+    return value;
+  }
+
+  const firstLoss = runSteps(1);
+  runSteps(job.warmupSteps);
+  return { accelerator, parameterCount, firstLoss, runSteps };
+}
+
+/** What ran, for the report. */
+export function versions(): Record<string, string> {
+  return { node: process.versions.node, tfjs: tf.version['tfjs-core'], libtorch: torchVersion() };
+}
