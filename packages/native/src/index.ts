@@ -25,5 +25,6 @@ export {
   synchronize,
   torchVersion,
 } from './memory.js';
+export { observeCalls, type CallObserver } from './observe-calls.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';
 export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

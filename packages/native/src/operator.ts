@@ -8,6 +8,7 @@ import {
   type OperatorResult,
 } from './call-buffer.js';
 import { toAccError } from './errors.js';
+import { callObserver, type CallObserver } from './observe-calls.js';
 import type { Tensor } from './tensor.js';
 
 /**
@@ -48,9 +49,21 @@ function resolver(name: string): (args: readonly OperatorArgument[]) => void {
     try {
       resolved ??= addon().resolveOperator(name);
       writeArguments(resolved.kinds, resolved.names, args);
-      addon().call(resolved.index);
+      if (callObserver) callObserved(name, resolved.index, args, callObserver);
+      else addon().call(resolved.index);
     } catch (error) {
       throw toAccError(error);
     }
   };
+}
+
+function callObserved(
+  name: string,
+  index: number,
+  args: readonly OperatorArgument[],
+  observer: CallObserver,
+): void {
+  const start = performance.now();
+  addon().call(index);
+  observer(name, args, performance.now() - start);
 }

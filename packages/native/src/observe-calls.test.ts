@@ -1,0 +1,23 @@
+import { afterEach, expect, it } from 'vitest';
+import { observeCalls } from './observe-calls.js';
+import { operator, operatorInPlace } from './operator.js';
+import { tensorFrom } from './tensor.js';
+
+afterEach(() => observeCalls(undefined));
+
+it('an observer hears of every call until it is taken away, and results are the same', () => {
+  const heard: { name: string; args: readonly unknown[]; ms: number }[] = [];
+  using x = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
+  const add = operator('aten::add.Tensor');
+  observeCalls((name, args, ms) => heard.push({ name, args, ms }));
+  using sum = add(x, x);
+  operatorInPlace('aten::mul_.Scalar')(sum, 10);
+  observeCalls(undefined);
+  using unheard = add(sum, x);
+  expect([...unheard.read()]).toEqual([21, 42]);
+  expect(heard.map(({ name, args }) => ({ name, args }))).toEqual([
+    { name: 'aten::add.Tensor', args: [x, x] },
+    { name: 'aten::mul_.Scalar', args: [sum, 10] },
+  ]);
+  expect(heard.every(({ ms }) => Number.isFinite(ms) && ms >= 0)).toBe(true);
+});
