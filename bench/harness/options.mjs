@@ -17,13 +17,36 @@ export const usage = `node bench/run.mjs [options]
   --name NAME     of the files in bench/results; default made of the date and the CPU
   --help          this text`;
 
+export const profileUsage = `node bench/profile.mjs [options]
+  --models a,b    of ${Object.keys(workloads).join(', ')}; default all
+  --threads N     default 1
+  --steps N       profiled steps; default is the model's in workloads.json
+  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
+  --name NAME     of the file in bench/results, which ends in -profile.md; default made of the date and the CPU
+  --help          this text`;
+
+const text = (value) => ({ type: 'string', default: value });
+const given = { type: 'string' };
+const help = { type: 'boolean', default: false };
+const ALL_MODELS = Object.keys(workloads).join(',');
+
 /**
  * The bench's options from the command line, complete.
  *
- * @throws Error that says what is wrong and lists the options.
+ * @throws Error that says what is wrong.
  */
 export function parseOptions(args) {
-  const values = parseValues(args);
+  const known = {
+    ...{
+      models: text(ALL_MODELS),
+      ranks: given,
+      threads: text('1'),
+      device: text('cpu'),
+      repeats: text('5'),
+    },
+    ...{ blocks: text('3'), steps: given, sides: text(SIDES.join(',')), python: given, name: given, help },
+  };
+  const values = parseValues(args, known, usage);
   const device = oneOf('device', values.device, DEVICES);
   return {
     models: list('models', values.models, Object.keys(workloads)),
@@ -40,25 +63,32 @@ export function parseOptions(args) {
   };
 }
 
-function parseValues(args) {
-  const text = (value) => ({ type: 'string', default: value });
-  const options = {
-    models: text(Object.keys(workloads).join(',')),
-    ranks: { type: 'string' },
+/** The options of `npm run bench:profile`; as {@link parseOptions}. */
+export function parseProfileOptions(args) {
+  const known = {
+    models: text(ALL_MODELS),
     threads: text('1'),
-    device: text('cpu'),
-    repeats: text('5'),
-    blocks: text('3'),
-    steps: { type: 'string' },
-    sides: text(SIDES.join(',')),
-    python: { type: 'string' },
-    name: { type: 'string' },
-    help: { type: 'boolean', default: false },
+    steps: given,
+    python: given,
+    name: given,
+    help,
   };
+  const values = parseValues(args, known, profileUsage);
+  return {
+    models: list('models', values.models, Object.keys(workloads)),
+    threads: count('threads', values.threads),
+    steps: values.steps === undefined ? undefined : count('steps', values.steps),
+    python: values.python,
+    name: values.name,
+    help: values.help,
+  };
+}
+
+function parseValues(args, options, usageText) {
   try {
     return parseArgs({ args, options }).values;
   } catch (error) {
-    throw new Error(`${error.message}\n${usage}`, { cause: error });
+    throw new Error(`${error.message}\n${usageText}`, { cause: error });
   }
 }
 
@@ -68,7 +98,7 @@ function list(option, text, known) {
 
 function oneOf(option, name, known) {
   if (known.includes(name)) return name;
-  throw new Error(`--${option}: '${name}' is none of ${known.join(', ')}\n${usage}`);
+  throw new Error(`--${option}: '${name}' is none of ${known.join(', ')}`);
 }
 
 function counts(option, text) {
@@ -77,5 +107,5 @@ function counts(option, text) {
 
 function count(option, text) {
   if (/^[1-9]\d*$/.test(text)) return Number(text);
-  throw new Error(`--${option}: '${text}' is no positive whole number\n${usage}`);
+  throw new Error(`--${option}: '${text}' is no positive whole number`);
 }

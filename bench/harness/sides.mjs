@@ -10,6 +10,12 @@ export const sides = {
   theirs: (job, { ranks, python }) => runTheirs('train.py', job, { ranks, python }),
 };
 
+/** The same on one rank; what they give tells what the step's time went into. */
+export const profilers = {
+  ours: (job) => runOurs('profiling/ours.ts', job, 1),
+  theirs: (job, { python }) => runTheirs('profile_train.py', job, { ranks: 1, python }),
+};
+
 function runOurs(script, job, ranks) {
   if (!existsSync(launcher)) throw new Error(`${launcher} is missing: build the packages (npm run build)`);
   return runJob(job, (jobPath) =>

@@ -1,0 +1,42 @@
+import { observeCalls, Tensor, type OperatorArgument } from '@acc/native';
+
+/** Calls of one operator on the same shapes, a step. */
+export interface OperatorTime {
+  readonly name: string;
+  /** Of the tensors among the arguments: `[64,784] [784,128]`; of a list only how many. */
+  readonly shapes: string;
+  readonly calls: number;
+  readonly ms: number;
+}
+
+/** Times every operator call that `run` makes, which is `steps` steps. */
+export function timeOperators(run: () => void, steps: number): OperatorTime[] {
+  const sums = new Map<string, { name: string; shapes: string; calls: number; ms: number }>();
+  observeCalls((name, args, ms) => {
+    const shapes = shapesOf(args);
+    const key = `${name} ${shapes}`;
+    const sum = sums.get(key);
+    if (sum) {
+      sum.calls++;
+      sum.ms += ms;
+    } else {
+      sums.set(key, { name, shapes, calls: 1, ms });
+    }
+  });
+  run();
+  observeCalls(undefined);
+  return [...sums.values()].map(({ name, shapes, calls, ms }) => ({
+    ...{ name, shapes },
+    calls: calls / steps,
+    ms: ms / steps,
+  }));
+}
+
+function shapesOf(args: readonly OperatorArgument[]): string {
+  const shapes: string[] = [];
+  for (const arg of args) {
+    if (arg instanceof Tensor) shapes.push(`[${arg.shape.join()}]`);
+    else if (Array.isArray(arg) && arg[0] instanceof Tensor) shapes.push(`${arg.length} tensors`);
+  }
+  return shapes.join(' ');
+}

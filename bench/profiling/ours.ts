@@ -1,0 +1,43 @@
+/**
+ * Tells where a step's time goes with tfjs + Accelerate, on one rank: `acc launch bench/profiling/ours.ts job.json`. The
+ * same steps are taken twice, since looking slows them: unobserved, then with every operator call timed, under V8's
+ * sampling profiler.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { numThreads } from '@acc/native';
+import { startTraining, versions, type Job } from '../training.js';
+import { timeOperators, type OperatorTime } from './operators.js';
+import { sampleFunctions } from './samples.js';
+
+const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
+const { accelerator, parameterCount, runSteps } = await startTraining(job);
+
+/** Wall time of one step, in ms. */
+function timeSteps(): number {
+  const start = performance.now();
+  runSteps(job.steps);
+  return (performance.now() - start) / job.steps;
+}
+
+const stepMs = timeSteps();
+let observedStepMs = NaN;
+let operators: OperatorTime[] = [];
+const samples = await sampleFunctions(() => {
+  operators = timeOperators(() => (observedStepMs = timeSteps()), job.steps);
+}, job.steps);
+const operatorMs = operators.reduce((sum, { ms }) => sum + ms, 0);
+const result = {
+  ...{ stepMs, observedStepMs, parameterCount, operators },
+  parts: [
+    { name: 'libtorch operators', ms: operatorMs },
+    { name: 'other native calls: free, read, flags', ms: Math.max(0, samples.nativeMs - operatorMs) },
+    ...samples.packages,
+  ],
+  functions: samples.functions,
+  threads: numThreads(),
+  device: accelerator.device,
+  versions: versions(),
+};
+writeFileSync(job.resultPath, JSON.stringify(result));
+await accelerator.endTraining();

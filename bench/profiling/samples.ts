@@ -1,0 +1,91 @@
+import { Session, type Profiler } from 'node:inspector/promises';
+import { basename } from 'node:path';
+
+/** Time of a part of the step, in ms a step. */
+export interface PartTime {
+  readonly name: string;
+  readonly ms: number;
+}
+
+/** Each sample interrupts the thread. */
+const INTERVAL_US = 200;
+const GARBAGE = '(garbage collector)';
+
+/**
+ * Where V8's sampling profiler saw the main thread during `run`, which calls `runSteps` for `steps` steps: in native
+ * calls, in the collector, in the code of each package.
+ */
+export async function sampleFunctions(
+  run: () => void,
+  steps: number,
+): Promise<{ nativeMs: number; packages: PartTime[]; functions: PartTime[] }> {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.setSamplingInterval', { interval: INTERVAL_US });
+  await session.post('Profiler.start');
+  run();
+  const { profile } = await session.post('Profiler.stop');
+  session.disconnect();
+
+  const isInSteps = stepsOf(profile);
+  const byPackage = new Sums(steps);
+  const byFunction = new Sums(steps);
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
+  profile.samples!.forEach((id, i) => {
+    const { functionName, url, lineNumber } = nodes.get(id)!.callFrame;
+    if (functionName !== GARBAGE && !isInSteps.has(id)) return;
+    const place = placeOf(functionName, url);
+    byPackage.add(place, profile.timeDeltas![i]! / 1e3);
+    const name = functionName || `(line ${lineNumber + 1} of ${basename(url)})`;
+    if (url) byFunction.add(`${name} in ${place.replace('JavaScript, ', '')}`, profile.timeDeltas![i]! / 1e3);
+  });
+  const packages = byPackage.parts();
+  const nativeMs = packages.find(({ name }) => name === NATIVE)?.ms ?? 0;
+  return {
+    nativeMs,
+    packages: packages.filter(({ name }) => name !== NATIVE),
+    functions: byFunction.parts(),
+  };
+}
+
+/** Everything called by the loop; starting and stopping the profiler is not. */
+function stepsOf({ nodes }: Profiler.Profile): ReadonlySet<number> {
+  const children = new Map(nodes.map((node) => [node.id, node.children ?? []]));
+  const found = new Set<number>();
+  const visit = (id: number): void => {
+    found.add(id);
+    children.get(id)!.forEach(visit);
+  };
+  nodes.filter(({ callFrame }) => callFrame.functionName === 'runSteps').forEach(({ id }) => visit(id));
+  return found;
+}
+
+const NATIVE = 'native';
+
+/** V8 knows functions of an addon, and few others, by no file; all of the addon's by the name of any of them. */
+function placeOf(functionName: string, url: string): string {
+  if (functionName === GARBAGE) return 'garbage collection';
+  if (url === '') return NATIVE;
+  if (url.includes('/bench/profiling/')) return 'the observer of operators';
+  const [, ours] = /\/packages\/([^/]+)\//.exec(url) ?? [];
+  if (ours) return `JavaScript, @acc/${ours}`;
+  const [, installed] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url) ?? [];
+  return installed ? `JavaScript, ${installed}` : 'JavaScript, the program and Node';
+}
+
+/** Sums by name, a step. */
+class Sums {
+  readonly #sums = new Map<string, number>();
+
+  constructor(readonly steps: number) {}
+
+  add(name: string, ms: number): void {
+    this.#sums.set(name, (this.#sums.get(name) ?? 0) + ms);
+  }
+
+  /** The greatest first. */
+  parts(): PartTime[] {
+    return [...this.#sums].map(([name, ms]) => ({ name, ms: ms / this.steps })).sort((a, b) => b.ms - a.ms);
+  }
+}
