@@ -8,6 +8,15 @@ const real = operator('aten::real');
 
 const FLOATING: readonly NativeDtype[] = ['float32', 'float64', 'bfloat16', 'float16'];
 
+/**
+ * An attribute as a typed array of `dtype` would hold it. Beyond float32's range that is an infinity (tfjs clips to
+ * Number.MAX_VALUE to mean "no bound"), where libtorch would throw.
+ */
+export function elementOf(value: number, dtype: DataType): number | boolean {
+  if (dtype === 'int32') return value | 0;
+  return dtype === 'bool' ? Boolean(value) : Math.fround(value);
+}
+
 /** The values of `x` as `dtype`, by libtorch's own rules. Caller disposes. */
 export function toDtype(x: NativeTensor, dtype: NativeDtype): NativeTensor {
   return castTo(x, dtype);

@@ -24,6 +24,7 @@ describe('kernels that make tensors', () => {
     [[], -0.5, 'float32'],
     [[2], Infinity, 'float32'],
     [[2], NaN, 'float32'],
+    [[2], 1e39, 'float32'],
     [[0, 2], 1, 'float32'],
     [[2], 3.7, 'int32'],
     [[2], 4e9, 'int32'],

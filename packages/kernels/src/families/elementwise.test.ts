@@ -25,6 +25,7 @@ const UNARY: readonly string[] = (
 const WITH_ATTRS: readonly (readonly [string, NamedAttrMap])[] = [
   ['ClipByValue', { clipValueMin: -2.5, clipValueMax: 3.75 }],
   ['ClipByValue', { clipValueMin: -Infinity, clipValueMax: 2 }],
+  ['ClipByValue', { clipValueMin: 1e-7, clipValueMax: Number.MAX_VALUE }],
   ['ClipByValue', { clipValueMin: -3, clipValueMax: 4e9 }],
   ['LeakyRelu', { alpha: 0.2 }],
   ['Step', { alpha: 0 }],

@@ -1,5 +1,6 @@
 import { ClipByValue, type ClipByValueAttrs, type ClipByValueInputs } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
+import { elementOf } from '../families/conversion.js';
 import { applyUnary, NUMBERS } from '../families/elementwise.js';
 import { kernel } from '../kernel.js';
 
@@ -13,8 +14,8 @@ export const clipByValue = kernel<ClipByValueInputs, ClipByValueAttrs>(
   ClipByValue,
   ({ inputs: { x }, attrs: { clipValueMin, clipValueMax }, backend }) => {
     const isFloat = x.dtype === 'float32';
-    const low = isFloat ? clipValueMin : intBound(clipValueMin);
-    const high = isFloat ? clipValueMax : intBound(clipValueMax);
+    const low = isFloat ? elementOf(clipValueMin, 'float32') : intBound(clipValueMin);
+    const high = isFloat ? elementOf(clipValueMax, 'float32') : intBound(clipValueMax);
     return applyUnary(backend, x, (native) => clamp(native, low, high), NUMBERS);
   },
 );

@@ -1,5 +1,6 @@
 import { OneHot, type OneHotAttrs, type OneHotInputs } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
+import { elementOf } from '../families/conversion.js';
 import { kernel } from '../kernel.js';
 
 const arange = operator('aten::arange');
@@ -16,6 +17,6 @@ export const oneHot = kernel<OneHotInputs, OneHotAttrs>(
     const isOn = equal(column, places);
     if (onValue === 1 && offValue === 0) return backend.wrap(isOn, dtype);
     using condition = isOn;
-    return backend.wrap(choose(condition, onValue, offValue), dtype);
+    return backend.wrap(choose(condition, elementOf(onValue, dtype), elementOf(offValue, dtype)), dtype);
   },
 );
