@@ -14,7 +14,11 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'unit',
-          include: ['packages/*/src/**/*.test.ts', 'tests/tfjs-core-specs/*.test.mjs'],
+          include: [
+            'packages/*/src/**/*.test.ts',
+            'tests/layers-parity/*.test.ts',
+            'tests/tfjs-core-specs/*.test.mjs',
+          ],
           testTimeout: 30_000,
         },
       },

@@ -1,0 +1,27 @@
+import * as tf from '@tensorflow/tfjs';
+
+/**
+ * Calls a layer on a tensor, as its documentation does. Some of tfjs's layers that prepare images can't stand in a model by
+ * themselves: their `call` doesn't take the list that models give, or their `computeOutputShape` leaves the batch out, or
+ * changes the shape that it is given.
+ */
+export class Unlisted extends tf.layers.Layer {
+  static readonly className = 'Unlisted';
+
+  /** @param outputShape With null for the batch, and for what is known only when the layer runs. */
+  constructor(
+    private readonly layer: tf.layers.Layer,
+    private readonly outputShape_: tf.Shape,
+  ) {
+    super({});
+  }
+
+  override computeOutputShape(): tf.Shape {
+    return this.outputShape_;
+  }
+
+  override call(inputs: tf.Tensor | tf.Tensor[]): tf.Tensor {
+    const [x] = [inputs].flat();
+    return this.layer.call(x!, {}) as tf.Tensor;
+  }
+}
