@@ -1,0 +1,54 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { registerAccBackend } from './register-backend.js';
+
+registerAccBackend();
+beforeEach(() => tf.setBackend('acc'));
+
+// In a file of its own: tfjs decides once, when a kernel is first profiled, whether to look for NaN.
+describe('debug mode', () => {
+  afterEach(() => {
+    tf.env().set('DEBUG', false);
+    vi.restoreAllMocks();
+  });
+
+  it('finds NaN and infinities, with tfjs’s words, and shows every kernel', async () => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue();
+    const log = vi.spyOn(console, 'log').mockReturnValue();
+    tf.enableDebugMode();
+    tf.tidy(() => {
+      tf.log(tf.tensor1d([1, -1]));
+      tf.div(tf.tensor1d([1, 0]), tf.tensor1d([1, 0]));
+      tf.reciprocal(tf.tensor1d([1, 0]));
+      tf.square(tf.tensor1d([1, 2]));
+    });
+    // The check is made between tasks.
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(warn.mock.calls.flat().filter((text) => String(text).startsWith('Found'))).toEqual([
+      "Found NaN in the result of 'Log'",
+      "Found NaN in the result of 'RealDiv'",
+      "Found Infinity in the result of 'Reciprocal'",
+    ]);
+    const kernels = log.mock.calls.map(([text]) => /^%c(\w+)/.exec(String(text))?.[1]);
+    expect(kernels).toEqual(['Log', 'RealDiv', 'Reciprocal', 'Square']);
+  });
+
+  it('computes the same, gradients too', async () => {
+    vi.spyOn(console, 'warn').mockReturnValue();
+    vi.spyOn(console, 'log').mockReturnValue();
+    const gradient = () =>
+      tf.tidy(() => {
+        const x = tf.sin(tf.range(0, 24)).reshape([4, 6]);
+        return [
+          ...tf
+            .grad((v) => tf.softmax(tf.relu(v)).square().sum())(x)
+            .dataSync(),
+        ];
+      });
+    const plain = gradient();
+    tf.enableDebugMode();
+    const debugged = gradient();
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(debugged).toEqual(plain);
+  });
+});

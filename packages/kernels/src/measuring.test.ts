@@ -1,0 +1,153 @@
+import * as tf from '@tensorflow/tfjs';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { memoryStats, resetPeakMemory, setNumThreads } from '@acc/native';
+import { registerAccBackend } from './register-backend.js';
+
+registerAccBackend();
+beforeEach(() => tf.setBackend('acc'));
+
+/** A layer, its loss and the gradients: kernels of many kinds. */
+function work(): tf.Tensor {
+  const x = tf.sin(tf.range(0, 24)).reshape([4, 6]) as tf.Tensor2D;
+  const w = tf.cos(tf.range(0, 18)).reshape([6, 3]) as tf.Tensor2D;
+  return tf.grad((v) =>
+    tf
+      .softmax(tf.relu(tf.matMul(x, v as tf.Tensor2D)))
+      .square()
+      .sum(),
+  )(w);
+}
+
+describe('tf.memory', () => {
+  it('counts tensors and bytes as on cpu, and native bytes beside them', async () => {
+    const counts = async (backend: string) => {
+      await tf.setBackend(backend);
+      const before = tf.memory();
+      const tensors = [
+        tf.zeros([100, 100]),
+        tf.ones([7], 'int32'),
+        tf.tensor(['a', 'bc']),
+        tf.ones([5], 'bool'),
+      ];
+      const view = tensors[0]!.reshape([10_000]);
+      const { numTensors, numDataBuffers, numBytes } = tf.memory();
+      tf.dispose([tensors, view]);
+      expect(tf.memory()).toMatchObject({
+        numTensors: before.numTensors,
+        numDataBuffers: before.numDataBuffers,
+        numBytes: before.numBytes,
+      });
+      return [numTensors, numDataBuffers, numBytes].map((count, i) => {
+        return count - [before.numTensors, before.numDataBuffers, before.numBytes][i]!;
+      });
+    };
+    expect(await counts('acc')).toEqual(await counts('cpu'));
+  });
+
+  it('shows what native tensors use, used at most, and what the allocator holds', () => {
+    const before = memoryStats().allocatedBytes;
+    resetPeakMemory();
+    const [a, b] = [tf.ones([256, 1024]), tf.ones([256, 1024])];
+    a.dispose();
+    const { allocatedBytes, peakAllocatedBytes, reservedBytes } = tf.memory() as ReturnType<
+      typeof memoryStats
+    > &
+      tf.MemoryInfo;
+    expect(allocatedBytes - before).toBe(2 ** 20);
+    expect(peakAllocatedBytes - before).toBe(2 * 2 ** 20);
+    expect(reservedBytes).toBeGreaterThanOrEqual(allocatedBytes);
+    b.dispose();
+    expect(memoryStats().allocatedBytes).toBe(before);
+  });
+
+  it('is flat over 2000 steps of varying shapes, and native memory stays bounded', () => {
+    // The tensors are tiny: on a busy machine threads would wait for one another.
+    setNumThreads(1);
+    const weight = tf.variable(tf.randomNormal([16, 16], 0, 0.1, 'float32', 1));
+    const optimizer = tf.train.adam(0.001);
+    const step = (i: number) =>
+      tf.tidy(() => {
+        const x = tf.fill([1 + ((i * 37) % 61), 16], 1 / 16);
+        optimizer.minimize(
+          () =>
+            tf
+              .tanh(tf.matMul(x, weight as tf.Tensor2D))
+              .square()
+              .mean() as tf.Scalar,
+        );
+      });
+    for (let i = 0; i < 61; i++) step(i);
+    const before = { ...tf.memory(), ...memoryStats() };
+    resetPeakMemory();
+    for (let i = 0; i < 2000; i++) step(i);
+    const after = { ...tf.memory(), ...memoryStats() };
+    for (const count of ['numTensors', 'numDataBuffers', 'numBytes', 'allocatedBytes'] as const) {
+      expect([count, after[count]]).toEqual([count, before[count]]);
+    }
+    // All shapes have been seen: nothing new is needed, and nothing is cut into pieces.
+    expect(after.peakAllocatedBytes).toBeLessThanOrEqual(before.peakAllocatedBytes);
+    expect(after.reservedBytes).toBeLessThanOrEqual(before.reservedBytes);
+    optimizer.dispose();
+    weight.dispose();
+  });
+});
+
+describe('tf.profile and tf.time', () => {
+  it('profile tells the same kernels, shapes and bytes as on cpu', async () => {
+    const profiled = async (backend: string) => {
+      await tf.setBackend(backend);
+      // tfjs counts bytes from whatever there is.
+      const { numBytes } = tf.memory();
+      const { kernels, newBytes, newTensors, peakBytes } = await tf.profile(() => tf.tidy(work));
+      const shown = kernels.map(
+        ({ name, bytesAdded, tensorsAdded, inputShapes, outputShapes, kernelTimeMs }) => {
+          expect(kernelTimeMs).toBeGreaterThanOrEqual(0);
+          return { name, bytesAdded, tensorsAdded, inputShapes, outputShapes };
+        },
+      );
+      return { shown, newBytes, newTensors, peakBytes: peakBytes - numBytes };
+    };
+    const [actual, expected] = [await profiled('acc'), await profiled('cpu')];
+    expect(expected.shown.length).toBeGreaterThan(10);
+    expect(actual).toEqual(expected);
+  });
+
+  it('time gives what the kernels and all of it took', async () => {
+    const { kernelMs, wallMs } = await tf.time(() => tf.tidy(() => void work()));
+    expect(kernelMs).toBeGreaterThan(0);
+    expect(wallMs).toBeGreaterThanOrEqual(kernelMs as number);
+  });
+});
+
+describe('await data()', () => {
+  it.each([
+    ['float32', [1.5, NaN, -Infinity], Float32Array],
+    ['int32', [1, -2, 2 ** 31 - 1], Int32Array],
+    ['bool', [1, 0, 1], Uint8Array],
+  ] as const)('gives %s in the array that tfjs documents', async (dtype, values, arrayType) => {
+    const x = tf.tensor1d([...values], dtype);
+    const read = x.data();
+    // As on every backend, what was asked for before is still given.
+    x.dispose();
+    expect(await read).toBeInstanceOf(arrayType);
+    expect([...(await read)]).toEqual([...values]);
+  });
+
+  it('gives strings, and complex numbers by turns', async () => {
+    const texts = tf.tensor1d(['a', 'é'], 'string');
+    const z = tf.complex([1, 2], [3, 4]);
+    expect(await texts.data()).toEqual(['a', 'é']);
+    expect([...(await z.data())]).toEqual([1, 3, 2, 4]);
+    tf.dispose([texts, z]);
+  });
+
+  it('of a tensor that was disposed throws', async () => {
+    const x = tf.tensor1d([1]);
+    x.dispose();
+    await expect(x.data()).rejects.toThrow('Tensor is disposed');
+    expect(() => x.dataSync()).toThrow('Tensor is disposed');
+    expect(() => x.square()).toThrow('Tensor is disposed');
+    // Where tfjs's own backends fail on an undefined property.
+    expect(() => tf.square(x)).toThrowError(expect.objectContaining({ code: 'ACC_DATA_UNKNOWN' }));
+  });
+});
