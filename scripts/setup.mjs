@@ -20,18 +20,21 @@ class SetupError extends Error {
 /**
  * Makes the clone ready. Takes less than two seconds when nothing changed.
  *
- * @param {{quiet?: boolean}} options quiet: says only what took work.
- * @returns {Promise<{libtorch: object, addon: object}>} what will be loaded.
+ * @param {{quiet?: boolean, isPacked?: boolean}} options quiet: says only what took work. isPacked: packages and build
+ *   are there, from a pack (`gpu/pack.mjs`), where neither npm nor turbo is.
+ * @returns {Promise<{native: object, libtorch: object, addon: object}>} what will be loaded, and by what.
  */
-export async function setup({ quiet = false } = {}) {
+export async function setup({ quiet = false, isPacked = false } = {}) {
   checkNode();
   const step = (name, work) => runStep(name, work, quiet);
-  await step('packages', installPackages);
-  await step('build', buildPackages);
+  if (!isPacked) {
+    await step('packages', installPackages);
+    await step('build', buildPackages);
+  }
   const native = await import(pathToFileURL(join(root, 'packages', 'native', 'dist', 'index.js')));
   const libtorch = await step('libtorch', (progress) => provideLibtorch(native, progress));
   const addon = await step('addon', (progress) => provideAddon(native, libtorch, progress));
-  return { libtorch, addon };
+  return { native, libtorch, addon };
 }
 
 /** Runs one step; it gives `{result, did, state}`, where `did` says whether there was anything to do. */

@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process';
+import { join, sep } from 'node:path';
+import { root } from '../process.mjs';
+import { setup } from '../setup.mjs';
+
+/** True where this Node is one that `gpu:pack` packed: everything that npm would bring came with it. */
+const isPacked = process.execPath.startsWith(join(root, '.gpu') + sep);
+
+/**
+ * Makes the clone ready, as `npm run setup` does, and makes sure that libtorch can use a GPU.
+ *
+ * @returns {Promise<{libtorch: object}>} the libtorch that has one.
+ * @throws Error with `code` ACC_NO_GPU: what was found, and what it takes.
+ */
+export async function setupGpu() {
+  const { native, libtorch } = await setup({ quiet: true, isPacked });
+  if (native.deviceCount('cuda') === 0) throw noGpu(libtorch);
+  console.log(`torch ${libtorch.version} (${libtorch.variant}) in ${libtorch.root}; ${describeDriver()}`);
+  return { libtorch };
+}
+
+function noGpu({ version, variant, root: folder }) {
+  const isForCpu = variant === 'cpu';
+  const found = `Found: torch ${version} (${variant}) in ${folder}${isForCpu ? ', which is built for the CPU alone' : ''}; ${describeDriver()}.`;
+  const help = [
+    ...(isForCpu
+      ? ['Install a torch with CUDA for `python3`, 2.11 to 2.13, or name one by ACC_LIBTORCH.']
+      : []),
+    'Run this on a machine with an NVIDIA GPU and its driver. Where that has neither Node nor a network, take along what',
+    '`npm run gpu:pack` writes: see "On a GPU" in CONTRIBUTING.md.',
+  ].join('\n  ');
+  const message = `No GPU was found that libtorch can use: nothing was run on one.\n${found}\n→ ${help}`;
+  return Object.assign(new Error(message), { code: 'ACC_NO_GPU', help });
+}
+
+/** What NVIDIA's own tool says of GPUs and driver, in a line. */
+function describeDriver() {
+  const query = ['--query-gpu=name,driver_version', '--format=csv,noheader'];
+  const { status, error, stdout } = spawnSync('nvidia-smi', query, { encoding: 'utf8' });
+  if (error) return 'there is no nvidia-smi, so most likely no driver';
+  return status === 0
+    ? `nvidia-smi: ${stdout.trim().replaceAll('\n', '; ')}`
+    : `nvidia-smi ended with ${status}: ${stdout.trim()}`;
+}

@@ -1,0 +1,14 @@
+// Runs on a GPU what tests kernels: their unit tests and tfjs-core's specs. `npm run test:gpu`. The last line is
+// `N passed, N failed`; without a GPU nothing is run, and the exit code is 1.
+import { runMain } from '../process.mjs';
+import { runSteps, tfjsSpecs, vitest } from '../test-steps.mjs';
+import { setupGpu } from './setup-gpu.mjs';
+
+await runMain(async () => {
+  if (process.argv.length > 2) {
+    console.error(`Unknown argument: ${process.argv.slice(2).join(' ')}. There are none.`);
+    return 2;
+  }
+  await setupGpu();
+  return runSteps([vitest('gpu', 'tests/gpu/vitest.config.ts'), tfjsSpecs('cuda')]);
+});

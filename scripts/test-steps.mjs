@@ -1,0 +1,92 @@
+// The steps that test commands are made of: each gives how many tests passed and failed.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root, run } from './process.mjs';
+
+const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+
+/** Runs all steps, also after a failed one, and sums up. A step that ran nothing has failed. */
+export async function runSteps(steps) {
+  const results = [];
+  for (const { name, execute } of steps) {
+    console.log(`\n── ${name}`);
+    const start = performance.now();
+    const { passed, failed } = await execute();
+    const ranNothing = passed + failed === 0;
+    if (ranNothing) console.error(`${name}: no test ran`);
+    results.push({
+      name,
+      passed,
+      failed: failed + Number(ranNothing),
+      seconds: (performance.now() - start) / 1000,
+    });
+  }
+  console.log('');
+  for (const { name, passed, failed, seconds } of results) {
+    const mark = failed === 0 ? '✓' : '✗';
+    console.log(`${mark} ${name.padEnd(14)} ${passed} passed, ${failed} failed (${seconds.toFixed(1)} s)`);
+  }
+  const sum = (key) => results.reduce((total, result) => total + result[key], 0);
+  console.log(`${sum('passed')} passed, ${sum('failed')} failed`);
+  return sum('failed') === 0 ? 0 : 1;
+}
+
+/** A command that as a whole passes or fails. */
+export function check(name, command, args) {
+  const execute = async () =>
+    (await run(command, args)) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+  return { name, execute };
+}
+
+/**
+ * A vitest project of `vitest.config.ts`, or the one of another configuration. Its report is read from a file, so that the
+ * console keeps the reporter for people.
+ */
+export function vitest(project, config = 'vitest.config.ts') {
+  const execute = async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-vitest-'));
+    const report = join(folder, 'report.json');
+    const chosen = ['--config', config, '--project', project];
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+    const code = await run(process.execPath, [VITEST, 'run', ...chosen, ...reporters]);
+    try {
+      return countVitest(JSON.parse(readFileSync(report, 'utf8')), code);
+    } catch (error) {
+      console.error(`vitest left no report: ${error.message}`);
+      return { passed: 0, failed: 1 };
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+  return { name: `vitest ${project}`, execute };
+}
+
+/** A file that failed without a failed test (it could not be imported) counts as one, and so does a skipped test. */
+function countVitest(report, code) {
+  const brokenFiles = report.testResults.filter(
+    ({ status, assertionResults }) =>
+      status === 'failed' && !assertionResults.some((result) => result.status === 'failed'),
+  ).length;
+  const skipped = report.numPendingTests + report.numTodoTests;
+  if (skipped > 0) console.error(`${skipped} tests were skipped; here that is a failure`);
+  const failed = report.numFailedTests + brokenFiles + skipped;
+  return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+}
+
+/** tfjs-core's own specs on the backend `acc`; their runner's last line has the counts. */
+export function tfjsSpecs(device = 'cpu') {
+  const execute = async () => {
+    let output = '';
+    const args = ['tests/tfjs-core-specs/run.mjs', '--backend', 'acc', '--device', device];
+    const onOutput = (text) => {
+      process.stdout.write(text);
+      output += text;
+    };
+    const code = await run(process.execPath, args, { onOutput });
+    const [, passed, failed] = /(\d+) passed, (\d+) failed/.exec(output.trimEnd().split('\n').at(-1)) ?? [];
+    if (passed === undefined) return { passed: 0, failed: 1 };
+    return { passed: Number(passed), failed: Number(failed) || Number(code !== 0) };
+  };
+  return { name: 'tfjs-core specs', execute };
+}

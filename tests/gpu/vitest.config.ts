@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+import { LEFT_OUT } from './left-out.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const source = { conditions: ['@acc/source'] };
+
+const gone = LEFT_OUT.filter(({ file }) => !existsSync(root + file));
+if (gone.length > 0) throw new Error(`left-out.ts: not there: ${gone.map(({ file }) => file).join(', ')}`);
+
+/** The kernels' own unit tests, on the first GPU. `npm run test:gpu`. */
+export default defineConfig({
+  root,
+  resolve: source,
+  ssr: { resolve: source },
+  test: {
+    name: 'gpu',
+    include: ['packages/kernels/src/**/*.test.ts', 'tests/gpu/*.test.ts'],
+    exclude: LEFT_OUT.map(({ file }) => file),
+    setupFiles: ['tests/gpu/choose-gpu.ts'],
+    // Each process makes a context on the GPU: seconds, and half a gigabyte of its memory.
+    maxWorkers: 4,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+});
