@@ -3,12 +3,9 @@ import { findBackendFactory, registerBackend, registerGradient, registerKernel }
 import { AccError } from '@acc/contract';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
-import { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions/index.js';
-import { ONE_PASS } from './gradients/one-pass.js';
 import { replaceGradients } from './gradients/replace.js';
-import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
 import { replaceLosses } from './losses/replace.js';
-import { NATIVE_KERNELS } from './kernels/index.js';
+import { OWN_GRADIENTS, OWN_KERNELS } from './own-kernels.js';
 
 export interface RegisterOptions {
   /** Where tensors live: `cpu`, `cuda:0`. Default `cpu`, or what was given before. */
@@ -42,8 +39,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
     isMade = true;
     return backend;
   });
-  const native = new Set(NATIVE_KERNELS.map(({ kernelName }) => kernelName));
-  const own = [...ONE_PASS.map(({ kernel }) => kernel), ...CROSS_ENTROPY_KERNELS, ...FUNCTION_KERNELS];
-  for (const config of [...NATIVE_KERNELS, ...own, ...cpuFallbacks(native)]) registerKernel(config);
-  for (const config of [...CROSS_ENTROPY_GRADIENTS, ...FUNCTION_GRADIENTS]) registerGradient(config);
+  const native = new Set(OWN_KERNELS.map(({ kernelName }) => kernelName));
+  for (const config of [...OWN_KERNELS, ...cpuFallbacks(native)]) registerKernel(config);
+  for (const config of OWN_GRADIENTS) registerGradient(config);
 }

@@ -98,7 +98,7 @@ const SMALLEST_NORMAL = 0x00800000;
 /** The float32 next to `value` in the direction, +1 or -1; next to 0 is the smallest that is not flushed to it. */
 function nextFloat(value: number, direction: 1 | -1): number {
   float[0] = value;
-  if (!Number.isFinite(float[0])) return value;
+  if (!Number.isFinite(float[0])) return float[0];
   if (float[0] === 0) {
     bits[0] = SMALLEST_NORMAL;
     return direction * float[0];
