@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from './register-backend.js';
@@ -6,13 +7,43 @@ import { expectSameAsCpu } from './testing/compare.js';
 
 beforeAll(() => registerAccBackend());
 
+/** The table of README.md says why each of them does. */
+const FALLBACKS = [
+  'BroadcastArgs',
+  'Draw',
+  'NonMaxSuppressionV3',
+  'NonMaxSuppressionV4',
+  'NonMaxSuppressionV5',
+  'RaggedGather',
+  'RaggedRange',
+  'RaggedTensorToTensor',
+  'SparseFillEmptyRows',
+  'SparseReshape',
+  'SparseSegmentMean',
+  'SparseSegmentSum',
+  'StaticRegexReplace',
+  'StringNGrams',
+  'StringSplit',
+  'StringToHashBucketFast',
+];
+
 describe('kernels that fall back to cpu', () => {
-  it('are those that libtorch does not run, and no others', () => {
+  it('are those of the list, no others, and none of them has a gradient', () => {
     const native = new Set(OWN_KERNELS.map(({ kernelName }) => kernelName));
-    const cpu = tf.getKernelsForBackend('cpu').map(({ kernelName }) => kernelName);
     const all = tf.getKernelsForBackend('acc').map(({ kernelName }) => kernelName);
-    expect(new Set(all)).toEqual(new Set([...native, ...cpu]));
     expect(all.length).toBe(new Set(all).size);
+    expect(all.filter((name) => !native.has(name)).sort()).toEqual(FALLBACKS);
+    expect(FALLBACKS.filter((name) => tf.getGradient(name))).toEqual([]);
+  });
+
+  it('are those that README.md gives the reasons of', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const [, table] = /## Kernels that run on cpu\n([^]*?)\n## /.exec(readme)!;
+    const named = table!.split('\n').flatMap((line) => {
+      const [, names = ''] = line.split('|');
+      return [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    });
+    expect(named.sort()).toEqual(FALLBACKS);
   });
 
   it('take lists of tensors among their inputs, and give several tensors', () =>

@@ -1,11 +1,11 @@
 import {
   MaxPoolWithArgmax,
-  util,
   type MaxPoolWithArgmaxAttrs,
   type MaxPoolWithArgmaxInputs,
 } from '@tensorflow/tfjs-core';
-import { operator, operatorInPlace, tensorFrom, type Tensor as NativeTensor } from '@acc/native';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import { wrapElements } from '../families/conversion.js';
+import { countUp } from '../families/count-up.js';
 import { fromChannelsFirst } from '../families/images.js';
 import { floatingImages, pool2D } from '../families/pool-kernels.js';
 import { maxPool, type Maxima } from '../families/pooling.js';
@@ -58,21 +58,11 @@ function flatPositions(
   includeBatch: boolean,
 ): NativeTensor {
   const positions = multiplyScalar(spots, channels!);
-  using channel = countUp([1, channels!, 1, 1]);
+  using channel = countUp([1, channels!, 1, 1], 'int32');
   addScaled(positions, channel);
   if (includeBatch) {
-    using image = countUp([batch!, 1, 1, 1]);
+    using image = countUp([batch!, 1, 1, 1], 'int32');
     addScaled(positions, image, height! * width! * channels!);
   }
   return positions;
-}
-
-/** 0, 1, 2, … in a shape whose other dims are 1. */
-function countUp(shape: readonly number[]): NativeTensor {
-  const length = util.sizeFromShape(shape as number[]);
-  return tensorFrom(
-    Int32Array.from({ length }, (_, i) => i),
-    'int32',
-    shape,
-  );
 }

@@ -36,6 +36,7 @@ import { conv3DBackpropFilterV2 } from './Conv3DBackpropFilterV2.js';
 import { conv3DBackpropInputV2 } from './Conv3DBackpropInputV2.js';
 import { cos } from './Cos.js';
 import { cosh } from './Cosh.js';
+import { cropAndResize } from './CropAndResize.js';
 import { cumprod } from './Cumprod.js';
 import { cumsum } from './Cumsum.js';
 import { denseBincount } from './DenseBincount.js';
@@ -44,6 +45,9 @@ import { depthwiseConv2dNative } from './DepthwiseConv2dNative.js';
 import { depthwiseConv2dNativeBackpropFilter } from './DepthwiseConv2dNativeBackpropFilter.js';
 import { depthwiseConv2dNativeBackpropInput } from './DepthwiseConv2dNativeBackpropInput.js';
 import { diag } from './Diag.js';
+import { dilation2D } from './Dilation2D.js';
+import { dilation2DBackpropFilter } from './Dilation2DBackpropFilter.js';
+import { dilation2DBackpropInput } from './Dilation2DBackpropInput.js';
 import { einsum } from './Einsum.js';
 import { elu } from './Elu.js';
 import { eluGrad } from './EluGrad.js';
@@ -54,6 +58,7 @@ import { expandDims } from './ExpandDims.js';
 import { expm1 } from './Expm1.js';
 import { fft } from './FFT.js';
 import { fill } from './Fill.js';
+import { flipLeftRight } from './FlipLeftRight.js';
 import { floor } from './Floor.js';
 import { floorDiv } from './FloorDiv.js';
 import { fusedBatchNorm } from './FusedBatchNorm.js';
@@ -117,6 +122,7 @@ import { resizeBilinearGrad } from './ResizeBilinearGrad.js';
 import { resizeNearestNeighbor } from './ResizeNearestNeighbor.js';
 import { resizeNearestNeighborGrad } from './ResizeNearestNeighborGrad.js';
 import { reverse } from './Reverse.js';
+import { rotateWithOffset } from './RotateWithOffset.js';
 import { round } from './Round.js';
 import { rsqrt } from './Rsqrt.js';
 import { scatterNd } from './ScatterNd.js';
@@ -145,7 +151,9 @@ import { tanh } from './Tanh.js';
 import { tensorScatterUpdate } from './TensorScatterUpdate.js';
 import { tile } from './Tile.js';
 import { topK } from './TopK.js';
+import { transform } from './Transform.js';
 import { transpose } from './Transpose.js';
+import { unique } from './Unique.js';
 import { unpack } from './Unpack.js';
 import { unsortedSegmentSum } from './UnsortedSegmentSum.js';
 import { zerosLike } from './ZerosLike.js';
@@ -189,6 +197,7 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   conv3DBackpropInputV2,
   cos,
   cosh,
+  cropAndResize,
   cumprod,
   cumsum,
   denseBincount,
@@ -197,6 +206,9 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   depthwiseConv2dNativeBackpropFilter,
   depthwiseConv2dNativeBackpropInput,
   diag,
+  dilation2D,
+  dilation2DBackpropFilter,
+  dilation2DBackpropInput,
   einsum,
   elu,
   eluGrad,
@@ -207,6 +219,7 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   expm1,
   fft,
   fill,
+  flipLeftRight,
   floor,
   floorDiv,
   fusedBatchNorm,
@@ -270,6 +283,7 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   resizeNearestNeighbor,
   resizeNearestNeighborGrad,
   reverse,
+  rotateWithOffset,
   round,
   rsqrt,
   scatterNd,
@@ -298,7 +312,9 @@ export const NATIVE_KERNELS: readonly KernelConfig[] = [
   tensorScatterUpdate,
   tile,
   topK,
+  transform,
   transpose,
+  unique,
   unpack,
   unsortedSegmentSum,
   zerosLike,

@@ -1,0 +1,83 @@
+import { CropAndResize, type CropAndResizeAttrs, type CropAndResizeInputs } from '@tensorflow/tfjs-core';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { toDtype } from '../families/conversion.js';
+import { countUp } from '../families/count-up.js';
+import { lookUp } from '../families/pixel-lookup.js';
+import { kernel } from '../kernel.js';
+
+const add = operator('aten::add.Tensor');
+const and = operator('aten::logical_and');
+const castTo = operator('aten::_to_copy');
+const choose = operator('aten::where.ScalarOther');
+const clamp = operator('aten::clamp');
+const divide = operator('aten::div.Scalar');
+const equal = operator('aten::eq.Tensor');
+const less = operator('aten::lt.Scalar');
+const multiply = operator('aten::mul.Tensor');
+const multiplyScalar = operator('aten::mul.Scalar');
+const reshape = operator('aten::reshape');
+const select = operator('aten::select.int');
+const subtract = operator('aten::sub.Tensor');
+
+/** float32, whatever the images' dtype. A box of an image that is not there is 0, as in tfjs's cpu backend. */
+export const cropAndResize = kernel<CropAndResizeInputs, CropAndResizeAttrs>(
+  CropAndResize,
+  ({ inputs: { image, boxes, boxInd }, attrs: { cropSize, method, extrapolationValue }, backend }) => {
+    const native = backend.native(image);
+    using float = image.dtype === 'float32' ? undefined : toDtype(native, 'float32');
+    const images = float ?? native;
+    const [batch, height, width] = image.shape as [number, number, number];
+    const count = boxes.shape[0]!;
+    using corners = castTo(backend.native(boxes), 'float64');
+    using row = positions(corners, 0, height, [count, cropSize[0], 1]);
+    using column = positions(corners, 1, width, [count, 1, cropSize[1]]);
+    using given = reshape(backend.native(boxInd), [count, 1, 1]);
+    using known = clamp(given, 0, batch - 1);
+    using found = lookUp(images, { image: known, row, column }, method);
+    using isInside = areInside(row, height, column, width);
+    using filled = choose(isInside, found, extrapolationValue);
+    using isThere = less(given, batch);
+    using condition = reshape(isThere, [count, 1, 1, 1]);
+    return backend.wrap(choose(condition, filled, 0), 'float32');
+  },
+);
+
+/**
+ * The rows (axis 0) or columns (axis 1) of an image of `size` of them that the boxes' pixels are taken from, float64, in the
+ * shape wanted. Boxes `[count, 4]` are (y1, x1, y2, x2), as a part of the image. Caller disposes.
+ */
+function positions(
+  boxes: NativeTensor,
+  axis: 0 | 1,
+  size: number,
+  shape: readonly [number, number, number],
+): NativeTensor {
+  const [count] = shape;
+  const cropped = shape[1 + axis]!;
+  using first = select(boxes, 1, axis);
+  using last = select(boxes, 1, axis + 2);
+  using start = reshape(first, [count, 1, 1]);
+  using end = reshape(last, [count, 1, 1]);
+  if (cropped <= 1) {
+    using sum = add(start, end);
+    using middle = multiplyScalar(sum, 0.5);
+    return multiplyScalar(middle, size - 1);
+  }
+  using length = subtract(end, start);
+  using scaledLength = multiplyScalar(length, size - 1);
+  using step = divide(scaledLength, cropped - 1);
+  using steps = countUp([1, ...shape.slice(1)], 'float64');
+  using offset = multiply(steps, step);
+  using origin = multiplyScalar(start, size - 1);
+  return add(origin, offset);
+}
+
+/** Whether rows and columns are in the image: `[count, height, width, 1]`. Caller disposes. */
+function areInside(row: NativeTensor, height: number, column: NativeTensor, width: number): NativeTensor {
+  using nearestRow = clamp(row, 0, height - 1);
+  using nearestColumn = clamp(column, 0, width - 1);
+  using isRow = equal(row, nearestRow);
+  using isColumn = equal(column, nearestColumn);
+  using both = and(isRow, isColumn);
+  return reshape(both, [...both.shape, 1]);
+}
