@@ -35,6 +35,7 @@ export default tseslint.config(
     '**/coverage',
     '**/.turbo',
     '**/.venv',
+    '.gpu',
     'bench/results',
     // What tsup makes of its configuration for a moment.
     '**/*.bundled_*.mjs',

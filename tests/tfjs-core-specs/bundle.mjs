@@ -80,7 +80,8 @@ function keyOf(sources) {
       .digest('hex');
   return {
     versions,
-    options: OPTIONS,
+    // The alias is a path of this machine: a bundle that comes from another is as good, by its versions and sources.
+    options: { ...OPTIONS, alias: undefined },
     sources: Object.fromEntries(sources.map((path) => [path, digest(path)])),
   };
 }

@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '..', '..');
+
+it.each(['scripts/gpu/test.mjs', 'scripts/gpu/bench.mjs'])(
+  '%s fails and says why where no GPU is to be seen',
+  (script) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
+      cwd: root,
+      encoding: 'utf8',
+      // Hides those that there may be.
+      env: { ...process.env, CUDA_VISIBLE_DEVICES: '' },
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain('ACC_NO_GPU');
+    expect(stdout).not.toMatch(/passed|ours/);
+  },
+);
