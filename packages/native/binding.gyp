@@ -5,7 +5,7 @@
     "acc_node_addon_api%": ""
   },
   "target_defaults": {
-    "cflags_cc": ["-std=c++20", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+    "cflags_cc": ["-std=c++20", "-O2", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
     "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17"],
     "xcode_settings": {
       "CLANG_CXX_LANGUAGE_STANDARD": "c++20",

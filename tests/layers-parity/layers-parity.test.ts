@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Accelerator } from '@acc/core';
 import { registerAccBackend } from '@acc/kernels';
 import { setNumThreads } from '@acc/native';
-import { expectClose, type Values } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
 import { LAYER_CASES } from './cases/index.js';
 import { membersUsed, type LayerCase } from './layer-case.js';
 import { withSeededRandom } from './seeded.js';
@@ -36,6 +36,9 @@ const NOT_IN_CASES: Readonly<Record<string, string>> = {
 /** Sums are added in another order; predictions after a few steps carry that on. */
 const TOLERANCE = { rtol: 2e-4, atol: 2e-5 };
 
+/** tfjs itself leaves some tensors behind: a regularizer's factors, the masks of a cell's dropout, a layer's states. */
+const LEFT = 'tensors left';
+
 beforeAll(() => {
   registerAccBackend();
   // The tensors are tiny: on a busy machine threads would wait for one another.
@@ -51,19 +54,21 @@ async function train(
   const before = tf.memory();
   const trained = await withSeededRandom(() => trainLayer(layerCase, prepare));
   const { numTensors, numDataBuffers } = tf.memory();
-  // tfjs itself leaves some tensors behind: a regularizer's factors, the masks of a cell's dropout, a layer's states.
   const left = [numTensors - before.numTensors, numDataBuffers - before.numDataBuffers];
-  return { ...trained, 'tensors left': [{ shape: [], values: left }] };
+  return { ...trained, [LEFT]: [{ shape: [], values: left }] };
 }
 
 function expectSame(actual: Trained, expected: Trained): void {
   const shapes = (trained: Trained) =>
     Object.entries(trained).map(([what, tensors]) => [what, tensors.map(({ shape }) => shape)]);
   expect(shapes(actual)).toEqual(shapes(expected));
-  const values = (tensors: readonly Observed[] | undefined): Values => tensors!.map((x) => x.values);
+  const values = (tensors: readonly Observed[] | undefined) => tensors!.map((x) => x.values);
   for (const what of Object.keys(expected)) {
+    const [ours, theirs] = [values(actual[what]), values(expected[what])];
     try {
-      expectClose(values(actual[what]), values(expected[what]), TOLERANCE);
+      // A fused layer may leave fewer.
+      if (what === LEFT) ours[0]!.forEach((count, i) => expect(count).toBeLessThanOrEqual(theirs[0]![i]!));
+      else expectClose(ours, theirs, TOLERANCE);
     } catch (error) {
       throw new Error(what, { cause: error });
     }

@@ -24,4 +24,10 @@ export interface KernelLayer extends TensorBridge {
    * class or whose own method may do something else.
    */
   fusedApply?(optimizer: Optimizer): Optimizer['applyGradients'] | undefined;
+  /**
+   * Lets layers of a model, and layers within them, compute by the backend's own kernels: the same numbers, random draws
+   * aside, in forward and gradient. Layers for which the backend has nothing better are left alone, and so are those of
+   * users' classes. Returns what gives the layers their own way back.
+   */
+  fuseLayers?(layers: readonly unknown[]): () => void;
 }

@@ -2,6 +2,7 @@ import { engine, tensor, type DataType, type Tensor } from '@tensorflow/tfjs-cor
 import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
+import { fuseLayers } from './layers/index.js';
 import { fusedApply } from './optimizers/index.js';
 
 const contiguous = operator('aten::contiguous');
@@ -18,6 +19,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     toNative: (x) => contiguous(backend.native(x)),
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
+    fuseLayers: (layers) => fuseLayers(backend, layers),
   };
 }
 

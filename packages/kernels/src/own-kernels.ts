@@ -2,6 +2,7 @@ import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions/index.js';
 import { ONE_PASS } from './gradients/one-pass.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
+import { LAYER_GRADIENTS, LAYER_KERNELS } from './layers/index.js';
 import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
 
 /** Every kernel that runs on libtorch: tfjs's, and those that only this backend has. */
@@ -10,7 +11,12 @@ export const OWN_KERNELS: readonly KernelConfig[] = [
   ...ONE_PASS.map(({ kernel }) => kernel),
   ...CROSS_ENTROPY_KERNELS,
   ...FUNCTION_KERNELS,
+  ...LAYER_KERNELS,
 ];
 
 /** The gradients of those that tfjs does not know. */
-export const OWN_GRADIENTS: readonly GradConfig[] = [...CROSS_ENTROPY_GRADIENTS, ...FUNCTION_GRADIENTS];
+export const OWN_GRADIENTS: readonly GradConfig[] = [
+  ...CROSS_ENTROPY_GRADIENTS,
+  ...FUNCTION_GRADIENTS,
+  ...LAYER_GRADIENTS,
+];

@@ -7,15 +7,18 @@ import type { Undo } from './prepare.js';
 export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[]): void;
   prepareOptimizer(optimizer: Optimizer): void;
+  fuseLayers(layers: readonly unknown[]): Undo;
 }
 
 /**
- * Prepares a LayersModel in place: its weights, its optimizer when it is compiled (also later), and `fit` and `fitDataset`.
+ * Prepares a LayersModel in place: its weights, its layers, its optimizer when it is compiled (also later), and `fit` and
+ * `fitDataset`.
  *
  * @throws AccError `ACC_MODEL_NOT_BUILT` for a model whose weights do not exist yet.
  */
 export function prepareModel(model: ModelInternals, context: PrepareModelContext): Undo {
   context.prepareVariables(variablesOf(model));
+  const undoLayers = context.fuseLayers(model.layers);
   const { compile } = model;
   let undoFit: Undo = () => {};
   const prepareTraining = () => {
@@ -32,6 +35,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   return () => {
     model.compile = compile;
     undoFit();
+    undoLayers();
   };
 }
 

@@ -84,7 +84,7 @@ export class Preparation {
   }
 
   #modelContext() {
-    const { pipeline, collective, data, splitBatches, seed } = this.#options;
+    const { pipeline, collective, data, splitBatches, seed, kernels } = this.#options;
     return {
       pipeline,
       collective,
@@ -94,6 +94,7 @@ export class Preparation {
       shardValidation: data.shardValidation.bind(data),
       prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
+      fuseLayers: (layers: readonly unknown[]) => kernels.fuseLayers?.(layers) ?? (() => {}),
     };
   }
 }

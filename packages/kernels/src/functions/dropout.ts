@@ -12,8 +12,8 @@ import { AccError, checkKeys } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import { AccBackend } from '../backend.js';
 import { kernel } from '../kernel.js';
+import { isTaped } from '../tape.js';
 import { requireFloat } from './check-input.js';
-import { isTaped } from './fused-function.js';
 
 export interface DropoutOptions {
   /** False gives x as it is. Default true. */

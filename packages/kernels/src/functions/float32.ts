@@ -10,8 +10,17 @@ export function inFloat32<T>(
   inputs: readonly (NativeTensor | null)[],
   compute: (inputs: readonly (NativeTensor | null)[]) => T,
 ): T {
-  if (inputs.every((x) => x === null || x.dtype === 'float32')) return compute(inputs);
-  const converted = inputs.map((x) => x && toDtype(x, 'float32'));
+  return inDtype('float32', inputs, compute);
+}
+
+/** Runs `compute` on inputs of one dtype; others are converted for it. What `compute` gets is borrowed. */
+export function inDtype<T, Input extends NativeTensor | null>(
+  dtype: NativeDtype,
+  inputs: readonly Input[],
+  compute: (inputs: readonly Input[]) => T,
+): T {
+  if (inputs.every((x) => x === null || x.dtype === dtype)) return compute(inputs);
+  const converted = inputs.map((x) => x && toDtype(x, dtype)) as Input[];
   try {
     return compute(converted);
   } finally {

@@ -12,6 +12,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { AccBackend } from '../backend.js';
 import { kernel } from '../kernel.js';
+import { isTaped, onOwnTape } from '../tape.js';
 
 /** What the forward kernel of a function works on. Inputs are borrowed, its result is the caller's. */
 export interface ForwardCall<Attrs> {
@@ -96,28 +97,4 @@ export function fusedFunction<Attrs extends object>(
         ? (run(kernelName, inputs, attrs) as Tensor)
         : tidy(() => plain(inputs, attrs)),
   };
-}
-
-/** What is used of tfjs's engine beside its types. */
-interface EngineState {
-  readonly gradientDepth: number;
-  activeTape: unknown;
-}
-
-const engineState = (): EngineState => (engine() as unknown as { state: EngineState }).state;
-
-/** Whether tfjs computes a gradient of what runs now. */
-export function isTaped(): boolean {
-  return engineState().gradientDepth > 0;
-}
-
-/** Runs a gradient computation within the walk over another tape, which it would otherwise take away. */
-function onOwnTape<T>(compute: () => T): T {
-  const state = engineState();
-  const { activeTape } = state;
-  try {
-    return compute();
-  } finally {
-    state.activeTape = activeTape;
-  }
 }

@@ -1,0 +1,31 @@
+import { engine, type Tensor } from '@tensorflow/tfjs-core';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { batchNormFunction, batchStatistics } from './batch-norm-kernel.js';
+import type { FusedCall } from './fuse-layers.js';
+import type { BatchNormalizationLayer, LayerVariable } from './layer-internals.js';
+
+const interpolate = operator('aten::lerp.Scalar');
+
+/** Training only: in prediction tfjs's own way is one kernel. */
+export const callBatchNormalization: FusedCall<BatchNormalizationLayer> = (layer, x, kwargs, backend) => {
+  const { gamma, beta, epsilon, momentum, movingMean, movingVariance } = layer;
+  const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
+  // Without gamma or beta, and for other ranks, tfjs throws. Of one value there is no variance that libtorch would give.
+  const isFusable = gamma && beta && x.rank >= 2 && x.rank <= 4 && x.size > x.shape[axis]!;
+  if (!kwargs.training || !isFusable) return undefined;
+  const y = batchNormFunction.apply([x, gamma.read(), beta.read()], { epsilon, axis });
+  const { mean, variance } = batchStatistics(backend, y);
+  move(backend, movingMean, mean, momentum);
+  move(backend, movingVariance, variance, momentum);
+  return y;
+};
+
+/** `momentum` of what the statistic was, the rest of what this batch has. */
+function move(backend: AccBackend, statistic: LayerVariable, value: NativeTensor, momentum: number): void {
+  const before = statistic.read();
+  const native = interpolate(backend.native(before), value, 1 - momentum);
+  const after: Tensor = engine().makeTensorFromTensorInfo(backend.wrap(native, 'float32'));
+  statistic.write(after);
+  after.dispose();
+}

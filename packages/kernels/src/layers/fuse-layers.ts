@@ -1,0 +1,88 @@
+import { engine, Tensor, tidy } from '@tensorflow/tfjs-core';
+import type { AccBackend } from '../backend.js';
+import { gradientDepth } from '../tape.js';
+import { callConv2d, callDense } from './affine.js';
+import { callBatchNormalization } from './batch-normalization.js';
+import { callDropout } from './dropout.js';
+import { ownClassName, type Kwargs, type LayerCall, type LayerInternals } from './layer-internals.js';
+import { callLayerNormalization } from './layer-normalization.js';
+import { callGru, callLstm } from './recurrent.js';
+
+/** What a layer computes on `x`, or undefined, with nothing changed, for what tfjs's own way must compute. */
+export type FusedCall<Layer extends LayerInternals> = (
+  layer: Layer,
+  x: Tensor,
+  kwargs: Kwargs,
+  backend: AccBackend,
+) => Tensor | Tensor[] | undefined;
+
+/** By tfjs's names of the layers' classes. */
+const FUSED_CALLS: ReadonlyMap<string | undefined, FusedCall<never>> = new Map<string, FusedCall<never>>([
+  ['BatchNormalization', callBatchNormalization],
+  ['Conv2D', callConv2d],
+  ['Dense', callDense],
+  ['Dropout', callDropout],
+  ['GRU', callGru],
+  ['LayerNormalization', callLayerNormalization],
+  ['LSTM', callLstm],
+]);
+
+/**
+ * Lets layers of tfjs compute by fused kernels: each layer gets a `call` of its own; its class, its weights and what is
+ * saved of it stay as they are. Layers within layers are found: those of models, of `bidirectional` and of
+ * `timeDistributed`. Layers of other classes, subclasses included, and layers whose `call` was replaced are left alone.
+ *
+ * @returns Gives the layers their own way back.
+ */
+export function fuseLayers(backend: AccBackend, layers: readonly unknown[]): () => void {
+  const undos: (() => void)[] = [];
+  for (const layer of withNested(layers, new Set())) {
+    const fused = FUSED_CALLS.get(ownClassName(layer)) as FusedCall<LayerInternals> | undefined;
+    if (!fused || Object.hasOwn(layer, 'call')) continue;
+    const call = callWith(backend, layer as LayerInternals, fused);
+    (layer as LayerInternals).call = call;
+    undos.push(() => {
+      if ((layer as LayerInternals).call === call) delete (layer as Partial<LayerInternals>).call;
+    });
+  }
+  return () => {
+    for (const undo of undos.splice(0)) undo();
+  };
+}
+
+function callWith(backend: AccBackend, layer: LayerInternals, fused: FusedCall<LayerInternals>): LayerCall {
+  const own = layer.call;
+  return (inputs, kwargs) => {
+    const x = Array.isArray(inputs) ? inputs[0] : inputs;
+    const isOne = !Array.isArray(inputs) || inputs.length === 1;
+    // Second derivatives need operators that have gradients.
+    const isFusable =
+      isOne && x instanceof Tensor && x.dtype === 'float32' && x.size > 0 && gradientDepth() <= 1;
+    if (isFusable && engine().backend === backend) {
+      const result = tidy(() => fused(layer, x, kwargs ?? {}, backend) as Tensor);
+      if (result) return result;
+    }
+    return own.call(layer, inputs, kwargs);
+  };
+}
+
+/** Models have layers, wrappers one or two. */
+interface Nesting {
+  readonly layers?: unknown;
+  readonly layer?: unknown;
+  readonly forwardLayer?: unknown;
+  readonly backwardLayer?: unknown;
+}
+
+function* withNested(candidates: readonly unknown[], seen: Set<object>): Generator<object> {
+  for (const candidate of candidates) {
+    if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue;
+    seen.add(candidate);
+    yield candidate;
+    const { layers, layer, forwardLayer, backwardLayer } = candidate as Nesting;
+    yield* withNested(
+      [...(Array.isArray(layers) ? (layers as unknown[]) : []), layer, forwardLayer, backwardLayer],
+      seen,
+    );
+  }
+}

@@ -1,0 +1,2 @@
+export { fuseLayers } from './fuse-layers.js';
+export { LAYER_GRADIENTS, LAYER_KERNELS } from './layer-kernels.js';

@@ -1,0 +1,18 @@
+import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
+import { AFFINE_GRADIENTS } from './affine-gradients.js';
+import { batchNormFunction } from './batch-norm-kernel.js';
+import { GRU, LSTM, recurrentGradient, recurrentKernels } from './recurrent-kernels.js';
+
+/** Kernels that only fused layers call. */
+export const LAYER_KERNELS: readonly KernelConfig[] = [
+  ...batchNormFunction.kernels,
+  ...recurrentKernels(LSTM),
+  ...recurrentKernels(GRU),
+];
+
+export const LAYER_GRADIENTS: readonly GradConfig[] = [
+  ...AFFINE_GRADIENTS,
+  batchNormFunction.gradient,
+  recurrentGradient(LSTM),
+  recurrentGradient(GRU),
+];

@@ -1,0 +1,11 @@
+import { layerNorm } from '../functions/layer-norm.js';
+import type { FusedCall } from './fuse-layers.js';
+import type { LayerNormalizationLayer } from './layer-internals.js';
+
+export const callLayerNormalization: FusedCall<LayerNormalizationLayer> = (layer, x) => {
+  const { axis, epsilon, gamma, beta } = layer;
+  // tfjs reshapes weights of other orders of axes, and refuses other ranks.
+  const areLast = axis.every((dim, i) => dim === x.rank - axis.length + i);
+  if (!areLast || x.rank < 2 || x.rank > 4) return undefined;
+  return layerNorm(x, gamma?.read(), beta?.read(), { epsilon, axis });
+};

@@ -1,0 +1,243 @@
+import {
+  concat,
+  engine,
+  matMul,
+  reshape as reshapeTensor,
+  slice,
+  sum,
+  transpose,
+  type GradConfig,
+  type KernelConfig,
+  type NamedAttrMap,
+  type NamedTensorMap,
+  type Tensor,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { operator, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { product } from '../families/product.js';
+import { inDtype } from '../functions/float32.js';
+import { kernel } from '../kernel.js';
+import { isTaped, requireFirstOrder } from '../tape.js';
+
+// LSTM and GRU over whole sequences. The inputs' part of the gates is one product for all steps; `acc::lstm` and
+// `acc::gru` (recurrent.cpp) go from step to step; the gradient of each weight is one product again. Letters in names are
+// dims: B batch, T steps, H width of the state, G of all gates, I of the inputs; N is T·B.
+
+/** Activations that the operators know, by tfjs's names. */
+export const RECURRENT_ACTIVATIONS: readonly string[] = ['linear', 'relu', 'tanh', 'sigmoid', 'hardSigmoid'];
+
+export interface RecurrentAttrs {
+  readonly activation: string;
+  readonly gateActivation: string;
+  readonly hasBias: boolean;
+  /** Whether the states before the first step come among the inputs; else they are 0. */
+  readonly hasStates: boolean;
+  /** All steps' outputs `[B, T, H]`, or the last `[B, H]`. */
+  readonly returnsSequence: boolean;
+  /** Whether the last states are results too. */
+  readonly returnsStates: boolean;
+}
+
+type Native = NativeTensor;
+
+/** What a kind of layer does from step to step. All native tensors are borrowed, results are the caller's. */
+export interface Recurrence {
+  readonly kernelName: string;
+  readonly states: number;
+  /** Turns the inputs' part of `gates_TBG` into the gates, in place; gives h `[T + 1, B, H]` and what else is to be kept. */
+  run(gates_TBG: Native, weight: Native, states: readonly (Native | null)[], attrs: RecurrentAttrs): Native[];
+  /** Of what `run` gave, that of which the last step is a state. */
+  readonly stateOf: readonly number[];
+  /** Gradients of the gates before their activations, and of the states before the first step. */
+  runBackward(
+    dSequence_TBH: Native | null,
+    dStates: readonly (Native | null)[],
+    kept: readonly Native[],
+    weight: Native,
+    attrs: RecurrentAttrs,
+  ): Native[];
+  /** Of what is kept (the gates come first), what the recurrent weight multiplied, by step. */
+  readonly multiplied: readonly number[];
+  /** The gradient of the recurrent weight. */
+  ofWeight(dGates_NG: Tensor, multiplied_NH: readonly Tensor[]): Tensor;
+}
+
+const permute = operator('aten::permute');
+const reshape = operator('aten::reshape');
+const narrow = operator('aten::narrow');
+const select = operator('aten::select.int');
+const clone = operator('aten::clone');
+const lstmForward = operatorWithResults('acc::lstm');
+const lstmBackward = operatorWithResults('acc::lstm_backward');
+const gruForward = operatorWithResults('acc::gru');
+const gruBackward = operatorWithResults('acc::gru_backward');
+
+export const LSTM: Recurrence = {
+  kernelName: 'AccLstm',
+  states: 2,
+  stateOf: [0, 1],
+  run: (gates, weight, [h0, c0], { activation, gateActivation }) =>
+    lstmForward(gates, weight, h0, c0, activation, gateActivation) as Native[],
+  runBackward: (dSequence, [dh, dc], [gates, , c], weight, { activation, gateActivation }) =>
+    lstmBackward(dSequence, dh, dc, gates, c, weight, activation, gateActivation) as Native[],
+  multiplied: [1],
+  ofWeight: (dGates, [h]) => matMul(h!, dGates, true),
+};
+
+export const GRU: Recurrence = {
+  kernelName: 'AccGru',
+  states: 1,
+  stateOf: [0],
+  run: (gates, weight, [h0], { activation, gateActivation }) =>
+    gruForward(gates, weight, h0, activation, gateActivation) as Native[],
+  runBackward: (dSequence, [dh], [gates, h], weight, { activation, gateActivation }) =>
+    gruBackward(dSequence, dh, gates, h, weight, activation, gateActivation) as Native[],
+  multiplied: [1, 2],
+  /** The gates have multiplied the state, the candidate what the reset gate left of it. */
+  ofWeight(dGates, [h, reset]) {
+    const width = h!.shape[1]!;
+    const ofGates = matMul(h!, slice(dGates, [0, 0], [-1, 2 * width]), true);
+    return concat([ofGates, matMul(reset!, slice(dGates, [0, 2 * width], [-1, width]), true)], 1);
+  },
+};
+
+/** The kernels of a kind of layer; {@link recurrent} says what goes in and out. */
+export function recurrentKernels(recurrence: Recurrence): KernelConfig[] {
+  return [
+    kernel<readonly TensorInfo[], RecurrentAttrs>(recurrence.kernelName, ({ inputs, attrs, backend }) => {
+      const natives = inputs.map((input) => backend.native(input));
+      const isMixed = natives.some(({ dtype }) => dtype !== natives[0]!.dtype);
+      return inDtype(isMixed ? 'float32' : natives[0]!.dtype, natives, (given) =>
+        forward(recurrence, backend, given, attrs),
+      );
+    }),
+    kernel<readonly TensorInfo[], RecurrentAttrs>(
+      `${recurrence.kernelName}Grad`,
+      ({ inputs, attrs, backend }) => {
+        const [rows, ...kept] = backend.attached(inputs.at(-1)!) as [Native, Native, ...Native[]];
+        const natives = inputs.slice(0, -1).map((input) => backend.native(input));
+        const results = inDtype(rows.dtype, natives, (given) => backward(recurrence, given, kept, attrs));
+        return [rows.alias(), ...results].map((native) => backend.wrap(native, 'float32'));
+      },
+    ),
+  ];
+}
+
+function forward(
+  recurrence: Recurrence,
+  backend: AccBackend,
+  [x, inputWeight, weight, ...others]: readonly Native[],
+  attrs: RecurrentAttrs,
+): TensorInfo[] {
+  const bias = attrs.hasBias ? others[0]! : null;
+  const before = attrs.hasStates ? others.slice(-recurrence.states) : [null, null];
+  const [B, T] = x!.shape as [number, number];
+  const rows = rowsByStep(x!);
+  using gates_NG = product(rows, inputWeight!, bias, false, false, 'linear');
+  const gates = reshape(gates_NG, [T, B, gates_NG.shape[1]!]);
+  const made = recurrence.run(gates, weight!, before, attrs);
+  const states = attrs.returnsStates ? recurrence.stateOf : attrs.returnsSequence ? [] : [0];
+  const results = states.map((i) => backend.wrap(lastOf(made[i]!, T), 'float32'));
+  if (attrs.returnsSequence) results.unshift(backend.wrap(sequenceOf(made[0]!, T), 'float32'));
+  const kept = [rows, gates, ...made];
+  if (isTaped()) backend.attach(results[0]!, kept);
+  else for (const tensor of kept) tensor.dispose();
+  return results;
+}
+
+/** `[B, T, I]` as rows `[N, I]` in the order of steps. Caller disposes. */
+function rowsByStep(x: Native): Native {
+  const [B, T, I] = x.shape as [number, number, number];
+  using byStep = permute(x, [1, 0, 2]);
+  return reshape(byStep, [T * B, I]);
+}
+
+/** `[B, T, H]`, a view of the states after each step. Caller disposes. */
+function sequenceOf(states: Native, T: number): Native {
+  using after = narrow(states, 0, 1, T);
+  return permute(after, [1, 0, 2]);
+}
+
+/** The state after step T; a view would keep those of all steps. Caller disposes. */
+function lastOf(states: Native, T: number): Native {
+  using view = select(states, 0, T);
+  return clone(view);
+}
+
+/** Gradients of the gates, what the recurrent weight multiplied, and gradients of the states before, where they were given. */
+function backward(
+  recurrence: Recurrence,
+  inputs: readonly Native[],
+  kept: readonly Native[],
+  attrs: RecurrentAttrs,
+): Native[] {
+  const dResults = inputs.slice(0, -1);
+  const weight = inputs.at(-1)!;
+  const [T, B, G] = kept[0]!.shape as [number, number, number];
+  using dSequence = attrs.returnsSequence ? permute(dResults.shift()!, [1, 0, 2]) : null;
+  const dStates = recurrence.stateOf.map((_, i) => dResults[i] ?? null);
+  const [dGates, ...dBefore] = recurrence.runBackward(dSequence, dStates, kept, weight, attrs);
+  using held = dGates!;
+  const multiplied = recurrence.multiplied.map((i) => {
+    using before = narrow(kept[i]!, 0, 0, T);
+    return reshape(before, [T * B, before.shape[2]!]);
+  });
+  if (!attrs.hasStates) for (const state of dBefore.splice(0)) state.dispose();
+  return [reshape(held, [T * B, G]), ...multiplied, ...dBefore];
+}
+
+/** The gradient that belongs to {@link recurrentKernels}. Each weight's is computed only where it is asked for. */
+export function recurrentGradient(recurrence: Recurrence): GradConfig {
+  const { kernelName, multiplied, ofWeight } = recurrence;
+  const gradFunc = (
+    dy: Tensor | Tensor[],
+    [inputWeight, weight, output]: readonly [Tensor, Tensor, Tensor],
+    attrs: RecurrentAttrs,
+  ): (() => Tensor)[] => {
+    requireFirstOrder(kernelName);
+    const grads = run(`${kernelName}Grad`, [dy, weight, output].flat(), attrs);
+    const [rows_NI, dGates_NG] = grads as [Tensor, Tensor];
+    const multiplied_NH = grads.slice(2, 2 + multiplied.length);
+    const dStates = grads.slice(2 + multiplied.length);
+    return [
+      () => sequenceByBatch(matMul(dGates_NG, inputWeight, false, true), output.shape[0]!),
+      () => matMul(rows_NI, dGates_NG, true),
+      () => ofWeight(dGates_NG, multiplied_NH),
+      ...(attrs.hasBias ? [() => sum(dGates_NG, 0)] : []),
+      ...dStates.map((dState) => () => dState),
+    ];
+  };
+  return {
+    kernelName,
+    inputsToSave: ['1', '2'],
+    outputsToSave: [true],
+    gradFunc: gradFunc as unknown as GradConfig['gradFunc'],
+  };
+}
+
+/** Rows in the order of steps as `[B, T, I]`. */
+function sequenceByBatch(rows_NI: Tensor, B: number): Tensor {
+  const [N, I] = rows_NI.shape as [number, number];
+  return transpose(reshapeTensor(rows_NI, [N / B, B, I]), [1, 0, 2]);
+}
+
+/**
+ * Runs a layer. Caller disposes the results: all steps' outputs, where they are asked for, then the last states; without
+ * `returnsStates` those are left out, but for the first where no sequence is asked for.
+ *
+ * @param inputs x `[B, T, I]`, its weight `[I, G]`, the recurrent weight `[H, G]`, and where `attrs` say so a bias `[G]` and
+ * the states before the first step, `[B, H]` each.
+ */
+export function recurrent(
+  recurrence: Recurrence,
+  inputs: readonly Tensor[],
+  attrs: RecurrentAttrs,
+): Tensor[] {
+  return run(recurrence.kernelName, inputs, attrs);
+}
+
+function run(kernelName: string, inputs: readonly Tensor[], attrs: RecurrentAttrs): Tensor[] {
+  const named = inputs as unknown as NamedTensorMap;
+  return engine().runKernel(kernelName, named, attrs as unknown as NamedAttrMap) as unknown as Tensor[];
+}

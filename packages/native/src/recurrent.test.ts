@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { operator, operatorInPlace, operatorWithResults } from './operator.js';
+import { tensorFrom, type Tensor } from './tensor.js';
+
+// The operators of cpp/engine/recurrent.cpp: on float32 the cell of an LSTM runs over rows, elsewhere in libtorch's operators.
+
+const lstm = operatorWithResults('acc::lstm');
+const lstmBackward = operatorWithResults('acc::lstm_backward');
+const gru = operatorWithResults('acc::gru');
+const gruBackward = operatorWithResults('acc::gru_backward');
+const clone = operator('aten::clone');
+
+const [T, B, H] = [5, 3, 21];
+
+/** The same numbers in every run, from -limit to limit. */
+function wave(shape: number[], dtype: 'float32' | 'float64', limit = 1.5): Tensor {
+  const size = shape.reduce((count, length) => count * length, 1);
+  const values = Array.from({ length: size }, (_, i) => limit * Math.sin(1.7 * i + shape.length));
+  return dtype === 'float32'
+    ? tensorFrom(Float32Array.from(values), dtype, shape)
+    : tensorFrom(Float64Array.from(values), dtype, shape);
+}
+
+/** All results of the forward and the backward operator. */
+function lstmResults(dtype: 'float32' | 'float64', activation: string, gateActivation: string): number[][] {
+  using gates = wave([T, B, 4 * H], dtype);
+  using recurrent = wave([H, 4 * H], dtype, 0.2);
+  using h0 = wave([B, H], dtype);
+  const [h, c] = lstm(gates, recurrent, h0, h0, activation, gateActivation) as [Tensor, Tensor];
+  using dy = wave([T, B, H], dtype);
+  const grads = lstmBackward(dy, h0, h0, gates, c, recurrent, activation, gateActivation) as Tensor[];
+  return readAll([clone(gates), h, c, ...grads]);
+}
+
+function readAll(tensors: Tensor[]): number[][] {
+  return tensors.map((tensor) => {
+    using held = tensor;
+    return [...(held.read('float64') as Float64Array)];
+  });
+}
+
+/** Largest difference in each of the results. */
+const differences = (a: number[][], b: number[][]): number[] =>
+  a.map((values, k) => Math.max(...values.map((value, i) => Math.abs(value - b[k]![i]!))));
+
+const ACTIVATIONS = ['linear', 'relu', 'tanh', 'sigmoid', 'hardSigmoid'];
+const PAIRS = ACTIVATIONS.flatMap((one) => ACTIVATIONS.map((other) => [one, other] as const)).filter(
+  // States that grow without bound.
+  ([, gate]) => gate !== 'linear' && gate !== 'relu',
+);
+
+describe('acc::lstm', () => {
+  it.each(PAIRS)('is the same over rows as in operators: %s, gates %s', (activation, gateActivation) => {
+    const rows = lstmResults('float32', activation, gateActivation);
+    const operators = lstmResults('float64', activation, gateActivation);
+    expect(rows).toHaveLength(6);
+    const scale = operators.map((values) => Math.max(1, ...values.map(Math.abs)));
+    differences(rows, operators).forEach((difference, i) => {
+      expect(difference / scale[i]!).toBeLessThan(2e-5);
+    });
+  });
+
+  it('keeps far values, and NaN, in its arithmetic', () => {
+    const values = [-1e30, -100, -20, -1e-3, 0, 1e-7, 0.6, 20, 100, 1e30, NaN];
+    const row = [...values.map(() => 0), ...values.map(() => 0), ...values, ...values.map(() => 0)];
+    using gates = tensorFrom(Float32Array.from(row), 'float32', [1, 1, 4 * values.length]);
+    using recurrent = wave([values.length, 4 * values.length], 'float32');
+    for (const state of lstm(gates, recurrent, null, null, 'tanh', 'sigmoid') as Tensor[]) state.dispose();
+    const after = gates.read() as Float32Array;
+    values.forEach((value, i) => {
+      expect(after[i]).toBe(0.5);
+      const expected = Math.fround(Math.tanh(value));
+      const candidate = after[2 * values.length + i]!;
+      if (Number.isNaN(expected)) expect(candidate).toBeNaN();
+      else expect(Math.abs(candidate - expected)).toBeLessThanOrEqual(2e-7 * Math.abs(expected));
+    });
+  });
+
+  it('has a gradient that differences confirm', () => {
+    const loss = (shift: number): number => {
+      using gates = wave([T, B, 4 * H], 'float64');
+      using one = operator('aten::select.int')(gates, 0, 2);
+      using place = operator('aten::narrow')(one, 1, 30, 1);
+      operatorInPlace('aten::add_.Scalar')(place, shift);
+      using recurrent = wave([H, 4 * H], 'float64', 0.2);
+      const [h, c] = readAll(lstm(gates, recurrent, null, null, 'tanh', 'sigmoid') as Tensor[]) as [
+        number[],
+        number[],
+      ];
+      // All states after the first, and the last c.
+      return sum(h.slice(B * H)) + sum(c.slice(T * B * H));
+    };
+    using gates = wave([T, B, 4 * H], 'float64');
+    using recurrent = wave([H, 4 * H], 'float64', 0.2);
+    const [h, c] = lstm(gates, recurrent, null, null, 'tanh', 'sigmoid') as [Tensor, Tensor];
+    h.dispose();
+    using heldC = c;
+    using ones = operator('aten::ones')([T, B, H], 'float64');
+    using onesOfC = operator('aten::ones')([B, H], 'float64');
+    const [grads] = readAll(
+      lstmBackward(ones, null, onesOfC, gates, heldC, recurrent, 'tanh', 'sigmoid') as Tensor[],
+    ) as [number[]];
+    const expected = (loss(1e-4) - loss(-1e-4)) / 2e-4;
+    const actual = [0, 1, 2].reduce((total, row) => total + grads[(2 * B + row) * 4 * H + 30]!, 0);
+    expect(actual).toBeCloseTo(expected, 6);
+  });
+
+  it('refuses another activation', () => {
+    expect(() => lstmResults('float32', 'swish', 'sigmoid')).toThrowError(
+      expect.objectContaining({ code: 'ACC_OPERATOR_ARGUMENT' }),
+    );
+  });
+});
+
+describe('acc::gru', () => {
+  it('has a gradient that differences confirm', () => {
+    const run = (shift: number) => {
+      const gates = wave([T, B, 3 * H], 'float64');
+      using one = operator('aten::select.int')(gates, 0, 1);
+      using place = operator('aten::narrow')(one, 1, 25, 20);
+      operatorInPlace('aten::add_.Scalar')(place, shift);
+      using recurrent = wave([H, 3 * H], 'float64', 0.2);
+      const [h, resets] = gru(gates, recurrent, null, 'tanh', 'sigmoid') as [Tensor, Tensor];
+      resets.dispose();
+      using ones = operator('aten::ones')([T, B, H], 'float64');
+      const grads = gruBackward(ones, null, gates, h, recurrent, 'tanh', 'sigmoid') as Tensor[];
+      const [states, dGates] = readAll([h, ...grads]) as [number[], number[]];
+      gates.dispose();
+      return { loss: sum(states), dGates };
+    };
+    const expected = (run(1e-4).loss - run(-1e-4).loss) / 2e-4;
+    const { dGates } = run(0);
+    let actual = 0;
+    for (let row = 0; row < B; row++) {
+      for (let column = 25; column < 45; column++) actual += dGates[(B + row) * 3 * H + column]!;
+    }
+    expect(actual).toBeCloseTo(expected, 6);
+  });
+});
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
