@@ -115,6 +115,49 @@ describe('the gradient driver', () => {
     for (let i = 1; i < alive.length; i++) expect(alive[i]).toBeLessThan(alive[i - 1]!);
   });
 
+  it('frees the parts of a sum, and what a gradient function made for all of its inputs', () => {
+    drive();
+    const alive: number[] = [];
+    const probe = tf.customGrad((t, u) => ({
+      value: tf.mul(t as tf.Tensor, u as tf.Tensor),
+      gradFunc: (dy: tf.Tensor) => {
+        alive.push(tf.memory().numTensors);
+        // Made before it is asked for an input.
+        const [a, b, c] = [dy.mul(2), dy.mul(3), dy.mul(4)];
+        return [a.add(c), b.add(c)];
+      },
+    }));
+    tf.tidy(() => {
+      tf.grads((t, u) => {
+        let y = t!;
+        for (let i = 0; i < 8; i++) y = probe(y, u!);
+        return y.sum();
+      })([x(), x()]);
+    });
+    expect(alive).toHaveLength(8);
+    // The sum for u, which is not there the first time.
+    expect(new Set(alive.slice(1)).size).toBe(1);
+    expect(alive[1]! - alive[0]!).toBeLessThanOrEqual(1);
+  });
+
+  it('keeps what a gradient function hands on twice, and what it has saved', () => {
+    drive();
+    const twice = tf.customGrad((t, u) => ({
+      value: tf.add(t as tf.Tensor, u as tf.Tensor),
+      gradFunc: (dy: tf.Tensor) => {
+        const both = dy.mul(2);
+        return [both, both];
+      },
+    }));
+    const saving = tf.customGrad((t, save) => {
+      (save as (tensors: tf.Tensor[]) => void)([t as tf.Tensor]);
+      return { value: tf.exp(t as tf.Tensor), gradFunc: (_: tf.Tensor, [kept]: tf.Tensor[]) => kept! };
+    });
+    const [a, b] = tf.grads((t, u) => twice(t!, saving(u!)).sum())([x(), x().mul(3)]);
+    expect([...a!.dataSync()]).toEqual(new Array(6).fill(2));
+    expect([...b!.dataSync()]).toEqual([...x().mul(3).dataSync()]);
+  });
+
   it.each([
     ['no path', () => tf.grad(() => x().sum())(x()), /Cannot compute gradient of y=f\(x\)/],
     ['dy of another dtype', () => tf.grad((t) => t)(x(), x().toInt()), /dy must have 'float32' dtype/],

@@ -44,23 +44,45 @@ export function walkBackward(options: WalkOptions): Map<number, Tensor> {
 
 /** Adds one operator's input gradients to `grads`. */
 function backOneNode({ node, inputs }: PathNode, grads: Map<number, Tensor>, options: WalkOptions): void {
-  if (!node.gradient) {
-    throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
-  }
   const dys = node.outputs.map(({ id }) => grads.get(id) ?? null);
-  const inputGradients = node.gradient(dys);
-  for (const [name, x] of inputs) {
-    const dx = options.engine.tidy('gradient', () => gradientOf(node, name, inputGradients));
+  const dxs = inputGradients({ node, inputs }, dys, options.engine);
+  inputs.forEach(([name, x], i) => {
+    const dx = dxs[i]!;
     requireFits(node, name, x, dx);
     const before = grads.get(x.id);
     if (before === undefined) {
-      // A gradient function may hand on what it was given; each entry must be freed by itself.
-      grads.set(x.id, dys.includes(dx) ? clone(dx) : dx);
+      grads.set(x.id, dx);
     } else {
       grads.set(x.id, add(before, dx));
       before.dispose();
+      dx.dispose();
     }
-  }
+  });
+}
+
+/**
+ * The gradients of a node's inputs, each to be freed by itself. What gradient functions make besides goes when they have
+ * run: some of it for one input, some of it, made before they were asked for an input, for all.
+ */
+function inputGradients(
+  { node, inputs }: PathNode,
+  dys: readonly (Tensor | null)[],
+  engine: EngineInternals,
+): Tensor[] {
+  return engine.tidy('gradient', () => {
+    if (!node.gradient) {
+      throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
+    }
+    const gradients = node.gradient([...dys]);
+    const dxs: Tensor[] = [];
+    for (const [name] of inputs) {
+      const one = () => gradientOf(node, name, gradients);
+      const dx = inputs.length === 1 ? one() : engine.tidy('gradient', one);
+      // A gradient function may hand on what it was given or has saved, or one tensor for two inputs.
+      dxs.push(dx.kept || dys.includes(dx) || dxs.includes(dx) ? clone(dx) : dx);
+    }
+    return dxs;
+  });
 }
 
 function gradientOf(node: TapeNode, name: string, gradients: Record<string, () => Tensor>): Tensor {
