@@ -52,6 +52,8 @@ export interface AccMemoryInfo extends MemoryStats {
  */
 export class AccBackend extends KernelBackend {
   #count = 0;
+  /** The data of all stand-ins to which nothing is attached. */
+  #empty: TensorData | undefined;
   readonly #garbage = new Garbage(() => this.#count--);
   /** Data that tfjs moved here from another backend, under the ids they had when they were made. */
   readonly #moved = new WeakMap<DataId, TensorData>();
@@ -138,6 +140,23 @@ export class AccBackend extends KernelBackend {
         help: 'Compute a gradient on the backend on which its function ran.',
       },
     );
+  }
+
+  /**
+   * What stands for `info` where only its shape and dtype are needed: it keeps none of its memory, and throws
+   * `ACC_NOT_NATIVE` when it is asked for its values.
+   */
+  standIn({ shape, dtype }: TensorInfo): TensorInfo {
+    if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
+    else this.#empty = this.#hold(new TensorData('float32', undefined, undefined, undefined));
+    return { dataId: this.#empty, shape, dtype };
+  }
+
+  /** As {@link standIn}, with what is attached to the data of `info`. */
+  standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
+    const data = new TensorData('float32', undefined, undefined, undefined);
+    data.attach(this.#dataOf(dataId).attached?.map((tensor) => tensor.alias()) ?? []);
+    return { dataId: this.#hold(data), shape, dtype };
   }
 
   /** A tensor of strings. `values` are encoded as tfjs encodes them, in UTF-8 bytes. */

@@ -99,7 +99,9 @@ describe('tf.profile and tf.time', () => {
       // tfjs counts bytes from whatever there is.
       const { numBytes } = tf.memory();
       const { kernels, newBytes, newTensors, peakBytes } = await tf.profile(() => tf.tidy(work));
-      const shown = kernels.map(
+      // With tfjs's clones of what it saves for gradients; stand-ins are made without a kernel.
+      const asked = kernels.filter(({ name }) => name !== 'Identity');
+      const shown = asked.map(
         ({ name, bytesAdded, tensorsAdded, inputShapes, outputShapes, kernelTimeMs }) => {
           expect(kernelTimeMs).toBeGreaterThanOrEqual(0);
           return { name, bytesAdded, tensorsAdded, inputShapes, outputShapes };

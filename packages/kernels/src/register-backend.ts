@@ -4,6 +4,7 @@ import { AccError } from '@acc/contract';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
 import { replaceGradients } from './gradients/replace.js';
+import { saveShapesOnly } from './gradients/saved-shapes.js';
 import { replaceLosses } from './losses/replace.js';
 import { OWN_GRADIENTS, OWN_KERNELS } from './own-kernels.js';
 
@@ -34,6 +35,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
   if (findBackendFactory(BACKEND_NAME)) return;
   registerBackend(BACKEND_NAME, () => {
     replaceGradients();
+    saveShapesOnly();
     replaceLosses();
     const backend = new AccBackend(chosenDevice);
     isMade = true;

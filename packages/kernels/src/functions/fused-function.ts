@@ -11,6 +11,7 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { AccBackend } from '../backend.js';
+import { withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
 import { isTaped, onOwnTape } from '../tape.js';
 
@@ -36,6 +37,8 @@ export interface FusedFunctionOptions<Attrs> {
   /** Its name on tfjs's tape and in `tf.profile`; that of its gradient ends in `Grad`. */
   readonly kernelName: string;
   forward(call: ForwardCall<Attrs>): TensorInfo;
+  /** False when `backward` takes no values of `output`, only what was attached to it: its memory isn't kept. Default true. */
+  readonly needsOutput?: boolean;
   /** Gradients of the first inputs, in their order; those of further ones are computed by plain ops. */
   backward(call: BackwardCall<Attrs>): TensorInfo[];
   /** The same numbers in tfjs's ops, each with a gradient of its own. */
@@ -58,7 +61,7 @@ export interface FusedFunction<Attrs> {
 export function fusedFunction<Attrs extends object>(
   options: FusedFunctionOptions<Attrs>,
 ): FusedFunction<Attrs> {
-  const { kernelName, forward, backward, plain } = options;
+  const { kernelName, forward, backward, plain, needsOutput = true } = options;
   const gradientName = `${kernelName}Grad`;
   const run = (name: string, inputs: readonly (Tensor | TensorInfo)[], attrs: Attrs) =>
     engine().runKernel(name, inputs as unknown as NamedTensorMap, attrs as unknown as NamedAttrMap);
@@ -77,6 +80,12 @@ export function fusedFunction<Attrs extends object>(
     });
   };
 
+  const gradient: GradConfig = {
+    kernelName,
+    saveAllInputs: true,
+    outputsToSave: [true],
+    gradFunc: gradFunc as unknown as GradConfig['gradFunc'],
+  };
   return {
     kernels: [
       kernel<readonly TensorInfo[], Attrs>(kernelName, ({ inputs, attrs, backend }) =>
@@ -86,12 +95,7 @@ export function fusedFunction<Attrs extends object>(
         backward({ dy: inputs[0]!, inputs: inputs.slice(1, -1), output: inputs.at(-1)!, attrs, backend }),
       ),
     ],
-    gradient: {
-      kernelName,
-      saveAllInputs: true,
-      outputsToSave: [true],
-      gradFunc: gradFunc as unknown as GradConfig['gradFunc'],
-    },
+    gradient: needsOutput ? gradient : withoutValues(gradient, 'last'),
     apply: (inputs, attrs) =>
       backend() instanceof AccBackend
         ? (run(kernelName, inputs, attrs) as Tensor)

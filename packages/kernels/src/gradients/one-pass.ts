@@ -30,6 +30,8 @@ interface OnePass {
   /** The forward kernel. */
   readonly of: string;
   readonly input: string;
+  /** Where the forward kernel's result tells as much as its input, which tfjs has saved: what follows may need it too. */
+  readonly savesResult: boolean;
   readonly kernel: KernelConfig;
 }
 
@@ -38,11 +40,15 @@ interface OnePassInputs {
   readonly saved: TensorInfo;
 }
 
-function onePass<Attrs = NamedAttrMap>(of: string, compute: Compute<Attrs>, input = 'x'): OnePass {
+function onePass<Attrs = NamedAttrMap>(
+  of: string,
+  compute: Compute<Attrs>,
+  { input = 'x', savesResult = false } = {},
+): OnePass {
   const config = kernel<OnePassInputs, Attrs>(`${of}Grad`, ({ inputs: { dy, saved }, attrs, backend }) =>
     backend.wrap(compute(backend.native(dy), backend.native(saved), attrs), 'float32'),
   );
-  return { of, input, kernel: config };
+  return { of, input, savesResult, kernel: config };
 }
 
 const threshold = operator('aten::threshold_backward');
@@ -57,7 +63,8 @@ const softmax = operator('aten::_softmax_backward_data');
 const SOFTPLUS_LINEAR = 20;
 
 export const ONE_PASS: readonly OnePass[] = [
-  onePass(Relu, (dy, x) => threshold(dy, x, 0)),
+  // The result is above 0, or NaN, where the input is.
+  onePass(Relu, (dy, y) => threshold(dy, y, 0), { savesResult: true }),
   // libtorch's bounds are outside of what passes, tfjs's upper one of relu6 and both of clipByValue are inside.
   onePass(Relu6, (dy, x) => within(dy, x, 0, nextFloat(6, 1))),
   onePass<ClipByValueAttrs>(ClipByValue, (dy, x, { clipValueMin, clipValueMax }) =>
@@ -67,16 +74,19 @@ export const ONE_PASS: readonly OnePass[] = [
   onePass(Softplus, (dy, x) => softplus(dy, x, 1, SOFTPLUS_LINEAR)),
   onePass(Sigmoid, (dy, y) => sigmoid(dy, y)),
   onePass(Tanh, (dy, y) => tanh(dy, y)),
-  onePass<{ dim: number }>(Softmax, (dy, y, { dim }) => softmax(dy, y, dim, y.dtype), 'logits'),
+  onePass<{ dim: number }>(Softmax, (dy, y, { dim }) => softmax(dy, y, dim, y.dtype), { input: 'logits' }),
 ];
 
 /**
  * tfjs's gradient config with its function replaced. tfjs's own stays in use on other backends, for other dtypes, and
  * while a gradient is itself differentiated, which takes operators that have gradients.
  */
-export function onePassGradient({ kernel: { kernelName }, input }: OnePass): (own: GradConfig) => GradConfig {
+export function onePassGradient(gradient: OnePass): (own: GradConfig) => GradConfig {
+  const { input, savesResult } = gradient;
+  const { kernelName } = gradient.kernel;
   return (own) => ({
     ...own,
+    ...(savesResult && { inputsToSave: [], outputsToSave: [true] }),
     gradFunc: (dy, saved, attrs) => {
       const [from] = saved as [Tensor];
       const isOurs = getBackend() === BACKEND_NAME && from.dtype === 'float32';

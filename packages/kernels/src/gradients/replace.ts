@@ -1,13 +1,15 @@
 import { getGradient, registerGradient, unregisterGradient, type GradConfig } from '@tensorflow/tfjs-core';
 import { meanGradient } from './mean.js';
 import { ONE_PASS, onePassGradient } from './one-pass.js';
+import { SHAPES_SUFFICE, withoutValues } from './saved-shapes.js';
 import { sumGradient } from './sum.js';
 import { tileGradient } from './tile.js';
 
 /** Ours for tfjs's own, by kernel. */
 const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = {
-  Mean: () => meanGradient,
-  Sum: () => sumGradient,
+  ...Object.fromEntries(SHAPES_SUFFICE.map((name) => [name, (own) => withoutValues({ ...own })])),
+  Mean: () => withoutValues(meanGradient),
+  Sum: () => withoutValues(sumGradient),
   Tile: tileGradient,
   ...Object.fromEntries(ONE_PASS.map((gradient) => [gradient.of, onePassGradient(gradient)])),
 };

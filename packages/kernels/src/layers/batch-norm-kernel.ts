@@ -23,6 +23,7 @@ const squeeze = operator('aten::squeeze.dim');
 /** Normalises by the mean and the biased variance of the batch, which stay attached to the result. */
 export const batchNormFunction = fusedFunction<Attrs>({
   kernelName: 'AccBatchNorm',
+  needsOutput: false,
   forward({ inputs: [x, gamma, beta], attrs: { epsilon, axis }, backend }) {
     const [scales, offsets] = [backend.native(gamma!), backend.native(beta!)];
     using channels = channelsSecond(backend.native(x!), axis);
