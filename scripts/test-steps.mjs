@@ -40,16 +40,17 @@ export function check(name, command, args) {
 }
 
 /**
- * A vitest project of `vitest.config.ts`, or the one of another configuration. Its report is read from a file, so that the
- * console keeps the reporter for people.
+ * A vitest project. Its report is read from a file, so that the console keeps the reporter for people.
+ *
+ * @param {{config?: string, files?: string[]}} options files: only those whose paths hold one of these texts.
  */
-export function vitest(project, config = 'vitest.config.ts') {
+export function vitest(project, { config = 'vitest.config.ts', files = [] } = {}) {
   const execute = async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-vitest-'));
     const report = join(folder, 'report.json');
     const chosen = ['--config', config, '--project', project];
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const code = await run(process.execPath, [VITEST, 'run', ...chosen, ...reporters]);
+    const code = await run(process.execPath, [VITEST, 'run', ...files, ...chosen, ...reporters]);
     try {
       return countVitest(JSON.parse(readFileSync(report, 'utf8')), code);
     } catch (error) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "engine/address_sanitizer.h"
+
 namespace acc {
 namespace {
 
@@ -78,6 +80,7 @@ Block* BlockHeap::new_segment(size_t bytes) {
 void BlockHeap::split(Block* block, size_t bytes) {
   if (block->bytes < bytes + sizeof(Block) + kMinRest) return;
   void* place = static_cast<char*>(block->data()) + bytes;
+  allow_access(place, sizeof(Block));
   Block* rest = new (place) Block{block->bytes - bytes - sizeof(Block), block, block->after, true, false};
   if (rest->after != nullptr) rest->after->before = rest;
   block->after = rest;

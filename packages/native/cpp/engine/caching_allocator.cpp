@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/address_sanitizer.h"
 #include "engine/block_heap.h"
 
 namespace acc {
@@ -96,12 +97,16 @@ class CachingAllocator final : public c10::Allocator {
     allocated_ += static_cast<int64_t>(block->bytes);
     peak_ = std::max(peak_, allocated_);
     ++allocations_;
+    // What is rounded up stays out of bounds.
+    forbid_access(block->data(), block->bytes);
+    allow_access(block->data(), bytes);
     return block;
   }
 
   void give_back(Block* block) {
     const std::lock_guard lock(mutex_);
     allocated_ -= static_cast<int64_t>(block->bytes);
+    forbid_access(block->data(), block->bytes);
     if (block->is_small) {
       small_[size_class(block->bytes).index].push_back(block);
       return;
