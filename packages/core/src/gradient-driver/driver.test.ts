@@ -181,6 +181,18 @@ describe('the gradient driver', () => {
     expect(tf.memory().numTensors).toBe(before);
   });
 
+  it('leaves nothing on the tape when the function throws', () => {
+    drive();
+    const v = x();
+    const before = tf.memory().numTensors;
+    const bad = (t: tf.Tensor): tf.Tensor => {
+      t.exp().square().sigmoid();
+      throw new Error('bad function');
+    };
+    expect(() => tf.grad(bad)(v)).toThrow('bad function');
+    expect(tf.memory().numTensors).toBe(before);
+  });
+
   it('hands each gradient to its session as soon as it is final, and gives back what the session gives', () => {
     const a = tf.variable(tf.scalar(2));
     const b = tf.variable(tf.scalar(3));

@@ -53,16 +53,19 @@ function gradients(
   if (dy !== null && dy.dtype !== 'float32') {
     throw new Error(`dy must have 'float32' dtype, but has '${dy.dtype}'`);
   }
-  const y = engine.scopedRun(
-    () => engine.startTape(),
-    () => engine.endTape(),
-    () => engine.tidy('forward', f),
-  );
-  util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
-  const tape = engine.state.activeTape!;
   // Inside another gradient computation the tape goes on, and its tensors are needed.
   const isOutermost = engine.state.gradientDepth === 0;
+  let tape: TapeNode[] = [];
   try {
+    const y = engine.scopedRun(
+      () => {
+        engine.startTape();
+        tape = engine.state.activeTape!;
+      },
+      () => engine.endTape(),
+      () => engine.tidy('forward', f),
+    );
+    util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
     const path = pathBetween(tape, xs, y);
     if (!allowNoGradients && path.nodes.length === 0) {
       throw new Error(
@@ -85,6 +88,7 @@ function gradients(
     });
     return { value: y, grads };
   } finally {
+    // Also when something threw, `f` among others: after an out-of-memory there is memory again.
     if (isOutermost) {
       freeUnused(tape, new Set());
       engine.state.activeTape = null;
