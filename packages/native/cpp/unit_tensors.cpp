@@ -7,6 +7,7 @@
 #include "engine/block_heap.cpp"
 #include "engine/caching_allocator.cpp"
 #include "engine/error.cpp"
+#include "engine/max_pool.cpp"
 #include "engine/operator_call.cpp"
 #include "engine/operator_plan.cpp"
 #include "engine/recurrent.cpp"

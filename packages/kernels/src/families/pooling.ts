@@ -7,22 +7,20 @@ import { after, explicitPads, padded, paddedSizes, unpadded, type WindowAxis } f
 
 const OPERATORS = {
   2: {
-    max: operatorWithResults('aten::max_pool2d_with_indices'),
     maxBackward: operator('aten::max_pool2d_with_indices_backward'),
     average: operator('aten::avg_pool2d'),
     averageBackward: operator('aten::avg_pool2d_backward'),
   },
   3: {
-    max: operatorWithResults('aten::max_pool3d_with_indices'),
     maxBackward: operator('aten::max_pool3d_with_indices_backward'),
     average: operator('aten::avg_pool3d'),
     averageBackward: operator('aten::avg_pool3d_backward'),
   },
 } as const;
 
+/** Of this package's addon: takes NaN for the least, and reads nothing back. */
+const max = operatorWithResults('acc::max_pool');
 const clone = operator('aten::clone');
-const greatest = operator('aten::amax');
-const nanToNum = operator('aten::nan_to_num');
 const newOnes = operator('aten::new_ones');
 const flip = operator('aten::flip');
 const divide = operatorInPlace('aten::div_.Tensor');
@@ -75,20 +73,12 @@ export interface Maxima {
   readonly pads: readonly number[] | undefined;
 }
 
-/**
- * The maximum of each window, the first of several; NaN is passed over, as tfjs does. Whether there is any is read
- * back as one number, which takes a fifteenth of the time of cleaning every input.
- */
+/** The maximum of each window, the first of several; NaN is passed over, as tfjs does. */
 export function maxPool(x: NativeTensor, axes: Axes): Maxima {
-  const placement = placementOf(axes);
-  using explicit = placement.pads && paddedForMax(x, placement.pads);
-  const images = explicit ?? x;
-  const maxima = maximaOf(images, axes, placement);
-  if (!hasNaN(maxima.values)) return maxima;
-  maxima.values.dispose();
-  maxima.indices.dispose();
-  using clean = nanToNum(images, -Infinity, Infinity, -Infinity);
-  return maximaOf(clean, axes, placement);
+  const { padding, ceil, pads } = placementOf(axes);
+  using explicit = pads && paddedForMax(x, pads);
+  const [values, indices] = max(explicit ?? x, windows(axes), strides(axes), padding, ceil);
+  return { values: values as NativeTensor, indices: indices as NativeTensor, pads };
 }
 
 function paddedForMax(x: NativeTensor, pads: readonly number[]): NativeTensor {
@@ -104,18 +94,6 @@ export function maxPoolValues(x: NativeTensor, axes: Axes): NativeTensor {
   const { values, indices } = maxPool(x, axes);
   indices.dispose();
   return values;
-}
-
-function maximaOf(images: NativeTensor, axes: Axes, { padding, ceil, pads }: Placement): Maxima {
-  const { max } = operatorsOf(axes);
-  const [values, indices] = max(images, windows(axes), strides(axes), padding, ones(axes), ceil);
-  return { values: values as NativeTensor, indices: indices as NativeTensor, pads };
-}
-
-function hasNaN(x: NativeTensor): boolean {
-  if (x.shape.includes(0)) return false;
-  using top = greatest(x, [], false);
-  return Number.isNaN(top.read('float32')[0]);
 }
 
 /** {@link scatteredToMaxima}, where nobody knows yet where the maxima are. Caller disposes. */
