@@ -1,7 +1,7 @@
 export { checkKeys, nearestName } from './check-keys.js';
 export type { AllReduceOptions, Collective, Pending, ReduceOp } from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
-export type { KernelLayer, TensorBridge } from './kernel-layer.js';
+export type { HostAction, KernelLayer, Recorded, Recorder, Recording, TensorBridge } from './kernel-layer.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export { PLUGIN_KEYS, type Plugin, type StepInfo } from './plugin.js';
 export type { GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';

@@ -6,6 +6,11 @@ import type { KernelLayer } from './kernel-layer.js';
 export interface StrategyTraits {
   /** Whether each rank holds all of every parameter or a part of it. */
   readonly parameters: 'replicated' | 'sharded';
+  /**
+   * True where reductions give gradients back as they came: then a recorded step repeats without calling them. Default
+   * false.
+   */
+  readonly isLocal?: boolean;
 }
 
 /** What a strategy works with; given once, before anything else is called. */

@@ -1,5 +1,6 @@
 import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Collective, type KernelLayer, type ReduceOp } from '@acc/contract';
+import { compileStep, type CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
 import { gatherReal } from './nested/gather-real.js';
@@ -31,6 +32,7 @@ export class Accelerator {
   static #current: Accelerator | undefined;
 
   readonly #parts: Parts;
+  readonly #compiled: CompiledStep<never[], unknown>[] = [];
 
   private constructor(parts: Parts) {
     this.#parts = parts;
@@ -57,7 +59,7 @@ export class Accelerator {
     const strategy = strategyOf(resolved, size);
     const { plugins, seed, dataLoader } = resolved;
     for (const part of [strategy, ...plugins]) part.attach?.({ collective, kernels });
-    const pipeline = new StepPipeline({ strategy, plugins, rank, size });
+    const pipeline = new StepPipeline({ strategy, plugins, rank, size, recorder: kernels.recorder });
     const data = new DataPreparation({
       rank,
       size,
@@ -143,6 +145,23 @@ export class Accelerator {
   /** Runs one micro-batch and returns what `fn` returns. */
   accumulate<T>(fn: () => T): T {
     return fn();
+  }
+
+  /**
+   * The same step, faster: its native calls are recorded and then repeated in C++, without JavaScript kernels and tape, for
+   * arguments of the same shapes, dtypes and plain values. Optimizers, reductions over ranks and plugins run as ever.
+   *
+   * The step works on its arguments (tensors, plain values, arrays and records of them) and on variables; what else it
+   * knows must not change. It runs in a `tf.tidy`: what it returns is the caller's. Other JavaScript in it runs in the first
+   * few calls only. A step that cannot be recorded runs plainly; `reason` of the result says why, and a warning once.
+   *
+   * @throws AccError `ACC_COMPILE_ASYNC`, `ACC_COMPILE_CHANGED`, and what the step throws, when called.
+   */
+  compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
+    const { kernels, pipeline } = this.#parts;
+    const compiled = compileStep(step, { kernels, surroundings: () => `${pipeline.share}` });
+    this.#compiled.push(compiled as unknown as CompiledStep<never[], unknown>);
+    return compiled;
   }
 
   /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */
@@ -236,6 +255,7 @@ export class Accelerator {
   /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */
   freeMemory(): void {
     if (Accelerator.#current === this) Accelerator.#current = undefined;
+    for (const step of this.#compiled.splice(0)) step.dispose();
     this.#parts.preparation.undoAll();
     this.#parts.restoreGradients();
   }

@@ -31,5 +31,6 @@ export {
   type SgdWOptions,
 } from '@acc/kernels';
 export { Accelerator } from './accelerator.js';
+export type { CompiledStep } from './compile/compile.js';
 export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
 export type { AcceleratorOptions, DataLoaderOptions } from './options.js';

@@ -77,6 +77,11 @@ export class AccBackend extends KernelBackend {
     return data.nativeAs(data.native, info.shape);
   }
 
+  /** The native tensor behind `info` in the shape in which its data was made; undefined for strings. Borrowed. */
+  nativeOfData(info: TensorInfo): NativeTensor | undefined {
+    return this.#dataOf(info.dataId).native;
+  }
+
   /**
    * The native tensor behind `info` to be written in place, where `info` is the only tfjs tensor of its data and the
    * data was made in its shape; undefined elsewhere. Whether native views share the memory is for `memoryFlags` to

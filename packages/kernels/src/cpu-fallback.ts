@@ -10,6 +10,7 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { MathBackendCPU } from '@tensorflow/tfjs-backend-cpu';
+import { refuseRecording } from '@acc/native';
 import { BACKEND_NAME, type AccBackend } from './backend.js';
 
 /**
@@ -29,6 +30,7 @@ export function cpuFallbacks(native: ReadonlySet<string>): KernelConfig[] {
 /** tfjs cpu's kernel of that name between copies in and copies out. Inputs are borrowed; results are the caller's. */
 export function runOnCpu(kernelName: string): KernelFunc {
   return ({ inputs, attrs, backend }) => {
+    refuseRecording(`runs the kernel ${kernelName} on tfjs's cpu backend`);
     const acc = backend as AccBackend;
     const cpu = findBackend('cpu') as MathBackendCPU;
     const made: TensorInfo[] = [];

@@ -4,6 +4,7 @@ import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
 import { fuseLayers } from './layers/index.js';
 import { fusedApply } from './optimizers/index.js';
+import { StepRecorder } from './recording/recorder.js';
 
 const contiguous = operator('aten::contiguous');
 
@@ -20,6 +21,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
     fuseLayers: (layers) => fuseLayers(backend, layers),
+    recorder: new StepRecorder(backend),
   };
 }
 

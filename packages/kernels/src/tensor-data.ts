@@ -6,6 +6,16 @@ const reshape = operator('aten::reshape');
 /** More shapes of one data than a kernel has inputs, so that none goes while its kernel runs. */
 const MAX_SHAPES = 8;
 
+let shapesEpoch = 0;
+
+/**
+ * Has {@link TensorData.nativeAs} make other shapes anew from now on: in a recorded step, and after it, by a call that is
+ * recorded or not as the step around it is. Not to be called while a kernel runs.
+ */
+export function forgetShapes(): void {
+  shapesEpoch++;
+}
+
 /** The native side of a {@link TensorData}, without reference to it. */
 export interface NativeHandles {
   readonly native: NativeTensor;
@@ -25,6 +35,7 @@ export class TensorData {
 
   /** {@link native} in other shapes, the oldest first. */
   #reshaped: NativeTensor[] | undefined;
+  #epoch = 0;
   #attached: NativeTensor[] | undefined;
 
   constructor(
@@ -42,6 +53,10 @@ export class TensorData {
    */
   nativeAs(native: NativeTensor, shape: readonly number[]): NativeTensor {
     if (sameShape(native.shape, shape)) return native;
+    if (this.#epoch !== shapesEpoch) {
+      this.#epoch = shapesEpoch;
+      this.#dropShapes();
+    }
     const known = this.#reshaped?.find((tensor) => sameShape(tensor.shape, shape));
     if (known) return known;
     const made = reshape(native, shape);
@@ -57,9 +72,13 @@ export class TensorData {
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
     if (!this.native || !sameShape(this.native.shape, shape)) return undefined;
+    this.#dropShapes();
+    return this.native;
+  }
+
+  #dropShapes(): void {
     // The list itself stays: garbage collection may know it.
     if (this.#reshaped) for (const tensor of this.#reshaped.splice(0)) tensor.dispose();
-    return this.native;
   }
 
   /** Native tensors that live as long as this data; see `AccBackend.attach`. */

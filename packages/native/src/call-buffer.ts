@@ -56,10 +56,7 @@ export function writeArguments(
   names: readonly string[],
   args: readonly OperatorArgument[],
 ): void {
-  if (!connected) {
-    addon().setCallBuffers(input, output);
-    connected = true;
-  }
+  connect();
   input[0] = args.length;
   let at = 1;
   for (let i = 0; i < args.length; i++) {
@@ -68,6 +65,25 @@ export function writeArguments(
     else if (value === null) input[at++] = NONE;
     else at = writeArgument(kinds[i], names[i], value, at);
   }
+}
+
+function connect(): void {
+  if (connected) return;
+  addon().setCallBuffers(input, output);
+  connected = true;
+}
+
+/** Replays a segment of a recording with `handles` for its inputs; the outputs' handles lie at the start of what is returned. */
+export function replayHandles(recording: number, segment: number, handles: readonly number[]): Float64Array {
+  connect();
+  if (handles.length > CAPACITY) {
+    throw new AccError('ACC_OPERATOR_ARGUMENT', `A recorded step takes ${handles.length} tensors at once.`, {
+      help: `At most ${CAPACITY} fit: run the step without compile.`,
+    });
+  }
+  for (let i = 0; i < handles.length; i++) input[i] = handles[i]!;
+  addon().replaySegment(recording, segment);
+  return output;
 }
 
 type Present = Exclude<OperatorArgument, null | undefined>;

@@ -27,4 +27,15 @@ export {
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';
+export {
+  abortRecording,
+  areAlive,
+  cutRecording,
+  finishRecording,
+  Recording,
+  refuseRecording,
+  resumeRecording,
+  startRecording,
+  type OutputMeta,
+} from './recording.js';
 export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

@@ -32,6 +32,8 @@ export interface EngineInternals {
   readonly state: {
     activeTape: TapeNode[] | null;
     readonly gradientDepth: number;
+    readonly profiling: boolean;
+    readonly numTensors: number;
     readonly activeScope: { readonly id: number };
   };
 }

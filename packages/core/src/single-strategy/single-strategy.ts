@@ -5,7 +5,7 @@ import type { Strategy } from '@acc/contract';
 export function singleStrategy(): Strategy {
   return {
     name: 'single',
-    traits: { parameters: 'replicated' },
+    traits: { parameters: 'replicated', isLocal: true },
     attach() {},
     prepareVariables() {},
     beginReduction(variables) {

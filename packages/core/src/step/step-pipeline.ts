@@ -1,5 +1,5 @@
 import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { Plugin, Strategy } from '@acc/contract';
+import type { GradientReduction, Plugin, Recorder, Strategy } from '@acc/contract';
 import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js';
 import { sampleShares, type BatchRows } from './batch-rows.js';
 
@@ -8,6 +8,8 @@ export interface StepPipelineOptions {
   readonly plugins: readonly Plugin[];
   readonly rank: number;
   readonly size: number;
+  /** What strategy and plugins do is not recorded: it is called again in every replay. */
+  readonly recorder?: Recorder | undefined;
 }
 
 /**
@@ -46,23 +48,58 @@ export class StepPipeline implements DriverHooks {
     if (indices.length === 0) return undefined;
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
-    const reduction = this.#options.strategy.beginReduction(variables);
+    const { strategy, recorder } = this.#options;
+    // A replay does what follows again, but where that gives gradients back as they came.
+    const isRecorded = recorder !== undefined && strategy.traits.isLocal !== true;
+    const host: Recorder['host'] = (inputs, action) =>
+      isRecorded ? recorder.host(inputs, action) : action(inputs);
+    let reduction: GradientReduction;
+    host([], () => {
+      reduction = strategy.beginReduction(variables);
+      return [];
+    });
     return {
       indices,
       weight: this.share,
-      ready: (index, grad) => reduction.ready(place.get(index)!, grad),
-      finish: () => reduction.finish(),
+      ready: (index, grad) => {
+        host([grad], ([gradLocal]) => {
+          reduction.ready(place.get(index)!, gradLocal!);
+          return [];
+        });
+      },
+      finish: () => [...host([], () => reduction.finish())],
     };
   }
 
   /** Lets plugins change the gradients, then applies them. */
   apply(grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void): void {
+    const { recorder } = this.#options;
+    if (!recorder?.isRecording) return this.#applyNow(grads, applyGradients);
+    const entries = Object.entries(grads) as [string, Tensor | null][];
+    const recorded = entries.flatMap(([, grad]) => grad ?? []);
+    recorder.host(recorded, (tensors) => {
+      // The run that is recorded keeps its record, in which plugins may replace tensors; a replay has none yet.
+      this.#applyNow(tensors === recorded ? grads : withTensors(entries, tensors), applyGradients);
+      return [];
+    });
+  }
+
+  #applyNow(grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void): void {
     const info = { step: this.#steps };
     for (const plugin of this.#options.plugins) plugin.transform?.(grads, info);
     applyGradients(grads);
     this.#steps++;
     for (const plugin of this.#options.plugins) plugin.afterStep?.(info);
   }
+}
+
+/** The record again, with `tensors` in the places of those that it has. */
+function withTensors(
+  entries: readonly [string, Tensor | null][],
+  tensors: readonly Tensor[],
+): NamedTensorMap {
+  let next = 0;
+  return Object.fromEntries(entries.map(([name, grad]) => [name, grad && tensors[next++]])) as NamedTensorMap;
 }
 
 /** Positions of the items that pass, each object once. */

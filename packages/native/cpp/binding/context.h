@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "engine/operator_table.h"
+#include "engine/recorder.h"
 #include "engine/string_table.h"
 #include "engine/tensor_table.h"
 
@@ -38,6 +39,9 @@ struct Context {
   TensorTable tensors;
   StringTable strings;
   OperatorTable operators{tensors, strings};
+  // What a step is being written down by, also while that pauses.
+  std::shared_ptr<Recorder> recorder;
+  HandleMap<std::shared_ptr<Recording>> recordings;
   // Stores, groups and works; only binding/distributed.cpp knows their types, whose headers take long to compile.
   std::shared_ptr<void> distributed;
   // The call buffers: ArrayBuffers that JavaScript made and keeps alive.
@@ -49,6 +53,7 @@ struct Context {
 // Each adds its functions to the addon.
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context);
 void bind_operators(Napi::Env env, Napi::Object exports, Context& context);
+void bind_recording(Napi::Env env, Napi::Object exports, Context& context);
 void bind_memory(Napi::Env env, Napi::Object exports, Context& context);
 void bind_distributed(Napi::Env env, Napi::Object exports, Context& context);
 

@@ -84,7 +84,9 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "getNumThreads", [](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), at::get_num_threads());
   });
-  bind(env, exports, "setSeed", [](const Napi::CallbackInfo& info) -> Napi::Value {
+  bind(env, exports, "setSeed", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    // A replay would not do it again.
+    if (auto* recorder = context.operators.recorder) recorder->refuse("seeds random generators");
     // Of every device that there is.
     at::manual_seed(static_cast<uint64_t>(number_at(info, 0)));
     return info.Env().Undefined();

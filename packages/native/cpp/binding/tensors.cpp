@@ -20,8 +20,10 @@ Napi::Value create(const Napi::CallbackInfo& info, Context& context) {
   const auto bytes = bytes_at(info, 0);
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto shape = shape_at(info, 2);
-  auto tensor = tensor_from_bytes(bytes.data, bytes.size, dtype, shape, context.operators.default_device);
-  return Napi::Number::New(info.Env(), context.tensors.add(std::move(tensor)));
+  const auto tensor = tensor_from_bytes(bytes.data, bytes.size, dtype, shape, context.operators.default_device);
+  const double id = context.tensors.add(tensor);
+  if (auto* recorder = context.operators.recorder) recorder->upload(id, tensor, bytes.data, bytes.size);
+  return Napi::Number::New(info.Env(), id);
 }
 
 Napi::ArrayBuffer bytes_of(Napi::Env env, const at::Tensor& tensor) {
@@ -30,7 +32,22 @@ Napi::ArrayBuffer bytes_of(Napi::Env env, const at::Tensor& tensor) {
   return buffer;
 }
 
+// A replay has no JavaScript that what is known of a tensor could be of use to.
+void refuse_recording(Context& context, const char* reason) {
+  if (auto* recorder = context.operators.recorder) recorder->refuse(reason);
+}
+
+Napi::Value alias(const Napi::CallbackInfo& info, Context& context) {
+  const double id = number_at(info, 0);
+  // A copy of the reference: adding may move what the table holds.
+  const at::Tensor tensor = context.tensors.get(id);
+  const double made = context.tensors.add(tensor);
+  if (auto* recorder = context.operators.recorder) recorder->alias(made, id, tensor);
+  return Napi::Number::New(info.Env(), made);
+}
+
 Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
+  refuse_recording(context, "reads values back");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto tensor = tensor_for_reading(context.tensors.get(number_at(info, 0)), dtype);
   return bytes_of(info.Env(), tensor);
@@ -38,6 +55,7 @@ Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
 
 // readTensorAsync(tensor, dtype): Promise<ArrayBuffer>; another thread waits for the device
 Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
+  refuse_recording(context, "reads values back");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto tensor = std::make_shared<at::Tensor>(context.tensors.get(number_at(info, 0)));
   return AsyncCall::start(
@@ -47,6 +65,7 @@ Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
 
 // All tensors in one call: an optimizer asks before each step.
 Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
+  refuse_recording(context, "asks who else holds the memory of a tensor, as an optimizer does that was not prepared");
   const auto ids = info[0].As<Napi::Float64Array>();
   auto result = Napi::Uint8Array::New(info.Env(), ids.ElementLength());
   for (size_t i = 0; i < ids.ElementLength(); ++i) result[i] = memory_flags(context.tensors.get(ids[i]));
@@ -60,13 +79,17 @@ void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "readTensor", [&](const Napi::CallbackInfo& info) { return read(info, context); });
   bind(env, exports, "readTensorAsync", [&](const Napi::CallbackInfo& info) { return read_async(info, context); });
   // Two handles of one tensor: what one of them releases, the other keeps.
-  bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::Number::New(info.Env(), context.tensors.add(context.tensors.get(number_at(info, 0))));
-  });
+  bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) { return alias(info, context); });
   bind(env, exports, "tensorBytes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.get(number_at(info, 0)).nbytes()));
   });
   bind(env, exports, "tensorFlags", [&](const Napi::CallbackInfo& info) { return flags(info, context); });
+  bind(env, exports, "tensorsAlive", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    const auto ids = info[0].As<Napi::Float64Array>();
+    bool are_alive = true;
+    for (size_t i = 0; i < ids.ElementLength(); ++i) are_alive = are_alive && context.tensors.has(ids[i]);
+    return Napi::Boolean::New(info.Env(), are_alive);
+  });
   bind(env, exports, "liveTensors", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.size()));
   });

@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/flush_denormals.h"
 #include "engine/operator_table.h"
+#include "engine/recorder.h"
 
 namespace acc {
 namespace {
@@ -87,13 +88,16 @@ size_t result_length(const c10::IValue& value) {
   return length;
 }
 
-double* write_tensor(const at::Tensor& tensor, double* out, TensorTable& table) {
+double* write_tensor(const at::Tensor& tensor, double* out, TensorTable& table, Recorder* recorder) {
   if (!tensor.defined()) {
+    if (recorder) recorder->made_nothing();
     *out++ = kUndefinedResult;
     return out;
   }
+  const double id = table.add(tensor);
+  if (recorder) recorder->made(id);
   *out++ = kTensorResult;
-  *out++ = table.add(tensor);
+  *out++ = id;
   return write_tensor_meta(tensor, out);
 }
 
@@ -119,20 +123,26 @@ double* write_tensor_meta(const at::Tensor& tensor, double* out) {
   return out;
 }
 
+const at::Tensor& OperatorTable::tensor_at(const double* place) const {
+  const at::Tensor& tensor = tensors_.get(*place);
+  if (recorder) recorder->saw(place, *place, tensor);
+  return tensor;
+}
+
 c10::IValue OperatorTable::read_tensor_list(const ArgPlan& plan, const double*& cursor) const {
   const auto count = static_cast<size_t>(*cursor++);
   if (plan.list_of_optional) {
     c10::List<std::optional<at::Tensor>> list;
     list.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      const double id = *cursor++;
-      list.push_back(is_none(id) ? std::nullopt : std::optional(tensors_.get(id)));
+      const double* place = cursor++;
+      list.push_back(is_none(*place) ? std::nullopt : std::optional(tensor_at(place)));
     }
     return list;
   }
   c10::List<at::Tensor> list;
   list.reserve(count);
-  for (size_t i = 0; i < count; ++i) list.push_back(tensors_.get(*cursor++));
+  for (size_t i = 0; i < count; ++i) list.push_back(tensor_at(cursor++));
   return list;
 }
 
@@ -153,7 +163,7 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
   switch (plan.kind) {
     case ArgKind::kTensor:
       ++cursor;
-      return is_undefined_tensor(first) ? at::Tensor() : tensors_.get(first);
+      return is_undefined_tensor(first) ? at::Tensor() : tensor_at(cursor - 1);
     case ArgKind::kTensorList:
       return read_tensor_list(plan, cursor);
     case ArgKind::kInt:
@@ -201,15 +211,17 @@ void OperatorTable::write_results(const Operator& op, double* out, size_t capaci
     const auto& value = stack_[i];
     ++count;
     if (value.isTensor()) {
-      cursor = write_tensor(value.toTensor(), cursor, tensors_);
+      cursor = write_tensor(value.toTensor(), cursor, tensors_, recorder);
     } else if (value.isTensorList()) {
       const auto list = value.toTensorVector();
       *cursor++ = kTensorListResult;
       *cursor++ = static_cast<double>(list.size());
-      for (const auto& tensor : list) cursor = write_tensor(tensor, cursor, tensors_);
+      for (const auto& tensor : list) cursor = write_tensor(tensor, cursor, tensors_, recorder);
     } else if (value.isNone()) {
+      if (recorder) recorder->made_nothing();
       *cursor++ = kUndefinedResult;
     } else {
+      if (recorder) recorder->made_number();
       *cursor++ = kNumberResult;
       *cursor++ = value.toScalar().toDouble();
     }
@@ -225,15 +237,19 @@ void OperatorTable::call(int index, const double* in, double* out, size_t capaci
                                        std::to_string(given) + " came");
   }
   const StackScope scope(stack_);
+  if (recorder) recorder->begin(op, in);
   const double missing = std::nan("");
   for (size_t i = 0; i < op.args.size(); ++i) {
     const double* absent = &missing;
+    if (recorder && i < given) recorder->starts_argument(in);
     stack_.push_back(read_argument(op, op.args[i], i < given ? in : absent));
   }
+  if (recorder) recorder->arguments(stack_, in);
   const c10::InferenceMode guard;
   const FlushDenormals flush;
   op.handle.callBoxed(stack_);
   write_results(op, out, capacity);
+  if (recorder) recorder->end();
 }
 
 std::string OperatorTable::describe_call(int index, const double* in) const {

@@ -14,6 +14,8 @@
 
 namespace acc {
 
+class Recorder;
+
 // How an argument lies in the call buffer. The numbers are shared with src/call-buffer.ts.
 enum class ArgKind : int {
   kTensor = 0,
@@ -67,9 +69,13 @@ class OperatorTable {
   // The operator with the dtypes and shapes of its tensor arguments, for messages.
   std::string describe_call(int index, const double* in) const;
 
+  // Hears of every call; null while nothing is recorded.
+  Recorder* recorder = nullptr;
+
   c10::Device default_device{c10::DeviceType::CPU};
 
  private:
+  const at::Tensor& tensor_at(const double* place) const;
   c10::IValue read_argument(const Operator& op, const ArgPlan& plan, const double*& cursor) const;
   c10::IValue read_tensor_list(const ArgPlan& plan, const double*& cursor) const;
   void write_results(const Operator& op, double* out, size_t capacity);

@@ -20,14 +20,16 @@ double TensorTable::add(at::Tensor tensor) {
   return static_cast<double>((slot.generation << kSlotBits) | index);
 }
 
-const TensorTable::Slot& TensorTable::slot_of(double id) const {
+bool TensorTable::has(double id) const {
   const auto bits = static_cast<uint64_t>(id);
   const auto index = bits & kSlotMask;
-  if (!(id > 0) || index >= slots_.size() || slots_[index].generation != bits >> kSlotBits ||
-      !slots_[index].tensor.defined()) {
-    throw Error(kTensorDisposed, "a native tensor was used after it had been disposed");
-  }
-  return slots_[index];
+  return id > 0 && index < slots_.size() && slots_[index].generation == bits >> kSlotBits &&
+         slots_[index].tensor.defined();
+}
+
+const TensorTable::Slot& TensorTable::slot_of(double id) const {
+  if (!has(id)) throw Error(kTensorDisposed, "a native tensor was used after it had been disposed");
+  return slots_[static_cast<uint64_t>(id) & kSlotMask];
 }
 
 const at::Tensor& TensorTable::get(double id) const { return slot_of(id).tensor; }

@@ -13,6 +13,8 @@ class TensorTable {
  public:
   double add(at::Tensor tensor);
   const at::Tensor& get(double id) const;
+  // False for one that was released.
+  bool has(double id) const;
   void release(double id);
   void clear();
   size_t size() const { return live_; }

@@ -1,0 +1,300 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { memoryStats } from '@acc/native';
+import { Accelerator } from '../accelerator.js';
+import type { CompiledStep } from './compile.js';
+
+let accelerator: Accelerator;
+beforeEach(async () => {
+  accelerator = await Accelerator.create();
+});
+afterEach(() => {
+  accelerator.freeMemory();
+  vi.restoreAllMocks();
+});
+
+/** Calls before a step is replayed: one plain, two recorded. */
+const BEFORE_REPLAYS = 3;
+
+const valueOf = (x: tf.Tensor) => x.dataSync()[0]!;
+
+/** Calls `step` so often that it is replayed. */
+function settle<Args extends unknown[]>(step: CompiledStep<Args, tf.Tensor>, ...args: Args): number[] {
+  return Array.from({ length: BEFORE_REPLAYS + 2 }, () => {
+    const result = step(...args);
+    const value = valueOf(result);
+    result.dispose();
+    return value;
+  });
+}
+
+describe('a step without variables', () => {
+  it('is replayed with other arguments, and gives new tensors', () => {
+    const step = accelerator.compile((x: tf.Tensor, y: tf.Tensor) => x.mul(y).add(1));
+    for (let i = 0; i < 6; i++) {
+      const result = step(tf.tensor1d([i, 2]), tf.tensor1d([3, i]));
+      expect([...result.dataSync()]).toEqual([3 * i + 1, 2 * i + 1]);
+    }
+    expect(step.replays).toBe(6 - BEFORE_REPLAYS);
+    expect(step.reason).toBeUndefined();
+  });
+
+  it('has a recording for each kind of arguments', () => {
+    const step = accelerator.compile((x: tf.Tensor, factor: number) => x.mul(factor).sum());
+    for (const [size, factor] of [
+      [2, 3],
+      [4, 3],
+      [2, 5],
+    ] as const) {
+      expect(settle(step, tf.ones([size]), factor)).toEqual(Array(5).fill(size * factor));
+    }
+    expect(step.replays).toBe(6);
+  });
+
+  it('takes and gives nested structures, its own arguments, variables and plain values', () => {
+    const weight = tf.variable(tf.scalar(2));
+    const step = accelerator.compile(({ x, y }: { x: tf.Tensor; y: [tf.Tensor, string] }) => ({
+      product: x.mul(y[0]).mul(weight),
+      same: [x, weight, y[1]],
+      shared: x.clone(),
+    }));
+    for (let i = 0; i < 5; i++) {
+      const x = tf.scalar(i);
+      const result = step({ x, y: [tf.scalar(3), 'name'] });
+      expect(valueOf(result.product)).toBe(6 * i);
+      expect(result.same).toEqual([x, weight, 'name']);
+      expect(result.same[0]).toBe(x);
+      x.dispose();
+      expect(valueOf(result.shared)).toBe(i);
+    }
+    expect(step.replays).toBe(2);
+  });
+
+  it('tells arguments that are one tensor from two', () => {
+    const step = accelerator.compile((x: tf.Tensor, y: tf.Tensor) => x.sub(y));
+    const [x, y] = [tf.scalar(5), tf.scalar(3)];
+    expect(settle(step, x, x)).toEqual([0, 0, 0, 0, 0]);
+    expect(settle(step, x, y)).toEqual([2, 2, 2, 2, 2]);
+    expect(step.replays).toBe(4);
+  });
+
+  it('takes tensors that were reshaped, and the same ones again', () => {
+    const step = accelerator.compile((x: tf.Tensor) => x.reshape([3, 2]).sum(0).reshape([2, 1]).max());
+    const flat = tf.range(0, 6);
+    expect(settle(step, flat)).toEqual([9, 9, 9, 9, 9]);
+    expect(settle(step, flat.reshape([6]))).toEqual([9, 9, 9, 9, 9]);
+    const view = tf.range(0, 6).reshape([2, 3]).reshape([6]);
+    expect(settle(step, view)).toEqual([9, 9, 9, 9, 9]);
+    expect(step.replays).toBe(12);
+  });
+
+  it('keeps what it has uploaded from being written over', () => {
+    // tf.buffer's data is uploaded; scatterND writes into zeros of its own.
+    const step = accelerator.compile((x: tf.Tensor) =>
+      tf.scatterND(tf.tensor2d([[1], [3]], [2, 1], 'int32'), x, [4]).add(tf.tensor1d([1, 2, 3, 4])),
+    );
+    for (let i = 0; i < 6; i++) {
+      expect([...step(tf.tensor1d([i, 10])).dataSync()]).toEqual([1, 2 + i, 3, 14]);
+    }
+    expect(step.replays).toBe(3);
+  });
+
+  it('frees what a plain run leaves', () => {
+    const step = accelerator.compile((x: tf.Tensor) => x.add(1).mul(2).sum());
+    const x = tf.ones([8]);
+    const before = tf.memory().numTensors;
+    settle(step, x);
+    expect(tf.memory().numTensors).toBe(before);
+  });
+
+  it('leaves what it returns to a tidy around it', () => {
+    const step = accelerator.compile((x: tf.Tensor) => x.add(1));
+    const x = tf.scalar(1);
+    settle(step, x);
+    const before = tf.memory().numTensors;
+    tf.tidy(() => void step(x));
+    expect(tf.memory().numTensors).toBe(before);
+  });
+
+  it('keeps its memory over 10,000 replays', () => {
+    const step = accelerator.compile((x: tf.Tensor) => x.matMul(x).relu().sum());
+    const x = tf.ones([16, 16]);
+    settle(step, x);
+    const before = { tensors: tf.memory().numTensors, bytes: memoryStats().allocatedBytes };
+    for (let i = 0; i < 10_000; i++) step(x).dispose();
+    expect({ tensors: tf.memory().numTensors, bytes: memoryStats().allocatedBytes }).toEqual(before);
+    expect(step.replays).toBe(10_002);
+  });
+
+  it('runs where others watch: in a gradient, in a profile', async () => {
+    const step = accelerator.compile((x: tf.Tensor) => x.square().sum() as tf.Scalar);
+    settle(step, tf.tensor1d([1, 2]));
+    expect([
+      ...tf
+        .grad(step)(tf.tensor1d([1, 2]))
+        .dataSync(),
+    ]).toEqual([2, 4]);
+    const profile = await tf.profile(() => step(tf.tensor1d([1, 2])));
+    expect(profile.kernelNames).toContain('Square');
+    expect(step.reason).toBeUndefined();
+  });
+
+  it('can call another compiled step', () => {
+    const inner = accelerator.compile((x: tf.Tensor) => x.add(1));
+    const outer = accelerator.compile((x: tf.Tensor) => inner(x).mul(2));
+    expect(settle(outer, tf.scalar(1))).toEqual([4, 4, 4, 4, 4]);
+    expect(outer.replays).toBe(2);
+  });
+
+  it('draws anew where libtorch draws', async () => {
+    const { dropout } = await import('@acc/kernels');
+    const step = accelerator.compile((x: tf.Tensor) => dropout(x, 0.5));
+    const x = tf.ones([256]);
+    const drawn = Array.from({ length: 8 }, () => step(x).dataSync().join());
+    expect(new Set(drawn).size).toBe(8);
+    expect(step.replays).toBe(5);
+  });
+
+  it('notices when a tensor that it just knows was replaced by another', () => {
+    let mask = tf.tensor1d([1, 0]);
+    const step = accelerator.compile((x: tf.Tensor) => x.mul(mask).sum());
+    const x = tf.tensor1d([3, 4]);
+    expect(settle(step, x)).toEqual([3, 3, 3, 3, 3]);
+    mask.dispose();
+    mask = tf.tensor1d([0, 1]);
+    expect(settle(step, x)).toEqual([4, 4, 4, 4, 4]);
+    expect(step.reason).toBeUndefined();
+  });
+});
+
+describe('a step that cannot be replayed runs plainly, with a reason', () => {
+  const x = () => tf.tensor1d([1, 2, 3]);
+  let count = 0;
+  const kept: tf.Tensor[] = [];
+  afterEach(() => tf.dispose(kept.splice(0)));
+  const steps: [string, (x: tf.Tensor) => tf.Tensor, RegExp][] = [
+    ['reads data', (x) => x.mul(x.sum().dataSync()[0]!), /reads values back/],
+    [
+      'runs a kernel on cpu',
+      (x) => tf.image.nonMaxSuppression(tf.tensor2d([[0, 0, 1, 1]]), x.slice(0, 1), 1),
+      /cpu backend|reads/,
+    ],
+    ['uploads other numbers each time', (x) => x.mul(tf.randomUniform([3])), /changes from run to run/],
+    ['counts in JavaScript', (x) => x.mul(tf.scalar(count++)), /changes from run to run/],
+    ['clips by a number that changes', (x) => x.clipByValue(0, count++), /changes from run to run/],
+    ['makes other calls each time', (x) => (count++ % 2 ? x.add(x) : x.mul(x)), /Tensor/],
+    [
+      'takes other tensors each time',
+      (x) => x.add(kept[kept.push(tf.scalar(count++)) - 1]!),
+      /frees|keeps|from run to run|from outside/,
+    ],
+    ['keeps a tensor', (x) => (kept.push(tf.keep(x.add(1))), x.add(2)), /keeps tensors/],
+    ['makes a variable', (x) => (kept.push(tf.variable(x)), x.add(2)), /makes or disposes variables/],
+    ['has a shape that depends on data', (x) => tf.unique(x.toInt() as tf.Tensor1D).values, /depends on values|reads/],
+  ];
+  it.each(steps)('%s', (_, plain, reason) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    count = 0;
+    const step = accelerator.compile(plain);
+    for (let i = 0; i < 8; i++) step(x());
+    expect(step.replays).toBe(0);
+    expect(step.reason).toMatch(reason);
+    const ours = warn.mock.calls.filter(([text]) => String(text).startsWith('acc:'));
+    expect(ours).toHaveLength(1);
+  });
+
+  it('returns other plain values', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    let calls = 0;
+    const step = accelerator.compile((x: tf.Tensor) => [x.add(1), calls++] as const);
+    for (let i = 0; i < 7; i++) expect(step(x())[1]).toBe(i);
+    expect(step.reason).toMatch(/other values/);
+  });
+
+  it('is given what nothing is known of', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const step = accelerator.compile((x: Float32Array) => tf.tensor1d(x).sum());
+    expect(settle(step, Float32Array.of(1, 2))).toEqual([3, 3, 3, 3, 3]);
+    expect(step.reason).toMatch(/Float32Array/);
+  });
+
+  it('is called with ever new shapes', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const step = accelerator.compile((x: tf.Tensor) => x.sum());
+    for (let size = 1; size < 12; size++) expect(valueOf(step(tf.ones([size])))).toBe(size);
+    expect(step.reason).toMatch(/more than 8 kinds/);
+    // Those that came first are replayed all the same.
+    expect(settle(step, tf.ones([2]))).toEqual([2, 2, 2, 2, 2]);
+    expect(step.replays).toBeGreaterThan(0);
+  });
+
+  it('runs on another backend', async () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const step = accelerator.compile((x: tf.Tensor) => x.add(1).sum());
+    await tf.setBackend('cpu');
+    expect(settle(step, tf.ones([2]))).toEqual([4, 4, 4, 4, 4]);
+    expect(step.reason).toMatch(/'cpu'/);
+    accelerator.freeMemory();
+    accelerator = await Accelerator.create({ engine: 'tfjs' });
+    const other = accelerator.compile((x: tf.Tensor) => x.add(1).sum());
+    expect(settle(other, tf.ones([2]))).toEqual([4, 4, 4, 4, 4]);
+    expect(other.reason).toMatch(/records no steps/);
+  });
+});
+
+describe('errors', () => {
+  it('of a step that is being recorded are the caller’s, and leave nothing behind', () => {
+    let isBroken = false;
+    const step = accelerator.compile((x: tf.Tensor) => {
+      const y = x.add(1);
+      if (isBroken) throw new RangeError('broken');
+      return y;
+    });
+    step(tf.scalar(1));
+    isBroken = true;
+    expect(() => step(tf.scalar(1))).toThrow(RangeError);
+    isBroken = false;
+    expect(settle(step, tf.scalar(1))).toEqual([2, 2, 2, 2, 2]);
+    expect(step.replays).toBe(3);
+  });
+
+  it('of a replay are those of a plain run', () => {
+    const table = tf.variable(tf.ones([4, 2]));
+    const step = accelerator.compile((ids: tf.Tensor) => tf.gather(table, ids as tf.Tensor1D).sum());
+    expect(settle(step, tf.tensor1d([0, 3], 'int32'))).toEqual([4, 4, 4, 4, 4]);
+    expect(() => step(tf.tensor1d([0, 7], 'int32'))).toThrowError(
+      expect.objectContaining({ code: 'ACC_INDEX_OUT_OF_RANGE' }),
+    );
+    expect(valueOf(step(tf.tensor1d([1, 2], 'int32')))).toBe(4);
+  });
+
+  it('are tfjs’s own for a disposed argument', () => {
+    const step = accelerator.compile((x: tf.Tensor) => x.add(1));
+    settle(step, tf.scalar(1));
+    const x = tf.scalar(1);
+    x.dispose();
+    expect(() => step(x)).toThrow('Tensor is disposed.');
+  });
+
+  it('refuse an asynchronous step', () => {
+    const step = accelerator.compile(async (x: tf.Tensor) => x.data());
+    expect(() => step(tf.scalar(1))).toThrowError(expect.objectContaining({ code: 'ACC_COMPILE_ASYNC' }));
+  });
+});
+
+describe('dispose', () => {
+  it('frees recordings; the step then runs plainly, as it does after freeMemory', () => {
+    const constant = Array.from({ length: 4096 }, (_, i) => i);
+    const bytes = memoryStats().allocatedBytes;
+    const x = tf.scalar(1);
+    const step = accelerator.compile((x: tf.Tensor) => x.mul(tf.tensor1d(constant)).sum());
+    settle(step, x);
+    expect(memoryStats().allocatedBytes - bytes).toBeGreaterThan(4 * 4096);
+    step.dispose();
+    x.dispose();
+    expect(memoryStats().allocatedBytes).toBe(bytes);
+    const replays = step.replays;
+    settle(step, tf.scalar(1));
+    expect(step.replays).toBe(replays);
+  });
+});

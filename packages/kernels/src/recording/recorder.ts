@@ -1,0 +1,176 @@
+import { engine, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { AccError, type HostAction, type Recorded, type Recorder } from '@acc/contract';
+import { abortRecording, cutRecording, finishRecording, resumeRecording, startRecording } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { forgetShapes } from '../tensor-data.js';
+import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
+
+/**
+ * Records steps for the backend `acc`. The addon writes down native calls; this side knows what the tensors from outside
+ * are: arguments, variables, results of actions, or tensors that the step just knows.
+ */
+export class StepRecorder implements Recorder {
+  #session: Session | undefined;
+  #isPaused = false;
+
+  constructor(private readonly backend: AccBackend) {}
+
+  get isRecording(): boolean {
+    return this.#session !== undefined;
+  }
+
+  record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
+    if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'A step is being recorded already.');
+    const session = (this.#session = new Session(this.backend, args));
+    let isFinished = false;
+    try {
+      const results = step();
+      const recording = session.finish(results);
+      isFinished = true;
+      return { results, recording };
+    } finally {
+      this.#session = undefined;
+      if (!isFinished) abortRecording();
+      forgetShapes();
+    }
+  }
+
+  host(inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[] {
+    if (!this.#session || this.#isPaused) return action(inputs);
+    this.#session.pause(inputs, action);
+    this.#isPaused = true;
+    let outputs;
+    try {
+      outputs = action(inputs);
+    } finally {
+      this.#isPaused = false;
+    }
+    this.#session.resume(outputs);
+    return outputs;
+  }
+}
+
+/** One recording under way. */
+class Session {
+  readonly #segments: RecordedSegment[] = [];
+  /** What the handles are that may come from outside in this segment. */
+  #known = new Map<number, Source>();
+  /** Why the step cannot be replayed, as far as this side knows. */
+  #refusal: string | undefined;
+  /** Handles of data that several variables have. */
+  #shared = new Set<number>();
+  /** The registered variables and their data when the segment began. */
+  #variables = new Map<Variable, object>();
+  /** Shapes of what the last action gave, null where it gave nothing. */
+  #given: (readonly number[] | null)[] = [];
+
+  constructor(
+    private readonly backend: AccBackend,
+    private readonly args: readonly Tensor[],
+  ) {
+    forgetShapes();
+    startRecording();
+    this.#beginSegment();
+    for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
+  }
+
+  /** Ends a segment in front of `action`, which takes `inputs`. */
+  pause(inputs: readonly Tensor[], action: HostAction): void {
+    this.#endSegment(inputs, action);
+    forgetShapes();
+  }
+
+  resume(outputs: readonly (Tensor | null)[]): void {
+    forgetShapes();
+    const variables = this.#beginSegment();
+    const given = outputs.map((output) => output && this.backend.nativeOfData(output)!);
+    this.#given = given.map((native) => native && native.shape);
+    resumeRecording(
+      given.filter((native) => native !== null),
+      variables,
+    );
+  }
+
+  finish(results: readonly Tensor[]): StepRecording | string {
+    this.#endSegment(results, undefined);
+    const recording = finishRecording();
+    if (this.#refusal !== undefined) {
+      if (typeof recording !== 'string') recording.dispose();
+      return this.#refusal;
+    }
+    return typeof recording === 'string'
+      ? recording
+      : new StepRecording(this.backend, recording, this.#segments);
+  }
+
+  /** Notes where variables are now; returns their native tensors. */
+  #beginSegment() {
+    this.#known = new Map();
+    this.#variables = new Map();
+    this.#shared = new Set();
+    const natives = [];
+    for (const variable of Object.values(engine().registeredVariables)) {
+      this.#variables.set(variable, variable.dataId);
+      if (!isNumeric(variable)) continue;
+      const native = this.backend.nativeOfData(variable)!;
+      natives.push(native);
+      const isShared = this.#known.has(native.id);
+      if (isShared) this.#shared.add(native.id);
+      this.#known.set(native.id, { kind: 'variable', variable, shape: native.shape, dtype: native.dtype });
+    }
+    this.args.forEach((arg, index) => {
+      // A disposed argument can't be used any more, and a variable is known as one.
+      if (arg.isDisposed || !isNumeric(arg)) return;
+      const native = this.backend.nativeOfData(arg)!;
+      if (this.#known.has(native.id)) return;
+      this.#known.set(native.id, { kind: 'argument', index, shape: native.shape, dtype: native.dtype });
+    });
+    return natives;
+  }
+
+  /** A replay could not tell such an argument from the variable. */
+  #requireOwnData(arg: Tensor): void {
+    const source = this.#known.get(this.backend.nativeOfData(arg)!.id);
+    if (source?.kind === 'variable' && source.variable !== arg) {
+      this.#refuse('takes an argument that shares its data with a variable');
+    }
+  }
+
+  #endSegment(outputs: readonly Tensor[], action: HostAction | undefined): void {
+    const assigned = this.#assigned();
+    const tensors = [...outputs, ...assigned].filter((tensor) => {
+      if (!isNumeric(tensor)) this.#refuse('returns or assigns strings');
+      return isNumeric(tensor);
+    });
+    const natives = tensors.map((tensor) => this.backend.native(tensor));
+    const meta = natives.map(({ dtype, shape }) => ({ dtype, shape }));
+    const sources = Array.from(cutRecording(natives), (id): Source => {
+      if (this.#shared.has(id)) this.#refuse('takes a variable that shares its data with another');
+      return this.#known.get(id) ?? { kind: 'captured', id };
+    });
+    this.#segments.push({
+      given: this.#given,
+      sources,
+      outputs: meta,
+      dtypes: tensors.map(({ dtype }) => dtype),
+      assigned,
+      action,
+    });
+  }
+
+  #refuse(reason: string): void {
+    this.#refusal ??= reason;
+  }
+
+  /** The variables that were given new data in this segment. */
+  #assigned(): Variable[] {
+    const now = Object.values(engine().registeredVariables);
+    if (now.length !== this.#variables.size || !now.every((variable) => this.#variables.has(variable))) {
+      this.#refuse('makes or disposes variables');
+    }
+    return now.filter((variable) => {
+      const before = this.#variables.get(variable);
+      return before !== undefined && before !== variable.dataId;
+    });
+  }
+}

@@ -1,0 +1,175 @@
+import { engine, type DataType, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
+import { AccError, type HostAction, type NativeDtype, type Recording } from '@acc/contract';
+import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+
+/** What a tensor from outside is. `shape` and `dtype` are those of its native data when it was recorded. */
+export type Source =
+  | {
+      readonly kind: 'argument';
+      readonly index: number;
+      readonly shape: readonly number[];
+      readonly dtype: NativeDtype;
+    }
+  | {
+      readonly kind: 'variable';
+      readonly variable: Variable;
+      readonly shape: readonly number[];
+      readonly dtype: NativeDtype;
+    }
+  /** A tensor that the step just knows, by its handle: the same in every replay. */
+  | { readonly kind: 'captured'; readonly id: number };
+
+/** Native calls, and the action that follows them; none follows the last ones. */
+export interface RecordedSegment {
+  /** Shapes of what the action before gave, null where it gave nothing. */
+  readonly given: readonly (readonly number[] | null)[];
+  readonly sources: readonly Source[];
+  /** The action's inputs, or the step's results; then the new values of {@link assigned}. */
+  readonly outputs: readonly OutputMeta[];
+  readonly dtypes: readonly DataType[];
+  readonly assigned: readonly Variable[];
+  readonly action: HostAction | undefined;
+}
+
+/** A recorded step of the backend `acc`. */
+export class StepRecording implements Recording {
+  readonly #captured: readonly number[];
+
+  constructor(
+    private readonly backend: AccBackend,
+    private readonly native: NativeRecording,
+    private readonly segments: readonly RecordedSegment[],
+  ) {
+    this.#captured = segments.flatMap(({ sources }) =>
+      sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
+    );
+  }
+
+  differenceFrom(other: StepRecording): string | undefined {
+    return this.native.differenceFrom(other.native) ?? differenceOfSources(this.segments, other.segments);
+  }
+
+  seal(): void {
+    this.native.seal();
+  }
+
+  fits(args: readonly Tensor[]): boolean {
+    return areAlive(this.#captured) && this.segments.every(({ sources }) => this.#areFitting(sources, args));
+  }
+
+  replay(args: readonly Tensor[]): readonly Tensor[] | undefined {
+    let given: readonly (Tensor | null)[] = [];
+    let hasActed = false;
+    let isDone = false;
+    try {
+      for (const [index, segment] of this.segments.entries()) {
+        const outputs = this.#runSegment(index, segment, given, args, hasActed);
+        if (!outputs) return undefined;
+        if (!segment.action) {
+          isDone = true;
+          return outputs;
+        }
+        hasActed = true;
+        given = segment.action(outputs);
+      }
+      throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step has no end.');
+    } finally {
+      if (!isDone) this.native.reset();
+    }
+  }
+
+  dispose(): void {
+    this.native.dispose();
+  }
+
+  /** Undefined where its calls fail before anything has happened outside. */
+  #runSegment(
+    index: number,
+    segment: RecordedSegment,
+    given: readonly (Tensor | null)[],
+    args: readonly Tensor[],
+    hasActed: boolean,
+  ): Tensor[] | undefined {
+    const inputs = this.#givenHandles(segment, given);
+    for (const source of segment.sources) inputs.push(this.#handleOf(source, args));
+    let natives;
+    try {
+      natives = this.native.replay(index, inputs, segment.outputs);
+    } catch (error) {
+      if (hasActed) throw error;
+      return undefined;
+    }
+    const tfjs = engine();
+    const tensors = natives.map((native, i) =>
+      tfjs.makeTensorFromTensorInfo(this.backend.wrap(native, segment.dtypes[i]!)),
+    );
+    const { assigned } = segment;
+    if (assigned.length === 0) return tensors;
+    const values = tensors.splice(tensors.length - assigned.length);
+    assigned.forEach((variable, i) => {
+      variable.assign(values[i]!);
+      values[i]!.dispose();
+    });
+    return tensors;
+  }
+
+  #givenHandles(segment: RecordedSegment, given: readonly (Tensor | null)[]): number[] {
+    const handles: number[] = [];
+    segment.given.forEach((shape, i) => {
+      const tensor = given[i] ?? null;
+      if ((tensor === null) !== (shape === null)) {
+        throw new AccError(
+          'ACC_COMPILE_CHANGED',
+          `Result ${i} of what a compiled step does between its recorded calls is ${tensor ? 'there' : 'missing'}, unlike when it was recorded: on some rank another part of the model has been used.`,
+          { help: 'Run such a step without accelerator.compile, or give each of its kinds other arguments.' },
+        );
+      }
+      if (tensor && shape) handles.push(this.#handleIn(tensor, shape));
+    });
+    return handles;
+  }
+
+  #handleOf(source: Source, args: readonly Tensor[]): number {
+    if (source.kind === 'captured') return source.id;
+    const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
+    return this.#handleIn(tensor, source.shape);
+  }
+
+  #handleIn({ dataId, dtype }: TensorInfo, shape: readonly number[]): number {
+    return this.backend.native({ dataId, dtype, shape: shape as number[] }).id;
+  }
+
+  #areFitting(sources: readonly Source[], args: readonly Tensor[]): boolean {
+    return sources.every((source) => {
+      if (source.kind === 'captured') return true;
+      const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
+      return !tensor.isDisposed && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
+    });
+  }
+}
+
+/** Strings have no native form. */
+export function isNumeric({ dtype }: TensorInfo): boolean {
+  return dtype !== 'string';
+}
+
+function differenceOfSources(
+  ours: readonly RecordedSegment[],
+  theirs: readonly RecordedSegment[],
+): string | undefined {
+  const all = (segments: readonly RecordedSegment[]) => segments.flatMap(({ sources }) => sources);
+  const others = all(theirs);
+  const differs = all(ours).some((source, i) => !isSameSource(source, others[i]));
+  if (differs) return 'it takes tensors from outside that change, and are neither arguments nor variables';
+  const assigned = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.assigned);
+  const otherAssigned = assigned(theirs);
+  const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
+  return isSame ? undefined : 'it assigns other variables from run to run';
+}
+
+function isSameSource(a: Source, b: Source | undefined): boolean {
+  if (a.kind === 'captured') return b?.kind === 'captured' && a.id === b.id;
+  if (a.kind === 'variable') return b?.kind === 'variable' && a.variable === b.variable;
+  return b?.kind === 'argument' && a.index === b.index;
+}

@@ -1,0 +1,89 @@
+#include "engine/recording.h"
+
+#include "binding/convert.h"
+#include "engine/recorder.h"
+
+namespace acc {
+namespace {
+
+std::vector<double> numbers_at(const Napi::CallbackInfo& info, size_t index) {
+  const auto array = info[index].As<Napi::Float64Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+Recorder& recorder_of(Context& context) {
+  if (!context.recorder) throw Error(kInvalidArgument, "nothing is being recorded");
+  return *context.recorder;
+}
+
+void stop(Context& context) {
+  context.operators.recorder = nullptr;
+  context.recorder.reset();
+}
+
+// finishRecording(): its number, or the reason why there is none
+Napi::Value finish(const Napi::CallbackInfo& info, Context& context) {
+  auto& recorder = recorder_of(context);
+  const std::string refusal = recorder.refusal();
+  auto recording = recorder.finish();
+  stop(context);
+  if (!refusal.empty()) return Napi::String::New(info.Env(), refusal);
+  return Napi::Number::New(info.Env(), context.recordings.add(std::move(recording)));
+}
+
+Napi::Value cut(const Napi::CallbackInfo& info, Context& context) {
+  auto& recorder = recorder_of(context);
+  context.operators.recorder = nullptr;
+  const auto outside = recorder.cut(numbers_at(info, 0), context.tensors);
+  auto result = Napi::Float64Array::New(info.Env(), outside.size());
+  std::copy(outside.begin(), outside.end(), result.Data());
+  return result;
+}
+
+Recording& recording_at(const Napi::CallbackInfo& info, size_t index, Context& context) {
+  return *context.recordings.get(number_at(info, index), "recording");
+}
+
+}  // namespace
+
+void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
+  const auto bind_action = [&](const char* name, auto action) {
+    bind(env, exports, name, [action](const Napi::CallbackInfo& info) -> Napi::Value {
+      action(info);
+      return info.Env().Undefined();
+    });
+  };
+  bind_action("startRecording", [&](const Napi::CallbackInfo&) {
+    context.recorder = std::make_shared<Recorder>();
+    context.operators.recorder = context.recorder.get();
+  });
+  bind(env, exports, "cutRecording", [&](const Napi::CallbackInfo& info) { return cut(info, context); });
+  bind_action("resumeRecording", [&](const Napi::CallbackInfo& info) {
+    auto& recorder = recorder_of(context);
+    recorder.resume(numbers_at(info, 0), numbers_at(info, 1), context.tensors);
+    context.operators.recorder = &recorder;
+  });
+  bind(env, exports, "finishRecording", [&](const Napi::CallbackInfo& info) { return finish(info, context); });
+  bind_action("abortRecording", [&](const Napi::CallbackInfo&) { stop(context); });
+  bind_action("refuseRecording", [&](const Napi::CallbackInfo& info) {
+    if (auto* recorder = context.operators.recorder) recorder->refuse(string_at(info, 0));
+  });
+  bind(env, exports, "recordingDifference", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), recording_at(info, 0, context).difference(recording_at(info, 1, context)));
+  });
+  bind_action("sealRecording", [&](const Napi::CallbackInfo& info) {
+    recording_at(info, 0, context).seal(context.operators.default_device);
+  });
+  bind_action("resetRecording", [&](const Napi::CallbackInfo& info) { recording_at(info, 0, context).reset(); });
+  bind_action("releaseRecording", [&](const Napi::CallbackInfo& info) {
+    context.recordings.remove(number_at(info, 0));
+  });
+  // replaySegment(recording, segment), with handles in the call buffers
+  bind_action("replaySegment", [&](const Napi::CallbackInfo& info) {
+    recording_at(info, 0, context)
+        .run(static_cast<size_t>(number_at(info, 1)), context.tensors, context.call_in, context.call_out,
+             context.call_out_capacity);
+  });
+}
+
+}  // namespace acc
