@@ -18,6 +18,8 @@ export interface Job {
   readonly steps: number;
   readonly blocks: number;
   readonly seed: number;
+  /** Whether a step is recorded and replayed: `accelerator.compile`. */
+  readonly compile: boolean;
   readonly resultPath: string;
 }
 
@@ -47,12 +49,17 @@ export async function startTraining(job: Job): Promise<Training> {
   const random = seededRandom(job.seed + accelerator.processIndex);
   const batches = Array.from({ length: job.batches }, () => bench.makeBatch(job.batch, random));
 
+  const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
+    optimizer.minimize(() => bench.loss({ xs, ys }, true), true)!;
+  const compiled = job.compile ? accelerator.compile(plain) : undefined;
+  const takeStep = compiled ?? plain;
+
   function runSteps(count: number): number {
     let loss: tf.Scalar | null = null;
     for (let step = 0; step < count; step++) {
       loss?.dispose();
-      const batch = batches[step % batches.length]!;
-      loss = optimizer.minimize(() => bench.loss(batch, true), true);
+      const { xs, ys } = batches[step % batches.length]!;
+      loss = takeStep(xs, ys);
     }
     const value = loss!.dataSync()[0]!;
     loss!.dispose();
@@ -61,6 +68,7 @@ export async function startTraining(job: Job): Promise<Training> {
 
   const firstLoss = runSteps(1);
   runSteps(job.warmupSteps);
+  if (compiled && compiled.replays === 0) throw new Error(`${job.model} is not replayed: ${compiled.reason}`);
   return { accelerator, parameterCount, firstLoss, runSteps };
 }
 

@@ -10,13 +10,14 @@ const SEED = 7;
  *
  * @param steps In each block; undefined: as many as the workload says.
  */
-export function jobOf(model, { threads, device, blocks, steps }) {
+export function jobOf(model, { threads, device, blocks, steps, compile = false }) {
   const { sizes, batch, learningRate, warmupSteps, steps: usualSteps } = workloads[model];
   return {
     ...{ model, sizes, batch, learningRate, warmupSteps, threads, device, blocks },
     steps: steps ?? usualSteps,
     batches: BATCHES,
     seed: SEED,
+    compile,
   };
 }
 

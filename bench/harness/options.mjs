@@ -14,6 +14,7 @@ export const usage = `node bench/run.mjs [options]
   --steps N       steps in each block; default is the model's in workloads.json
   --sides a,b     of ours, theirs; default both. One side alone is printed, not recorded
   --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
+  --compile       our side by accelerator.compile: recorded and replayed; theirs stays eager
   --name NAME     of the files in bench/results; default made of the date and the CPU
   --help          this text`;
 
@@ -44,6 +45,7 @@ export function parseOptions(args) {
       device: text('cpu'),
       repeats: text('5'),
     },
+    compile: { type: 'boolean', default: false },
     ...{ blocks: text('3'), steps: given, sides: text(SIDES.join(',')), python: given, name: given, help },
   };
   const values = parseValues(args, known, usage);
@@ -57,6 +59,7 @@ export function parseOptions(args) {
     blocks: count('blocks', values.blocks),
     steps: values.steps === undefined ? undefined : count('steps', values.steps),
     sides: list('sides', values.sides, SIDES),
+    compile: values.compile,
     python: values.python,
     name: values.name,
     help: values.help,

@@ -78,7 +78,7 @@ export function formatHead({ name, machine, versions, options }) {
 
 ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}${gpu}; ${machine.date}; load
 before the run ${machine.load.toFixed(1)}.
-${listed.join(', ')}. Device: ${options.device}.`;
+${listed.join(', ')}. Device: ${options.device}.${options.compile ? ' Our steps are compiled: `accelerator.compile`.' : ''}`;
 }
 
 function toMarkdown(record) {

@@ -4,6 +4,7 @@ import { expectClose, runRanks } from '@acc/testkit';
 interface Trained {
   weights: number[][];
   losses: number[];
+  replays: number;
 }
 
 const script = new URL('./ranks/train.ts', import.meta.url);
@@ -31,4 +32,21 @@ describe.each(['custom', 'fit', 'fitDataset'])('by %s', (loop) => {
     const untrained = await train(1, 'none', optimizer);
     alone!.weights.forEach((values, i) => expect(values).not.toEqual(untrained[0]!.weights[i]));
   });
+});
+
+describe('compiled', () => {
+  it.each(['sgd', 'adam'])(
+    '%s gives the weights of the plain loop on 1 and 2 ranks, bit for bit',
+    async (optimizer) => {
+      for (const size of [1, 2]) {
+        const plain = await train(size, 'custom', optimizer);
+        const compiled = await train(size, 'compiled', optimizer);
+        compiled.forEach(({ weights, losses, replays }, rank) => {
+          expect(weights).toEqual(plain[rank]!.weights);
+          expect(losses).toEqual(plain[rank]!.losses);
+          expect(replays).toBe(17);
+        });
+      }
+    },
+  );
 });

@@ -251,7 +251,9 @@ export class AccBackend extends KernelBackend {
     if (dtype === 'string') return new TensorData(dtype, undefined, values, undefined);
     const nativeDtype = NATIVE_DTYPE[dtype];
     const elements = toElements(values, shape, dtype);
-    return new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined, undefined);
+    const data = new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined, undefined);
+    if (dtype === 'float32' && shape.length === 0) data.uploaded = elements[0] as number;
+    return data;
   }
 
   #hold(data: TensorData): TensorData {

@@ -32,6 +32,8 @@ export class TensorData {
   /** True once garbage collection watches over it; see garbage.ts. */
   watched = false;
   isDisposed = false;
+  /** The element of a scalar that was made of a JavaScript number. What is written in place since does not count. */
+  uploaded: number | undefined;
 
   /** {@link native} in other shapes, the oldest first. */
   #reshaped: NativeTensor[] | undefined;

@@ -1,11 +1,11 @@
 // Trains one small model for 20 steps on the same global batches, however many ranks there are; reports the weights.
-// Arguments: loop (custom | fit | fitDataset | none), optimizer (sgd | adam).
+// Arguments: loop (custom | compiled | fit | fitDataset | none), optimizer (sgd | adam).
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const [loop, optimizerName] = process.argv.slice(2) as [
-  'custom' | 'fit' | 'fitDataset' | 'none',
+  'custom' | 'compiled' | 'fit' | 'fitDataset' | 'none',
   'sgd' | 'adam',
 ];
 const GLOBAL_BATCH = 12;
@@ -43,15 +43,21 @@ const batches = () =>
   }));
 
 const losses: number[] = [];
-if (loop === 'custom') {
+let replays = 0;
+if (loop === 'custom' || loop === 'compiled') {
   const [model, optimizer, data] = accelerator.prepare(built, builtOptimizer, batches());
+  const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
+    optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor).asScalar(), true)!;
+  const compiled = accelerator.compile(plain);
+  const step = loop === 'compiled' ? compiled : plain;
   for await (const { xs, ys } of data) {
     tf.tidy(() => {
-      const cost = optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor).asScalar(), true)!;
+      const cost = step(xs, ys);
       losses.push(accelerator.reduce(cost, 'mean').dataSync()[0]!);
     });
     tf.dispose([xs, ys]);
   }
+  ({ replays } = compiled);
 } else if (loop !== 'none') {
   built.compile({ optimizer: builtOptimizer, loss });
   const model = accelerator.prepare(built);
@@ -69,5 +75,5 @@ if (loop === 'custom') {
         });
   losses.push(...(history.history['loss'] as number[]), ...(history.history['val_loss'] as number[]));
 }
-reportResult({ weights: built.getWeights().map((w) => [...w.dataSync()]), losses });
+reportResult({ weights: built.getWeights().map((w) => [...w.dataSync()]), losses, replays });
 await accelerator.endTraining();

@@ -176,7 +176,7 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
     ['reads data', (x) => x.mul(x.sum().dataSync()[0]!), /reads values back/],
     [
       'runs a kernel on cpu',
-      (x) => tf.image.nonMaxSuppression(tf.tensor2d([[0, 0, 1, 1]]), x.slice(0, 1), 1),
+      (x) => tf.image.nonMaxSuppression(tf.tensor2d([[0, 0, 1, 1]]), x.slice(0, 1) as tf.Tensor1D, 1),
       /cpu backend|reads/,
     ],
     ['uploads other numbers each time', (x) => x.mul(tf.randomUniform([3])), /changes from run to run/],
@@ -190,7 +190,11 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
     ],
     ['keeps a tensor', (x) => (kept.push(tf.keep(x.add(1))), x.add(2)), /keeps tensors/],
     ['makes a variable', (x) => (kept.push(tf.variable(x)), x.add(2)), /makes or disposes variables/],
-    ['has a shape that depends on data', (x) => tf.unique(x.toInt() as tf.Tensor1D).values, /depends on values|reads/],
+    [
+      'has a shape that depends on data',
+      (x) => tf.unique(x.toInt() as tf.Tensor1D).values,
+      /depends on values|reads/,
+    ],
   ];
   it.each(steps)('%s', (_, plain, reason) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});

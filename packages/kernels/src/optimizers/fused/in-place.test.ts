@@ -175,3 +175,20 @@ it('more variables than one native call takes are updated in several', () => {
     expect(after[0]).toBeCloseTo(before - 1, 1);
   }
 });
+
+it.each<[string, () => tf.SGDOptimizer]>([
+  ['sgd', () => tf.train.sgd(0.1)],
+  ['momentum', () => tf.train.momentum(0.1, 0.9)],
+])('%s reads nothing back, also when its rate changes', (_, make) => {
+  const optimizer = make();
+  const apply = fused(optimizer);
+  const w = own(tf.tensor(MATRIX));
+  const gradient = tf.ones(w.shape);
+  const read = vi.spyOn(acc(), 'readSync');
+  for (const rate of [0.1, 0.2, 0.3]) {
+    optimizer.setLearningRate(rate);
+    apply([{ name: w.name, tensor: gradient }]);
+  }
+  expect(read).not.toHaveBeenCalled();
+  read.mockRestore();
+});

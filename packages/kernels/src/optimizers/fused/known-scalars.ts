@@ -1,6 +1,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NativeTensor } from '@acc/contract';
 import { operatorInPlace } from '@acc/native';
+import type { TensorData } from '../../tensor-data.js';
 
 const multiply = operatorInPlace('aten::mul_.Scalar');
 const addTo = operatorInPlace('aten::add_.Scalar');
@@ -11,11 +12,11 @@ const addTo = operatorInPlace('aten::add_.Scalar');
  */
 const known = new WeakMap<object, number>();
 
-/** The one element of `x`, read once for each data. */
+/** The one element of `x`: as it was uploaded, or else read, once for each data. */
 export function scalarValue(x: Tensor): number {
   let value = known.get(x.dataId);
   if (value === undefined) {
-    value = x.dataSync()[0]!;
+    value = (x.dataId as Partial<TensorData>).uploaded ?? x.dataSync()[0]!;
     known.set(x.dataId, value);
   }
   return value;
