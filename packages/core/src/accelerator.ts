@@ -166,7 +166,9 @@ export class Accelerator {
 
   /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */
   gather<T extends Nested>(values: T): T {
-    return mapNested(values, (x) => this.#parts.collective.allGather(x));
+    return mapNested(values, (x) =>
+      this.#inEachReplay(x, (given) => this.#parts.collective.allGather(given)),
+    );
   }
 
   /** As {@link gather}, without the rows that only filled the last step of prepared data. */
@@ -183,14 +185,17 @@ export class Accelerator {
   /** Element by element over ranks, times `scale`. */
   reduce<T extends Nested>(values: T, op: ReduceOp = 'sum', scale = 1): T {
     return mapNested(values, (x) => {
-      const { collective } = this.#parts;
-      return scale === 1 ? collective.allReduce(x, op) : tidy(() => mul(collective.allReduce(x, op), scale));
+      const reduced = () => this.#inEachReplay(x, (given) => this.#parts.collective.allReduce(given, op));
+      return scale === 1 ? reduced() : tidy(() => mul(reduced(), scale));
     });
   }
 
   /** The tensors of `fromProcess` on every rank; shapes and dtypes are the same everywhere. */
   broadcast<T extends Nested>(values: T, fromProcess = 0): T {
-    return mapNested(values, (x: Tensor) => this.#parts.collective.broadcast(x, fromProcess));
+    const { collective } = this.#parts;
+    return mapNested(values, (x: Tensor) =>
+      this.#inEachReplay(x, (given) => collective.broadcast(given, fromProcess)),
+    );
   }
 
   /** The object of `fromProcess` on every rank. */
@@ -258,6 +263,12 @@ export class Accelerator {
     for (const step of this.#compiled.splice(0)) step.dispose();
     this.#parts.preparation.undoAll();
     this.#parts.restoreGradients();
+  }
+
+  /** What a compiled step does anew each time, as ranks must. */
+  #inEachReplay(x: Tensor, collective: (x: Tensor) => Tensor): Tensor {
+    const { recorder } = this.#parts.kernels;
+    return recorder ? recorder.host([x], ([given]) => [collective(given!)])[0]! : collective(x);
   }
 
   [Symbol.dispose](): void {

@@ -12,6 +12,7 @@ import { AccError, type NativeDtype } from '@acc/contract';
 import {
   memoryStats,
   operator,
+  refuseRecording,
   setDefaultDevice,
   tensorFrom,
   type MemoryStats,
@@ -191,7 +192,10 @@ export class AccBackend extends KernelBackend {
 
   override readSync(dataId: DataId): BackendValues {
     const data = this.#dataOf(dataId);
-    if (!data.native) return data.strings!;
+    if (!data.native) {
+      refuseRecording('reads strings');
+      return data.strings!;
+    }
     return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
   }
 

@@ -11,8 +11,8 @@ export type CallObserver = (name: string, args: readonly OperatorArgument[], ms:
 export let callObserver: CallObserver | undefined;
 
 /**
- * Has `observer` told of every operator call of this process from now on, after the call; undefined ends it. For
- * profiles: one observer at a time; it calls no operator itself, and does not hear of calls that throw.
+ * Has `observer` told of every operator call of this process from now on, after the call; undefined ends it. Calls
+ * that a replay repeats are not among them. For profiles: one observer at a time; it calls no operator itself, and does not hear of calls that throw.
  */
 export function observeCalls(observer: CallObserver | undefined): void {
   callObserver = observer;

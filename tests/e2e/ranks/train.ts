@@ -46,14 +46,15 @@ const losses: number[] = [];
 let replays = 0;
 if (loop === 'custom' || loop === 'compiled') {
   const [model, optimizer, data] = accelerator.prepare(built, builtOptimizer, batches());
-  const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
-    optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor).asScalar(), true)!;
+  const plain = (xs: tf.Tensor, ys: tf.Tensor) => {
+    const cost = optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor).asScalar(), true)!;
+    return accelerator.reduce(cost, 'mean');
+  };
   const compiled = accelerator.compile(plain);
   const step = loop === 'compiled' ? compiled : plain;
   for await (const { xs, ys } of data) {
     tf.tidy(() => {
-      const cost = step(xs, ys);
-      losses.push(accelerator.reduce(cost, 'mean').dataSync()[0]!);
+      losses.push(step(xs, ys).dataSync()[0]!);
     });
     tf.dispose([xs, ys]);
   }

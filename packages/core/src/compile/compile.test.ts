@@ -173,6 +173,7 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
   const kept: tf.Tensor[] = [];
   afterEach(() => tf.dispose(kept.splice(0)));
   const steps: [string, (x: tf.Tensor) => tf.Tensor, RegExp][] = [
+    ['reads strings', (x) => x.add(tf.tensor1d(['a', 'bc']).dataSync().length), /reads strings/],
     ['reads data', (x) => x.mul(x.sum().dataSync()[0]!), /reads values back/],
     [
       'runs a kernel on cpu',

@@ -1,4 +1,11 @@
-import { engine, type DataType, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
+import {
+  engine,
+  util,
+  type DataType,
+  type Tensor,
+  type TensorInfo,
+  type Variable,
+} from '@tensorflow/tfjs-core';
 import { AccError, type HostAction, type NativeDtype, type Recording } from '@acc/contract';
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
@@ -118,10 +125,10 @@ export class StepRecording implements Recording {
     const handles: number[] = [];
     segment.given.forEach((shape, i) => {
       const tensor = given[i] ?? null;
-      if ((tensor === null) !== (shape === null)) {
+      if (tensor?.size !== (shape ? util.sizeFromShape(shape as number[]) : undefined)) {
         throw new AccError(
           'ACC_COMPILE_CHANGED',
-          `Result ${i} of what a compiled step does between its recorded calls is ${tensor ? 'there' : 'missing'}, unlike when it was recorded: on some rank another part of the model has been used.`,
+          `What a compiled step does between its recorded calls gave ${describe(tensor?.shape)}, and ${describe(shape)} when it was recorded: on some rank the data has other shapes, or another part of the model was used.`,
           { help: 'Run such a step without accelerator.compile, or give each of its kinds other arguments.' },
         );
       }
@@ -147,6 +154,10 @@ export class StepRecording implements Recording {
       return !tensor.isDisposed && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
     });
   }
+}
+
+function describe(shape: readonly number[] | null | undefined): string {
+  return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';
 }
 
 /** Strings have no native form. */

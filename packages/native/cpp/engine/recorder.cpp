@@ -7,8 +7,10 @@
 namespace acc {
 namespace {
 
-// Gives a number that is of shapes and settings alone.
-constexpr const char* kChoiceByShapes = "aten::_fused_sdp_choice";
+// Numbers that attention gives are of shapes and settings alone.
+bool has_numbers_of_shapes(const std::string& name) {
+  return name.rfind("aten::_fused_sdp_choice", 0) == 0 || name.rfind("aten::_scaled_dot_product_", 0) == 0;
+}
 
 // Whether repeating the call would need its result in JavaScript: shapes, or numbers, that depend on data.
 bool depends_on_data(const Operator& op) {
@@ -102,7 +104,7 @@ void Recorder::made(double id) {
 
 void Recorder::made_number() {
   pending_.results.push_back(-1);
-  if (pending_.op->name != kChoiceByShapes) refuse("takes a number from " + pending_.op->name);
+  if (!has_numbers_of_shapes(pending_.op->name)) refuse("takes a number from " + pending_.op->name);
 }
 
 void Recorder::end() {

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import { liveTensors } from './memory.js';
+import { operator, operatorInPlace, operatorWithResults } from './operator.js';
+import {
+  abortRecording,
+  areAlive,
+  cutRecording,
+  finishRecording,
+  Recording,
+  refuseRecording,
+  resumeRecording,
+  startRecording,
+} from './recording.js';
+import { memoryFlags, tensorFrom, type Tensor } from './tensor.js';
+
+const add = operator('aten::add.Tensor');
+const multiply = operator('aten::mul.Scalar');
+const concat = operator('aten::cat');
+const zerosLike = operator('aten::zeros_like');
+const addTo = operatorInPlace('aten::add_.Tensor');
+const split = operatorWithResults('aten::split.Tensor');
+const sum = operator('aten::sum');
+
+const META = { dtype: 'float32', shape: [2] } as const;
+const pair = (a: number, b: number) => tensorFrom(Float32Array.of(a, b), 'float32', [2]);
+const valuesOf = (x: Tensor) => [...(x.read() as Float32Array)];
+
+/** Records `step`, a function of `x`. */
+function record(step: (x: Tensor) => Tensor, x = pair(1, 2)): Recording | string {
+  startRecording();
+  const result = step(x);
+  const outside = cutRecording([result]);
+  expect([...outside]).toEqual([x.id]);
+  return finishRecording();
+}
+
+function sealed(step: (x: Tensor) => Tensor): Recording {
+  const recording = record(step) as Recording;
+  recording.seal();
+  return recording;
+}
+
+const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
+
+describe('a recording', () => {
+  it('repeats calls on other tensors, with lists, views and what was uploaded', () => {
+    const recording = sealed((x) => {
+      const both = concat([x, pair(10, 20)], 0);
+      const [first, second] = split(both, 2)[0] as Tensor[];
+      return add(first!, second!);
+    });
+    expect(replayed(recording, pair(1, 2))).toEqual([11, 22]);
+    expect(replayed(recording, pair(3, 4))).toEqual([13, 24]);
+    recording.dispose();
+  });
+
+  it('writes in place into what it has made, each time anew', () => {
+    const recording = sealed((x) => {
+      const total = pair(100, 200);
+      addTo(total, x);
+      const others = zerosLike(x);
+      addTo(others, total);
+      return others;
+    });
+    expect(replayed(recording, pair(1, 2))).toEqual([101, 202]);
+    expect(replayed(recording, pair(1, 2))).toEqual([101, 202]);
+    recording.dispose();
+  });
+
+  it('holds no tensors between replays, nor after one that failed', () => {
+    const recording = sealed((x) => add(multiply(x, 2), x));
+    const before = liveTensors();
+    using x = pair(1, 2);
+    using wrong = tensorFrom(new Float32Array(3), 'float32', [3]);
+    expect(() => recording.replay(0, [wrong.id], [META])).toThrowError(
+      expect.objectContaining({ code: 'ACC_OPERATOR_FAILED' }),
+    );
+    recording.replay(0, [x.id], [META])[0]!.dispose();
+    expect(liveTensors()).toBe(before + 2);
+    const id = x.id;
+    x.dispose();
+    expect(() => recording.replay(0, [id], [META])).toThrowError(
+      expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }),
+    );
+    recording.dispose();
+  });
+
+  it('is in segments: what is called between them is not repeated', () => {
+    const x = pair(1, 2);
+    startRecording();
+    const doubled = multiply(x, 2);
+    expect([...cutRecording([doubled])]).toEqual([x.id]);
+    const between = multiply(doubled, 100);
+    resumeRecording([between], []);
+    const result = add(doubled, between);
+    expect([...cutRecording([result])]).toEqual([]);
+    const recording = finishRecording() as Recording;
+    recording.seal();
+    using other = pair(5, 6);
+    expect(valuesOf(recording.replay(0, [other.id], [META])[0]!)).toEqual([10, 12]);
+    using given = pair(1, 1);
+    expect(valuesOf(recording.replay(1, [given.id], [META])[0]!)).toEqual([11, 13]);
+    recording.dispose();
+  });
+
+  it('tells in what another one differs', () => {
+    const difference = (a: (x: Tensor) => Tensor, b: (x: Tensor) => Tensor) =>
+      (record(a) as Recording).differenceFrom(record(b) as Recording);
+    const twice = (x: Tensor) => multiply(x, 2);
+    expect(difference(twice, twice)).toBeUndefined();
+    expect(difference(twice, (x) => multiply(x, 3))).toMatch(/'other' of aten::mul.Scalar/);
+    expect(difference(twice, (x) => add(x, x))).toMatch(/aten::add.Tensor/);
+    expect(difference(twice, (x) => twice(twice(x)))).toMatch(/calls|returns/);
+    expect(
+      difference(
+        (x) => add(x, pair(1, 2)),
+        (x) => add(x, pair(1, 3)),
+      ),
+    ).toMatch(/aten::add.Tensor/);
+  });
+});
+
+describe('a step is refused', () => {
+  it.each<[string, (x: Tensor) => Tensor, RegExp]>([
+    ['that reads', (x) => (x.read(), multiply(x, 2)), /reads values back/],
+    ['that asks who holds memory', (x) => (memoryFlags([x]), multiply(x, 2)), /who else holds/],
+    ['that writes into its argument', (x) => (addTo(x, x), multiply(x, 2)), /in place/],
+    ['that says so itself', (x) => (refuseRecording('why'), multiply(x, 2)), /^why$/],
+    [
+      'that takes a number from data',
+      (x) => {
+        using total = sum(x);
+        return multiply(x, operatorWithResults('aten::item')(total)[0] as number);
+      },
+      /aten::item/,
+    ],
+  ])('%s', (_, step, reason) => {
+    expect(record(step)).toMatch(reason);
+  });
+});
+
+it('an aborted recording leaves nothing', () => {
+  startRecording();
+  multiply(pair(1, 2), 2);
+  abortRecording();
+  refuseRecording('nobody listens');
+  expect(() => cutRecording([])).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }));
+});
+
+it('areAlive knows disposed handles', () => {
+  const x = pair(1, 2);
+  expect(areAlive([x.id])).toBe(true);
+  const { id } = x;
+  x.dispose();
+  expect(areAlive([id])).toBe(false);
+  expect(areAlive([])).toBe(true);
+});
