@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Plugin } from '@acc/contract';
 import { adamw, dropout, gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
-import { memoryStats, numThreads, setNumThreads } from '@acc/native';
+import { memoryStats, numThreads, setNumThreads, setSeed } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
 import type { AcceleratorOptions } from '../options.js';
 
@@ -71,6 +71,20 @@ const convnet = () =>
       ],
     }),
     [8, 8, 2],
+  );
+
+/** Fused layers with a state of their own, and dropout, which libtorch draws. */
+const lstm = () =>
+  ofLayers(
+    tf.sequential({
+      layers: [
+        tf.layers.lstm({ units: 5, inputShape: [4, 3] }),
+        tf.layers.dropout({ rate: 0.3 }),
+        tf.layers.layerNormalization(),
+        tf.layers.dense({ units: 3 }),
+      ],
+    }),
+    [4, 3],
   );
 
 function gpt(): Model {
@@ -195,6 +209,10 @@ describe('a compiled training gives the weights of a plain one, bit for bit', ()
     ['an MLP with momentum', { model: mlp, optimizer: () => tf.train.momentum(0.1, 0.9) }],
     ['an MLP with AdamW', { model: mlp, optimizer: () => adamw({ learningRate: 0.01 }) }],
     ['a convnet with batch norm and max pooling', { model: convnet, optimizer: adam }],
+    [
+      'an LSTM with dropout of the same seed',
+      { model: lstm, optimizer: adam, before: (i) => void (i === 0 && setSeed(5)) },
+    ],
     ['a GPT of fused functions', { model: gpt, optimizer: adam }],
     ['clipping, by a plugin', { model: mlp, optimizer: adam, options: () => ({ plugins: [clipping()] }) }],
   ])('%s', (_, setting) => expectSame(setting));
