@@ -6,7 +6,7 @@ import {
   areAlive,
   cutRecording,
   finishRecording,
-  Recording,
+  type Recording,
   refuseRecording,
   resumeRecording,
   startRecording,
