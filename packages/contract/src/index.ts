@@ -1,7 +1,8 @@
 export { checkKeys, nearestName } from './check-keys.js';
 export type { AllReduceOptions, Collective, Pending, ReduceOp } from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
-export type { HostAction, KernelLayer, Recorded, Recorder, Recording, TensorBridge } from './kernel-layer.js';
+export type { KernelLayer, TensorBridge } from './kernel-layer.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export { PLUGIN_KEYS, type Plugin, type StepInfo } from './plugin.js';
+export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
 export type { GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';

@@ -2,7 +2,7 @@ import { engine, tensor, type DataType, type Tensor } from '@tensorflow/tfjs-cor
 import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
-import { fuseLayers } from './layers/index.js';
+import { freeActivations, fuseLayers } from './layers/index.js';
 import { fusedApply } from './optimizers/index.js';
 import { StepRecorder } from './recording/recorder.js';
 
@@ -22,6 +22,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
     fuseLayers: (layers) => fuseLayers(backend, layers),
     recorder: new StepRecorder(backend),
+    freeActivations,
   };
 }
 

@@ -8,6 +8,7 @@ export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[]): void;
   prepareOptimizer(optimizer: Optimizer): void;
   fuseLayers(layers: readonly unknown[]): Undo;
+  freeActivations(model: object): Undo;
 }
 
 /**
@@ -20,11 +21,14 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   context.prepareVariables(variablesOf(model));
   const undoLayers = context.fuseLayers(model.layers);
   const { compile } = model;
+  let undoActivations: Undo = () => {};
   let undoFit: Undo = () => {};
   const prepareTraining = () => {
+    undoFit();
+    undoActivations();
+    undoActivations = context.freeActivations(trainedModelOf(model));
     if (!model.optimizer) return;
     context.prepareOptimizer(model.optimizer);
-    undoFit();
     undoFit = shardFit(trainedModelOf(model), context);
   };
   prepareTraining();
@@ -35,6 +39,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   return () => {
     model.compile = compile;
     undoFit();
+    undoActivations();
     undoLayers();
   };
 }

@@ -95,6 +95,7 @@ export class Preparation {
       prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
       fuseLayers: (layers: readonly unknown[]) => kernels.fuseLayers?.(layers) ?? (() => {}),
+      freeActivations: (model: object) => kernels.freeActivations?.(model) ?? (() => {}),
     };
   }
 }

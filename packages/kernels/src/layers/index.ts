@@ -1,2 +1,3 @@
+export { freeActivations } from './free-activations.js';
 export { fuseLayers } from './fuse-layers.js';
 export { LAYER_GRADIENTS, LAYER_KERNELS } from './layer-kernels.js';

@@ -1,0 +1,141 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { memoryStats, resetPeakMemory } from '@acc/native';
+import { registerAccBackend } from '../register-backend.js';
+import { freeActivations } from './index.js';
+
+registerAccBackend();
+beforeEach(() => tf.setBackend('acc'));
+
+const undos: (() => void)[] = [];
+afterEach(() => undos.splice(0).forEach((undo) => undo()));
+const free = (model: object) => undos.push(freeActivations(model));
+
+type Symbolic = tf.SymbolicTensor;
+const relu = (x: Symbolic | Symbolic[]) => tf.layers.reLU().apply(x) as Symbolic;
+const scale = (x: Symbolic) => tf.layers.dense({ units: 8 }).apply(x) as Symbolic;
+
+/** Keeps what it was given, as layers of users may. */
+class Hoarder extends tf.layers.Layer {
+  static readonly className = 'Hoarder';
+  kept: tf.Tensor | undefined;
+  constructor(private readonly before?: Hoarder) {
+    super();
+  }
+
+  override call(inputs: tf.Tensor | tf.Tensor[]): tf.Tensor {
+    this.kept = Array.isArray(inputs) ? inputs[0]! : inputs;
+    return this.before?.kept ? this.kept.mul(this.before.kept) : this.kept.mul(2);
+  }
+}
+
+/** Blocks with a shortcut, so that results are taken once and twice. */
+function residual(depth = 6, end = (x: Symbolic) => x): tf.LayersModel {
+  const inputs = tf.input({ shape: [8] });
+  let x: Symbolic = inputs;
+  for (let i = 0; i < depth; i++) x = relu(tf.layers.add().apply([relu(scale(x)), x]) as Symbolic);
+  return tf.model({ inputs, outputs: end(x) });
+}
+
+const x = () => tf.sin(tf.range(0, 4096 * 8)).reshape([4096, 8]);
+const train = (model: tf.LayersModel, input: tf.Tensor) =>
+  model.apply(input, { training: true }) as tf.Tensor | tf.Tensor[];
+
+/** Memory at most while the model runs forward, in tensors as large as its input. */
+function need(model: tf.LayersModel): number {
+  const input = x();
+  const run = () => tf.tidy(() => void train(model, input));
+  run();
+  const { allocatedBytes } = memoryStats();
+  resetPeakMemory();
+  run();
+  input.dispose();
+  return (memoryStats().peakAllocatedBytes - allocatedBytes) / (4096 * 8 * 4);
+}
+
+const gradients = (model: tf.LayersModel) =>
+  tf.tidy(() => {
+    const input = x();
+    const { grads } = tf.variableGrads(() => (train(model, input) as tf.Tensor).square().mean() as tf.Scalar);
+    return Object.values(grads).map((grad) => [...grad.dataSync()]);
+  });
+
+describe('activations in training', () => {
+  it('go when the last layer has taken them, and gradients are the same', () => {
+    const model = residual(12);
+    const [before, expected] = [need(model), gradients(model)];
+    free(model);
+    expect(before).toBeGreaterThan(12 * 3);
+    // A block's input, what its layers take and give, and what a kernel needs.
+    expect(need(model)).toBeLessThan(6);
+    expect(gradients(model)).toEqual(expected);
+    undos.pop()!();
+    expect(need(model)).toBe(before);
+    expect(['call', 'makeTrainFunction'].filter((name) => Object.hasOwn(model, name))).toEqual([]);
+    expect(model.layers.filter((layer) => Object.hasOwn(layer, 'apply'))).toEqual([]);
+    model.dispose();
+  });
+
+  it('go in fit too', async () => {
+    const model = tf.sequential();
+    model.add(tf.layers.dense({ units: 8, inputShape: [16, 16, 8] }));
+    // Their results are needed by no gradient.
+    for (let i = 0; i < 12; i++) model.add(tf.layers.zeroPadding2d());
+    model.add(tf.layers.globalAveragePooling2d({}));
+    model.compile({ optimizer: tf.train.sgd(0.001), loss: 'meanSquaredError' });
+    const [xs, ys] = [tf.ones([32, 16, 16, 8]), tf.zeros([32, 8])];
+    const peak = async () => {
+      const fit = () => model.fit(xs, ys, { batchSize: 32, epochs: 1, verbose: 0 });
+      await fit();
+      const { allocatedBytes } = memoryStats();
+      resetPeakMemory();
+      await fit();
+      return memoryStats().peakAllocatedBytes - allocatedBytes;
+    };
+    const before = await peak();
+    free((model as unknown as { model: object }).model);
+    expect(await peak()).toBeLessThan(0.7 * before);
+    tf.dispose([xs, ys]);
+    model.dispose();
+  });
+
+  it('stay when they are results of the model', () => {
+    const inputs = tf.input({ shape: [8] });
+    const middle = relu(scale(inputs));
+    const model = tf.model({ inputs, outputs: [middle, relu(middle)] });
+    free(model);
+    tf.tidy(() => {
+      const results = train(model, x()) as tf.Tensor[];
+      expect(results.map(({ isDisposed }) => isDisposed)).toEqual([false, false]);
+    });
+    model.dispose();
+  });
+
+  it('stay in another model of the same layers, and where layers are called by themselves', () => {
+    const model = residual(2);
+    const parts = tf.model({
+      inputs: model.inputs,
+      outputs: model.layers.slice(1).map(({ output }) => output as Symbolic),
+    });
+    free(model);
+    tf.tidy(() => {
+      const results = train(parts, x()) as tf.Tensor[];
+      expect(results.filter(({ isDisposed }) => isDisposed)).toEqual([]);
+      const kwargs = { training: true };
+      const first = model.layers[1]!.apply(x(), kwargs) as tf.Tensor;
+      model.layers[2]!.apply(first, kwargs);
+      expect(first.isDisposed).toBe(false);
+    });
+    model.dispose();
+  });
+
+  it("stay when a user's layer takes them", () => {
+    const first = new Hoarder();
+    const second = new Hoarder(first);
+    const model = residual(1, (last) => second.apply(relu(first.apply(relu(last)) as Symbolic)) as Symbolic);
+    free(model);
+    expect(() => tf.tidy(() => void train(model, x()))).not.toThrow();
+    expect(second.kept).toBeDefined();
+    model.dispose();
+  });
+});

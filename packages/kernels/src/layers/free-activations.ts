@@ -1,0 +1,148 @@
+import { Tensor } from '@tensorflow/tfjs-core';
+import { ownClassName, type Kwargs } from './layer-internals.js';
+
+type Apply = (inputs: unknown, kwargs?: Kwargs) => unknown;
+
+/** The members of tfjs-layers' layers, nodes and models that are worked with. Most are not in its public types. */
+interface GraphLayer {
+  apply: Apply;
+  readonly inboundNodes: readonly GraphNode[];
+  readonly outboundNodes: readonly GraphNode[];
+}
+
+interface GraphNode {
+  readonly outboundLayer: GraphLayer;
+  readonly outputTensors: readonly unknown[];
+}
+
+interface GraphModel {
+  readonly layers: readonly GraphLayer[];
+  readonly outputs?: readonly unknown[];
+  call: Apply;
+  makeTrainFunction(): (data: Tensor[]) => unknown;
+}
+
+/** Layers of tfjs that have no more use for an input once they were called. Those that compute masks look at it later. */
+const CONSUMERS: ReadonlySet<string | undefined> = new Set([
+  ...[
+    'Conv1D',
+    'Conv2D',
+    'Conv2DTranspose',
+    'Conv3D',
+    'Conv3DTranspose',
+    'DepthwiseConv2D',
+    'SeparableConv2D',
+  ],
+  ...['Dense', 'Activation', 'ReLU', 'LeakyReLU', 'PReLU', 'ELU', 'ThresholdedReLU', 'Softmax'],
+  ...['BatchNormalization', 'LayerNormalization', 'Dropout', 'SpatialDropout1D', 'GaussianNoise'],
+  ...['Add', 'Multiply', 'Average', 'Maximum', 'Minimum', 'Concatenate', 'Dot'],
+  ...['Flatten', 'Reshape', 'Permute', 'RepeatVector', 'ZeroPadding2D', 'Cropping2D', 'UpSampling2D'],
+  ...[
+    'MaxPooling1D',
+    'MaxPooling2D',
+    'MaxPooling3D',
+    'AveragePooling1D',
+    'AveragePooling2D',
+    'AveragePooling3D',
+  ],
+  ...['GlobalAveragePooling1D', 'GlobalAveragePooling2D', 'GlobalMaxPooling1D', 'GlobalMaxPooling2D'],
+]);
+
+/**
+ * Has a model free the result of a layer, in training too, as soon as the last layer that takes it was called; what a
+ * gradient needs of it is saved. tfjs does so in prediction only, and in training keeps all until the forward pass has ended.
+ *
+ * Freed is what lies between layers that each have one place in the model, when the next are tfjs's own. Nothing is when
+ * layers are called from outside of the model.
+ *
+ * @returns Gives the model its own way back.
+ */
+export function freeActivations(model: object): () => void {
+  const { layers, outputs = [], call, makeTrainFunction } = model as GraphModel;
+  const members = new Set(layers);
+  /** Uses that are left of the tensors between layers, while the model runs. */
+  let left: Map<Tensor, number> | undefined;
+
+  const whileRunning = <T>(run: () => T): T => {
+    const before = left;
+    left = new Map();
+    try {
+      return run();
+    } finally {
+      left = before;
+    }
+  };
+
+  const undos = layers.filter(hasOnePlace).map((layer) => {
+    const { apply } = layer;
+    const uses = usesOf(layer, members, outputs);
+    const isOwn = Object.hasOwn(layer, 'apply');
+    const counting: Apply = (inputs, kwargs) => {
+      const result = apply.call(layer, inputs, kwargs);
+      if (!left || !kwargs?.training) return result;
+      for (const input of new Set(Array.isArray(inputs) ? inputs : [inputs])) release(left, input as Tensor);
+      if (uses > 0 && result instanceof Tensor) left.set(result, uses);
+      return result;
+    };
+    layer.apply = counting;
+    return () => {
+      if (layer.apply !== counting) return;
+      if (isOwn) layer.apply = apply;
+      else delete (layer as Partial<GraphLayer>).apply;
+    };
+  });
+  undos.push(
+    replaceMethods(model as GraphModel, {
+      call: (inputs, kwargs) => whileRunning(() => call.call(model, inputs, kwargs)),
+      makeTrainFunction: () => {
+        const train = makeTrainFunction.call(model);
+        return (data) => whileRunning(() => train(data));
+      },
+    }),
+  );
+  return () => {
+    for (const undo of undos.splice(0)) undo();
+  };
+}
+
+const hasOnePlace = ({ inboundNodes }: GraphLayer): boolean =>
+  inboundNodes.length === 1 && inboundNodes[0]!.outputTensors.length === 1;
+
+/** How many layers take the result of `layer`; 0 when it is not to be freed. */
+function usesOf(layer: GraphLayer, members: ReadonlySet<GraphLayer>, outputs: readonly unknown[]): number {
+  const consumers = new Set(layer.outboundNodes.map(({ outboundLayer }) => outboundLayer));
+  const isOutput = outputs.includes(layer.inboundNodes[0]!.outputTensors[0]);
+  const isFreed = [...consumers].every(
+    (consumer) => members.has(consumer) && hasOnePlace(consumer) && CONSUMERS.has(ownClassName(consumer)),
+  );
+  return isFreed && !isOutput ? consumers.size : 0;
+}
+
+function release(left: Map<Tensor, number>, input: Tensor): void {
+  const uses = left.get(input);
+  if (uses === undefined) return;
+  if (uses > 1) {
+    left.set(input, uses - 1);
+    return;
+  }
+  left.delete(input);
+  if (!input.kept) input.dispose();
+}
+
+/** Puts `methods` on the object itself. Returns what takes them away, where nobody else has replaced them since. */
+function replaceMethods(
+  model: GraphModel,
+  methods: Pick<GraphModel, 'call' | 'makeTrainFunction'>,
+): () => void {
+  const before = Object.getOwnPropertyDescriptors(model) as Partial<
+    Record<keyof typeof methods, PropertyDescriptor>
+  >;
+  Object.assign(model, methods);
+  return () => {
+    for (const name of ['call', 'makeTrainFunction'] as const) {
+      if (model[name] !== methods[name]) continue;
+      if (before[name]) Object.defineProperty(model, name, before[name]);
+      else delete (model as Partial<GraphModel>)[name];
+    }
+  };
+}
