@@ -1,8 +1,14 @@
 export { checkKeys, nearestName } from './check-keys.js';
 export type { AllReduceOptions, Collective, Pending, ReduceOp } from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
-export type { KernelLayer, TensorBridge } from './kernel-layer.js';
+export type { KernelLayer, PrecisionLayer, TensorBridge } from './kernel-layer.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
-export { PLUGIN_KEYS, type Plugin, type StepInfo } from './plugin.js';
+export {
+  PLUGIN_KEYS,
+  type AutocastOptions,
+  type Plugin,
+  type PrecisionPlugin,
+  type StepInfo,
+} from './plugin.js';
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
 export type { GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';

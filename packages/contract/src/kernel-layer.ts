@@ -1,5 +1,5 @@
-import type { DataType, Optimizer, Tensor } from '@tensorflow/tfjs-core';
-import type { NativeTensor } from './native-tensor.js';
+import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type { NativeDtype, NativeTensor } from './native-tensor.js';
 import type { Recorder } from './recording.js';
 
 /** The way between tfjs tensors of some backend and native tensors. */
@@ -39,4 +39,17 @@ export interface KernelLayer extends TensorBridge {
   freeActivations?(model: object): () => void;
   /** Writes down what a step computes, to repeat it. Absent where the backend cannot. */
   readonly recorder?: Recorder;
+  /** Absent where the backend computes in float32 only. */
+  readonly precision?: PrecisionLayer;
+}
+
+/** Element types behind tfjs's `float32`. */
+export interface PrecisionLayer {
+  /** The native dtype behind `x`; undefined for what has no values. */
+  dtypeOf(x: TensorInfo): NativeDtype | undefined;
+  /**
+   * `x` with `dtype` behind its tfjs dtype `float32`. On the tape; the gradient is converted back. A variable is converted
+   * once for all calls until it has another value. Caller disposes.
+   */
+  cast(x: Tensor, dtype: NativeDtype): Tensor;
 }

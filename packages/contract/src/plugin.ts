@@ -1,4 +1,4 @@
-import type { NamedTensorMap } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
 import type { StrategyContext } from './strategy.js';
 
 /** What a plugin learns about the step it is called in. */
@@ -20,6 +20,12 @@ export interface Plugin {
    * is not this plugin's. The object is the caller's; what is returned is, too.
    */
   claim?(object: unknown): unknown;
+  /** Slot `forward`: runs the loss function of a training step, and predictions of prepared models. */
+  forward?<T>(compute: () => T): T;
+  /** Slot `backward`: runs the walk back over the tape of a training step. */
+  backward?<T>(compute: () => T): T;
+  /** Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and gives what takes its place. */
+  gradient?(grad: Tensor): Tensor;
   /**
    * Slot `transform`: changes the reduced gradients in place before they are applied. A tensor that is replaced
    * in the record is disposed by the plugin.
@@ -29,5 +35,25 @@ export interface Plugin {
   afterStep?(info: StepInfo): void;
 }
 
+/** The plugin by which steps compute in another precision. */
+export interface PrecisionPlugin extends Plugin {
+  /** Runs `compute` in that precision, or, with `enabled` false, a part of it in float32. Results are float32. */
+  autocast<T>(compute: () => T, options?: AutocastOptions): T;
+}
+
+export interface AutocastOptions {
+  /** Default true. */
+  readonly enabled?: boolean;
+}
+
 /** The hooks a plugin may have; core refuses others. */
-export const PLUGIN_KEYS = ['name', 'attach', 'claim', 'transform', 'afterStep'] as const;
+export const PLUGIN_KEYS = [
+  'name',
+  'attach',
+  'claim',
+  'forward',
+  'backward',
+  'gradient',
+  'transform',
+  'afterStep',
+] as const;

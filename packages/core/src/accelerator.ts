@@ -1,5 +1,12 @@
 import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type Collective, type KernelLayer, type ReduceOp } from '@acc/contract';
+import {
+  AccError,
+  type AutocastOptions,
+  type Collective,
+  type KernelLayer,
+  type PrecisionPlugin,
+  type ReduceOp,
+} from '@acc/contract';
 import { compileStep, type CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
@@ -9,7 +16,7 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import { collectiveOf, kernelsOf, strategyOf } from './presets.js';
+import { collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
 import { StepPipeline } from './step/step-pipeline.js';
 
 interface Parts {
@@ -19,6 +26,7 @@ interface Parts {
   readonly pipeline: StepPipeline;
   readonly preparation: Preparation;
   readonly restoreGradients: () => void;
+  readonly precision: PrecisionPlugin | undefined;
 }
 
 /**
@@ -57,7 +65,9 @@ export class Accelerator {
     const kernels = await kernelsOf(resolved, environment);
     const collective = await collectiveOf(environment, resolved, kernels);
     const strategy = strategyOf(resolved, size);
-    const { plugins, seed, dataLoader } = resolved;
+    const { seed, dataLoader } = resolved;
+    const precision = precisionOf(resolved);
+    const plugins = [...(precision ? [precision] : []), ...resolved.plugins];
     for (const part of [strategy, ...plugins]) part.attach?.({ collective, kernels });
     const pipeline = new StepPipeline({ strategy, plugins, rank, size, recorder: kernels.recorder });
     const data = new DataPreparation({
@@ -80,7 +90,7 @@ export class Accelerator {
       seed,
     });
     const restoreGradients = installGradientDriver(pipeline);
-    const parts = { environment, kernels, collective, pipeline, preparation, restoreGradients };
+    const parts = { environment, kernels, collective, pipeline, preparation, restoreGradients, precision };
     return (Accelerator.#current = new Accelerator(parts));
   }
 
@@ -162,6 +172,15 @@ export class Accelerator {
     const compiled = compileStep(step, { kernels, surroundings: () => `${pipeline.share}` });
     this.#compiled.push(compiled as unknown as CompiledStep<never[], unknown>);
     return compiled;
+  }
+
+  /**
+   * Runs `fn` in the mixed precision of the Accelerator, or with `enabled: false` in float32, also within a training step.
+   * Without `mixedPrecision` it only runs `fn`. Returns what `fn` returns, in float32.
+   */
+  autocast<T>(fn: () => T, options?: AutocastOptions): T {
+    const { precision } = this.#parts;
+    return precision ? precision.autocast(fn, options) : fn();
   }
 
   /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */

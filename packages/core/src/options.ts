@@ -1,4 +1,5 @@
 import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy } from '@acc/contract';
+import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { z } from 'zod';
 
@@ -7,6 +8,9 @@ export interface AcceleratorOptions {
   /** How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. */
   readonly strategy?: 'auto' | 'single' | 'ddp' | Strategy;
   readonly ddp?: DdpOptions;
+  /** 16-bit computing with float32 weights. Default `no`. */
+  readonly mixedPrecision?: 'no' | 'bf16';
+  readonly amp?: AmpOptions;
   /** `acc` is libtorch, `tfjs` the backend that is active. `auto` (default): `acc` where libtorch is found. */
   readonly engine?: 'auto' | 'acc' | 'tfjs';
   /** Where the `acc` engine keeps tensors. `auto` (default): a GPU where libtorch has one. */
@@ -30,6 +34,8 @@ export interface DataLoaderOptions {
 const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>(isStrategy).default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
+  mixedPrecision: z.enum(['no', 'bf16']).default('no'),
+  amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
   engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto'),
   seed: z.number().int().nonnegative().default(0),
@@ -53,6 +59,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   }
   // Looked at whether or not the strategy that is chosen uses them.
   resolveDdpOptions(options.ddp);
+  resolveAmpOptions(options.amp);
   const result = schema.safeParse(options);
   if (!result.success) {
     const issue = result.error.issues[0]!;

@@ -1,7 +1,15 @@
 // The only file where a name becomes an implementation.
 import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
-import { AccError, isAccError, type Collective, type KernelLayer, type Strategy } from '@acc/contract';
+import {
+  AccError,
+  isAccError,
+  type Collective,
+  type KernelLayer,
+  type PrecisionPlugin,
+  type Strategy,
+} from '@acc/contract';
 import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
+import { amp } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import {
   BACKEND_NAME,
@@ -21,6 +29,11 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   if (typeof strategy === 'object') return strategy;
   const name = strategy === 'auto' ? (size > 1 ? 'ddp' : 'single') : strategy;
   return name === 'ddp' ? ddp(options.ddp) : singleStrategy();
+}
+
+/** Mixed precision, where the options ask for it. */
+export function precisionOf({ mixedPrecision, amp: options }: ResolvedOptions): PrecisionPlugin | undefined {
+  return mixedPrecision === 'no' ? undefined : amp('bfloat16', options);
 }
 
 /**

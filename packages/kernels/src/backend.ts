@@ -83,6 +83,11 @@ export class AccBackend extends KernelBackend {
     return this.#dataOf(info.dataId).native;
   }
 
+  /** The values of `info` as `dtype`, converted once until they are written in place. Borrowed, as {@link native}'s. */
+  converted(info: TensorInfo, dtype: NativeDtype): NativeTensor {
+    return this.#dataOf(info.dataId).convertedTo(this.native(info), dtype);
+  }
+
   /**
    * The native tensor behind `info` to be written in place, where `info` is the only tfjs tensor of its data and the
    * data was made in its shape; undefined elsewhere. Whether native views share the memory is for `memoryFlags` to

@@ -1,9 +1,10 @@
-import { engine, tensor, type DataType, type Tensor } from '@tensorflow/tfjs-core';
+import { engine, tensor, Variable, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
 import { freeActivations, fuseLayers } from './layers/index.js';
 import { fusedApply } from './optimizers/index.js';
+import { cast } from './precision/index.js';
 import { StepRecorder } from './recording/recorder.js';
 
 const contiguous = operator('aten::contiguous');
@@ -23,6 +24,10 @@ function accLayer(backend: AccBackend): KernelLayer {
     fuseLayers: (layers) => fuseLayers(backend, layers),
     recorder: new StepRecorder(backend),
     freeActivations,
+    precision: {
+      dtypeOf: (x) => backend.nativeOfData(x)?.dtype,
+      cast: (x, to) => cast(x, to, backend.nativeOfData(x)!.dtype, x instanceof Variable),
+    },
   };
 }
 

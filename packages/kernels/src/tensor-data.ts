@@ -1,5 +1,7 @@
 import type { BackendValues, DataType } from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { toDtype } from './families/conversion.js';
 
 const reshape = operator('aten::reshape');
 
@@ -9,7 +11,7 @@ const MAX_SHAPES = 8;
 let shapesEpoch = 0;
 
 /**
- * Has {@link TensorData.nativeAs} make other shapes anew from now on: in a recorded step, and after it, by a call that is
+ * Has other shapes and dtypes of data made anew from now on: in a recorded step, and after it, by a call that is
  * recorded or not as the step around it is. Not to be called while a kernel runs.
  */
 export function forgetShapes(): void {
@@ -19,7 +21,7 @@ export function forgetShapes(): void {
 /** The native side of a {@link TensorData}, without reference to it. */
 export interface NativeHandles {
   readonly native: NativeTensor;
-  /** {@link native} in other shapes, and what was attached to the data. */
+  /** {@link native} in other shapes and dtypes, and what was attached to the data. */
   readonly others: readonly (readonly NativeTensor[])[];
 }
 
@@ -39,6 +41,7 @@ export class TensorData {
   #reshaped: NativeTensor[] | undefined;
   #epoch = 0;
   #attached: NativeTensor[] | undefined;
+  #converted: NativeTensor[] | undefined;
 
   constructor(
     readonly dtype: DataType,
@@ -55,10 +58,7 @@ export class TensorData {
    */
   nativeAs(native: NativeTensor, shape: readonly number[]): NativeTensor {
     if (sameShape(native.shape, shape)) return native;
-    if (this.#epoch !== shapesEpoch) {
-      this.#epoch = shapesEpoch;
-      this.#dropShapes();
-    }
+    this.#dropOldShapes();
     const known = this.#reshaped?.find((tensor) => sameShape(tensor.shape, shape));
     if (known) return known;
     const made = reshape(native, shape);
@@ -69,8 +69,8 @@ export class TensorData {
   }
 
   /**
-   * {@link native} to be written in place, where its shape is `shape`. Its other shapes are given up: they may be copies,
-   * and those that are views would count as others that share the memory.
+   * {@link native} to be written in place, where its shape is `shape`. Its other shapes and dtypes are given up: they may be
+   * copies, and those that are views would count as others that share the memory.
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
     if (!this.native || !sameShape(this.native.shape, shape)) return undefined;
@@ -78,9 +78,27 @@ export class TensorData {
     return this.native;
   }
 
+  #dropOldShapes(): void {
+    if (this.#epoch === shapesEpoch) return;
+    this.#epoch = shapesEpoch;
+    this.#dropShapes();
+  }
+
   #dropShapes(): void {
     // The list itself stays: garbage collection may know it.
-    if (this.#reshaped) for (const tensor of this.#reshaped.splice(0)) tensor.dispose();
+    for (const list of [this.#reshaped, this.#converted]) {
+      if (list) for (const tensor of list.splice(0)) tensor.dispose();
+    }
+  }
+
+  /** The values as `dtype`, converted once until they are written in place. Borrowed. */
+  convertedTo(native: NativeTensor, dtype: NativeDtype): NativeTensor {
+    this.#dropOldShapes();
+    const known = this.#converted?.find((tensor) => tensor.dtype === dtype);
+    if (known) return known;
+    const made = toDtype(native, dtype);
+    (this.#converted ??= []).push(made);
+    return made;
   }
 
   /** Native tensors that live as long as this data; see `AccBackend.attach`. */
@@ -98,7 +116,8 @@ export class TensorData {
   handles(native: NativeTensor): NativeHandles {
     this.#reshaped ??= [];
     this.#attached ??= [];
-    return { native, others: [this.#reshaped, this.#attached] };
+    this.#converted ??= [];
+    return { native, others: [this.#reshaped, this.#attached, this.#converted] };
   }
 
   /** Frees the native memory. */
@@ -106,6 +125,7 @@ export class TensorData {
     this.isDisposed = true;
     if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
     if (this.#attached) for (const tensor of this.#attached) tensor.dispose();
+    if (this.#converted) for (const tensor of this.#converted) tensor.dispose();
     this.native?.dispose();
   }
 }

@@ -30,10 +30,15 @@ export interface ShardedData {
  * that all ranks decide alike.
  */
 export function shardFit(model: ModelInternals, context: FitContext): Undo {
-  const { makeTrainFunction } = model;
+  const { makeTrainFunction, makeTestFunction } = model;
   model.makeTrainFunction = () => {
     const train = makeTrainFunction.call(model);
     return (ins) => reduceScalars(train(ins), context.pipeline.share, context.collective);
+  };
+  model.makeTestFunction = () => {
+    makeTestFunction.call(model);
+    const test = model.testFunction;
+    model.testFunction = (ins) => context.pipeline.predict(() => test(ins));
   };
   const validation: Validation = { testFunction: null, data: undefined };
   const undos = [
@@ -43,6 +48,7 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   ];
   return () => {
     model.makeTrainFunction = makeTrainFunction;
+    model.makeTestFunction = makeTestFunction;
     for (const undo of undos) undo();
   };
 }

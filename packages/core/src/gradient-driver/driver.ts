@@ -22,6 +22,10 @@ export interface BackwardSession {
 }
 
 export interface DriverHooks {
+  /** Runs the forward pass of an outermost gradient computation. */
+  forward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
+  /** Runs its backward pass. */
+  backward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /** Called for each outermost gradient computation; undefined leaves it alone. */
   begin(xs: readonly (Tensor | Variable)[]): BackwardSession | undefined;
 }
@@ -63,7 +67,7 @@ function gradients(
         tape = engine.state.activeTape!;
       },
       () => engine.endTape(),
-      () => engine.tidy('forward', f),
+      () => engine.tidy('forward', isOutermost && hooks.forward ? () => hooks.forward!(xs, f) : f),
     );
     util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
     const path = pathBetween(tape, xs, y);
@@ -74,7 +78,7 @@ function gradients(
     }
     const session = isOutermost ? hooks.begin(xs) : undefined;
     if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
-    const grads = engine.tidy('backward', () => {
+    const walk = (): (Tensor | null)[] => {
       const found = walkBackward({
         engine,
         path,
@@ -85,7 +89,8 @@ function gradients(
         freesEarly: isOutermost,
       });
       return collect(engine, xs, found, session);
-    });
+    };
+    const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);
     return { value: y, grads };
   } finally {
     // Also when something threw, `f` among others: after an out-of-memory there is memory again.

@@ -14,6 +14,8 @@ export interface ModelInternals {
   compile(args: object): void;
   makeTrainFunction(): StepFunction;
   makeTestFunction(): void;
+  predict(...args: unknown[]): Tensor | Tensor[];
+  predictOnBatch(...args: unknown[]): Tensor | Tensor[];
   evaluate(x: unknown, y: unknown, args?: object): Scalar | Scalar[];
   evaluateDataset(dataset: unknown, args?: { batches?: number }): Promise<Scalar | Scalar[]>;
   fitDataset(dataset: object, args: FitDatasetArguments): Promise<unknown>;

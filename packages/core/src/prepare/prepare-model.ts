@@ -9,6 +9,8 @@ export interface PrepareModelContext extends FitContext {
   prepareOptimizer(optimizer: Optimizer): void;
   fuseLayers(layers: readonly unknown[]): Undo;
   freeActivations(model: object): Undo;
+  /** Runs a forward pass without gradients. */
+  predict<T>(compute: () => T): T;
 }
 
 /**
@@ -22,6 +24,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   const undoLayers = context.fuseLayers(model.layers);
   const { compile } = model;
   let undoActivations: Undo = () => {};
+  const undoPredictions = wrapPredictions(model, context);
   let undoFit: Undo = () => {};
   const prepareTraining = () => {
     undoFit();
@@ -41,6 +44,18 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
     undoFit();
     undoActivations();
     undoLayers();
+    undoPredictions();
+  };
+}
+
+/** The pipeline runs the passes of `predict` and `predictOnBatch`. */
+function wrapPredictions(model: ModelInternals, context: PrepareModelContext): Undo {
+  const { predict, predictOnBatch } = model;
+  model.predict = (...args) => context.predict(() => predict.apply(model, args));
+  model.predictOnBatch = (...args) => context.predict(() => predictOnBatch.apply(model, args));
+  return () => {
+    model.predict = predict;
+    model.predictOnBatch = predictOnBatch;
   };
 }
 

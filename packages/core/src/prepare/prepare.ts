@@ -94,6 +94,7 @@ export class Preparation {
       shardValidation: data.shardValidation.bind(data),
       prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
+      predict: <T>(compute: () => T) => pipeline.predict(compute),
       fuseLayers: (layers: readonly unknown[]) => kernels.fuseLayers?.(layers) ?? (() => {}),
       freeActivations: (model: object) => kernels.freeActivations?.(model) ?? (() => {}),
     };

@@ -43,6 +43,19 @@ export class StepPipeline implements DriverHooks {
     return this.batch ? sampleShares(this.batch)[rank]! : 1 / size;
   }
 
+  forward<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T {
+    return this.#isTraining(xs) ? this.predict(compute) : compute();
+  }
+
+  backward<T>(_xs: readonly (Tensor | Variable)[], compute: () => T): T {
+    return this.#wrapped('backward', compute);
+  }
+
+  /** Runs a forward pass of prepared models without gradients. */
+  predict<T>(compute: () => T): T {
+    return this.#wrapped('forward', compute);
+  }
+
   begin(xs: readonly (Tensor | Variable)[]): BackwardSession | undefined {
     const indices = uniqueIndices(xs, (x) => this.#prepared.has(x));
     if (indices.length === 0) return undefined;
@@ -63,12 +76,28 @@ export class StepPipeline implements DriverHooks {
       weight: this.share,
       ready: (index, grad) => {
         host([grad], ([gradLocal]) => {
-          reduction.ready(place.get(index)!, gradLocal!);
+          reduction.ready(place.get(index)!, this.#final(gradLocal!));
           return [];
         });
       },
       finish: () => [...host([], () => reduction.finish())],
     };
+  }
+
+  #isTraining(xs: readonly (Tensor | Variable)[]): boolean {
+    return xs.some((x) => this.#prepared.has(x));
+  }
+
+  #final(grad: Tensor): Tensor {
+    return this.#options.plugins.reduce((given, plugin) => plugin.gradient?.(given) ?? given, grad);
+  }
+
+  #wrapped<T>(slot: 'forward' | 'backward', compute: () => T): T {
+    const run = this.#options.plugins.reduceRight<() => T>(
+      (inner, plugin) => (plugin[slot] ? () => plugin[slot]!(inner) : inner),
+      compute,
+    );
+    return run();
   }
 
   /** Lets plugins change the gradients, then applies them. */

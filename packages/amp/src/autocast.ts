@@ -1,0 +1,210 @@
+import { engine, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
+import type { NativeDtype, PrecisionLayer } from '@acc/contract';
+import type { OpLists } from './op-lists.js';
+
+export type LowerDtype = 'bfloat16' | 'float16';
+
+type Treatment = 'lower' | 'float32' | 'asGiven';
+type Phase = 'forward' | 'backward';
+
+/**
+ * Chooses the element type of every kernel while it is on: inputs are converted by operators on tfjs's tape before the kernel
+ * runs, so that what is saved for the gradient is what the kernel had, and gradients are converted back.
+ */
+export class Autocast {
+  readonly #treatments: ReadonlyMap<string, Treatment>;
+  readonly #engine = engine() as unknown as EngineInternals;
+  readonly #runKernel: RunKernel;
+  readonly #runKernelFunc: RunKernelFunc;
+  #phase: Phase | undefined;
+  /** What tensors were converted to, so that each is converted once: on the tape of now, and beside it. */
+  #tape: unknown;
+  #onTape = new WeakMap<Tensor, Tensor>();
+  #besideTape = new WeakMap<Tensor, Tensor>();
+  readonly #runConverted: RunKernel = (name, inputs, attrs) =>
+    this.#runKernel(name, this.#converted(name, inputs), attrs);
+  readonly #runSavingShort: RunKernelFunc = (params) =>
+    this.#runKernelFunc('forwardFunc' in params ? this.#savingShort(params) : params);
+
+  constructor(
+    private readonly precision: PrecisionLayer,
+    private readonly dtype: LowerDtype,
+    lists: OpLists,
+  ) {
+    const kinds = Object.entries(lists) as [Treatment, readonly string[]][];
+    this.#treatments = new Map(kinds.flatMap(([kind, names]) => names.map((name) => [name, kind] as const)));
+    this.#runKernel = this.#engine.runKernel.bind(this.#engine);
+    this.#runKernelFunc = this.#engine.runKernelFunc.bind(this.#engine);
+  }
+
+  get isOn(): boolean {
+    return this.#phase !== undefined;
+  }
+
+  /** Runs `compute` with the lists. Tensors in its result that are 16-bit are converted to float32. */
+  forward<T>(compute: () => T): T {
+    return this.#during('forward', () => {
+      const result: unknown = compute();
+      if (Array.isArray(result)) return result.map((value) => this.#widenedResult(value)) as T;
+      return this.#widenedResult(result) as T;
+    });
+  }
+
+  #widenedResult(value: unknown): unknown {
+    return value instanceof Tensor ? this.inFloat32(value) : value;
+  }
+
+  /** Runs a gradient: what ran in 16 bits forward does so backward, and sums stay in the type that they come in. */
+  backward<T>(compute: () => T): T {
+    return this.#during('backward', compute);
+  }
+
+  /** Runs `compute` as if there were no mixed precision. */
+  off<T>(compute: () => T): T {
+    return this.#during(undefined, compute);
+  }
+
+  /** `x` itself, or the float32 of a 16-bit one. */
+  inFloat32(x: Tensor): Tensor {
+    return this.#isShort(x) ? this.precision.cast(x, 'float32') : x;
+  }
+
+  #during<T>(phase: Phase | undefined, compute: () => T): T {
+    const before = this.#phase;
+    if (before === phase) return compute();
+    this.#enter(phase);
+    try {
+      return compute();
+    } finally {
+      this.#enter(before);
+    }
+  }
+
+  #enter(phase: Phase | undefined): void {
+    this.#phase = phase;
+    this.#besideTape = new WeakMap();
+    // Put back, not deleted: V8 would treat the engine as a dictionary from then on.
+    this.#engine.runKernel = phase ? this.#runConverted : this.#runKernel;
+    this.#engine.runKernelFunc = phase ? this.#runSavingShort : this.#runKernelFunc;
+  }
+
+  #converted(kernelName: string, inputs: NamedTensorMap): NamedTensorMap {
+    switch (this.#treatments.get(kernelName)) {
+      case 'asGiven':
+        return inputs;
+      case 'lower':
+        return this.#lowered(inputs);
+      case 'float32':
+        if (this.#phase === 'forward') return this.#widened(inputs);
+        break;
+      case undefined:
+    }
+    if (!this.#isMixed(inputs)) return inputs;
+    return this.#isWithBias(inputs) ? this.#lowered(inputs) : this.#widened(inputs);
+  }
+
+  #lowered(inputs: NamedTensorMap): NamedTensorMap {
+    return this.#mapFloats(inputs, (x, dtype) => (dtype === 'float32' ? this.#cast(x, this.dtype) : x));
+  }
+
+  #widened(inputs: NamedTensorMap): NamedTensorMap {
+    return this.#mapFloats(inputs, (x, dtype) => (dtype === this.dtype ? this.#cast(x, 'float32') : x));
+  }
+
+  #isMixed(inputs: NamedTensorMap): boolean {
+    let first: NativeDtype | undefined;
+    for (const name in inputs) {
+      const x = inputs[name];
+      if (!isFloat(x)) continue;
+      const dtype = this.precision.dtypeOf(x);
+      if (dtype === undefined) continue;
+      if (first !== undefined && dtype !== first) return true;
+      first = dtype;
+    }
+    return false;
+  }
+
+  /** A bias beside 16-bit numbers is 16-bit, as in a kernel that adds it itself. */
+  #isWithBias(inputs: NamedTensorMap): boolean {
+    return Object.values(inputs).every((x) => !isFloat(x) || this.#isShort(x) || isBias(x));
+  }
+
+  /** Only what changes is written anew. Some kernels take lists. */
+  #mapFloats(
+    inputs: NamedTensorMap,
+    map: (x: Tensor, dtype: NativeDtype | undefined) => Tensor,
+  ): NamedTensorMap {
+    let mapped: NamedTensorMap | undefined;
+    for (const name in inputs) {
+      const x = inputs[name];
+      if (!isFloat(x)) continue;
+      const y = map(x, this.precision.dtypeOf(x));
+      if (y === x) continue;
+      mapped ??= (Array.isArray(inputs) ? [...(inputs as Tensor[])] : { ...inputs }) as NamedTensorMap;
+      mapped[name] = y;
+    }
+    return mapped ?? inputs;
+  }
+
+  #cast(x: Tensor, dtype: NativeDtype): Tensor {
+    const known = this.#known();
+    const found = known.get(x);
+    if (found && !found.isDisposed) return found;
+    const y = this.precision.cast(x, dtype);
+    known.set(x, y);
+    return y;
+  }
+
+  /** What was made on another tape, or beside it, has no gradient on this one. */
+  #known(): WeakMap<Tensor, Tensor> {
+    if (!this.#engine.isTapeOn()) return this.#besideTape;
+    const { activeTape } = this.#engine.state;
+    if (activeTape !== this.#tape) {
+      this.#tape = activeTape;
+      this.#onTape = new WeakMap();
+    }
+    return this.#onTape;
+  }
+
+  #isShort(x: Tensor): boolean {
+    return isFloat(x) && this.precision.dtypeOf(x) === this.dtype;
+  }
+
+  /** tfjs's operators with gradient functions of their own save what they were given: here what was computed with. */
+  #savingShort(params: CustomParams): CustomParams {
+    const { forwardFunc } = params;
+    return {
+      ...params,
+      forwardFunc: (backend, save) =>
+        forwardFunc(backend, (tensors) =>
+          save(
+            tensors.map((x) => {
+              const short = this.#besideTape.get(x);
+              return short && !short.isDisposed && this.#isShort(short) ? short : x;
+            }),
+          ),
+        ),
+    };
+  }
+}
+
+const isFloat = (x: Tensor | null | undefined): x is Tensor => x != null && x.dtype === 'float32';
+
+const isBias = (x: Tensor): boolean => x instanceof Variable && x.rank === 1;
+
+type RunKernel = (kernelName: string, inputs: NamedTensorMap, attrs?: object) => unknown;
+type Save = (tensors: Tensor[]) => void;
+
+interface CustomParams {
+  readonly forwardFunc: (backend: unknown, save: Save) => unknown;
+}
+
+type RunKernelFunc = (params: CustomParams | { readonly kernelName: string }) => unknown;
+
+/** The members of tfjs-core's Engine that are worked with. They are not in its public types; 4.x has them all. */
+interface EngineInternals {
+  runKernel: RunKernel;
+  runKernelFunc: RunKernelFunc;
+  isTapeOn(): boolean;
+  readonly state: { readonly activeTape: object | null };
+}

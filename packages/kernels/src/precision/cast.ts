@@ -1,0 +1,45 @@
+import {
+  engine,
+  type GradConfig,
+  type NamedAttrMap,
+  type Tensor,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
+import { toDtype } from '../families/conversion.js';
+import { kernel } from '../kernel.js';
+
+const CAST = 'AccCast';
+
+interface CastAttrs {
+  readonly to: NativeDtype;
+  /** What the gradient is converted back to. */
+  readonly from: NativeDtype;
+  /** Whether the result is kept until the weight changes. */
+  readonly isWeight: boolean;
+}
+
+/** Another native dtype behind tfjs's `float32`. */
+export const castKernel = kernel<{ x: TensorInfo }, CastAttrs>(
+  CAST,
+  ({ inputs: { x }, attrs: { to, isWeight }, backend }) => {
+    const native = backend.native(x);
+    if (native.dtype === to) return backend.wrap(native.alias(), 'float32');
+    if (!isWeight) return backend.wrap(toDtype(native, to), 'float32');
+    return backend.wrap(backend.converted(x, to).alias(), 'float32');
+  },
+);
+
+export const castGradient: GradConfig = {
+  kernelName: CAST,
+  gradFunc: (dy, _saved, attrs) => {
+    const { to, from } = attrs as unknown as CastAttrs;
+    return { x: () => cast(dy as Tensor, from, to) };
+  },
+};
+
+/** `x` with `to` behind its dtype; on tfjs's tape. Caller disposes. */
+export function cast(x: Tensor, to: NativeDtype, from: NativeDtype, isWeight = false): Tensor {
+  const attrs: CastAttrs = { to, from, isWeight };
+  return engine().runKernel(CAST, { x }, attrs as unknown as NamedAttrMap) as Tensor;
+}

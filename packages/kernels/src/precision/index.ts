@@ -1,0 +1,1 @@
+export { cast, castGradient, castKernel } from './cast.js';
