@@ -1,6 +1,7 @@
 import { operator, operatorWithResults, UNDEFINED_TENSOR, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { toDtype } from '../families/conversion.js';
+import { backTo, inFloat32 } from './float32.js';
 
 /** Tensors as attention takes them: `[batch, heads, length, dim]`, of one dtype; k and v may have fewer heads. */
 export interface AttentionInputs {
@@ -53,8 +54,13 @@ const host: AttentionWay = {
     const [output, sums] = hostForward(q, k, v, NO_DROPOUT, isCausal, mask, scale) as NativeTensor[];
     return [output!, [sums!]];
   },
-  backward: (dy, { q, k, v, mask }, output, [sums], { isCausal, scale }) =>
-    hostBackward(dy, q, k, v, output, sums, NO_DROPOUT, isCausal, mask, scale) as Gradients,
+  // In float32 also for 16-bit tensors: libtorch's kernel takes more than twice as long on those.
+  backward(dy, { q, k, v, mask }, output, [sums], { isCausal, scale }) {
+    const grads = inFloat32([dy, q, k, v, output, mask], ([dy, q, k, v, output, mask]) =>
+      hostBackward(dy, q, k, v, output, sums, NO_DROPOUT, isCausal, mask, scale),
+    ) as Gradients;
+    return grads.map((grad) => backTo(q.dtype, grad)) as Gradients;
+  },
 };
 
 const flash: AttentionWay = {
