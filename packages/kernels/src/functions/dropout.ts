@@ -11,6 +11,7 @@ import {
 import { AccError, checkKeys } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import { AccBackend } from '../backend.js';
+import { withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
 import { isTaped } from '../tape.js';
 import { requireFloat } from './check-input.js';
@@ -63,11 +64,14 @@ export const dropoutKernels = [forward, backward];
 
 /** The gradient is linear in dy, by the same mask, and so is the gradient's own. */
 export const dropoutGradients: readonly GradConfig[] = [
-  {
-    kernelName: FORWARD,
-    outputsToSave: [true],
-    gradFunc: (dy, [y], attrs) => ({ x: () => run(BACKWARD, { dy: dy as Tensor, y: y! }, attrs) }),
-  },
+  withoutValues(
+    {
+      kernelName: FORWARD,
+      outputsToSave: [true],
+      gradFunc: (dy, [y], attrs) => ({ x: () => run(BACKWARD, { dy: dy as Tensor, y: y! }, attrs) }),
+    },
+    'last',
+  ),
   {
     kernelName: BACKWARD,
     inputsToSave: ['y'],

@@ -25,6 +25,7 @@ type Native = NativeTensor | null;
 
 export const layerNormFunction = fusedFunction<Attrs>({
   kernelName: 'AccLayerNorm',
+  needsOutput: false,
   forward({ inputs, attrs, backend, isTaped }) {
     const [x, gain, bias] = placed(
       inputs.map((input) => backend.native(input)),

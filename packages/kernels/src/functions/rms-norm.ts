@@ -29,6 +29,7 @@ const layerNormBackward = operatorWithResults('aten::native_layer_norm_backward'
 
 export const rmsNormFunction = fusedFunction<NormAttrs>({
   kernelName: 'AccRmsNorm',
+  needsOutput: false,
   forward({ inputs, attrs, backend, isTaped }) {
     const [x, gain] = inputs.map((input) => backend.native(input)) as [NativeTensor, NativeTensor?];
     const [y, rstd] = inFloat32([x, gain ?? null], ([x, gain]) => normalized(x!, gain!, attrs));
