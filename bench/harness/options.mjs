@@ -26,6 +26,12 @@ export const profileUsage = `node bench/profile.mjs [options]
   --name NAME     of the file in bench/results, which ends in -profile.md; default made of the date and the CPU
   --help          this text`;
 
+export const memoryUsage = `node bench/memory.mjs [options]
+  --models a,b    of ${Object.keys(workloads).join(', ')}; default all
+  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
+  --name NAME     of the file in bench/results; default memory
+  --help          this text`;
+
 const text = (value) => ({ type: 'string', default: value });
 const given = { type: 'string' };
 const help = { type: 'boolean', default: false };
@@ -85,6 +91,13 @@ export function parseProfileOptions(args) {
     name: values.name,
     help: values.help,
   };
+}
+
+/** The options of `npm run bench:memory`; as {@link parseOptions}. */
+export function parseMemoryOptions(args) {
+  const known = { models: text(ALL_MODELS), python: given, name: text('memory'), help };
+  const values = parseValues(args, known, memoryUsage);
+  return { ...values, models: list('models', values.models, Object.keys(workloads)) };
 }
 
 function parseValues(args, options, usageText) {

@@ -16,6 +16,12 @@ export const profilers = {
   theirs: (job, { python }) => runTheirs('profile_train.py', job, { ranks: 1, python }),
 };
 
+/** The same; what they give tells how much memory the step needs. */
+export const memoryProbes = {
+  ours: (job) => runOurs('memory/ours.ts', job, 1),
+  theirs: (job, { python }) => runTheirs('memory_train.py', job, { ranks: 1, python }),
+};
+
 function runOurs(script, job, ranks) {
   if (!existsSync(launcher)) throw new Error(`${launcher} is missing: build the packages (npm run build)`);
   return runJob(job, (jobPath) =>

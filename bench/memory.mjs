@@ -1,0 +1,64 @@
+/** `node bench/memory.mjs`: how much memory a training step needs, ours beside PyTorch's. See README.md. */
+import { exitOnError } from './harness/exit-on-error.mjs';
+import { describeMachine } from './harness/machine.mjs';
+import { formatColumns } from './harness/markdown-table.mjs';
+import { jobOf } from './harness/measure.mjs';
+import { memoryUsage, parseMemoryOptions } from './harness/options.mjs';
+import { formatHead, writeResult } from './harness/report.mjs';
+import { memoryProbes } from './harness/sides.mjs';
+import { parameterCountOf, workloads } from './harness/workloads.mjs';
+import { ensurePeer } from './peers/setup.mjs';
+
+const STEPS = 2;
+const WARMUP_STEPS = 2;
+
+const mib = (bytes) => (bytes / 2 ** 20).toFixed(1);
+const ratio = (a, b) => (a / b).toFixed(2);
+
+await exitOnError(async () => {
+  const args = process.argv.slice(2);
+  const options = parseMemoryOptions(args);
+  if (options.help) return console.log(memoryUsage);
+  const machine = describeMachine();
+  const python = ensurePeer(options.python);
+
+  const measured = [];
+  for (const model of options.models) {
+    const job = {
+      ...jobOf(model, { device: 'cpu', threads: 1, blocks: 1, steps: STEPS }),
+      warmupSteps: WARMUP_STEPS,
+    };
+    const sides = {};
+    for (const [side, run] of Object.entries(memoryProbes)) {
+      sides[side] = await run({ ...job, parameterCount: parameterCountOf(model, side) }, { python });
+    }
+    measured.push({ model, ...sides });
+    const { ours, theirs } = sides;
+    console.error(`${model}: ours/theirs ${ratio(ours.peakBytes, theirs.peakBytes)}`);
+  }
+
+  const { ours, theirs } = measured[0];
+  const versions = { ...ours.versions, ...theirs.versions };
+  const head = formatHead({ name: options.name, machine, versions, options: { device: 'cpu' } });
+  const command = ['npm run bench:memory --', ...args].join(' ').replace(/ --$/, '');
+  const text = `${head}\n\n${formatMemory(measured)}\n\nRepeat it: \`${command}\`\n`;
+  console.log(`${text}\n${writeResult(`${options.name}.md`, text)}`);
+});
+
+function formatMemory(measured) {
+  const header = ['model', 'ours', 'of it between steps', 'theirs', 'of it between steps', 'ours/theirs'];
+  const rows = measured.map(({ model, ours, theirs }) => [
+    workloads[model].title,
+    ...[ours, theirs].flatMap(({ peakBytes, restingBytes }) => [mib(peakBytes), mib(restingBytes)]),
+    ratio(ours.peakBytes, theirs.peakBytes),
+    mib(ours.stockPeakBytes),
+    ratio(ours.peakBytes, ours.stockPeakBytes),
+  ]);
+  return `${formatColumns([...header, "with tfjs's walk", "ours/tfjs's walk"], rows)}
+
+MiB of memory for tensors at most, over ${STEPS} training steps with Adam after ${WARMUP_STEPS + 1} others, in float32, on one rank with one
+thread: weights, the optimizer's state and the batches included. Ours is the peak of our allocator, with what it rounds up;
+theirs of libtorch's, told by torch.profiler. What a library takes for itself past the allocator is in neither. PyTorch's
+gradients stay until the next step begins. The column of tfjs's walk is ours with tfjs's own \`engine().gradients\` in place
+of Accelerate's.`;
+}
