@@ -7,7 +7,7 @@ export interface TapeNode {
   readonly inputs: NamedTensorMap;
   readonly outputs: Tensor[];
   readonly saved?: Tensor[];
-  readonly gradient?: (dys: (Tensor | null)[]) => Record<string, () => Tensor>;
+  readonly gradient?: (dys: readonly (Tensor | null)[]) => Record<string, () => Tensor>;
 }
 
 export interface GradientsResult {

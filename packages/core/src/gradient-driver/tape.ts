@@ -16,27 +16,39 @@ export interface PathNode {
 
 /** Keeps the nodes that depend on one of `xs` and that `y` depends on, in their order. Linear in the tape. */
 export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], y: Tensor): Path {
-  const inputsOf = tape.map(({ inputs }) => entries(inputs));
   const fromX = new Set(xs.map(({ id }) => id));
-  tape.forEach(({ outputs }, i) => {
-    if (!inputsOf[i]!.some(([, input]) => fromX.has(input.id))) return;
-    for (const { id } of outputs) fromX.add(id);
-  });
+  for (const { inputs, outputs } of tape) {
+    if (hasAny(inputs, fromX)) for (const { id } of outputs) fromX.add(id);
+  }
   const toY = new Set([y.id]);
   const nodes: PathNode[] = [];
   const uses = new Map<number, number>();
   for (let i = tape.length - 1; i >= 0; i--) {
     const node = tape[i]!;
     if (!node.outputs.some(({ id }) => toY.has(id))) continue;
-    for (const [, input] of inputsOf[i]!) toY.add(input.id);
-    const inputs = inputsOf[i]!.filter(([, input]) => fromX.has(input.id));
-    if (inputs.length === 0) continue;
-    for (const [, { id }] of inputs) uses.set(id, (uses.get(id) ?? 0) + 1);
-    nodes.push({ node, inputs });
+    const inputs: [string, Tensor][] = [];
+    for (const name of Object.keys(node.inputs)) {
+      const input = inputOf(node.inputs, name);
+      if (!input) continue;
+      toY.add(input.id);
+      if (!fromX.has(input.id)) continue;
+      inputs.push([name, input]);
+      uses.set(input.id, (uses.get(input.id) ?? 0) + 1);
+    }
+    if (inputs.length > 0) nodes.push({ node, inputs });
   }
   return { nodes: nodes.reverse(), uses };
 }
 
-function entries(inputs: NamedTensorMap): [string, Tensor][] {
-  return Object.entries(inputs).filter(([, input]) => input != null);
+function hasAny(inputs: NamedTensorMap, ids: ReadonlySet<number>): boolean {
+  for (const name of Object.keys(inputs)) {
+    const input = inputOf(inputs, name);
+    if (input && ids.has(input.id)) return true;
+  }
+  return false;
+}
+
+/** Kernels may have optional inputs, which tfjs's type leaves out. */
+function inputOf(inputs: NamedTensorMap, name: string): Tensor | null | undefined {
+  return inputs[name];
 }

@@ -69,20 +69,31 @@ function inputGradients(
   dys: readonly (Tensor | null)[],
   engine: EngineInternals,
 ): Tensor[] {
+  // A gradient function may hand on what it was given or has saved, or one tensor for two inputs.
+  const own = (dx: Tensor, others: readonly Tensor[]) =>
+    dx.kept || dys.includes(dx) || others.includes(dx) ? clone(dx) : dx;
+  if (inputs.length === 1) {
+    const [[name]] = inputs as readonly [readonly [string, Tensor]];
+    return [engine.tidy('gradient', () => own(gradientOf(node, name, gradientsOf(node, dys)), []))];
+  }
   return engine.tidy('gradient', () => {
-    if (!node.gradient) {
-      throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
-    }
-    const gradients = node.gradient([...dys]);
+    const gradients = gradientsOf(node, dys);
     const dxs: Tensor[] = [];
     for (const [name] of inputs) {
-      const one = () => gradientOf(node, name, gradients);
-      const dx = inputs.length === 1 ? one() : engine.tidy('gradient', one);
-      // A gradient function may hand on what it was given or has saved, or one tensor for two inputs.
-      dxs.push(dx.kept || dys.includes(dx) || dxs.includes(dx) ? clone(dx) : dx);
+      dxs.push(
+        own(
+          engine.tidy('gradient', () => gradientOf(node, name, gradients)),
+          dxs,
+        ),
+      );
     }
     return dxs;
   });
+}
+
+function gradientsOf(node: TapeNode, dys: readonly (Tensor | null)[]): Record<string, () => Tensor> {
+  if (node.gradient) return node.gradient(dys);
+  throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
 }
 
 function gradientOf(node: TapeNode, name: string, gradients: Record<string, () => Tensor>): Tensor {
