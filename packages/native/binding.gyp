@@ -19,7 +19,8 @@
       "target_name": "acc_native",
       "sources": [
         "cpp/unit_tensors.cpp",
-        "cpp/unit_distributed.cpp"
+        "cpp/unit_distributed.cpp",
+        "cpp/unit_shm.cpp"
       ],
       "include_dirs": ["cpp", "cpp/gloo_headers", "<(acc_node_addon_api)"],
       "defines": [

@@ -1,11 +1,16 @@
 import { AccError, type ReduceOp } from '@acc/contract';
+import { CALL_WORDS } from '@acc/native';
 
 /** Collectives as they are compared across ranks; the order is part of the wire format. */
 export const COLLECTIVES = [
   'broadcast',
   'allReduce',
+  'reduce',
   'allGather',
+  'gather',
+  'scatter',
   'reduceScatter',
+  'allToAll',
   'barrier',
   'broadcastObject',
   'allGatherObject',
@@ -13,68 +18,109 @@ export const COLLECTIVES = [
 export type CollectiveName = (typeof COLLECTIVES)[number];
 
 const REDUCE_OPS: readonly ReduceOp[] = ['sum', 'mean', 'max', 'min', 'product'];
-const DTYPES = ['float32', 'int32', 'bool', 'complex64', 'string'] as const;
+const DTYPES = [
+  'float32',
+  'int32',
+  'bool',
+  'complex64',
+  'float64',
+  'bfloat16',
+  'float16',
+  'int64',
+  'int16',
+  'int8',
+  'uint8',
+] as const;
 
-/** What a rank is about to call. */
-export interface CallDescription {
-  readonly collective: CollectiveName;
-  readonly dtype: string;
-  readonly shape: readonly number[];
-  readonly op?: ReduceOp;
-  readonly fromRank?: number;
+/** The number of a dtype on the wire. */
+export function dtypeCode(dtype: string): number {
+  return DTYPES.indexOf(dtype as (typeof DTYPES)[number]);
 }
 
-const MAX_RANK = 8;
-/** Numbers of one description on the wire. */
-export const DESCRIPTION_LENGTH = 5 + MAX_RANK;
+export function dtypeOfCode(code: number): string {
+  return DTYPES[code] ?? 'unknown';
+}
 
-/** A description as int32 numbers, all of the same count, so that ranks can exchange them whatever they call. */
-export function encodeDescription(call: CallDescription): Int32Array {
-  const words = new Int32Array(DESCRIPTION_LENGTH);
+/** Rows that may differ between ranks. */
+export const ANY_ROWS = -1;
+
+/** What a rank is about to call: what must be alike everywhere. */
+export interface CallDescription {
+  readonly collective: CollectiveName;
+  /** The native element type; absent where ranks need not have one. */
+  readonly dtype?: string;
+  readonly shape?: readonly number[];
+  readonly op?: ReduceOp;
+  /** The rank that gives, or gets. */
+  readonly root?: number;
+}
+
+export const MAX_DIMS = 8;
+const FIRST_DIM = 5;
+const COALESCED = FIRST_DIM + MAX_DIMS;
+
+/**
+ * A description as int32 numbers, all of the same count, so that ranks can exchange them whatever they call.
+ *
+ * @param coalesced Shapes of tensors that travel together; the call's own is then that of the whole.
+ */
+export function encodeDescription(
+  call: CallDescription,
+  coalesced?: readonly (readonly number[])[],
+): Int32Array {
+  const words = new Int32Array(CALL_WORDS);
   words[0] = COLLECTIVES.indexOf(call.collective);
-  words[1] = DTYPES.indexOf(call.dtype as (typeof DTYPES)[number]);
+  words[1] = call.dtype === undefined ? -1 : dtypeCode(call.dtype);
   words[2] = call.op === undefined ? -1 : REDUCE_OPS.indexOf(call.op);
-  words[3] = call.fromRank ?? -1;
-  words[4] = call.shape.length;
-  words.set(call.shape.slice(0, MAX_RANK), 5);
+  words[3] = call.root ?? -1;
+  words[4] = call.shape?.length ?? -1;
+  if (call.shape)
+    for (let i = 0; i < Math.min(call.shape.length, MAX_DIMS); i++) words[FIRST_DIM + i] = call.shape[i]!;
+  if (coalesced) {
+    words[COALESCED] = coalesced.length;
+    words[COALESCED + 1] = hashOf(JSON.stringify(coalesced));
+  }
   return words;
 }
 
-export function decodeDescription(words: Int32Array): CallDescription {
-  const op = REDUCE_OPS[words[2]!];
-  return {
-    collective: COLLECTIVES[words[0]!]!,
-    dtype: DTYPES[words[1]!] ?? 'unknown',
-    ...(op && { op }),
-    ...(words[3]! >= 0 && { fromRank: words[3]! }),
-    shape: [...words.subarray(5, 5 + Math.min(words[4]!, MAX_RANK))],
-  };
+function hashOf(text: string): number {
+  let hash = 0;
+  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return hash;
 }
 
 /**
  * Refuses calls that do not fit together.
  *
- * @param calls Every rank's call, by rank.
+ * @param words Every rank's description, by rank.
  * @throws AccError `ACC_COLLECTIVE_MISMATCH` with a line for each rank.
  */
-export function requireAgreement(calls: readonly CallDescription[]): void {
-  const first = calls[0]!;
-  const freeRows = first.collective === 'allGather';
-  const key = (call: CallDescription) => {
-    const shape = freeRows ? [call.shape.length, ...call.shape.slice(1)] : call.shape;
-    return JSON.stringify([call.collective, call.dtype, call.op, call.fromRank, shape]);
-  };
-  if (calls.every((call) => key(call) === key(first))) return;
-  const lines = calls.map((call, rank) => `  rank ${rank}: ${formatCall(call)}`);
-  throw new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
+export function requireAgreement(words: readonly Int32Array[]): void {
+  const first = words[0]!;
+  if (words.every((own) => own.every((word, i) => word === first[i]))) return;
+  throw mismatch(words);
+}
+
+export function mismatch(words: readonly Int32Array[]): AccError {
+  const calls = words.map(formatWords);
+  const lines = calls.map((call, rank) => `  rank ${rank}: ${call}`);
+  return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
     help: 'Every rank must call the same collectives in the same order, with the same dtype and shape.',
     details: { calls },
   });
 }
 
-function formatCall({ collective, dtype, shape, op, fromRank }: CallDescription): string {
-  if (collective === 'barrier') return 'barrier()';
-  const rest = [op && `'${op}'`, fromRank !== undefined && `from rank ${fromRank}`].filter(Boolean);
-  const what = collective.endsWith('Object') ? ['object'] : [`${dtype}[${shape.join(',')}]`];
-  return `${collective}(${[...what, ...rest].join(', ')})`;
+/** The call as a person reads it: `allReduce(float32[2,3], 'sum')`. */
+export function formatWords(words: Int32Array): string {
+  const [collective, dtype, op, root, dims] = words;
+  const count = words[COALESCED]!;
+  const shape = [...words.subarray(FIRST_DIM, FIRST_DIM + Math.min(dims!, MAX_DIMS))];
+  const sizes = shape.map((size) => (size === ANY_ROWS ? '*' : size)).join(',');
+  const parts = [
+    dims! >= 0 && `${dtype! >= 0 ? dtypeOfCode(dtype!) : ''}[${sizes}]`,
+    count > 0 && `of ${count} tensors`,
+    op! >= 0 && `'${REDUCE_OPS[op!]}'`,
+    root! >= 0 && `rank ${root}`,
+  ];
+  return `${COLLECTIVES[collective!] ?? 'unknown'}(${parts.filter(Boolean).join(', ')})`;
 }

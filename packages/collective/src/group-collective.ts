@@ -1,235 +1,132 @@
-import type { DataType, Tensor } from '@tensorflow/tfjs-core';
+import type { AllReduceOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
+import type { ProcessGroup } from '@acc/native';
+import { BlockingVerbs } from './blocking-verbs.js';
+import { Context } from './context.js';
+import { WorkResult } from './pending.js';
+import type { BridgeOf, Movable } from './tensors.js';
 import {
-  AccError,
-  type AllReduceOptions,
-  type Collective,
-  type Pending,
-  type ReduceOp,
-  type TensorBridge,
-} from '@acc/contract';
-import { operator, tensorFrom, type ProcessGroup, type Tensor as NativeTensor } from '@acc/native';
-import { decodeDescription, encodeDescription, requireAgreement, type CallDescription } from './agreement.js';
-import { objectFromBytes, objectToBytes } from './object-bytes.js';
-import { done, WorkResult } from './pending.js';
+  allGatherCoalesced,
+  allReduceCoalesced,
+  broadcastCoalesced,
+  reduceScatterCoalesced,
+} from './verbs/coalesced.js';
+import { Incoming, sendMessage } from './verbs/messages.js';
+import { allGather, allToAll, broadcast, gather, scatter } from './verbs/movements.js';
+import { allGatherObject, broadcastObject } from './verbs/objects.js';
+import { allReduce, reduce, reduceScatter } from './verbs/reductions.js';
 
-const cloneNative = operator('aten::clone');
-const newEmpty = operator('aten::new_empty');
-const divideScalar = operator('aten::div.Scalar');
-const narrow = operator('aten::narrow');
-const cat = operator('aten::cat');
-const padEnd = operator('aten::constant_pad_nd');
-const reshape = operator('aten::reshape');
-
-export interface GroupCollectiveOptions {
+export interface GroupCollectiveOptions<T extends Movable> {
   readonly group: ProcessGroup;
-  readonly bridge: TensorBridge;
-  /** The engine that moves the bytes, for `acc env` and messages. */
+  /** A `TensorBridge` for tfjs tensors, `nativeBridge` for native ones. */
+  readonly bridge: BridgeOf<T>;
+  /** The engine that moves the bytes, for messages. */
   readonly engine: string;
   /** Called once by `close`. */
   readonly onClose?: () => void;
 }
 
-/** Collectives over tfjs tensors, on a native process group. */
-export class GroupCollective implements Collective {
+/** Collectives on a native process group. */
+export class GroupCollective<T extends Movable> extends BlockingVerbs<T> implements CollectiveOf<T> {
   readonly rank: number;
   readonly size: number;
   readonly engine: string;
-  readonly #group: ProcessGroup;
-  readonly #bridge: TensorBridge;
+  readonly #context: Context<T>;
   readonly #onClose: (() => void) | undefined;
-  #isClosed = false;
+  /** The last message from each rank that was asked for. */
+  readonly #incoming = new Map<number, Incoming<T>>();
 
-  constructor({ group, bridge, engine, onClose }: GroupCollectiveOptions) {
-    this.#group = group;
-    this.#bridge = bridge;
+  constructor({ group, bridge, engine, onClose }: GroupCollectiveOptions<T>) {
+    super();
+    this.#context = new Context(group, bridge);
     this.rank = group.rank;
     this.size = group.size;
     this.engine = engine;
     this.#onClose = onClose;
   }
 
-  broadcast(x: Tensor, fromRank = 0): Tensor {
-    return this.broadcastAsync(x, fromRank).wait();
+  broadcastAsync(x: T, fromRank = 0): Pending<T> {
+    return broadcast(this.#context, x, fromRank);
   }
 
-  broadcastAsync(x: Tensor, fromRank = 0): Pending<Tensor> {
-    this.#requireRank(fromRank);
-    this.#agree({ ...described('broadcast', x), fromRank });
-    const buffer = this.#ownCopy(x);
-    return this.#result(this.#group.broadcast(buffer, fromRank), buffer, x.dtype);
+  allReduceAsync(x: T, op: ReduceOp = 'sum', options: AllReduceOptions = {}): Pending<T> {
+    return allReduce(this.#context, x, op, options, false);
   }
 
-  allReduce(x: Tensor, op: ReduceOp = 'sum'): Tensor {
-    return this.allReduceAsync(x, op).wait();
+  /** Without a handle underneath, since small ones take microseconds. */
+  override allReduce(x: T, op: ReduceOp = 'sum', options: AllReduceOptions = {}): T {
+    return allReduce(this.#context, x, op, options, true).wait();
   }
 
-  allReduceAsync(x: Tensor, op: ReduceOp = 'sum', options: AllReduceOptions = {}): Pending<Tensor> {
-    requireReducible(x, op);
-    if (!options.agreed) this.#agree({ ...described('allReduce', x), op });
-    const buffer = options.donate ? this.#bridge.toNative(x) : this.#ownCopy(x);
-    const work = this.#group.allReduce(buffer as NativeTensor, op === 'mean' ? 'sum' : op);
-    return new WorkResult(work, () => {
-      if (options.donate) x.dispose();
-      return this.#bridge.fromNative(this.#averaged(buffer as NativeTensor, op), x.dtype);
-    });
+  reduceAsync(x: T, op: ReduceOp = 'sum', toRank = 0): Pending<T | null> {
+    return reduce(this.#context, x, op, toRank);
   }
 
-  allGather(x: Tensor): Tensor {
-    return this.allGatherAsync(x).wait();
+  allGatherAsync(x: T): Pending<T> {
+    return allGather(this.#context, x);
   }
 
-  allGatherAsync(x: Tensor): Pending<Tensor> {
-    const shape = x.rank === 0 ? [1] : x.shape;
-    const calls = this.#agree({ ...described('allGather', x), shape });
-    const rows = calls.map((call) => call.shape[0]!);
-    const mostRows = Math.max(...rows);
-    using local = this.#bridge.toNative(x) as NativeTensor;
-    const input = padRows(local, shape, mostRows);
-    const output = newEmpty(input, [this.size * mostRows, ...shape.slice(1)]);
-    const work = input.shape.includes(0) ? done(undefined) : this.#group.allGather(input, output);
-    return new WorkResult(work, () => {
-      input.dispose();
-      const joined = rows.every((n) => n === mostRows) ? output : withoutPadding(output, rows, mostRows);
-      return this.#bridge.fromNative(joined, x.dtype);
-    });
+  gatherAsync(x: T, toRank = 0): Pending<T | null> {
+    return gather(this.#context, x, toRank);
   }
 
-  reduceScatter(x: Tensor, op: ReduceOp = 'sum'): Tensor {
-    return this.reduceScatterAsync(x, op).wait();
+  scatterAsync(x: T | null, fromRank = 0): Pending<T> {
+    return scatter(this.#context, x, fromRank);
   }
 
-  reduceScatterAsync(x: Tensor, op: ReduceOp = 'sum'): Pending<Tensor> {
-    requireReducible(x, op);
-    const rows = x.shape[0];
-    if (rows === undefined || rows % this.size !== 0) {
-      throw new AccError(
-        'ACC_COLLECTIVE_SHAPE',
-        `reduceScatter cuts dim 0 into ${this.size} equal parts; a tensor of shape [${x.shape.join(',')}] came.`,
-        { help: `Pad dim 0 to a multiple of ${this.size}.` },
-      );
-    }
-    this.#agree({ ...described('reduceScatter', x), op });
-    const input = this.#ownCopy(x);
-    const output = newEmpty(input, [rows / this.size, ...x.shape.slice(1)]);
-    const work = this.#group.reduceScatter(input, output, op === 'mean' ? 'sum' : op);
-    return new WorkResult(work, () => {
-      input.dispose();
-      return this.#bridge.fromNative(this.#averaged(output, op), x.dtype);
-    });
+  reduceScatterAsync(x: T, op: ReduceOp = 'sum'): Pending<T> {
+    return reduceScatter(this.#context, x, op);
   }
 
+  allToAllAsync(x: T, rows?: readonly number[]): Pending<T> {
+    return allToAll(this.#context, x, rows);
+  }
+
+  sendAsync(x: T, toRank: number): Pending<void> {
+    this.#context.requirePeer(toRank);
+    const native = this.#context.native(x, 'send');
+    const work = sendMessage(this.#context, native, x.dtype, toRank);
+    return new WorkResult(work, () => native.dispose());
+  }
+
+  recvAsync(fromRank: number): Pending<T> {
+    this.#context.requirePeer(fromRank);
+    const incoming = new Incoming(this.#context, fromRank, this.#incoming.get(fromRank));
+    this.#incoming.set(fromRank, incoming);
+    return incoming;
+  }
+
+  broadcastCoalescedAsync(xs: readonly T[], fromRank = 0): Pending<T[]> {
+    return broadcastCoalesced(this.#context, xs, fromRank);
+  }
+
+  allReduceCoalescedAsync(xs: readonly T[], op: ReduceOp = 'sum'): Pending<T[]> {
+    return allReduceCoalesced(this.#context, xs, op);
+  }
+
+  allGatherCoalescedAsync(xs: readonly T[]): Pending<T[]> {
+    return allGatherCoalesced(this.#context, xs);
+  }
+
+  reduceScatterCoalescedAsync(xs: readonly T[], op: ReduceOp = 'sum'): Pending<T[]> {
+    return reduceScatterCoalesced(this.#context, xs, op);
+  }
+
+  /** An exchange of nothing but the call itself. */
   barrier(): void {
-    this.#agree({ collective: 'barrier', dtype: 'bool', shape: [] });
+    this.#context.calls.exchange({ collective: 'barrier' }, [0]);
   }
 
-  broadcastObject<T>(object: T, fromRank = 0): T {
-    this.#requireRank(fromRank);
-    this.#agree({ collective: 'broadcastObject', dtype: 'bool', shape: [], fromRank });
-    const bytes = this.rank === fromRank ? objectToBytes(object) : new Uint8Array();
-    const length = this.#exchange(Int32Array.of(bytes.length))[fromRank]![0]!;
-    using buffer = tensorFrom(this.rank === fromRank ? bytes : new Uint8Array(length), 'uint8', [length]);
-    this.#group.broadcast(buffer, fromRank).wait();
-    return objectFromBytes(buffer.read() as Uint8Array) as T;
+  broadcastObject<O>(object: O, fromRank = 0): O {
+    return broadcastObject(this.#context, object, fromRank);
   }
 
-  allGatherObject<T>(object: T): T[] {
-    const bytes = objectToBytes(object);
-    this.#agree({ collective: 'allGatherObject', dtype: 'bool', shape: [] });
-    const lengths = this.#exchange(Int32Array.of(bytes.length)).map((words) => words[0]!);
-    const width = Math.max(...lengths);
-    const padded = new Uint8Array(width);
-    padded.set(bytes);
-    using input = tensorFrom(padded, 'uint8', [width]);
-    using output = newEmpty(input, [width * this.size]);
-    this.#group.allGather(input, output).wait();
-    const all = output.read() as Uint8Array;
-    return lengths.map(
-      (length, rank) => objectFromBytes(all.subarray(rank * width, rank * width + length)) as T,
-    );
+  allGatherObject<O>(object: O): O[] {
+    return allGatherObject(this.#context, object);
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#context.calls.isClosed) return;
+    this.#context.calls.isClosed = true;
     this.#onClose?.();
   }
-
-  /** Compares this call with every other rank's before anything can block or mix. */
-  #agree(call: CallDescription): readonly CallDescription[] {
-    const calls = this.#exchange(encodeDescription(call)).map(decodeDescription);
-    requireAgreement(calls);
-    return calls;
-  }
-
-  /** Every rank's words, by rank. */
-  #exchange(words: Int32Array): Int32Array[] {
-    if (this.#isClosed) {
-      throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after the group had been closed.');
-    }
-    using input = tensorFrom(words, 'int32', [words.length]);
-    using output = newEmpty(input, [words.length * this.size]);
-    this.#group.allGather(input, output).wait();
-    const all = output.read() as Int32Array;
-    return Array.from({ length: this.size }, (_, rank) =>
-      all.subarray(rank * words.length, (rank + 1) * words.length),
-    );
-  }
-
-  #ownCopy(x: Tensor): NativeTensor {
-    using shared = this.#bridge.toNative(x);
-    return cloneNative(shared);
-  }
-
-  #averaged(sum: NativeTensor, op: ReduceOp): NativeTensor {
-    if (op !== 'mean') return sum;
-    const mean = divideScalar(sum, this.size);
-    sum.dispose();
-    return mean;
-  }
-
-  #result(work: { isDone: boolean; wait(): void }, buffer: NativeTensor, dtype: DataType): Pending<Tensor> {
-    return new WorkResult(work, () => this.#bridge.fromNative(buffer, dtype));
-  }
-
-  #requireRank(rank: number): void {
-    if (Number.isInteger(rank) && rank >= 0 && rank < this.size) return;
-    throw new AccError('ACC_COLLECTIVE_RANK', `There is no rank ${rank}.`, {
-      help: `Ranks are 0 to ${this.size - 1}.`,
-    });
-  }
-}
-
-function described(collective: CallDescription['collective'], x: Tensor): CallDescription {
-  if (x.dtype === 'string') {
-    throw new AccError('ACC_COLLECTIVE_DTYPE', `${collective} cannot move a tensor of strings.`, {
-      help: 'Use gatherObject or broadcastObject with an array of strings.',
-    });
-  }
-  return { collective, dtype: x.dtype, shape: x.shape };
-}
-
-function requireReducible(x: Tensor, op: ReduceOp): void {
-  const isReducible = x.dtype === 'float32' || (x.dtype === 'int32' && op !== 'mean');
-  if (isReducible) return;
-  throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${x.dtype} cannot be reduced by '${op}'.`, {
-    help: 'Convert it first, as x.toFloat().',
-  });
-}
-
-/** `x` as `[rows, …]`, zeros below. The caller disposes it. */
-function padRows(x: NativeTensor, shape: readonly number[], rows: number): NativeTensor {
-  const missing = rows - shape[0]!;
-  using shaped = reshape(x, shape);
-  // Padding is given from the last dim to the first.
-  return missing === 0
-    ? shaped.alias()
-    : padEnd(shaped, [...shape.slice(1).flatMap(() => [0, 0]), 0, missing]);
-}
-
-/** Joins the parts of `padded` that are real and disposes it. */
-function withoutPadding(padded: NativeTensor, rows: readonly number[], mostRows: number): NativeTensor {
-  const parts = rows.map((count, rank) => narrow(padded, 0, rank * mostRows, count));
-  const joined = cat(parts, 0);
-  for (const part of [...parts, padded]) part.dispose();
-  return joined;
 }

@@ -1,4 +1,5 @@
 export { GroupCollective, type GroupCollectiveOptions } from './group-collective.js';
 export { joinGroup, type JoinedGroup } from './join.js';
-export { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
+export { DEFAULT_TIMEOUT_MS, type EngineChoice, type JoinOptions } from './options.js';
 export { SingleCollective } from './single.js';
+export { nativeBridge, type BridgeOf, type Movable } from './tensors.js';

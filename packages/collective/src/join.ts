@@ -1,13 +1,17 @@
 import { AccError, isAccError } from '@acc/contract';
-import { ProcessGroup, Store, tensorFrom } from '@acc/native';
+import { ProcessGroup, Store, tensorFrom, type GlooAddress } from '@acc/native';
 import { createSocket } from 'node:dgram';
 import { awaitListener } from './await-listener.js';
+import { agreeOnEngine, type Engine } from './engine-choice.js';
 import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 
 /** The group of all ranks of a job, and the store through which they met. */
 export interface JoinedGroup {
   readonly group: ProcessGroup;
   readonly store: Store;
+  /** What moves the bytes, and why that. */
+  readonly engine: Engine;
+  readonly reason: string;
   /** Frees sockets and threads of both. */
   close(): void;
 }
@@ -15,23 +19,23 @@ export interface JoinedGroup {
 /**
  * Joins the job's process group; resolves when every rank has come.
  *
- * @throws AccError `ACC_PORT_TAKEN` on rank 0, `ACC_RENDEZVOUS_FAILED` when ranks are missing after the time-out.
+ * @throws AccError `ACC_PORT_TAKEN` on rank 0, `ACC_RENDEZVOUS_FAILED` when ranks are missing after the time-out,
+ * `ACC_ENGINE_MISMATCH` when ranks ask for different engines, `ACC_ENGINE_UNAVAILABLE` when the one asked for can't be.
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, size, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const store = await connect(options, timeoutMs);
-  const address = await addressOfThisRank(options);
-  const group = await ProcessGroup.gloo(store, {
-    name: `acc/${jobToken}/world`,
-    rank,
-    size,
-    address,
-    timeoutMs,
+  const named = (name: string) => ({ name: `acc/${jobToken}/${name}`, rank, size, timeoutMs });
+  const { group, engine, reason } = await agreeOnEngine(store, options, {
+    shm: () => ProcessGroup.shm(store, named('shm')),
+    gloo: async () => ProcessGroup.gloo(store, named('world'), await addressOfThisRank(options)),
   });
   meet(group);
   return {
     group,
     store,
+    engine,
+    reason,
     close() {
       group.close();
       store.close();
@@ -43,7 +47,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
 function meet(group: ProcessGroup): void {
   using own = tensorFrom(Int32Array.of(group.rank), 'int32', [1]);
   using all = tensorFrom(new Int32Array(group.size), 'int32', [group.size]);
-  group.allGather(own, all).wait();
+  group.allGather(own, all, undefined, { isBlocking: true }).wait();
 }
 
 async function connect(options: JoinOptions, timeoutMs: number): Promise<Store> {
@@ -61,9 +65,7 @@ async function connect(options: JoinOptions, timeoutMs: number): Promise<Store> 
   }
 }
 
-async function addressOfThisRank(
-  options: JoinOptions,
-): Promise<{ readonly host: string } | { readonly interface: string }> {
+async function addressOfThisRank(options: JoinOptions): Promise<GlooAddress> {
   if (options.isOneHost) return { host: '127.0.0.1' };
   if (options.networkInterface) return { interface: options.networkInterface };
   return { host: await localAddressTowards(options.masterAddress, options.masterPort) };

@@ -1,6 +1,9 @@
 /** How long a collective, or the coming together of the ranks, may take before it is an error. */
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
+/** What moves the bytes between ranks. `auto` takes shared memory where all ranks can reach it, else Gloo. */
+export type EngineChoice = 'auto' | 'shm' | 'gloo';
+
 /** What a process needs to find the others of its job. */
 export interface JoinOptions {
   readonly rank: number;
@@ -12,6 +15,10 @@ export interface JoinOptions {
   readonly jobToken: string;
   /** True when all ranks run on one host: traffic then stays on the loopback interface. */
   readonly isOneHost: boolean;
+  /** The same on every rank. Default `auto`. */
+  readonly engine?: EngineChoice;
+  /** Where tensors live; shared memory is for the CPU's. Default `cpu`. */
+  readonly device?: string;
   /** The network interface to use between hosts; by default the one that reaches the master. */
   readonly networkInterface?: string;
   readonly timeoutMs?: number;

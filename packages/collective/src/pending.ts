@@ -1,6 +1,7 @@
 import type { Pending } from '@acc/contract';
 
-interface Waitable {
+/** Native work. */
+export interface Waitable {
   readonly isDone: boolean;
   wait(): void;
 }
@@ -37,4 +38,15 @@ export class WorkResult<T> implements Pending<T> {
 /** A result that is there already. */
 export function done<T>(value: T): Pending<T> {
   return { isDone: true, wait: () => value };
+}
+
+/** Several that end together. */
+export function all<T>(parts: readonly Pending<T>[]): Pending<T[]> {
+  const work = {
+    get isDone() {
+      return parts.every((part) => part.isDone);
+    },
+    wait: () => {},
+  };
+  return new WorkResult(work, () => parts.map((part) => part.wait()));
 }

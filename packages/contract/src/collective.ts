@@ -1,5 +1,10 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
+import type { NativeTensor } from './native-tensor.js';
 
+/**
+ * How ranks' elements are combined. `mean` is for floating elements; of booleans `sum` and `max` are "any", `product` and
+ * `min` "all".
+ */
 export type ReduceOp = 'sum' | 'mean' | 'max' | 'min' | 'product';
 
 /** A collective under way. */
@@ -10,47 +15,83 @@ export interface Pending<T> {
    * Blocks until the collective has ended and gives its result, which the caller owns. Called twice it gives the
    * same result.
    *
-   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`.
+   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`; of engines that compare calls on
+   * their way also `ACC_COLLECTIVE_MISMATCH`.
    */
   wait(): T;
 }
 
+/** The collectives that come as blocking calls and with a handle. */
+interface Verbs<T> {
+  /** The values of `fromRank` on every rank; same shape and dtype everywhere. */
+  broadcast(x: T, fromRank?: number): T;
+  /** Element by element over ranks; same shape and dtype everywhere, which are the result's. */
+  allReduce(x: T, op?: ReduceOp, options?: AllReduceOptions): T;
+  /** The same on `toRank` only; null elsewhere. */
+  reduce(x: T, op?: ReduceOp, toRank?: number): T | null;
+  /** Joined along dim 0 in the order of the ranks; a scalar becomes `[size]`. Dim 0 may differ between ranks. */
+  allGather(x: T): T;
+  /** The same on `toRank` only; null elsewhere. */
+  gather(x: T, toRank?: number): T | null;
+  /** Cuts the tensor of `fromRank` along dim 0 into `size` equal parts, one for each rank. The others give null. */
+  scatter(x: T | null, fromRank?: number): T;
+  /** Reduced over ranks, then cut along dim 0 into `size` equal parts, of which this rank gets its own. */
+  reduceScatter(x: T, op?: ReduceOp): T;
+  /**
+   * Cuts along dim 0, sends part r to rank r and joins what comes in the order of the ranks. Parts are equal, or have
+   * `rows[r]` rows.
+   */
+  allToAll(x: T, rows?: readonly number[]): T;
+  /** Gives a tensor to another rank, which calls `recv`. Tensors of one pair of ranks arrive in their order. */
+  send(x: T, toRank: number): void;
+  /** The next tensor that `fromRank` sends here, of whatever shape and dtype. */
+  recv(fromRank: number): T;
+  /** {@link broadcast} of several tensors in one call for each dtype. */
+  broadcastCoalesced(xs: readonly T[], fromRank?: number): T[];
+  allReduceCoalesced(xs: readonly T[], op?: ReduceOp): T[];
+  /** {@link allGather}, with as many rows on every rank. */
+  allGatherCoalesced(xs: readonly T[]): T[];
+  reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp): T[];
+}
+
+type WithHandle<V> = {
+  readonly [K in keyof V & string as `${K}Async`]: V[K] extends (...args: infer A) => infer R
+    ? (...args: A) => Pending<R>
+    : never;
+};
+
 /**
- * Collectives over tfjs tensors. Every rank of the group calls the same verbs in the same order with tensors that
- * agree as the verb asks; ranks that differ get `ACC_COLLECTIVE_MISMATCH`, which lists what each rank had.
- * Arguments stay the caller's; results are the caller's to dispose.
+ * Collectives over tensors of type `T`. Every rank of the group calls the same verbs in the same order with tensors that
+ * agree as the verb asks; ranks that differ get `ACC_COLLECTIVE_MISMATCH`, which lists what each rank had. `send` and
+ * `recv` are between two ranks and stand beside that order.
+ *
+ * Arguments stay the caller's; results are the caller's to dispose. Every rank gets the same bits from a reduction. Each
+ * verb also starts without waiting (`allReduceAsync`, …) and then gives a {@link Pending}.
  */
-export interface Collective {
+export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   readonly rank: number;
   readonly size: number;
-  /** The engine that moves the bytes: `gloo`, or `single` where there is one rank. */
+  /** The engine that moves the bytes: `shm`, `gloo`, or `single` where there is one rank. */
   readonly engine: string;
-
-  /** The values of `fromRank` on every rank; same shape and dtype everywhere. */
-  broadcast(x: Tensor, fromRank?: number): Tensor;
-  broadcastAsync(x: Tensor, fromRank?: number): Pending<Tensor>;
-  /** Element by element over ranks; same shape and dtype everywhere. `mean` and `sum` keep the dtype. */
-  allReduce(x: Tensor, op?: ReduceOp): Tensor;
-  allReduceAsync(x: Tensor, op?: ReduceOp, options?: AllReduceOptions): Pending<Tensor>;
-  /** Joined along dim 0 in the order of the ranks; a scalar becomes `[size]`. Dim 0 may differ between ranks. */
-  allGather(x: Tensor): Tensor;
-  allGatherAsync(x: Tensor): Pending<Tensor>;
-  /** Reduced over ranks, then cut along dim 0 into `size` equal parts, of which this rank gets its own. */
-  reduceScatter(x: Tensor, op?: ReduceOp): Tensor;
-  reduceScatterAsync(x: Tensor, op?: ReduceOp): Pending<Tensor>;
   /** Returns when every rank has called it. */
   barrier(): void;
   /** The object of `fromRank` on every rank. Objects are what JSON can hold, typed arrays included. */
-  broadcastObject<T>(object: T, fromRank?: number): T;
+  broadcastObject<O>(object: O, fromRank?: number): O;
   /** Every rank's object, in the order of the ranks. */
-  allGatherObject<T>(object: T): T[];
+  allGatherObject<O>(object: O): O[];
   /** Leaves the group. Calls after that are `ACC_COLLECTIVE_CLOSED`. */
   close(): void;
 }
 
+/** Collectives over tfjs tensors. */
+export type Collective = CollectiveOf<Tensor>;
+
+/** Collectives over native tensors, of every element type. */
+export type NativeCollective = CollectiveOf<NativeTensor>;
+
 export interface AllReduceOptions {
   /** The caller gives `x` away: its memory may hold the result, and `wait` disposes it. Saves a copy. */
   readonly donate?: boolean;
-  /** Ranks were compared before (a bucket of a prepared model): no comparison for this call. */
+  /** Ranks were compared before (a bucket of a prepared model): no round for comparing this call alone. */
   readonly agreed?: boolean;
 }

@@ -1,5 +1,12 @@
 export { checkKeys, nearestName } from './check-keys.js';
-export type { AllReduceOptions, Collective, Pending, ReduceOp } from './collective.js';
+export type {
+  AllReduceOptions,
+  Collective,
+  CollectiveOf,
+  NativeCollective,
+  Pending,
+  ReduceOp,
+} from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export type { KernelLayer, PrecisionLayer, TensorBridge } from './kernel-layer.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';

@@ -10,6 +10,8 @@ export interface LaunchEnvironment {
   readonly masterPort: number;
   readonly jobToken: string;
   readonly networkInterface: string | undefined;
+  /** The engine of collectives that is asked for, where the program leaves it open. */
+  readonly collectiveEngine: string | undefined;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -32,6 +34,7 @@ export function readLaunchEnvironment(env: Variables = process.env): LaunchEnvir
     masterPort: isAlone ? 0 : integer(env, 'MASTER_PORT', 1, 65535, undefined),
     jobToken: env['ACC_JOB_TOKEN'] ?? 'default',
     networkInterface: env['GLOO_SOCKET_IFNAME'],
+    collectiveEngine: env['ACC_COLLECTIVE_ENGINE'] || undefined,
   };
 }
 

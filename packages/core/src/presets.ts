@@ -8,7 +8,13 @@ import {
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
-import { GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
+import {
+  GroupCollective,
+  joinGroup,
+  SingleCollective,
+  type EngineChoice,
+  type JoinedGroup,
+} from '@acc/collective';
 import { amp } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import {
@@ -99,13 +105,15 @@ export async function collectiveOf(
   options: ResolvedOptions,
   kernels: KernelLayer,
 ): Promise<Collective> {
-  const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface } = environment;
+  const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface, collectiveEngine } =
+    environment;
   if (size === 1) return new SingleCollective();
   if (hasLeft) {
     throw new AccError('ACC_TRAINING_ENDED', 'This process has left its job by endTraining.', {
       help: 'Call endTraining() once, at the end; between two Accelerators call freeMemory().',
     });
   }
+  const { timeoutMs } = resolveDdpOptions(options.ddp);
   joined ??= joinGroup({
     rank,
     size,
@@ -113,15 +121,24 @@ export async function collectiveOf(
     masterPort,
     jobToken,
     isOneHost: localSize === size,
-    timeoutMs: resolveDdpOptions(options.ddp).timeoutMs,
+    device: kernels.device,
+    timeoutMs,
+    engine: options.ddp?.engine ?? engineOf(collectiveEngine),
     ...(networkInterface && { networkInterface }),
   });
-  const { group, store, close } = await joined;
+  const { group, store, engine, close } = await joined;
   shareKernelChoices(store);
   const onClose = () => {
     hasLeft = true;
     shareKernelChoices(undefined);
     close();
   };
-  return new GroupCollective({ group, bridge: kernels, engine: 'gloo', onClose });
+  return new GroupCollective({ group, bridge: kernels, engine, onClose });
+}
+
+function engineOf(name: string = 'auto'): EngineChoice {
+  if (name === 'auto' || name === 'shm' || name === 'gloo') return name;
+  throw new AccError('ACC_ENVIRONMENT', `ACC_COLLECTIVE_ENGINE is '${name}'.`, {
+    help: "Set it to 'auto', 'shm' or 'gloo'.",
+  });
 }

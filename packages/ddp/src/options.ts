@@ -6,6 +6,11 @@ export interface DdpOptions {
   readonly bucketBytes?: number;
   /** How long a collective may take before it is an error, in milliseconds. Default 300,000. */
   readonly timeoutMs?: number;
+  /**
+   * What moves the bytes between ranks: `shm` is shared memory, for ranks of one host, `gloo` sockets. Default: what
+   * `ACC_COLLECTIVE_ENGINE` says, else `auto`, which takes shared memory where every rank reaches it.
+   */
+  readonly engine?: 'auto' | 'shm' | 'gloo';
 }
 
 const schema = z.object({
@@ -15,6 +20,7 @@ const schema = z.object({
     .positive()
     .default(25 * 1024 * 1024),
   timeoutMs: z.number().int().positive().default(300_000),
+  engine: z.enum(['auto', 'shm', 'gloo']).optional(),
 });
 
 export type ResolvedDdpOptions = Readonly<z.infer<typeof schema>>;

@@ -54,19 +54,15 @@ export interface Addon {
     name: string,
     rank: number,
     size: number,
+    timeoutMs: number,
     address: string,
     byInterface: boolean,
-    timeoutMs: number,
   ): Promise<number>;
-  startCollective(
-    group: number,
-    kind: number,
-    input: number,
-    output: number,
-    reduceOp: number,
-    root: number,
-  ): number;
-  waitWork(work: number, timeoutMs: number): void;
+  createShmGroup(store: number, name: string, rank: number, size: number, timeoutMs: number): Promise<number>;
+  shmUnavailableReason(): string;
+  setCollectiveBuffer(buffer: Float64Array): void;
+  startCollective(): number;
+  waitWork(work: number): void;
   isWorkDone(work: number): boolean;
   closeGroup(group: number): void;
   closeStore(store: number): void;

@@ -1,13 +1,5 @@
 export type { MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
-export {
-  ProcessGroup,
-  Store,
-  Work,
-  type GlooGroupOptions,
-  type NativeReduceOp,
-  type StoreOptions,
-} from './distributed.js';
 export { arrayTypeOf, dtypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
 export * from './libtorch/index.js';
 export {
@@ -28,6 +20,16 @@ export {
 export { observeCalls, type CallObserver } from './observe-calls.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';
 export {
+  CALL_WORDS,
+  ProcessGroup,
+  shmUnavailableReason,
+  Work,
+  type CallOptions,
+  type GlooAddress,
+  type GroupOptions,
+  type UnevenParts,
+} from './process-group.js';
+export {
   abortRecording,
   areAlive,
   cutRecording,
@@ -38,4 +40,5 @@ export {
   startRecording,
   type OutputMeta,
 } from './recording.js';
+export { Store, type StoreOptions } from './store.js';
 export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

@@ -8,16 +8,17 @@ registerAccBackend();
 await tf.setBackend(process.argv[2] ?? 'acc');
 const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
 const rank = Number(RANK);
-const { group, close } = await joinGroup({
+const { group, engine, close } = await joinGroup({
   rank,
   size: Number(WORLD_SIZE),
   masterAddress: MASTER_ADDR!,
   masterPort: Number(MASTER_PORT),
   jobToken: ACC_JOB_TOKEN!,
   isOneHost: true,
+  engine: (process.argv[3] ?? 'auto') as 'auto' | 'shm' | 'gloo',
 });
 const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
-const collective = new GroupCollective({ group, bridge, engine: 'gloo', onClose: close });
+const collective = new GroupCollective({ group, bridge, engine, onClose: close });
 const { size } = collective;
 const before = tf.memory().numTensors;
 

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "binding/async.h"
-#include "engine/process_group.h"
+#include "engine/gloo_group.h"
+#include "engine/shm/shm_group.h"
 #include "engine/store.h"
 
 namespace acc {
@@ -9,9 +12,15 @@ using std::chrono::milliseconds;
 
 struct Distributed {
   HandleMap<c10::intrusive_ptr<c10d::Store>> stores;
-  HandleMap<c10::intrusive_ptr<c10d::Backend>> groups;
-  HandleMap<c10::intrusive_ptr<c10d::Work>> works;
+  HandleMap<std::shared_ptr<ProcessGroup>> groups;
+  HandleMap<std::shared_ptr<Pending>> works;
+  // The arguments of startCollective: an ArrayBuffer that JavaScript made and keeps alive.
+  const double* call = nullptr;
 };
+
+// Where what stands in it; shared with src/process-group.ts.
+enum CallSlot { kGroup, kKind, kInput, kOutput, kOp, kRoot, kBlocking, kMost, kCounts, kWords };
+constexpr int kCountsStart = kWords + kCallWords;
 
 milliseconds milliseconds_at(const Napi::CallbackInfo& info, size_t index) {
   return milliseconds(static_cast<int64_t>(number_at(info, index)));
@@ -81,40 +90,69 @@ Napi::Value store_agree(const Napi::CallbackInfo& info, Distributed& held) {
   return Napi::String::New(info.Env(), text_of(store->compareSet(string_at(info, 1), {}, wanted)));
 }
 
-// createGlooGroup(store, name, rank, size, address, byInterface, timeoutMs): Promise<group>
-Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto store = held.stores.get(number_at(info, 0), "store");
+GroupOptions group_options_at(const Napi::CallbackInfo& info) {
   GroupOptions options;
   options.name = string_at(info, 1);
   options.rank = static_cast<int>(number_at(info, 2));
   options.size = static_cast<int>(number_at(info, 3));
-  options.address = string_at(info, 4);
-  options.by_interface = bool_at(info, 5);
-  options.timeout = milliseconds_at(info, 6);
-  auto group = std::make_shared<c10::intrusive_ptr<c10d::Backend>>();
+  options.timeout = milliseconds_at(info, 4);
+  return options;
+}
+
+template <typename Create>
+Napi::Value create_group(Napi::Env env, Distributed& held, Create create) {
+  auto group = std::make_shared<std::shared_ptr<ProcessGroup>>();
   return AsyncCall::start(
-      info.Env(), [group, store, options] { *group = create_gloo_group(store, options); },
-      [group, &held](Napi::Env env) { return Napi::Number::New(env, held.groups.add(*group)); });
+      env, [group, create] { *group = create(); },
+      [group, &held](Napi::Env env) { return Napi::Number::New(env, held.groups.add(std::move(*group))); });
 }
 
-// startCollective(group, kind, input, output, reduceOp, root): work
+// createGlooGroup(store, name, rank, size, timeoutMs, address, byInterface): Promise<group>
+Napi::Value create_gloo(const Napi::CallbackInfo& info, Distributed& held) {
+  const auto store = held.stores.get(number_at(info, 0), "store");
+  const GlooAddress address{string_at(info, 5), bool_at(info, 6)};
+  return create_group(info.Env(), held, [store, options = group_options_at(info), address] {
+    return create_gloo_group(store, options, address);
+  });
+}
+
+// createShmGroup(store, name, rank, size, timeoutMs): Promise<group>
+Napi::Value create_shm(const Napi::CallbackInfo& info, Distributed& held) {
+  const auto store = held.stores.get(number_at(info, 0), "store");
+  return create_group(info.Env(), held,
+                      [store, options = group_options_at(info)] { return create_shm_group(store, options); });
+}
+
+// setCollectiveBuffer(Float64Array)
+Napi::Value set_buffer(const Napi::CallbackInfo& info, Distributed& held) {
+  held.call = reinterpret_cast<const double*>(bytes_at(info, 0).data);
+  return info.Env().Undefined();
+}
+
+// startCollective(): work, or 0 when it has ended; its arguments stand in the buffer
 Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, const TensorTable& tensors) {
+  const double* given = held.call;
   CollectiveCall call;
-  call.kind = static_cast<CollectiveKind>(static_cast<int>(number_at(info, 1)));
-  call.input = tensors.get(number_at(info, 2));
-  if (const double output = number_at(info, 3); output != 0) call.output = tensors.get(output);
-  call.reduce_op = static_cast<int>(number_at(info, 4));
-  call.root = static_cast<int>(number_at(info, 5));
-  auto& group = *held.groups.get(number_at(info, 0), "process group");
-  return Napi::Number::New(info.Env(), held.works.add(start_collective(group, call)));
+  call.kind = static_cast<CollectiveKind>(static_cast<int>(given[kKind]));
+  call.input = tensors.get(given[kInput]);
+  if (given[kOutput] != 0) call.output = tensors.get(given[kOutput]);
+  call.op = static_cast<ReduceOp>(static_cast<int>(given[kOp]));
+  call.root = static_cast<int>(given[kRoot]);
+  call.most = static_cast<int64_t>(given[kMost]);
+  std::copy_n(given + kWords, kCallWords, call.words.begin());
+  call.counts.assign(given + kCountsStart, given + kCountsStart + static_cast<size_t>(given[kCounts]));
+  auto& group = *held.groups.get(given[kGroup], "process group");
+  if (given[kBlocking] == 0) return Napi::Number::New(info.Env(), held.works.add(group.start(std::move(call))));
+  group.run(std::move(call));
+  return Napi::Number::New(info.Env(), 0);
 }
 
-// waitWork(work, timeoutMs): blocks; the number is free afterwards, also when it throws
+// waitWork(work): blocks; the number is free afterwards, also when it throws
 Napi::Value wait(const Napi::CallbackInfo& info, Distributed& held) {
   const double id = number_at(info, 0);
   const auto work = held.works.get(id, "work");
   held.works.remove(id);
-  wait_for(*work, milliseconds_at(info, 1));
+  work->wait();
   return info.Env().Undefined();
 }
 
@@ -132,15 +170,22 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   add("storeGet", store_get);
   add("storeFind", store_find);
   add("storeAgree", store_agree);
-  add("createGlooGroup", create_group);
+  add("createGlooGroup", create_gloo);
+  add("createShmGroup", create_shm);
+  add("setCollectiveBuffer", set_buffer);
   add("waitWork", wait);
   bind(env, exports, "startCollective",
        [&](const Napi::CallbackInfo& info) { return start(info, held, context.tensors); });
   bind(env, exports, "isWorkDone", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::Boolean::New(info.Env(), held.works.get(number_at(info, 0), "work")->isCompleted());
+    return Napi::Boolean::New(info.Env(), held.works.get(number_at(info, 0), "work")->is_done());
+  });
+  bind(env, exports, "shmUnavailableReason", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), shm_unavailable_reason());
   });
   bind(env, exports, "closeGroup", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    held.groups.remove(number_at(info, 0));
+    const double id = number_at(info, 0);
+    held.groups.get(id, "process group")->close();
+    held.groups.remove(id);
     return info.Env().Undefined();
   });
   bind(env, exports, "closeStore", [&](const Napi::CallbackInfo& info) -> Napi::Value {

@@ -20,6 +20,8 @@ inline constexpr const char* kRendezvousFailed = "ACC_RENDEZVOUS_FAILED";
 inline constexpr const char* kCollectiveFailed = "ACC_COLLECTIVE_FAILED";
 inline constexpr const char* kCollectiveTimeout = "ACC_COLLECTIVE_TIMEOUT";
 inline constexpr const char* kPeerLost = "ACC_PEER_LOST";
+inline constexpr const char* kCollectiveMismatch = "ACC_COLLECTIVE_MISMATCH";
+inline constexpr const char* kEngineUnavailable = "ACC_ENGINE_UNAVAILABLE";
 
 // An error that carries its stable code.
 class Error : public std::runtime_error {

@@ -1,90 +1,66 @@
 #include "engine/process_group.h"
 
-#include <c10/core/InferenceMode.h>
-
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <numeric>
 
 #include "engine/error.h"
 
 namespace acc {
 namespace {
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(kInvalidArgument, std::string("a collective needs ") + what);
+}
 
-// c10d and Gloo tell these cases apart in their texts only.
-const char* code_of_failure(const std::string& text) {
-  if (contains(text, "Timed out") || contains(text, "timed out") || contains(text, "timeout")) return kCollectiveTimeout;
-  if (contains(text, "closed by peer") || contains(text, "reset by peer") || contains(text, "Broken pipe") ||
-      contains(text, "Connection refused") || contains(text, "Socket closed") || contains(text, "writev")) {
-    return kPeerLost;
+int64_t sum_of(const std::vector<int64_t>& counts, size_t start, size_t size) {
+  const auto from = counts.begin() + static_cast<std::ptrdiff_t>(start);
+  return std::accumulate(from, from + static_cast<std::ptrdiff_t>(size), int64_t{0});
+}
+
+bool has_elements(const at::Tensor& tensor, int64_t count) { return tensor.defined() && tensor.numel() == count; }
+
+void require_parts(const CollectiveCall& call, int rank, size_t size) {
+  const bool is_gather = call.kind == CollectiveKind::kAllGather;
+  const int64_t own = call.input.numel();
+  if (call.counts.empty()) {
+    const auto ranks = static_cast<int64_t>(size);
+    require(has_elements(call.output, is_gather ? own * ranks : own), "an output of as many elements as come");
+    require(is_gather || own % ranks == 0, "as many elements for each rank");
+    return;
   }
-  return kCollectiveFailed;
+  require(call.counts.size() == (is_gather ? size : 2 * size), "a count for each rank");
+  for (const auto count : call.counts) require(count >= 0, "counts from 0");
+  const auto place = static_cast<size_t>(rank);
+  require(own == (is_gather ? call.counts[place] : sum_of(call.counts, 0, size)), "an input of as many elements as counted");
+  require(has_elements(call.output, sum_of(call.counts, is_gather ? 0 : size, size)),
+          "an output of as many elements as counted");
+  if (is_gather) return;
+  require(call.counts[place] == call.counts[size + place], "one count of what stays here");
+  for (size_t to = 0; to < size; ++to) require(call.counts[to] <= call.most, "the most elements of any part");
 }
 
 }  // namespace
 
-c10::intrusive_ptr<c10d::Backend> create_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                                    const GroupOptions& options) {
-  using c10d::ProcessGroupGloo;
-  auto group_options = ProcessGroupGloo::Options::create(options.timeout);
-  group_options->devices.push_back(options.by_interface
-                                       ? ProcessGroupGloo::createDeviceForInterface(options.address)
-                                       : ProcessGroupGloo::createDeviceForHostname(options.address));
-  const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(options.name, store);
-  try {
-    return c10::make_intrusive<ProcessGroupGloo>(prefixed, options.rank, options.size, group_options);
-  } catch (const std::exception&) {
-    const auto info = describe_current_exception(kRendezvousFailed);
-    const bool is_lost = code_of_failure(info.message) == kPeerLost;
-    throw Error(is_lost ? kPeerLost : kRendezvousFailed,
-                "group '" + options.name + "' of " + std::to_string(options.size) +
-                    " ranks did not come together (time-out " + std::to_string(options.timeout.count()) +
-                    " ms): " + info.message);
+void require_fitting(const CollectiveCall& call, int rank, int size) {
+  require(call.root >= 0 && call.root < size, "a rank of the group");
+  require(call.input.is_contiguous(), "a contiguous input");
+  if (call.output.defined()) {
+    require(call.output.is_contiguous(), "a contiguous output");
+    require(call.output.scalar_type() == call.input.scalar_type(), "input and output of one type");
+    require(call.output.device() == call.input.device(), "input and output on one device");
   }
-}
-
-c10::intrusive_ptr<c10d::Work> start_collective(c10d::Backend& group, CollectiveCall& call) {
-  // Gloo's threads take over this thread's state: they write to tensors that were made in inference mode.
-  const c10::InferenceMode guard;
-  const auto op = c10d::ReduceOp(static_cast<c10d::ReduceOp::RedOpType>(call.reduce_op));
-  try {
-    switch (call.kind) {
-      case CollectiveKind::kBroadcast: {
-        c10d::BroadcastOptions options;
-        options.rootRank = call.root;
-        std::vector<at::Tensor> tensors{call.input};
-        return group.broadcast(tensors, options);
-      }
-      case CollectiveKind::kAllReduce: {
-        c10d::AllreduceOptions options;
-        options.reduceOp = op;
-        std::vector<at::Tensor> tensors{call.input};
-        return group.allreduce(tensors, options);
-      }
-      case CollectiveKind::kAllGather:
-        return group._allgather_base(call.output, call.input, {});
-      case CollectiveKind::kReduceScatter: {
-        c10d::ReduceScatterOptions options;
-        options.reduceOp = op;
-        return group._reduce_scatter_base(call.output, call.input, options);
-      }
-    }
-  } catch (const std::exception&) {
-    const auto info = describe_current_exception(kCollectiveFailed);
-    throw Error(code_of_failure(info.message), info.message);
-  }
-  throw Error(kInvalidArgument, "no collective has that number");
-}
-
-void wait_for(c10d::Work& work, std::chrono::milliseconds timeout) {
-  // Some works copy their results on the thread that waits.
-  const c10::InferenceMode guard;
-  try {
-    work.wait(timeout);
-  } catch (const std::exception&) {
-    const auto info = describe_current_exception(kCollectiveFailed);
-    throw Error(code_of_failure(info.message), info.message);
+  const auto ranks = static_cast<int64_t>(size);
+  switch (call.kind) {
+    case CollectiveKind::kAllReduce: return require(has_elements(call.output, call.input.numel()), "an output as large");
+    case CollectiveKind::kReduce:
+      return require(rank != call.root || has_elements(call.output, call.input.numel()), "an output as large");
+    case CollectiveKind::kReduceScatter:
+      require(call.input.numel() % ranks == 0, "as many elements for each rank");
+      return require(has_elements(call.output, call.input.numel() / ranks), "an output of one part");
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll: return require_parts(call, rank, static_cast<size_t>(size));
+    case CollectiveKind::kSend:
+    case CollectiveKind::kReceive: return require(call.root != rank, "another rank");
+    default: return;
   }
 }
 

@@ -2,9 +2,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <chrono>
+#include <memory>
 #include <string>
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
@@ -14,30 +15,60 @@ struct GroupOptions {
   std::string name;
   int rank = 0;
   int size = 1;
-  // The address, or with `by_interface` the network interface, that peers reach this rank by.
-  std::string address;
-  bool by_interface = false;
   std::chrono::milliseconds timeout{0};
 };
 
-// The numbers are shared with src/distributed.ts.
-enum class CollectiveKind : int { kBroadcast = 0, kAllReduce = 1, kAllGather = 2, kReduceScatter = 3 };
-
-struct CollectiveCall {
-  CollectiveKind kind;
-  at::Tensor input;   // in place for broadcast and allReduce
-  at::Tensor output;  // allGather and reduceScatter
-  int reduce_op = 0;  // c10d::ReduceOp::RedOpType
-  int root = 0;
+// The numbers are shared with src/process-group.ts.
+enum class CollectiveKind : int {
+  kBroadcast = 0,      // `input` in place
+  kAllReduce = 1,      // `output` may be `input`
+  kReduce = 2,         // `output` on `root` only
+  kReduceScatter = 3,  // `input` is `size` times `output`
+  kAllGather = 4,      // `counts`: elements of each rank; empty where all have as many
+  kAllToAll = 5,       // `counts`: elements sent to each rank, then received from each; empty where all are equal
+  kSend = 6,           // `input` to `root`
+  kReceive = 7,        // `input` from `root`
 };
 
-// A Gloo process group over `store`. Blocks until every rank has come. Throws ACC_RENDEZVOUS_FAILED.
-c10::intrusive_ptr<c10d::Backend> create_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                                    const GroupOptions& options);
+enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 4 };
 
-c10::intrusive_ptr<c10d::Work> start_collective(c10d::Backend& group, CollectiveCall& call);
+inline constexpr int kCallWords = 20;
 
-// Blocks until `work` has ended. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST, ACC_COLLECTIVE_FAILED.
-void wait_for(c10d::Work& work, std::chrono::milliseconds timeout);
+// One collective. Tensors are contiguous.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::kBroadcast;
+  at::Tensor input;
+  at::Tensor output;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+  std::vector<int64_t> counts;
+  // The most elements that any rank sends to any other, of kAllToAll with counts.
+  int64_t most = 0;
+  // Compared across ranks by groups that can.
+  std::array<int32_t, kCallWords> words{};
+};
+
+// Throws ACC_INVALID_ARGUMENT for tensors and counts that do not fit together.
+void require_fitting(const CollectiveCall& call, int rank, int size);
+
+// A collective under way; it keeps the tensors alive.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  virtual bool is_done() = 0;
+  // Blocks until it has ended. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST, ACC_COLLECTIVE_FAILED, ACC_COLLECTIVE_MISMATCH.
+  virtual void wait() = 0;
+};
+
+// Processes that call the same collectives in the same order.
+class ProcessGroup {
+ public:
+  virtual ~ProcessGroup() = default;
+  virtual std::shared_ptr<Pending> start(CollectiveCall call) = 0;
+  // Starts it and waits.
+  virtual void run(CollectiveCall call) { start(std::move(call))->wait(); }
+  // Calls under way may fail, later ones do.
+  virtual void close() {}
+};
 
 }  // namespace acc

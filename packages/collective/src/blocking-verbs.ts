@@ -1,0 +1,78 @@
+import type { AllReduceOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
+
+/** The verbs that start without waiting. */
+type Started<T> = Pick<CollectiveOf<T>, Extract<keyof CollectiveOf<T>, `${string}Async`>>;
+
+/** The blocking verbs, each in terms of the one that starts. */
+export abstract class BlockingVerbs<T> implements Started<T> {
+  abstract broadcastAsync(x: T, fromRank?: number): Pending<T>;
+  abstract allReduceAsync(x: T, op?: ReduceOp, options?: AllReduceOptions): Pending<T>;
+  abstract reduceAsync(x: T, op?: ReduceOp, toRank?: number): Pending<T | null>;
+  abstract allGatherAsync(x: T): Pending<T>;
+  abstract gatherAsync(x: T, toRank?: number): Pending<T | null>;
+  abstract scatterAsync(x: T | null, fromRank?: number): Pending<T>;
+  abstract reduceScatterAsync(x: T, op?: ReduceOp): Pending<T>;
+  abstract allToAllAsync(x: T, rows?: readonly number[]): Pending<T>;
+  abstract sendAsync(x: T, toRank: number): Pending<void>;
+  abstract recvAsync(fromRank: number): Pending<T>;
+  abstract broadcastCoalescedAsync(xs: readonly T[], fromRank?: number): Pending<T[]>;
+  abstract allReduceCoalescedAsync(xs: readonly T[], op?: ReduceOp): Pending<T[]>;
+  abstract allGatherCoalescedAsync(xs: readonly T[]): Pending<T[]>;
+  abstract reduceScatterCoalescedAsync(xs: readonly T[], op?: ReduceOp): Pending<T[]>;
+
+  broadcast(x: T, fromRank?: number): T {
+    return this.broadcastAsync(x, fromRank).wait();
+  }
+
+  allReduce(x: T, op?: ReduceOp, options?: AllReduceOptions): T {
+    return this.allReduceAsync(x, op, options).wait();
+  }
+
+  reduce(x: T, op?: ReduceOp, toRank?: number): T | null {
+    return this.reduceAsync(x, op, toRank).wait();
+  }
+
+  allGather(x: T): T {
+    return this.allGatherAsync(x).wait();
+  }
+
+  gather(x: T, toRank?: number): T | null {
+    return this.gatherAsync(x, toRank).wait();
+  }
+
+  scatter(x: T | null, fromRank?: number): T {
+    return this.scatterAsync(x, fromRank).wait();
+  }
+
+  reduceScatter(x: T, op?: ReduceOp): T {
+    return this.reduceScatterAsync(x, op).wait();
+  }
+
+  allToAll(x: T, rows?: readonly number[]): T {
+    return this.allToAllAsync(x, rows).wait();
+  }
+
+  send(x: T, toRank: number): void {
+    this.sendAsync(x, toRank).wait();
+  }
+
+  recv(fromRank: number): T {
+    return this.recvAsync(fromRank).wait();
+  }
+
+  broadcastCoalesced(xs: readonly T[], fromRank?: number): T[] {
+    return this.broadcastCoalescedAsync(xs, fromRank).wait();
+  }
+
+  allReduceCoalesced(xs: readonly T[], op?: ReduceOp): T[] {
+    return this.allReduceCoalescedAsync(xs, op).wait();
+  }
+
+  allGatherCoalesced(xs: readonly T[]): T[] {
+    return this.allGatherCoalescedAsync(xs).wait();
+  }
+
+  reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp): T[] {
+    return this.reduceScatterCoalescedAsync(xs, op).wait();
+  }
+}

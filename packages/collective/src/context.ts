@@ -1,0 +1,76 @@
+import { AccError, type NativeTensor, type Pending } from '@acc/contract';
+import type { ProcessGroup, Tensor as Native } from '@acc/native';
+import type { CallDescription, CollectiveName } from './agreement.js';
+import { Calls } from './calls.js';
+import { WorkResult, type Waitable } from './pending.js';
+import { requireNumeric, type BridgeOf, type Movable } from './tensors.js';
+
+/** What the verbs of a group share. */
+export class Context<T extends Movable> {
+  readonly rank: number;
+  readonly size: number;
+  readonly calls: Calls;
+
+  /** @param coalesced Shapes of the tensors that each call carries, where it carries several. */
+  constructor(
+    readonly group: ProcessGroup,
+    readonly bridge: BridgeOf<T>,
+    coalesced?: readonly (readonly number[])[],
+  ) {
+    this.rank = group.rank;
+    this.size = group.size;
+    this.calls = new Calls(group, coalesced);
+  }
+
+  /** The caller disposes it. @throws AccError `ACC_COLLECTIVE_DTYPE`. */
+  native(x: T, collective: string): Native {
+    requireNumeric(x, collective);
+    return this.bridge.toNative(x) as Native;
+  }
+
+  /** Starts work whose errors name the call, and makes its result when it has ended. */
+  started<R>(words: Int32Array, start: () => Waitable, finish: () => R): Pending<R> {
+    const work = this.calls.explained(words, start);
+    const explained = {
+      get isDone() {
+        return work.isDone;
+      },
+      wait: () => this.calls.explained(words, () => work.wait()),
+    };
+    return new WorkResult(explained, finish);
+  }
+
+  /** The result of work that turns `input`, which it then disposes, into `output`. */
+  moved(
+    words: Int32Array,
+    start: () => Waitable,
+    input: Pick<Movable, 'dispose'>,
+    output: NativeTensor,
+    dtype: T['dtype'],
+  ): Pending<T> {
+    return this.started(words, start, () => {
+      input.dispose();
+      return this.bridge.fromNative(output, dtype);
+    });
+  }
+
+  /** @throws AccError `ACC_COLLECTIVE_RANK`. */
+  requireRank(rank: number): void {
+    if (Number.isInteger(rank) && rank >= 0 && rank < this.size) return;
+    throw new AccError('ACC_COLLECTIVE_RANK', `There is no rank ${rank}.`, {
+      help: `Ranks are 0 to ${this.size - 1}.`,
+    });
+  }
+
+  /** @throws AccError `ACC_COLLECTIVE_RANK`. */
+  requirePeer(rank: number): void {
+    this.requireRank(rank);
+    if (rank !== this.rank) return;
+    throw new AccError('ACC_COLLECTIVE_RANK', `Rank ${rank} cannot send to itself.`);
+  }
+}
+
+/** A call on a tensor, with what must be alike of it everywhere. */
+export function described(collective: CollectiveName, { dtype, shape }: NativeTensor): CallDescription {
+  return { collective, dtype, shape };
+}

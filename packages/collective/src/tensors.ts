@@ -1,0 +1,63 @@
+import { AccError, type NativeDtype, type NativeTensor, type ReduceOp } from '@acc/contract';
+import { operator, type Tensor as Native } from '@acc/native';
+
+const contiguous = operator('aten::contiguous');
+
+/** What collectives must know of a tensor. */
+export interface Movable {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  dispose(): void;
+}
+
+/** The way between tensors of type `T` and native ones. A `TensorBridge` is one for tfjs tensors. */
+export interface BridgeOf<T extends Movable> {
+  /** A contiguous native tensor with the values of `x`, which may share its memory. The caller disposes it. */
+  toNative(x: T): NativeTensor;
+  /** A tensor that takes over `native`. */
+  fromNative(native: NativeTensor, dtype: T['dtype']): T;
+}
+
+/** For collectives over native tensors, of every element type. */
+export const nativeBridge: BridgeOf<NativeTensor> = {
+  toNative: (x) => contiguous(x as Native),
+  fromNative: (native) => native,
+};
+
+const FLOATS: readonly NativeDtype[] = ['float32', 'float64', 'bfloat16', 'float16'];
+const REDUCED: readonly NativeDtype[] = [...FLOATS, 'int32', 'int64', 'bool'];
+
+/** @throws AccError `ACC_COLLECTIVE_DTYPE`. */
+export function requireReducible({ dtype }: NativeTensor, op: ReduceOp): void {
+  if ((op === 'mean' ? FLOATS : REDUCED).includes(dtype)) return;
+  throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${dtype} cannot be reduced by '${op}'.`, {
+    help: 'Convert it first, as x.toFloat().',
+  });
+}
+
+/** @throws AccError `ACC_COLLECTIVE_DTYPE`. */
+export function requireNumeric({ dtype }: Movable, collective: string): void {
+  if (dtype !== 'string') return;
+  throw new AccError('ACC_COLLECTIVE_DTYPE', `${collective} cannot move a tensor of strings.`, {
+    help: 'Use gatherObject or broadcastObject with an array of strings.',
+  });
+}
+
+/** Rows of each part when dim 0 is cut into `parts` equal ones. @throws AccError `ACC_COLLECTIVE_SHAPE`. */
+export function rowsOfPart(shape: readonly number[], parts: number, collective: string): number {
+  const rows = shape[0];
+  if (rows !== undefined && rows % parts === 0) return rows / parts;
+  throw new AccError(
+    'ACC_COLLECTIVE_SHAPE',
+    `${collective} cuts dim 0 into ${parts} equal parts; a tensor of shape [${shape.join(',')}] came.`,
+    { help: `Pad dim 0 to a multiple of ${parts}.` },
+  );
+}
+
+export function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}

@@ -1,0 +1,99 @@
+import type { NativeTensor, Pending, ReduceOp } from '@acc/contract';
+import type { Tensor as Native } from '@acc/native';
+import { Context } from '../context.js';
+import { all, WorkResult } from '../pending.js';
+import { nativeBridge, rowsOfPart, type Movable } from '../tensors.js';
+import { allGather, broadcast } from './movements.js';
+import { pack, unpack } from './packing.js';
+import { allReduce, reduceScatter } from './reductions.js';
+
+/** How a list of tensors becomes one, travels, and becomes a list again. */
+interface Journey {
+  /** Pieces that each tensor is cut into before they are packed, and made of afterwards. */
+  readonly lanesBefore: number;
+  readonly lanesAfter: number;
+  /** What becomes of a tensor's shape. */
+  shapeOf(shape: readonly number[]): readonly number[];
+  start(context: Context<NativeTensor>, packed: Native): Pending<NativeTensor>;
+}
+
+export function broadcastCoalesced<T extends Movable>(
+  context: Context<T>,
+  xs: readonly T[],
+  fromRank: number,
+): Pending<T[]> {
+  return coalesced(context, xs, 'broadcastCoalesced', {
+    lanesBefore: 1,
+    lanesAfter: 1,
+    shapeOf: (shape) => shape,
+    start: (native, packed) => broadcast(native, packed, fromRank),
+  });
+}
+
+export function allReduceCoalesced<T extends Movable>(
+  context: Context<T>,
+  xs: readonly T[],
+  op: ReduceOp,
+): Pending<T[]> {
+  return coalesced(context, xs, 'allReduceCoalesced', {
+    lanesBefore: 1,
+    lanesAfter: 1,
+    shapeOf: (shape) => shape,
+    start: (native, packed) => allReduce(native, packed, op, {}, false),
+  });
+}
+
+export function allGatherCoalesced<T extends Movable>(context: Context<T>, xs: readonly T[]): Pending<T[]> {
+  return coalesced(context, xs, 'allGatherCoalesced', {
+    lanesBefore: 1,
+    lanesAfter: context.size,
+    shapeOf: ([rows = 1, ...inner]) => [rows * context.size, ...inner],
+    start: (native, packed) => allGather(native, packed),
+  });
+}
+
+export function reduceScatterCoalesced<T extends Movable>(
+  context: Context<T>,
+  xs: readonly T[],
+  op: ReduceOp,
+): Pending<T[]> {
+  return coalesced(context, xs, 'reduceScatterCoalesced', {
+    lanesBefore: context.size,
+    lanesAfter: 1,
+    shapeOf: (shape) => [rowsOfPart(shape, context.size, 'reduceScatterCoalesced'), ...shape.slice(1)],
+    start: (native, packed) => reduceScatter(native, packed, op),
+  });
+}
+
+/** One call for each element type, in the order in which they occur. */
+function coalesced<T extends Movable>(
+  context: Context<T>,
+  xs: readonly T[],
+  name: string,
+  { lanesBefore, lanesAfter, shapeOf, start }: Journey,
+): Pending<T[]> {
+  const shapes = xs.map(({ shape }) => shapeOf(shape));
+  const natives = xs.map((x) => context.native(x, name));
+  const calls = pack(natives, lanesBefore).map(({ places, buffer }) => {
+    const of = places.map((place) => xs[place]!.shape);
+    const pending = start(new Context(context.group, nativeBridge, of), buffer);
+    buffer.dispose();
+    return { places, pending };
+  });
+  for (const native of natives) native.dispose();
+  const travelling = all(calls.map(({ pending }) => pending));
+  return new WorkResult(travelling, () => {
+    const results = new Array<T>(xs.length);
+    calls.forEach(({ places, pending }) => {
+      const parts = unpack(
+        pending.wait() as Native,
+        lanesAfter,
+        places.map((place) => shapes[place]!),
+      );
+      places.forEach((place, i) => {
+        results[place] = context.bridge.fromNative(parts[i]!, xs[place]!.dtype);
+      });
+    });
+    return results;
+  });
+}

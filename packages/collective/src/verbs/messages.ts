@@ -1,0 +1,116 @@
+import type { NativeTensor, Pending } from '@acc/contract';
+import { operator, tensorFrom, type Tensor as Native, type Work } from '@acc/native';
+import { dtypeCode, dtypeOfCode, MAX_DIMS } from '../agreement.js';
+import type { Context } from '../context.js';
+import type { Waitable } from '../pending.js';
+import type { Movable } from '../tensors.js';
+
+const newEmpty = operator('aten::new_empty');
+
+/** Numbers in front of each message: label, native element type, how many dims, dims. */
+const HEADER_LENGTH = 3 + MAX_DIMS;
+
+export interface Header {
+  /** What the tensor is to its user. */
+  readonly dtype: string;
+  readonly nativeDtype: string;
+  readonly shape: readonly number[];
+}
+
+/** Of a rank that gives nothing. */
+export const NO_HEADER: Header = { dtype: 'unknown', nativeDtype: 'unknown', shape: [] };
+
+export function encodeHeader({ dtype, nativeDtype, shape }: Header): number[] {
+  const dims = Array.from({ length: MAX_DIMS }, (_, i) => shape[i] ?? 0);
+  return [dtypeCode(dtype), dtypeCode(nativeDtype), shape.length, ...dims];
+}
+
+export function decodeHeader(numbers: Int32Array): Header {
+  return {
+    dtype: dtypeOfCode(numbers[0]!),
+    nativeDtype: dtypeOfCode(numbers[1]!),
+    shape: [...numbers.subarray(3, 3 + numbers[2]!)],
+  };
+}
+
+/** A tensor on its way to another rank, its header in front. */
+export function sendMessage(
+  { group }: Context<Movable>,
+  native: NativeTensor,
+  dtype: string,
+  toRank: number,
+): Waitable {
+  const header = encodeHeader({ dtype, nativeDtype: native.dtype, shape: native.shape });
+  using announced = tensorFrom(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
+  const works = [group.send(announced, toRank), group.send(native, toRank)];
+  return {
+    get isDone() {
+      return works.every((work) => work.isDone);
+    },
+    wait: () => works.forEach((work) => work.wait()),
+  };
+}
+
+/**
+ * A tensor that comes from another rank. What is to be received is known when its header is there, so that a message
+ * begins when the one before it from that rank has come.
+ */
+export class Incoming<T extends Movable> implements Pending<T> {
+  #header: Work | undefined;
+  #payload: Work | undefined;
+  #announced: Native | undefined;
+  #native: Native | undefined;
+  #dtype = '';
+  #result: { value: T } | { error: unknown } | undefined;
+
+  constructor(
+    private readonly context: Context<T>,
+    private readonly fromRank: number,
+    private previous: Incoming<T> | undefined,
+  ) {
+    this.#advance(false);
+  }
+
+  get isDone(): boolean {
+    if (this.#result) return true;
+    this.#advance(false);
+    return this.#payload?.isDone ?? false;
+  }
+
+  wait(): T {
+    this.#result ??= this.#end();
+    if ('error' in this.#result) throw this.#result.error;
+    return this.#result.value;
+  }
+
+  #end(): { value: T } | { error: unknown } {
+    try {
+      this.#advance(true);
+      this.#payload!.wait();
+      return { value: this.context.bridge.fromNative(this.#native!, this.#dtype) };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** Goes on as far as it can, and with `isWaiting` until the payload is on its way. */
+  #advance(isWaiting: boolean): void {
+    if (this.#payload) return;
+    if (this.previous) {
+      if (isWaiting) this.previous.wait();
+      else if (!this.previous.isDone) return;
+      this.previous = undefined;
+    }
+    if (!this.#header) {
+      this.#announced = tensorFrom(new Int32Array(HEADER_LENGTH), 'int32', [HEADER_LENGTH]);
+      this.#header = this.context.group.receive(this.#announced, this.fromRank);
+    }
+    if (!isWaiting && !this.#header.isDone) return;
+    this.#header.wait();
+    const { dtype, nativeDtype, shape } = decodeHeader(this.#announced!.read() as Int32Array);
+    this.#dtype = dtype;
+    this.#native = newEmpty(this.#announced!, shape, nativeDtype);
+    this.#announced!.dispose();
+    this.#payload = this.context.group.receive(this.#native, this.fromRank);
+  }
+}

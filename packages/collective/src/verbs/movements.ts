@@ -1,0 +1,135 @@
+import { AccError, type Pending } from '@acc/contract';
+import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
+import { ANY_ROWS, type CallDescription, type CollectiveName } from '../agreement.js';
+import { described, type Context } from '../context.js';
+import { rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
+import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
+
+const cloneNative = operator('aten::clone');
+const newEmpty = operator('aten::new_empty');
+
+export function broadcast<T extends Movable>(context: Context<T>, x: T, fromRank: number): Pending<T> {
+  context.requireRank(fromRank);
+  using input = context.native(x, 'broadcast');
+  const words = context.calls.agree({ ...described('broadcast', input), root: fromRank });
+  const buffer = context.rank === fromRank ? cloneNative(input) : newEmpty(input, input.shape);
+  const start = () => context.group.broadcast(buffer, fromRank, { words });
+  return context.started(words, start, () => context.bridge.fromNative(buffer, x.dtype));
+}
+
+export function allGather<T extends Movable>(context: Context<T>, x: T): Pending<T> {
+  const input = context.native(x, 'allGather');
+  const { words, rows, inner } = exchangeRows(context, 'allGather', input);
+  const output = newEmpty(input, [sum(rows), ...inner]);
+  const counts = rows.map((n) => n * sizeOf(inner));
+  const isEven = counts.every((count) => count === counts[0]);
+  const start = () => context.group.allGather(input, output, isEven ? undefined : counts, { words });
+  return context.moved(words, start, input, output, x.dtype);
+}
+
+export function gather<T extends Movable>(context: Context<T>, x: T, toRank: number): Pending<T | null> {
+  context.requireRank(toRank);
+  const input = context.native(x, 'gather');
+  const { words, rows, inner } = exchangeRows(context, 'gather', input, toRank);
+  const isRoot = context.rank === toRank;
+  const output = newEmpty(input, isRoot ? [sum(rows), ...inner] : [0]);
+  const counts = rows.map((n) => n * sizeOf(inner));
+  const sent = counts.map((_, rank) => (rank === toRank ? counts[context.rank]! : 0));
+  const received = isRoot ? counts : counts.map(() => 0);
+  const parts = { sent, received, most: Math.max(...counts) };
+  const start = () => context.group.allToAll(input, output, parts, { words });
+  return context.started(words, start, () => {
+    input.dispose();
+    if (isRoot) return context.bridge.fromNative(output, x.dtype);
+    output.dispose();
+    return null;
+  });
+}
+
+/** Only the giving rank knows what travels, so that a mistake of its has to be everybody's error. */
+export function scatter<T extends Movable>(context: Context<T>, x: T | null, fromRank: number): Pending<T> {
+  context.requireRank(fromRank);
+  const { rank: own, size } = context;
+  const call: CallDescription = { collective: 'scatter', root: fromRank };
+  const given = x === null ? undefined : context.native(x, 'scatter');
+  const header = given ? { dtype: x!.dtype, nativeDtype: given.dtype, shape: given.shape } : NO_HEADER;
+  const headers = context.calls.exchange(call, encodeHeader(header)).map(decodeHeader);
+  const { dtype, nativeDtype, shape } = headers[fromRank]!;
+  if (headers.some((one, rank) => (one.dtype === NO_HEADER.dtype) === (rank === fromRank))) {
+    given?.dispose();
+    throw new AccError('ACC_COLLECTIVE_SHAPE', `scatter takes a tensor on rank ${fromRank}, null elsewhere.`);
+  }
+  const rows = rowsOfPart(shape, size, 'scatter');
+  const partShape = [rows, ...shape.slice(1)];
+  const most = sizeOf(partShape);
+  using place = tensorFrom(new Int32Array(0), 'int32', [0]);
+  const input = given ?? newEmpty(place, [0], nativeDtype);
+  const output = newEmpty(place, partShape, nativeDtype);
+  const sent = Array.from({ length: size }, () => (own === fromRank ? most : 0));
+  const received = sent.map((_, rank) => (rank === fromRank ? most : 0));
+  const words = context.calls.agree(call, true);
+  const start = () => context.group.allToAll(input, output, { sent, received, most }, { words });
+  return context.moved(words, start, input, output, dtype as T['dtype']);
+}
+
+export function allToAll<T extends Movable>(
+  context: Context<T>,
+  x: T,
+  rows: readonly number[] | undefined,
+): Pending<T> {
+  if (rows) return allToAllUneven(context, x, rows);
+  rowsOfPart(x.shape, context.size, 'allToAll');
+  const input = context.native(x, 'allToAll');
+  const words = context.calls.agree(described('allToAll', input));
+  const output = newEmpty(input, input.shape);
+  const start = () => context.group.allToAll(input, output, undefined, { words });
+  return context.moved(words, start, input, output, x.dtype);
+}
+
+function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: readonly number[]): Pending<T> {
+  requireRows(rows, x.shape, context.size);
+  const input = context.native(x, 'allToAll');
+  const inner = input.shape.slice(1);
+  const call = { ...described('allToAll', input), shape: [ANY_ROWS, ...inner] };
+  const table = context.calls.exchange(call, rows);
+  const received = table.map((sent) => sent[context.rank]!);
+  const width = sizeOf(inner);
+  const output = newEmpty(input, [sum(received), ...inner]);
+  const parts = {
+    sent: rows.map((n) => n * width),
+    received: received.map((n) => n * width),
+    most: Math.max(...table.map((sent) => Math.max(...sent))) * width,
+  };
+  const words = context.calls.agree(call, true);
+  const start = () => context.group.allToAll(input, output, parts, { words });
+  return context.moved(words, start, input, output, x.dtype);
+}
+
+/** Every rank's number of rows, and the shape of a row, which is the same everywhere. */
+function exchangeRows<T extends Movable>(
+  context: Context<T>,
+  collective: CollectiveName,
+  input: Native,
+  root?: number,
+): { words: Int32Array; rows: number[]; inner: readonly number[] } {
+  const shape = input.shape.length === 0 ? [1] : input.shape;
+  const inner = shape.slice(1);
+  const call: CallDescription = {
+    collective,
+    dtype: input.dtype,
+    shape: [ANY_ROWS, ...inner],
+    ...(root !== undefined && { root }),
+  };
+  const rows = context.calls.exchange(call, [shape[0]!]).map((numbers) => numbers[0]!);
+  return { words: context.calls.agree(call, true), rows, inner };
+}
+
+function requireRows(rows: readonly number[], shape: readonly number[], size: number): void {
+  const areCounts = rows.every((n) => Number.isInteger(n) && n >= 0);
+  if (rows.length === size && areCounts && sum(rows) === shape[0]) return;
+  throw new AccError(
+    'ACC_COLLECTIVE_SHAPE',
+    `allToAll of a tensor of shape [${shape.join(',')}] cannot send [${rows.join(',')}] rows to ${size} ranks.`,
+    { help: 'Give a number of rows for each rank; together they are those of the tensor.' },
+  );
+}

@@ -1,0 +1,198 @@
+#include "engine/shm/collectives.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace acc::shm {
+namespace {
+
+constexpr size_t kLine = 64;
+
+size_t aligned(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+size_t steps_for(size_t bytes, size_t of_a_step) { return (bytes + of_a_step - 1) / of_a_step; }
+
+const uint8_t* bytes_at(const void* data, size_t offset) { return static_cast<const uint8_t*>(data) + offset; }
+uint8_t* bytes_at(void* data, size_t offset) { return static_cast<uint8_t*>(data) + offset; }
+
+void copy(void* to, const void* from, size_t bytes) {
+  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
+}
+
+void require_same_call(Ranks& ranks) {
+  Mismatch found;
+  if (!ranks.is_same_call(found.words)) throw found;
+}
+
+// The first step of a call, and later ones.
+void exchange(Ranks& ranks, bool is_first) {
+  ranks.publish();
+  ranks.wait_for_all();
+  if (is_first) require_same_call(ranks);
+}
+
+// What rank `slice` combines of a chunk of `bytes`.
+struct Slice {
+  size_t start;
+  size_t bytes;
+};
+Slice slice_of(size_t bytes, int size, int slice) {
+  const size_t width = aligned((bytes + size - 1) / size);
+  const size_t start = std::min(width * slice, bytes);
+  return {start, std::min(width, bytes - start)};
+}
+
+// Up to this many bytes a rank reads all of every other instead of one slice: one step instead of two.
+constexpr size_t kSmallBytes = 32 * 1024;
+
+void all_reduce_small(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op) {
+  copy(ranks.buffer(), input, count * bytes_of(element));
+  exchange(ranks, true);
+  std::vector<const void*> sources(ranks.size());
+  for (int rank = 0; rank < ranks.size(); ++rank) sources[rank] = ranks.buffer_of(rank);
+  reduce(sources.data(), ranks.size(), output, nullptr, count, element, op);
+}
+
+}  // namespace
+
+// A chunk takes two steps, which overlap with its neighbours': each rank shows the slices that the others combine; each
+// combines its own slice of all ranks and shows the result; each fetches the others' results. A step's buffer holds the
+// coming chunk's input, then the result of the present one.
+void all_reduce(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op) {
+  const size_t total = count * bytes_of(element);
+  const int size = ranks.size();
+  const int own = ranks.rank();
+  if (total <= kSmallBytes || size == 1) return all_reduce_small(ranks, input, output, count, element, op);
+  const size_t result_bytes = Segment::kStepBytes / (size + 1) / kLine * kLine;
+  const size_t chunk = result_bytes * size;
+  const size_t results = chunk;  // where in the buffer
+  const size_t chunks = steps_for(total, chunk);
+  const auto bytes_of_chunk = [&](size_t c) { return std::min(chunk, total - c * chunk); };
+  const auto show_input = [&](size_t c) {
+    for (int rank = 0; rank < size; ++rank) {
+      if (rank == own) continue;
+      const auto slice = slice_of(bytes_of_chunk(c), size, rank);
+      copy(ranks.buffer() + slice.start, bytes_at(input, c * chunk + slice.start), slice.bytes);
+    }
+  };
+  const auto combine = [&](size_t c) {
+    const auto slice = slice_of(bytes_of_chunk(c), size, own);
+    const size_t at = c * chunk + slice.start;
+    std::vector<const void*> sources(size);
+    for (int rank = 0; rank < size; ++rank) {
+      sources[rank] = rank == own ? bytes_at(input, at) : ranks.buffer_of(rank) + slice.start;
+    }
+    reduce(sources.data(), size, bytes_at(output, at), ranks.buffer() + results, slice.bytes / bytes_of(element),
+           element, op);
+  };
+  const auto fetch = [&](size_t c) {
+    for (int i = 1; i < size; ++i) {
+      // Not all from the same rank at once.
+      const int rank = (own + i) % size;
+      const auto slice = slice_of(bytes_of_chunk(c), size, rank);
+      copy(bytes_at(output, c * chunk + slice.start), ranks.buffer_of(rank) + results, slice.bytes);
+    }
+  };
+  show_input(0);
+  exchange(ranks, true);
+  for (size_t c = 0; c < chunks; ++c) {
+    // Combining may write over the input (the same memory), of this chunk only.
+    combine(c);
+    if (c + 1 < chunks) show_input(c + 1);
+    if (c > 0) fetch(c - 1);
+    exchange(ranks, false);
+  }
+  fetch(chunks - 1);
+}
+
+void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op, int root) {
+  const size_t total = count * bytes_of(element);
+  const size_t steps = std::max<size_t>(steps_for(total, Segment::kStepBytes), 1);
+  for (size_t s = 0; s < steps; ++s) {
+    const size_t start = s * Segment::kStepBytes;
+    const size_t bytes = std::min(Segment::kStepBytes, total - start);
+    if (ranks.rank() != root) copy(ranks.buffer(), bytes_at(input, start), bytes);
+    exchange(ranks, s == 0);
+    if (ranks.rank() != root) continue;
+    std::vector<const void*> sources(ranks.size());
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      sources[rank] = rank == root ? bytes_at(input, start) : ranks.buffer_of(rank);
+    }
+    reduce(sources.data(), ranks.size(), bytes_at(output, start), nullptr, bytes / bytes_of(element), element, op);
+  }
+}
+
+void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op) {
+  const size_t part = count * bytes_of(element);
+  const size_t room = Segment::kStepBytes / ranks.size() / kLine * kLine;
+  const size_t steps = std::max<size_t>(steps_for(part, room), 1);
+  for (size_t s = 0; s < steps; ++s) {
+    const size_t start = s * room;
+    const size_t bytes = std::min(room, part - start);
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      if (rank != ranks.rank()) copy(ranks.buffer() + room * rank, bytes_at(input, part * rank + start), bytes);
+    }
+    exchange(ranks, s == 0);
+    std::vector<const void*> sources(ranks.size());
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      sources[rank] = rank == ranks.rank() ? bytes_at(input, part * rank + start)
+                                           : ranks.buffer_of(rank) + room * ranks.rank();
+    }
+    reduce(sources.data(), ranks.size(), bytes_at(output, start), nullptr, bytes / bytes_of(element), element, op);
+  }
+}
+
+void broadcast(Ranks& ranks, void* data, size_t bytes, int root) {
+  const size_t steps = std::max<size_t>(steps_for(bytes, Segment::kStepBytes), 1);
+  for (size_t s = 0; s < steps; ++s) {
+    const size_t start = s * Segment::kStepBytes;
+    const size_t size = std::min(Segment::kStepBytes, bytes - start);
+    if (ranks.rank() == root) copy(ranks.buffer(), bytes_at(data, start), size);
+    exchange(ranks, s == 0);
+    if (ranks.rank() != root) copy(bytes_at(data, start), ranks.buffer_of(root), size);
+  }
+}
+
+void all_gather(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& bytes) {
+  const size_t most = *std::max_element(bytes.begin(), bytes.end());
+  const size_t steps = std::max<size_t>(steps_for(most, Segment::kStepBytes), 1);
+  const auto part_of = [&](int rank, size_t start) {
+    return start < bytes[rank] ? std::min(Segment::kStepBytes, bytes[rank] - start) : 0;
+  };
+  for (size_t s = 0; s < steps; ++s) {
+    const size_t start = s * Segment::kStepBytes;
+    copy(ranks.buffer(), bytes_at(input, start), part_of(ranks.rank(), start));
+    exchange(ranks, s == 0);
+    size_t at = start;
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      const void* from = rank == ranks.rank() ? bytes_at(input, start) : ranks.buffer_of(rank);
+      copy(bytes_at(output, at), from, part_of(rank, start));
+      at += bytes[rank];
+    }
+  }
+}
+
+void all_to_all(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& sent,
+                const std::vector<size_t>& received, size_t most) {
+  const size_t room = Segment::kStepBytes / ranks.size() / kLine * kLine;
+  const size_t steps = std::max<size_t>(steps_for(most, room), 1);
+  const auto part_of = [&](size_t total, size_t start) { return start < total ? std::min(room, total - start) : 0; };
+  for (size_t s = 0; s < steps; ++s) {
+    const size_t start = s * room;
+    size_t from = start;
+    const void* own = nullptr;
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      if (rank == ranks.rank()) own = bytes_at(input, from);
+      else copy(ranks.buffer() + room * rank, bytes_at(input, from), part_of(sent[rank], start));
+      from += sent[rank];
+    }
+    exchange(ranks, s == 0);
+    size_t to = start;
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      const void* source = rank == ranks.rank() ? own : ranks.buffer_of(rank) + room * ranks.rank();
+      copy(bytes_at(output, to), source, part_of(received[rank], start));
+      to += received[rank];
+    }
+  }
+}
+
+}  // namespace acc::shm

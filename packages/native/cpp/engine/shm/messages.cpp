@@ -1,0 +1,78 @@
+#include "engine/shm/messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace acc::shm {
+
+Messages::Messages(Ranks& ranks) : ranks_(ranks), lines_(2 * static_cast<size_t>(ranks.size())) {}
+
+std::shared_ptr<Messages::Message> Messages::send(int peer, const void* data, size_t bytes,
+                                                  std::shared_ptr<void> owner) {
+  return start({peer, true, const_cast<uint8_t*>(static_cast<const uint8_t*>(data)), bytes, std::move(owner)});
+}
+
+std::shared_ptr<Messages::Message> Messages::receive(int peer, void* data, size_t bytes,
+                                                     std::shared_ptr<void> owner) {
+  return start({peer, false, static_cast<uint8_t*>(data), bytes, std::move(owner)});
+}
+
+std::shared_ptr<Messages::Message> Messages::start(Message message) {
+  auto shared = std::make_shared<Message>(std::move(message));
+  {
+    const std::lock_guard guard(mutex_);
+    line_of(shared->peer, shared->is_sent).push_back(shared);
+  }
+  advance();
+  return shared;
+}
+
+void Messages::advance() {
+  const std::lock_guard guard(mutex_);
+  for (auto& line : lines_) {
+    while (!line.empty() && advance_one(*line.front())) {
+      line.front()->is_done = true;
+      line.front()->owner.reset();
+      line.pop_front();
+    }
+  }
+}
+
+// An empty message takes a block too, so that it arrives.
+bool Messages::advance_one(Message& message) {
+  const auto& segment = ranks_.segment();
+  const int own = ranks_.rank();
+  auto& channel = message.is_sent ? segment.channel(own, message.peer) : segment.channel(message.peer, own);
+  bool moved = false;
+  bool is_done = false;
+  while (!is_done) {
+    const auto written = channel.written.load(std::memory_order_seq_cst);
+    const auto taken = channel.taken.load(std::memory_order_seq_cst);
+    if (written - taken == (message.is_sent ? 2u : 0u)) break;
+    const size_t part = std::min(Segment::kBlockBytes, message.bytes - message.done);
+    if (message.is_sent) {
+      if (part > 0) std::memcpy(segment.block(own, message.peer, written), message.data + message.done, part);
+      channel.written.store(written + 1, std::memory_order_seq_cst);
+    } else {
+      if (part > 0) std::memcpy(message.data + message.done, segment.block(message.peer, own, taken), part);
+      channel.taken.store(taken + 1, std::memory_order_seq_cst);
+    }
+    message.done += part;
+    moved = true;
+    is_done = message.done == message.bytes;
+  }
+  if (moved) ranks_.ring(message.peer);
+  return is_done;
+}
+
+bool Messages::is_done(const std::shared_ptr<Message>& message) {
+  advance();
+  const std::lock_guard guard(mutex_);
+  return message->is_done;
+}
+
+void Messages::wait(const std::shared_ptr<Message>& message) {
+  ranks_.wait_until([&] { return is_done(message); }, [&] { return std::vector<int>{message->peer}; });
+}
+
+}  // namespace acc::shm

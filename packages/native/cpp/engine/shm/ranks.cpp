@@ -1,0 +1,218 @@
+#include "engine/shm/ranks.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "engine/error.h"
+
+namespace acc::shm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Broken : uint64_t { kNot = 0, kDied = 1, kLeft = 2, kLate = 3 };
+
+uint64_t broken_by(Broken how, int culprit) { return static_cast<uint64_t>(how) << 32 | static_cast<uint32_t>(culprit); }
+
+// Peers that are alive answer within microseconds; looking for the dead can wait.
+constexpr long kLookAroundMs = 50;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void sleep_on(std::atomic<uint32_t>& word, uint32_t seen) {
+  const timespec limit{0, kLookAroundMs * 1'000'000};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
+}
+
+void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+uint64_t hash_of(const int32_t* words) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (int i = 0; i < kCallWords; ++i) hash = (hash ^ static_cast<uint32_t>(words[i])) * 0x100000001b3;
+  return hash;
+}
+
+std::string names_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout)
+    : segment_(std::move(segment)), rank_(rank), size_(size), timeout_(timeout), processes_(size, -1) {
+  // Spinning is quickest while every rank has a core. Where it has none, the peer that is waited for needs this one.
+  cpu_set_t cores;
+  const bool has_cores = ::sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= size;
+  spins_ = has_cores ? 5000 : 20;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    const auto& control = segment_.control(peer);
+    processes_[peer] = static_cast<int>(::syscall(SYS_pidfd_open, control.pid, 0));
+    if (processes_[peer] < 0 || !segment_.is_held_by(control.pid, control.fd)) {
+      const auto what = "rank " + std::to_string(peer) + " (process " + std::to_string(control.pid) + ") ";
+      for (const int fd : processes_) ::close(fd);
+      throw Error(kEngineUnavailable, what + "cannot be seen from rank " + std::to_string(rank_));
+    }
+  }
+}
+
+Ranks::~Ranks() {
+  leave();
+  for (const int fd : processes_) {
+    if (fd >= 0) ::close(fd);
+  }
+}
+
+bool Ranks::has_arrived(int peer, uint32_t step) const {
+  return static_cast<int32_t>(segment_.control(peer).arrived.load(std::memory_order_acquire) - step) >= 0;
+}
+
+void Ranks::publish() {
+  ++step_;
+  // Sequentially consistent, as ring() and wait_until() are: either the peer sees the step or it is seen sleeping.
+  segment_.control(rank_).arrived.store(step_, std::memory_order_seq_cst);
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) ring(peer);
+  }
+}
+
+void Ranks::wait_for_all() {
+  const auto step = step_;
+  int next = 0;
+  const auto is_ready = [&] {
+    while (next < size_ && (next == rank_ || has_arrived(next, step))) ++next;
+    return next == size_;
+  };
+  if (is_ready()) return;
+  wait_until(is_ready, [&] {
+    std::vector<int> late;
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer != rank_ && !has_arrived(peer, step)) late.push_back(peer);
+    }
+    return late;
+  });
+}
+
+void Ranks::ring(int peer) {
+  auto& control = segment_.control(peer);
+  if (control.sleepers.load(std::memory_order_seq_cst) == 0) return;
+  control.doorbell.fetch_add(1, std::memory_order_seq_cst);
+  wake(control.doorbell);
+}
+
+void Ranks::wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late) {
+  for (int i = 0; i < spins_; ++i) {
+    if (is_ready()) return;
+    pause_briefly();
+  }
+  auto& own = segment_.control(rank_);
+  const auto started = Clock::now();
+  auto looked = started;
+  for (;;) {
+    // Somebody else's turn, where ranks share cores.
+    ::sched_yield();
+    if (is_ready()) return;
+    if (on_idle) on_idle();
+    own.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    const auto seen = own.doorbell.load(std::memory_order_seq_cst);
+    if (!is_ready()) sleep_on(own.doorbell, seen);
+    own.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    if (is_ready()) return;
+    require_whole();
+    if (const auto now = Clock::now(); now - looked >= Milliseconds(kLookAroundMs)) {
+      looked = now;
+      check(late(), started);
+    }
+  }
+}
+
+// Throws when a rank in `late` will not come. A rank that has published and left then is no loss to this call.
+void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
+  auto& broken = segment_.header().broken;
+  uint64_t cause = 0;
+  for (const int peer : late) {
+    pollfd process{processes_[peer], POLLIN, 0};
+    const bool has_died = peer != rank_ && ::poll(&process, 1, 0) > 0;
+    if (segment_.control(peer).has_left.load() != 0) cause = broken_by(Broken::kLeft, peer);
+    else if (has_died) cause = broken_by(Broken::kDied, peer);
+    if (cause != 0) break;
+  }
+  const bool is_late = Clock::now() - started >= timeout_;
+  if (cause == 0 && !is_late) return;
+  if (cause == 0) cause = broken_by(Broken::kLate, late.empty() ? rank_ : late.front());
+  // The first one to notice tells the others.
+  uint64_t expected = 0;
+  broken.compare_exchange_strong(expected, cause);
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) ring(peer);
+  }
+  if (is_late && expected == 0 && cause >> 32 == static_cast<uint64_t>(Broken::kLate)) {
+    throw Error(kCollectiveTimeout, names_of(late) + " did not come within " + std::to_string(timeout_.count()) + " ms");
+  }
+  fail(expected == 0 ? cause : expected);
+}
+
+void Ranks::require_whole() const {
+  if (segment_.control(rank_).has_left.load() != 0) throw Error(kPeerLost, "this rank has left the group");
+  if (const auto broken = segment_.header().broken.load(std::memory_order_acquire); broken != 0) fail(broken);
+}
+
+void Ranks::fail(uint64_t broken) const {
+  const auto culprit = static_cast<int>(broken & 0xffffffff);
+  const auto name = "rank " + std::to_string(culprit);
+  switch (static_cast<Broken>(broken >> 32)) {
+    case Broken::kDied:
+      throw Error(kPeerLost, name + " (process " + std::to_string(segment_.control(culprit).pid) + ") has died");
+    case Broken::kLeft: throw Error(kPeerLost, name + " has left the group");
+    default: throw Error(kCollectiveTimeout, name + " did not come in time");
+  }
+}
+
+void Ranks::begin_call(const int32_t* words) {
+  require_whole();
+  ++call_;
+  auto& own = segment_.control(rank_);
+  own.call_hash[call_ & 1] = hash_of(words);
+  std::memcpy(own.call_words[call_ & 1], words, sizeof own.call_words[0]);
+}
+
+bool Ranks::is_same_call(std::vector<int32_t>& words) {
+  const auto own = segment_.control(rank_).call_hash[call_ & 1];
+  bool is_same = true;
+  for (int peer = 0; peer < size_; ++peer) is_same = is_same && segment_.control(peer).call_hash[call_ & 1] == own;
+  if (is_same) return true;
+  words.resize(static_cast<size_t>(size_) * kCallWords);
+  for (int peer = 0; peer < size_; ++peer) {
+    std::memcpy(&words[static_cast<size_t>(peer) * kCallWords], segment_.control(peer).call_words[call_ & 1],
+                sizeof(RankControl::call_words[0]));
+  }
+  return false;
+}
+
+void Ranks::leave() {
+  segment_.control(rank_).has_left.store(1);
+  for (int rank = 0; rank < size_; ++rank) ring(rank);
+}
+
+}  // namespace acc::shm

@@ -1,0 +1,113 @@
+#include "engine/shm/segment.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <utility>
+
+#include "engine/error.h"
+
+namespace acc::shm {
+namespace {
+
+constexpr size_t kPage = 4096;
+size_t in_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+[[noreturn]] void unavailable(const std::string& what) {
+  throw Error(kEngineUnavailable, what + ": " + std::strerror(errno));
+}
+
+std::string path_of(int pid, int fd) { return "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd); }
+
+}  // namespace
+
+std::string Segment::unavailable_reason() {
+  const int memory = ::memfd_create("acc-probe", MFD_CLOEXEC);
+  if (memory < 0) return std::string("memfd_create: ") + std::strerror(errno);
+  ::close(memory);
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+  if (process < 0) return std::string("pidfd_open (Linux 5.3): ") + std::strerror(errno);
+  ::close(process);
+  return {};
+}
+
+Segment::Segment(int ranks, int fd) : ranks_(ranks), fd_(fd) {
+  const auto count = static_cast<size_t>(ranks);
+  controls_ = in_pages(sizeof(Header));
+  channels_ = controls_ + in_pages(count * sizeof(RankControl));
+  buffers_ = channels_ + in_pages(count * count * sizeof(Channel));
+  blocks_ = buffers_ + count * 2 * kStepBytes;
+  bytes_ = blocks_ + count * count * 2 * kBlockBytes;
+}
+
+Segment Segment::create(int ranks, uint64_t nonce) {
+  Segment segment(ranks, ::memfd_create("acc-collectives", MFD_CLOEXEC));
+  if (segment.fd_ < 0) unavailable("memfd_create");
+  // Pages are there from their first use on, so the blocks of ranks that never send to each other cost nothing.
+  if (::ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0) unavailable("ftruncate");
+  segment.map();
+  segment.header().bytes = segment.bytes_;
+  segment.header().nonce = nonce;
+  return segment;
+}
+
+Segment Segment::open(int ranks, uint64_t nonce, int pid, int fd) {
+  const auto path = path_of(pid, fd);
+  Segment segment(ranks, ::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (segment.fd_ < 0) unavailable("the memory of rank 0 (" + path + ") cannot be opened");
+  struct stat facts {};
+  // On another host, or among other process numbers, the path may be any file.
+  if (::fstat(segment.fd_, &facts) != 0 || static_cast<size_t>(facts.st_size) != segment.bytes_) {
+    throw Error(kEngineUnavailable, path + " is not the memory of rank 0");
+  }
+  segment.map();
+  if (segment.header().nonce != nonce) throw Error(kEngineUnavailable, path + " is not the memory of rank 0");
+  return segment;
+}
+
+void Segment::map() {
+  void* address = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (address == MAP_FAILED) unavailable("mmap");
+  base_ = static_cast<uint8_t*>(address);
+}
+
+bool Segment::is_held_by(int pid, int fd) const {
+  struct stat own {};
+  struct stat theirs {};
+  return ::fstat(fd_, &own) == 0 && ::stat(path_of(pid, fd).c_str(), &theirs) == 0 && own.st_dev == theirs.st_dev &&
+         own.st_ino == theirs.st_ino;
+}
+
+void Segment::close_fd() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+void Segment::unmap() noexcept {
+  if (base_ != nullptr) ::munmap(std::exchange(base_, nullptr), bytes_);
+  close_fd();
+}
+
+Segment::Segment(Segment&& other) noexcept { *this = std::move(other); }
+
+Segment& Segment::operator=(Segment&& other) noexcept {
+  if (this == &other) return *this;
+  unmap();
+  ranks_ = other.ranks_;
+  controls_ = other.controls_;
+  channels_ = other.channels_;
+  buffers_ = other.buffers_;
+  blocks_ = other.blocks_;
+  bytes_ = other.bytes_;
+  fd_ = std::exchange(other.fd_, -1);
+  base_ = std::exchange(other.base_, nullptr);
+  return *this;
+}
+
+Segment::~Segment() { unmap(); }
+
+}  // namespace acc::shm

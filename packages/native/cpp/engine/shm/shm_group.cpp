@@ -1,0 +1,197 @@
+#include "engine/shm/shm_group.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/error.h"
+#include "engine/flush_denormals.h"
+#include "engine/shm/call_queue.h"
+#include "engine/shm/collectives.h"
+#include "engine/shm/messages.h"
+#include "engine/shm/rendezvous.h"
+
+namespace acc {
+namespace {
+
+using shm::CallQueue;
+using shm::Element;
+using shm::Messages;
+using shm::Ranks;
+
+static_assert(kCallWords == shm::kCallWords);
+
+Element element_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat: return Element::kFloat32;
+    case at::kDouble: return Element::kFloat64;
+    case at::kBFloat16: return Element::kBFloat16;
+    case at::kHalf: return Element::kFloat16;
+    case at::kInt: return Element::kInt32;
+    case at::kLong: return Element::kInt64;
+    case at::kBool: return Element::kBool;
+    default: throw Error(kInvalidArgument, std::string("elements of type ") + toString(tensor.scalar_type()) +
+                                               " cannot be reduced over ranks");
+  }
+}
+
+shm::Op op_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum: return shm::Op::kSum;
+    case ReduceOp::kMean: return shm::Op::kMean;
+    case ReduceOp::kProduct: return shm::Op::kProduct;
+    case ReduceOp::kMin: return shm::Op::kMin;
+    case ReduceOp::kMax: return shm::Op::kMax;
+  }
+  throw Error(kInvalidArgument, "no reduction has that number");
+}
+
+void require_cpu(const at::Tensor& tensor) {
+  if (!tensor.is_cpu()) {
+    throw Error(kInvalidArgument, "shared memory moves tensors of the CPU; one of " + tensor.device().str() + " came");
+  }
+}
+
+std::string listed(const std::vector<int32_t>& numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(numbers[i]);
+  return text + "]";
+}
+
+// A call in the queue, or a message; it keeps the group.
+template <typename Queue, typename Call>
+class ShmPending final : public Pending {
+ public:
+  ShmPending(std::shared_ptr<ProcessGroup> group, Queue& queue, std::shared_ptr<Call> call)
+      : group_(std::move(group)), queue_(queue), call_(std::move(call)) {}
+  bool is_done() override { return queue_.is_done(call_); }
+  void wait() override { queue_.wait(call_); }
+
+ private:
+  std::shared_ptr<ProcessGroup> group_;
+  Queue& queue_;
+  std::shared_ptr<Call> call_;
+};
+
+class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<ShmGroup> {
+ public:
+  ShmGroup(shm::Segment segment, const GroupOptions& options)
+      : ranks_(std::move(segment), options.rank, options.size, options.timeout), messages_(ranks_) {
+    ranks_.on_idle = [this] { messages_.advance(); };
+  }
+
+  ~ShmGroup() override { close(); }
+
+  // The call under way ends by itself once this rank has left; then the queue's thread can.
+  void close() override {
+    ranks_.leave();
+    queue_.close();
+  }
+
+  void close_fd() { ranks_.close_fd(); }
+
+  std::shared_ptr<Pending> start(CollectiveCall call) override {
+    require_movable(call);
+    if (is_message(call)) return pending(messages_, start_message(call));
+    return pending(queue_, queue_.start([this, call = std::move(call)] { execute(call); }));
+  }
+
+  void run(CollectiveCall call) override {
+    require_movable(call);
+    if (is_message(call)) return messages_.wait(start_message(call));
+    queue_.run([&] { execute(call); });
+  }
+
+ private:
+  template <typename Queue, typename Call>
+  std::shared_ptr<Pending> pending(Queue& queue, std::shared_ptr<Call> call) {
+    return std::make_shared<ShmPending<Queue, Call>>(shared_from_this(), queue, std::move(call));
+  }
+
+  void require_movable(const CollectiveCall& call) const {
+    require_fitting(call, ranks_.rank(), ranks_.size());
+    require_cpu(call.input);
+  }
+
+  static bool is_message(const CollectiveCall& call) {
+    return call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
+  }
+
+  std::shared_ptr<Messages::Message> start_message(const CollectiveCall& call) {
+    auto owner = std::make_shared<at::Tensor>(call.input);
+    if (call.kind == CollectiveKind::kSend) {
+      return messages_.send(call.root, owner->const_data_ptr(), owner->nbytes(), owner);
+    }
+    return messages_.receive(call.root, owner->mutable_data_ptr(), owner->nbytes(), owner);
+  }
+
+  void execute(const CollectiveCall& call) {
+    const FlushDenormals guard;
+    try {
+      ranks_.begin_call(call.words.data());
+      move(call);
+    } catch (const shm::Mismatch& mismatch) {
+      // JavaScript knows what the words mean.
+      throw Error(kCollectiveMismatch, listed(mismatch.words));
+    }
+  }
+
+  void move(const CollectiveCall& call) {
+    const void* input = call.input.const_data_ptr();
+    void* output = call.output.defined() ? call.output.mutable_data_ptr() : nullptr;
+    const auto count = static_cast<size_t>(call.input.numel());
+    const auto size = static_cast<size_t>(ranks_.size());
+    switch (call.kind) {
+      case CollectiveKind::kBroadcast:
+        return shm::broadcast(ranks_, call.input.mutable_data_ptr(), call.input.nbytes(), call.root);
+      case CollectiveKind::kAllReduce:
+        return shm::all_reduce(ranks_, input, output, count, element_of(call.input), op_of(call.op));
+      case CollectiveKind::kReduce:
+        return shm::reduce_to(ranks_, input, output, count, element_of(call.input), op_of(call.op), call.root);
+      case CollectiveKind::kReduceScatter:
+        return shm::reduce_scatter(ranks_, input, output, count / size, element_of(call.input), op_of(call.op));
+      case CollectiveKind::kAllGather: {
+        const auto bytes = call.counts.empty() ? std::vector<size_t>(size, call.input.nbytes()) : bytes_of(call, 0);
+        return shm::all_gather(ranks_, input, output, bytes);
+      }
+      case CollectiveKind::kAllToAll: {
+        const size_t part = call.input.nbytes() / size;
+        if (call.counts.empty()) {
+          const std::vector<size_t> parts(size, part);
+          return shm::all_to_all(ranks_, input, output, parts, parts, part);
+        }
+        const size_t most = static_cast<size_t>(call.most) * call.input.element_size();
+        return shm::all_to_all(ranks_, input, output, bytes_of(call, 0), bytes_of(call, size), most);
+      }
+      default: throw Error(kInvalidArgument, "no collective has that number");
+    }
+  }
+
+  // `size` of the call's counts from `start` on, in bytes.
+  std::vector<size_t> bytes_of(const CollectiveCall& call, size_t start) const {
+    std::vector<size_t> bytes(static_cast<size_t>(ranks_.size()));
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<size_t>(call.counts.at(start + i)) * call.input.element_size();
+    }
+    return bytes;
+  }
+
+  Ranks ranks_;
+  Messages messages_;
+  CallQueue queue_;
+};
+
+}  // namespace
+
+std::string shm_unavailable_reason() { return shm::Segment::unavailable_reason(); }
+
+std::shared_ptr<ProcessGroup> create_shm_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                               const GroupOptions& options) {
+  std::shared_ptr<ShmGroup> group;
+  shm::meet(store, options, [&](shm::Segment segment) {
+    group = std::make_shared<ShmGroup>(std::move(segment), options);
+  });
+  group->close_fd();
+  return group;
+}
+
+}  // namespace acc

@@ -1,0 +1,13 @@
+// In place of shm_group.cpp on systems without memfd, futex and pidfd.
+#include "engine/error.h"
+#include "engine/shm/shm_group.h"
+
+namespace acc {
+
+std::string shm_unavailable_reason() { return "needs Linux"; }
+
+std::shared_ptr<ProcessGroup> create_shm_group(const c10::intrusive_ptr<c10d::Store>&, const GroupOptions&) {
+  throw Error(kEngineUnavailable, shm_unavailable_reason());
+}
+
+}  // namespace acc

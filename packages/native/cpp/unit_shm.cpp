@@ -1,0 +1,9 @@
+// The shared-memory engine below its process group: plain C++, without libtorch.
+#ifdef __linux__
+#include "engine/shm/call_queue.cpp"
+#include "engine/shm/collectives.cpp"
+#include "engine/shm/messages.cpp"
+#include "engine/shm/ranks.cpp"
+#include "engine/shm/reduce.cpp"
+#include "engine/shm/segment.cpp"
+#endif

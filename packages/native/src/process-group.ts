@@ -1,0 +1,239 @@
+import type { NativeTensor, ReduceOp } from '@acc/contract';
+import { addon } from './addon.js';
+import { converted, guarded } from './errors.js';
+import type { Store } from './store.js';
+import { requireAlive } from './tensor.js';
+
+export interface GroupOptions {
+  /** Groups over one store have different names. */
+  readonly name: string;
+  readonly rank: number;
+  readonly size: number;
+  /** How long a collective, or the coming together of the group, may take. */
+  readonly timeoutMs: number;
+}
+
+/** The address that peers reach a rank by, or the network interface. */
+export type GlooAddress = { readonly host: string } | { readonly interface: string };
+
+/** Why ranks on this system cannot share memory; undefined where they can. */
+export function shmUnavailableReason(): string | undefined {
+  return addon().shmUnavailableReason() || undefined;
+}
+
+/** A collective under way in a {@link ProcessGroup}. Its tensors stay alive until it ends. */
+export class Work {
+  #id: number;
+
+  /** @internal */
+  constructor(id: number) {
+    this.#id = id;
+  }
+
+  get isDone(): boolean {
+    return this.#id === 0 || addon().isWorkDone(this.#id);
+  }
+
+  /**
+   * Blocks until it has ended.
+   *
+   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`, `ACC_COLLECTIVE_MISMATCH`.
+   */
+  wait(): void {
+    if (this.#id === 0) return;
+    const id = this.#id;
+    this.#id = 0;
+    guarded(() => addon().waitWork(id));
+  }
+}
+
+/** The numbers are CollectiveKind in cpp/engine/process_group.h. */
+const Kind = {
+  broadcast: 0,
+  allReduce: 1,
+  reduce: 2,
+  reduceScatter: 3,
+  allGather: 4,
+  allToAll: 5,
+  send: 6,
+  receive: 7,
+} as const;
+
+/** ReduceOp there. */
+const REDUCE_OPS: Readonly<Record<ReduceOp, number>> = { sum: 0, mean: 1, product: 2, min: 3, max: 4 };
+
+/** Numbers that describe a call; kCallWords there. */
+export const CALL_WORDS = 20;
+
+/** Where what stands in the buffer of arguments: CallSlot in cpp/binding/distributed.cpp. */
+const Slot = {
+  group: 0,
+  kind: 1,
+  input: 2,
+  output: 3,
+  op: 4,
+  root: 5,
+  isBlocking: 6,
+  most: 7,
+  counts: 8,
+  words: 9,
+} as const;
+const COUNTS_START = Slot.words + CALL_WORDS;
+
+/** Arguments of a call into the addon, one buffer for all groups. */
+let buffer = new Float64Array(0);
+
+function ensureBuffer(size: number): void {
+  const length = COUNTS_START + 2 * size;
+  if (buffer.length >= length) return;
+  buffer = new Float64Array(length);
+  addon().setCollectiveBuffer(buffer);
+}
+
+/** How a collective is called. */
+export interface CallOptions {
+  /** {@link CALL_WORDS} numbers, compared across ranks by a group that {@link ProcessGroup.comparesCalls}. */
+  readonly words?: Int32Array;
+  /** True: returns when it has ended. */
+  readonly isBlocking?: boolean;
+}
+
+/** Elements for each rank, in the order of ranks. */
+export interface UnevenParts {
+  readonly sent: readonly number[];
+  readonly received: readonly number[];
+  /** The most that any rank sends to any other; the same number on every rank. */
+  readonly most: number;
+}
+
+/**
+ * A group of processes that call the same collectives in the same order. Tensors must be contiguous.
+ *
+ * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or `ACC_COLLECTIVE_FAILED` when it starts or
+ * is waited for, and where the group compares calls also `ACC_COLLECTIVE_MISMATCH`, whose message is then a JSON array with
+ * every rank's words.
+ */
+export class ProcessGroup {
+  readonly #id: number;
+
+  private constructor(
+    id: number,
+    readonly rank: number,
+    readonly size: number,
+    /** Whether ranks find out by themselves that their calls differ. Where not, they must compare before. */
+    readonly comparesCalls: boolean,
+  ) {
+    this.#id = id;
+    ensureBuffer(size);
+  }
+
+  /** A group over sockets. Waits until all `size` ranks have come. @throws AccError `ACC_RENDEZVOUS_FAILED`. */
+  static async gloo(store: Store, options: GroupOptions, address: GlooAddress): Promise<ProcessGroup> {
+    const { name, rank, size, timeoutMs } = options;
+    const byInterface = 'interface' in address;
+    const where = byInterface ? address.interface : address.host;
+    const id = await converted(
+      addon().createGlooGroup(store.id, name, rank, size, timeoutMs, where, byInterface),
+    );
+    return new ProcessGroup(id, rank, size, false);
+  }
+
+  /**
+   * A group over shared memory, for ranks of one host and tensors of the CPU.
+   *
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE` on every rank where one of them cannot reach the memory, with reasons;
+   * `ACC_RENDEZVOUS_FAILED`.
+   */
+  static async shm(store: Store, options: GroupOptions): Promise<ProcessGroup> {
+    const { name, rank, size, timeoutMs } = options;
+    const id = await converted(addon().createShmGroup(store.id, name, rank, size, timeoutMs));
+    return new ProcessGroup(id, rank, size, true);
+  }
+
+  /** `tensor` of `root` over that of every rank, in place. */
+  broadcast(tensor: NativeTensor, root: number, options?: CallOptions): Work {
+    return this.#start(Kind.broadcast, tensor, undefined, 0, root, options);
+  }
+
+  /** Element by element over ranks; `output` may be `input`. */
+  allReduce(input: NativeTensor, output: NativeTensor, op: ReduceOp, options?: CallOptions): Work {
+    return this.#start(Kind.allReduce, input, output, REDUCE_OPS[op], 0, options);
+  }
+
+  /** The same on `root` only; the other ranks need no `output`. */
+  reduce(
+    input: NativeTensor,
+    output: NativeTensor | undefined,
+    op: ReduceOp,
+    root: number,
+    options?: CallOptions,
+  ): Work {
+    return this.#start(Kind.reduce, input, output, REDUCE_OPS[op], root, options);
+  }
+
+  /** Reduces `input` over ranks and gives this rank its `1/size` part of it in `output`. */
+  reduceScatter(input: NativeTensor, output: NativeTensor, op: ReduceOp, options?: CallOptions): Work {
+    return this.#start(Kind.reduceScatter, input, output, REDUCE_OPS[op], 0, options);
+  }
+
+  /**
+   * Every rank's `input`, one after the other, into `output`.
+   *
+   * @param counts Elements of each rank; without it all have as many.
+   */
+  allGather(
+    input: NativeTensor,
+    output: NativeTensor,
+    counts: readonly number[] = [],
+    options?: CallOptions,
+  ): Work {
+    buffer.set(counts, COUNTS_START);
+    return this.#start(Kind.allGather, input, output, 0, 0, options, counts.length);
+  }
+
+  /** Part r of `input` to rank r; what comes goes into `output` in the order of ranks. Without `parts` all are equal. */
+  allToAll(input: NativeTensor, output: NativeTensor, parts?: UnevenParts, options?: CallOptions): Work {
+    if (!parts) return this.#start(Kind.allToAll, input, output, 0, 0, options);
+    buffer.set(parts.sent, COUNTS_START);
+    buffer.set(parts.received, COUNTS_START + this.size);
+    return this.#start(Kind.allToAll, input, output, 0, 0, options, 2 * this.size, parts.most);
+  }
+
+  /** Messages between two ranks arrive in their order; the other side receives as many elements. */
+  send(tensor: NativeTensor, toRank: number, options?: CallOptions): Work {
+    return this.#start(Kind.send, tensor, undefined, 0, toRank, options);
+  }
+
+  receive(tensor: NativeTensor, fromRank: number, options?: CallOptions): Work {
+    return this.#start(Kind.receive, tensor, undefined, 0, fromRank, options);
+  }
+
+  /** Calls under way fail, and those of peers that wait for this rank. */
+  close(): void {
+    addon().closeGroup(this.#id);
+  }
+
+  #start(
+    kind: number,
+    input: NativeTensor,
+    output: NativeTensor | undefined,
+    reduceOp: number,
+    root: number,
+    options: CallOptions = {},
+    counts = 0,
+    most = 0,
+  ): Work {
+    buffer[Slot.group] = this.#id;
+    buffer[Slot.kind] = kind;
+    buffer[Slot.input] = requireAlive(input).id;
+    buffer[Slot.output] = output ? requireAlive(output).id : 0;
+    buffer[Slot.op] = reduceOp;
+    buffer[Slot.root] = root;
+    buffer[Slot.isBlocking] = options.isBlocking ? 1 : 0;
+    buffer[Slot.most] = most;
+    buffer[Slot.counts] = counts;
+    if (options.words) buffer.set(options.words, Slot.words);
+    else buffer.fill(0, Slot.words, COUNTS_START);
+    return new Work(guarded(() => addon().startCollective()));
+  }
+}
