@@ -1,3 +1,5 @@
+export { collectiveCases, runCollectiveCases, type CaseResult } from './collectives/conformance.js';
+export type { CollectiveCase, CollectiveSubject, Content } from './collectives/subject.js';
 export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
 export { reportResult } from './rank-result.js';

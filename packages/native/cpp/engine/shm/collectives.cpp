@@ -61,7 +61,11 @@ void all_reduce(Ranks& ranks, const void* input, void* output, size_t count, Ele
   const size_t total = count * bytes_of(element);
   const int size = ranks.size();
   const int own = ranks.rank();
-  if (total <= kSmallBytes || size == 1) return all_reduce_small(ranks, input, output, count, element, op);
+  if (size == 1) {
+    exchange(ranks, true);
+    return copy(output, input, total);
+  }
+  if (total <= kSmallBytes) return all_reduce_small(ranks, input, output, count, element, op);
   const size_t result_bytes = Segment::kStepBytes / (size + 1) / kLine * kLine;
   const size_t chunk = result_bytes * size;
   const size_t results = chunk;  // where in the buffer

@@ -1,0 +1,168 @@
+import type { NativeDtype, ReduceOp } from '@acc/contract';
+import {
+  FLOATS,
+  numbersOf,
+  requireSame,
+  taken,
+  withTensor,
+  type CollectiveCase,
+  type CollectiveSubject,
+  type Content,
+} from './subject.js';
+
+const OPS: readonly ReduceOp[] = ['sum', 'mean', 'max', 'min', 'product'];
+/** Below, at and above what engines move at a time; nothing, and odd. */
+const SIZES = [0, 1, 3, 1000, 20_011];
+
+/** What ranks' numbers make together. */
+function reduced(contents: readonly Content[], op: ReduceOp): Content {
+  const { dtype, shape } = contents[0]!;
+  const values = contents[0]!.values.slice();
+  for (const { values: other } of contents.slice(1)) {
+    for (let i = 0; i < values.length; i++) values[i] = combine(values[i]!, other[i]!, op);
+  }
+  if (op === 'mean') values.forEach((value, i) => (values[i] = value / contents.length));
+  if (dtype === 'bool') values.forEach((value, i) => (values[i] = Math.min(value, 1)));
+  return { values, shape, dtype };
+}
+
+function combine(a: number, b: number, op: ReduceOp): number {
+  if (op === 'max') return Math.max(a, b);
+  if (op === 'min') return Math.min(a, b);
+  return op === 'product' ? a * b : a + b;
+}
+
+function everyRank<T>({ collective }: CollectiveSubject<T>, make: (rank: number) => Content): Content[] {
+  return Array.from({ length: collective.size }, (_, rank) => make(rank));
+}
+
+/** A mean is of multiples of the number of ranks, and so a whole number. */
+function input(
+  rank: number,
+  shape: readonly number[],
+  dtype: NativeDtype,
+  op: ReduceOp,
+  size: number,
+): Content {
+  return numbersOf(rank, shape, dtype, op === 'mean' ? size : 1);
+}
+
+function eachDtype<T>(subject: CollectiveSubject<T>, op: ReduceOp, run: (dtype: NativeDtype) => void): void {
+  for (const dtype of subject.dtypes) if (op !== 'mean' || FLOATS.includes(dtype)) run(dtype);
+}
+
+const allReduce = (op: ReduceOp): CollectiveCase => ({
+  name: `allReduce ${op}`,
+  run(subject) {
+    const { collective } = subject;
+    const { rank, size } = collective;
+    eachDtype(subject, op, (dtype) => {
+      for (const count of SIZES) {
+        const contents = everyRank(subject, (r) => input(r, [count], dtype, op, size));
+        withTensor(subject, contents[rank]!, (x) => {
+          const what = `${op} of ${dtype}[${count}]`;
+          requireSame(taken(subject, collective.allReduce(x, op)), reduced(contents, op), what);
+          requireSame(subject.read(x), contents[rank]!, `the argument of ${what}`);
+        });
+      }
+    });
+  },
+});
+
+const reduce = (op: ReduceOp): CollectiveCase => ({
+  name: `reduce ${op}`,
+  run(subject) {
+    const { collective } = subject;
+    const { rank, size } = collective;
+    eachDtype(subject, op, (dtype) => {
+      for (const [count, root] of [
+        [0, 0],
+        [7, size - 1],
+        [20_011, 0],
+      ] as const) {
+        const contents = everyRank(subject, (r) => input(r, [count], dtype, op, size));
+        const result = withTensor(subject, contents[rank]!, (x) => collective.reduce(x, op, root));
+        if ((result === null) === (rank === root))
+          throw new Error(`rank ${rank} got the wrong one of result and null`);
+        if (result !== null)
+          requireSame(taken(subject, result), reduced(contents, op), `${op} of ${dtype}[${count}]`);
+      }
+    });
+  },
+});
+
+const reduceScatter = (op: ReduceOp): CollectiveCase => ({
+  name: `reduceScatter ${op}`,
+  run(subject) {
+    const { collective } = subject;
+    const { rank, size } = collective;
+    eachDtype(subject, op, (dtype) => {
+      for (const rows of [0, 1, 2003]) {
+        const contents = everyRank(subject, (r) => input(r, [size * rows, 3], dtype, op, size));
+        const whole = reduced(contents, op);
+        const part = {
+          dtype,
+          shape: [rows, 3],
+          values: whole.values.slice(rank * rows * 3, (rank + 1) * rows * 3),
+        };
+        withTensor(subject, contents[rank]!, (x) => {
+          requireSame(
+            taken(subject, collective.reduceScatter(x, op)),
+            part,
+            `${op} of ${dtype}[${size * rows},3]`,
+          );
+        });
+      }
+    });
+  },
+});
+
+/** Sums that depend on their order: ranks must still have the same ones. */
+const sameBits: CollectiveCase = {
+  name: 'reductions give every rank the same bits',
+  run(subject) {
+    const { collective } = subject;
+    for (const dtype of FLOATS.filter((one) => subject.dtypes.includes(one))) {
+      for (const count of [5, 30_001]) {
+        const values = Float32Array.from(
+          { length: count },
+          (_, i) => Math.sin(i * (collective.rank + 1)) / 3,
+        );
+        const sum = withTensor(subject, { values, shape: [count], dtype }, (x) => collective.allReduce(x));
+        const all = collective.allGatherObject(taken(subject, sum).values);
+        all.forEach((other, r) =>
+          requireSame(
+            { values: other, shape: [count], dtype },
+            { values: all[0]!, shape: [count], dtype },
+            `the sum of ${dtype}[${count}] on rank ${r}`,
+          ),
+        );
+      }
+    }
+  },
+};
+
+const large = (bytes: number, maxRanks: number): CollectiveCase => ({
+  name: `allReduce of ${bytes} bytes`,
+  maxRanks,
+  run(subject) {
+    const { collective } = subject;
+    const contents = everyRank(subject, (r) => numbersOf(r, [bytes / 4], 'float32'));
+    withTensor(subject, contents[collective.rank]!, (x) => {
+      requireSame(
+        taken(subject, collective.allReduce(x)),
+        reduced(contents, 'sum'),
+        `a sum of ${bytes} bytes`,
+      );
+    });
+  },
+});
+
+export const reductionCases: readonly CollectiveCase[] = [
+  ...OPS.map(allReduce),
+  ...OPS.map(reduce),
+  ...OPS.map(reduceScatter),
+  sameBits,
+  large(4 * 1024 * 1024 + 12, 7),
+  large(64 * 1024 * 1024, 2),
+];

@@ -1,0 +1,75 @@
+import type { CollectiveOf, NativeDtype } from '@acc/contract';
+
+/** Values and form of a tensor. Every number of the cases is one that all element types hold exactly. */
+export interface Content {
+  /** Row-major; booleans are 0 and 1. */
+  readonly values: Float32Array;
+  readonly shape: readonly number[];
+  readonly dtype: NativeDtype;
+}
+
+/** One rank of the group under test, with the way to make and read its tensors. */
+export interface CollectiveSubject<T> {
+  readonly collective: CollectiveOf<T>;
+  /** Element types that the tensors have. */
+  readonly dtypes: readonly NativeDtype[];
+  make(content: Content): T;
+  read(x: T): Content;
+  dispose(x: T): void;
+}
+
+/** A rule that every engine keeps. All ranks run it; it throws where the rule is broken. */
+export interface CollectiveCase {
+  readonly name: string;
+  /** How many ranks it needs. Default 1. */
+  readonly minRanks?: number;
+  /** With more it would take too much memory. */
+  readonly maxRanks?: number;
+  run<T>(subject: CollectiveSubject<T>): void;
+}
+
+export const FLOATS: readonly NativeDtype[] = ['float32', 'float64', 'bfloat16', 'float16'];
+
+/** Whole numbers that depend on place and rank, small enough for seven ranks of any element type. */
+export function numbersOf(rank: number, shape: readonly number[], dtype: NativeDtype, scale = 1): Content {
+  const size = shape.reduce((product, n) => product * n, 1);
+  const values = new Float32Array(size);
+  for (let i = 0; i < size; i++) {
+    values[i] = dtype === 'bool' ? Number((i + rank) % 3 === 0) : scale * (1 + ((i + 2 * rank) % 2));
+  }
+  return { values, shape, dtype };
+}
+
+/** Runs `body` on a tensor, which is then disposed. */
+export function withTensor<T, R>(subject: CollectiveSubject<T>, content: Content, body: (x: T) => R): R {
+  const x = subject.make(content);
+  try {
+    return body(x);
+  } finally {
+    subject.dispose(x);
+  }
+}
+
+/** Reads a result and disposes it. */
+export function taken<T>(subject: CollectiveSubject<T>, x: T): Content {
+  const content = subject.read(x);
+  subject.dispose(x);
+  return content;
+}
+
+/** @throws Error at the first difference. */
+export function requireSame(actual: Content, expected: Content, what: string): void {
+  const shapes = [actual.shape, expected.shape].map((shape) => `[${shape.join(',')}]`);
+  if (shapes[0] !== shapes[1]) throw new Error(`${what}: shape ${shapes[0]}, expected ${shapes[1]}`);
+  if (actual.dtype !== expected.dtype) {
+    throw new Error(`${what}: dtype ${actual.dtype}, expected ${expected.dtype}`);
+  }
+  const at = expected.values.findIndex((value, i) => !Object.is(actual.values[i], value));
+  if (at < 0) return;
+  throw new Error(`${what}: element ${at} is ${actual.values[at]}, expected ${expected.values[at]}`);
+}
+
+/** @throws Error when `holds` is false. */
+export function require(holds: boolean, what: string): void {
+  if (!holds) throw new Error(what);
+}

@@ -1,0 +1,62 @@
+// The published suite on one engine: arguments are the engine and what tensors are, native or a tfjs backend's.
+import * as tf from '@tensorflow/tfjs';
+import { type NativeTensor } from '@acc/contract';
+import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
+import { operator, tensorFrom, type Tensor } from '@acc/native';
+import { reportResult, runCollectiveCases, type CollectiveSubject } from '@acc/testkit';
+
+const [engine, tensors] = process.argv.slice(2);
+const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
+const { group, close } = await joinGroup({
+  rank: Number(RANK),
+  size: Number(WORLD_SIZE),
+  masterAddress: MASTER_ADDR!,
+  masterPort: Number(MASTER_PORT),
+  jobToken: ACC_JOB_TOKEN!,
+  isOneHost: true,
+  engine: engine as 'shm' | 'gloo',
+  timeoutMs: 60_000,
+});
+
+const to = operator('aten::to.dtype');
+
+function nativeSubject(): CollectiveSubject<NativeTensor> {
+  return {
+    collective: new GroupCollective({ group, bridge: nativeBridge, engine: engine!, onClose: close }),
+    dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
+    make({ values, shape, dtype }) {
+      using floats = tensorFrom(values, 'float32', shape);
+      return to(floats, dtype);
+    },
+    read: (x) => ({
+      values: (x as Tensor).read('float32') as Float32Array,
+      shape: x.shape,
+      dtype: x.dtype,
+    }),
+    dispose: (x) => x.dispose(),
+  };
+}
+
+async function tfjsSubject(backend: string): Promise<CollectiveSubject<tf.Tensor>> {
+  registerAccBackend();
+  await tf.setBackend(backend);
+  const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
+  return {
+    collective: new GroupCollective({ group, bridge, engine: engine!, onClose: close }),
+    dtypes: ['float32', 'int32', 'bool'],
+    make: ({ values, shape, dtype }) => tf.tensor(values, [...shape], 'float32').cast(dtype as 'bool'),
+    read: (x) => ({
+      values: Float32Array.from(x.dataSync()),
+      shape: x.shape,
+      dtype: x.dtype as 'float32',
+    }),
+    dispose: (x) => x.dispose(),
+  };
+}
+
+const subject = tensors === 'native' ? nativeSubject() : await tfjsSubject(tensors!);
+const results = runCollectiveCases(subject as CollectiveSubject<tf.Tensor>);
+subject.collective.barrier();
+subject.collective.close();
+reportResult(results);
