@@ -1,5 +1,5 @@
 import { AccError, type ReduceOp } from '@acc/contract';
-import { CALL_WORDS } from '@acc/native';
+import { CALL_WORDS, COMPARED_WORDS } from '@acc/native';
 
 /** Collectives as they are compared across ranks; the order is part of the wire format. */
 export const COLLECTIVES = [
@@ -41,8 +41,8 @@ export function dtypeOfCode(code: number): string {
   return DTYPES[code] ?? 'unknown';
 }
 
-/** Rows that may differ between ranks. */
-export const ANY_ROWS = -1;
+/** On the wire: rows that may differ between ranks. */
+const ANY_ROWS = -1;
 
 /** What a rank is about to call: what must be alike everywhere. */
 export interface CallDescription {
@@ -50,6 +50,8 @@ export interface CallDescription {
   /** The native element type; absent where ranks need not have one. */
   readonly dtype?: string;
   readonly shape?: readonly number[];
+  /** Ranks may have different numbers of rows. */
+  readonly hasFreeRows?: boolean;
   readonly op?: ReduceOp;
   /** The rank that gives, or gets. */
   readonly root?: number;
@@ -58,6 +60,8 @@ export interface CallDescription {
 export const MAX_DIMS = 8;
 const FIRST_DIM = 5;
 const COALESCED = FIRST_DIM + MAX_DIMS;
+/** For messages only. */
+const ROWS = COMPARED_WORDS;
 
 /**
  * A description as int32 numbers, all of the same count, so that ranks can exchange them whatever they call.
@@ -76,6 +80,10 @@ export function encodeDescription(
   words[4] = call.shape?.length ?? -1;
   if (call.shape)
     for (let i = 0; i < Math.min(call.shape.length, MAX_DIMS); i++) words[FIRST_DIM + i] = call.shape[i]!;
+  if (call.hasFreeRows) {
+    words[FIRST_DIM] = ANY_ROWS;
+    words[ROWS] = call.shape![0]!;
+  }
   if (coalesced) {
     words[COALESCED] = coalesced.length;
     words[COALESCED + 1] = hashOf(JSON.stringify(coalesced));
@@ -97,7 +105,7 @@ function hashOf(text: string): number {
  */
 export function requireAgreement(words: readonly Int32Array[]): void {
   const first = words[0]!;
-  if (words.every((own) => own.every((word, i) => word === first[i]))) return;
+  if (words.every((own) => first.every((word, i) => i >= COMPARED_WORDS || own[i] === word))) return;
   throw mismatch(words);
 }
 
@@ -115,7 +123,7 @@ export function formatWords(words: Int32Array): string {
   const [collective, dtype, op, root, dims] = words;
   const count = words[COALESCED]!;
   const shape = [...words.subarray(FIRST_DIM, FIRST_DIM + Math.min(dims!, MAX_DIMS))];
-  const sizes = shape.map((size) => (size === ANY_ROWS ? '*' : size)).join(',');
+  const sizes = shape.map((size) => (size === ANY_ROWS ? words[ROWS] : size)).join(',');
   const parts = [
     dims! >= 0 && `${dtype! >= 0 ? dtypeOfCode(dtype!) : ''}[${sizes}]`,
     count > 0 && `of ${count} tensors`,

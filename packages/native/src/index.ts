@@ -21,6 +21,7 @@ export { observeCalls, type CallObserver } from './observe-calls.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';
 export {
   CALL_WORDS,
+  COMPARED_WORDS,
   ProcessGroup,
   shmUnavailableReason,
   Work,

@@ -62,8 +62,9 @@ const Kind = {
 /** ReduceOp there. */
 const REDUCE_OPS: Readonly<Record<ReduceOp, number>> = { sum: 0, mean: 1, product: 2, min: 3, max: 4 };
 
-/** Numbers that describe a call; kCallWords there. */
+/** Numbers that describe a call, and how many of them ranks must have alike; kCallWords and kComparedWords there. */
 export const CALL_WORDS = 20;
+export const COMPARED_WORDS = 16;
 
 /** Where what stands in the buffer of arguments: CallSlot in cpp/binding/distributed.cpp. */
 const Slot = {
@@ -92,7 +93,7 @@ function ensureBuffer(size: number): void {
 
 /** How a collective is called. */
 export interface CallOptions {
-  /** {@link CALL_WORDS} numbers, compared across ranks by a group that {@link ProcessGroup.comparesCalls}. */
+  /** {@link CALL_WORDS} numbers, the first {@link COMPARED_WORDS} compared across ranks by a group that {@link ProcessGroup.comparesCalls}. */
   readonly words?: Int32Array;
   /** True: returns when it has ended. */
   readonly isBlocking?: boolean;

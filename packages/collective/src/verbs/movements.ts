@@ -1,6 +1,6 @@
 import { AccError, type Pending } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
-import { ANY_ROWS, type CallDescription, type CollectiveName } from '../agreement.js';
+import { type CallDescription, type CollectiveName } from '../agreement.js';
 import { described, type Context } from '../context.js';
 import { rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
 import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
@@ -90,7 +90,7 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   requireRows(rows, x.shape, context.size);
   const input = context.native(x, 'allToAll');
   const inner = input.shape.slice(1);
-  const call = { ...described('allToAll', input), shape: [ANY_ROWS, ...inner] };
+  const call = { ...described('allToAll', input), hasFreeRows: true };
   const table = context.calls.exchange(call, rows);
   const received = table.map((sent) => sent[context.rank]!);
   const width = sizeOf(inner);
@@ -117,7 +117,8 @@ function exchangeRows<T extends Movable>(
   const call: CallDescription = {
     collective,
     dtype: input.dtype,
-    shape: [ANY_ROWS, ...inner],
+    shape,
+    hasFreeRows: true,
     ...(root !== undefined && { root }),
   };
   const rows = context.calls.exchange(call, [shape[0]!]).map((numbers) => numbers[0]!);

@@ -47,7 +47,7 @@ void wake(std::atomic<uint32_t>& word) { ::syscall(SYS_futex, &word, FUTEX_WAKE,
 
 uint64_t hash_of(const int32_t* words) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (int i = 0; i < kCallWords; ++i) hash = (hash ^ static_cast<uint32_t>(words[i])) * 0x100000001b3;
+  for (int i = 0; i < kComparedWords; ++i) hash = (hash ^ static_cast<uint32_t>(words[i])) * 0x100000001b3;
   return hash;
 }
 

@@ -7,8 +7,10 @@
 
 namespace acc::shm {
 
-// Numbers that describe a call, so that ranks can be compared; their meaning is JavaScript's.
+// Numbers that describe a call; their meaning is JavaScript's. Ranks must have the first ones alike, the rest is for
+// messages.
 inline constexpr int kCallWords = 20;
+inline constexpr int kComparedWords = 16;
 
 // What one rank shows to the others. Lines that peers poll lie apart from those that change with sleeping.
 struct RankControl {
