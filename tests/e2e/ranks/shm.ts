@@ -1,0 +1,83 @@
+// Shared memory where something goes wrong: rank 1 is killed or stopped amid collectives, by argument; or what it promises
+// beyond the published rules.
+import { type AccError, type NativeTensor } from '@acc/contract';
+import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { operator, tensorFrom, type Tensor } from '@acc/native';
+import { reportResult } from '@acc/testkit';
+
+const what = process.argv[2]!;
+const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
+const rank = Number(RANK);
+const { group, close } = await joinGroup({
+  rank,
+  size: Number(WORLD_SIZE),
+  masterAddress: MASTER_ADDR!,
+  masterPort: Number(MASTER_PORT),
+  jobToken: ACC_JOB_TOKEN!,
+  isOneHost: true,
+  engine: 'shm',
+  timeoutMs: what === 'stop' ? 1500 : 60_000,
+});
+const collective = new GroupCollective({ group, bridge: nativeBridge, engine: 'shm', onClose: close });
+const pids = collective.allGatherObject(process.pid);
+const to = operator('aten::to.dtype');
+
+function half(dtype: 'bfloat16' | 'float16', value: number): NativeTensor {
+  using floats = tensorFrom(Float32Array.of(value), 'float32', [1]);
+  return to(floats, dtype);
+}
+
+/** The first is swallowed by either format when it is added to what the others make only one by one. */
+function sumOf(dtype: 'bfloat16' | 'float16', first: number): number {
+  const sum = collective.allReduce(half(dtype, rank === 0 ? first : 1)) as Tensor;
+  return sum.read('float32')[0] as number;
+}
+
+function untilItFails(run: () => void): { code: string; message: string; ms: number } {
+  let start = Date.now();
+  try {
+    for (;;) {
+      start = Date.now();
+      run();
+    }
+  } catch (error) {
+    const { code, message } = error as AccError;
+    return { code, message, ms: Date.now() - start };
+  }
+}
+
+const x = tensorFrom(new Float32Array(1_000_000), 'float32', [1_000_000]);
+const faults: Record<string, () => unknown> = {
+  precision: () => [sumOf('bfloat16', 256), sumOf('float16', 2048)],
+  kill() {
+    return untilItFails(after(20, () => process.kill(process.pid, 'SIGKILL')));
+  },
+  stop() {
+    const failure = untilItFails(after(20, () => process.kill(process.pid, 'SIGSTOP')));
+    if (rank === 0) process.kill(pids[1]!, 'SIGKILL');
+    return failure;
+  },
+  // A receiver waits for a rank that only ends.
+  leave() {
+    if (rank !== 1) return untilItFails(() => collective.recv(1).dispose());
+    collective.close();
+    return undefined;
+  },
+  // A handle that is left behind doesn't keep the process.
+  forgotten() {
+    collective.allReduceAsync(x);
+    if (rank === 0) collective.close();
+    return 'ended';
+  },
+};
+
+/** All-reduces; after some of them rank 1 meets its fate. */
+function after(rounds: number, fate: () => void): () => void {
+  let round = 0;
+  return () => {
+    if (round++ === rounds && rank === 1) fate();
+    collective.allReduce(x).dispose();
+  };
+}
+
+reportResult(faults[what]!());

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+const script = new URL('./ranks/shm.ts', import.meta.url);
+const env = { OMP_NUM_THREADS: '1' };
+
+interface Failure {
+  code: string;
+  message: string;
+  ms: number;
+}
+
+async function failuresOf(what: string): Promise<Failure[]> {
+  const results = await runRanks<Failure>({ script, ranks: 3, args: [what], env });
+  return [results[0]!, results[2]!].map(({ result, stderr }) => {
+    expect(result, stderr).toBeDefined();
+    return result!;
+  });
+}
+
+describe('shared memory', () => {
+  it('names a rank that was killed, within five seconds', async () => {
+    for (const { code, message, ms } of await failuresOf('kill')) {
+      expect(code).toBe('ACC_PEER_LOST');
+      expect(message).toMatch(/allReduce\(float32\[1000000\], 'sum'\): rank 1 \(process \d+\) has died/);
+      expect(ms).toBeLessThan(5000);
+    }
+  });
+
+  it('names a rank that stands still', async () => {
+    for (const { code, message } of await failuresOf('stop')) {
+      expect(code).toBe('ACC_COLLECTIVE_TIMEOUT');
+      expect(message).toContain('rank 1');
+    }
+  });
+
+  it('names a rank that has left', async () => {
+    for (const { code, message } of await failuresOf('leave')) {
+      expect(code).toBe('ACC_PEER_LOST');
+      expect(message).toContain('rank 1 has left the group');
+    }
+  });
+
+  it('lets a process end that never waited for a handle', async () => {
+    const results = await runRanks({ script, ranks: 2, args: ['forgotten'], env });
+    for (const { exitCode, result, stderr } of results)
+      expect([exitCode, result], stderr).toEqual([0, 'ended']);
+  });
+
+  it('adds 16-bit floats up in float32', async () => {
+    const results = await runRanks({ script, ranks: 3, args: ['precision'], env });
+    for (const { result, stderr } of results) expect(result, stderr).toEqual([258, 2050]);
+  });
+});
