@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { encodeDescription, formatWords, requireAgreement, type CallDescription } from './agreement.js';
+import {
+  encodeDescription,
+  formatWords,
+  requireAgreement,
+  type CallDescription,
+  type Words,
+} from './agreement.js';
 
-const call = (rest: Partial<CallDescription> = {}): Int32Array =>
+const call = (rest: Partial<CallDescription> = {}): Words =>
   encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum', ...rest });
 
 describe('agreement of ranks', () => {
-  it.each<[string, Int32Array]>([
+  it.each<[string, Words]>([
     ["allReduce(float32[2,3], 'sum')", call()],
     [
       'broadcast(bfloat16[], rank 1)',

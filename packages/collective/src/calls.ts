@@ -7,6 +7,7 @@ import {
   mismatch,
   requireAgreement,
   type CallDescription,
+  type Words,
 } from './agreement.js';
 
 const newEmpty = operator('aten::new_empty');
@@ -32,7 +33,7 @@ export class Calls {
    * @returns The description, to be handed to the group.
    * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_COLLECTIVE_CLOSED`.
    */
-  agree(call: CallDescription, isAgreed = false): Int32Array {
+  agree(call: CallDescription, isAgreed = false): Words {
     this.#requireOpen();
     const words = encodeDescription(call, this.coalesced);
     if (!isAgreed && !this.group.comparesCalls) this.#compare(words, []);
@@ -48,17 +49,17 @@ export class Calls {
   }
 
   /** As much on every call, so that ranks which call different things can tell. */
-  #compare(words: Int32Array, numbers: readonly number[]): Int32Array[] {
+  #compare(words: Words, numbers: readonly number[]): Int32Array[] {
     const message = new Int32Array(CALL_WORDS + this.#mostNumbers);
     message.set(words);
     message.set(numbers, CALL_WORDS);
     const all = this.#gather(words, message);
-    requireAgreement(all.map((one) => one.subarray(0, CALL_WORDS)));
+    requireAgreement(all.map((one) => [...one.subarray(0, CALL_WORDS)]));
     return all.map((one) => one.subarray(CALL_WORDS, CALL_WORDS + numbers.length));
   }
 
   /** Runs `body`, whose errors then name the call. */
-  explained<T>(words: Int32Array, body: () => T): T {
+  explained<T>(words: Words, body: () => T): T {
     try {
       return body();
     } catch (error) {
@@ -66,7 +67,7 @@ export class Calls {
     }
   }
 
-  #gather(words: Int32Array, numbers: Int32Array): Int32Array[] {
+  #gather(words: Words, numbers: Int32Array): Int32Array[] {
     const { size } = this.group;
     using input = tensorFrom(numbers, 'int32', [numbers.length]);
     using output = newEmpty(input, [numbers.length * size]);
@@ -85,13 +86,13 @@ export class Calls {
   }
 }
 
-function explain(error: unknown, words: Int32Array): unknown {
+function explain(error: unknown, words: Words): unknown {
   if (!isAccError(error)) return error;
   if (error.code === 'ACC_COLLECTIVE_MISMATCH') {
-    const all = Int32Array.from(JSON.parse(error.message) as number[]);
+    const all = JSON.parse(error.message) as number[];
     return mismatch(
       Array.from({ length: all.length / CALL_WORDS }, (_, rank) =>
-        all.subarray(rank * CALL_WORDS, (rank + 1) * CALL_WORDS),
+        all.slice(rank * CALL_WORDS, (rank + 1) * CALL_WORDS),
       ),
     );
   }

@@ -1,6 +1,6 @@
 import { AccError, type NativeTensor, type Pending } from '@acc/contract';
 import type { ProcessGroup, Tensor as Native } from '@acc/native';
-import type { CallDescription, CollectiveName } from './agreement.js';
+import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import { Calls } from './calls.js';
 import { WorkResult, type Waitable } from './pending.js';
 import { requireNumeric, type BridgeOf, type Movable } from './tensors.js';
@@ -29,7 +29,7 @@ export class Context<T extends Movable> {
   }
 
   /** Starts work whose errors name the call, and makes its result when it has ended. */
-  started<R>(words: Int32Array, start: () => Waitable, finish: () => R): Pending<R> {
+  started<R>(words: Words, start: () => Waitable, finish: () => R): Pending<R> {
     const work = this.calls.explained(words, start);
     const explained = {
       get isDone() {
@@ -42,7 +42,7 @@ export class Context<T extends Movable> {
 
   /** The result of work that turns `input`, which it then disposes, into `output`. */
   moved(
-    words: Int32Array,
+    words: Words,
     start: () => Waitable,
     input: Pick<Movable, 'dispose'>,
     output: NativeTensor,

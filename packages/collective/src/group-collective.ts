@@ -13,7 +13,7 @@ import {
 import { Incoming, sendMessage } from './verbs/messages.js';
 import { allGather, allToAll, broadcast, gather, scatter } from './verbs/movements.js';
 import { allGatherObject, broadcastObject } from './verbs/objects.js';
-import { allReduce, reduce, reduceScatter } from './verbs/reductions.js';
+import { allReduce, allReduceNow, reduce, reduceScatter } from './verbs/reductions.js';
 
 export interface GroupCollectiveOptions<T extends Movable> {
   readonly group: ProcessGroup;
@@ -49,12 +49,11 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   }
 
   allReduceAsync(x: T, op: ReduceOp = 'sum', options: AllReduceOptions = {}): Pending<T> {
-    return allReduce(this.#context, x, op, options, false);
+    return allReduce(this.#context, x, op, options);
   }
 
-  /** Without a handle underneath, since small ones take microseconds. */
   override allReduce(x: T, op: ReduceOp = 'sum', options: AllReduceOptions = {}): T {
-    return allReduce(this.#context, x, op, options, true).wait();
+    return allReduceNow(this.#context, x, op, options);
   }
 
   reduceAsync(x: T, op: ReduceOp = 'sum', toRank = 0): Pending<T | null> {

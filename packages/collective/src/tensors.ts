@@ -14,6 +14,8 @@ export interface Movable {
 export interface BridgeOf<T extends Movable> {
   /** A contiguous native tensor with the values of `x`, which may share its memory. The caller disposes it. */
   toNative(x: T): NativeTensor;
+  /** The native tensor of `x` itself, of any strides, where there is one. `x` stays the owner. */
+  borrow?(x: T): NativeTensor;
   /** A tensor that takes over `native`. */
   fromNative(native: NativeTensor, dtype: T['dtype']): T;
 }
@@ -21,6 +23,7 @@ export interface BridgeOf<T extends Movable> {
 /** For collectives over native tensors, of every element type. */
 export const nativeBridge: BridgeOf<NativeTensor> = {
   toNative: (x) => contiguous(x as Native),
+  borrow: (x) => x,
   fromNative: (native) => native,
 };
 

@@ -9,6 +9,8 @@ export interface TensorBridge {
    * `x` is contiguous, and is a copy elsewhere. The caller disposes it; `x` stays the owner of its own.
    */
   toNative(x: Tensor): NativeTensor;
+  /** The native tensor of `x` itself, of any strides, where the backend is native. `x` stays the owner. */
+  borrow?(x: Tensor): NativeTensor;
   /** A tfjs tensor on the active backend that takes over `native`. Caller owns the result. */
   fromNative(native: NativeTensor, dtype: DataType): Tensor;
 }

@@ -19,6 +19,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     backendName: BACKEND_NAME,
     device: backend.device,
     toNative: (x) => contiguous(backend.native(x)),
+    borrow: (x) => backend.native(x),
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
     fuseLayers: (layers) => fuseLayers(backend, layers),

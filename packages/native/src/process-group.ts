@@ -2,7 +2,7 @@ import type { NativeTensor, ReduceOp } from '@acc/contract';
 import { addon } from './addon.js';
 import { converted, guarded } from './errors.js';
 import type { Store } from './store.js';
-import { requireAlive } from './tensor.js';
+import { requireAlive, Tensor } from './tensor.js';
 
 export interface GroupOptions {
   /** Groups over one store have different names. */
@@ -80,6 +80,8 @@ const Slot = {
   words: 9,
 } as const;
 const COUNTS_START = Slot.words + CALL_WORDS;
+/** kNewOutput there. */
+const NEW_OUTPUT = -1;
 
 /** Arguments of a call into the addon, one buffer for all groups. */
 let buffer = new Float64Array(0);
@@ -94,7 +96,7 @@ function ensureBuffer(size: number): void {
 /** How a collective is called. */
 export interface CallOptions {
   /** {@link CALL_WORDS} numbers, the first {@link COMPARED_WORDS} compared across ranks by a group that {@link ProcessGroup.comparesCalls}. */
-  readonly words?: Int32Array;
+  readonly words?: readonly number[];
   /** True: returns when it has ended. */
   readonly isBlocking?: boolean;
 }
@@ -161,6 +163,14 @@ export class ProcessGroup {
     return this.#start(Kind.allReduce, input, output, REDUCE_OPS[op], 0, options);
   }
 
+  /** Waits for {@link allReduce} into a tensor of its own, which the caller disposes. `input` need not be contiguous. */
+  allReduceNow(input: NativeTensor, op: ReduceOp, words?: readonly number[]): Tensor {
+    this.#writeCall(Kind.allReduce, requireAlive(input).id, NEW_OUTPUT, REDUCE_OPS[op], 0, words);
+    buffer[Slot.isBlocking] = 1;
+    guarded(startCollective);
+    return new Tensor(buffer[Slot.output]!, input.dtype, input.shape);
+  }
+
   /** The same on `root` only; the other ranks need no `output`. */
   reduce(
     input: NativeTensor,
@@ -224,17 +234,34 @@ export class ProcessGroup {
     counts = 0,
     most = 0,
   ): Work {
-    buffer[Slot.group] = this.#id;
-    buffer[Slot.kind] = kind;
-    buffer[Slot.input] = requireAlive(input).id;
-    buffer[Slot.output] = output ? requireAlive(output).id : 0;
-    buffer[Slot.op] = reduceOp;
-    buffer[Slot.root] = root;
+    const outputId = output ? requireAlive(output).id : 0;
+    this.#writeCall(kind, requireAlive(input).id, outputId, reduceOp, root, options.words);
     buffer[Slot.isBlocking] = options.isBlocking ? 1 : 0;
     buffer[Slot.most] = most;
     buffer[Slot.counts] = counts;
-    if (options.words) buffer.set(options.words, Slot.words);
-    else buffer.fill(0, Slot.words, COUNTS_START);
-    return new Work(guarded(() => addon().startCollective()));
+    return new Work(guarded(startCollective));
   }
+
+  #writeCall(
+    kind: number,
+    input: number,
+    output: number,
+    reduceOp: number,
+    root: number,
+    words: readonly number[] | undefined,
+  ): void {
+    buffer[Slot.group] = this.#id;
+    buffer[Slot.kind] = kind;
+    buffer[Slot.input] = input;
+    buffer[Slot.output] = output;
+    buffer[Slot.op] = reduceOp;
+    buffer[Slot.root] = root;
+    buffer[Slot.most] = 0;
+    buffer[Slot.counts] = 0;
+    for (let i = 0; i < CALL_WORDS; i++) buffer[Slot.words + i] = words ? words[i]! : 0;
+  }
+}
+
+function startCollective(): number {
+  return addon().startCollective();
 }

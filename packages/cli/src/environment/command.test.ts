@@ -53,6 +53,13 @@ describe('acc env', () => {
     expect(stdout).not.toContain('hidden');
   });
 
+  it('says what moves bytes between ranks, and why', async () => {
+    const { stdout } = await runAcc(['env', '--json'], { env: { ACC_COLLECTIVE_ENGINE: 'gloo' } });
+    const { collective } = JSON.parse(stdout) as EnvironmentReport;
+    expect(collective).toMatchObject({ oneHost: 'gloo', severalHosts: 'gloo' });
+    expect(collective!.reason).toContain('ACC_COLLECTIVE_ENGINE');
+  });
+
   it('says so when ACC_LIBTORCH names nothing usable', async () => {
     const { stdout } = await runAcc(['env', '--json'], {
       ...bare(),

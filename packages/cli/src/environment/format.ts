@@ -6,7 +6,7 @@ const OUTCOMES = { found: '✓', refused: '✗', absent: '–' } as const;
 
 /** The report for people, with what is missing at the end. */
 export function formatReport(report: EnvironmentReport): string {
-  const { libtorch, addon, tfjs, variables, missing } = report;
+  const { libtorch, addon, collective, tfjs, variables, missing } = report;
   const chosen = libtorch.chosen;
   const lines = [
     row('acc', report.acc),
@@ -22,6 +22,14 @@ export function formatReport(report: EnvironmentReport): string {
       row('', `${OUTCOMES[outcome]} ${origin}: ${reason}`),
     ),
     row('addon', formatAddon(addon)),
+    ...(collective
+      ? [
+          row(
+            'collective',
+            `${collective.oneHost} on one host (${collective.reason}), ${collective.severalHosts} between hosts`,
+          ),
+        ]
+      : []),
     ...block(
       'tfjs',
       tfjs.map(({ name, version, path }) => `${name} ${version}, ${path}`),

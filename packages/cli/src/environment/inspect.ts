@@ -7,6 +7,7 @@ import {
   describeSearch,
   loadAddon,
   locateAddon,
+  shmUnavailableReason,
   type LibtorchInstall,
   type LibtorchSearch,
 } from '@acc/native';
@@ -24,6 +25,8 @@ export interface EnvironmentReport {
   /** `chosen` is what ranks take; `candidates` are all places looked at, in order. */
   readonly libtorch: LibtorchSearch;
   readonly addon: AddonState;
+  /** What moves bytes between ranks; absent where the addon does not load. */
+  readonly collective?: CollectiveState;
   /** tfjs packages that a program in the working directory gets. */
   readonly tfjs: readonly FoundPackage[];
   /** The launcher's and our variables; secrets only as `(set)`. */
@@ -40,6 +43,13 @@ export type AddonState =
       readonly mend: string | undefined;
     }
   | { readonly state: 'missing' };
+
+export interface CollectiveState {
+  /** Between ranks of one host, and between hosts. */
+  readonly oneHost: 'shm' | 'gloo';
+  readonly severalHosts: 'gloo';
+  readonly reason: string;
+}
 
 export interface FoundPackage {
   readonly name: string;
@@ -80,6 +90,7 @@ export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): Environ
     memoryBytes: totalmem(),
     libtorch,
     addon,
+    ...(addon.state === 'loads' && { collective: inspectCollective(env['ACC_COLLECTIVE_ENGINE'] || 'auto') }),
     tfjs,
     variables: visibleVariables(env),
     missing: listMissing(libtorch, addon, tfjs),
@@ -97,6 +108,16 @@ function inspectAddon(libtorch: LibtorchInstall | undefined): AddonState {
     if (!isAccError(error)) throw error;
     return { state: 'broken', code: error.code, reason: error.message, mend: error.help };
   }
+}
+
+/** What ranks take, as far as one process can tell; whether they reach each other's memory shows when they meet. */
+function inspectCollective(asked: string): CollectiveState {
+  const obstacle = shmUnavailableReason();
+  const state = (oneHost: 'shm' | 'gloo', reason: string) =>
+    ({ oneHost, severalHosts: 'gloo', reason }) as const;
+  if (asked === 'gloo') return state('gloo', 'ACC_COLLECTIVE_ENGINE asks for it');
+  if (obstacle) return state('gloo', `no shared memory: ${obstacle}`);
+  return state('shm', 'memfd, futex and pidfd work here; tensors on a GPU go by gloo');
 }
 
 /** As Node looks for them: in each `node_modules` from `cwd` upwards. */

@@ -39,7 +39,7 @@ export function allReduceCoalesced<T extends Movable>(
     lanesBefore: 1,
     lanesAfter: 1,
     shapeOf: (shape) => shape,
-    start: (native, packed) => allReduce(native, packed, op, {}, false),
+    start: (native, packed) => allReduce(native, packed, op, {}),
   });
 }
 

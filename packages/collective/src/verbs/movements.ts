@@ -1,6 +1,6 @@
 import { AccError, type Pending } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
-import { type CallDescription, type CollectiveName } from '../agreement.js';
+import type { CallDescription, CollectiveName, Words } from '../agreement.js';
 import { described, type Context } from '../context.js';
 import { rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
 import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
@@ -111,7 +111,7 @@ function exchangeRows<T extends Movable>(
   collective: CollectiveName,
   input: Native,
   root?: number,
-): { words: Int32Array; rows: number[]; inner: readonly number[] } {
+): { words: Words; rows: number[]; inner: readonly number[] } {
   const shape = input.shape.length === 0 ? [1] : input.shape;
   const inner = shape.slice(1);
   const call: CallDescription = {

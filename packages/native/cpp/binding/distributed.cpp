@@ -15,11 +15,13 @@ struct Distributed {
   HandleMap<std::shared_ptr<ProcessGroup>> groups;
   HandleMap<std::shared_ptr<Pending>> works;
   // The arguments of startCollective: an ArrayBuffer that JavaScript made and keeps alive.
-  const double* call = nullptr;
+  double* call = nullptr;
 };
 
 // Where what stands in it; shared with src/process-group.ts.
 enum CallSlot { kGroup, kKind, kInput, kOutput, kOp, kRoot, kBlocking, kMost, kCounts, kWords };
+// In place of a tensor's number: an output like the input is made, and its number written there.
+constexpr double kNewOutput = -1;
 constexpr int kCountsStart = kWords + kCallWords;
 
 milliseconds milliseconds_at(const Napi::CallbackInfo& info, size_t index) {
@@ -125,17 +127,22 @@ Napi::Value create_shm(const Napi::CallbackInfo& info, Distributed& held) {
 
 // setCollectiveBuffer(Float64Array)
 Napi::Value set_buffer(const Napi::CallbackInfo& info, Distributed& held) {
-  held.call = reinterpret_cast<const double*>(bytes_at(info, 0).data);
+  held.call = reinterpret_cast<double*>(const_cast<uint8_t*>(bytes_at(info, 0).data));
   return info.Env().Undefined();
 }
 
 // startCollective(): work, or 0 when it has ended; its arguments stand in the buffer
-Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, const TensorTable& tensors) {
-  const double* given = held.call;
+Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, TensorTable& tensors) {
+  double* given = held.call;
   CollectiveCall call;
   call.kind = static_cast<CollectiveKind>(static_cast<int>(given[kKind]));
   call.input = tensors.get(given[kInput]);
-  if (given[kOutput] != 0) call.output = tensors.get(given[kOutput]);
+  const bool makes_output = given[kOutput] == kNewOutput;
+  if (makes_output) {
+    give_output(call);
+  } else if (given[kOutput] != 0) {
+    call.output = tensors.get(given[kOutput]);
+  }
   call.op = static_cast<ReduceOp>(static_cast<int>(given[kOp]));
   call.root = static_cast<int>(given[kRoot]);
   call.most = static_cast<int64_t>(given[kMost]);
@@ -143,7 +150,9 @@ Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, const Tenso
   call.counts.assign(given + kCountsStart, given + kCountsStart + static_cast<size_t>(given[kCounts]));
   auto& group = *held.groups.get(given[kGroup], "process group");
   if (given[kBlocking] == 0) return Napi::Number::New(info.Env(), held.works.add(group.start(std::move(call))));
+  const auto output = call.output;
   group.run(std::move(call));
+  if (makes_output) given[kOutput] = tensors.add(output);
   return Napi::Number::New(info.Env(), 0);
 }
 

@@ -1,5 +1,8 @@
 #include "engine/process_group.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
 #include <numeric>
 
 #include "engine/error.h"
@@ -39,6 +42,12 @@ void require_parts(const CollectiveCall& call, int rank, size_t size) {
 }
 
 }  // namespace
+
+void give_output(CollectiveCall& call) {
+  const c10::InferenceMode guard;
+  call.input = call.input.contiguous();
+  call.output = at::empty_like(call.input);
+}
 
 void require_fitting(const CollectiveCall& call, int rank, int size) {
   require(call.root >= 0 && call.root < size, "a rank of the group");

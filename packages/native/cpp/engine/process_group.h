@@ -48,6 +48,9 @@ struct CollectiveCall {
   std::array<int32_t, kCallWords> words{};
 };
 
+// Makes the input contiguous and gives the call an output like it.
+void give_output(CollectiveCall& call);
+
 // Throws ACC_INVALID_ARGUMENT for tensors and counts that do not fit together.
 void require_fitting(const CollectiveCall& call, int rank, int size);
 
