@@ -54,7 +54,9 @@ describe('acc env', () => {
   });
 
   it('says what moves bytes between ranks, and why', async () => {
-    const { stdout } = await runAcc(['env', '--json'], { env: { ACC_COLLECTIVE_ENGINE: 'gloo' } });
+    const { stdout } = await runAcc(['env', '--json'], {
+      env: { ACC_COLLECTIVE_ENGINE: 'gloo', ACC_LIBTORCH: undefined },
+    });
     const { collective } = JSON.parse(stdout) as EnvironmentReport;
     expect(collective).toMatchObject({ oneHost: 'gloo', severalHosts: 'gloo' });
     expect(collective!.reason).toContain('ACC_COLLECTIVE_ENGINE');
