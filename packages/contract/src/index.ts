@@ -1,3 +1,9 @@
+export {
+  sumOfCounts,
+  type GradientAccumulation,
+  type HeldGradients,
+  type ItemCounts,
+} from './accumulation.js';
 export { checkKeys, nearestName } from './check-keys.js';
 export type {
   AllReduceOptions,
@@ -8,11 +14,14 @@ export type {
   ReduceOp,
 } from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
+export { finallyAfter } from './finally-after.js';
 export type { KernelLayer, PrecisionLayer, TensorBridge } from './kernel-layer.js';
+export type { ListMath } from './list-math.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export {
   PLUGIN_KEYS,
   type AutocastOptions,
+  type PassInfo,
   type Plugin,
   type PrecisionPlugin,
   type StepInfo,

@@ -1,4 +1,5 @@
 import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type { ListMath } from './list-math.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
 import type { Recorder } from './recording.js';
 
@@ -21,6 +22,7 @@ export interface KernelLayer extends TensorBridge {
   readonly backendName: string;
   /** Where tensors live: `cpu`, `cuda:0`. */
   readonly device: string;
+  readonly lists: ListMath;
   /**
    * A function to be called in place of `optimizer.applyGradients`: the same weights, state and errors, in few native
    * calls that write in place. Undefined for an optimizer that the backend has no faster way for, and for one whose

@@ -1,10 +1,24 @@
-import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Optimizer, Tensor } from '@tensorflow/tfjs-core';
 import type { StrategyContext } from './strategy.js';
 
 /** What a plugin learns about the step it is called in. */
 export interface StepInfo {
   /** Optimizer steps taken so far in this process, from 0. */
   readonly step: number;
+  /** The one that takes the step. */
+  readonly optimizer: Optimizer;
+  /** Samples of all ranks that its gradients come from; undefined in a loop that feeds itself. */
+  readonly samples: number | undefined;
+  /** The step is one of `fit` or `fitDataset`, whose loop is tfjs's, not the user's. */
+  readonly isInFit: boolean;
+}
+
+/** What a plugin learns about the backward pass that a gradient comes from. */
+export interface PassInfo {
+  /** What the gradient of this rank's mean loss is multiplied by, so that the sum over ranks and passes is the mean. */
+  readonly weight: number;
+  /** Samples of this rank that the pass goes over; undefined in a loop that feeds itself. */
+  readonly samples: number | undefined;
 }
 
 /**
@@ -27,7 +41,19 @@ export interface Plugin {
   /** Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and gives what takes its place. */
   gradient?(grad: Tensor): Tensor;
   /**
-   * Slot `transform`: changes the reduced gradients in place before they are applied. A tensor that is replaced
+   * Slot `scaleLoss`: a factor for the gradients of a backward pass from its very start, which `settle` takes out of them
+   * again. It stays the same until then.
+   */
+  lossScale?(): number;
+  /** Slot `gradients`: one variable's gradient of this rank is final. It stays the pipeline's. */
+  ready?(gradLocal: Tensor, pass: PassInfo): void;
+  /**
+   * Slot `settle`: the reduced gradients of a window, null where there is none, which the plugin changes in place. A tensor that
+   * is replaced in the list is disposed by the plugin. False, on all ranks alike: the step is skipped.
+   */
+  settle?(grads: (Tensor | null)[]): boolean;
+  /**
+   * Slot `transform`: changes the reduced and clipped gradients in place before they are applied. A tensor that is replaced
    * in the record is disposed by the plugin.
    */
   transform?(grads: NamedTensorMap, info: StepInfo): void;
@@ -54,6 +80,9 @@ export const PLUGIN_KEYS = [
   'forward',
   'backward',
   'gradient',
+  'lossScale',
+  'ready',
+  'settle',
   'transform',
   'afterStep',
 ] as const;

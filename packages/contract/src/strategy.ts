@@ -1,4 +1,4 @@
-import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from './collective.js';
 import type { KernelLayer } from './kernel-layer.js';
 
@@ -35,6 +35,11 @@ export interface Strategy {
    * ranks; whoever computes them has weighted them, so that the sum is the mean.
    */
   beginReduction(variables: readonly Variable[]): GradientReduction;
+  /**
+   * The Euclidean norm over all ranks of gradients that `finish` gave, by the variables' names; a scalar, the same on every
+   * rank. Caller disposes. Absent where every rank has all of every gradient.
+   */
+  globalNorm?(grads: NamedTensorMap): Tensor;
 }
 
 /** Gradients of one backward pass on their way over the ranks. */

@@ -1,6 +1,15 @@
-import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import {
+  mul,
+  tidy,
+  variableGrads,
+  type NamedTensorMap,
+  type Scalar,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
 import {
   AccError,
+  checkKeys,
   type AutocastOptions,
   type Collective,
   type KernelLayer,
@@ -16,8 +25,10 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import { collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
-import { StepPipeline } from './step/step-pipeline.js';
+import { builtInPlugins, collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
+import { setRunning, whatRuns, type Running } from './running.js';
+import { createPipeline } from './step/create-pipeline.js';
+import type { AccumulateOptions, StepPipeline } from './step/step-pipeline.js';
 
 interface Parts {
   readonly environment: LaunchEnvironment;
@@ -36,14 +47,15 @@ interface Parts {
  * Results of collectives are the caller's to dispose, or its tidy's.
  */
 export class Accelerator {
-  /** The one that steps go through now. */
-  static #current: Accelerator | undefined;
-
   readonly #parts: Parts;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
 
+  readonly #running: Running;
+
   private constructor(parts: Parts) {
     this.#parts = parts;
+    this.#running = { pipeline: parts.pipeline, freeMemory: () => this.freeMemory() };
+    setRunning(this.#running);
   }
 
   /**
@@ -54,7 +66,7 @@ export class Accelerator {
    * `ACC_TRAINING_ENDED` after `endTraining` of several processes.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
-    if (Accelerator.#current) {
+    if (whatRuns()) {
       throw new AccError('ACC_ALREADY_CREATED', 'This process has an Accelerator already.', {
         help: 'Use that one, or call its freeMemory() before another is created.',
       });
@@ -67,9 +79,9 @@ export class Accelerator {
     const strategy = strategyOf(resolved, size);
     const { seed, dataLoader } = resolved;
     const precision = precisionOf(resolved);
-    const plugins = [...(precision ? [precision] : []), ...resolved.plugins];
+    const plugins = [...builtInPlugins(), ...(precision ? [precision] : []), ...resolved.plugins];
     for (const part of [strategy, ...plugins]) part.attach?.({ collective, kernels });
-    const pipeline = new StepPipeline({ strategy, plugins, rank, size, recorder: kernels.recorder });
+    const pipeline = createPipeline(resolved, { strategy, plugins, collective, kernels });
     const data = new DataPreparation({
       rank,
       size,
@@ -91,7 +103,7 @@ export class Accelerator {
     });
     const restoreGradients = installGradientDriver(pipeline);
     const parts = { environment, kernels, collective, pipeline, preparation, restoreGradients, precision };
-    return (Accelerator.#current = new Accelerator(parts));
+    return new Accelerator(parts);
   }
 
   /** Ranks of the job. */
@@ -136,9 +148,30 @@ export class Accelerator {
     return this.#parts.kernels.backendName;
   }
 
-  /** Gradients are synchronised in the present step: in every one, since each takes a step of the optimizer. */
+  /**
+   * Whether the micro-batch that runs, or ran last, closes its window: gradients are synchronised, and the optimizer steps.
+   * False inside {@link noSync}.
+   */
   get syncGradients(): boolean {
-    return true;
+    return this.#parts.pipeline.syncsGradients;
+  }
+
+  /** Micro-batches to a step of the optimizer. */
+  get gradientAccumulationSteps(): number {
+    return this.#parts.pipeline.accumulation.steps;
+  }
+
+  /** Whether the last step was skipped, on all ranks, because its gradients were not usable. */
+  get optimizerStepWasSkipped(): boolean {
+    return this.#parts.pipeline.wasSkipped;
+  }
+
+  /**
+   * The norm that the gradients had before they were last clipped by it, over all ranks; undefined before that. Reading it
+   * waits for the device.
+   */
+  get gradientNorm(): number | undefined {
+    return this.#parts.pipeline.clipping.lastNorm;
   }
 
   /**
@@ -152,9 +185,66 @@ export class Accelerator {
     return (prepared.length === 1 ? prepared[0] : prepared) as PreparedAll<T>;
   }
 
-  /** Runs one micro-batch and returns what `fn` returns. */
-  accumulate<T>(fn: () => T): T {
-    return fn();
+  /**
+   * Runs one micro-batch and returns what `fn` returns; of a promise, await it before the next. Gradients of prepared
+   * variables that are computed in it are held, and prepared optimizers take no step, until the micro-batch that closes the
+   * window: the `gradientAccumulationSteps`-th, the last of prepared data, or one for which `last` is true. That one applies
+   * the mean over all samples of the window on all ranks. Inside a window, gradients that the loop gets are its own rank's.
+   *
+   * @param options `last`: whether the micro-batch closes its window early; given, it overrules the end of prepared data.
+   * @throws AccError `ACC_ACCUMULATE_NESTED`, `ACC_NOT_PREPARED`.
+   */
+  accumulate<T>(fn: () => T, options: AccumulateOptions = {}): T {
+    checkKeys('accumulate', options, ['last']);
+    return this.#parts.pipeline.microBatch(fn, { isLast: options.last });
+  }
+
+  /** Runs `fn`, to the end of its promise where it returns one. Gradients computed in it are this rank's own, and stay so. */
+  noSync<T>(fn: () => T): T {
+    return this.#parts.pipeline.locally(fn);
+  }
+
+  /**
+   * Says inside a loss function that `loss`, this rank's mean, is one over `count` items, tokens say, and returns it. Its gradient
+   * then counts as much: over all micro-batches of a window and all ranks it is the mean over items. Ranks do so alike.
+   *
+   * @param count May differ between ranks and be 0; a scalar tensor is read from the device.
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
+    return this.#parts.pipeline.lossItems.say(loss, count);
+  }
+
+  /**
+   * As `tf.variableGrads`, ready for `applyGradients`: synchronised, and clipped as the options say. Inside a window they
+   * are this rank's own of the micro-batch. Caller disposes.
+   */
+  backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
+    const { pipeline } = this.#parts;
+    const result = variableGrads(loss, varList);
+    if (!pipeline.accumulation.isHolding) pipeline.clipping.clip(result.grads);
+    return result;
+  }
+
+  /**
+   * Clips gradients by their norm over all variables, and over ranks where each has a part. Changes the record; tensors that
+   * are replaced in it are disposed. Returns the norm before, which waits for the device; the option `gradientClipping` doesn't.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  clipGradNorm(grads: NamedTensorMap, maxNorm: number): number {
+    const { clipping } = this.#parts.pipeline;
+    clipping.clipNorm(grads, maxNorm);
+    return clipping.lastNorm!;
+  }
+
+  /**
+   * Clips every element to [-value, value]. Changes the record; tensors that are replaced in it are disposed.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  clipGradValue(grads: NamedTensorMap, value: number): void {
+    this.#parts.pipeline.clipping.clipValue(grads, value);
   }
 
   /**
@@ -169,7 +259,11 @@ export class Accelerator {
    */
   compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
     const { kernels, pipeline } = this.#parts;
-    const compiled = compileStep(step, { kernels, surroundings: () => `${pipeline.share}` });
+    const compiled = compileStep(step, {
+      kernels,
+      surroundings: () => pipeline.surroundings,
+      obstacle: () => pipeline.obstacle,
+    });
     this.#compiled.push(compiled as unknown as CompiledStep<never[], unknown>);
     return compiled;
   }
@@ -278,10 +372,11 @@ export class Accelerator {
 
   /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */
   freeMemory(): void {
-    if (Accelerator.#current === this) Accelerator.#current = undefined;
+    if (whatRuns() === this.#running) setRunning(undefined);
     for (const step of this.#compiled.splice(0)) step.dispose();
     this.#parts.preparation.undoAll();
     this.#parts.restoreGradients();
+    this.#parts.pipeline.dispose();
   }
 
   /** What a compiled step does anew each time, as ranks must. */

@@ -30,7 +30,26 @@ export {
   type SgdW,
   type SgdWOptions,
 } from '@acc/kernels';
+export {
+  gradientNoiseScale,
+  LRScheduler,
+  scaleLearningRate,
+  type ConstantOptions,
+  type CosineOptions,
+  type GradientNoiseScale,
+  type GradientNoiseScaleOptions,
+  type LinearOptions,
+  type NoiseScaleState,
+  type OneCycleOptions,
+  type PolynomialOptions,
+  type ScalingRule,
+  type ScheduleOptions,
+  type ScheduleState,
+  type StepOptions,
+} from '@acc/schedule';
 export { Accelerator } from './accelerator.js';
+export { findExecutableBatchSize } from './find-batch-size.js';
 export type { CompiledStep } from './compile/compile.js';
 export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
-export type { AcceleratorOptions, DataLoaderOptions } from './options.js';
+export type { AcceleratorOptions, DataLoaderOptions, GradientClippingOptions } from './options.js';
+export type { AccumulateOptions } from './step/step-pipeline.js';

@@ -9,6 +9,8 @@ describe('AcceleratorOptions', () => {
       device: 'auto',
       seed: 0,
       dataLoader: { splitBatches: false, evenBatches: true, shuffle: true },
+      gradientAccumulationSteps: 1,
+      gradientClipping: {},
       plugins: [],
     });
   });

@@ -18,7 +18,19 @@ export interface AcceleratorOptions {
   /** Fixes the order of shuffled data. Default 0. */
   readonly seed?: number;
   readonly dataLoader?: DataLoaderOptions;
+  /** Micro-batches that take one step of the optimizer together: those of `accumulate`, and the batches of `fit`. Default 1. */
+  readonly gradientAccumulationSteps?: number;
+  /** Clips what is applied: the gradient of all ranks and micro-batches. Default: not. */
+  readonly gradientClipping?: GradientClippingOptions;
   readonly plugins?: readonly Plugin[];
+}
+
+/** Norm before value, where both are given. */
+export interface GradientClippingOptions {
+  /** The greatest Euclidean norm of all gradients of a step together. */
+  readonly norm?: number;
+  /** The greatest absolute value of an element. */
+  readonly value?: number;
 }
 
 /** How prepared data goes to ranks. */
@@ -46,6 +58,10 @@ const schema = z.object({
       shuffle: z.boolean().default(true),
     })
     .prefault({}),
+  gradientAccumulationSteps: z.number().int().positive().default(1),
+  gradientClipping: z
+    .object({ norm: z.number().positive().optional(), value: z.number().positive().optional() })
+    .default({}),
   plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
 });
 
@@ -57,6 +73,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.dataLoader) {
     checkKeys('dataLoader', options.dataLoader, ['splitBatches', 'evenBatches', 'shuffle']);
   }
+  if (options.gradientClipping) checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
   // Looked at whether or not the strategy that is chosen uses them.
   resolveDdpOptions(options.ddp);
   resolveAmpOptions(options.amp);

@@ -4,7 +4,9 @@ import {
   AccError,
   isAccError,
   type Collective,
+  type GradientAccumulation,
   type KernelLayer,
+  type Plugin,
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
@@ -17,6 +19,7 @@ import {
 } from '@acc/collective';
 import { amp } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
+import { gradientAccumulation } from '@acc/grad-accumulation';
 import {
   BACKEND_NAME,
   kernelLayerOf,
@@ -24,6 +27,7 @@ import {
   registerOptimizers,
   shareKernelChoices,
 } from '@acc/kernels';
+import { schedules } from '@acc/schedule';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
@@ -40,6 +44,16 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
 /** Mixed precision, where the options ask for it. */
 export function precisionOf({ mixedPrecision, amp: options }: ResolvedOptions): PrecisionPlugin | undefined {
   return mixedPrecision === 'no' ? undefined : amp('bfloat16', options);
+}
+
+/** What holds gradients back between the steps of the optimizer. */
+export function accumulationOf(options: ResolvedOptions, { lists }: KernelLayer): GradientAccumulation {
+  return gradientAccumulation({ steps: options.gradientAccumulationSteps, lists });
+}
+
+/** The plugins that take part in every Accelerator, before those of the options. */
+export function builtInPlugins(): Plugin[] {
+  return [schedules()];
 }
 
 /**

@@ -3,6 +3,8 @@ import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
 import { freeActivations, fuseLayers } from './layers/index.js';
+import { nativeLists } from './list-math/native-lists.js';
+import { portableLists } from './list-math/portable-lists.js';
 import { fusedApply } from './optimizers/index.js';
 import { cast } from './precision/index.js';
 import { StepRecorder } from './recording/recorder.js';
@@ -21,6 +23,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     toNative: (x) => contiguous(backend.native(x)),
     borrow: (x) => backend.native(x),
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
+    lists: nativeLists(backend),
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
     fuseLayers: (layers) => fuseLayers(backend, layers),
     recorder: new StepRecorder(backend),
@@ -36,6 +39,7 @@ function hostLayer(backendName: string): KernelLayer {
   return {
     backendName,
     device: 'cpu',
+    lists: portableLists(),
     toNative(x: Tensor): NativeTensor {
       if (x.dtype === 'string') {
         throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${x.dtype} has no native form.`);

@@ -11,6 +11,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/fsdp': 3,
   '@acc/amp': 3,
   '@acc/grad-accumulation': 3,
+  '@acc/schedule': 3,
   '@acc/checkpoint': 3,
   '@acc/data': 3,
   '@acc/tracker': 3,

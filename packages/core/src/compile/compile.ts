@@ -22,12 +22,14 @@ export interface CompileContext {
   readonly kernels: KernelLayer;
   /** What a step depends on beside its arguments, and changes seldom. */
   readonly surroundings: () => string;
+  /** What keeps a step from being recorded now, in words; undefined for nothing. */
+  readonly obstacle: () => string | undefined;
 }
 
 /** The function that `Accelerator.compile` returns. */
 export function compileStep<Args extends unknown[], R>(
   step: (...args: Args) => R,
-  { kernels, surroundings }: CompileContext,
+  { kernels, surroundings, obstacle }: CompileContext,
 ): CompiledStep<Args, R> {
   const { recorder, backendName } = kernels;
   const variants = new Map<string, Variant<R>>();
@@ -43,6 +45,8 @@ export function compileStep<Args extends unknown[], R>(
     if (isDisposed) return undefined;
     if (!recorder) return void refuse(`the backend '${backendName}' records no steps`);
     if (recorder.isRecording || isWatched()) return undefined;
+    const inTheWay = obstacle();
+    if (inTheWay !== undefined) return void refuse(inTheWay);
     if (engine().backendName !== backendName) {
       return void refuse(`the backend is '${engine().backendName}', no longer '${backendName}'`);
     }

@@ -40,6 +40,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     } finally {
       rowNumbers.dispose();
       context.pipeline.batch = undefined;
+      context.pipeline.accumulation.reset();
       validation.testFunction = null;
     }
   };
@@ -76,7 +77,9 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
     // A rank without a row of a last, short batch takes one that counts for nothing.
     context.pipeline.batch = { realRows, rows: realRows.map((count) => Math.max(count, 1)) };
     const start = realRows[rank] === 0 ? first : first + parts[rank]!.start;
-    return f(takeRows(ins, order, start, context.pipeline.batch.rows[rank]!));
+    const columns = takeRows(ins, order, start, context.pipeline.batch.rows[rank]!);
+    const isLast = inEpoch === stepsPerEpoch - 1;
+    return context.pipeline.microBatch(() => f(columns), { isLast, isInFit: true });
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Collective } from '@acc/contract';
-import type { ModelInternals } from '../prepare/model-internals.js';
+import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
 import type { Undo } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
@@ -55,20 +55,42 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
 
 /** `fitDataset`: its steps take the batches that are this rank's. */
 function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
-  const { fitDataset } = model;
+  const { fitDataset, makeTrainFunction } = model;
   model.fitDataset = async (dataset, args) => {
     validation.data = args.validationData;
     const part = context.shardDataset(dataset);
+    // fitDataset makes its function itself, once, before its first step.
+    model.makeTrainFunction = () => {
+      model.makeTrainFunction = makeTrainFunction;
+      return microBatches(makeTrainFunction.call(model), args.batchesPerEpoch, context.pipeline);
+    };
     try {
       return await fitDataset.call(model, part, args);
     } finally {
       // With batchesPerEpoch tfjs-layers stops reading without saying so.
+      model.makeTrainFunction = makeTrainFunction;
       await part.closeIterators();
       validation.data = undefined;
       context.pipeline.batch = undefined;
+      context.pipeline.accumulation.reset();
     }
   };
   return () => {
     model.fitDataset = fitDataset;
+  };
+}
+
+/** Each step is a micro-batch; an epoch's last one closes its window. */
+function microBatches(
+  train: StepFunction,
+  batchesPerEpoch: number | undefined,
+  pipeline: StepPipeline,
+): StepFunction {
+  let done = 0;
+  return (ins) => {
+    done++;
+    const endsEpoch = batchesPerEpoch !== undefined && done % batchesPerEpoch === 0;
+    const isLast = endsEpoch || pipeline.batch?.isLast;
+    return pipeline.microBatch(() => train(ins), { isLast, isInFit: true });
   };
 }

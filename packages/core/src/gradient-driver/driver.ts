@@ -26,8 +26,8 @@ export interface DriverHooks {
   forward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /** Runs its backward pass. */
   backward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
-  /** Called for each outermost gradient computation; undefined leaves it alone. */
-  begin(xs: readonly (Tensor | Variable)[]): BackwardSession | undefined;
+  /** Called for each outermost gradient computation, after `y` was computed; undefined leaves it alone. */
+  begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined;
 }
 
 /**
@@ -76,7 +76,7 @@ function gradients(
         'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
       );
     }
-    const session = isOutermost ? hooks.begin(xs) : undefined;
+    const session = isOutermost ? hooks.begin(xs, y) : undefined;
     if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
     const walk = (): (Tensor | null)[] => {
       const found = walkBackward({

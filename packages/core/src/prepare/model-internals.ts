@@ -25,6 +25,7 @@ export interface ModelInternals {
 
 export interface FitDatasetArguments {
   readonly validationData?: unknown;
+  readonly batchesPerEpoch?: number;
   readonly [name: string]: unknown;
 }
 

@@ -14,11 +14,15 @@ export function prepareOptimizer(optimizer: Optimizer, pipeline: StepPipeline, k
     const grads = Array.isArray(given)
       ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
       : given;
-    pipeline.apply(grads, (transformed) => {
+    pipeline.apply(optimizer, grads, (transformed) => {
       apply(
         Array.isArray(given) ? given.map(({ name }) => ({ name, tensor: transformed[name]! })) : transformed,
       );
     });
+    // Who gave a list knows nothing of the tensors that took the place of its own.
+    if (Array.isArray(given)) {
+      for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
+    }
   };
   return () => {
     optimizer.applyGradients = original;

@@ -4,12 +4,19 @@ export interface BatchRows {
   readonly rows: readonly number[];
   /** Those of them that are samples, not filling at the end of the data. */
   readonly realRows: readonly number[];
+  /** No further batch follows on this rank; absent where that isn't known. */
+  readonly isLast?: boolean;
 }
 
 /** Each rank's share of the real samples; the shares sum to 1. */
 export function sampleShares({ realRows }: BatchRows): number[] {
   const total = realRows.reduce((sum, rows) => sum + rows, 0);
   return realRows.map((rows) => (total === 0 ? 1 / realRows.length : rows / total));
+}
+
+/** The real samples of all ranks; undefined for a batch that nobody has counted. */
+export function samplesOf(batch: BatchRows | undefined): number | undefined {
+  return batch?.realRows.reduce((sum, rows) => sum + rows, 0);
 }
 
 /** Where each part begins and ends when `total` rows are cut into `parts` that differ by at most one row. */

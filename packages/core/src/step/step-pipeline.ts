@@ -1,28 +1,68 @@
-import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { GradientReduction, Plugin, Recorder, Strategy } from '@acc/contract';
+import {
+  engine,
+  type NamedTensorMap,
+  type Optimizer,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import {
+  AccError,
+  finallyAfter,
+  type Collective,
+  type GradientAccumulation,
+  type Plugin,
+  type Recorder,
+  type Strategy,
+} from '@acc/contract';
 import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js';
-import { sampleShares, type BatchRows } from './batch-rows.js';
+import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
+import type { GradientClipping } from './clipping.js';
+import { beginPass, lossScaleOf, type Pass } from './pass.js';
+import { LossItems } from './loss-items.js';
 
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
-  readonly rank: number;
-  readonly size: number;
+  readonly collective: Collective;
+  readonly accumulation: GradientAccumulation;
+  readonly clipping: GradientClipping;
   /** What strategy and plugins do is not recorded: it is called again in every replay. */
   readonly recorder?: Recorder | undefined;
 }
 
+/** Options of `Accelerator.accumulate`. */
+export interface AccumulateOptions {
+  /** Whether the micro-batch closes its window, full or not. Default: when it is the last of prepared data. */
+  readonly last?: boolean;
+}
+
+export interface MicroBatchOptions {
+  /** Whether it closes its window; default: where it is the last of prepared data. */
+  readonly isLast?: boolean | undefined;
+  readonly isInFit?: boolean;
+}
+
 /**
  * What happens between a loss and new weights, in one fixed order:
- * forward → weight → gradients (each handed to the strategy when it is final) → reduce → transform → apply → afterStep.
+ * forward → weight → gradients → hold, or flush what is held → reduce (each gradient handed to the strategy when it is
+ * final) → settle: apply or skip → clip → transform → apply → afterStep.
  */
 export class StepPipeline implements DriverHooks {
   readonly #prepared = new WeakSet<object>();
+  /** Names of variables whose gradients are not to be applied. */
+  readonly #unusable = new Set<string>();
   readonly #options: StepPipelineOptions;
   #steps = 0;
+  #samples: number | undefined;
+  #isLocal = false;
+  #isInFit = false;
 
+  /** How many items the losses of this step are means over, where that was said. */
+  readonly lossItems = new LossItems();
   /** The rows of the batch that prepared data gave last; undefined in a loop that feeds itself. */
   batch: BatchRows | undefined;
+  /** Whether the last step was skipped since its gradients were not usable. */
+  wasSkipped = false;
 
   constructor(options: StepPipelineOptions) {
     this.#options = options;
@@ -37,10 +77,46 @@ export class StepPipeline implements DriverHooks {
     return this.#prepared.has(variable);
   }
 
-  /** This rank's share of the samples of the step: the weight of its gradients, losses and metrics. */
+  get accumulation(): GradientAccumulation {
+    return this.#options.accumulation;
+  }
+
+  get clipping(): GradientClipping {
+    return this.#options.clipping;
+  }
+
+  /** Gradients of the present micro-batch, or the last one, are synchronised and applied. */
+  get syncsGradients(): boolean {
+    return !this.#isLocal && this.accumulation.closesWindow;
+  }
+
+  /** This rank's share of the samples of the present batch: the weight of its losses and metrics. */
   get share(): number {
-    const { rank, size } = this.#options;
+    const { rank, size } = this.#options.collective;
     return this.batch ? sampleShares(this.batch)[rank]! : 1 / size;
+  }
+
+  /** Runs `fn` as one micro-batch. */
+  microBatch<T>(fn: () => T, { isLast, isInFit = false }: MicroBatchOptions = {}): T {
+    this.#isInFit = isInFit;
+    return this.accumulation.run(fn, isLast ?? this.batch?.isLast ?? false);
+  }
+
+  /** Runs `fn`, in which gradients stay this rank's own. */
+  locally<T>(fn: () => T): T {
+    const before = this.#isLocal;
+    this.#isLocal = true;
+    return finallyAfter(fn, () => (this.#isLocal = before));
+  }
+
+  /** What the constants of a recorded step depend on. */
+  get surroundings(): string {
+    return `${this.share} ${this.#isLocal} ${lossScaleOf(this.#options.plugins)}`;
+  }
+
+  /** Why a step can't be recorded now. */
+  get obstacle(): string | undefined {
+    return this.accumulation.isInWindow ? 'it runs inside a window of gradient accumulation' : undefined;
   }
 
   forward<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T {
@@ -56,32 +132,92 @@ export class StepPipeline implements DriverHooks {
     return this.#wrapped('forward', compute);
   }
 
-  begin(xs: readonly (Tensor | Variable)[]): BackwardSession | undefined {
+  begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
+    if (this.#isLocal) return undefined;
     const indices = uniqueIndices(xs, (x) => this.#prepared.has(x));
     if (indices.length === 0) return undefined;
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
-    const { strategy, recorder } = this.#options;
-    // A replay does what follows again, but where that gives gradients back as they came.
-    const isRecorded = recorder !== undefined && strategy.traits.isLocal !== true;
-    const host: Recorder['host'] = (inputs, action) =>
-      isRecorded ? recorder.host(inputs, action) : action(inputs);
-    let reduction: GradientReduction;
+    const host = this.#host();
+    let pass!: Pass;
     host([], () => {
-      reduction = strategy.beginReduction(variables);
+      pass = this.#beginPass(variables, y);
       return [];
     });
     return {
       indices,
-      weight: this.share,
+      weight: pass.weight,
       ready: (index, grad) => {
         host([grad], ([gradLocal]) => {
-          reduction.ready(place.get(index)!, this.#final(gradLocal!));
+          pass.ready(place.get(index)!, this.#final(gradLocal!));
           return [];
         });
       },
-      finish: () => [...host([], () => reduction.finish())],
+      finish: () => [
+        ...host([], () => {
+          const { grads, isUsable, samples } = pass.finish();
+          this.#note(variables, isUsable);
+          this.#samples = samples;
+          return grads;
+        }),
+      ],
     };
+  }
+
+  /**
+   * Clips the gradients, lets plugins change them and applies them; in a micro-batch whose gradients are held nothing.
+   *
+   * @throws AccError `ACC_NOT_PREPARED` for gradients that were not held.
+   */
+  apply(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void): void {
+    const { recorder } = this.#options;
+    if (!recorder?.isRecording) return this.#applyNow(optimizer, grads, applyGradients);
+    const entries = Object.entries(grads) as [string, Tensor | null][];
+    const recorded = entries.flatMap(([, grad]) => grad ?? []);
+    recorder.host(recorded, (tensors) => {
+      // The run that is recorded keeps its record, in which plugins may replace tensors; a replay has none yet.
+      const record = tensors === recorded ? grads : withTensors(entries, tensors);
+      this.#applyNow(optimizer, record, applyGradients);
+      return [];
+    });
+  }
+
+  /** Frees what is kept between steps. */
+  dispose(): void {
+    this.accumulation.reset();
+    this.clipping.dispose();
+  }
+
+  #applyNow(
+    optimizer: Optimizer,
+    grads: NamedTensorMap,
+    applyGradients: (grads: NamedTensorMap) => void,
+  ): void {
+    if (this.accumulation.isHolding) return this.#requireHeld(grads);
+    this.wasSkipped = this.#unusable.size > 0 && Object.keys(grads).some((name) => this.#unusable.has(name));
+    if (this.wasSkipped) return;
+    const { plugins } = this.#options;
+    const samples = this.accumulation.isInWindow ? this.#samples : samplesOf(this.batch);
+    const info = { step: this.#steps, optimizer, samples, isInFit: this.#isInFit };
+    this.clipping.clip(grads);
+    for (const plugin of plugins) plugin.transform?.(grads, info);
+    applyGradients(grads);
+    this.#steps++;
+    for (const plugin of plugins) plugin.afterStep?.(info);
+  }
+
+  #beginPass(variables: readonly Variable[], y: Tensor): Pass {
+    const { collective } = this.#options;
+    const counts = this.lossItems.countsOf(y, this.batch, collective);
+    const ownSamples = this.batch?.realRows[collective.rank];
+    return beginPass({ variables, counts, ownSamples }, this.#options);
+  }
+
+  /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
+  #host(): Recorder['host'] {
+    const { recorder, strategy, plugins } = this.#options;
+    const isRepeated = !strategy.traits.isLocal || plugins.some(({ ready, settle }) => ready ?? settle);
+    return (inputs, action) => (recorder && isRepeated ? recorder.host(inputs, action) : action(inputs));
   }
 
   #isTraining(xs: readonly (Tensor | Variable)[]): boolean {
@@ -100,25 +236,24 @@ export class StepPipeline implements DriverHooks {
     return run();
   }
 
-  /** Lets plugins change the gradients, then applies them. */
-  apply(grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void): void {
-    const { recorder } = this.#options;
-    if (!recorder?.isRecording) return this.#applyNow(grads, applyGradients);
-    const entries = Object.entries(grads) as [string, Tensor | null][];
-    const recorded = entries.flatMap(([, grad]) => grad ?? []);
-    recorder.host(recorded, (tensors) => {
-      // The run that is recorded keeps its record, in which plugins may replace tensors; a replay has none yet.
-      this.#applyNow(tensors === recorded ? grads : withTensors(entries, tensors), applyGradients);
-      return [];
-    });
+  #note(variables: readonly Variable[], isUsable: boolean): void {
+    if (isUsable && this.#unusable.size === 0) return;
+    for (const { name } of variables) {
+      if (isUsable) this.#unusable.delete(name);
+      else this.#unusable.add(name);
+    }
   }
 
-  #applyNow(grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void): void {
-    const info = { step: this.#steps };
-    for (const plugin of this.#options.plugins) plugin.transform?.(grads, info);
-    applyGradients(grads);
-    this.#steps++;
-    for (const plugin of this.#options.plugins) plugin.afterStep?.(info);
+  #requireHeld(grads: NamedTensorMap): void {
+    const { registeredVariables } = engine();
+    for (const [name, grad] of Object.entries(grads)) {
+      if (grad == null || this.#prepared.has(registeredVariables[name]!)) continue;
+      throw new AccError(
+        'ACC_NOT_PREPARED',
+        `accumulate holds gradients of prepared variables only; '${name}' is none.`,
+        { help: 'Give its model, or a list of the variables, to prepare.', details: { name } },
+      );
+    }
   }
 }
 

@@ -13,7 +13,7 @@ const ROW_MAJOR = 0;
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
 /** What native calls take at once: a call's arguments and results have a limit. */
-const MAX_LIST = 1000;
+export const MAX_LIST = 1000;
 
 /** Native tensors of a step in lists of one length: float32, row-major, and for what is written exclusively owned. */
 export interface StepPart {
@@ -106,7 +106,7 @@ function partsOf(whole: StepPart): StepPart[] {
 }
 
 /** A variable's own data may be its gradient, and is about to change. */
-function isVariable(tensor: Tensor): boolean {
+export function isVariable(tensor: Tensor): boolean {
   return (tensor as Partial<Variable>).assign !== undefined;
 }
 

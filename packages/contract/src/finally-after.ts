@@ -1,0 +1,13 @@
+/** Runs `fn` and then `after`: when the promise is settled, where `fn` returns one. */
+export function finallyAfter<T>(fn: () => T, after: () => void): T {
+  let result: T;
+  try {
+    result = fn();
+  } catch (error) {
+    after();
+    throw error;
+  }
+  if (result instanceof Promise) return result.finally(after) as T;
+  after();
+  return result;
+}

@@ -1,0 +1,82 @@
+import { add, div, keep, minimum, tidy, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type ListMath, type Strategy } from '@acc/contract';
+
+export interface ClippingOptions {
+  readonly norm?: number | undefined;
+  readonly value?: number | undefined;
+}
+
+/** Keeps the quotient finite; the value that PyTorch takes. */
+const EPSILON = 1e-6;
+
+/** Clips gradients by their norm over all variables and ranks, and by value. Nothing is read from the device to do so. */
+export class GradientClipping {
+  readonly #options: ClippingOptions;
+  readonly #strategy: Strategy;
+  readonly #lists: ListMath;
+  readonly #clipped = new WeakSet<Tensor>();
+  #lastNorm: Tensor | undefined;
+
+  constructor(options: ClippingOptions, strategy: Strategy, lists: ListMath) {
+    this.#options = options;
+    this.#strategy = strategy;
+    this.#lists = lists;
+  }
+
+  /** The norm that gradients had when they were clipped by it last; undefined before that. Read from the device. */
+  get lastNorm(): number | undefined {
+    return this.#lastNorm?.dataSync()[0];
+  }
+
+  /** As the options say, norm before value; gradients for which that was done are left alone. */
+  clip(grads: NamedTensorMap): void {
+    const { norm, value } = this.#options;
+    if (norm === undefined && value === undefined) return;
+    if (tensorsOf(grads).every((grad) => this.#clipped.has(grad))) return;
+    if (norm !== undefined) this.clipNorm(grads, norm);
+    if (value !== undefined) this.clipValue(grads, value);
+    for (const grad of tensorsOf(grads)) this.#clipped.add(grad);
+  }
+
+  /**
+   * g ← g · min(1, maxNorm / (‖g‖ + 1e-6)), with the norm over all gradients of the record (Pascanu et al., "On the
+   * difficulty of training recurrent neural networks", 2013, algorithm 1).
+   */
+  clipNorm(grads: NamedTensorMap, maxNorm: number): void {
+    requirePositive('clipGradNorm', maxNorm);
+    const norm = this.#strategy.globalNorm?.(grads) ?? this.#lists.norm(tensorsOf(grads));
+    this.#lastNorm?.dispose();
+    this.#lastNorm = keep(norm);
+    const factor = tidy(() => minimum(div(maxNorm, add(norm, EPSILON)), 1));
+    replace(grads, (list) => this.#lists.scale(list, factor));
+    factor.dispose();
+  }
+
+  clipValue(grads: NamedTensorMap, value: number): void {
+    requirePositive('clipGradValue', value);
+    replace(grads, (list) => this.#lists.clamp(list, -value, value));
+  }
+
+  dispose(): void {
+    this.#lastNorm?.dispose();
+    this.#lastNorm = undefined;
+  }
+}
+
+/** tfjs has null, and undefined, in the place of gradients that there are not. */
+function tensorsOf(grads: NamedTensorMap): Tensor[] {
+  return Object.values(grads).filter((grad) => grad != null);
+}
+
+function replace(grads: NamedTensorMap, change: (list: Tensor[]) => Tensor[]): void {
+  const names = Object.keys(grads).filter((name) => grads[name] != null);
+  const changed = change(names.map((name) => grads[name]!));
+  names.forEach((name, i) => (grads[name] = changed[i]!));
+}
+
+function requirePositive(where: string, value: number): void {
+  if (value > 0) return;
+  throw new AccError('ACC_INVALID_ARGUMENT', `${where}: ${value} is not a number above 0.`, {
+    details: { value },
+  });
+}

@@ -1,0 +1,100 @@
+import { scalar, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import {
+  sumOfCounts,
+  type Collective,
+  type GradientAccumulation,
+  type ItemCounts,
+  type Plugin,
+  type Strategy,
+} from '@acc/contract';
+
+/** One backward pass through the pipeline. */
+export interface Pass {
+  /** The factor that the gradient of the loss starts with. */
+  readonly weight: number;
+  /** The gradient of the variable at `place` is final. The pass takes it over. */
+  ready(place: number, grad: Tensor): void;
+  finish(): FinishedPass;
+}
+
+export interface FinishedPass {
+  /** The caller's. */
+  readonly grads: (Tensor | null)[];
+  /** False: the step that they are for is skipped. */
+  readonly isUsable: boolean;
+  /** Samples of all ranks that the gradients come from. */
+  readonly samples: number | undefined;
+}
+
+export interface PassOptions {
+  readonly strategy: Strategy;
+  readonly plugins: readonly Plugin[];
+  readonly collective: Collective;
+  readonly accumulation: GradientAccumulation;
+}
+
+/** What a pass goes over. */
+export interface PassSubject {
+  readonly variables: readonly Variable[];
+  readonly counts: ItemCounts;
+  /** Samples of this rank; undefined in a loop that feeds itself. */
+  readonly ownSamples: number | undefined;
+}
+
+/** A pass whose gradients are held, or one that gives them and what is held to the strategy. */
+export function beginPass(subject: PassSubject, options: PassOptions): Pass {
+  const { accumulation, plugins } = options;
+  const pass = accumulation.isHolding ? holdingPass(subject, options) : flushingPass(subject, options);
+  const listeners = plugins.filter((plugin) => plugin.ready);
+  if (listeners.length === 0) return pass;
+  const info = { weight: pass.weight, samples: subject.ownSamples };
+  return {
+    ...pass,
+    ready(place, grad) {
+      for (const plugin of listeners) plugin.ready!(grad, info);
+      pass.ready(place, grad);
+    },
+  };
+}
+
+function holdingPass({ variables, counts }: PassSubject, { accumulation, plugins }: PassOptions): Pass {
+  const { ready, finish } = accumulation.hold(variables, counts);
+  return {
+    weight: lossScaleOf(plugins),
+    ready,
+    finish: () => ({ grads: finish(), isUsable: true, samples: counts.samples }),
+  };
+}
+
+function flushingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
+  const { strategy, plugins, collective, accumulation } = options;
+  const held = accumulation.take(variables);
+  const total = held ? sumOfCounts(held.counts, counts) : counts;
+  const all = total.all ?? sumOverRanks(total.own, collective);
+  // No items at all: gradients of nothing.
+  const factor = all === 0 ? 0 : 1 / all;
+  const begun = strategy.beginReduction(variables);
+  const reduction = held ? held.joinedTo(begun, factor) : begun;
+  return {
+    weight: (all === 0 ? 0 : counts.own / all) * lossScaleOf(plugins),
+    ready: (place, grad) => reduction.ready(place, grad),
+    finish() {
+      const grads = reduction.finish();
+      let isUsable = true;
+      for (const plugin of plugins) {
+        if (plugin.settle?.(grads) === false) isUsable = false;
+      }
+      return { grads, isUsable, samples: total.samples };
+    },
+  };
+}
+
+/** The product of all plugins' factors. */
+export function lossScaleOf(plugins: readonly Plugin[]): number {
+  return plugins.reduce((scale, plugin) => scale * (plugin.lossScale?.() ?? 1), 1);
+}
+
+function sumOverRanks(count: number, collective: Collective): number {
+  if (collective.size === 1) return count;
+  return tidy(() => collective.allReduce(scalar(count), 'sum').dataSync()[0]!);
+}

@@ -1,0 +1,118 @@
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import {
+  AccError,
+  finallyAfter,
+  type GradientAccumulation,
+  type GradientReduction,
+  type HeldGradients,
+  type ItemCounts,
+  type ListMath,
+} from '@acc/contract';
+import { HeldSum } from './held-sum.js';
+import { Window } from './window.js';
+
+export interface GradientAccumulationOptions {
+  /** Micro-batches of a window. */
+  readonly steps: number;
+  /** What the gradients are added up with. */
+  readonly lists: ListMath;
+}
+
+/** Holds the gradients of all micro-batches of a window but the one that closes it. */
+export function gradientAccumulation(options: GradientAccumulationOptions): GradientAccumulation {
+  return new Accumulation(options);
+}
+
+class Accumulation implements GradientAccumulation {
+  readonly #lists: ListMath;
+  readonly #window: Window;
+  /**
+   * By the variables of a pass and how many passes over the same ones came before it in its micro-batch: a loop may train
+   * several optimizers, also of the same variables.
+   */
+  readonly #held = new Map<string, HeldSum>();
+  readonly #passes = new Map<string, number>();
+  /** Given to a reduction in the present micro-batch. */
+  #taken: HeldSum[] = [];
+  #isRunning = false;
+  closesWindow = true;
+
+  constructor({ steps, lists }: GradientAccumulationOptions) {
+    this.#lists = lists;
+    this.#window = new Window(steps);
+  }
+
+  get steps(): number {
+    return this.#window.steps;
+  }
+
+  get isHolding(): boolean {
+    return this.#isRunning && !this.closesWindow;
+  }
+
+  get isInWindow(): boolean {
+    return this.#isRunning && this.steps > 1;
+  }
+
+  run<T>(fn: () => T, isLast: boolean): T {
+    if (this.#isRunning) throw nested();
+    this.#isRunning = true;
+    this.#passes.clear();
+    this.closesWindow = this.#window.next(isLast);
+    return finallyAfter(fn, () => {
+      this.#isRunning = false;
+      // Nothing is left of them, unless a backward pass threw.
+      for (const sum of this.#taken.splice(0)) sum.dispose();
+    });
+  }
+
+  hold(variables: readonly Variable[], counts: ItemCounts): GradientReduction {
+    const sum = this.#sumOf(this.#keyOfNext(variables));
+    const grads = new Array<Tensor | null>(variables.length).fill(null);
+    return {
+      ready(place, grad) {
+        grads[place] = grad;
+      },
+      finish() {
+        sum.add(grads, counts);
+        return grads;
+      },
+    };
+  }
+
+  take(variables: readonly Variable[]): HeldGradients | undefined {
+    if (!this.#isRunning || this.#held.size === 0) return undefined;
+    const key = this.#keyOfNext(variables);
+    const sum = this.#held.get(key);
+    if (!sum) return undefined;
+    this.#held.delete(key);
+    this.#taken.push(sum);
+    return sum;
+  }
+
+  reset(): void {
+    for (const sum of this.#held.values()) sum.dispose();
+    this.#held.clear();
+    this.#window.reset();
+    this.closesWindow = true;
+  }
+
+  #keyOfNext(variables: readonly Variable[]): string {
+    const ids = variables.map(({ id }) => id).join();
+    const before = this.#passes.get(ids) ?? 0;
+    this.#passes.set(ids, before + 1);
+    return `${before}:${ids}`;
+  }
+
+  #sumOf(key: string): HeldSum {
+    let sum = this.#held.get(key);
+    if (!sum) this.#held.set(key, (sum = new HeldSum(this.#lists)));
+    return sum;
+  }
+}
+
+function nested(): AccError {
+  return new AccError('ACC_ACCUMULATE_NESTED', 'accumulate was called inside a micro-batch.', {
+    help: 'Call it once for each micro-batch, await what it returns, and not around fit, which does so itself.',
+  });
+}

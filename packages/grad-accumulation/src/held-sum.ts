@@ -1,0 +1,81 @@
+import { clone, keep, type Tensor } from '@tensorflow/tfjs-core';
+import {
+  sumOfCounts,
+  type GradientReduction,
+  type HeldGradients,
+  type ItemCounts,
+  type ListMath,
+} from '@acc/contract';
+
+/**
+ * The sum of gradients of the same variables, each a mean over some items, weighted by those items. It is kept in units of
+ * the first one's items, so that the first gradients are taken as they are, and sums stay in the range of gradients.
+ */
+export class HeldSum implements HeldGradients {
+  readonly #lists: ListMath;
+  #counts: ItemCounts = { own: 0, all: 0, samples: 0 };
+  #unit = 0;
+  /** By place in the list of variables; holes where there was no gradient. */
+  #sums: (Tensor | undefined)[] = [];
+
+  constructor(lists: ListMath) {
+    this.#lists = lists;
+  }
+
+  get counts(): ItemCounts {
+    return this.#counts;
+  }
+
+  /** Takes in one pass. The gradients stay the caller's. */
+  add(grads: readonly (Tensor | null)[], counts: ItemCounts): void {
+    this.#counts = sumOfCounts(this.#counts, counts);
+    if (counts.own === 0) return;
+    if (this.#unit === 0) this.#unit = counts.own;
+    const weight = counts.own / this.#unit;
+    const places = grads.flatMap((grad, place) => (grad && this.#sums[place] ? [place] : []));
+    const sums = this.#lists.add(
+      places.map((place) => this.#sums[place]!),
+      places.map((place) => grads[place]!),
+      weight,
+    );
+    places.forEach((place, k) => (this.#sums[place] = keep(sums[k]!)));
+    grads.forEach((grad, place) => {
+      if (grad && !this.#sums[place]) this.#sums[place] = keep(this.#first(grad, weight));
+    });
+  }
+
+  joinedTo(reduction: GradientReduction, factor: number): GradientReduction {
+    const scale = factor * this.#unit;
+    const lists = this.#lists;
+    return {
+      ready: (place, grad) => {
+        const held = this.#takeOut(place);
+        reduction.ready(place, held ? lists.add([grad], [held], scale)[0]! : grad);
+        held?.dispose();
+      },
+      finish: () => {
+        this.#sums.forEach((held, place) => {
+          if (held) reduction.ready(place, lists.scale([held], scale)[0]!);
+        });
+        this.#sums = [];
+        return reduction.finish();
+      },
+    };
+  }
+
+  dispose(): void {
+    for (const held of this.#sums) held?.dispose();
+    this.#sums = [];
+  }
+
+  #first(grad: Tensor, weight: number): Tensor {
+    const own = clone(grad);
+    return weight === 1 ? own : this.#lists.scale([own], weight)[0]!;
+  }
+
+  #takeOut(place: number): Tensor | undefined {
+    const held = this.#sums[place];
+    this.#sums[place] = undefined;
+    return held;
+  }
+}

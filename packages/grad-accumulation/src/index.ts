@@ -1,0 +1,1 @@
+export { gradientAccumulation, type GradientAccumulationOptions } from './gradient-accumulation.js';

@@ -1,0 +1,81 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ListMath } from '@acc/contract';
+import { liveTensors, observeCalls } from '@acc/native';
+import { kernelLayerOf } from '../kernel-layer.js';
+import { registerAccBackend } from '../register-backend.js';
+
+const values = (list: readonly tf.Tensor[]) => list.map((x) => [...x.dataSync()]);
+
+describe.each(['acc', 'cpu'])('lists on %s', (name) => {
+  let lists: ListMath;
+  beforeEach(async () => {
+    registerAccBackend();
+    await tf.setBackend(name);
+    ({ lists } = kernelLayerOf(name, tf.backend()));
+    tf.engine().startScope();
+  });
+  afterEach(() => tf.engine().endScope());
+
+  const list = () => [tf.tensor1d([3, -4]), tf.tensor2d([[12]]), tf.scalar(0), tf.zeros([0])];
+
+  it('are added, scaled and clamped', () => {
+    expect(values(lists.add(list(), list(), 0.5))).toEqual([[4.5, -6], [18], [0], []]);
+    expect(values(lists.scale(list(), 2))).toEqual([[6, -8], [24], [0], []]);
+    expect(values(lists.scale(list(), tf.scalar(-1)))).toEqual([[-3, 4], [-12], [-0], []]);
+    expect(values(lists.clamp(list(), -1, 5))).toEqual([[3, -1], [5], [0], []]);
+  });
+
+  it('have one norm', () => {
+    expect(lists.norm(list()).dataSync()[0]).toBe(13);
+    expect(lists.norm([]).dataSync()[0]).toBe(0);
+  });
+
+  it('change nothing that others hold', () => {
+    const x = tf.tensor1d([1, 2, 3, 4]);
+    const copy = x.clone();
+    const view = tf.slice(x, 1, 2);
+    expect(values(lists.scale([x], 2))).toEqual([[2, 4, 6, 8]]);
+    expect(values(lists.add([view], [tf.ones([2])], 1))).toEqual([[3, 4]]);
+    expect(values([copy])).toEqual([[1, 2, 3, 4]]);
+    const variable = tf.variable(tf.scalar(1));
+    expect(values(lists.scale([variable.clone()], 2))).toEqual([[2]]);
+    expect(values([variable])).toEqual([[1]]);
+    variable.dispose();
+  });
+
+  it('leave as many tensors as there were', () => {
+    const [x, y] = [tf.ones([3]), tf.ones([3])];
+    const before = [tf.memory().numTensors, liveTensors()];
+    let result = [x];
+    for (let i = 0; i < 3; i++) {
+      result = lists.clamp(lists.scale(lists.add(result, [y], 1), 0.5), 0, 1) as typeof result;
+    }
+    lists.norm(result).dispose();
+    expect([tf.memory().numTensors, liveTensors()]).toEqual(before);
+  });
+});
+
+it('lists on acc take one call in place, however long they are, and longer ones a few', async () => {
+  registerAccBackend();
+  await tf.setBackend('acc');
+  const { lists } = kernelLayerOf('acc', tf.backend());
+  const names: string[] = [];
+  tf.tidy(() => {
+    const long = Array.from({ length: 1200 }, (_, i) => tf.scalar(i));
+    observeCalls((name) => void names.push(name));
+    const short = long.slice(0, 900);
+    expect(lists.scale(short, 2)).toEqual(short);
+    expect(names).toEqual(['aten::_foreach_mul_.Scalar']);
+    expect(
+      lists.add(
+        long,
+        long.map((x) => tf.scalar(x.size)),
+        1,
+      ),
+    ).toHaveLength(1200);
+    observeCalls(undefined);
+    expect(lists.norm(long).dataSync()[0]).toBeGreaterThan(0);
+  });
+  expect(names.filter((name) => name === 'aten::_foreach_add_.List')).toHaveLength(2);
+});

@@ -1,0 +1,130 @@
+import { dispose, engine, scalar, type Tensor } from '@tensorflow/tfjs-core';
+import type { ListMath, NativeTensor } from '@acc/contract';
+import { MemoryFlag, memoryFlags, operator, operatorInPlace, operatorWithResults } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { add_, scale, scale_, Temporaries, type TensorList } from '../optimizers/fused/foreach.js';
+import { isVariable, MAX_LIST } from '../optimizers/fused/native-step.js';
+
+type Handle = ReturnType<typeof castTo>;
+
+const castTo = operator('aten::_to_copy');
+const stack = operator('aten::stack');
+const vectorNorm = operator('aten::linalg_vector_norm');
+const norms = operatorWithResults('aten::_foreach_norm.Scalar');
+const add = operatorWithResults('aten::_foreach_add.List');
+const scaleBy = operatorWithResults('aten::_foreach_mul.Tensor');
+const scaleBy_ = operatorInPlace('aten::_foreach_mul_.Tensor');
+const atLeast = operatorWithResults('aten::_foreach_clamp_min.Scalar');
+const atLeast_ = operatorInPlace('aten::_foreach_clamp_min_.Scalar');
+const atMost_ = operatorInPlace('aten::_foreach_clamp_max_.Scalar');
+
+const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
+
+/** Lists by libtorch's operators on lists, in place wherever nothing else sees the memory. */
+export function nativeLists(backend: AccBackend): ListMath {
+  const natives = (list: readonly Tensor[]) => list.map((x) => backend.native(x));
+  return {
+    add: (list, others, factor) =>
+      changed(backend, list, (part, start) => {
+        const second = natives(others.slice(start, start + part.length));
+        return {
+          inPlace: (targets) => add_(targets, second, factor),
+          anew: (sources) => add(sources, second, factor)[0] as Handle[],
+        };
+      }),
+    scale: (list, factor) =>
+      changed(backend, list, () =>
+        typeof factor === 'number'
+          ? {
+              inPlace: (targets) => scale_(targets, factor),
+              anew: (sources) => scale(sources, factor).list as Handle[],
+            }
+          : {
+              inPlace: (targets) => scaleBy_(targets, backend.native(factor)),
+              anew: (sources) => scaleBy(sources, backend.native(factor))[0] as Handle[],
+            },
+      ),
+    clamp: (list, min, max) =>
+      changed(backend, list, () => ({
+        inPlace: (targets) => {
+          atLeast_(targets, min);
+          atMost_(targets, max);
+        },
+        anew: (sources) => {
+          const results = atLeast(sources, min)[0] as Handle[];
+          atMost_(results, max);
+          return results;
+        },
+      })),
+    norm: (list) => (list.length === 0 ? scalar(0) : tensorOf(backend, normOf(natives(list)))),
+  };
+}
+
+/** One operation on a part of a list, in its two forms. */
+interface Change {
+  inPlace(targets: TensorList): void;
+  /** Gives new tensors, which the caller owns. */
+  anew(sources: TensorList): Handle[];
+}
+
+function changed(
+  backend: AccBackend,
+  list: readonly Tensor[],
+  changeOf: (part: readonly Tensor[], start: number) => Change,
+): Tensor[] {
+  const results: Tensor[] = [];
+  for (let start = 0; start < list.length; start += MAX_LIST) {
+    const part = list.slice(start, start + MAX_LIST);
+    const change = changeOf(part, start);
+    const targets = writable(backend, part);
+    if (targets) {
+      change.inPlace(targets);
+      results.push(...part);
+    } else {
+      using sources = asFloats(part.map((x) => backend.native(x)));
+      results.push(...change.anew(sources.list).map((native) => tensorOf(backend, native)));
+      dispose([...part]);
+    }
+  }
+  return results;
+}
+
+/** The memory of all of a list, where nothing else sees any of it. */
+function writable(backend: AccBackend, list: readonly Tensor[]): NativeTensor[] | undefined {
+  const targets: NativeTensor[] = [];
+  for (const x of list) {
+    const target = isVariable(x) ? undefined : backend.nativeToWrite(x);
+    if (target?.dtype !== 'float32') return undefined;
+    targets.push(target);
+  }
+  return memoryFlags(targets).every((flags) => flags === OWN_BLOCK) ? targets : undefined;
+}
+
+/** 16-bit floats stand behind float32 too; sums of them must not be rounded to their precision. */
+function asFloats(list: TensorList): Temporaries & Disposable {
+  const made: NativeTensor[] = [];
+  const floats = list.map((x) => {
+    if (x.dtype === 'float32') return x;
+    const copy = castTo(x, 'float32');
+    made.push(copy);
+    return copy;
+  });
+  return { list: floats, [Symbol.dispose]: () => made.forEach((x) => x.dispose()) };
+}
+
+function normOf(list: TensorList): Handle {
+  const parts: NativeTensor[] = [];
+  for (let start = 0; start < list.length; start += MAX_LIST) {
+    using scalars = new Temporaries(norms(list.slice(start, start + MAX_LIST), 2, 'float32')[0] as Handle[]);
+    using vector = stack(scalars.list, 0);
+    parts.push(vectorNorm(vector));
+  }
+  if (parts.length === 1) return parts[0] as Handle;
+  using scalars = new Temporaries(parts);
+  using vector = stack(scalars.list, 0);
+  return vectorNorm(vector);
+}
+
+function tensorOf(backend: AccBackend, native: Handle): Tensor {
+  return engine().makeTensorFromTensorInfo(backend.wrap(native, 'float32'));
+}

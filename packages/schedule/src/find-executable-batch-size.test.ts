@@ -1,0 +1,78 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { registerAccBackend } from '@acc/kernels';
+import { liveTensors } from '@acc/native';
+import { findExecutableBatchSize } from './find-executable-batch-size.js';
+
+beforeAll(async () => {
+  registerAccBackend();
+  await tf.setBackend('acc');
+});
+afterEach(() => tf.disposeVariables());
+
+const counts = () => [tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()];
+/** 2 TiB a sample. */
+const huge = (samples: number) => tf.fill([samples, 2 ** 39], 0);
+
+describe('findExecutableBatchSize', () => {
+  it('halves until native memory is enough, and leaves nothing of what failed', async () => {
+    const before = counts();
+    const tried: number[] = [];
+    const result = await findExecutableBatchSize(
+      async (batchSize) => {
+        tried.push(batchSize);
+        if (batchSize <= 3) return `fits ${batchSize}`;
+        const w = tf.variable(tf.ones([4]));
+        const optimizer = tf.train.adam(0.1);
+        optimizer.minimize(() => w.square().sum() as tf.Scalar, false, [w]);
+        await Promise.resolve();
+        return tf.tidy(() => huge(batchSize));
+      },
+      { startingBatchSize: 13 },
+    );
+    expect(result).toBe('fits 3');
+    expect(tried).toEqual([13, 6, 3]);
+    expect(counts()).toEqual(before);
+  });
+
+  it('leaves no tensor more than one attempt that fits', async () => {
+    const fn = (batchSize: number) => {
+      const made = tf.ones([8]);
+      const kept = tf.keep(tf.ones([8]));
+      const w = tf.variable(tf.ones([2]));
+      if (batchSize > 1) huge(batchSize);
+      return [made, kept, w];
+    };
+    const before = counts();
+    const [made, kept, w] = await findExecutableBatchSize(fn, { startingBatchSize: 16 });
+    expect(made!.isDisposed || kept!.isDisposed || w!.isDisposed).toBe(false);
+    const own = counts().map((count, i) => count - before[i]!);
+    tf.dispose([made!, kept!, w!]);
+    const direct = counts();
+    fn(1);
+    expect(counts().map((count, i) => count - direct[i]!)).toEqual(own);
+  });
+
+  it('says when nothing fits, with the cause', async () => {
+    const error = await findExecutableBatchSize(huge, { startingBatchSize: 4 }).catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: 'ACC_NO_BATCH_SIZE' });
+    expect((error as Error).cause).toMatchObject({ code: 'ACC_OUT_OF_MEMORY' });
+  });
+
+  it('hands other errors on at once', async () => {
+    let calls = 0;
+    const fail = () => {
+      calls++;
+      throw new TypeError('mine');
+    };
+    await expect(findExecutableBatchSize(fail, { startingBatchSize: 8 })).rejects.toThrow('mine');
+    expect(calls).toBe(1);
+  });
+
+  it.each([
+    [{ startingBatchSize: 0 }, 'ACC_INVALID_OPTION'],
+    [{ startingBatchsize: 8 }, 'ACC_UNKNOWN_OPTION'],
+  ])('refuses %j', async (options, code) => {
+    await expect(findExecutableBatchSize(() => 1, options as never)).rejects.toMatchObject({ code });
+  });
+});

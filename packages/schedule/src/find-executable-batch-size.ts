@@ -1,0 +1,106 @@
+import { engine, type Tensor, type TensorContainer, type Variable } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys, isAccError } from '@acc/contract';
+import { releaseCachedMemory } from '@acc/native';
+
+export interface FindBatchSizeOptions {
+  /** The first that is tried. */
+  readonly startingBatchSize: number;
+  /** Called after an attempt ran out of memory and its tensors were freed. */
+  readonly onOutOfMemory?: (batchSize: number) => void;
+}
+
+/**
+ * Calls `fn` with `startingBatchSize`, then with half of it as long as memory runs out, and gives the first result. Whatever a
+ * failed attempt made is disposed, variables and kept tensors too, so that `fn` makes model and optimizer itself. Other
+ * errors end it. What the attempt that fits makes is left as it is.
+ *
+ * @param fn May be asynchronous.
+ * @throws AccError `ACC_NO_BATCH_SIZE` when not even 1 fits; `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export async function findExecutableBatchSize<T>(
+  fn: (batchSize: number) => T,
+  options: FindBatchSizeOptions,
+): Promise<Awaited<T>> {
+  checkKeys('findExecutableBatchSize', options, ['startingBatchSize', 'onOutOfMemory']);
+  const { startingBatchSize, onOutOfMemory } = options;
+  if (!(Number.isSafeInteger(startingBatchSize) && startingBatchSize > 0)) {
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `findExecutableBatchSize: startingBatchSize is ${startingBatchSize}, not a whole number from 1.`,
+      { details: { path: ['startingBatchSize'] } },
+    );
+  }
+  let cause: unknown;
+  for (let batchSize = startingBatchSize; batchSize >= 1; batchSize = Math.floor(batchSize / 2)) {
+    const attempt = beginAttempt();
+    try {
+      const result = await fn(batchSize);
+      attempt.keep();
+      return result;
+    } catch (error) {
+      if (!isOutOfMemory(error)) {
+        attempt.keep();
+        throw error;
+      }
+      cause = error;
+      attempt.undo();
+      if (isAccError(error)) releaseCachedMemory();
+      onOutOfMemory?.(batchSize);
+    }
+  }
+  throw new AccError('ACC_NO_BATCH_SIZE', `Not even a batch of one fits into memory.`, {
+    help: 'Use a smaller model, 16-bit floats, or a device with more memory.',
+    cause,
+    details: { startingBatchSize },
+  });
+}
+
+/** JavaScript's own engines run out of memory with a RangeError. */
+function isOutOfMemory(error: unknown): boolean {
+  if (isAccError(error, 'ACC_OUT_OF_MEMORY')) return true;
+  return (
+    error instanceof RangeError && /allocation failed|invalid (typed )?array length/i.test(error.message)
+  );
+}
+
+/** What of tfjs's engine tells which tensors were made. */
+interface EngineInside {
+  readonly state: {
+    readonly registeredVariables: Record<string, Variable>;
+    readonly scopeStack: unknown[];
+    readonly activeScope: { readonly track: Tensor[] };
+  };
+}
+
+interface Attempt {
+  /** Leaves everything to who made it. */
+  keep(): void;
+  /** Disposes all that was made since. */
+  undo(): void;
+}
+
+function beginAttempt(): Attempt {
+  const tfjs = engine();
+  const { state } = tfjs as unknown as EngineInside;
+  const variables = new Set(Object.values(state.registeredVariables));
+  tfjs.startScope('findExecutableBatchSize');
+  const depth = state.scopeStack.length;
+  const closeInner = () => {
+    while (state.scopeStack.length > depth) tfjs.endScope();
+  };
+  return {
+    keep() {
+      closeInner();
+      tfjs.endScope(state.activeScope.track as TensorContainer);
+    },
+    undo() {
+      closeInner();
+      const made = [...state.activeScope.track];
+      tfjs.endScope();
+      for (const tensor of made) tensor.dispose();
+      for (const variable of Object.values(state.registeredVariables)) {
+        if (!variables.has(variable)) variable.dispose();
+      }
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { dispose, keep, square, stack, sum, tensor1d, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys, type PassInfo, type Plugin, type StrategyContext } from '@acc/contract';
+
+export interface GradientNoiseScaleOptions {
+  /** How much of the running means stays with each step. Default 0.95. */
+  readonly decay?: number;
+  /** Samples of one rank's (micro-)batch, for loops that feed themselves. Default: those of prepared data. */
+  readonly batchSize?: number;
+}
+
+/** What has to be kept to go on with an estimate. */
+export interface NoiseScaleState {
+  readonly gradientSquared: number;
+  readonly noise: number;
+}
+
+/** Squared norms of this rank's gradients of one backward pass. */
+interface OwnPass {
+  readonly info: PassInfo;
+  readonly norms: Tensor[];
+}
+
+/**
+ * A plugin that estimates, step by step, at what batch size more samples stop helping.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function gradientNoiseScale(options: GradientNoiseScaleOptions = {}): GradientNoiseScale {
+  return new GradientNoiseScale(options);
+}
+
+/**
+ * The simple noise scale of McCandlish et al., "An Empirical Model of Large-Batch Training", 2018, appendix A.1, from the
+ * gradients of single ranks and micro-batches, B samples each, and the one of all together: |G_B|² is |G|² + tr(Σ) / B on
+ * average, which two sizes of B tell apart. Both are averaged over steps. It costs a norm for each gradient, one collective of
+ * four numbers and two reads a step. For loops with one optimizer, on two ranks or with two micro-batches at least; steps throw
+ * `ACC_NOISE_SAMPLES` where the size of batches isn't known.
+ */
+export class GradientNoiseScale implements Plugin {
+  readonly name = 'gradient-noise-scale';
+  readonly #decay: number;
+  readonly #batchSize: number | undefined;
+  #context: StrategyContext | undefined;
+  #passes: OwnPass[] = [];
+  #means: NoiseScaleState = { gradientSquared: 0, noise: 0 };
+
+  constructor(options: GradientNoiseScaleOptions) {
+    checkKeys('gradientNoiseScale', options, ['decay', 'batchSize']);
+    const { decay = 0.95, batchSize } = options;
+    if (!(decay >= 0 && decay < 1) || (batchSize !== undefined && !(batchSize > 0))) {
+      throw new AccError(
+        'ACC_INVALID_OPTION',
+        'gradientNoiseScale: decay is from 0 to below 1, batchSize above 0.',
+        { details: { decay, batchSize } },
+      );
+    }
+    this.#decay = decay;
+    this.#batchSize = batchSize;
+  }
+
+  /**
+   * B = tr(Σ) / |G|², in samples: well below it twice the batch takes about half the steps, well above it about as many. Undefined
+   * while there is no estimate that is a number above 0.
+   */
+  get criticalBatchSize(): number | undefined {
+    const { gradientSquared, noise } = this.#means;
+    return gradientSquared > 0 && noise > 0 ? noise / gradientSquared : undefined;
+  }
+
+  getState(): NoiseScaleState {
+    return this.#means;
+  }
+
+  setState({ gradientSquared, noise }: NoiseScaleState): void {
+    this.#means = { gradientSquared, noise };
+  }
+
+  attach(context: StrategyContext): void {
+    this.#context = context;
+  }
+
+  ready(gradLocal: Tensor, info: PassInfo): void {
+    let pass = this.#passes.at(-1);
+    if (pass?.info !== info) this.#passes.push((pass = { info, norms: [] }));
+    pass.norms.push(keep(this.#context!.kernels.lists.norm([gradLocal])));
+  }
+
+  settle(grads: readonly (Tensor | null)[]): boolean {
+    const own = ownSums(this.#passes.splice(0), this.#batchSize);
+    const step = estimate(own, grads, this.#context!);
+    if (step) {
+      const mix = (mean: number, value: number) => this.#decay * mean + (1 - this.#decay) * value;
+      const { gradientSquared, noise } = this.#means;
+      this.#means = {
+        gradientSquared: mix(gradientSquared, step.gradientSquared),
+        noise: mix(noise, step.noise),
+      };
+    }
+    return true;
+  }
+}
+
+/** Over this rank's passes: Σ |G_B|², Σ 1 / B, Σ B and how many there were. Frees the norms. */
+function ownSums(passes: readonly OwnPass[], batchSize: number | undefined): number[] {
+  const sums = [0, 0, 0, 0];
+  for (const { info, norms } of passes) {
+    const samples = batchSize ?? info.samples;
+    if (samples === undefined) throw uncounted();
+    if (samples > 0 && info.weight > 0) {
+      const squared = tidy(() => sum(square(stack(norms))).dataSync()[0]!) / info.weight ** 2;
+      [squared, 1 / samples, samples, 1].forEach((value, i) => (sums[i]! += value));
+    }
+    dispose(norms);
+  }
+  return sums;
+}
+
+/** Undefined where all samples were one pass, or the gradients are not finite. */
+function estimate(
+  own: number[],
+  grads: readonly (Tensor | null)[],
+  { collective, kernels }: StrategyContext,
+): NoiseScaleState | undefined {
+  const all = tidy(() => [...collective.allReduce(tensor1d(own), 'sum').dataSync()]);
+  const [squares, inverses, samples, passes] = all as [number, number, number, number];
+  const whole = grads.filter((grad) => grad !== null);
+  const bigSquared = tidy(() => square(kernels.lists.norm(whole)).dataSync()[0]!);
+  if (passes < 2) return undefined;
+  const smallSquared = squares / passes;
+  const [inverseSmall, inverseBig] = [inverses / passes, 1 / samples];
+  const noise = (smallSquared - bigSquared) / (inverseSmall - inverseBig);
+  const gradientSquared = bigSquared - noise * inverseBig;
+  return Number.isFinite(noise) ? { gradientSquared, noise } : undefined;
+}
+
+function uncounted(): AccError {
+  return new AccError('ACC_NOISE_SAMPLES', 'The noise scale needs to know how many samples a batch has.', {
+    help: 'Train on prepared data, or give gradientNoiseScale its option batchSize.',
+  });
+}

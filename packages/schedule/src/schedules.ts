@@ -1,0 +1,27 @@
+import type { Plugin } from '@acc/contract';
+import { follow, LRScheduler } from './lr-scheduler.js';
+import type { Schedule } from './schedule.js';
+
+/** Takes part in `prepare` for schedulers, and tells them of the steps of their optimizers. */
+export function schedules(): Plugin {
+  const followed = new Set<Schedule>();
+  let ranks = 1;
+  return {
+    name: 'schedules',
+    attach({ collective }) {
+      ranks = collective.size;
+    },
+    claim(object) {
+      if (!(object instanceof LRScheduler)) return undefined;
+      followed.add(follow(object, ranks));
+      return object;
+    },
+    afterStep({ optimizer, samples, isInFit }) {
+      for (const schedule of followed) {
+        if (schedule.optimizer !== optimizer) continue;
+        schedule.hear(samples);
+        if (isInFit) schedule.move();
+      }
+    },
+  };
+}

@@ -1,0 +1,91 @@
+// Trains one small model on 46 rows in windows of 12, whole or as 3 micro-batches, by each kind of loop, with and without
+// clipping. Argument: the engine (acc | tfjs). Reports weights and what was seen on the way, by loop, micro-batches and clipping: `fit 3 clipped`.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, DataLoader } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const engine = process.argv[2] as 'acc' | 'tfjs';
+const WINDOW = 12;
+const ROWS = 46;
+const CLIPPING = { norm: 0.3, value: 0.1 };
+
+const dense = (units: number, seed: number, more: object = {}) =>
+  tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
+const xs = tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D;
+const ys = tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
+// How many tokens each row has, 0 to 6.
+const tokens = tf.range(0, ROWS, 1, 'int32').mul(5).mod(7).toFloat();
+
+let accelerator!: Accelerator;
+
+async function train(loop: string, steps: number, clips: boolean): Promise<object> {
+  if (engine === 'tfjs') await tf.setBackend('cpu');
+  accelerator = await Accelerator.create({
+    engine,
+    // A user's loss would count the rows that fill a batch.
+    dataLoader: { splitBatches: true, evenBatches: false },
+    gradientAccumulationSteps: steps,
+    seed: 5,
+    ...(clips && { gradientClipping: CLIPPING }),
+  });
+  const model = tf.sequential({
+    layers: [dense(5, 1, { inputShape: [4], activation: 'tanh' }), dense(3, 2)],
+  });
+  const adam = tf.train.adam(0.02);
+  const batchSize = WINDOW / steps;
+  const seen = loop === 'fit' ? await fit() : loop === 'fitDataset' ? await fitDataset() : await custom();
+  const weights = model.getWeights().map((w) => [...w.dataSync()]);
+  accelerator.freeMemory();
+  return { weights, iterations: adam.iterations, ...seen };
+
+  async function custom() {
+    const norms: number[] = [];
+    const syncs: boolean[] = [];
+    const loader = new DataLoader({ xs, ys, tokens }, { batchSize, shuffle: true });
+    const [, optimizer, data] = accelerator.prepare(model, adam, loader);
+    for (let epoch = 0; epoch < 2; epoch++) {
+      for await (const batch of data) {
+        const errors = () => tf.squaredDifference(batch.ys, model.apply(batch.xs) as tf.Tensor);
+        const meanOverTokens = () => {
+          const count = tf.sum(batch.tokens);
+          const sum = tf.sum(tf.mul(tf.mean(errors(), 1), batch.tokens));
+          return accelerator.weighLoss(tf.div(sum, tf.maximum(count, 1)) as tf.Scalar, count);
+        };
+        const mean = () => tf.mean(errors()) as tf.Scalar;
+        accelerator.accumulate(() => {
+          tf.tidy(() => void optimizer.minimize(loop === 'tokens' ? meanOverTokens : mean));
+        });
+        syncs.push(accelerator.syncGradients);
+        if (accelerator.syncGradients && clips) norms.push(accelerator.gradientNorm!);
+        tf.dispose([batch.xs, batch.ys, batch.tokens]);
+      }
+    }
+    return { norms, syncs };
+  }
+
+  async function fit() {
+    model.compile({ optimizer: adam, loss: 'meanSquaredError' });
+    accelerator.prepare(model);
+    const { history } = await model.fit(xs, ys, { batchSize, epochs: 2, validationSplit: 0.1, verbose: 0 });
+    return { history };
+  }
+
+  async function fitDataset() {
+    model.compile({ optimizer: adam, loss: 'meanSquaredError' });
+    accelerator.prepare(model);
+    const rows = (x: tf.Tensor2D) => tf.data.array(x.arraySync());
+    const dataset = tf.data.zip({ xs: rows(xs), ys: rows(ys) }).batch(batchSize);
+    const { history } = await model.fitDataset(dataset as tf.data.Dataset<never>, { epochs: 2, verbose: 0 });
+    return { history };
+  }
+}
+
+const results: Record<string, object> = {};
+for (const loop of ['custom', 'tokens', 'fit', 'fitDataset']) {
+  for (const steps of [1, 3]) {
+    results[`${loop} ${steps}`] = await train(loop, steps, false);
+    results[`${loop} ${steps} clipped`] = await train(loop, steps, true);
+  }
+}
+reportResult(results);
+await accelerator.endTraining();

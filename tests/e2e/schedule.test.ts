@@ -1,0 +1,44 @@
+import { beforeAll, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+interface Result {
+  /** After each micro-batch, by steps and by samples. */
+  rates: [number, number][];
+  critical: number;
+  weights: number[];
+}
+
+let alone: Result;
+let pair: Result[];
+
+beforeAll(async () => {
+  const script = new URL('./ranks/schedule.ts', import.meta.url);
+  const run = async (ranks: number) => {
+    const results = await runRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    return results.map(({ result }) => result!);
+  };
+  alone = (await run(1))[0]!;
+  pair = await run(2);
+});
+
+it('schedules mean the same on any number of ranks; scaling multiplies them where asked', () => {
+  for (const { rates } of pair) {
+    expect(rates.map(([bySteps]) => bySteps)).toEqual(alone.rates.map(([bySteps]) => bySteps));
+    expectClose(
+      rates.map(([, bySamples]) => bySamples),
+      alone.rates.map(([, bySamples]) => 2 * bySamples),
+      { rtol: 1e-12 },
+    );
+  }
+  // 20 micro-batches of 12 samples are 10 steps, and 240 of 1,000 samples.
+  expect(alone.rates.at(-1)![1]).toBeCloseTo(0.1 * (1 - 0.24), 12);
+});
+
+it('the noise scale is the same on every rank', () => {
+  expect(alone.critical).toBeGreaterThan(0);
+  expect(pair[1]!.critical).toBe(pair[0]!.critical);
+  // Of smaller batches, so another estimate of the same.
+  expect(pair[0]!.critical).toBeGreaterThan(alone.critical / 4);
+  expect(pair[0]!.critical).toBeLessThan(alone.critical * 4);
+});
