@@ -1,5 +1,6 @@
-import { AccError, type PrecisionPlugin, type StrategyContext } from '@acc/contract';
+import { AccError, type ListMath, type PrecisionPlugin, type StrategyContext } from '@acc/contract';
 import { Autocast, type LowerDtype } from './autocast.js';
+import { LossScaler, stateSchema } from './loss-scaler.js';
 import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
 
 /**
@@ -10,8 +11,12 @@ import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
  * without 16-bit types.
  */
 export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
-  const lists = listsWith(resolveAmpOptions(options));
+  const resolved = resolveAmpOptions(options);
+  const lists = listsWith(resolved);
+  // bfloat16 has float32's range.
+  const scaler = dtype === 'float16' ? new LossScaler(resolved.lossScale) : undefined;
   let autocast: Autocast | undefined;
+  let listMath: ListMath | undefined;
   return {
     name: 'amp',
     attach({ kernels }: StrategyContext) {
@@ -23,6 +28,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
         );
       }
       autocast = new Autocast(kernels.precision, dtype, lists);
+      listMath = kernels.lists;
     },
     forward: (compute) => autocast!.forward(compute),
     backward: (compute) => autocast!.backward(compute),
@@ -30,6 +36,24 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
       const wide = autocast!.inFloat32(grad);
       if (wide !== grad) grad.dispose();
       return wide;
+    },
+    ...(scaler && {
+      lossScale: () => scaler.scale,
+      settle(grads) {
+        const places = [...grads.keys()].filter((i) => grads[i] !== null);
+        const { list, isFinite } = listMath!.unscale(
+          places.map((i) => grads[i]!),
+          1 / scaler.scale,
+        );
+        places.forEach((place, i) => (grads[place] = list[i]!));
+        scaler.update(isFinite);
+        return isFinite;
+      },
+    }),
+    getState: () => ({ lossScale: scaler?.getState() ?? null }),
+    setState(state) {
+      const { lossScale } = stateSchema(state);
+      if (scaler && lossScale) scaler.setState(lossScale);
     },
     autocast: (compute, { enabled = true } = {}) =>
       enabled ? autocast!.forward(compute) : autocast!.off(compute),

@@ -3,13 +3,43 @@ import { z } from 'zod';
 import { OP_LISTS, type OpLists } from './op-lists.js';
 
 export interface AmpOptions {
+  /** How the losses of `fp16` are scaled. */
+  readonly lossScale?: LossScaleOptions;
   /** Kernels that also compute in 16 bits, by tfjs's names. */
   readonly lower?: readonly string[];
   /** Kernels that also compute in float32. */
   readonly float32?: readonly string[];
 }
 
+/** Dynamic loss scaling: as large as gradients in float16 bear. */
+export interface LossScaleOptions {
+  /** Default 65,536. */
+  readonly initial?: number;
+  /** By which the scale grows. Default 2. */
+  readonly growthFactor?: number;
+  /** By which the scale goes back when a gradient was not finite. Default 0.5. */
+  readonly backoffFactor?: number;
+  /** Steps with finite gradients after which the scale grows. Default 2,000. */
+  readonly growthInterval?: number;
+  /** Steps with gradients that are not finite, since the scale last grew, that it takes to go back. Default 1. */
+  readonly hysteresis?: number;
+  /** The scale never goes below. Default 1. */
+  readonly minimum?: number;
+}
+
+const lossScale = z.object({
+  initial: z.number().positive().default(65_536),
+  growthFactor: z.number().gt(1).default(2),
+  backoffFactor: z.number().gt(0).lt(1).default(0.5),
+  growthInterval: z.number().int().positive().default(2_000),
+  hysteresis: z.number().int().positive().default(1),
+  minimum: z.number().positive().default(1),
+});
+
+export type ResolvedLossScaleOptions = Readonly<z.infer<typeof lossScale>>;
+
 const schema = z.object({
+  lossScale: lossScale.prefault({}),
   lower: z.array(z.string()).default([]),
   float32: z.array(z.string()).default([]),
 });
@@ -19,6 +49,7 @@ export type ResolvedAmpOptions = Readonly<z.infer<typeof schema>>;
 /** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions {
   checkKeys('amp', options, Object.keys(schema.shape));
+  if (options.lossScale) checkKeys('amp.lossScale', options.lossScale, Object.keys(lossScale.shape));
   const result = schema.safeParse(options);
   if (result.success) return result.data;
   const { path, message } = result.error.issues[0]!;

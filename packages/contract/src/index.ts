@@ -16,7 +16,7 @@ export type {
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { finallyAfter } from './finally-after.js';
 export type { KernelLayer, PrecisionLayer, TensorBridge } from './kernel-layer.js';
-export type { ListMath } from './list-math.js';
+export type { ListMath, Unscaled } from './list-math.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export {
   PLUGIN_KEYS,

@@ -65,6 +65,10 @@ export interface Plugin {
 export interface PrecisionPlugin extends Plugin {
   /** Runs `compute` in that precision, or, with `enabled` false, a part of it in float32. Results are float32. */
   autocast<T>(compute: () => T, options?: AutocastOptions): T;
+  /** What a checkpoint keeps of it: plain JSON. */
+  getState(): unknown;
+  /** @throws AccError `ACC_STATE_INVALID` for something else than `getState` gives. */
+  setState(state: unknown): void;
 }
 
 export interface AutocastOptions {

@@ -9,7 +9,7 @@ export interface AcceleratorOptions {
   readonly strategy?: 'auto' | 'single' | 'ddp' | Strategy;
   readonly ddp?: DdpOptions;
   /** 16-bit computing with float32 weights. Default `no`. */
-  readonly mixedPrecision?: 'no' | 'bf16';
+  readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8';
   readonly amp?: AmpOptions;
   /** `acc` is libtorch, `tfjs` the backend that is active. `auto` (default): `acc` where libtorch is found. */
   readonly engine?: 'auto' | 'acc' | 'tfjs';
@@ -46,7 +46,7 @@ export interface DataLoaderOptions {
 const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>(isStrategy).default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
-  mixedPrecision: z.enum(['no', 'bf16']).default('no'),
+  mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
   engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto'),

@@ -41,9 +41,24 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   return name === 'ddp' ? ddp(options.ddp) : singleStrategy();
 }
 
-/** Mixed precision, where the options ask for it. */
+/**
+ * Mixed precision, where the options ask for it.
+ *
+ * @throws AccError `ACC_PRECISION_UNSUPPORTED`.
+ */
 export function precisionOf({ mixedPrecision, amp: options }: ResolvedOptions): PrecisionPlugin | undefined {
-  return mixedPrecision === 'no' ? undefined : amp('bfloat16', options);
+  switch (mixedPrecision) {
+    case 'no':
+      return undefined;
+    case 'bf16':
+      return amp('bfloat16', options);
+    case 'fp16':
+      return amp('float16', options);
+    case 'fp8':
+      throw new AccError('ACC_PRECISION_UNSUPPORTED', 'No device here has products of 8-bit floats.', {
+        help: "Use mixedPrecision 'bf16'.",
+      });
+  }
 }
 
 /** What holds gradients back between the steps of the optimizer. */

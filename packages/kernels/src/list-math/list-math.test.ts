@@ -26,6 +26,16 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
     expect(values(lists.clamp(list(), -1, 5))).toEqual([[3, -1], [5], [0], []]);
   });
 
+  it('are unscaled, and looked through for what is not finite', () => {
+    const good = lists.unscale(list(), 0.5);
+    expect([values(good.list), good.isFinite]).toEqual([[[1.5, -2], [6], [0], []], true]);
+    for (const bad of [NaN, Infinity, -Infinity]) {
+      const mixed = [tf.tensor1d([1, bad, 2]), tf.ones([2])];
+      expect(lists.unscale(mixed, 0.5).isFinite).toBe(false);
+    }
+    expect(lists.unscale([], 2)).toEqual({ list: [], isFinite: true });
+  });
+
   it('have one norm', () => {
     expect(lists.norm(list()).dataSync()[0]).toBe(13);
     expect(lists.norm([]).dataSync()[0]).toBe(0);

@@ -18,6 +18,11 @@ const atLeast = operatorWithResults('aten::_foreach_clamp_min.Scalar');
 const atLeast_ = operatorInPlace('aten::_foreach_clamp_min_.Scalar');
 const atMost_ = operatorInPlace('aten::_foreach_clamp_max_.Scalar');
 
+/** Sets its second argument to 1 where something is not finite. */
+const unscale_ = operatorInPlace('aten::_amp_foreach_non_finite_check_and_unscale_');
+const full = operator('aten::full');
+const clone = operator('aten::clone');
+
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
 /** Lists by libtorch's operators on lists, in place wherever nothing else sees the memory. */
@@ -44,6 +49,19 @@ export function nativeLists(backend: AccBackend): ListMath {
               anew: (sources) => scaleBy(sources, backend.native(factor))[0] as Handle[],
             },
       ),
+    unscale(list, factor) {
+      using found = full([1], 0, 'float32');
+      using scale = full([1], factor, 'float32');
+      const scaled = changed(backend, list, () => ({
+        inPlace: (targets) => unscale_(targets, found, scale),
+        anew: (sources) => {
+          const results = sources.map((source) => clone(source));
+          unscale_(results, found, scale);
+          return results;
+        },
+      }));
+      return { list: scaled, isFinite: found.read()[0] === 0 };
+    },
     clamp: (list, min, max) =>
       changed(backend, list, () => ({
         inPlace: (targets) => {

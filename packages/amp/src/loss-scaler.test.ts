@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { LossScaler } from './loss-scaler.js';
+import { resolveAmpOptions, type LossScaleOptions } from './options.js';
+
+const scaler = (lossScale: LossScaleOptions) => new LossScaler(resolveAmpOptions({ lossScale }).lossScale);
+
+function scalesAfter(options: LossScaleOptions, steps: readonly boolean[]): number[] {
+  const tested = scaler(options);
+  return steps.map((isFinite) => {
+    tested.update(isFinite);
+    return tested.scale;
+  });
+}
+
+describe('the loss scale', () => {
+  it('grows after so many finite steps in a row, and goes back at once', () => {
+    const options = { initial: 8, growthInterval: 2 };
+    expect(scalesAfter(options, [true, true, true, false, true, true])).toEqual([8, 16, 16, 8, 8, 16]);
+  });
+
+  it('goes by its factors, to its minimum', () => {
+    const options = { initial: 9, growthFactor: 10, backoffFactor: 0.1, growthInterval: 1, minimum: 2 };
+    expect(scalesAfter(options, [true, false, false, false])).toEqual([90, 9, 2, 2]);
+  });
+
+  it('has patience, until it has grown again', () => {
+    const options = { initial: 8, hysteresis: 2, growthInterval: 2 };
+    const steps = [false, true, false, false, true, true, false, false];
+    expect(scalesAfter(options, steps)).toEqual([8, 8, 4, 2, 2, 4, 4, 2]);
+  });
+
+  it('goes on from its state', () => {
+    const first = scaler({ growthInterval: 2 });
+    first.update(true);
+    const second = scaler({ growthInterval: 2 });
+    second.setState(first.getState());
+    second.update(true);
+    expect(second.scale).toBe(2 * first.scale);
+  });
+
+  it.each([{ initial: 0 }, { growthFactor: 1 }, { backoffFactor: 1 }, { hysteresis: 0 }, { intial: 1 }])(
+    'refuses %j',
+    (options) => {
+      expect(() => scaler(options as LossScaleOptions)).toThrowError(
+        expect.objectContaining({
+          code: 'intial' in options ? 'ACC_UNKNOWN_OPTION' : 'ACC_INVALID_OPTION',
+        }),
+      );
+    },
+  );
+});

@@ -1,0 +1,67 @@
+import { AccError } from '@acc/contract';
+import { z } from 'zod';
+import type { ResolvedLossScaleOptions } from './options.js';
+
+const scalerState = z.object({
+  scale: z.number().positive(),
+  goodSteps: z.number().int().nonnegative(),
+  patience: z.number().int().nonnegative(),
+});
+
+export type LossScalerState = Readonly<z.infer<typeof scalerState>>;
+
+const pluginState = z.object({ lossScale: scalerState.nullable() });
+
+/** What mixed precision left in a checkpoint. @throws AccError `ACC_STATE_INVALID`. */
+export function stateSchema(state: unknown): z.infer<typeof pluginState> {
+  const result = pluginState.safeParse(state);
+  if (result.success) return result.data;
+  throw new AccError('ACC_STATE_INVALID', 'This is no state of mixed precision.', { cause: result.error });
+}
+
+/**
+ * The factor by which losses are multiplied, so that small gradients are numbers in float16 (Micikevicius et al. 2018,
+ * section 3.2): it grows while gradients are finite, and goes back when one was not. Every rank sees the same reduced gradients,
+ * so that all have the same scale.
+ */
+export class LossScaler {
+  #state: LossScalerState;
+
+  constructor(private readonly options: ResolvedLossScaleOptions) {
+    this.#state = { scale: options.initial, goodSteps: 0, patience: options.hysteresis };
+  }
+
+  get scale(): number {
+    return this.#state.scale;
+  }
+
+  /** After the gradients of a step. */
+  update(isFinite: boolean): void {
+    const { growthFactor, growthInterval, backoffFactor, hysteresis, minimum } = this.options;
+    const { scale, goodSteps, patience } = this.#state;
+    if (!isFinite) {
+      const isOver = patience <= 1;
+      this.#state = {
+        scale: isOver ? Math.max(scale * backoffFactor, minimum) : scale,
+        goodSteps: 0,
+        patience: isOver ? 0 : patience - 1,
+      };
+    } else if (goodSteps + 1 >= growthInterval) {
+      const grown = scale * growthFactor;
+      // Beyond that the scale itself is infinite in the float32 of the gradients.
+      this.#state = { scale: grown < MAX_SCALE ? grown : scale, goodSteps: 0, patience: hysteresis };
+    } else {
+      this.#state = { scale, goodSteps: goodSteps + 1, patience };
+    }
+  }
+
+  getState(): LossScalerState {
+    return this.#state;
+  }
+
+  setState(state: LossScalerState): void {
+    this.#state = state;
+  }
+}
+
+const MAX_SCALE = 2 ** 100;

@@ -1,0 +1,116 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Accelerator } from '../accelerator.js';
+import type { AcceleratorOptions } from '../options.js';
+
+let accelerator: Accelerator;
+afterEach(() => accelerator.freeMemory());
+
+const create = async (options: AcceleratorOptions) =>
+  (accelerator = await Accelerator.create({ engine: 'acc', ...options }));
+
+const random = (shape: [number, number], seed: number) => tf.randomNormal(shape, 0, 1, 'float32', seed);
+
+function createModel(): tf.Sequential {
+  const kernel = (seed: number) => tf.initializers.glorotNormal({ seed });
+  return tf.sequential({
+    layers: [
+      tf.layers.dense({ units: 32, activation: 'relu', inputShape: [8], kernelInitializer: kernel(1) }),
+      tf.layers.batchNormalization(),
+      tf.layers.dense({ units: 4, kernelInitializer: kernel(2) }),
+    ],
+  });
+}
+
+/** Losses of a loop in windows of two micro-batches, with clipping. */
+async function losses(options: AcceleratorOptions, steps = 60): Promise<number[]> {
+  await create({ gradientAccumulationSteps: 2, gradientClipping: { norm: 1 }, ...options });
+  const [model, optimizer] = accelerator.prepare(createModel(), tf.train.adam(0.01));
+  const x = random([16, 8], 3);
+  const y = tf.oneHot(tf.argMax(tf.matMul(x, random([8, 4], 4)), 1), 4);
+  const result: number[] = [];
+  for (let step = 0; step < steps; step++) {
+    const loss = accelerator.accumulate(() =>
+      optimizer.minimize(() => {
+        const logits = model.apply(x, { training: true }) as tf.Tensor2D;
+        return tf.losses.softmaxCrossEntropy(y, logits) as tf.Scalar;
+      }, true)!,
+    );
+    result.push(loss.dataSync()[0]!);
+    loss.dispose();
+    expect(accelerator.optimizerStepWasSkipped).toBe(false);
+  }
+  accelerator.freeMemory();
+  return result;
+}
+
+describe('mixed precision', () => {
+  it.each(['bf16', 'fp16'] as const)(
+    '%s trains as float32, in windows and clipped',
+    async (mixedPrecision) => {
+      const wide = await losses({});
+      const short = await losses({ mixedPrecision });
+      expect(wide.at(-1)).toBeLessThan(0.5 * wide[0]!);
+      expect(short).not.toEqual(wide);
+      short.forEach((loss, i) => expect(Math.abs(loss - wide[i]!)).toBeLessThan(0.02 * wide[0]!));
+    },
+  );
+
+  it('refuses 8-bit floats, and 16-bit ones on a backend without them', async () => {
+    const unsupported = expect.objectContaining({ code: 'ACC_PRECISION_UNSUPPORTED' });
+    await expect(create({ mixedPrecision: 'fp8' })).rejects.toThrowError(unsupported);
+    await tf.setBackend('cpu');
+    await expect(Accelerator.create({ engine: 'tfjs', mixedPrecision: 'bf16' })).rejects.toThrowError(
+      unsupported,
+    );
+    await create({});
+  });
+});
+
+describe('fp16', () => {
+  it('skips a step whose gradients are not finite, and goes on with a smaller scale', async () => {
+    await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 20 } } });
+    const weight = tf.variable(tf.ones([4, 1]));
+    const [, optimizer] = accelerator.prepare([weight], tf.train.sgd(0.1));
+    // Scaled by more than float16's largest number over 4, the gradient of the product is not finite.
+    const step = (size: number) => {
+      tf.tidy(() => void optimizer.minimize(() => tf.matMul(tf.fill([1, 4], size), weight as never).sum()));
+      return accelerator.optimizerStepWasSkipped;
+    };
+    const before = [...weight.dataSync()];
+    const skipped: boolean[] = [];
+    for (let i = 0; i < 8; i++) skipped.push(step(1));
+    const count = skipped.indexOf(false);
+    expect(count).toBeGreaterThan(1);
+    expect(skipped.slice(count)).not.toContain(true);
+    const taken = skipped.length - count;
+    expect([...weight.dataSync()]).toEqual(
+      before.map((value) => expect.closeTo(value - 0.1 * taken, 4) as number),
+    );
+    weight.dispose();
+  });
+
+  it('keeps gradients that float16 alone would lose', async () => {
+    const gradient = async (initial: number) => {
+      await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial } } });
+      const weight = tf.variable(tf.ones([2, 1]));
+      const [, optimizer] = accelerator.prepare([weight], tf.train.sgd(2 ** 20));
+      const scaled = tf.tidy(() => {
+        optimizer.minimize(
+          () =>
+            tf
+              .matMul(tf.ones([1, 2]), weight as never)
+              .sum()
+              .mul(2 ** -26) as tf.Scalar,
+        );
+        return weight.sub(1).dataSync()[0]!;
+      });
+      weight.dispose();
+      accelerator.freeMemory();
+      return scaled;
+    };
+    expect(await gradient(1)).toBe(0);
+    expect(await gradient(2 ** 16)).toBeCloseTo(-(2 ** -6), 6);
+    await create({});
+  });
+});
