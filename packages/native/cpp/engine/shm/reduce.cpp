@@ -11,6 +11,11 @@
 #define ACC_WITH_AVX2
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+// Loops of unknown length become vectors.
+#pragma GCC optimize("O3")
+#endif
+
 #define ACC_ISA baseline
 #include "engine/shm/reduce_loops.inc"
 #undef ACC_ISA
