@@ -16,11 +16,16 @@ const ys = tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
 // How many tokens each row has, 0 to 6.
 const tokens = tf.range(0, ROWS, 1, 'int32').mul(5).mod(7).toFloat();
 
-let accelerator!: Accelerator;
+interface Run {
+  readonly accelerator: Accelerator;
+  readonly model: tf.Sequential;
+  readonly adam: tf.Optimizer;
+  readonly batchSize: number;
+}
 
 async function train(loop: string, steps: number, clips: boolean): Promise<object> {
   if (engine === 'tfjs') await tf.setBackend('cpu');
-  accelerator = await Accelerator.create({
+  const accelerator = await Accelerator.create({
     engine,
     // A user's loss would count the rows that fill a batch.
     dataLoader: { splitBatches: true, evenBatches: false },
@@ -31,53 +36,50 @@ async function train(loop: string, steps: number, clips: boolean): Promise<objec
   const model = tf.sequential({
     layers: [dense(5, 1, { inputShape: [4], activation: 'tanh' }), dense(3, 2)],
   });
-  const adam = tf.train.adam(0.02);
-  const batchSize = WINDOW / steps;
-  const seen = loop === 'fit' ? await fit() : loop === 'fitDataset' ? await fitDataset() : await custom();
+  const run = { accelerator, model, adam: tf.train.adam(0.02), batchSize: WINDOW / steps };
+  const seen = loop.startsWith('fit') ? await fit(run, loop) : await custom(run, loop, clips);
   const weights = model.getWeights().map((w) => [...w.dataSync()]);
   accelerator.freeMemory();
-  return { weights, iterations: adam.iterations, ...seen };
+  return { weights, iterations: run.adam.iterations, ...seen };
+}
 
-  async function custom() {
-    const norms: number[] = [];
-    const syncs: boolean[] = [];
-    const loader = new DataLoader({ xs, ys, tokens }, { batchSize, shuffle: true });
-    const [, optimizer, data] = accelerator.prepare(model, adam, loader);
-    for (let epoch = 0; epoch < 2; epoch++) {
-      for await (const batch of data) {
-        const errors = () => tf.squaredDifference(batch.ys, model.apply(batch.xs) as tf.Tensor);
-        const meanOverTokens = () => {
-          const count = tf.sum(batch.tokens);
-          const sum = tf.sum(tf.mul(tf.mean(errors(), 1), batch.tokens));
-          return accelerator.weighLoss(tf.div(sum, tf.maximum(count, 1)) as tf.Scalar, count);
-        };
-        const mean = () => tf.mean(errors()) as tf.Scalar;
-        accelerator.accumulate(() => {
-          tf.tidy(() => void optimizer.minimize(loop === 'tokens' ? meanOverTokens : mean));
-        });
-        syncs.push(accelerator.syncGradients);
-        if (accelerator.syncGradients && clips) norms.push(accelerator.gradientNorm!);
-        tf.dispose([batch.xs, batch.ys, batch.tokens]);
-      }
+async function custom({ accelerator, model, adam, batchSize }: Run, loop: string, clips: boolean) {
+  const norms: number[] = [];
+  const syncs: boolean[] = [];
+  const loader = new DataLoader({ xs, ys, tokens }, { batchSize, shuffle: true });
+  const [, optimizer, data] = accelerator.prepare(model, adam, loader);
+  for (let epoch = 0; epoch < 2; epoch++) {
+    for await (const batch of data) {
+      const errors = () => tf.squaredDifference(batch.ys, model.apply(batch.xs) as tf.Tensor);
+      const meanOverTokens = () => {
+        const count = tf.sum(batch.tokens);
+        const sum = tf.sum(tf.mul(tf.mean(errors(), 1), batch.tokens));
+        return accelerator.weighLoss(tf.div(sum, tf.maximum(count, 1)) as tf.Scalar, count);
+      };
+      const mean = () => tf.mean(errors()) as tf.Scalar;
+      accelerator.accumulate(() => {
+        tf.tidy(() => void optimizer.minimize(loop === 'tokens' ? meanOverTokens : mean));
+      });
+      syncs.push(accelerator.syncGradients);
+      if (accelerator.syncGradients && clips) norms.push(accelerator.gradientNorm!);
+      tf.dispose([batch.xs, batch.ys, batch.tokens]);
     }
-    return { norms, syncs };
   }
+  return { norms, syncs };
+}
 
-  async function fit() {
-    model.compile({ optimizer: adam, loss: 'meanSquaredError' });
-    accelerator.prepare(model);
-    const { history } = await model.fit(xs, ys, { batchSize, epochs: 2, validationSplit: 0.1, verbose: 0 });
-    return { history };
-  }
-
-  async function fitDataset() {
-    model.compile({ optimizer: adam, loss: 'meanSquaredError' });
-    accelerator.prepare(model);
-    const rows = (x: tf.Tensor2D) => tf.data.array(x.arraySync());
-    const dataset = tf.data.zip({ xs: rows(xs), ys: rows(ys) }).batch(batchSize);
-    const { history } = await model.fitDataset(dataset as tf.data.Dataset<never>, { epochs: 2, verbose: 0 });
-    return { history };
-  }
+async function fit({ accelerator, model, adam, batchSize }: Run, loop: string) {
+  model.compile({ optimizer: adam, loss: 'meanSquaredError' });
+  accelerator.prepare(model);
+  const rows = (x: tf.Tensor2D) => tf.data.array(x.arraySync());
+  const { history } =
+    loop === 'fit'
+      ? await model.fit(xs, ys, { batchSize, epochs: 2, validationSplit: 0.1, verbose: 0 })
+      : await model.fitDataset(
+          tf.data.zip({ xs: rows(xs), ys: rows(ys) }).batch(batchSize) as tf.data.Dataset<never>,
+          { epochs: 2, verbose: 0 },
+        );
+  return { history };
 }
 
 const results: Record<string, object> = {};
