@@ -11,6 +11,7 @@ describe('AcceleratorOptions', () => {
       dataLoader: { splitBatches: false, evenBatches: true, shuffle: true },
       gradientAccumulationSteps: 1,
       gradientClipping: {},
+      mixedPrecision: 'no',
       plugins: [],
     });
   });
