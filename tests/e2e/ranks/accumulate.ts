@@ -90,4 +90,4 @@ for (const loop of ['custom', 'tokens', 'fit', 'fitDataset']) {
   }
 }
 reportResult(results);
-await accelerator.endTraining();
+await (await Accelerator.create({ engine })).endTraining();
