@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 
 interface Trained {
+  backend: string;
   weights: number[][];
   losses: number[];
   replays: number;
@@ -49,4 +50,15 @@ describe('compiled', () => {
       }
     },
   );
+});
+
+it.each(['custom', 'fit'])('by %s two ranks on the backend cpu train as two on acc do', async (loop) => {
+  const onAcc = await train(2, loop, 'adam', 'acc');
+  const onCpu = await train(2, loop, 'adam', 'cpu');
+  expect([onAcc[0]!.backend, onCpu[0]!.backend]).toEqual(['acc', 'cpu']);
+  expect(onCpu[1]!.weights).toEqual(onCpu[0]!.weights);
+  onCpu[0]!.weights.forEach((values, i) =>
+    expectClose(values, onAcc[0]!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
+  );
+  expectClose(onCpu[0]!.losses, onAcc[0]!.losses, { rtol: 1e-5, atol: 1e-6 });
 });

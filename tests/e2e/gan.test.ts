@@ -2,20 +2,26 @@ import { expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 
 interface Result {
+  backend: string;
+  twice: number[];
   weights: number[][];
   sometimes: number;
   hasNever: boolean;
   unprepared: number;
 }
 
-it('several models and optimizers train alike on 1, 2 and 3 ranks; unused variables are handled', async () => {
+const title =
+  'several models train alike on 1, 2 and 3 ranks; so do variables that some or no rank uses, or that are used twice';
+
+it.each(['acc', 'cpu'])(`on %s ${title}`, async (backend) => {
   const script = new URL('./ranks/gan.ts', import.meta.url);
   const run = async (ranks: number) => {
-    const results = await runRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
+    const results = await runRanks<Result>({ script, ranks, args: [backend], env: { OMP_NUM_THREADS: '1' } });
     for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
     return results.map(({ result }) => result!);
   };
   const [alone] = await run(1);
+  expect(alone!.backend).toBe(backend);
   for (const size of [2, 3]) {
     for (const [rank, result] of (await run(size)).entries()) {
       result.weights.forEach((values, i) =>
@@ -24,6 +30,16 @@ it('several models and optimizers train alike on 1, 2 and 3 ranks; unused variab
       expectClose(result.sometimes, 1);
       expect(result.hasNever).toBe(false);
       expectClose(result.unprepared, (rank + 1) / size);
+      expectClose(result.twice, gradientOfTwice(size), { rtol: 1e-5, atol: 1e-5 });
     }
   }
 });
+
+/** d/dw of the mean over ranks r of sin((r + 1) w²) + w² + w, at w = 2 and 3. */
+function gradientOfTwice(size: number): number[] {
+  return [2, 3].map((w) => {
+    let sum = 0;
+    for (let r = 0; r < size; r++) sum += Math.cos((r + 1) * w * w) * 2 * (r + 1) * w + 2 * w + 1;
+    return sum / size;
+  });
+}

@@ -13,6 +13,14 @@ describe('a mistake is an error on every rank', () => {
     ['object', 'ACC_CANNOT_PREPARE', []],
     ['notBuilt', 'ACC_MODEL_NOT_BUILT', []],
     ['leaf', 'ACC_NOT_A_TENSOR', ["'a'"]],
+    ['options', 'ACC_OPTIONS_DIFFER', ['ddp.bucketBytes', 'rank 0: 1000', 'rank 1: 1001']],
+    [
+      'hooks',
+      'ACC_OPTIONS_DIFFER',
+      ['ddp.commHook', 'rank 0: {"name":"topK","ratio":0.5}', 'rank 1: "topK"'],
+    ],
+    ['strategies', 'ACC_OPTIONS_DIFFER', ['rank 0: "ddp"', 'rank 1: "single"']],
+    ['unused', 'ACC_VARIABLES_UNUSED', [': b.']],
     ['strings', 'ACC_COLLECTIVE_DTYPE', []],
   ])('%s: %s', async (mistake, code, parts) => {
     const results = await runRanks<{ code: string; message: string }>({ script, ranks: 2, args: [mistake] });

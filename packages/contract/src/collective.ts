@@ -94,4 +94,6 @@ export interface AllReduceOptions {
   readonly donate?: boolean;
   /** Ranks were compared before (a bucket of a prepared model): no round for comparing this call alone. */
   readonly agreed?: boolean;
+  /** The element type that a float32 tensor travels and is summed in: half the bytes, rounded. The result is float32. */
+  readonly wireDtype?: 'bfloat16' | 'float16';
 }

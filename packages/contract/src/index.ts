@@ -27,4 +27,5 @@ export {
   type StepInfo,
 } from './plugin.js';
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
-export type { GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';
+export { requireSameOptions } from './require-same-options.js';
+export type { BatchRows, GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';

@@ -11,12 +11,29 @@ export interface StrategyTraits {
    * false.
    */
   readonly isLocal?: boolean;
+  /**
+   * When gradients are reduced: while they are computed, or not before an optimizer is to apply them, whatever the loop has
+   * made of them by then. Default `backward`.
+   */
+  readonly syncAt?: 'backward' | 'apply';
 }
 
 /** What a strategy works with; given once, before anything else is called. */
 export interface StrategyContext {
   readonly collective: Collective;
   readonly kernels: KernelLayer;
+  /** How many rows each rank has of the batch that prepared data gave last; undefined in a loop that feeds itself. */
+  readonly batchRows: () => BatchRows | undefined;
+}
+
+/** How many rows each rank has of a step's batch. */
+export interface BatchRows {
+  /** Rows that each rank works on, by rank. */
+  readonly rows: readonly number[];
+  /** Those of them that are samples, not filling at the end of the data; they come first. */
+  readonly realRows: readonly number[];
+  /** No further batch follows on this rank; absent where that isn't known. */
+  readonly isLast?: boolean;
 }
 
 /** How parameters are held and gradients combined over the ranks of a group. */
@@ -31,6 +48,11 @@ export interface Strategy {
    */
   prepareVariables(variables: readonly Variable[]): void;
   /**
+   * Sees the layers of a prepared model, before backends put their own kernels under them. Returns what gives the layers their
+   * own way back.
+   */
+  prepareLayers?(layers: readonly unknown[]): () => void;
+  /**
    * Starts the reduction of one backward pass over `variables`, all of which were prepared. Gradients are summed over
    * ranks; whoever computes them has weighted them, so that the sum is the mean.
    */
@@ -40,6 +62,13 @@ export interface Strategy {
    * rank. Caller disposes. Absent where every rank has all of every gradient.
    */
   globalNorm?(grads: NamedTensorMap): Tensor;
+  /**
+   * Gives every rank the parameters of `fromRank`, and what else of the strategy's is the same on every rank. Called when ranks
+   * have taken different numbers of steps.
+   */
+  synchronize?(fromRank: number): void;
+  /** Frees what the strategy holds. Nothing is called after that but `attach`. */
+  detach?(): void;
 }
 
 /** Gradients of one backward pass on their way over the ranks. */

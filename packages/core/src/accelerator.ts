@@ -10,15 +10,20 @@ import {
 import {
   AccError,
   checkKeys,
+  requireSameOptions,
   type AutocastOptions,
   type Collective,
   type KernelLayer,
   type PrecisionPlugin,
   type ReduceOp,
+  type Strategy,
 } from '@acc/contract';
 import { compileStep, type CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
+import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
+import { Joinable } from './join/joinable.js';
+import { offerLocalTraining } from './local-steps/local-training.js';
 import { gatherReal } from './nested/gather-real.js';
 import { mapNested, type Nested } from './nested/nested.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
@@ -34,6 +39,9 @@ interface Parts {
   readonly environment: LaunchEnvironment;
   readonly kernels: KernelLayer;
   readonly collective: Collective;
+  readonly joinable: Joinable;
+  readonly data: DataPreparation;
+  readonly strategy: Strategy;
   readonly pipeline: StepPipeline;
   readonly preparation: Preparation;
   readonly restoreGradients: () => void;
@@ -56,13 +64,14 @@ export class Accelerator {
     this.#parts = parts;
     this.#running = { pipeline: parts.pipeline, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
+    offerLocalTraining(this, parts);
   }
 
   /**
    * Chooses the engine and joins the process group.
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`, `ACC_LIBTORCH_MISSING`,
-   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`; `ACC_ALREADY_CREATED` before the last one's `freeMemory`,
+   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`; `ACC_ALREADY_CREATED` before the last one's `freeMemory`,
    * `ACC_TRAINING_ENDED` after `endTraining` of several processes.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
@@ -75,13 +84,17 @@ export class Accelerator {
     const environment = readLaunchEnvironment();
     const { rank, size } = environment;
     const kernels = await kernelsOf(resolved, environment);
-    const collective = await collectiveOf(environment, resolved, kernels);
+    const joinable = new Joinable(await collectiveOf(environment, resolved, kernels));
+    const { collective } = joinable;
     const strategy = strategyOf(resolved, size);
+    requireSameOptions('AcceleratorOptions', { strategy: strategy.name }, collective);
     const { seed, dataLoader } = resolved;
     const precision = precisionOf(resolved);
     const plugins = [...builtInPlugins(), ...(precision ? [precision] : []), ...resolved.plugins];
-    for (const part of [strategy, ...plugins]) part.attach?.({ collective, kernels });
-    const pipeline = createPipeline(resolved, { strategy, plugins, collective, kernels });
+    const context = { collective, kernels, batchRows: () => pipeline.batch };
+    for (const part of [strategy, ...plugins]) part.attach?.(context);
+    const countRanks = () => joinable.countActive();
+    const pipeline = createPipeline(resolved, { strategy, plugins, collective, kernels, countRanks });
     const data = new DataPreparation({
       rank,
       size,
@@ -91,19 +104,10 @@ export class Accelerator {
       },
     });
     const { splitBatches } = dataLoader;
-    const preparation = new Preparation({
-      pipeline,
-      strategy,
-      collective,
-      kernels,
-      plugins,
-      data,
-      splitBatches,
-      seed,
-    });
+    const shared = { kernels, collective, strategy, pipeline, data };
+    const preparation = new Preparation({ ...shared, plugins, splitBatches, seed });
     const restoreGradients = installGradientDriver(pipeline);
-    const parts = { environment, kernels, collective, pipeline, preparation, restoreGradients, precision };
-    return new Accelerator(parts);
+    return new Accelerator({ ...shared, environment, joinable, preparation, restoreGradients, precision });
   }
 
   /** Ranks of the job. */
@@ -277,6 +281,19 @@ export class Accelerator {
     return precision ? precision.autocast(fn, options) : fn();
   }
 
+  /**
+   * Runs `fn`, in which ranks may take different numbers of steps. A rank whose `fn` has ended takes part in what the others
+   * still call, without gradients: theirs are the mean over the ranks that still have data. In the end every rank has the
+   * weights and the optimizer state of one that took the most steps.
+   *
+   * Within `fn` each collective costs a round more. `evenBatches: false` lets prepared data end where it ends on each rank.
+   *
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_JOIN_COLLECTIVE`, and what `fn` throws.
+   */
+  joinUnevenInputs<T>(fn: () => T | Promise<T>, options: JoinUnevenInputsOptions = {}): Promise<T> {
+    return joinUnevenInputs(fn, options, this.#parts);
+  }
+
   /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */
   gather<T extends Nested>(values: T): T {
     return mapNested(values, (x) =>
@@ -375,6 +392,7 @@ export class Accelerator {
     if (whatRuns() === this.#running) setRunning(undefined);
     for (const step of this.#compiled.splice(0)) step.dispose();
     this.#parts.preparation.undoAll();
+    this.#parts.strategy.detach?.();
     this.#parts.restoreGradients();
     this.#parts.pipeline.dispose();
   }

@@ -8,6 +8,7 @@ export {
   lamb,
   layerNorm,
   lion,
+  oneBitAdam,
   rmsNorm,
   rotaryEmbedding,
   scaledDotProductAttention,
@@ -25,6 +26,8 @@ export {
   type Lion,
   type LionOptions,
   type NameFilter,
+  type OneBitAdam,
+  type OneBitAdamOptions,
   type RmsNormOptions,
   type RotaryOptions,
   type SgdW,
@@ -51,5 +54,23 @@ export { Accelerator } from './accelerator.js';
 export { findExecutableBatchSize } from './find-batch-size.js';
 export type { CompiledStep } from './compile/compile.js';
 export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
-export type { AcceleratorOptions, DataLoaderOptions, GradientClippingOptions } from './options.js';
+export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/diloco.js';
+export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';
+export type { Trained } from './local-steps/local-steps.js';
+export type {
+  AcceleratorOptions,
+  BucketVariable,
+  CommHook,
+  CommHookName,
+  CommHookState,
+  DataLoaderOptions,
+  GradientBucket,
+  GradientClippingOptions,
+  NamedCommHook,
+  OneBitOptions,
+  PowerSgdOptions,
+  StateValues,
+  TopKOptions,
+} from './options.js';
+export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
 export type { AccumulateOptions } from './step/step-pipeline.js';

@@ -3,6 +3,19 @@ import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { z } from 'zod';
 
+export type {
+  BucketVariable,
+  CommHook,
+  CommHookName,
+  CommHookState,
+  GradientBucket,
+  NamedCommHook,
+  OneBitOptions,
+  PowerSgdOptions,
+  StateValues,
+  TopKOptions,
+} from '@acc/ddp';
+
 /** Options of `Accelerator.create`. Unknown keys are errors that name the nearest key. */
 export interface AcceleratorOptions {
   /** How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. */

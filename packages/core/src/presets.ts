@@ -33,6 +33,8 @@ import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
 import { singleStrategy } from './single-strategy/single-strategy.js';
 
+export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
+
 /** The strategy that the options name. */
 export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   const { strategy } = options;

@@ -26,8 +26,11 @@ export interface ShardOptions {
   readonly size: number;
   /** True: each batch is cut into `size` parts. Default false: batches go to the ranks in turn. */
   readonly splitBatches?: boolean;
-  /** Fills the last step from the start of the data, so that ranks take equally many. Default true. */
-  readonly evenBatches?: boolean;
+  /**
+   * Fills the last step from the start of the data, so that ranks take equally many. A function is asked for each epoch.
+   * Default true.
+   */
+  readonly evenBatches?: boolean | (() => boolean);
   readonly onBatch?: OnBatch;
 }
 
@@ -50,7 +53,7 @@ const shardSchema = z.object({
   rank: z.int().nonnegative(),
   size: z.int().positive(),
   splitBatches: z.boolean().default(false),
-  evenBatches: z.boolean().default(true),
+  evenBatches: z.union([z.boolean(), z.custom<() => boolean>(isFunction)]).default(true),
   onBatch: z.custom<OnBatch>(isFunction).optional(),
 });
 
@@ -99,5 +102,5 @@ function checkRank<S extends Shard>(where: string, shard: S): S {
 
 /** Whether a last step that is not full is filled. One rank alone has nobody to keep step with. */
 export function fillsLastStep({ evenBatches, size }: Shard): boolean {
-  return evenBatches && size > 1;
+  return size > 1 && (typeof evenBatches === 'function' ? evenBatches() : evenBatches);
 }

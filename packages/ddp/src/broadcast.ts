@@ -4,12 +4,16 @@ import type { Collective } from '@acc/contract';
 /** Variables travel together in tensors of about this many elements (64 MiB of float32). */
 const CHUNK_ELEMENTS = 16 * 1024 * 1024;
 
-/** Gives every rank rank 0's values. */
-export function broadcastVariables(variables: readonly Variable[], collective: Collective): void {
+/** Gives every rank the values of `fromRank`. */
+export function broadcastVariables(
+  variables: readonly Variable[],
+  collective: Collective,
+  fromRank = 0,
+): void {
   for (const chunk of chunksByDtype(variables)) {
     tidy(() => {
       const flat = concat(chunk.map((v) => reshape(v as Tensor, [-1])));
-      const received = collective.broadcast(flat, 0);
+      const received = collective.broadcast(flat, fromRank);
       const parts = split(
         received,
         chunk.map((v) => v.size),

@@ -1,5 +1,7 @@
 /** Which gradients travel together. */
 export interface BucketPlan {
+  /** Which of the plans that this program makes, one after the other and on every rank alike. */
+  readonly id: number;
   /** Positions of variables, bucket by bucket, in the order in which backward is expected to finish them. */
   readonly buckets: readonly (readonly number[])[];
   /** For each variable the bucket it is in. */
@@ -17,7 +19,7 @@ export function planBuckets(
   bytes: readonly number[],
   bucketBytes: number,
   firstBucketBytes: number,
-): BucketPlan {
+): Omit<BucketPlan, 'id'> {
   const buckets: number[][] = [];
   const bucketOf = new Array<number>(bytes.length);
   let open: number[] = [];

@@ -1,47 +1,69 @@
-import { util, type Variable } from '@tensorflow/tfjs-core';
-import type { GradientReduction, Strategy, StrategyContext } from '@acc/contract';
+import type { Variable } from '@tensorflow/tfjs-core';
+import {
+  requireSameOptions,
+  type GradientReduction,
+  type Strategy,
+  type StrategyContext,
+} from '@acc/contract';
+import { SharedBuffers } from './batch-norm/shared-buffers.js';
+import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
-import { planBuckets, type BucketPlan } from './bucket-plan.js';
+import { commHookOf } from './comm-hooks/named.js';
 import { requireSameVariables } from './manifest.js';
-import { resolveDdpOptions, type DdpOptions } from './options.js';
+import { comparedOptions, resolveDdpOptions, type DdpOptions } from './options.js';
+import { Plans } from './plans.js';
 import { BucketedReduction } from './reduction.js';
-
-const FIRST_BUCKET_BYTES = 1024 * 1024;
 
 /**
  * Data parallelism: every rank holds all parameters, takes its own part of the data, and gradients are summed over ranks in
  * buckets that travel while backward goes on (Li et al., "PyTorch Distributed", VLDB 2020).
  */
 export function ddp(options?: DdpOptions): Strategy {
-  const { bucketBytes } = resolveDdpOptions(options);
-  const plans = new Map<string, BucketPlan>();
+  const resolved = resolveDdpOptions(options);
+  const { bucketBytes, commHook, findUnused, batchNorm, syncAt } = resolved;
+  const hook = commHook === undefined ? undefined : commHookOf(commHook);
+  const plans = new Plans(bucketBytes);
+  const prepared = new Set<Variable>();
+  const buffers = new SharedBuffers();
   let context: StrategyContext;
-
-  /** Loops ask for the same few lists of variables again and again; ranks are compared when a list is new. */
-  function planOf(variables: readonly Variable[]): BucketPlan {
-    const key = variables.map(({ id }) => id).join();
-    let plan = plans.get(key);
-    if (!plan) {
-      requireSameVariables(variables, context.collective);
-      const bytes = variables.map(({ size, dtype }) => size * util.bytesPerElement(dtype));
-      plan = planBuckets(bytes, bucketBytes, FIRST_BUCKET_BYTES);
-      plans.set(key, plan);
-    }
-    return plan;
-  }
 
   return {
     name: 'ddp',
-    traits: { parameters: 'replicated' },
+    traits: { parameters: 'replicated', syncAt },
     attach(given) {
       context = given;
+      requireSameOptions('ddp', comparedOptions(resolved), context.collective);
     },
     prepareVariables(variables) {
       requireSameVariables(variables, context.collective);
       broadcastVariables(variables, context.collective);
+      for (const variable of variables) prepared.add(variable);
+    },
+    prepareLayers(layers) {
+      if (batchNorm === 'sync') return syncBatchNorm(layers, context);
+      return batchNorm === 'broadcast' ? buffers.add(layers) : () => {};
     },
     beginReduction(variables): GradientReduction {
-      return new BucketedReduction(variables, planOf(variables), context.collective);
+      const { collective } = context;
+      // Collectives of layers lie between those of backward. Were a bucket full at another time on some rank, since that does not
+      // use all its variables, ranks would call in different orders.
+      const overlaps = batchNorm !== 'sync' || !findUnused;
+      const transport = { collective, hook, findUnused, overlaps, buffers };
+      return new BucketedReduction(variables, plans.of(variables, collective), transport);
+    },
+    synchronize(fromRank) {
+      const { collective } = context;
+      const variables = [...prepared].filter(({ isDisposed }) => !isDisposed);
+      broadcastVariables(variables, collective, fromRank);
+      plans.share(variables, collective, fromRank);
+      if (hook?.getState && hook.setState) {
+        const { shared, local } = hook.getState();
+        hook.setState({ shared: collective.broadcastObject(shared, fromRank), local });
+      }
+    },
+    detach() {
+      hook?.dispose?.();
+      prepared.clear();
     },
   };
 }

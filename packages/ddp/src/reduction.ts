@@ -1,7 +1,15 @@
-import type { Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { Collective, GradientReduction } from '@acc/contract';
+import { tensor1d, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { AccError, type GradientReduction } from '@acc/contract';
+import type { SharedBuffers } from './batch-norm/shared-buffers.js';
 import type { BucketPlan } from './bucket-plan.js';
-import { Bucket } from './bucket.js';
+import { Bucket, type Transport } from './bucket.js';
+
+export interface ReductionTransport extends Transport {
+  /** False: buckets leave when all gradients are there. */
+  readonly overlaps: boolean;
+  /** Travel with the gradients. */
+  readonly buffers: SharedBuffers;
+}
 
 /**
  * One backward pass: a bucket leaves as soon as its gradients are there, under the rest of backward. Buckets leave in the
@@ -14,24 +22,58 @@ export class BucketedReduction implements GradientReduction {
   constructor(
     private readonly variables: readonly Variable[],
     private readonly plan: BucketPlan,
-    private readonly collective: Collective,
+    private readonly transport: ReductionTransport,
   ) {
-    this.#buckets = plan.buckets.map((members) => new Bucket(members, variables));
+    this.#buckets = plan.buckets.map((members, i) => new Bucket(`${plan.id}.${i}`, members, variables));
   }
 
   ready(index: number, gradLocal: Tensor): void {
     this.#buckets[this.plan.bucketOf[index]!]!.add(index, gradLocal);
+    if (!this.transport.overlaps) return;
     while (this.#buckets[this.#launched]?.isFull) this.#launchNext();
   }
 
   finish(): (Tensor | null)[] {
     while (this.#launched < this.#buckets.length) this.#launchNext();
+    const { hook, findUnused, buffers, collective } = this.transport;
+    const travelling = buffers.launch(collective);
+    const users = hook || !findUnused ? this.#countUsers() : undefined;
     const results = new Array<Tensor | null>(this.variables.length).fill(null);
-    for (const bucket of this.#buckets) bucket.finish(results);
+    for (const bucket of this.#buckets) bucket.finish(results, users);
+    buffers.finish(travelling);
+    if (!findUnused) requireAllUsed(this.variables, users!);
     return results;
   }
 
   #launchNext(): void {
-    this.#buckets[this.#launched++]!.launch(this.collective);
+    this.#buckets[this.#launched++]!.launch(this.transport);
   }
+
+  /** How many ranks have a gradient of each variable. */
+  #countUsers(): ArrayLike<number> {
+    const own = new Float32Array(this.variables.length);
+    for (const bucket of this.#buckets)
+      for (const index of bucket.members) own[index] = bucket.has(index) ? 1 : 0;
+    const sum = this.transport.collective
+      .allReduceAsync(tensor1d(own), 'sum', { donate: true, agreed: true })
+      .wait();
+    const users = sum.dataSync();
+    sum.dispose();
+    return users;
+  }
+}
+
+/** Every rank throws, since all have the same counts. */
+function requireAllUsed(variables: readonly Variable[], users: ArrayLike<number>): void {
+  const most = Math.max(1, ...Array.from(users));
+  const unused = variables.filter((_, i) => users[i]! < most).map(({ name }) => name);
+  if (unused.length === 0) return;
+  throw new AccError(
+    'ACC_VARIABLES_UNUSED',
+    `The loss of some rank does not depend on ${unused.length} of ${variables.length} variables: ${unused.slice(0, 5).join(', ')}${unused.length > 5 ? ', …' : ''}.`,
+    {
+      help: 'Give minimize the variables that the loss uses, or leave out findUnused: false.',
+      details: { unused },
+    },
+  );
 }

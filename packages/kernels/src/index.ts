@@ -14,11 +14,13 @@ export {
   type RotaryOptions,
 } from './functions/index.js';
 export { kernelLayerOf } from './kernel-layer.js';
+export { nestedLayers, ownClassName, type BatchNormalizationLayer, type LayerCall } from './layers/index.js';
 export {
   adafactor,
   adamw,
   lamb,
   lion,
+  oneBitAdam,
   registerOptimizers,
   sgdw,
   type Adafactor,
@@ -30,10 +32,13 @@ export {
   type Lion,
   type LionOptions,
   type NameFilter,
+  type OneBitAdam,
+  type OneBitAdamOptions,
   type SgdW,
   type SgdWOptions,
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
+export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';
 export { kernelChoices, shareKernelChoices } from './tuning/tuning.js';

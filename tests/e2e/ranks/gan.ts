@@ -1,9 +1,11 @@
-// Two models with an optimizer each, prepared in two calls, trained in turn; some variables are used by one rank only.
+// Two models with an optimizer each, prepared in two calls, trained in turn; some variables are used by one
+// rank only, some twice. Argument: tfjs backend (acc | cpu).
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const accelerator = await Accelerator.create();
+if (process.argv[2] === 'cpu') await tf.setBackend('cpu');
+const accelerator = await Accelerator.create({ engine: process.argv[2] === 'cpu' ? 'tfjs' : 'acc' });
 const r = accelerator.processIndex;
 const size = accelerator.numProcesses;
 const dense = (units: number, inputs: number, seed: number) =>
@@ -23,7 +25,8 @@ const discriminatorOptimizer = accelerator.prepare(tf.train.sgd(0.05));
 const unprepared = tf.variable(tf.scalar(r));
 const sometimes = tf.variable(tf.scalar(5), true, 'sometimes');
 const never = tf.variable(tf.scalar(9), true, 'never');
-accelerator.prepare([sometimes, never]);
+const twice = tf.variable(tf.tensor1d([2, 3]), true, 'twice');
+accelerator.prepare([sometimes, never, twice]);
 
 const TOTAL = 12;
 const noise = tf.sin(tf.range(0, TOTAL * 3)).reshape([TOTAL, 3]);
@@ -62,7 +65,19 @@ const { grads } = tf.variableGrads(() => {
   return (r === size - 1 ? used.add(sometimes.mul(size)) : used) as tf.Scalar;
 }, [sometimes, never, unprepared]);
 
+// Used by two operators far apart, and listed twice: one gradient, that of both uses.
+const ofTwice = tf.variableGrads(() => {
+  const square = twice.mul(twice);
+  return tf
+    .sin(square.mul(r + 1))
+    .add(square)
+    .sum()
+    .add(twice.sum()) as tf.Scalar;
+}, [twice, sometimes, twice]).grads;
+
 reportResult({
+  backend: accelerator.backendName,
+  twice: [...ofTwice['twice']!.dataSync()],
   weights: [...generator.getWeights(), ...discriminator.getWeights()].map((w) => [...w.dataSync()]),
   sometimes: grads['sometimes']?.dataSync()[0],
   hasNever: 'never' in grads,

@@ -1,11 +1,16 @@
 // Does one thing wrong, by argument, and reports the error's code and message.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, type AccError } from '@acc/core';
+import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const accelerator = await Accelerator.create();
 const r = accelerator.processIndex;
 const dense = (units: number) => tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [2] })] });
+
+const createAgain = (options: AcceleratorOptions) => {
+  accelerator.freeMemory();
+  return Accelerator.create(options);
+};
 
 const mistakes: Record<string, () => unknown> = {
   shape: () => accelerator.reduce(tf.ones([2 + r])),
@@ -21,11 +26,23 @@ const mistakes: Record<string, () => unknown> = {
   object: () => accelerator.prepare({ learningRate: 0.1 }),
   notBuilt: () => accelerator.prepare(tf.sequential()),
   leaf: () => accelerator.gather({ a: 3 as unknown as tf.Tensor }),
+  options: () => createAgain({ ddp: { bucketBytes: 1000 + r } }),
+  hooks: () => createAgain({ ddp: { commHook: r === 0 ? { name: 'topK', ratio: 0.5 } : 'topK' } }),
+  strategies: () => createAgain({ strategy: r === 0 ? 'ddp' : 'single' }),
+  unused: async () => {
+    const again = await createAgain({ ddp: { findUnused: false } });
+    const [a, b] = ['a', 'b'].map((name) => tf.variable(tf.scalar(1), true, name)) as [
+      tf.Variable,
+      tf.Variable,
+    ];
+    again.prepare([a, b]);
+    tf.variableGrads(() => (r === 0 ? a.add(b) : a) as tf.Scalar, [a, b]);
+  },
   strings: () => accelerator.gather(tf.tensor1d(['a'])),
 };
 
 try {
-  mistakes[process.argv[2]!]!();
+  await mistakes[process.argv[2]!]!();
   reportResult({ code: 'none' });
 } catch (error) {
   const { code, message } = error as AccError;

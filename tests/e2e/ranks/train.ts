@@ -1,17 +1,23 @@
 // Trains one small model for 20 steps on the same global batches, however many ranks there are; reports the weights.
-// Arguments: loop (custom | compiled | fit | fitDataset | none), optimizer (sgd | adam).
+// Arguments: loop (custom | compiled | fit | fitDataset | none), optimizer (sgd | adam), tfjs backend (acc | cpu).
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [loop, optimizerName] = process.argv.slice(2) as [
+const [loop, optimizerName, backend = 'acc'] = process.argv.slice(2) as [
   'custom' | 'compiled' | 'fit' | 'fitDataset' | 'none',
   'sgd' | 'adam',
+  'acc' | 'cpu' | undefined,
 ];
 const GLOBAL_BATCH = 12;
 const STEPS = 20;
 
-const accelerator = await Accelerator.create({ dataLoader: { splitBatches: true, shuffle: false }, seed: 7 });
+if (backend === 'cpu') await tf.setBackend('cpu');
+const accelerator = await Accelerator.create({
+  dataLoader: { splitBatches: true, shuffle: false },
+  seed: 7,
+  engine: backend === 'cpu' ? 'tfjs' : 'acc',
+});
 // Each rank starts from other weights: prepare must make them rank 0's.
 const seed = 100 + accelerator.processIndex;
 const built = tf.sequential({
@@ -76,5 +82,10 @@ if (loop === 'custom' || loop === 'compiled') {
         });
   losses.push(...(history.history['loss'] as number[]), ...(history.history['val_loss'] as number[]));
 }
-reportResult({ weights: built.getWeights().map((w) => [...w.dataSync()]), losses, replays });
+reportResult({
+  backend: accelerator.backendName,
+  weights: built.getWeights().map((w) => [...w.dataSync()]),
+  losses,
+  replays,
+});
 await accelerator.endTraining();

@@ -1,23 +1,58 @@
-import type { AllReduceOptions, Pending, ReduceOp } from '@acc/contract';
-import { operator } from '@acc/native';
+import { AccError, type AllReduceOptions, type Pending, type ReduceOp } from '@acc/contract';
+import { operator, type Tensor as Native } from '@acc/native';
 import { described, type Context } from '../context.js';
 import { requireNumeric, requireReducible, rowsOfPart, type Movable } from '../tensors.js';
 
 const newEmpty = operator('aten::new_empty');
+const toDtype = operator('aten::to.dtype');
 
 export function allReduce<T extends Movable>(
   context: Context<T>,
   x: T,
   op: ReduceOp,
-  { donate, agreed }: AllReduceOptions,
+  { donate, agreed, wireDtype }: AllReduceOptions,
 ): Pending<T> {
   const input = context.native(x, 'allReduce');
   requireReducible(input, op);
+  if (wireDtype) return allReduceNarrow(context, x, input, { op, donate, agreed, wireDtype });
   const words = context.calls.agree({ ...described('allReduce', input), op }, agreed);
   const output = donate ? input : newEmpty(input, input.shape);
   const start = () => context.group.allReduce(input, output, op, { words });
   // What was given away lives on in the result's memory.
   return context.moved(words, start, donate ? x : input, output, x.dtype);
+}
+
+interface NarrowOptions extends AllReduceOptions {
+  readonly op: ReduceOp;
+  readonly wireDtype: NonNullable<AllReduceOptions['wireDtype']>;
+}
+
+/** The same in elements of 16 bits. Takes over `native`, the elements of `x`. */
+function allReduceNarrow<T extends Movable>(
+  context: Context<T>,
+  x: T,
+  native: Native,
+  { op, donate, agreed, wireDtype }: NarrowOptions,
+): Pending<T> {
+  using given = native;
+  if (x.dtype !== 'float32') {
+    throw new AccError(
+      'ACC_COLLECTIVE_DTYPE',
+      `A tensor of dtype ${x.dtype} cannot travel as ${wireDtype}.`,
+      {
+        help: 'wireDtype is for float32.',
+      },
+    );
+  }
+  const narrow = toDtype(given, wireDtype, false, true);
+  const words = context.calls.agree({ ...described('allReduce', narrow), op }, agreed);
+  const start = () => context.group.allReduce(narrow, narrow, op, { words });
+  return context.started(words, start, () => {
+    if (donate) x.dispose();
+    const wide = toDtype(narrow, 'float32');
+    narrow.dispose();
+    return context.bridge.fromNative(wide, x.dtype);
+  });
 }
 
 /** The same without a handle and with as few calls as can be, since small ones take microseconds. */
@@ -28,7 +63,7 @@ export function allReduceNow<T extends Movable>(
   options: AllReduceOptions,
 ): T {
   const { bridge, calls, group } = context;
-  if (!bridge.borrow || options.donate) return allReduce(context, x, op, options).wait();
+  if (!bridge.borrow || options.donate || options.wireDtype) return allReduce(context, x, op, options).wait();
   requireNumeric(x, 'allReduce');
   const input = bridge.borrow(x);
   requireReducible(input, op);

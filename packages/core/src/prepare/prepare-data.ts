@@ -29,6 +29,9 @@ export class DataPreparation {
   readonly #given: DataPreparationOptions;
   readonly #sharded = new WeakSet<object>();
 
+  /** In place of the option, for epochs that begin now. */
+  evenBatches: boolean | undefined;
+
   constructor(given: DataPreparationOptions) {
     this.#given = given;
   }
@@ -80,6 +83,6 @@ export class DataPreparation {
   #shardOptions(): ShardOptions {
     const { rank, size, onBatch, options } = this.#given;
     const { splitBatches, evenBatches } = options.dataLoader;
-    return { rank, size, splitBatches, evenBatches, onBatch };
+    return { rank, size, splitBatches, evenBatches: () => this.evenBatches ?? evenBatches, onBatch };
   }
 }

@@ -7,7 +7,7 @@ import type { Undo } from './prepare.js';
 export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[]): void;
   prepareOptimizer(optimizer: Optimizer): void;
-  fuseLayers(layers: readonly unknown[]): Undo;
+  prepareLayers(layers: readonly unknown[]): Undo;
   freeActivations(model: object): Undo;
   /** Runs a forward pass without gradients. */
   predict<T>(compute: () => T): T;
@@ -21,7 +21,7 @@ export interface PrepareModelContext extends FitContext {
  */
 export function prepareModel(model: ModelInternals, context: PrepareModelContext): Undo {
   context.prepareVariables(variablesOf(model));
-  const undoLayers = context.fuseLayers(model.layers);
+  const undoLayers = context.prepareLayers(model.layers);
   const { compile } = model;
   let undoActivations: Undo = () => {};
   const undoPredictions = wrapPredictions(model, context);

@@ -14,10 +14,8 @@ export function prepareOptimizer(optimizer: Optimizer, pipeline: StepPipeline, k
     const grads = Array.isArray(given)
       ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
       : given;
-    pipeline.apply(optimizer, grads, (transformed) => {
-      apply(
-        Array.isArray(given) ? given.map(({ name }) => ({ name, tensor: transformed[name]! })) : transformed,
-      );
+    pipeline.apply(optimizer, grads, (changed) => {
+      apply(Array.isArray(given) ? listed(given, changed) : changed);
     });
     // Who gave a list knows nothing of the tensors that took the place of its own.
     if (Array.isArray(given)) {
@@ -27,4 +25,10 @@ export function prepareOptimizer(optimizer: Optimizer, pipeline: StepPipeline, k
   return () => {
     optimizer.applyGradients = original;
   };
+}
+
+/** The record as a list: what was given in its order, then what other ranks have besides. */
+function listed(given: readonly NamedTensor[], record: NamedTensorMap): NamedTensor[] {
+  const names = new Set([...given.map(({ name }) => name), ...Object.keys(record)]);
+  return [...names].map((name) => ({ name, tensor: record[name]! }));
 }

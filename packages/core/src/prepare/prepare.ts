@@ -25,6 +25,7 @@ export interface PreparationOptions {
 export class Preparation {
   readonly #options: PreparationOptions;
   readonly #done = new WeakSet<object>();
+  readonly #optimizers = new Set<Optimizer>();
   #undos: Undo[] = [];
 
   constructor(options: PreparationOptions) {
@@ -58,6 +59,11 @@ export class Preparation {
     throw cannotPrepare(object);
   }
 
+  /** Those that were prepared, in the same order on every rank. */
+  get optimizers(): readonly Optimizer[] {
+    return [...this.#optimizers];
+  }
+
   /** Gives every prepared object its own methods back. */
   undoAll(): void {
     for (const undo of this.#undos.reverse()) undo();
@@ -72,6 +78,7 @@ export class Preparation {
 
   #prepareOptimizer(optimizer: Optimizer): void {
     const { pipeline, kernels } = this.#options;
+    this.#optimizers.add(optimizer);
     this.#once(optimizer, () => prepareOptimizer(optimizer, pipeline, kernels));
   }
 
@@ -81,6 +88,15 @@ export class Preparation {
     // Called even when nothing is new here, so that a rank for which something is finds the difference.
     strategy.prepareVariables(fresh);
     pipeline.add(fresh);
+  }
+
+  /** The strategy comes first: it may need a layer to itself. */
+  #prepareLayers(layers: readonly unknown[]): Undo {
+    const { strategy, kernels } = this.#options;
+    const undos = [strategy.prepareLayers?.(layers), kernels.fuseLayers?.(layers)];
+    return () => {
+      for (const undo of undos.reverse()) undo?.();
+    };
   }
 
   #modelContext() {
@@ -95,7 +111,7 @@ export class Preparation {
       prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
       predict: <T>(compute: () => T) => pipeline.predict(compute),
-      fuseLayers: (layers: readonly unknown[]) => kernels.fuseLayers?.(layers) ?? (() => {}),
+      prepareLayers: (layers: readonly unknown[]) => this.#prepareLayers(layers),
       freeActivations: (model: object) => kernels.freeActivations?.(model) ?? (() => {}),
     };
   }

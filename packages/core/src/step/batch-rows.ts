@@ -1,12 +1,6 @@
-/** How many rows each rank has of a step's batch. */
-export interface BatchRows {
-  /** Rows that each rank works on, by rank. */
-  readonly rows: readonly number[];
-  /** Those of them that are samples, not filling at the end of the data. */
-  readonly realRows: readonly number[];
-  /** No further batch follows on this rank; absent where that isn't known. */
-  readonly isLast?: boolean;
-}
+import type { BatchRows } from '@acc/contract';
+
+export type { BatchRows } from '@acc/contract';
 
 /** Each rank's share of the real samples; the shares sum to 1. */
 export function sampleShares({ realRows }: BatchRows): number[] {

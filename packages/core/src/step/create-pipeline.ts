@@ -9,15 +9,17 @@ export interface PipelineParts {
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
   readonly kernels: KernelLayer;
+  readonly countRanks: () => number;
 }
 
 /** The pipeline with what the options say of windows and clipping. */
 export function createPipeline(options: ResolvedOptions, parts: PipelineParts): StepPipeline {
-  const { strategy, plugins, collective, kernels } = parts;
+  const { strategy, plugins, collective, kernels, countRanks } = parts;
   return new StepPipeline({
     strategy,
     plugins,
     collective,
+    countRanks,
     recorder: kernels.recorder,
     accumulation: accumulationOf(options, kernels),
     clipping: new GradientClipping(options.gradientClipping, strategy, kernels.lists),

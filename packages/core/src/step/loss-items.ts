@@ -1,6 +1,13 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type Collective, type ItemCounts } from '@acc/contract';
+import { AccError, type ItemCounts } from '@acc/contract';
 import { samplesOf, type BatchRows } from './batch-rows.js';
+
+/** Who takes part in a backward pass. */
+interface Ranks {
+  /** This one. */
+  readonly rank: number;
+  readonly countRanks: () => number;
+}
 
 /** Over how many items each loss is a mean: samples, or what the loss function said. */
 export class LossItems {
@@ -24,12 +31,12 @@ export class LossItems {
   }
 
   /** What a backward pass from `loss` counts. */
-  countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, size }: Collective): ItemCounts {
+  countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, countRanks }: Ranks): ItemCounts {
     const samples = samplesOf(batch);
     const said = this.#said.get(loss);
     if (said !== undefined) return { own: said, all: undefined, samples };
     // Where there is no sample, or nobody has counted, ranks count alike.
-    if (!batch || samples === 0) return { own: 1, all: size, samples };
+    if (!batch || samples === 0) return { own: 1, all: countRanks(), samples };
     return { own: batch.realRows[rank]!, all: samples, samples };
   }
 }

@@ -15,15 +15,19 @@ import {
   type Strategy,
 } from '@acc/contract';
 import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js';
+import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
 import { beginPass, lossScaleOf, type Pass } from './pass.js';
 import { LossItems } from './loss-items.js';
+import { reduceGiven } from './reduce-given.js';
 
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
+  /** Ranks whose gradients are to be averaged; all that take the step call it together. */
+  readonly countRanks: () => number;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
   /** What strategy and plugins do is not recorded: it is called again in every replay. */
@@ -48,7 +52,9 @@ export interface MicroBatchOptions {
  * final) → settle: apply or skip → clip → transform → apply → afterStep.
  */
 export class StepPipeline implements DriverHooks {
-  readonly #prepared = new WeakSet<object>();
+  /** In the order in which they were prepared, which is every rank's. */
+  readonly #prepared = new Set<Variable>();
+  readonly #independent = new Set<object>();
   /** Names of variables whose gradients are not to be applied. */
   readonly #unusable = new Set<string>();
   readonly #options: StepPipelineOptions;
@@ -92,8 +98,17 @@ export class StepPipeline implements DriverHooks {
 
   /** This rank's share of the samples of the present batch: the weight of its losses and metrics. */
   get share(): number {
-    const { rank, size } = this.#options.collective;
-    return this.batch ? sampleShares(this.batch)[rank]! : 1 / size;
+    const { collective, countRanks } = this.#options;
+    return this.batch ? sampleShares(this.batch)[collective.rank]! : 1 / countRanks();
+  }
+
+  /** Backward gives this rank's own gradients, and optimizers apply them, until `owner`, and every other, has ended that. */
+  trainAlone(owner: object): void {
+    this.#independent.add(owner);
+  }
+
+  endAlone(owner: object): void {
+    this.#independent.delete(owner);
   }
 
   /** Runs `fn` as one micro-batch. */
@@ -111,7 +126,7 @@ export class StepPipeline implements DriverHooks {
 
   /** What the constants of a recorded step depend on. */
   get surroundings(): string {
-    return `${this.share} ${this.#isLocal} ${lossScaleOf(this.#options.plugins)}`;
+    return `${this.share} ${this.#isLocal} ${this.#independent.size} ${lossScaleOf(this.#options.plugins)}`;
   }
 
   /** Why a step can't be recorded now. */
@@ -134,7 +149,7 @@ export class StepPipeline implements DriverHooks {
 
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
     if (this.#isLocal) return undefined;
-    const indices = uniqueIndices(xs, (x) => this.#prepared.has(x));
+    const indices = uniqueIndices(xs, (x) => this.#prepared.has(x as Variable));
     if (indices.length === 0) return undefined;
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
@@ -199,18 +214,37 @@ export class StepPipeline implements DriverHooks {
     const { plugins } = this.#options;
     const samples = this.accumulation.isInWindow ? this.#samples : samplesOf(this.batch);
     const info = { step: this.#steps, optimizer, samples, isInFit: this.#isInFit };
-    this.clipping.clip(grads);
-    for (const plugin of plugins) plugin.transform?.(grads, info);
-    applyGradients(grads);
+    const global = this.#reduced(grads);
+    this.clipping.clip(global);
+    for (const plugin of plugins) plugin.transform?.(global, info);
+    applyGradients(global);
+    if (global !== grads) disposeNew(global, grads);
     this.#steps++;
     for (const plugin of plugins) plugin.afterStep?.(info);
   }
 
+  /** Gradients of backward passes that are this rank's own, as their mean over ranks. */
+  #reduced(grads: NamedTensorMap): NamedTensorMap {
+    const { strategy, collective } = this.#options;
+    if (this.#independent.size > 0 || strategy.traits.syncAt !== 'apply') return grads;
+    const prepared = [...this.#prepared].filter(({ isDisposed }) => !isDisposed);
+    return reduceGiven(grads, { prepared, strategy, collective, weight: this.share });
+  }
+
   #beginPass(variables: readonly Variable[], y: Tensor): Pass {
-    const { collective } = this.#options;
-    const counts = this.lossItems.countsOf(y, this.batch, collective);
-    const ownSamples = this.batch?.realRows[collective.rank];
-    return beginPass({ variables, counts, ownSamples }, this.#options);
+    const { collective, strategy, countRanks } = this.#options;
+    const { rank } = collective;
+    const ownSamples = this.batch?.realRows[rank];
+    if (this.#independent.size === 0 && strategy.traits.syncAt !== 'apply') {
+      const counts = this.lossItems.countsOf(y, this.batch, { rank, countRanks });
+      return beginPass({ variables, counts, ownSamples }, this.#options);
+    }
+    const counts = this.lossItems.countsOf(y, this.batch, { rank, countRanks: () => 1 });
+    const ownCounts = { ...counts, all: counts.own };
+    return beginPass(
+      { variables, counts: ownCounts, ownSamples },
+      { ...this.#options, strategy: singleStrategy() },
+    );
   }
 
   /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
@@ -221,7 +255,7 @@ export class StepPipeline implements DriverHooks {
   }
 
   #isTraining(xs: readonly (Tensor | Variable)[]): boolean {
-    return xs.some((x) => this.#prepared.has(x));
+    return xs.some((x) => this.#prepared.has(x as Variable));
   }
 
   #final(grad: Tensor): Tensor {
@@ -255,6 +289,11 @@ export class StepPipeline implements DriverHooks {
       );
     }
   }
+}
+
+/** Frees the tensors of `record` that are not in `given`. */
+function disposeNew(record: NamedTensorMap, given: NamedTensorMap): void {
+  for (const [name, grad] of Object.entries(record)) if (grad !== given[name]) grad.dispose();
 }
 
 /** The record again, with `tensors` in the places of those that it has. */

@@ -6,6 +6,7 @@ import { callBatchNormalization } from './batch-normalization.js';
 import { callDropout } from './dropout.js';
 import { ownClassName, type Kwargs, type LayerCall, type LayerInternals } from './layer-internals.js';
 import { callLayerNormalization } from './layer-normalization.js';
+import { nestedLayers } from './nested-layers.js';
 import { callGru, callLstm } from './recurrent.js';
 
 /** What a layer computes on `x`, or undefined, with nothing changed, for what tfjs's own way must compute. */
@@ -36,7 +37,7 @@ const FUSED_CALLS: ReadonlyMap<string | undefined, FusedCall<never>> = new Map<s
  */
 export function fuseLayers(backend: AccBackend, layers: readonly unknown[]): () => void {
   const undos: (() => void)[] = [];
-  for (const layer of withNested(layers, new Set())) {
+  for (const layer of nestedLayers(layers)) {
     const fused = FUSED_CALLS.get(ownClassName(layer)) as FusedCall<LayerInternals> | undefined;
     if (!fused || Object.hasOwn(layer, 'call')) continue;
     const call = callWith(backend, layer as LayerInternals, fused);
@@ -64,25 +65,4 @@ function callWith(backend: AccBackend, layer: LayerInternals, fused: FusedCall<L
     }
     return own.call(layer, inputs, kwargs);
   };
-}
-
-/** Models have layers, wrappers one or two. */
-interface Nesting {
-  readonly layers?: unknown;
-  readonly layer?: unknown;
-  readonly forwardLayer?: unknown;
-  readonly backwardLayer?: unknown;
-}
-
-function* withNested(candidates: readonly unknown[], seen: Set<object>): Generator<object> {
-  for (const candidate of candidates) {
-    if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue;
-    seen.add(candidate);
-    yield candidate;
-    const { layers, layer, forwardLayer, backwardLayer } = candidate as Nesting;
-    yield* withNested(
-      [...(Array.isArray(layers) ? (layers as unknown[]) : []), layer, forwardLayer, backwardLayer],
-      seen,
-    );
-  }
 }

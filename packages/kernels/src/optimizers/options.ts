@@ -16,6 +16,7 @@ function number(expected: string, accepts: (value: number) => boolean): OptionKi
 export const NON_NEGATIVE = number('a number from 0', (value) => value >= 0);
 export const POSITIVE = number('a number above 0', (value) => value > 0);
 export const FRACTION = number('a number from 0 and below 1', (value) => value >= 0 && value < 1);
+export const COUNT = number('a whole number from 1', (value) => Number.isInteger(value) && value > 0);
 export const BOOLEAN: OptionKind = {
   expected: 'true or false',
   accepts: (value) => typeof value === 'boolean',

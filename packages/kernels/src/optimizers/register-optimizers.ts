@@ -3,9 +3,11 @@ import { Adafactor } from './adafactor.js';
 import { AdamW } from './adamw.js';
 import { Lamb } from './lamb.js';
 import { Lion } from './lion.js';
+import { OneBitAdam } from './one-bit-adam.js';
 import { SgdW } from './sgdw.js';
 
 /** Lets tfjs load models that were saved with these optimizers. May be called again. */
 export function registerOptimizers(): void {
-  for (const optimizer of [AdamW, SgdW, Lion, Lamb, Adafactor]) serialization.registerClass(optimizer);
+  for (const optimizer of [AdamW, SgdW, Lion, Lamb, Adafactor, OneBitAdam])
+    serialization.registerClass(optimizer);
 }

@@ -58,6 +58,7 @@ export const mul = listOperator('aten::_foreach_mul.List');
 export const div = listOperator('aten::_foreach_div.List');
 /** x + weight · (y - x) */
 export const lerp = listOperator('aten::_foreach_lerp.Scalar');
+export const sign = listOperator('aten::_foreach_sign');
 export const abs = listOperator('aten::_foreach_abs');
 /** The Euclidean norm of each tensor, a scalar. */
 export const norm = listOperator('aten::_foreach_norm.Scalar');

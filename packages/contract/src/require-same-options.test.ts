@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { requireSameOptions } from './require-same-options.js';
+
+/** What rank 0 makes of the ranks' options. */
+const compare = (...ranks: Record<string, unknown>[]) =>
+  requireSameOptions('ddp', ranks[0]!, { allGatherObject: <T>() => ranks as T[] });
+
+describe('requireSameOptions', () => {
+  it('accepts equal options', () => {
+    expect(() => compare({ a: 1, b: { c: [2] } }, { a: 1, b: { c: [2] } })).not.toThrow();
+  });
+
+  it('names each option that differs, with each rank’s value', () => {
+    expect(() => compare({ a: 1, b: 'x', c: 3 }, { a: 2, b: 'x' })).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_OPTIONS_DIFFER',
+        details: expect.objectContaining({ options: ['ddp.a', 'ddp.c'] }) as unknown,
+        message: expect.stringMatching(/ddp\.a:\n\s+rank 0: 1\n\s+rank 1: 2\n/) as unknown,
+      }),
+    );
+  });
+});

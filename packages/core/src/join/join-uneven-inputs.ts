@@ -1,0 +1,41 @@
+import { checkKeys, type Collective, type Strategy } from '@acc/contract';
+import type { DataPreparation } from '../prepare/prepare-data.js';
+import type { Preparation } from '../prepare/prepare.js';
+import type { Joinable } from './joinable.js';
+import { shareOptimizer } from './share-optimizer.js';
+
+export interface JoinUnevenInputsOptions {
+  /** In place of `dataLoader.evenBatches`, for epochs of prepared data that begin within. Default: as it is there. */
+  readonly evenBatches?: boolean;
+}
+
+interface JoinParts {
+  readonly joinable: Joinable;
+  readonly data: DataPreparation;
+  readonly collective: Collective;
+  readonly strategy: Strategy;
+  readonly preparation: Preparation;
+}
+
+/** See `Accelerator.joinUnevenInputs`. */
+export async function joinUnevenInputs<T>(
+  fn: () => T | Promise<T>,
+  options: JoinUnevenInputsOptions,
+  { joinable, data, collective, strategy, preparation }: JoinParts,
+): Promise<T> {
+  checkKeys('joinUnevenInputs', options, ['evenBatches']);
+  let result: T;
+  let source: number;
+  data.evenBatches = options.evenBatches;
+  joinable.begin();
+  try {
+    result = await fn();
+    source = joinable.shadow();
+  } finally {
+    joinable.end();
+    data.evenBatches = undefined;
+  }
+  strategy.synchronize?.(source);
+  for (const optimizer of preparation.optimizers) await shareOptimizer(optimizer, collective, source);
+  return result;
+}

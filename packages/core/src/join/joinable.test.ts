@@ -1,0 +1,22 @@
+import * as tf from '@tensorflow/tfjs';
+import { describe, expect, it } from 'vitest';
+import { SingleCollective } from '@acc/collective';
+import { Joinable } from './joinable.js';
+
+describe('collectives while ranks join', () => {
+  it('refuse verbs that ranks without data could not take part in, and no others', () => {
+    const joinable = new Joinable(new SingleCollective());
+    const { collective } = joinable;
+    const scatter = () => tf.tidy(() => [...collective.reduceScatter(tf.ones([2])).dataSync()]);
+    expect(scatter()).toEqual([1, 1]);
+    joinable.begin();
+    expect(scatter).toThrowError(expect.objectContaining({ code: 'ACC_JOIN_COLLECTIVE' }));
+    expect(joinable.countActive()).toBe(1);
+    expect(tf.tidy(() => [...collective.allReduce(tf.tensor1d([4, 6]), 'mean').dataSync()])).toEqual([4, 6]);
+    expect(collective.allGatherObject('a')).toEqual(['a']);
+    expect(collective.broadcastObject('b')).toBe('b');
+    expect(joinable.shadow()).toBe(0);
+    joinable.end();
+    expect(scatter()).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,147 @@
+import { div, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type AllReduceOptions, type Collective, type Pending, type ReduceOp } from '@acc/contract';
+import { takePart, type Call } from './take-part.js';
+
+type Verbs = Partial<Collective>;
+
+/**
+ * Collectives that go on when ranks run out of data one after the other. While ranks join, each call is announced to all ranks
+ * first; those that have ended take part in it with values that change nothing, and learn when all have ended.
+ */
+export class Joinable {
+  /** What everybody calls in place of the group's own. */
+  readonly collective: Collective;
+  readonly #group: Collective;
+  #isJoining = false;
+  /** The ranks that made the last call. */
+  #lastActive: readonly number[] = [0];
+
+  constructor(group: Collective) {
+    this.#group = group;
+    const whileJoining = this.#verbs();
+    const plain = new Map<PropertyKey, unknown>();
+    this.collective = new Proxy(group, {
+      get: (target, key) => {
+        const member = Reflect.get(target, key) as unknown;
+        if (typeof member !== 'function') return member;
+        if (this.#isJoining && key !== 'close')
+          return whileJoining[key as keyof Verbs] ?? refuse(String(key));
+        if (!plain.has(key)) plain.set(key, member.bind(target));
+        return plain.get(key);
+      },
+    });
+  }
+
+  begin(): void {
+    this.#isJoining = true;
+  }
+
+  /** Ranks that still have data. While ranks join, all that have call it together. */
+  countActive(): number {
+    return this.#isJoining ? this.#announce({ verb: 'count' }).active.length : this.#group.size;
+  }
+
+  /** Takes part in the others' calls until they have ended, too. Returns a rank that was among the last. */
+  shadow(): number {
+    for (;;) {
+      const { calls, active } = this.#exchange(null);
+      if (active.length === 0) return this.#lastActive[0]!;
+      takePart(calls[active[0]!]!, this.#group, active);
+    }
+  }
+
+  end(): void {
+    this.#isJoining = false;
+  }
+
+  #announce(call: Call): { calls: readonly (Call | null)[]; active: readonly number[] } {
+    const { calls, active } = this.#exchange(call);
+    const verbs = active.map((rank) => calls[rank]!.verb);
+    if (verbs.every((verb) => verb === verbs[0])) return { calls, active };
+    const lines = active.map((rank, i) => `  rank ${rank}: ${verbs[i]!}`);
+    throw new AccError(
+      'ACC_COLLECTIVE_MISMATCH',
+      `Ranks called different collectives:\n${lines.join('\n')}`,
+      {
+        help: 'Every rank that has data must call the same collectives in the same order.',
+      },
+    );
+  }
+
+  #exchange(own: Call | null): { calls: readonly (Call | null)[]; active: readonly number[] } {
+    const calls = this.#group.allGatherObject(own);
+    const active = calls.flatMap((call, rank) => (call ? [rank] : []));
+    if (active.length > 0) this.#lastActive = active;
+    return { calls, active };
+  }
+
+  /** The verbs while ranks join. Of a root that has ended the first active rank takes the place. */
+  #verbs(): Verbs {
+    const group = this.#group;
+    const describe = (verb: Call['verb'], x: Tensor): Call => ({ verb, dtype: x.dtype, shape: x.shape });
+    const rootOf = (active: readonly number[], rank: number) => (active.includes(rank) ? rank : active[0]!);
+
+    const broadcastAsync = (x: Tensor, fromRank = 0): Pending<Tensor> => {
+      const { active } = this.#announce({ ...describe('broadcast', x), fromRank });
+      return group.broadcastAsync(x, rootOf(active, fromRank));
+    };
+    const allReduceAsync = (
+      x: Tensor,
+      op: ReduceOp = 'sum',
+      options: AllReduceOptions = {},
+    ): Pending<Tensor> => {
+      const isMean = op === 'mean';
+      const { wireDtype, donate = false } = options;
+      const call = { ...describe('allReduce', x), op: isMean ? ('sum' as const) : op };
+      const { active } = this.#announce(wireDtype ? { ...call, wireDtype } : call);
+      const wire = wireDtype && { wireDtype };
+      const pending = group.allReduceAsync(x, call.op, { donate, ...wire });
+      return isMean ? divided(pending, active.length) : pending;
+    };
+    const allGatherAsync = (x: Tensor): Pending<Tensor> => {
+      this.#announce(describe('allGather', x));
+      return group.allGatherAsync(x);
+    };
+    return {
+      broadcastAsync,
+      allReduceAsync,
+      allGatherAsync,
+      broadcast: (x, fromRank) => broadcastAsync(x, fromRank).wait(),
+      allReduce: (x, op) => allReduceAsync(x, op).wait(),
+      allGather: (x) => allGatherAsync(x).wait(),
+      barrier: () => void this.#announce({ verb: 'barrier' }),
+      broadcastObject: <T>(object: T, fromRank = 0): T => {
+        const { calls, active } = this.#announce({ verb: 'broadcastObject', object });
+        return calls[rootOf(active, fromRank)]!.object as T;
+      },
+      allGatherObject: <T>(object: T): T[] => {
+        const { calls, active } = this.#announce({ verb: 'allGatherObject', object });
+        return active.map((rank) => calls[rank]!.object as T);
+      },
+    };
+  }
+}
+
+function refuse(verb: string): () => never {
+  return () => {
+    throw new AccError('ACC_JOIN_COLLECTIVE', `${verb} cannot be called within joinUnevenInputs.`, {
+      help: 'Ranks that have run out of data could not take part. Use broadcast, allReduce, allGather or those of objects.',
+    });
+  };
+}
+
+function divided(sum: Pending<Tensor>, count: number): Pending<Tensor> {
+  let mean: Tensor | undefined;
+  return {
+    get isDone() {
+      return sum.isDone;
+    },
+    wait: () =>
+      (mean ??= tidy(() => {
+        const total = sum.wait();
+        const result = div(total, count);
+        total.dispose();
+        return result;
+      })),
+  };
+}

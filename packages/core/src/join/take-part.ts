@@ -1,0 +1,48 @@
+import { fill, zeros, type DataType, type Tensor } from '@tensorflow/tfjs-core';
+import type { AllReduceOptions, Collective, ReduceOp } from '@acc/contract';
+
+/** A collective as ranks that have no part of their own in it must know it. */
+export interface Call {
+  readonly verb:
+    'broadcast' | 'allReduce' | 'allGather' | 'barrier' | 'broadcastObject' | 'allGatherObject' | 'count';
+  readonly dtype?: string;
+  readonly shape?: readonly number[];
+  readonly op?: ReduceOp;
+  readonly fromRank?: number;
+  readonly wireDtype?: NonNullable<AllReduceOptions['wireDtype']>;
+  readonly object?: unknown;
+}
+
+/** Calls what the `active` ranks call, with values that change nothing. */
+export function takePart(call: Call, group: Collective, active: readonly number[]): void {
+  const { verb, shape = [], fromRank = 0, op = 'sum', wireDtype } = call;
+  const dtype = call.dtype as DataType;
+  if (verb === 'broadcast') {
+    const root = active.includes(fromRank) ? fromRank : active[0]!;
+    withOwn(zeros([...shape], dtype as 'float32'), (x) => group.broadcast(x, root));
+  } else if (verb === 'allReduce') {
+    const options = wireDtype && { wireDtype };
+    withOwn(neutral(shape, dtype, op), (x) => group.allReduceAsync(x, op, options).wait());
+  } else if (verb === 'allGather') {
+    withOwn(zeros([0, ...shape.slice(1)], dtype as 'float32'), (x) => group.allGather(x));
+  }
+  // The others are done with the announcement.
+}
+
+function withOwn(own: Tensor, call: (own: Tensor) => Tensor): void {
+  call(own).dispose();
+  own.dispose();
+}
+
+/** What leaves the other ranks' values as they are. */
+function neutral(shape: readonly number[], dtype: DataType, op: ReduceOp): Tensor {
+  const isFloat = dtype === 'float32';
+  const values: Readonly<Record<ReduceOp, number>> = {
+    sum: 0,
+    mean: 0,
+    product: 1,
+    max: isFloat ? -Infinity : -(2 ** 31),
+    min: isFloat ? Infinity : 2 ** 31 - 1,
+  };
+  return fill([...shape], values[op], dtype as 'float32');
+}

@@ -1,0 +1,93 @@
+import { type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys, type Collective } from '@acc/contract';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import { variablesOf } from '../prepare/prepare-model.js';
+import { isModel } from '../prepare/model-internals.js';
+import { averageTensors } from './average.js';
+
+/** What an Accelerator offers to those who synchronise in place of its steps. */
+export interface LocalTraining {
+  readonly pipeline: StepPipeline;
+  readonly collective: Collective;
+}
+
+/** Models or lists of variables, all of them prepared. */
+export type Trained = object | readonly Variable[];
+
+/**
+ * Ranks that train by themselves, without communication, and meet every so many steps. From its creation to `end` gradients
+ * stay each rank's own.
+ */
+export abstract class LocalSteps implements Disposable {
+  protected readonly collective: Collective;
+  protected readonly trained: readonly Variable[];
+  /** What forward changes, as the moving statistics of batch normalisation. */
+  readonly #statistics: readonly Variable[];
+  readonly #every: number;
+  readonly #pipeline: StepPipeline | undefined;
+  #steps = 0;
+  #hasEnded = false;
+
+  /** @param isEnabled False: gradients are reduced as ever, and nothing else happens. */
+  constructor({ pipeline, collective }: LocalTraining, trained: Trained, every: number, isEnabled: boolean) {
+    const variables = isModel(trained) ? variablesOf(trained) : (trained as readonly Variable[]);
+    const isFloat = ({ dtype }: Variable) => dtype === 'float32';
+    this.trained = variables.filter((variable) => variable.trainable && isFloat(variable));
+    this.#statistics = variables.filter((variable) => !variable.trainable && isFloat(variable));
+    this.collective = collective;
+    this.#every = every;
+    if (!isEnabled) return;
+    this.#pipeline = pipeline;
+    pipeline.trainAlone(this);
+  }
+
+  /** Local steps since ranks last met. */
+  protected get stepsSince(): number {
+    return this.#steps;
+  }
+
+  protected setStepsSince(steps: number): void {
+    this.#steps = steps;
+  }
+
+  /** To be called after each step of the optimizer, on all ranks equally often. */
+  step(): void {
+    if (!this.#pipeline || this.#hasEnded) return;
+    this.#steps++;
+    if (this.#steps === this.#every) this.#meet();
+  }
+
+  /** Lets ranks meet a last time, if they have trained since; from then on gradients are reduced again. */
+  end(): void {
+    if (!this.#pipeline || this.#hasEnded) return;
+    if (this.#steps > 0) this.#meet();
+    this.#hasEnded = true;
+    this.#pipeline.endAlone(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.end();
+  }
+
+  /** Gives every rank the same values of the trained variables. */
+  protected abstract combine(means: readonly Tensor[]): void;
+
+  #meet(): void {
+    this.#steps = 0;
+    const means = averageTensors([...this.trained, ...this.#statistics], this.collective);
+    this.combine(means.slice(0, this.trained.length));
+    this.#statistics.forEach((variable, i) => variable.assign(means[this.trained.length + i]!));
+    for (const mean of means) mean.dispose();
+  }
+}
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function requireSteps(where: string, options: object, name: string, known: readonly string[]): void {
+  checkKeys(where, options, known);
+  const value = (options as Record<string, unknown>)[name];
+  if (value === undefined || (Number.isInteger(value) && (value as number) > 0)) return;
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `${where}.${name} is ${String(value)}, not a whole number from 1.`,
+  );
+}

@@ -1,0 +1,74 @@
+import {
+  add,
+  concat,
+  div,
+  maximum,
+  mul,
+  reshape,
+  scalar,
+  slice,
+  square,
+  sub,
+  sum,
+  zeros,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
+
+export interface GlobalMoments {
+  /** Shape [channels]. */
+  readonly mean: Tensor;
+  /** Biased, shape [channels]. */
+  readonly variance: Tensor;
+  /** Values of a channel on all ranks, a scalar. */
+  readonly count: Tensor;
+}
+
+/**
+ * Mean and variance over all ranks' values, from each rank's own by the formula of Chan et al., "Updating Formulae and a
+ * Pairwise Algorithm for Computing Sample Variances", 1979, in one collective. Called in a tidy.
+ *
+ * @param x This rank's samples; it may have none of them.
+ * @param axis The dim of the channels, from 0.
+ * @param gatherRows Every rank's row, one below the other.
+ */
+export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor) => Tensor): GlobalMoments {
+  const channels = x.shape[axis]!;
+  const countLocal = x.size / channels;
+  const { mean, squares } = countLocal > 0 ? localMoments(x, axis) : noMoments(channels);
+  const own = concat([reshape(scalar(countLocal), [1]), mean, squares]);
+  const all = gatherRows(reshape(own, [1, -1]));
+  const counts = slice(all, [0, 0], [-1, 1]);
+  const means = slice(all, [0, 1], [-1, channels]);
+  const squaresOfRanks = slice(all, [0, 1 + channels], [-1, channels]);
+  // A batch without samples has a mean of 0, not NaN.
+  const count = maximum(sum(counts), 1);
+  const meanOfAll = div(sum(mul(counts, means), 0), count);
+  const between = mul(counts, square(sub(means, meanOfAll)));
+  const variance = div(sum(add(squaresOfRanks, between), 0), count);
+  return { mean: meanOfAll, variance, count };
+}
+
+/** Mean and sum of squared distances from it, by channel. */
+function localMoments(x: Tensor, axis: number): { mean: Tensor; squares: Tensor } {
+  const others = otherDims(x, axis);
+  const count = x.size / x.shape[axis]!;
+  const mean = div(sum(x, others), count);
+  const squares = sum(square(sub(x, broadcastable(mean, x, axis))), others);
+  return { mean, squares };
+}
+
+function noMoments(channels: number): { mean: Tensor; squares: Tensor } {
+  return { mean: zeros([channels]), squares: zeros([channels]) };
+}
+
+export function otherDims(x: Tensor, axis: number): number[] {
+  return x.shape.flatMap((_, dim) => (dim === axis ? [] : [dim]));
+}
+
+/** Values by channel in a shape that fits `x`. */
+export function broadcastable(values: Tensor, x: Tensor, axis: number): Tensor {
+  return reshape(
+    values,
+    x.shape.map((length, dim) => (dim === axis ? length : 1)),
+  );
+}

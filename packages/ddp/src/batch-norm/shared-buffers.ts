@@ -1,0 +1,62 @@
+import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, Pending } from '@acc/contract';
+import { nestedLayers } from '@acc/kernels';
+
+/** What tfjs-layers keeps of a layer's weights that are never trained, whether or not the layer is frozen. */
+interface LayerWithBuffers {
+  readonly _nonTrainableWeights?: readonly { read(): Variable }[];
+}
+
+/** A broadcast under way. */
+type Travelling = readonly { readonly variables: readonly Variable[]; readonly pending: Pending<Tensor> }[];
+
+/**
+ * The weights of layers that forward changes and no gradient does, as the moving statistics of batch normalisation. Each rank
+ * moves them by its own batches; those of the first rank are taken over by all in each step, as PyTorch's
+ * `broadcast_buffers` does.
+ */
+export class SharedBuffers {
+  readonly #models = new Set<readonly Variable[]>();
+
+  /** Returns what ends it. */
+  add(layers: readonly unknown[]): () => void {
+    const variables = [...nestedLayers(layers)].flatMap((layer) =>
+      ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),
+    );
+    this.#models.add(variables);
+    return () => {
+      this.#models.delete(variables);
+    };
+  }
+
+  /** Starts one broadcast for each dtype. */
+  launch(collective: Collective): Travelling {
+    const byDtype = new Map<string, Set<Variable>>();
+    for (const variable of [...this.#models].flat()) {
+      if (variable.isDisposed) continue;
+      const group = byDtype.get(variable.dtype) ?? new Set();
+      byDtype.set(variable.dtype, group.add(variable));
+    }
+    return [...byDtype.values()].map((group) => {
+      const variables = [...group];
+      const flat = tidy(() => concat(variables.map((variable) => reshape(variable as Tensor, [-1]))));
+      const pending = collective.broadcastAsync(flat);
+      flat.dispose();
+      return { variables, pending };
+    });
+  }
+
+  finish(travelling: Travelling): void {
+    for (const { variables, pending } of travelling) {
+      const received = pending.wait();
+      tidy(() => {
+        const parts = split(
+          received,
+          variables.map(({ size }) => size),
+        );
+        variables.forEach((variable, i) => variable.assign(reshape(parts[i]!, variable.shape)));
+      });
+      received.dispose();
+    }
+  }
+}

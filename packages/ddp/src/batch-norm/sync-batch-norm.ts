@@ -1,0 +1,139 @@
+import {
+  add,
+  concat,
+  customGrad,
+  div,
+  mul,
+  rsqrt,
+  slice,
+  split,
+  sub,
+  sum,
+  Tensor,
+  tidy,
+} from '@tensorflow/tfjs-core';
+import type { StrategyContext } from '@acc/contract';
+import {
+  nestedLayers,
+  ownClassName,
+  requireFirstOrder,
+  type BatchNormalizationLayer,
+  type LayerCall,
+} from '@acc/kernels';
+import { broadcastable, globalMoments, otherDims } from './global-moments.js';
+
+/**
+ * Lets the batch normalisation layers among `layers`, and within them, take the statistics of all ranks' samples in training:
+ * k ranks compute what one rank does with the whole batch. Of layers by tfjs only, not of subclasses; not of such whose `call`
+ * was replaced. Returns what gives them their own way back.
+ */
+export function syncBatchNorm(layers: readonly unknown[], context: StrategyContext): () => void {
+  const undos: (() => void)[] = [];
+  for (const candidate of nestedLayers(layers)) {
+    if (ownClassName(candidate) !== 'BatchNormalization' || Object.hasOwn(candidate, 'call')) continue;
+    const layer = candidate as BatchNormalizationLayer;
+    const own = layer.call;
+    const call: LayerCall = (inputs, kwargs) => {
+      const x = Array.isArray(inputs) ? inputs[0] : inputs;
+      const isTraining = kwargs?.training && x instanceof Tensor && layer.gamma && layer.beta;
+      // Without gamma or beta, and for other ranks of x, tfjs throws.
+      const isOurs = isTraining && x.rank >= 2 && x.rank <= 4;
+      return isOurs ? tidy(() => normalize(layer, x, context)) : own.call(layer, inputs, kwargs);
+    };
+    layer.call = call;
+    undos.push(() => {
+      if (layer.call === call) delete (layer as Partial<BatchNormalizationLayer>).call;
+    });
+  }
+  return () => {
+    for (const undo of undos.splice(0)) undo();
+  };
+}
+
+/** γ (x - mean) / √(variance + ε) + β on the tape, with the layer's moving statistics moved. */
+function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyContext): Tensor {
+  const { epsilon, gamma, beta } = layer;
+  const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
+  const { collective } = context;
+  const realRows = axis === 0 ? x.shape[0]! : realRowsOf(x, context);
+  const normalized = customGrad((...args) => {
+    const [input, scales, offsets, save] = args as unknown as [
+      Tensor,
+      Tensor,
+      Tensor,
+      (kept: Tensor[]) => void,
+    ];
+    const real = realRows === x.shape[0] ? input : slice(input, 0, realRows);
+    const { mean, variance, count } = globalMoments(real, axis, (row) =>
+      overRanks(row, context, (x) => collective.allGather(x)),
+    );
+    move(layer.movingMean, mean, layer.momentum);
+    move(layer.movingVariance, variance, layer.momentum);
+    const rstd = rsqrt(add(variance, epsilon));
+    const centred = sub(input, broadcastable(mean, input, axis));
+    const standard = mul(centred, broadcastable(rstd, input, axis));
+    save([standard, scales, rstd, count]);
+    const value = add(mul(standard, broadcastable(scales, input, axis)), broadcastable(offsets, input, axis));
+    const gradFunc = (dy: Tensor, saved: Tensor[]) => gradients(dy, saved, { axis, realRows, context });
+    return { value, gradFunc };
+  });
+  return normalized(x, gamma!.read(), beta!.read());
+}
+
+interface GradientOptions {
+  readonly axis: number;
+  readonly realRows: number;
+  readonly context: StrategyContext;
+}
+
+/**
+ * Of x, γ and β. The statistics depend on all ranks' x, so that what all ranks' dy make of them goes back into x; the gradients of
+ * γ and β are this rank's part, which the strategy sums.
+ */
+function gradients(dy: Tensor, saved: Tensor[], { axis, realRows, context }: GradientOptions): Tensor[] {
+  requireFirstOrder('synchronised batch normalisation');
+  const [standard, scales, rstd, count] = saved as [Tensor, Tensor, Tensor, Tensor];
+  const others = otherDims(dy, axis);
+  const dBeta = sum(dy, others);
+  const dGamma = sum(mul(dy, standard), others);
+  const sums = overRanks(concat([dBeta, dGamma]), context, (both) =>
+    context.collective.allReduce(both, 'sum'),
+  );
+  const [sumOfDy, sumOfDyStandard] = split(div(sums, count), 2) as [Tensor, Tensor];
+  const throughStatistics = add(
+    broadcastable(sumOfDy, dy, axis),
+    mul(standard, broadcastable(sumOfDyStandard, dy, axis)),
+  );
+  const factor = broadcastable(mul(scales, rstd), dy, axis);
+  const dx = mul(sub(dy, ofRealRows(throughStatistics, realRows)), factor);
+  return [dx, dGamma, dBeta];
+}
+
+/** Runs a collective, in a recorded step anew in each replay. */
+function overRanks(x: Tensor, { kernels }: StrategyContext, call: (x: Tensor) => Tensor): Tensor {
+  const { recorder } = kernels;
+  return recorder ? recorder.host([x], ([own]) => [call(own!)])[0]! : call(x);
+}
+
+/** Rows that are only filling had no part in the statistics. */
+function ofRealRows(x: Tensor, realRows: number): Tensor {
+  if (realRows === x.shape[0]) return x;
+  const filling = mul(slice(x, realRows), 0);
+  return concat([slice(x, 0, realRows), filling]);
+}
+
+/** How many of the first rows of `x` are samples: all of them where prepared data did not fill its batch. */
+function realRowsOf(x: Tensor, { collective, batchRows }: StrategyContext): number {
+  const batch = batchRows();
+  const rows = x.shape[0]!;
+  const rowsOfBatch = batch?.rows[collective.rank] ?? 0;
+  // A layer within `timeDistributed` sees each sample's steps as rows of their own, one after the other.
+  if (rowsOfBatch === 0 || rows % rowsOfBatch !== 0) return rows;
+  return (rows / rowsOfBatch) * batch!.realRows[collective.rank]!;
+}
+
+/** As tfjs: `momentum` of what the statistic was, the rest of what the batch has. */
+function move(statistic: BatchNormalizationLayer['movingMean'], value: Tensor, momentum: number): void {
+  const before = statistic.read();
+  statistic.write(sub(before, mul(sub(before, value), 1 - momentum)));
+}

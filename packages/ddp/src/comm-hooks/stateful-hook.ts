@@ -1,0 +1,34 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { Pending } from '@acc/contract';
+import type { CommHook, CommHookState, GradientBucket } from '../comm-hook.js';
+import { KeptState } from './kept-state.js';
+
+/** A hook that keeps something from step to step. */
+export abstract class StatefulHook implements CommHook {
+  abstract readonly name: string;
+  /** The same on every rank. */
+  protected readonly shared = new KeptState();
+  /** This rank's own. */
+  protected readonly local = new KeptState();
+
+  abstract reduce(bucket: GradientBucket): Pending<Tensor>;
+
+  getState(): CommHookState {
+    return { shared: this.shared.read(), local: this.local.read() };
+  }
+
+  setState({ shared, local }: CommHookState): void {
+    this.shared.load(shared);
+    this.local.load(local);
+  }
+
+  dispose(): void {
+    this.shared.dispose();
+    this.local.dispose();
+  }
+}
+
+/** The plain sum. */
+export function plainSum({ gradsLocal, collective }: GradientBucket): Pending<Tensor> {
+  return collective.allReduceAsync(gradsLocal, 'sum', { donate: true, agreed: true });
+}

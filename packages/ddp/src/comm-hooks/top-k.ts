@@ -1,0 +1,87 @@
+import {
+  abs,
+  add,
+  dispose,
+  gather,
+  reshape,
+  scatterND,
+  slice,
+  sub,
+  tidy,
+  topk,
+  zeros,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
+import type { Collective, Pending } from '@acc/contract';
+import { z } from 'zod';
+import type { CommHook, GradientBucket } from '../comm-hook.js';
+import { parseOptions } from '../parse-options.js';
+import { afterAll } from './pending.js';
+import { StatefulHook } from './stateful-hook.js';
+
+export interface TopKOptions {
+  /** The part of the elements that travels, above 0 and at most 1. Default 0.01. */
+  readonly ratio?: number;
+}
+
+const schema = z.object({ ratio: z.number().positive().max(1).default(0.01) });
+
+/**
+ * Each rank sends the elements of its gradients that are largest by magnitude, values and indices; what it did not send is
+ * added to its next gradients (Lin et al., "Deep Gradient Compression", 2018, without its momentum correction; Stich et al.,
+ * "Sparsified SGD with Memory", 2018, algorithm 1).
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function topKHook(options: TopKOptions = {}): CommHook {
+  return new TopK(parseOptions("commHook 'topK'", schema, options).ratio);
+}
+
+class TopK extends StatefulHook {
+  readonly name = 'topK';
+
+  constructor(private readonly ratio: number) {
+    super();
+  }
+
+  override reduce({ id, gradsLocal, collective }: GradientBucket): Pending<Tensor> {
+    const { size } = gradsLocal;
+    const count = Math.ceil(size * this.ratio);
+    const sent = tidy(() => {
+      const before = this.local.tensor(`${id}/error`, [size], () => zeros([size]));
+      const wanted = add(gradsLocal, before);
+      const { indices } = topk(abs(wanted), count, false);
+      const values = gather(wanted, indices);
+      this.local.set(`${id}/error`, sub(wanted, scatter(indices, values, size)));
+      return { values, indices };
+    });
+    gradsLocal.dispose();
+    return gatherAndAdd(sent, size, collective);
+  }
+}
+
+/** The sum over ranks of their elements. */
+function gatherAndAdd(
+  sent: { readonly values: Tensor; readonly indices: Tensor },
+  size: number,
+  collective: Collective,
+): Pending<Tensor> {
+  const count = sent.values.size;
+  const pending = [sent.values, sent.indices].map((x) => collective.allGatherAsync(x));
+  return afterAll(pending, (values, indices) => {
+    // Rank by rank, whose own indices differ: one order of additions everywhere. Ranks that have left send nothing.
+    const result = tidy(() => {
+      let total: Tensor = zeros([size]);
+      for (let start = 0; start < values!.size; start += count) {
+        total = add(total, scatter(slice(indices!, start, count), slice(values!, start, count), size));
+      }
+      return total;
+    });
+    dispose([values!, indices!, sent.values, sent.indices]);
+    return result;
+  });
+}
+
+function scatter(indices: Tensor, values: Tensor, size: number): Tensor {
+  return scatterND(reshape(indices, [-1, 1]), values, [size]);
+}

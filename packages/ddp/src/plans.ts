@@ -1,0 +1,41 @@
+import { util, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective } from '@acc/contract';
+import { planBuckets, type BucketPlan } from './bucket-plan.js';
+import { requireSameVariables } from './manifest.js';
+
+const FIRST_BUCKET_BYTES = 1024 * 1024;
+
+/** Loops ask for the gradients of the same few lists of variables again and again; ranks are compared when a list is new. */
+export class Plans {
+  readonly #plans = new Map<string, BucketPlan>();
+  readonly #lists: (readonly Variable[])[] = [];
+
+  constructor(private readonly bucketBytes: number) {}
+
+  of(variables: readonly Variable[], collective: Collective): BucketPlan {
+    const plan = this.#plans.get(keyOf(variables));
+    if (plan) return plan;
+    requireSameVariables(variables, collective);
+    return this.#add(variables);
+  }
+
+  /** Gives every rank the lists that `fromRank` has met; one that had no data may have met fewer. */
+  share(prepared: readonly Variable[], collective: Collective, fromRank: number): void {
+    const places = new Map(prepared.map((variable, i) => [variable, i]));
+    const own = this.#lists.map((list) => list.map((variable) => places.get(variable)!));
+    for (const list of collective.broadcastObject(own, fromRank)) {
+      const variables = list.map((i) => prepared[i]!);
+      if (!this.#plans.has(keyOf(variables))) this.#add(variables);
+    }
+  }
+
+  #add(variables: readonly Variable[]): BucketPlan {
+    const bytes = variables.map(({ size, dtype }) => size * util.bytesPerElement(dtype));
+    const plan = { ...planBuckets(bytes, this.bucketBytes, FIRST_BUCKET_BYTES), id: this.#lists.length };
+    this.#plans.set(keyOf(variables), plan);
+    this.#lists.push(variables);
+    return plan;
+  }
+}
+
+const keyOf = (variables: readonly Variable[]): string => variables.map(({ id }) => id).join();

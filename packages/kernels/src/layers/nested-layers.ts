@@ -1,0 +1,25 @@
+/** Models have layers, wrappers one or two. */
+interface Nesting {
+  readonly layers?: unknown;
+  readonly layer?: unknown;
+  readonly forwardLayer?: unknown;
+  readonly backwardLayer?: unknown;
+}
+
+/** Layers and those within them, each once: of models, of `bidirectional` and of `timeDistributed`. */
+export function nestedLayers(candidates: readonly unknown[]): Iterable<object> {
+  return walk(candidates, new Set());
+}
+
+function* walk(candidates: readonly unknown[], seen: Set<object>): Generator<object> {
+  for (const candidate of candidates) {
+    if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue;
+    seen.add(candidate);
+    yield candidate;
+    const { layers, layer, forwardLayer, backwardLayer } = candidate as Nesting;
+    yield* walk(
+      [...(Array.isArray(layers) ? (layers as unknown[]) : []), layer, forwardLayer, backwardLayer],
+      seen,
+    );
+  }
+}

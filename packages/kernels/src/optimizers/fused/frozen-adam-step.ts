@@ -1,0 +1,20 @@
+import type { AdamConstants } from './adam-step.js';
+import { addcdiv_, addScalar_, lerp_, mul_, scale, sign, sqrt_ } from './foreach.js';
+import type { StepPart } from './native-step.js';
+
+/** Adam's update of weights and first moments, in place; the second moments stay as they were after `warmupSteps`. */
+export function frozenAdamStep(
+  { weights, grads, state: [m, v] }: StepPart,
+  constants: AdamConstants & { readonly warmupSteps: number },
+): void {
+  const { learningRate, beta1, beta2, epsilon, step, warmupSteps } = constants;
+  if (weights.length === 0) return;
+  lerp_(m, grads, 1 - beta1);
+  // 0 where there is no variance, so that such weights stay.
+  using moving = sign(v);
+  mul_(moving.list, m);
+  using denominators = scale(v, 1 / (1 - beta2 ** warmupSteps));
+  sqrt_(denominators.list);
+  addScalar_(denominators.list, epsilon);
+  addcdiv_(weights, moving.list, denominators.list, -learningRate / (1 - beta1 ** step));
+}

@@ -1,0 +1,87 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+interface Run {
+  weights: number[][];
+  losses: number[];
+  stepBytes: number[];
+  leaked: number;
+}
+interface Result {
+  runs: Record<string, Run>;
+  rounded: number[];
+}
+
+const WARMUP = 10;
+/** Weights and biases of a layer of 24 inputs and 32 units, and of one of 3 units. */
+const SIZES = [24 * 32, 32, 32 * 3, 3];
+const ELEMENTS = SIZES.reduce((sum, size) => sum + size, 0);
+/** One number tells for each variable whether a rank used it. */
+const FLAGS = 4 * SIZES.length;
+
+describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
+  let ranks: Result[];
+  const run = (name: string) => ranks[0]!.runs[name]!;
+  const lastLoss = (name: string) => run(name).losses.at(-1)!;
+
+  beforeAll(async () => {
+    const script = new URL('./ranks/comm-hooks.ts', import.meta.url);
+    const results = await runRanks<Result>({
+      script,
+      ranks: 2,
+      args: [backend],
+      env: { OMP_NUM_THREADS: '1' },
+      timeoutMs: 110_000,
+    });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    ranks = results.map(({ result }) => result!);
+  });
+
+  it('give every rank the same bits and leave no tensor behind', () => {
+    for (const [name, { weights, leaked }] of Object.entries(ranks[0]!.runs)) {
+      expect(ranks[1]!.runs[name]!.weights, name).toEqual(weights);
+      expect(leaked, name).toBe(0);
+    }
+  });
+
+  it.each([
+    ['own', 'plain adam', 1e-5],
+    ['bf16', 'plain adam', 1e-4],
+    ['fp16', 'plain adam', 1e-5],
+    ['powerSgd', 'plain adam', 5e-3],
+    ['topK', 'plain sgd', 2e-2],
+    ['oneBit', 'plain oneBitAdam', 5e-3],
+  ])('%s converges as %s', (name, plain, tolerance) => {
+    expect(run(plain).losses[0]! - lastLoss(plain)).toBeGreaterThan(0.2);
+    expect(Math.abs(lastLoss(name) - lastLoss(plain))).toBeLessThan(tolerance);
+  });
+
+  it('own is the plain sum', () => {
+    expect(run('own').weights).toEqual(run('plain adam').weights);
+  });
+
+  it('travel in few bytes', () => {
+    const bytes = (name: string) => run(name).stepBytes;
+    const whole = 4 * ELEMENTS + FLAGS;
+    const halfAsMany = 2 * ELEMENTS + FLAGS;
+    // The first layer's matrix as two of rank 2; all else whole: the second layer's would gain too little.
+    const lowRank = 4 * (2 * (24 + 32) + 32 + 32 * 3 + 3) + FLAGS;
+    const topTenth = 8 * Math.ceil(0.1 * ELEMENTS) + FLAGS;
+    const bits = 4 * Math.ceil(ELEMENTS / 32) + 4 * SIZES.length + FLAGS;
+    expect(bytes('plain adam')).toEqual(bytes('plain adam').map(() => whole));
+    expect(bytes('bf16')).toEqual(bytes('bf16').map(() => halfAsMany));
+    expect(bytes('fp16')).toEqual(bytes('fp16').map(() => halfAsMany));
+    expect(bytes('powerSgd')).toEqual(bytes('powerSgd').map((_, i) => (i < WARMUP ? whole : lowRank)));
+    expect(bytes('topK')).toEqual(bytes('topK').map(() => topTenth));
+    expect(bytes('oneBit')).toEqual(bytes('oneBit').map((_, i) => (i < WARMUP ? whole : bits)));
+  });
+
+  it('sum in the type that travels', () => {
+    expect(ranks[0]!.rounded).toEqual([2, 2.001953125]);
+  });
+
+  it.each(['powerSgd', 'topK', 'oneBit'])('%s goes on from its state', (name) => {
+    expect(run(`${name} resumed`).weights).toEqual(run(name).weights);
+    expect(run(`${name} resumed`).losses).toEqual(run(name).losses);
+  });
+});

@@ -1,0 +1,167 @@
+// Trains one small model plainly and by each communication hook; reports weights, losses and the bytes handed to collectives.
+// Argument: tfjs backend (acc | cpu).
+import * as tf from '@tensorflow/tfjs';
+import {
+  Accelerator,
+  oneBitAdam,
+  oneBitHook,
+  powerSgdHook,
+  topKHook,
+  type CommHook,
+  type NamedCommHook,
+  type Strategy,
+} from '@acc/core';
+import { ddp } from '@acc/ddp';
+import { reportResult } from '@acc/testkit';
+
+const [backend] = process.argv.slice(2) as ['acc' | 'cpu'];
+if (backend === 'cpu') await tf.setBackend('cpu');
+const ROWS = 16;
+const INPUTS = 24;
+const STEPS = 40;
+const WARMUP = 10;
+
+/** A user's own hook: the plain sum, in two halves. */
+const halves: CommHook = {
+  name: 'halves',
+  reduce({ gradsLocal, collective }) {
+    const half = tf.mul(gradsLocal, 0.5);
+    gradsLocal.dispose();
+    const pending = collective.allReduceAsync(half, 'sum', { donate: true, agreed: true });
+    return {
+      isDone: false,
+      wait: () => tf.tidy(() => tf.mul(pending.wait(), 2)),
+    };
+  },
+};
+
+const powerSgd = () => powerSgdHook({ rank: 2, startIteration: WARMUP });
+const topK = () => topKHook({ ratio: 0.1 });
+const oneBit = () => oneBitHook({ warmupSteps: WARMUP });
+
+/** A hook that another one goes on for after half of the steps, from its state. */
+function resumed(make: () => CommHook): CommHook {
+  let hook = make();
+  let calls = 0;
+  return {
+    name: hook.name,
+    reduce(bucket) {
+      if (calls++ === STEPS / 2) {
+        const state = hook.getState!();
+        hook.dispose!();
+        hook = make();
+        hook.setState!(state);
+      }
+      return hook.reduce(bucket);
+    },
+    dispose: () => hook.dispose!(),
+  };
+}
+
+const OPTIMIZERS = {
+  sgd: () => tf.train.sgd(0.3),
+  adam: () => tf.train.adam(0.01),
+  oneBitAdam: () => oneBitAdam({ learningRate: 0.01, warmupSteps: WARMUP }),
+};
+const RUNS: Record<string, [NamedCommHook | CommHook | undefined, keyof typeof OPTIMIZERS]> = {
+  'plain sgd': [undefined, 'sgd'],
+  'plain adam': [undefined, 'adam'],
+  'plain oneBitAdam': [undefined, 'oneBitAdam'],
+  own: [halves, 'adam'],
+  bf16: ['bf16', 'adam'],
+  fp16: [{ name: 'fp16' }, 'adam'],
+  powerSgd: [{ name: 'powerSgd', rank: 2, startIteration: WARMUP }, 'adam'],
+  topK: [{ name: 'topK', ratio: 0.1 }, 'sgd'],
+  oneBit: [{ name: 'oneBit', warmupSteps: WARMUP }, 'oneBitAdam'],
+  'powerSgd resumed': [resumed(powerSgd), 'adam'],
+  'topK resumed': [resumed(topK), 'sgd'],
+  'oneBit resumed': [resumed(oneBit), 'oneBitAdam'],
+};
+
+/** Sums over two ranks of 1.001 in the two types of 16 bits. */
+let rounded: number[] = [];
+
+/** The strategy, which writes down how many bytes its collectives move in each step. */
+function counting(strategy: Strategy, count: (bytes: number) => void): Strategy {
+  return {
+    ...strategy,
+    attach(context) {
+      const { collective } = context;
+      const counted = new Proxy(collective, {
+        get(target, key) {
+          const member = Reflect.get(target, key) as unknown;
+          if (typeof member !== 'function') return member;
+          return (x: tf.Tensor, op?: unknown, options?: { wireDtype?: string }) => {
+            const isTensor = x instanceof tf.Tensor;
+            if (isTensor) count(x.size * (options?.wireDtype ? 2 : 4));
+            return (member as (...args: unknown[]) => unknown).call(target, x, op, options);
+          };
+        },
+      });
+      strategy.attach({ ...context, collective: counted });
+      rounded = (['bfloat16', 'float16'] as const).map((wireDtype) =>
+        tf.tidy(() => {
+          const sum = collective.allReduceAsync(tf.scalar(1.001), 'sum', { agreed: true, wireDtype }).wait();
+          return sum.dataSync()[0]!;
+        }),
+      );
+    },
+  };
+}
+
+interface Run {
+  weights: number[][];
+  losses: number[];
+  stepBytes: number[];
+}
+
+async function train(name: string): Promise<Run> {
+  const [commHook, optimizerName] = RUNS[name]!;
+  let bytes = 0;
+  const strategy = counting(ddp({ ...(commHook && { commHook }) }), (more) => (bytes += more));
+  const accelerator = await Accelerator.create({ engine: backend === 'cpu' ? 'tfjs' : 'acc', strategy });
+  const { processIndex: rank, numProcesses: size } = accelerator;
+  const layer = (units: number, seed: number, inputShape?: number[]) =>
+    tf.layers.dense({
+      units,
+      activation: inputShape ? 'tanh' : 'linear',
+      kernelInitializer: tf.initializers.glorotNormal({ seed }),
+      ...(inputShape && { inputShape }),
+    });
+  const built = tf.sequential({ layers: [layer(32, 1, [INPUTS]), layer(3, 2)] });
+  const [model, optimizer] = accelerator.prepare<[tf.Sequential, tf.Optimizer]>(
+    built,
+    OPTIMIZERS[optimizerName](),
+  );
+  const xs = tf.tidy(() => tf.sin(tf.range(0, ROWS * INPUTS).mul(1.7)).reshape([ROWS, INPUTS]));
+  const ys = tf.tidy(() => tf.cos(tf.range(0, ROWS * 3).mul(2.3)).reshape([ROWS, 3]));
+  const [x, y] = [xs, ys].map((all) => all.slice((rank * ROWS) / size, ROWS / size));
+  const losses: number[] = [];
+  const stepBytes: number[] = [];
+  for (let step = 0; step < STEPS; step++) {
+    bytes = 0;
+    tf.tidy(() => {
+      const loss = optimizer.minimize(
+        () => tf.losses.meanSquaredError(y!, model.predict(x!) as tf.Tensor).asScalar(),
+        true,
+      )!;
+      stepBytes.push(bytes);
+      losses.push(accelerator.reduce(loss, 'mean').dataSync()[0]!);
+    });
+  }
+  const weights = model.getWeights().map((w) => [...w.dataSync()]);
+  accelerator.freeMemory();
+  tf.dispose([xs, ys, x!, y!]);
+  optimizer.dispose();
+  model.dispose();
+  return { weights, losses, stepBytes };
+}
+
+const runs: Record<string, Run & { leaked: number }> = {};
+for (const name of Object.keys(RUNS)) {
+  const before = tf.memory().numTensors;
+  const run = await train(name);
+  runs[name] = { ...run, leaked: tf.memory().numTensors - before };
+}
+reportResult({ runs, rounded });
+await (await Accelerator.create({ engine: backend === 'cpu' ? 'tfjs' : 'acc' })).endTraining();

@@ -1,0 +1,96 @@
+// Ranks of different lengths train within joinUnevenInputs, then a little together, beside a computation of the same on one
+// process. Arguments: steps of each rank, as 2,5; communication hook (none | bf16 | powerSgd | topK | oneBit).
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, DataLoader, type CommHookName } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const [lengthsText, hookName] = process.argv.slice(2) as [string, CommHookName | 'none'];
+const lengths = lengthsText.split(',').map(Number);
+const longest = Math.max(...lengths);
+const WITH_ALL = 2;
+const commHook =
+  hookName === 'powerSgd'
+    ? { name: hookName, startIteration: 1 }
+    : hookName === 'oneBit'
+      ? { name: hookName, warmupSteps: 1 }
+      : hookName;
+
+const accelerator = await Accelerator.create({
+  ddp: commHook === 'none' ? {} : { commHook, batchNorm: 'sync' },
+});
+const { processIndex: rank, numProcesses: size } = accelerator;
+const initial = (shape: number[]) =>
+  tf.sin(tf.range(0, tf.util.sizeFromShape(shape)).mul(1.9)).reshape(shape);
+const makeVariables = (name: string) => [
+  tf.variable(initial([12, 10]), true, `${name}/kernel`),
+  tf.variable(initial([10]), true, `${name}/bias`),
+];
+const makeOptimizer = (): tf.Optimizer => tf.train.adam(0.02);
+const input = (r: number, step: number) => tf.cos(tf.range(0, 60).mul(0.7 + r + step / 3)).reshape([5, 12]);
+const lossOf = (variables: tf.Variable[], r: number, step: number) =>
+  tf.tidy(() => {
+    const [kernel, bias] = variables as tf.Tensor[] as [tf.Tensor2D, tf.Tensor];
+    return input(r, step).dot(kernel).add(bias).tanh().sub(r).square().mean().asScalar();
+  });
+
+const mine = makeVariables('mine');
+accelerator.prepare(mine);
+const optimizer = accelerator.prepare(makeOptimizer());
+const seen: number[] = [];
+const train = (step: number) =>
+  tf.tidy(() => {
+    optimizer.minimize(() => lossOf(mine, rank, step), false, mine);
+    seen.push(accelerator.gather(tf.scalar(rank)).size);
+  });
+const before = tf.memory().numTensors;
+await accelerator.joinUnevenInputs(async () => {
+  for (let step = 0; step < lengths[rank]!; step++) train(step);
+  await Promise.resolve();
+});
+const afterJoin = mine.map((variable) => [...variable.dataSync()]);
+for (let step = longest; step < longest + WITH_ALL; step++) train(step);
+
+// The same alone, on variables that were not prepared.
+const reference = makeVariables('reference');
+const referenceOptimizer = makeOptimizer();
+for (let step = 0; step < longest + WITH_ALL; step++) {
+  tf.tidy(() => {
+    const ranks = lengths.flatMap((length, r) => (step < length || step >= longest ? [r] : []));
+    const meanLoss = () =>
+      tf.addN(ranks.map((r) => lossOf(reference, r, step))).div(ranks.length) as tf.Scalar;
+    referenceOptimizer.applyGradients(tf.variableGrads(meanLoss, reference).grads);
+  });
+}
+
+// Five batches of prepared data.
+const loader = accelerator.prepare(new DataLoader(tf.range(0, 10), { batchSize: 2 }));
+const weight = tf.variable(tf.scalar(1), true, 'weight');
+accelerator.prepare([weight]);
+const sgd = accelerator.prepare(tf.train.sgd(0.1) as tf.Optimizer);
+let batches = 0;
+await accelerator.joinUnevenInputs(
+  async () => {
+    for await (const batch of loader) {
+      batches++;
+      tf.tidy(() => {
+        sgd.minimize(() => weight.mul(batch.mean()) as tf.Scalar, false, [weight]);
+      });
+      batch.dispose();
+    }
+  },
+  { evenBatches: false },
+);
+const state = await optimizer.getWeights();
+reportResult({
+  size,
+  seen,
+  afterJoin,
+  weights: mine.map((variable) => [...variable.dataSync()]),
+  reference: reference.map((variable) => [...variable.dataSync()]),
+  state: state.map(({ name, tensor }) => [name, ...tensor.dataSync()]),
+  batches,
+  weight: weight.dataSync()[0],
+  // Two moments of two variables of each optimizer, Adam's powers of beta, and what is made above.
+  tensors: tf.memory().numTensors - before,
+});
+await accelerator.endTraining();

@@ -1,0 +1,49 @@
+// A loop that combines gradients itself: ranks take different numbers of backward passes for one step, and use different
+// variables. Reports weights after a few steps, and what a pass gives.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const accelerator = await Accelerator.create({ ddp: { syncAt: 'apply' } });
+const { processIndex: rank, numProcesses: size } = accelerator;
+const w = tf.variable(tf.tensor1d([1, 2]), true, 'w');
+const sometimes = tf.variable(tf.scalar(5), true, 'sometimes');
+const never = tf.variable(tf.scalar(9), true, 'never');
+const unprepared = tf.variable(tf.scalar(3), true, 'unprepared');
+accelerator.prepare([w, sometimes, never]);
+const optimizer = accelerator.prepare(tf.train.momentum(0.1, 0.5) as tf.Optimizer);
+const all = [w, sometimes, never, unprepared];
+const before = tf.memory().numTensors;
+let local: number[] = [];
+
+for (let step = 0; step < 3; step++) {
+  tf.tidy(() => {
+    // Rank r takes r + 1 passes, whose gradients it adds up: r + 1 times 2 (r + 1) w.
+    let sum: tf.Tensor = tf.zeros([2]);
+    let grads: tf.NamedTensorMap = {};
+    for (let pass = 0; pass <= rank; pass++) {
+      const loss = () => {
+        const own = w
+          .square()
+          .mul(rank + 1)
+          .sum()
+          .add(unprepared.mul(rank + 1));
+        return (rank === size - 1 ? own.add(sometimes) : own) as tf.Scalar;
+      };
+      grads = tf.variableGrads(loss, all).grads;
+      local = [...grads['w']!.dataSync()];
+      sum = sum.add(grads['w']!);
+    }
+    optimizer.applyGradients({ ...grads, w: sum });
+  });
+  // minimize ends in the same place, and gives a list.
+  tf.tidy(() => {
+    optimizer.minimize(() => w.mul(rank).sum() as tf.Scalar, false, all);
+  });
+}
+reportResult({
+  weights: all.map((variable) => [...variable.dataSync()]),
+  local,
+  leaked: tf.memory().numTensors - before - 4,
+});
+await accelerator.endTraining();
