@@ -30,6 +30,7 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
+import { ProcessRole } from './process-role.js';
 import { builtInPlugins, collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 import { createPipeline } from './step/create-pipeline.js';
@@ -54,13 +55,14 @@ interface Parts {
  *
  * Results of collectives are the caller's to dispose, or its tidy's.
  */
-export class Accelerator {
+export class Accelerator extends ProcessRole {
   readonly #parts: Parts;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
 
   readonly #running: Running;
 
   private constructor(parts: Parts) {
+    super(parts.environment);
     this.#parts = parts;
     this.#running = { pipeline: parts.pipeline, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
@@ -108,38 +110,6 @@ export class Accelerator {
     const preparation = new Preparation({ ...shared, plugins, splitBatches, seed });
     const restoreGradients = installGradientDriver(pipeline);
     return new Accelerator({ ...shared, environment, joinable, preparation, restoreGradients, precision });
-  }
-
-  /** Ranks of the job. */
-  get numProcesses(): number {
-    return this.#parts.environment.size;
-  }
-
-  /** This process's rank in the job, from 0. */
-  get processIndex(): number {
-    return this.#parts.environment.rank;
-  }
-
-  /** Ranks of the job on this host. */
-  get localNumProcesses(): number {
-    return this.#parts.environment.localSize;
-  }
-
-  /** This process's rank on its host, from 0. */
-  get localProcessIndex(): number {
-    return this.#parts.environment.localRank;
-  }
-
-  get isMainProcess(): boolean {
-    return this.processIndex === 0;
-  }
-
-  get isLocalMainProcess(): boolean {
-    return this.localProcessIndex === 0;
-  }
-
-  get isLastProcess(): boolean {
-    return this.processIndex === this.numProcesses - 1;
   }
 
   /** Where tensors live: `cpu`, `cuda:0`. */
@@ -336,47 +306,6 @@ export class Accelerator {
   /** Returns when every rank has called it. */
   waitForEveryone(): void {
     this.#parts.collective.barrier();
-  }
-
-  /** `console.log`, on the main process only. */
-  print(...values: unknown[]): void {
-    if (this.isMainProcess) console.log(...values);
-  }
-
-  /** A function that runs `fn` on the main process and gives undefined elsewhere. */
-  onMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
-    return this.onProcess(0, fn);
-  }
-
-  /** A function that runs `fn` on the first process of each host and gives undefined elsewhere. */
-  onLocalMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
-    return this.onLocalProcess(0, fn);
-  }
-
-  /** A function that runs `fn` on the last process and gives undefined elsewhere. */
-  onLastProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
-    return this.onProcess(this.numProcesses - 1, fn);
-  }
-
-  /** A function that runs `fn` on one process and gives undefined elsewhere. */
-  onProcess<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
-    return (...args) => (this.processIndex === index ? fn(...args) : undefined);
-  }
-
-  /** A function that runs `fn` on one process of each host and gives undefined elsewhere. */
-  onLocalProcess<A extends unknown[], R>(
-    index: number,
-    fn: (...args: A) => R,
-  ): (...args: A) => R | undefined {
-    return (...args) => (this.localProcessIndex === index ? fn(...args) : undefined);
-  }
-
-  /** Runs `fn` on the main process first, then on the others. */
-  async mainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
-    if (!this.isMainProcess) this.waitForEveryone();
-    const result = await fn();
-    if (this.isMainProcess) this.waitForEveryone();
-    return result;
   }
 
   /** Waits for every rank and leaves the job. The script exits by itself afterwards. */
