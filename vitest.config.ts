@@ -24,7 +24,12 @@ export default defineConfig({
       },
       {
         ...shared,
-        test: { name: 'architecture', include: ['tests/architecture/**/*.test.ts'], isolate: false },
+        test: {
+          name: 'architecture',
+          include: ['tests/architecture/**/*.test.ts'],
+          isolate: false,
+          testTimeout: 30_000,
+        },
       },
       {
         ...shared,
