@@ -1,12 +1,16 @@
 #include "engine/shm/call_queue.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <chrono>
 
 #include "engine/error.h"
 
 namespace acc::shm {
+namespace {
+
+// Longer than it takes to start a few calls and then wait for them.
+constexpr std::chrono::milliseconds kMoment(1);
+
+}  // namespace
 
 CallQueue::~CallQueue() { close(); }
 
@@ -20,16 +24,21 @@ void CallQueue::close() {
     }
     calls_.clear();
   }
-  changed_.notify_all();
+  ended_.notify_all();
+  waiting_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
 CallQueue::Turn::~Turn() {
-  {
-    const std::lock_guard guard(queue_.mutex_);
-    queue_.is_running_ = false;
-  }
-  queue_.changed_.notify_all();
+  const std::lock_guard guard(queue_.mutex_);
+  queue_.end_turn();
+}
+
+// Wakes nobody, and so costs nothing, where nothing is left to do.
+void CallQueue::end_turn() {
+  is_running_ = false;
+  ended_.notify_all();
+  if (!calls_.empty()) waiting_.notify_one();
 }
 
 std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
@@ -40,7 +49,7 @@ std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
     calls_.push_back(call);
     if (!thread_.joinable() && !is_closed_) thread_ = std::thread([this] { run_in_background(); });
   }
-  changed_.notify_all();
+  waiting_.notify_one();
   return call;
 }
 
@@ -52,7 +61,7 @@ bool CallQueue::is_done(const std::shared_ptr<Call>& call) {
 void CallQueue::wait(const std::shared_ptr<Call>& call) {
   std::unique_lock lock(mutex_);
   while (!call->is_done) {
-    if (is_running_) changed_.wait(lock);
+    if (is_running_) ended_.wait(lock);
     else run_front(lock);
   }
   if (call->error) std::rethrow_exception(call->error);
@@ -73,17 +82,18 @@ void CallQueue::run_front(std::unique_lock<std::mutex>& lock) {
   call->error = error;
   call->is_done = true;
   call->body = nullptr;
-  is_running_ = false;
-  changed_.notify_all();
+  end_turn();
 }
 
 void CallQueue::run_in_background() {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);
+  on_thread_();
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
+    waiting_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
+    // By then somebody may have run it.
+    waiting_.wait_for(lock, kMoment, [this] { return is_closed_; });
     if (is_closed_) return;
-    run_front(lock);
+    if (!is_running_ && !calls_.empty()) run_front(lock);
   }
 }
 

@@ -11,11 +11,14 @@
 namespace acc::shm {
 
 // Runs calls one after the other, in the order in which they were started. Whoever waits for a call runs it, and those
-// before it, where nobody does yet. Calls that nobody waits for are run by a thread of their own, at the lowest
-// priority: on cores that compute it would only take time from them.
+// before it, where nobody does yet: that is quickest. A thread runs calls that nobody waits for after a moment. Its
+// priority is the usual one, since a peer, or this rank's own wait, may hang on it while other programs want the cores.
 class CallQueue {
  public:
   using Body = std::function<void()>;
+
+  // `on_thread` is called first on that thread.
+  explicit CallQueue(Body on_thread) : on_thread_(std::move(on_thread)) {}
   struct Call {
     Body body;
     bool is_done = false;
@@ -56,11 +59,15 @@ class CallQueue {
     CallQueue& queue_;
   };
 
+  void end_turn();
   void run_front(std::unique_lock<std::mutex>& lock);
   void run_in_background();
 
+  Body on_thread_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  // For those who wait for a call that another thread runs, and for the queue's own thread.
+  std::condition_variable ended_;
+  std::condition_variable waiting_;
   std::deque<std::shared_ptr<Call>> calls_;
   bool is_running_ = false;
   bool is_closed_ = false;

@@ -30,6 +30,8 @@ uint64_t broken_by(Broken how, int culprit) { return static_cast<uint64_t>(how) 
 // Peers that are alive answer within microseconds; looking for the dead can wait.
 constexpr long kLookAroundMs = 50;
 
+thread_local bool is_patient = false;
+
 void pause_briefly() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -122,7 +124,7 @@ void Ranks::ring(int peer) {
 }
 
 void Ranks::wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late) {
-  for (int i = 0; i < spins_; ++i) {
+  for (int i = 0; i < spins_ && !is_patient; ++i) {
     if (is_ready()) return;
     pause_briefly();
   }
@@ -209,6 +211,8 @@ bool Ranks::is_same_call(std::vector<int32_t>& words) {
   }
   return false;
 }
+
+void Ranks::be_patient() { is_patient = true; }
 
 void Ranks::leave() {
   segment_.control(rank_).has_left.store(1);

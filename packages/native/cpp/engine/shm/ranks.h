@@ -48,6 +48,8 @@ class Ranks {
   void wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late);
   // Wakes `peer` if it sleeps.
   void ring(int peer);
+  // This thread never spins: another one of the rank may need the core.
+  static void be_patient();
   // Called now and then by whoever waits.
   std::function<void()> on_idle;
 

@@ -177,7 +177,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
 
   Ranks ranks_;
   Messages messages_;
-  CallQueue queue_;
+  CallQueue queue_{Ranks::be_patient};
 };
 
 }  // namespace
