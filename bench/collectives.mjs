@@ -19,9 +19,9 @@ const KiB = 1024;
 
 /** Bytes and how often: a run of each side takes about a second. */
 const PLAN = [
-  [4 * KiB, 3000],
-  [64 * KiB, 1000],
-  [1024 * KiB, 150],
+  [4 * KiB, 20000],
+  [64 * KiB, 5000],
+  [1024 * KiB, 500],
   [16 * 1024 * KiB, 15],
   [64 * 1024 * KiB, 6],
 ];

@@ -30,6 +30,11 @@ uint64_t broken_by(Broken how, int culprit) { return static_cast<uint64_t>(how) 
 // Peers that are alive answer within microseconds; looking for the dead can wait.
 constexpr long kLookAroundMs = 50;
 
+// Longer than it takes until a sleeper that was woken runs, on a busy machine too: else ranks that have once slept put
+// each other to sleep again and again.
+constexpr std::chrono::microseconds kLongSpin(2000);
+constexpr std::chrono::microseconds kShortSpin(1);
+
 thread_local bool is_patient = false;
 
 void pause_briefly() {
@@ -66,7 +71,7 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout)
   // Spinning is quickest while every rank has a core. Where it has none, the peer that is waited for needs this one.
   cpu_set_t cores;
   const bool has_cores = ::sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= size;
-  spins_ = has_cores ? 5000 : 20;
+  spin_ = has_cores ? kLongSpin : kShortSpin;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     const auto& control = segment_.control(peer);
@@ -124,12 +129,14 @@ void Ranks::ring(int peer) {
 }
 
 void Ranks::wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late) {
-  for (int i = 0; i < spins_ && !is_patient; ++i) {
-    if (is_ready()) return;
-    pause_briefly();
-  }
   auto& own = segment_.control(rank_);
   const auto started = Clock::now();
+  while (!is_patient && Clock::now() - started < spin_) {
+    for (int i = 0; i < 20; ++i) {
+      if (is_ready()) return;
+      pause_briefly();
+    }
+  }
   auto looked = started;
   for (;;) {
     // Somebody else's turn, where ranks share cores.

@@ -66,7 +66,8 @@ class Ranks {
   const int rank_;
   const int size_;
   const Milliseconds timeout_;
-  int spins_;
+  // How long this rank's main thread spins before it sleeps.
+  std::chrono::microseconds spin_{0};
   uint32_t step_ = 0;
   uint32_t call_ = 0;
   std::vector<int> processes_;  // pidfds by rank, -1 for this one
