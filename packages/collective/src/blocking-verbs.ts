@@ -1,4 +1,4 @@
-import type { AllReduceOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
+import type { AllReduceOptions, CoalescedOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
 
 /** The verbs that start without waiting. */
 type Started<T> = Pick<CollectiveOf<T>, Extract<keyof CollectiveOf<T>, `${string}Async`>>;
@@ -16,7 +16,7 @@ export abstract class BlockingVerbs<T> implements Started<T> {
   abstract sendAsync(x: T, toRank: number): Pending<void>;
   abstract recvAsync(fromRank: number): Pending<T>;
   abstract broadcastCoalescedAsync(xs: readonly T[], fromRank?: number): Pending<T[]>;
-  abstract allReduceCoalescedAsync(xs: readonly T[], op?: ReduceOp): Pending<T[]>;
+  abstract allReduceCoalescedAsync(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): Pending<T[]>;
   abstract allGatherCoalescedAsync(xs: readonly T[]): Pending<T[]>;
   abstract reduceScatterCoalescedAsync(xs: readonly T[], op?: ReduceOp): Pending<T[]>;
 
@@ -64,8 +64,8 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     return this.broadcastCoalescedAsync(xs, fromRank).wait();
   }
 
-  allReduceCoalesced(xs: readonly T[], op?: ReduceOp): T[] {
-    return this.allReduceCoalescedAsync(xs, op).wait();
+  allReduceCoalesced(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): T[] {
+    return this.allReduceCoalescedAsync(xs, op, options).wait();
   }
 
   allGatherCoalesced(xs: readonly T[]): T[] {

@@ -1,4 +1,4 @@
-import type { AllReduceOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
+import type { AllReduceOptions, CoalescedOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
 import type { ProcessGroup } from '@acc/native';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { Context } from './context.js';
@@ -98,8 +98,12 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return broadcastCoalesced(this.#context, xs, fromRank);
   }
 
-  allReduceCoalescedAsync(xs: readonly T[], op: ReduceOp = 'sum'): Pending<T[]> {
-    return allReduceCoalesced(this.#context, xs, op);
+  allReduceCoalescedAsync(
+    xs: readonly T[],
+    op: ReduceOp = 'sum',
+    options: CoalescedOptions = {},
+  ): Pending<T[]> {
+    return allReduceCoalesced(this.#context, xs, op, options);
   }
 
   allGatherCoalescedAsync(xs: readonly T[]): Pending<T[]> {

@@ -1,5 +1,12 @@
 import { clone, reshape, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type AllReduceOptions, type Collective, type Pending, type ReduceOp } from '@acc/contract';
+import {
+  AccError,
+  type AllReduceOptions,
+  type CoalescedOptions,
+  type Collective,
+  type Pending,
+  type ReduceOp,
+} from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { done } from './pending.js';
 
@@ -54,8 +61,12 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     return done(xs.map((x) => clone(x)));
   }
 
-  allReduceCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {
-    return done(xs.map((x) => clone(x)));
+  allReduceCoalescedAsync(
+    xs: readonly Tensor[],
+    _op?: ReduceOp,
+    options: CoalescedOptions = {},
+  ): Pending<Tensor[]> {
+    return done(xs.map((x) => (options.donate ? x : clone(x))));
   }
 
   allGatherCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {

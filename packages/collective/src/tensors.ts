@@ -16,6 +16,8 @@ export interface BridgeOf<T extends Movable> {
   toNative(x: T): NativeTensor;
   /** The native tensor of `x` itself, of any strides, where there is one. `x` stays the owner. */
   borrow?(x: T): NativeTensor;
+  /** See `TensorBridge.writable`. */
+  writable?(xs: readonly T[]): T[];
   /** A tensor that takes over `native`. */
   fromNative(native: NativeTensor, dtype: T['dtype']): T;
 }

@@ -48,7 +48,7 @@ interface Verbs<T> {
   recv(fromRank: number): T;
   /** {@link broadcast} of several tensors in one call for each dtype. */
   broadcastCoalesced(xs: readonly T[], fromRank?: number): T[];
-  allReduceCoalesced(xs: readonly T[], op?: ReduceOp): T[];
+  allReduceCoalesced(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): T[];
   /** {@link allGather}, with as many rows on every rank. */
   allGatherCoalesced(xs: readonly T[]): T[];
   reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp): T[];
@@ -96,4 +96,11 @@ export interface AllReduceOptions {
   readonly agreed?: boolean;
   /** The element type that a float32 tensor travels and is summed in: half the bytes, rounded. The result is float32. */
   readonly wireDtype?: 'bfloat16' | 'float16';
+}
+
+export interface CoalescedOptions {
+  /** The caller gives `xs` away: the results may be the same tensors, with other values. Saves copies. */
+  readonly donate?: boolean;
+  /** As in {@link AllReduceOptions}. */
+  readonly agreed?: boolean;
 }

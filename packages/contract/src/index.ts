@@ -7,6 +7,7 @@ export {
 export { checkKeys, nearestName } from './check-keys.js';
 export type {
   AllReduceOptions,
+  CoalescedOptions,
   Collective,
   CollectiveOf,
   NativeCollective,

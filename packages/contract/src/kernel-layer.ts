@@ -12,6 +12,11 @@ export interface TensorBridge {
   toNative(x: Tensor): NativeTensor;
   /** The native tensor of `x` itself, of any strides, where the backend is native. `x` stays the owner. */
   borrow?(x: Tensor): NativeTensor;
+  /**
+   * Tensors with the values of `xs`, which it takes over, where the backend is native: each row-major, of the element type
+   * of its dtype, and in memory that nothing else sees. Those of `xs` that are so are returned themselves.
+   */
+  writable?(xs: readonly Tensor[]): Tensor[];
   /** A tfjs tensor on the active backend that takes over `native`. Caller owns the result. */
   fromNative(native: NativeTensor, dtype: DataType): Tensor;
 }

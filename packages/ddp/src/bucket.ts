@@ -1,4 +1,13 @@
-import { concat, ones, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import {
+  concat,
+  reshape,
+  split,
+  tensor1d,
+  tidy,
+  zeros,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
 import type { CommHook } from './comm-hook.js';
 
@@ -12,14 +21,13 @@ export interface Transport {
 }
 
 /**
- * Gradients of a few variables on their way over the ranks as one flat tensor. Where no hook changes what travels, one
- * number for each variable follows the gradients: 1 where this rank had one. Summed over ranks these tell how many ranks
- * used a variable, at no further call.
+ * Gradients of a few variables on their way over the ranks. They are summed where they lie, in one collective; where a hook
+ * decides what travels, as one flat tensor. Without a hook one number for each variable travels along: 1 where this rank had
+ * a gradient. Summed over ranks these tell how many ranks used a variable, at no further call.
  */
 export class Bucket {
   readonly #grads = new Map<number, Tensor>();
-  #pending: Pending<Tensor> | undefined;
-  #hasFlags = false;
+  #travelling: { readonly flat: Pending<Tensor> } | { readonly list: Pending<Tensor[]> } | undefined;
 
   /**
    * @param id See `GradientBucket.id`.
@@ -46,13 +54,17 @@ export class Bucket {
 
   /** Starts the sum over ranks. Variables without a gradient take part with zeros. */
   launch({ collective, hook }: Transport): void {
-    this.#hasFlags = !hook;
-    const flat = tidy(() => concat([...this.#flatGrads(), ...(hook ? [] : [this.#flags()])]));
-    for (const grad of this.#grads.values()) grad.dispose();
-    const variables = this.members.map((i) => this.variables[i]!);
-    this.#pending = hook
-      ? hook.reduce({ id: this.id, gradsLocal: flat, variables, collective })
-      : collective.allReduceAsync(flat, 'sum', { donate: true, agreed: true });
+    const grads = this.members.map((i) => this.#grads.get(i) ?? zeros(this.variables[i]!.shape));
+    if (hook) {
+      const flat = tidy(() => concat(grads.map((grad) => reshape(grad, [-1]))));
+      for (const grad of grads) grad.dispose();
+      const variables = this.members.map((i) => this.variables[i]!);
+      this.#travelling = { flat: hook.reduce({ id: this.id, gradsLocal: flat, variables, collective }) };
+    } else {
+      const flags = tensor1d(this.members.map((i) => Number(this.#grads.has(i))));
+      const options = { donate: true, agreed: true };
+      this.#travelling = { list: collective.allReduceCoalescedAsync([...grads, flags], 'sum', options) };
+    }
   }
 
   /**
@@ -61,28 +73,32 @@ export class Bucket {
    * @param users How many ranks used each of the variables, where that is known already.
    */
   finish(results: (Tensor | null)[], users: ArrayLike<number> | undefined): void {
-    const sum = this.#pending!.wait();
-    const sizes = this.members.map((i) => this.variables[i]!.size);
-    const parts = split(sum, this.#hasFlags ? [...sizes, this.members.length] : sizes);
+    const { sums, flags } = this.#receive();
     // Where this rank had all of them, nothing needs to be read.
-    const flags = users || this.isFull ? undefined : parts[parts.length - 1]!.dataSync();
+    const counts = users || this.isFull ? undefined : flags!.dataSync();
+    flags?.dispose();
     this.members.forEach((index, k) => {
-      const isUsed = this.has(index) || (users ? users[index]! : flags![k]!) > 0;
-      results[index] = isUsed ? reshape(parts[k]!, this.variables[index]!.shape) : null;
-    });
-    sum.dispose();
-    for (const part of parts) part.dispose();
-  }
-
-  #flatGrads(): Tensor[] {
-    return this.members.map((i) => {
-      const grad = this.#grads.get(i);
-      return grad ? reshape(grad, [-1]) : zeros([this.variables[i]!.size]);
+      const isUsed = this.has(index) || (users ? users[index]! : counts![k]!) > 0;
+      if (isUsed) results[index] = sums[k]!;
+      else sums[k]!.dispose();
     });
   }
 
-  #flags(): Tensor {
-    if (this.isFull) return ones([this.members.length]);
-    return concat(this.members.map((i) => (this.#grads.has(i) ? ones([1]) : zeros([1]))));
+  #receive(): { sums: Tensor[]; flags?: Tensor } {
+    const travelling = this.#travelling!;
+    if ('list' in travelling) {
+      const sums = travelling.list.wait();
+      return { flags: sums[this.members.length]!, sums };
+    }
+    const flat = travelling.flat.wait();
+    const shapes = this.members.map((i) => this.variables[i]!.shape);
+    const sums = tidy(() =>
+      split(
+        flat,
+        this.members.map((i) => this.variables[i]!.size),
+      ).map((part, k) => reshape(part, shapes[k]!)),
+    );
+    flat.dispose();
+    return { sums };
   }
 }

@@ -1,6 +1,6 @@
 import { engine, tensor, Variable, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
-import { operator, tensorFrom, type Tensor as Handle } from '@acc/native';
+import { MemoryFlag, memoryFlags, operator, tensorFrom, type Tensor as Handle } from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
 import { freeActivations, fuseLayers } from './layers/index.js';
 import { nativeLists } from './list-math/native-lists.js';
@@ -10,6 +10,9 @@ import { cast } from './precision/index.js';
 import { StepRecorder } from './recording/recorder.js';
 
 const contiguous = operator('aten::contiguous');
+const copied = operator('aten::_to_copy');
+
+const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
 /** The kernel layer of a tfjs backend: without copies for `acc`, by host buffers for every other. */
 export function kernelLayerOf(backendName: string, backend: unknown): KernelLayer {
@@ -22,6 +25,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     device: backend.device,
     toNative: (x) => contiguous(backend.native(x)),
     borrow: (x) => backend.native(x),
+    writable: (xs) => writable(backend, xs),
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
     lists: nativeLists(backend),
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
@@ -33,6 +37,22 @@ function accLayer(backend: AccBackend): KernelLayer {
       cast: (x, to) => cast(x, to, backend.nativeOfData(x)!.dtype, x instanceof Variable),
     },
   };
+}
+
+function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
+  const natives = xs.map((x) => (x instanceof Variable ? undefined : backend.nativeToWrite(x)));
+  const flags = memoryFlags(natives.filter((native) => native !== undefined));
+  let known = 0;
+  return xs.map((x, i) => {
+    const native = natives[i];
+    const isOwnBlock = native !== undefined && flags[known++] === OWN_BLOCK;
+    const dtype = NATIVE_DTYPE[x.dtype as 'float32'];
+    if (isOwnBlock && native.dtype === dtype) return x;
+    using copy = copied(backend.native(x), dtype);
+    const result = engine().makeTensorFromTensorInfo(backend.wrap(contiguous(copy), x.dtype));
+    x.dispose();
+    return result;
+  });
 }
 
 function hostLayer(backendName: string): KernelLayer {

@@ -57,6 +57,7 @@ const Kind = {
   allToAll: 5,
   send: 6,
   receive: 7,
+  allReduceMany: 8,
 } as const;
 
 /** ReduceOp there. */
@@ -86,8 +87,8 @@ const NEW_OUTPUT = -1;
 /** Arguments of a call into the addon, one buffer for all groups. */
 let buffer = new Float64Array(0);
 
-function ensureBuffer(size: number): void {
-  const length = COUNTS_START + 2 * size;
+function ensureBuffer(counts: number): void {
+  const length = COUNTS_START + counts;
   if (buffer.length >= length) return;
   buffer = new Float64Array(length);
   addon().setCollectiveBuffer(buffer);
@@ -127,7 +128,7 @@ export class ProcessGroup {
     readonly comparesCalls: boolean,
   ) {
     this.#id = id;
-    ensureBuffer(size);
+    ensureBuffer(2 * size);
   }
 
   /** A group over sockets. Waits until all `size` ranks have come. @throws AccError `ACC_RENDEZVOUS_FAILED`. */
@@ -169,6 +170,16 @@ export class ProcessGroup {
     buffer[Slot.isBlocking] = 1;
     guarded(startCollective);
     return new Tensor(buffer[Slot.output]!, input.dtype, input.shape);
+  }
+
+  /** Each of `tensors`, of one element type, in place: one collective, and no copies where the engine is shared memory. */
+  allReduceMany(tensors: readonly NativeTensor[], op: ReduceOp, options: CallOptions = {}): Work {
+    ensureBuffer(tensors.length);
+    this.#writeCall(Kind.allReduceMany, 0, 0, REDUCE_OPS[op], 0, options.words);
+    buffer[Slot.isBlocking] = options.isBlocking ? 1 : 0;
+    buffer[Slot.counts] = tensors.length;
+    for (let i = 0; i < tensors.length; i++) buffer[COUNTS_START + i] = requireAlive(tensors[i]!).id;
+    return new Work(guarded(startCollective));
   }
 
   /** The same on `root` only; the other ranks need no `output`. */

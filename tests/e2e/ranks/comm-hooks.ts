@@ -91,9 +91,9 @@ function counting(strategy: Strategy, count: (bytes: number) => void): Strategy 
         get(target, key) {
           const member = Reflect.get(target, key) as unknown;
           if (typeof member !== 'function') return member;
-          return (x: tf.Tensor, op?: unknown, options?: { wireDtype?: string }) => {
-            const isTensor = x instanceof tf.Tensor;
-            if (isTensor) count(x.size * (options?.wireDtype ? 2 : 4));
+          return (x: unknown, op?: unknown, options?: { wireDtype?: string }) => {
+            for (const moved of [x].flat())
+              if (moved instanceof tf.Tensor) count(moved.size * (options?.wireDtype ? 2 : 4));
             return (member as (...args: unknown[]) => unknown).call(target, x, op, options);
           };
         },

@@ -1,10 +1,11 @@
-import type { NativeTensor, Pending, ReduceOp } from '@acc/contract';
+import type { CoalescedOptions, NativeTensor, Pending, ReduceOp } from '@acc/contract';
 import type { Tensor as Native } from '@acc/native';
+import { Calls } from '../calls.js';
 import { Context } from '../context.js';
 import { all, WorkResult } from '../pending.js';
-import { nativeBridge, rowsOfPart, type Movable } from '../tensors.js';
+import { nativeBridge, requireReducible, rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
 import { allGather, broadcast } from './movements.js';
-import { pack, unpack } from './packing.js';
+import { pack, placesByDtype, unpack } from './packing.js';
 import { allReduce, reduceScatter } from './reductions.js';
 
 /** How a list of tensors becomes one, travels, and becomes a list again. */
@@ -34,13 +35,42 @@ export function allReduceCoalesced<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],
   op: ReduceOp,
+  { donate, agreed }: CoalescedOptions,
 ): Pending<T[]> {
-  return coalesced(context, xs, 'allReduceCoalesced', {
+  if (donate && context.bridge.writable)
+    return allReduceInPlace(context, context.bridge.writable(xs), op, agreed);
+  const summed = coalesced(context, xs, 'allReduceCoalesced', {
     lanesBefore: 1,
     lanesAfter: 1,
     shapeOf: (shape) => shape,
-    start: (native, packed) => allReduce(native, packed, op, {}),
+    start: (native, packed) => allReduce(native, packed, op, { agreed }),
   });
+  if (donate) for (const x of xs) x.dispose();
+  return summed;
+}
+
+/** In the memory of the tensors themselves. */
+function allReduceInPlace<T extends Movable>(
+  context: Context<T>,
+  xs: readonly T[],
+  op: ReduceOp,
+  agreed: boolean | undefined,
+): Pending<T[]> {
+  const natives = xs.map((x) => context.bridge.borrow!(x));
+  const calls = [...placesByDtype(natives).values()].map((places) => {
+    const tensors = places.map((place) => natives[place]!);
+    requireReducible(tensors[0]!, op);
+    const shapes = tensors.map(({ shape }) => shape);
+    const calls = agreed ? context.calls : new Calls(context.group, shapes);
+    const shape = [sum(shapes.map(sizeOf))];
+    const words = calls.agree({ collective: 'allReduce', dtype: tensors[0]!.dtype, shape, op }, agreed);
+    return context.started(
+      words,
+      () => context.group.allReduceMany(tensors, op, { words }),
+      () => undefined,
+    );
+  });
+  return new WorkResult(all(calls), () => [...xs]);
 }
 
 export function allGatherCoalesced<T extends Movable>(context: Context<T>, xs: readonly T[]): Pending<T[]> {

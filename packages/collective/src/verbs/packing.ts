@@ -30,7 +30,8 @@ export function pack(tensors: readonly NativeTensor[], lanes: number): Packed[] 
   });
 }
 
-function placesByDtype(tensors: readonly NativeTensor[]): Map<string, number[]> {
+/** For each element type the places of its tensors. */
+export function placesByDtype(tensors: readonly NativeTensor[]): Map<string, number[]> {
   const groups = new Map<string, number[]>();
   tensors.forEach(({ dtype }, i) => groups.set(dtype, [...(groups.get(dtype) ?? []), i]));
   return groups;

@@ -1,5 +1,12 @@
 import { div, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type AllReduceOptions, type Collective, type Pending, type ReduceOp } from '@acc/contract';
+import {
+  AccError,
+  type AllReduceOptions,
+  type CoalescedOptions,
+  type Collective,
+  type Pending,
+  type ReduceOp,
+} from '@acc/contract';
 import { takePart, type Call } from './take-part.js';
 
 type Verbs = Partial<Collective>;
@@ -98,6 +105,16 @@ export class Joinable {
       const pending = group.allReduceAsync(x, call.op, { donate, ...wire });
       return isMean ? divided(pending, active.length) : pending;
     };
+    const allReduceCoalescedAsync = (
+      xs: readonly Tensor[],
+      op: ReduceOp = 'sum',
+      { donate = false }: CoalescedOptions = {},
+    ): Pending<Tensor[]> => {
+      if (op === 'mean') refuse("allReduceCoalesced of 'mean'")();
+      const list = xs.map(({ dtype, shape }) => ({ dtype, shape }));
+      this.#announce({ verb: 'allReduceCoalesced', list, op });
+      return group.allReduceCoalescedAsync(xs, op, { donate });
+    };
     const allGatherAsync = (x: Tensor): Pending<Tensor> => {
       this.#announce(describe('allGather', x));
       return group.allGatherAsync(x);
@@ -105,6 +122,7 @@ export class Joinable {
     return {
       broadcastAsync,
       allReduceAsync,
+      allReduceCoalescedAsync,
       allGatherAsync,
       broadcast: (x, fromRank) => broadcastAsync(x, fromRank).wait(),
       allReduce: (x, op) => allReduceAsync(x, op).wait(),

@@ -1,12 +1,21 @@
-import { fill, zeros, type DataType, type Tensor } from '@tensorflow/tfjs-core';
+import { dispose, fill, zeros, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import type { AllReduceOptions, Collective, ReduceOp } from '@acc/contract';
 
 /** A collective as ranks that have no part of their own in it must know it. */
 export interface Call {
   readonly verb:
-    'broadcast' | 'allReduce' | 'allGather' | 'barrier' | 'broadcastObject' | 'allGatherObject' | 'count';
+    | 'broadcast'
+    | 'allReduce'
+    | 'allReduceCoalesced'
+    | 'allGather'
+    | 'barrier'
+    | 'broadcastObject'
+    | 'allGatherObject'
+    | 'count';
   readonly dtype?: string;
   readonly shape?: readonly number[];
+  /** Of several tensors. */
+  readonly list?: readonly { readonly dtype: string; readonly shape: readonly number[] }[];
   readonly op?: ReduceOp;
   readonly fromRank?: number;
   readonly wireDtype?: NonNullable<AllReduceOptions['wireDtype']>;
@@ -23,6 +32,9 @@ export function takePart(call: Call, group: Collective, active: readonly number[
   } else if (verb === 'allReduce') {
     const options = wireDtype && { wireDtype };
     withOwn(neutral(shape, dtype, op), (x) => group.allReduceAsync(x, op, options).wait());
+  } else if (verb === 'allReduceCoalesced') {
+    const own = call.list!.map((x) => neutral(x.shape, x.dtype as DataType, op));
+    dispose(group.allReduceCoalesced(own, op, { donate: true }));
   } else if (verb === 'allGather') {
     withOwn(zeros([0, ...shape.slice(1)], dtype as 'float32'), (x) => group.allGather(x));
   }

@@ -136,7 +136,13 @@ Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, TensorTable
   double* given = held.call;
   CollectiveCall call;
   call.kind = static_cast<CollectiveKind>(static_cast<int>(given[kKind]));
-  call.input = tensors.get(given[kInput]);
+  const std::vector<double> counts(given + kCountsStart, given + kCountsStart + static_cast<size_t>(given[kCounts]));
+  if (call.kind == CollectiveKind::kAllReduceMany) {
+    for (const double tensor : counts) call.many.push_back(tensors.get(tensor));
+  } else {
+    call.input = tensors.get(given[kInput]);
+    call.counts.assign(counts.begin(), counts.end());
+  }
   const bool makes_output = given[kOutput] == kNewOutput;
   if (makes_output) {
     give_output(call);
@@ -147,7 +153,6 @@ Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, TensorTable
   call.root = static_cast<int>(given[kRoot]);
   call.most = static_cast<int64_t>(given[kMost]);
   std::copy_n(given + kWords, kCallWords, call.words.begin());
-  call.counts.assign(given + kCountsStart, given + kCountsStart + static_cast<size_t>(given[kCounts]));
   auto& group = *held.groups.get(given[kGroup], "process group");
   if (given[kBlocking] == 0) return Napi::Number::New(info.Env(), held.works.add(group.start(std::move(call))));
   const auto output = call.output;

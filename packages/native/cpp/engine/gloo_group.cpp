@@ -83,6 +83,7 @@ class GlooGroup final : public ProcessGroup {
       switch (call.kind) {
         case CollectiveKind::kBroadcast: return broadcast(call);
         case CollectiveKind::kAllReduce: return all_reduce(call);
+        case CollectiveKind::kAllReduceMany: return all_reduce_many(call);
         case CollectiveKind::kReduce: return reduce(call);
         case CollectiveKind::kReduceScatter: return reduce_scatter(call);
         case CollectiveKind::kAllGather: return call.counts.empty() ? all_gather(call) : all_gather_uneven(call);
@@ -127,6 +128,22 @@ class GlooGroup final : public ProcessGroup {
     options.reduceOp = gloo_op(call.op, call.output.scalar_type() == at::kBool);
     std::vector<at::Tensor> tensors{call.output};
     return reduced(backend_->allreduce(tensors, options), call, call.output);
+  }
+
+  // Packed on the way, by Gloo's own thread.
+  std::shared_ptr<Pending> all_reduce_many(CollectiveCall& call) {
+    std::vector<at::Tensor> tensors;
+    for (const auto& tensor : call.many) {
+      if (tensor.numel() > 0) tensors.push_back(tensor);
+    }
+    if (tensors.empty()) return pending({});
+    c10d::AllreduceCoalescedOptions options;
+    options.reduceOp = gloo_op(call.op, tensors.front().scalar_type() == at::kBool);
+    auto work = backend_->allreduce_coalesced(tensors, options);
+    if (call.op != ReduceOp::kMean) return pending(std::move(work), [tensors] {});
+    return pending(std::move(work), [tensors, size = options_.size] {
+      for (const auto& tensor : tensors) tensor.div_(size);
+    });
   }
 
   // Gloo reduces in place on every rank: those that get no result give a copy.

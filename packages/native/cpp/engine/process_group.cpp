@@ -41,6 +41,14 @@ void require_parts(const CollectiveCall& call, int rank, size_t size) {
   for (size_t to = 0; to < size; ++to) require(call.counts[to] <= call.most, "the most elements of any part");
 }
 
+void require_alike(const std::vector<at::Tensor>& tensors) {
+  for (const auto& tensor : tensors) {
+    require(tensor.is_contiguous(), "contiguous tensors");
+    require(tensor.scalar_type() == tensors.front().scalar_type(), "tensors of one type");
+    require(tensor.device() == tensors.front().device(), "tensors on one device");
+  }
+}
+
 }  // namespace
 
 void give_output(CollectiveCall& call) {
@@ -51,6 +59,7 @@ void give_output(CollectiveCall& call) {
 
 void require_fitting(const CollectiveCall& call, int rank, int size) {
   require(call.root >= 0 && call.root < size, "a rank of the group");
+  if (call.kind == CollectiveKind::kAllReduceMany) return require_alike(call.many);
   require(call.input.is_contiguous(), "a contiguous input");
   if (call.output.defined()) {
     require(call.output.is_contiguous(), "a contiguous output");

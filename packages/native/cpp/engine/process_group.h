@@ -28,6 +28,7 @@ enum class CollectiveKind : int {
   kAllToAll = 5,       // `counts`: elements sent to each rank, then received from each; empty where all are equal
   kSend = 6,           // `input` to `root`
   kReceive = 7,        // `input` from `root`
+  kAllReduceMany = 8,  // `many` in place, of one type
 };
 
 enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 4 };
@@ -39,6 +40,7 @@ struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::kBroadcast;
   at::Tensor input;
   at::Tensor output;
+  std::vector<at::Tensor> many;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   std::vector<int64_t> counts;

@@ -121,6 +121,16 @@ const coalesced: CollectiveCase = {
       [collective.allGatherCoalesced(xs), xs.map((x) => collective.allGather(x))],
       [collective.reduceScatterCoalesced(xs), xs.map((x) => collective.reduceScatter(x))],
       [collective.allReduceCoalesced([]), []],
+      [
+        collective.allReduceCoalesced(
+          mixed(subject, collective.rank).map((x) =>
+            subject.make(numbersOf(collective.rank, x.shape, x.dtype)),
+          ),
+          'max',
+          { donate: true },
+        ),
+        xs.map((x) => collective.allReduce(x, 'max')),
+      ],
     ] as const;
     for (const [together, single] of pairs) {
       require(together.length === single.length, 'another number of results');

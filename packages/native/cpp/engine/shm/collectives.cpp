@@ -44,12 +44,22 @@ Slice slice_of(size_t bytes, int size, int slice) {
 // Up to this many bytes a rank reads all of every other instead of one slice: one step instead of two.
 constexpr size_t kSmallBytes = 32 * 1024;
 
-void all_reduce_small(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op) {
-  copy(ranks.buffer(), input, count * bytes_of(element));
+void copy_out(void* to, const Pieces& from, size_t start, size_t bytes) {
+  from.visit(start, bytes, [&](const uint8_t* data, size_t offset, size_t size) { copy(bytes_at(to, offset), data, size); });
+}
+
+void copy_in(const Pieces& to, const void* from, size_t start, size_t bytes) {
+  to.visit(start, bytes, [&](uint8_t* data, size_t offset, size_t size) { copy(data, bytes_at(from, offset), size); });
+}
+
+void all_reduce_small(Ranks& ranks, const Pieces& input, const Pieces& output, Element element, Op op) {
+  copy_out(ranks.buffer(), input, 0, input.bytes());
   exchange(ranks, true);
   std::vector<const void*> sources(ranks.size());
-  for (int rank = 0; rank < ranks.size(); ++rank) sources[rank] = ranks.buffer_of(rank);
-  reduce(sources.data(), ranks.size(), output, nullptr, count, element, op);
+  output.visit(0, output.bytes(), [&](uint8_t* out, size_t offset, size_t bytes) {
+    for (int rank = 0; rank < ranks.size(); ++rank) sources[rank] = ranks.buffer_of(rank) + offset;
+    reduce(sources.data(), ranks.size(), out, nullptr, bytes / bytes_of(element), element, op);
+  });
 }
 
 }  // namespace
@@ -57,15 +67,17 @@ void all_reduce_small(Ranks& ranks, const void* input, void* output, size_t coun
 // A chunk takes two steps, which overlap with its neighbours': each rank shows the slices that the others combine; each
 // combines its own slice of all ranks and shows the result; each fetches the others' results. A step's buffer holds the
 // coming chunk's input, then the result of the present one.
-void all_reduce(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op) {
-  const size_t total = count * bytes_of(element);
+void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element element, Op op) {
+  const size_t total = input.bytes();
   const int size = ranks.size();
   const int own = ranks.rank();
   if (size == 1) {
     exchange(ranks, true);
-    return copy(output, input, total);
+    return output.visit(0, total, [&](uint8_t* to, size_t offset, size_t bytes) {
+      input.visit(offset, bytes, [&](const uint8_t* from, size_t at, size_t part) { copy(to + at, from, part); });
+    });
   }
-  if (total <= kSmallBytes) return all_reduce_small(ranks, input, output, count, element, op);
+  if (total <= kSmallBytes) return all_reduce_small(ranks, input, output, element, op);
   const size_t result_bytes = Segment::kStepBytes / (size + 1) / kLine * kLine;
   const size_t chunk = result_bytes * size;
   const size_t results = chunk;  // where in the buffer
@@ -75,25 +87,26 @@ void all_reduce(Ranks& ranks, const void* input, void* output, size_t count, Ele
     for (int rank = 0; rank < size; ++rank) {
       if (rank == own) continue;
       const auto slice = slice_of(bytes_of_chunk(c), size, rank);
-      copy(ranks.buffer() + slice.start, bytes_at(input, c * chunk + slice.start), slice.bytes);
+      copy_out(ranks.buffer() + slice.start, input, c * chunk + slice.start, slice.bytes);
     }
   };
   const auto combine = [&](size_t c) {
     const auto slice = slice_of(bytes_of_chunk(c), size, own);
     const size_t at = c * chunk + slice.start;
     std::vector<const void*> sources(size);
-    for (int rank = 0; rank < size; ++rank) {
-      sources[rank] = rank == own ? bytes_at(input, at) : ranks.buffer_of(rank) + slice.start;
-    }
-    reduce(sources.data(), size, bytes_at(output, at), ranks.buffer() + results, slice.bytes / bytes_of(element),
-           element, op);
+    // Both are cut alike.
+    output.visit(at, slice.bytes, [&](uint8_t* out, size_t offset, size_t bytes) {
+      for (int rank = 0; rank < size; ++rank) sources[rank] = ranks.buffer_of(rank) + slice.start + offset;
+      input.visit(at + offset, bytes, [&](const uint8_t* data, size_t, size_t) { sources[own] = data; });
+      reduce(sources.data(), size, out, ranks.buffer() + results + offset, bytes / bytes_of(element), element, op);
+    });
   };
   const auto fetch = [&](size_t c) {
     for (int i = 1; i < size; ++i) {
       // Not all from the same rank at once.
       const int rank = (own + i) % size;
       const auto slice = slice_of(bytes_of_chunk(c), size, rank);
-      copy(bytes_at(output, c * chunk + slice.start), ranks.buffer_of(rank) + results, slice.bytes);
+      copy_in(output, ranks.buffer_of(rank) + results, c * chunk + slice.start, slice.bytes);
     }
   };
   show_input(0);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/shm/pieces.h"
 #include "engine/shm/ranks.h"
 #include "engine/shm/reduce.h"
 
@@ -17,7 +18,8 @@ struct Mismatch {
   std::vector<int32_t> words;
 };
 
-void all_reduce(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op);
+// `input` and `output` are cut into pieces alike.
+void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element element, Op op);
 // `output` on rank `root` only.
 void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op, int root);
 // `input` is `size` times `count` elements; this rank gets its part of their combination.

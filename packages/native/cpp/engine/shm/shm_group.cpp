@@ -109,7 +109,8 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
 
   void require_movable(const CollectiveCall& call) const {
     require_fitting(call, ranks_.rank(), ranks_.size());
-    require_cpu(call.input);
+    if (call.input.defined()) require_cpu(call.input);
+    for (const auto& tensor : call.many) require_cpu(tensor);
   }
 
   static bool is_message(const CollectiveCall& call) {
@@ -135,7 +136,15 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     }
   }
 
+  void reduce_many(const CollectiveCall& call) {
+    shm::Pieces pieces;
+    for (const auto& tensor : call.many) pieces.add(tensor.mutable_data_ptr(), tensor.nbytes());
+    const auto element = call.many.empty() ? Element::kFloat32 : element_of(call.many.front());
+    shm::all_reduce(ranks_, pieces, pieces, element, op_of(call.op));
+  }
+
   void move(const CollectiveCall& call) {
+    if (call.kind == CollectiveKind::kAllReduceMany) return reduce_many(call);
     const void* input = call.input.const_data_ptr();
     void* output = call.output.defined() ? call.output.mutable_data_ptr() : nullptr;
     const auto count = static_cast<size_t>(call.input.numel());
@@ -144,7 +153,8 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
       case CollectiveKind::kBroadcast:
         return shm::broadcast(ranks_, call.input.mutable_data_ptr(), call.input.nbytes(), call.root);
       case CollectiveKind::kAllReduce:
-        return shm::all_reduce(ranks_, input, output, count, element_of(call.input), op_of(call.op));
+        return shm::all_reduce(ranks_, {call.input.mutable_data_ptr(), call.input.nbytes()}, {output, call.input.nbytes()},
+                               element_of(call.input), op_of(call.op));
       case CollectiveKind::kReduce:
         return shm::reduce_to(ranks_, input, output, count, element_of(call.input), op_of(call.op), call.root);
       case CollectiveKind::kReduceScatter:
