@@ -5,6 +5,10 @@ import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/nat
 /** tfjs's names of what a fused kernel ends with. */
 export type Activation = FusedConv2DAttrs['activation'];
 
+export function isLinear(activation: Activation | null | undefined): boolean {
+  return activation == null || activation === 'linear';
+}
+
 const relu = operatorInPlace('aten::relu_');
 const clamp = operatorInPlace('aten::clamp_');
 const elu = operatorInPlace('aten::elu_');

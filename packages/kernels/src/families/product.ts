@@ -1,6 +1,6 @@
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import { tuned } from '../tuning/tuning.js';
-import type { Activation } from './activation.js';
+import { isLinear, type Activation } from './activation.js';
 
 const mm = operator('aten::mm');
 const addmm = operator('aten::addmm');
@@ -23,7 +23,7 @@ type Args = readonly [
 
 /** Whether {@link product} applies the activation itself. */
 export function isEnded(activation: Activation | null | undefined): boolean {
-  return activation == null || activation === 'linear' || activation === 'relu';
+  return isLinear(activation) || activation === 'relu';
 }
 
 /**

@@ -58,7 +58,51 @@ const CASES: Record<string, (t: tf.Tensor2D) => tf.Tensor> = {
   mean: (t) => tf.mean(tf.mul(t, 2), 1),
 };
 
+const square = (seed: number) =>
+  tf
+    .cos(tf.range(0, ROWS ** 2))
+    .mul(seed)
+    .reshape([ROWS, ROWS]) as tf.Tensor2D;
+const bias = () => tf.ones([ROWS]) as tf.Tensor1D;
+
+/** Ops with a bias whose gradient takes no values of their result; what follows saves it. */
+const LINEAR: Record<string, (t: tf.Tensor2D, weight: tf.Tensor2D) => tf.Tensor> = {
+  'fused.matMul': (t, b) => tf.fused.matMul({ a: t, b, bias: bias() }),
+  'fused.matMul, transposed': (t, b) => tf.fused.matMul({ a: t, b, transposeB: true }),
+  'fused.conv2d': (t, weight) =>
+    tf.fused.conv2d({
+      x: t.reshape([1, 1, ROWS, ROWS]) as tf.Tensor4D,
+      filter: weight.reshape([1, 1, ROWS, ROWS]) as tf.Tensor4D,
+      strides: 1,
+      pad: 'valid',
+      bias: bias(),
+    }),
+};
+
 describe('what is saved for gradients', () => {
+  it.each(Object.entries(LINEAR))('is not the result of %s without activation', (_, f) => {
+    const weight = square(1);
+    expect(keptMib((t) => f(t, weight).add(1))).toBeLessThan(0.1);
+  });
+
+  it.each(Object.entries(LINEAR))('is the result of %s, for operators that take it', (_, f) => {
+    const weight = square(1);
+    expect(keptMib((t) => f(t, weight).square())).toBeCloseTo(1, 1);
+    const own = tf.customGrad((t, save) => {
+      (save as tf.GradSaveFunc)([t as tf.Tensor]);
+      const gradFunc = (dy: tf.Tensor, [saved]: tf.Tensor[]) => dy.mul(saved!).mul(2);
+      return { value: (t as tf.Tensor).square(), gradFunc };
+    });
+    const gradients = (then: (t: tf.Tensor) => tf.Tensor) =>
+      tf.tidy(() =>
+        tf
+          .grads((t, w) => then(f(t as tf.Tensor2D, w as tf.Tensor2D)).sum())([x(), weight])
+          .map((t) => t.dataSync()),
+      );
+    expect(gradients(own)).toEqual(gradients((t) => t.square()));
+    expect(gradients((t) => own(t.relu()))).toEqual(gradients((t) => t.relu().square()));
+  });
+
   it.each(Object.entries(CASES))('holds no memory for the shapes of %s', (_, f) => {
     // A product with a number keeps its input, which is there anyway, and the number.
     expect(keptMib(f)).toBeLessThan(0.1);

@@ -19,6 +19,7 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { AccBackend } from '../backend.js';
+import { isTaped } from '../tape.js';
 
 // For a gradient tfjs can save whole tensors only, and they stay in memory until then. Many gradient functions just ask
 // what shape an input had, or for what a kernel attached to its result.
@@ -41,12 +42,32 @@ export function withoutValues(config: GradConfig, which: Valueless = 'all'): Gra
   return config;
 }
 
+/**
+ * Results of kernels that only their shape is asked of in the gradient, by the scope in which an operator with a gradient
+ * function of its own made them; 0 for those that are an operator's themselves.
+ */
+const valuelessResults = new WeakMap<Tensor, number>();
+
+/** To be returned by a kernel in place of `info`, when its gradient takes no values of the result. */
+export function resultWithoutValues(info: TensorInfo): TensorInfo {
+  if (!isTaped()) return info;
+  const inside = engineInside();
+  const result = inside.makeTensorFromTensorInfo(info);
+  const { kernelDepth, activeScope } = inside.state;
+  valuelessResults.set(result, kernelDepth > 1 ? activeScope.id : 0);
+  return result;
+}
+
 /** The members of tfjs's engine that save for gradients. They are not in its public types; 4.x has them. */
 interface EngineInside {
+  readonly state: { readonly kernelDepth: number; readonly activeScope: { readonly id: number } };
+  clone(tensor: Tensor): Tensor;
   getTensorsForGradient(kernelName: string, inputs: NamedTensorMap, outputs: Tensor[]): Tensor[];
   saveTensorsForBackwardMode(tensors: Tensor[]): Tensor[];
   makeTensorFromTensorInfo(info: TensorInfo): Tensor;
 }
+
+const engineInside = (): EngineInside => engine() as unknown as EngineInside;
 
 const standIns = new WeakSet<Tensor>();
 let isInstalled = false;
@@ -55,7 +76,8 @@ let isInstalled = false;
 export function saveShapesOnly(): void {
   if (isInstalled) return;
   isInstalled = true;
-  const inside = engine() as unknown as EngineInside;
+  const inside = engineInside();
+  const clone = inside.clone.bind(inside);
   const choose = inside.getTensorsForGradient.bind(inside);
   const save = inside.saveTensorsForBackwardMode.bind(inside);
   const keep = (info: TensorInfo) => {
@@ -67,13 +89,21 @@ export function saveShapesOnly(): void {
 
   inside.getTensorsForGradient = (kernelName, inputs, outputs) => {
     const tensors = choose(kernelName, inputs, outputs);
-    const which = valueless.get(getGradient(kernelName));
-    if (which === undefined || tensors.length === 0) return tensors;
     const current = backend();
-    if (!(current instanceof AccBackend)) return tensors;
+    if (tensors.length === 0 || !(current instanceof AccBackend)) return tensors;
+    const which = valueless.get(getGradient(kernelName));
+    if (which === undefined) {
+      const isShape = (tensor: Tensor) => outputs.includes(tensor) && valuelessResults.get(tensor) === 0;
+      return tensors.map((tensor) => (isShape(tensor) ? keep(current.standIn(tensor)) : tensor));
+    }
     if (which === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
     return [...tensors.slice(0, -1), keep(current.standInWithAttached(tensors.at(-1)!))];
   };
+  // What operators with a gradient function of their own save comes here directly, while their scope lasts.
+  inside.clone = (tensor) =>
+    valuelessResults.get(tensor) === inside.state.activeScope.id
+      ? keep((backend() as AccBackend).standIn(tensor))
+      : clone(tensor);
   // Others it clones, by a kernel that would look at values in debug mode.
   inside.saveTensorsForBackwardMode = (tensors) =>
     tensors.map((tensor) => (standIns.has(tensor) ? tensor : save([tensor])[0]!));
