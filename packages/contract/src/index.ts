@@ -16,7 +16,13 @@ export type {
 } from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { finallyAfter } from './finally-after.js';
-export type { KernelLayer, PrecisionLayer, TensorBridge } from './kernel-layer.js';
+export type {
+  Float32Precision,
+  KernelLayer,
+  PrecisionLayer,
+  RandomLayer,
+  TensorBridge,
+} from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export {

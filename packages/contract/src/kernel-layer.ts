@@ -50,6 +50,16 @@ export interface KernelLayer extends TensorBridge {
   readonly recorder?: Recorder;
   /** Absent where the backend computes in float32 only. */
   readonly precision?: PrecisionLayer;
+  /** Absent where all random numbers are drawn in JavaScript. */
+  readonly random?: RandomLayer;
+}
+
+/** The random generator of the backend's own, which tfjs's seeds don't reach. */
+export interface RandomLayer {
+  /** Its state, int32 numbers `[n]`. Caller disposes. */
+  state(): Tensor;
+  /** Goes on from `state`. Gives the state before; caller disposes. */
+  exchange(state: Tensor): Tensor;
 }
 
 /** Element types behind tfjs's `float32`. */
@@ -61,4 +71,16 @@ export interface PrecisionLayer {
    * once for all calls until it has another value. Caller disposes.
    */
   cast(x: Tensor, dtype: NativeDtype): Tensor;
+  /**
+   * How products and convolutions of float32 compute from now on, in the whole process; undefined: as libtorch does by itself.
+   *
+   * @throws AccError `ACC_PRECISION_UNSUPPORTED` for one that the device does not have.
+   */
+  setFloat32Precision(precision: Float32Precision | undefined): void;
 }
+
+/**
+ * `ieee`: float32 as such. `tf32`: factors rounded to 10 bits after the point (NVIDIA from Ampere on). `bf16`: to 7 bits
+ * (CPUs with bfloat16 instructions). Sums stay float32.
+ */
+export type Float32Precision = 'ieee' | 'tf32' | 'bf16';

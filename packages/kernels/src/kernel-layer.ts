@@ -6,7 +6,8 @@ import { freeActivations, fuseLayers } from './layers/index.js';
 import { nativeLists } from './list-math/native-lists.js';
 import { portableLists } from './list-math/portable-lists.js';
 import { fusedApply } from './optimizers/index.js';
-import { cast } from './precision/index.js';
+import { cast, setFloat32Precision } from './precision/index.js';
+import { randomLayer } from './random-layer.js';
 import { StepRecorder } from './recording/recorder.js';
 
 const contiguous = operator('aten::contiguous');
@@ -32,9 +33,11 @@ function accLayer(backend: AccBackend): KernelLayer {
     fuseLayers: (layers) => fuseLayers(backend, layers),
     recorder: new StepRecorder(backend),
     freeActivations,
+    random: randomLayer(backend),
     precision: {
       dtypeOf: (x) => backend.nativeOfData(x)?.dtype,
       cast: (x, to) => cast(x, to, backend.nativeOfData(x)!.dtype, x instanceof Variable),
+      setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
     },
   };
 }

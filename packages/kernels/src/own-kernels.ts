@@ -4,7 +4,7 @@ import { ONE_PASS } from './gradients/one-pass.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 import { LAYER_GRADIENTS, LAYER_KERNELS } from './layers/index.js';
 import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
-import { castGradient, castKernel } from './precision/index.js';
+import { castGradient, castKernel, promoted } from './precision/index.js';
 
 /** Every kernel that runs on libtorch: tfjs's, and those that only this backend has. */
 export const OWN_KERNELS: readonly KernelConfig[] = [
@@ -14,7 +14,7 @@ export const OWN_KERNELS: readonly KernelConfig[] = [
   ...FUNCTION_KERNELS,
   ...LAYER_KERNELS,
   castKernel,
-];
+].map(promoted);
 
 /** The gradients of those that tfjs does not know. */
 export const OWN_GRADIENTS: readonly GradConfig[] = [

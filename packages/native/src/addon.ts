@@ -37,6 +37,7 @@ export interface Addon {
   setNumThreads(count: number): void;
   getNumThreads(): number;
   setSeed(seed: number): void;
+  setFloat32Precision(backend: string, precision: string): void;
   buildConfiguration(): string;
   connectStore(
     host: string,

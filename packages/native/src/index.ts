@@ -12,6 +12,7 @@ export {
   releaseCachedMemory,
   resetPeakMemory,
   setDefaultDevice,
+  setFloat32Precision,
   setNumThreads,
   setSeed,
   synchronize,

@@ -64,6 +64,20 @@ export function setSeed(seed: number): void {
   guarded(() => addon().setSeed(seed));
 }
 
+/**
+ * How products and convolutions of float32 tensors are computed: `ieee` as such, `tf32` and `bf16` with factors rounded to so
+ * many bits, where the device can; `default` as libtorch does by itself. A device that cannot goes on as before.
+ *
+ * @param backend `mkldnn` for CPUs, `cuda`.
+ * @throws AccError `ACC_NATIVE_FAILED` for a precision that the backend does not know.
+ */
+export function setFloat32Precision(
+  backend: 'mkldnn' | 'cuda',
+  precision: 'default' | 'ieee' | 'tf32' | 'bf16',
+): void {
+  guarded(() => addon().setFloat32Precision(backend, precision));
+}
+
 /** libtorch's own account of how it was built: BLAS, oneDNN, CPU capability. */
 export function buildConfiguration(): string {
   return addon().buildConfiguration();

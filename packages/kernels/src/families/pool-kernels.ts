@@ -96,8 +96,12 @@ export function poolGradient(
 ): TensorInfo {
   const native = backend.native(dy);
   if (dy.shape.includes(0)) return backend.wrap(newZeros(native, x.shape), 'float32');
-  using firstDy = channelsFirst(native, plan.format);
-  using firstX = channelsFirst(backend.native(x), plan.format);
+  const images = backend.native(x);
+  // The gradient is of the dtype of x; in whole numbers it has none.
+  using given =
+    x.dtype === 'float32' && native.dtype !== images.dtype ? toDtype(native, images.dtype) : undefined;
+  using firstDy = channelsFirst(given ?? native, plan.format);
+  using firstX = channelsFirst(images, plan.format);
   // tfjs's gradients leave the rounding of sizes out of the attributes: dy says how many windows there were.
   const axes = plan.axes.map((axis, i) => ({ ...axis, outSize: firstDy.shape[i + 2]! }));
   return backend.wrap(fromChannelsFirst(compute(firstDy, firstX, axes), plan.format), 'float32');

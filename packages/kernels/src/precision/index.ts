@@ -1,1 +1,3 @@
 export { cast, castGradient, castKernel } from './cast.js';
+export { promoted } from './promoted.js';
+export { setFloat32Precision } from './float32-precision.js';

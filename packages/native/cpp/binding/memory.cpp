@@ -5,6 +5,7 @@
 
 #include "binding/convert.h"
 #include "engine/caching_allocator.h"
+#include "engine/float32_precision.h"
 
 namespace acc {
 namespace {
@@ -89,6 +90,10 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
     if (auto* recorder = context.operators.recorder) recorder->refuse("seeds random generators");
     // Of every device that there is.
     at::manual_seed(static_cast<uint64_t>(number_at(info, 0)));
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "setFloat32Precision", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    set_float32_precision(string_at(info, 0), string_at(info, 1));
     return info.Env().Undefined();
   });
   bind(env, exports, "buildConfiguration", [](const Napi::CallbackInfo& info) -> Napi::Value {

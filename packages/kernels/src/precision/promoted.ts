@@ -1,0 +1,80 @@
+import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
+import type { AccBackend } from '../backend.js';
+import { toDtype } from '../families/conversion.js';
+
+/** Kernels whose libtorch operators want one float type for all inputs. */
+const WANTS_ONE_TYPE: ReadonlySet<string> = new Set([
+  ...['BatchMatMul', '_FusedMatMul', 'Einsum', 'Prelu'],
+  ...['Conv2D', 'FusedConv2D', 'Conv2DBackpropInput', 'Conv2DBackpropFilter'],
+  ...['DepthwiseConv2dNative', 'FusedDepthwiseConv2D'],
+  ...['DepthwiseConv2dNativeBackpropInput', 'DepthwiseConv2dNativeBackpropFilter'],
+  ...['Conv3D', 'Conv3DBackpropInputV2', 'Conv3DBackpropFilterV2'],
+  ...['AccLstm', 'AccLstmGrad', 'AccGru', 'AccGruGrad'],
+  'SoftmaxGrad',
+]);
+
+/** Kernels whose operators take no 16-bit floats. */
+const WANTS_FLOAT32: ReadonlySet<string> = new Set(['AvgPool3D', 'AvgPool3DGrad']);
+
+type Input = TensorInfo | null | undefined;
+/** Some kernels take lists. */
+type Inputs = Record<string, Input> | Input[];
+
+/**
+ * The kernel for inputs of any mix of floats: where its operator cannot take them, 16-bit ones are converted to float32, as
+ * libtorch itself promotes in element-wise operators.
+ */
+export function promoted(config: KernelConfig): KernelConfig {
+  const { kernelName, kernelFunc } = config;
+  const wantsFloat32 = WANTS_FLOAT32.has(kernelName);
+  if (!wantsFloat32 && !WANTS_ONE_TYPE.has(kernelName)) return config;
+  return {
+    ...config,
+    kernelFunc(call) {
+      const backend = call.backend as AccBackend;
+      const inputs = call.inputs as Inputs;
+      const { isMixed, isShort } = floatsOf(inputs, backend);
+      return isMixed || (wantsFloat32 && isShort)
+        ? inFloat32(inputs, backend, (wide) => kernelFunc({ ...call, inputs: wide as typeof call.inputs }))
+        : kernelFunc(call);
+    },
+  };
+}
+
+function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isShort: boolean } {
+  let first: NativeDtype | undefined;
+  let isMixed = false;
+  let isShort = false;
+  for (const name in inputs) {
+    const info = (inputs as Record<string, Input>)[name];
+    if (info?.dtype !== 'float32') continue;
+    const dtype = backend.nativeOfData(info)?.dtype;
+    // What only stands for a tensor has none.
+    if (dtype === undefined) continue;
+    isMixed ||= first !== undefined && dtype !== first;
+    isShort ||= dtype !== 'float32';
+    first = dtype;
+  }
+  return { isMixed, isShort };
+}
+
+function inFloat32<T>(inputs: Inputs, backend: AccBackend, compute: (inputs: Inputs) => T): T {
+  const made: TensorInfo[] = [];
+  const widened = (info: Input): Input => {
+    const dtype = info?.dtype === 'float32' ? backend.nativeOfData(info)?.dtype : undefined;
+    if (!info || dtype === undefined || dtype === 'float32') return info;
+    const wide = backend.wrap(toDtype(backend.native(info), 'float32'), 'float32');
+    made.push(wide);
+    return wide;
+  };
+  try {
+    return compute(
+      Array.isArray(inputs)
+        ? inputs.map(widened)
+        : Object.fromEntries(Object.entries(inputs).map(([name, info]) => [name, widened(info)])),
+    );
+  } finally {
+    for (const info of made) backend.disposeInfo(info);
+  }
+}

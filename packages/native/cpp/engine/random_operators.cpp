@@ -1,0 +1,37 @@
+// The operators acc::random_state and acc::exchange_random_state: a device's random generator as numbers, so that draws can
+// be repeated.
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+#include <torch/library.h>
+
+#include <mutex>
+
+namespace acc {
+namespace {
+
+// Generators have their state as bytes on the CPU, in a multiple of four.
+at::Tensor random_state(c10::Device device) {
+  auto generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state().view(at::kInt);
+}
+
+at::Tensor exchange_random_state(const at::Tensor& state, c10::Device device) {
+  auto generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  auto before = generator.get_state().view(at::kInt);
+  generator.set_state(state.view(at::kByte));
+  return before;
+}
+
+}  // namespace
+}  // namespace acc
+
+TORCH_LIBRARY_FRAGMENT(acc, library) {
+  // A recording keeps the call, though nobody may take its result.
+  const std::vector<at::Tag> draws{at::Tag::nondeterministic_seeded};
+  library.def("random_state(Device device) -> Tensor", acc::random_state, draws);
+  library.def("exchange_random_state(Tensor state, Device device) -> Tensor", acc::exchange_random_state, draws);
+}
