@@ -31,6 +31,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
       listMath = kernels.lists;
     },
     forward: (compute) => autocast!.forward(compute),
+    capture: () => autocast!.capture(),
     backward: (compute) => autocast!.backward(compute),
     gradient(grad) {
       const wide = autocast!.inFloat32(grad);

@@ -17,10 +17,9 @@ export class Autocast {
   readonly #runKernel: RunKernel;
   readonly #runKernelFunc: RunKernelFunc;
   #phase: Phase | undefined;
-  /** What tensors were converted to, so that each is converted once: on the tape of now, and beside it. */
-  #tape: unknown;
-  #onTape = new WeakMap<Tensor, Tensor>();
-  #besideTape = new WeakMap<Tensor, Tensor>();
+  /** What tensors were converted to, so that each is converted once: on each tape, and beside them. */
+  readonly #onTape = new WeakMap<object, Conversions>();
+  #besideTape: Conversions = new WeakMap();
   readonly #runConverted: RunKernel = (name, inputs, attrs) =>
     this.#runKernel(name, this.#converted(name, inputs), attrs);
   readonly #runSavingShort: RunKernelFunc = (params) =>
@@ -41,22 +40,30 @@ export class Autocast {
     return this.#phase !== undefined;
   }
 
-  /** Runs `compute` with the lists. Tensors in its result that are 16-bit are converted to float32. */
+  /** Runs `compute` with the lists. Tensors in its result, or in its arrays and records, are converted to float32. */
   forward<T>(compute: () => T): T {
-    return this.#during('forward', () => {
-      const result: unknown = compute();
-      if (Array.isArray(result)) return result.map((value) => this.#widenedResult(value)) as T;
-      return this.#widenedResult(result) as T;
-    });
+    return this.#during('forward', () => this.#inFloat32Throughout(compute()) as T);
   }
 
-  #widenedResult(value: unknown): unknown {
-    return value instanceof Tensor ? this.inFloat32(value) : value;
+  #inFloat32Throughout(value: unknown): unknown {
+    if (value instanceof Tensor) return this.inFloat32(value);
+    if (Array.isArray(value)) return value.map((item) => this.#inFloat32Throughout(item));
+    if (!isRecord(value)) return value;
+    const entries = Object.entries(value).map(
+      ([key, item]) => [key, this.#inFloat32Throughout(item)] as const,
+    );
+    return Object.fromEntries(entries);
   }
 
   /** Runs a gradient: what ran in 16 bits forward does so backward, and sums stay in the type that they come in. */
   backward<T>(compute: () => T): T {
     return this.#during('backward', compute);
+  }
+
+  /** Gives what runs a computation later as it would be run now. */
+  capture(): <T>(compute: () => T) => T {
+    const phase = this.#phase;
+    return (compute) => this.#during(phase, compute);
   }
 
   /** Runs `compute` as if there were no mixed precision. */
@@ -156,14 +163,15 @@ export class Autocast {
   }
 
   /** What was made on another tape, or beside it, has no gradient on this one. */
-  #known(): WeakMap<Tensor, Tensor> {
+  #known(): Conversions {
     if (!this.#engine.isTapeOn()) return this.#besideTape;
-    const { activeTape } = this.#engine.state;
-    if (activeTape !== this.#tape) {
-      this.#tape = activeTape;
-      this.#onTape = new WeakMap();
+    const tape = this.#engine.state.activeTape!;
+    let known = this.#onTape.get(tape);
+    if (!known) {
+      known = new WeakMap();
+      this.#onTape.set(tape, known);
     }
-    return this.#onTape;
+    return known;
   }
 
   #isShort(x: Tensor): boolean {
@@ -188,9 +196,16 @@ export class Autocast {
   }
 }
 
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
 const isFloat = (x: Tensor | null | undefined): x is Tensor => x != null && x.dtype === 'float32';
 
 const isBias = (x: Tensor): boolean => x instanceof Variable && x.rank === 1;
+
+/** By the tensor that was converted. */
+type Conversions = WeakMap<Tensor, Tensor>;
 
 type RunKernel = (kernelName: string, inputs: NamedTensorMap, attrs?: object) => unknown;
 type Save = (tensors: Tensor[]) => void;

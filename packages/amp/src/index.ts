@@ -1,4 +1,5 @@
 export { amp } from './amp.js';
 export type { LowerDtype } from './autocast.js';
+export { float32Precision } from './float32-precision.js';
 export { OP_LISTS, type OpLists } from './op-lists.js';
 export { resolveAmpOptions, type AmpOptions, type LossScaleOptions } from './options.js';

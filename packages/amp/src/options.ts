@@ -1,4 +1,4 @@
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, checkKeys, type Float32Precision } from '@acc/contract';
 import { z } from 'zod';
 import { OP_LISTS, type OpLists } from './op-lists.js';
 
@@ -9,6 +9,12 @@ export interface AmpOptions {
   readonly lower?: readonly string[];
   /** Kernels that also compute in float32. */
   readonly float32?: readonly string[];
+  /**
+   * How products and convolutions of float32 tensors compute, with or without mixed precision: `tf32` (NVIDIA from Ampere on) and
+   * `bf16` (CPUs with bfloat16 instructions) round their factors and are faster; `ieee` never does. Default: libtorch's, which is
+   * `ieee` but for convolutions on a GPU.
+   */
+  readonly float32Precision?: Float32Precision;
 }
 
 /** Dynamic loss scaling: as large as gradients in float16 bear. */
@@ -42,6 +48,7 @@ const schema = z.object({
   lossScale: lossScale.prefault({}),
   lower: z.array(z.string()).default([]),
   float32: z.array(z.string()).default([]),
+  float32Precision: z.enum(['ieee', 'tf32', 'bf16']).optional(),
 });
 
 export type ResolvedAmpOptions = Readonly<z.infer<typeof schema>>;

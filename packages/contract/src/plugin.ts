@@ -36,6 +36,11 @@ export interface Plugin {
   claim?(object: unknown): unknown;
   /** Slot `forward`: runs the loss function of a training step, and predictions of prepared models. */
   forward?<T>(compute: () => T): T;
+  /**
+   * Called within `forward` where a part begins that is computed again in backward: gives what runs a computation then as one
+   * would run now.
+   */
+  capture?(): <T>(compute: () => T) => T;
   /** Slot `backward`: runs the walk back over the tape of a training step. */
   backward?<T>(compute: () => T): T;
   /** Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and gives what takes its place. */
@@ -82,6 +87,7 @@ export const PLUGIN_KEYS = [
   'attach',
   'claim',
   'forward',
+  'capture',
   'backward',
   'gradient',
   'lossScale',

@@ -64,7 +64,8 @@ export class Accelerator extends ProcessRole {
   private constructor(parts: Parts) {
     super(parts.environment);
     this.#parts = parts;
-    this.#running = { pipeline: parts.pipeline, freeMemory: () => this.freeMemory() };
+    const { pipeline, kernels } = parts;
+    this.#running = { pipeline, kernels, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
     offerLocalTraining(this, parts);
   }
@@ -90,9 +91,9 @@ export class Accelerator extends ProcessRole {
     const { collective } = joinable;
     const strategy = strategyOf(resolved, size);
     requireSameOptions('AcceleratorOptions', { strategy: strategy.name }, collective);
-    const { seed, dataLoader } = resolved;
+    const { seed, dataLoader, checkpointEvery } = resolved;
     const precision = precisionOf(resolved);
-    const plugins = [...builtInPlugins(), ...(precision ? [precision] : []), ...resolved.plugins];
+    const plugins = [...builtInPlugins(resolved), ...(precision ? [precision] : []), ...resolved.plugins];
     const context = { collective, kernels, batchRows: () => pipeline.batch };
     for (const part of [strategy, ...plugins]) part.attach?.(context);
     const countRanks = () => joinable.countActive();
@@ -107,7 +108,7 @@ export class Accelerator extends ProcessRole {
     });
     const { splitBatches } = dataLoader;
     const shared = { kernels, collective, strategy, pipeline, data };
-    const preparation = new Preparation({ ...shared, plugins, splitBatches, seed });
+    const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
     const restoreGradients = installGradientDriver(pipeline);
     return new Accelerator({ ...shared, environment, joinable, preparation, restoreGradients, precision });
   }

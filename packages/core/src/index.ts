@@ -51,6 +51,7 @@ export {
   type StepOptions,
 } from '@acc/schedule';
 export { Accelerator } from './accelerator.js';
+export { checkpoint } from './activation-checkpointing/checkpoint.js';
 export { findExecutableBatchSize } from './find-batch-size.js';
 export type { CompiledStep } from './compile/compile.js';
 export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
@@ -73,4 +74,5 @@ export type {
   TopKOptions,
 } from './options.js';
 export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
+export type { Nested } from './nested/nested.js';
 export type { AccumulateOptions } from './step/step-pipeline.js';

@@ -35,6 +35,11 @@ export interface AcceleratorOptions {
   readonly gradientAccumulationSteps?: number;
   /** Clips what is applied: the gradient of all ranks and micro-batches. Default: not. */
   readonly gradientClipping?: GradientClippingOptions;
+  /**
+   * Prepared models keep for backward only what passes between stretches of so many layers, and compute the rest again
+   * there: much less memory for a third more time. Default: all is kept.
+   */
+  readonly checkpointEvery?: number;
   readonly plugins?: readonly Plugin[];
 }
 
@@ -75,6 +80,7 @@ const schema = z.object({
   gradientClipping: z
     .object({ norm: z.number().positive().optional(), value: z.number().positive().optional() })
     .default({}),
+  checkpointEvery: z.number().int().positive().optional(),
   plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
 });
 

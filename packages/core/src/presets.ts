@@ -17,7 +17,7 @@ import {
   type EngineChoice,
   type JoinedGroup,
 } from '@acc/collective';
-import { amp } from '@acc/amp';
+import { amp, float32Precision } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import {
@@ -69,8 +69,8 @@ export function accumulationOf(options: ResolvedOptions, { lists }: KernelLayer)
 }
 
 /** The plugins that take part in every Accelerator, before those of the options. */
-export function builtInPlugins(): Plugin[] {
-  return [schedules()];
+export function builtInPlugins({ amp: options }: ResolvedOptions): Plugin[] {
+  return [schedules(), float32Precision(options)];
 }
 
 /**
@@ -91,6 +91,11 @@ export async function kernelsOf(
     await setBackend(BACKEND_NAME);
   }
   await ready();
+  return activeKernels();
+}
+
+/** The kernel layer of the backend that is active, where no Accelerator runs. */
+export function activeKernels(): KernelLayer {
   return kernelLayerOf(getBackend(), backend());
 }
 

@@ -70,7 +70,7 @@ function gradients(
       () => engine.tidy('forward', isOutermost && hooks.forward ? () => hooks.forward!(xs, f) : f),
     );
     util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
-    const path = pathBetween(tape, xs, y);
+    const path = pathBetween(tape, xs, [y]);
     if (!allowNoGradients && path.nodes.length === 0) {
       throw new Error(
         'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
@@ -82,8 +82,7 @@ function gradients(
       const found = walkBackward({
         engine,
         path,
-        y,
-        seed: seedOf(y, dy, session?.weight ?? 1),
+        seeds: new Map([[y.id, seedOf(y, dy, session?.weight ?? 1)]]),
         wanted: new Set(xs.map(({ id }) => id)),
         finals: takers(xs, session),
         freesEarly: isOutermost,
@@ -135,7 +134,7 @@ function seedOf(y: Tensor, dy: Tensor | null, weight: number): Tensor {
 }
 
 /** Frees what operators saved that have no part in the way back. */
-function freeUnused(tape: readonly TapeNode[], used: ReadonlySet<TapeNode>): void {
+export function freeUnused(tape: readonly TapeNode[], used: ReadonlySet<TapeNode>): void {
   for (const node of tape) {
     if (used.has(node)) continue;
     for (const tensor of node.saved ?? []) tensor.dispose();

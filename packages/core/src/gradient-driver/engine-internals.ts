@@ -7,7 +7,11 @@ export interface TapeNode {
   readonly inputs: NamedTensorMap;
   readonly outputs: Tensor[];
   readonly saved?: Tensor[];
-  readonly gradient?: (dys: readonly (Tensor | null)[]) => Record<string, () => Tensor>;
+  /** `asked`: the inputs whose gradients are wanted, which tfjs doesn't say; nodes of tfjs take no notice of it. */
+  readonly gradient?: (
+    dys: readonly (Tensor | null)[],
+    asked?: readonly (readonly [name: string, input: Tensor])[],
+  ) => Record<string, () => Tensor>;
 }
 
 export interface GradientsResult {
@@ -29,9 +33,14 @@ export interface EngineInternals {
   endTape(): void;
   tidy<T>(name: string, f: () => T): T;
   scopedRun<T>(start: () => void, end: () => void, f: () => T): T;
+  isTapeOn(): boolean;
+  /** One more tensor of the data of `a`: `a` itself, which the scope of now frees. */
+  incRef(a: Tensor, backend: null): void;
   readonly state: {
     activeTape: TapeNode[] | null;
+    nextTapeNodeId: number;
     readonly gradientDepth: number;
+    readonly kernelDepth: number;
     readonly profiling: boolean;
     readonly numTensors: number;
     readonly activeScope: { readonly id: number };

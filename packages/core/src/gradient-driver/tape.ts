@@ -1,7 +1,7 @@
 import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
 import type { TapeNode } from './engine-internals.js';
 
-/** The part of a tape that lies between the tensors asked for and the result. */
+/** The part of a tape that lies between the tensors asked for and the results. */
 export interface Path {
   readonly nodes: readonly PathNode[];
   /** How often each tensor, by id, is an input of these nodes. */
@@ -14,13 +14,13 @@ export interface PathNode {
   readonly inputs: readonly (readonly [name: string, input: Tensor])[];
 }
 
-/** Keeps the nodes that depend on one of `xs` and that `y` depends on, in their order. Linear in the tape. */
-export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], y: Tensor): Path {
+/** Keeps the nodes that depend on one of `xs` and that one of `ys` depends on, in their order. Linear in the tape. */
+export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], ys: readonly Tensor[]): Path {
   const fromX = new Set(xs.map(({ id }) => id));
   for (const { inputs, outputs } of tape) {
     if (hasAny(inputs, fromX)) for (const { id } of outputs) fromX.add(id);
   }
-  const toY = new Set([y.id]);
+  const toY = new Set(ys.map(({ id }) => id));
   const nodes: PathNode[] = [];
   const uses = new Map<number, number>();
   for (let i = tape.length - 1; i >= 0; i--) {
@@ -49,6 +49,6 @@ function hasAny(inputs: NamedTensorMap, ids: ReadonlySet<number>): boolean {
 }
 
 /** Kernels may have optional inputs, which tfjs's type leaves out. */
-function inputOf(inputs: NamedTensorMap, name: string): Tensor | null | undefined {
+export function inputOf(inputs: NamedTensorMap, name: string): Tensor | null | undefined {
   return inputs[name];
 }

@@ -5,9 +5,8 @@ import type { Path, PathNode } from './tape.js';
 export interface WalkOptions {
   readonly engine: EngineInternals;
   readonly path: Path;
-  readonly y: Tensor;
-  /** The gradient that `y` starts with. */
-  readonly seed: Tensor;
+  /** The gradients that the results start with, by their ids. */
+  readonly seeds: ReadonlyMap<number, Tensor>;
   /** Ids of the tensors whose gradients are asked for. */
   readonly wanted: ReadonlySet<number>;
   /** Who takes over which gradients, by the tensor's id, as soon as they are final. Others stay in the result. */
@@ -22,8 +21,8 @@ export interface WalkOptions {
  * Returns the gradients of the tensors asked for, by id.
  */
 export function walkBackward(options: WalkOptions): Map<number, Tensor> {
-  const { path, y, seed, finals } = options;
-  const grads = new Map([[y.id, seed]]);
+  const { path, seeds, finals } = options;
+  const grads = new Map(seeds);
   const remaining = new Map(path.uses);
   for (let i = path.nodes.length - 1; i >= 0; i--) {
     const step = path.nodes[i]!;
@@ -34,7 +33,7 @@ export function walkBackward(options: WalkOptions): Map<number, Tensor> {
       if (!take) continue;
       const left = remaining.get(id)! - 1;
       remaining.set(id, left);
-      if (left > 0 || id === y.id) continue;
+      if (left > 0 || seeds.has(id)) continue;
       take(owned(grads.get(id)!, options));
       grads.delete(id);
     }
@@ -74,10 +73,10 @@ function inputGradients(
     dx.kept || dys.includes(dx) || others.includes(dx) ? clone(dx) : dx;
   if (inputs.length === 1) {
     const [[name]] = inputs as readonly [readonly [string, Tensor]];
-    return [engine.tidy('gradient', () => own(gradientOf(node, name, gradientsOf(node, dys)), []))];
+    return [engine.tidy('gradient', () => own(gradientOf(node, name, gradientsOf(node, dys, inputs)), []))];
   }
   return engine.tidy('gradient', () => {
-    const gradients = gradientsOf(node, dys);
+    const gradients = gradientsOf(node, dys, inputs);
     const dxs: Tensor[] = [];
     for (const [name] of inputs) {
       dxs.push(
@@ -91,8 +90,12 @@ function inputGradients(
   });
 }
 
-function gradientsOf(node: TapeNode, dys: readonly (Tensor | null)[]): Record<string, () => Tensor> {
-  if (node.gradient) return node.gradient(dys);
+function gradientsOf(
+  node: TapeNode,
+  dys: readonly (Tensor | null)[],
+  inputs: PathNode['inputs'],
+): Record<string, () => Tensor> {
+  if (node.gradient) return node.gradient(dys, inputs);
   throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
 }
 

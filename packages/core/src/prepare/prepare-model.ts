@@ -8,7 +8,8 @@ export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[]): void;
   prepareOptimizer(optimizer: Optimizer): void;
   prepareLayers(layers: readonly unknown[]): Undo;
-  freeActivations(model: object): Undo;
+  /** Has the model keep less for backward. */
+  keepLess(model: object): Undo;
   /** Runs a forward pass without gradients. */
   predict<T>(compute: () => T): T;
 }
@@ -29,7 +30,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   const prepareTraining = () => {
     undoFit();
     undoActivations();
-    undoActivations = context.freeActivations(trainedModelOf(model));
+    undoActivations = context.keepLess(trainedModelOf(model));
     if (!model.optimizer) return;
     context.prepareOptimizer(model.optimizer);
     undoFit = shardFit(trainedModelOf(model), context);

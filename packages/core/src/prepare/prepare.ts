@@ -1,5 +1,6 @@
 import { Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import { AccError, type Collective, type KernelLayer, type Plugin, type Strategy } from '@acc/contract';
+import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
 import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { DataPreparation } from './prepare-data.js';
@@ -19,6 +20,8 @@ export interface PreparationOptions {
   readonly data: DataPreparation;
   readonly splitBatches: boolean;
   readonly seed: number;
+  /** Layers to a stretch that is computed again in backward; undefined: all is kept. */
+  readonly checkpointEvery: number | undefined;
 }
 
 /** Prepares objects of every kind, each once, and can undo it all. */
@@ -100,7 +103,7 @@ export class Preparation {
   }
 
   #modelContext() {
-    const { pipeline, collective, data, splitBatches, seed, kernels } = this.#options;
+    const { pipeline, collective, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
     return {
       pipeline,
       collective,
@@ -112,7 +115,14 @@ export class Preparation {
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
       predict: <T>(compute: () => T) => pipeline.predict(compute),
       prepareLayers: (layers: readonly unknown[]) => this.#prepareLayers(layers),
-      freeActivations: (model: object) => kernels.freeActivations?.(model) ?? (() => {}),
+      keepLess: (model: object) => {
+        const undoFreeing = kernels.freeActivations?.(model);
+        const undoCheckpoints = checkpointEvery && checkpointLayers(model, checkpointEvery);
+        return () => {
+          if (undoCheckpoints) undoCheckpoints();
+          undoFreeing?.();
+        };
+      },
     };
   }
 }

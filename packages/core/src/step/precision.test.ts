@@ -67,6 +67,43 @@ describe('mixed precision', () => {
   });
 });
 
+describe('float32Precision', () => {
+  const product = () =>
+    tf.tidy(() => tf.matMul(tf.fill([64, 64], 1 + 2 ** -12), tf.ones([64, 64])).dataSync()[0]!);
+  const isUnsupported = (error: unknown) => (error as { code?: string }).code === 'ACC_PRECISION_UNSUPPORTED';
+
+  it.each(['bf16', 'tf32'] as const)(
+    '%s holds for one Accelerator, where the device has it',
+    async (precision) => {
+      await create({});
+      const exact = product();
+      accelerator.freeMemory();
+      const isRefused = await create({ amp: { float32Precision: precision } }).then(
+        () => false,
+        (error: unknown) => {
+          expect(isUnsupported(error)).toBe(true);
+          return true;
+        },
+      );
+      expect(product() === exact).toBe(isRefused);
+      accelerator.freeMemory();
+      await create({});
+      expect(product()).toBe(exact);
+    },
+  );
+
+  it('is refused on a backend that has no choice, and under another name', async () => {
+    const float32Precision = 'medium' as never;
+    await expect(create({ amp: { float32Precision } })).rejects.toThrowError(
+      expect.objectContaining({ code: 'ACC_INVALID_OPTION' }) as Error,
+    );
+    await tf.setBackend('cpu');
+    const options = { engine: 'tfjs', amp: { float32Precision: 'tf32' } } as const;
+    await expect(Accelerator.create(options)).rejects.toSatisfy(isUnsupported);
+    await create({});
+  });
+});
+
 describe('fp16', () => {
   it('skips a step whose gradients are not finite, and goes on with a smaller scale', async () => {
     await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 20 } } });

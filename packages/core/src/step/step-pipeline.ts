@@ -147,6 +147,13 @@ export class StepPipeline implements DriverHooks {
     return this.#wrapped('forward', compute);
   }
 
+  /** Gives what runs a forward computation later as plugins would have it run now. */
+  capture(): <T>(compute: () => T) => T {
+    const captured = this.#options.plugins.flatMap((plugin) => plugin.capture?.() ?? []);
+    return <T>(compute: () => T) =>
+      captured.reduceRight<() => T>((inner, run) => () => run(inner), compute)();
+  }
+
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
     if (this.#isLocal) return undefined;
     const indices = uniqueIndices(xs, (x) => this.#prepared.has(x as Variable));

@@ -1,0 +1,25 @@
+import { AccError, type Plugin } from '@acc/contract';
+import { resolveAmpOptions, type AmpOptions } from './options.js';
+
+/**
+ * Lets products and convolutions of float32 tensors compute with fewer bits, as the option `float32Precision` says; without
+ * it, as the backend does by itself.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it is attached to a device that
+ * can't.
+ */
+export function float32Precision(options?: AmpOptions): Plugin {
+  const { float32Precision: precision } = resolveAmpOptions(options);
+  return {
+    name: 'float32Precision',
+    attach({ kernels }) {
+      if (kernels.precision) return kernels.precision.setFloat32Precision(precision);
+      if (precision === undefined || precision === 'ieee') return;
+      throw new AccError(
+        'ACC_PRECISION_UNSUPPORTED',
+        `The tfjs backend '${kernels.backendName}' computes in float32 only.`,
+        { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or leave amp.float32Precision out." },
+      );
+    },
+  };
+}

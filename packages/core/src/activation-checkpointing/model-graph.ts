@@ -1,0 +1,73 @@
+/** What layers are called with. */
+export interface Kwargs {
+  readonly training?: boolean | null;
+  readonly mask?: unknown;
+}
+
+/** The members of tfjs-layers' layers, nodes and symbolic tensors that are worked with. Most are not in its public types. */
+export interface GraphLayer {
+  readonly name: string;
+  readonly stateful?: boolean;
+  readonly inboundNodes: readonly { readonly outputTensors: readonly Symbolic[] }[];
+  apply(inputs: unknown, kwargs?: Kwargs): unknown;
+}
+
+/** A place in a model's graph. */
+export interface Symbolic {
+  readonly id: number;
+  readonly name: string;
+  readonly inputs: readonly Symbolic[];
+  readonly sourceLayer: GraphLayer;
+}
+
+export interface GraphModel {
+  readonly layers: readonly GraphLayer[];
+  readonly inputs: readonly Symbolic[];
+  readonly outputs: readonly Symbolic[];
+  call(inputs: unknown, kwargs?: Kwargs): unknown;
+  makeTrainFunction(): (data: unknown[]) => unknown;
+}
+
+/** One call of a layer. */
+export interface Call {
+  readonly layer: GraphLayer;
+  /** Ids of what it takes and gives. */
+  readonly inputs: readonly number[];
+  readonly outputs: readonly number[];
+}
+
+/** The calls of a model's layers in the order in which tfjs-layers makes them: each result after what it depends on. */
+export function callsOf({ inputs, outputs }: GraphModel): Call[] {
+  const fed = new Set(inputs.map(({ name }) => name));
+  const done = new Set<string>();
+  return outputs.flatMap((output) => {
+    const sorted = sortedTo(output, fed).filter(({ name }) => !done.has(name));
+    for (const { name } of sorted) done.add(name);
+    return sorted.map(callOf);
+  });
+}
+
+/** Depth first, the last input first, as tfjs-layers goes through its own stack. */
+function sortedTo(output: Symbolic, fed: ReadonlySet<string>): Symbolic[] {
+  const sorted: Symbolic[] = [];
+  const visited = new Set(fed);
+  const visit = (symbolic: Symbolic): void => {
+    if (visited.has(symbolic.name)) return;
+    for (const input of symbolic.inputs.toReversed()) visit(input);
+    visited.add(symbolic.name);
+    sorted.push(symbolic);
+  };
+  visit(output);
+  return sorted;
+}
+
+function callOf({ id, inputs, sourceLayer }: Symbolic): Call {
+  const node = sourceLayer.inboundNodes.find(({ outputTensors }) =>
+    outputTensors.some((output) => output.id === id),
+  )!;
+  return {
+    layer: sourceLayer,
+    inputs: inputs.map((input) => input.id),
+    outputs: node.outputTensors.map((output) => output.id),
+  };
+}

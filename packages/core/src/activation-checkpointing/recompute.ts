@@ -1,0 +1,128 @@
+import { util, zeros, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { freeUnused } from '../gradient-driver/driver.js';
+import type { EngineInternals, TapeNode } from '../gradient-driver/engine-internals.js';
+import { pathBetween } from '../gradient-driver/tape.js';
+import { walkBackward } from '../gradient-driver/walk.js';
+import type { Nested } from '../nested/nested.js';
+import type { FirstRun } from './first-run.js';
+import type { Taken } from './probe-tape.js';
+import { madeBy, ownResult, tensorsOf } from './results.js';
+import type { SameRandom } from './same-random.js';
+import { withVariablesOf } from './same-variables.js';
+
+/** What is to be computed again in backward. */
+export interface Segment extends FirstRun {
+  run(): Nested;
+  /** What the node keeps until its gradient was computed. */
+  readonly saved: Tensor[];
+  readonly random: SameRandom;
+  /** Runs a forward computation in the precision of the first one. */
+  readonly inPrecision: <T>(compute: () => T) => T;
+}
+
+/** One operator on the tape, whose gradient computes the segment again. */
+export function checkpointNode(engine: EngineInternals, segment: Segment): TapeNode {
+  const { used, outputs, saved } = segment;
+  const inputs = Object.fromEntries(used.map((tensor, i) => [`${i}`, tensor]));
+  return {
+    id: engine.state.nextTapeNodeId++,
+    kernelName: 'Checkpoint',
+    inputs,
+    outputs: [...outputs],
+    saved,
+    gradient: (dys, asked = Object.entries(inputs).filter(([, { dtype }]) => dtype === 'float32')) => {
+      const grads = gradientsAgain(
+        engine,
+        segment,
+        dys,
+        asked.map(([, input]) => input),
+      );
+      return Object.fromEntries(
+        asked.map(([name, { shape }], i) => [name, () => grads[i] ?? zeros(shape)] as const),
+      );
+    },
+  };
+}
+
+/** The gradients of `xs`; null for what the given outputs do not depend on. */
+function gradientsAgain(
+  engine: EngineInternals,
+  segment: Segment,
+  dys: readonly (Tensor | null)[],
+  xs: readonly Tensor[],
+): (Tensor | null)[] {
+  const { state } = engine;
+  const outerTape = state.activeTape;
+  const isOutermost = state.gradientDepth === 0;
+  return engine.tidy('checkpoint', () => {
+    revive(engine, segment.taken);
+    try {
+      const { nodes, outputs } = tapeAgain(engine, segment);
+      const path = pathBetween(nodes, xs, outputs);
+      if (isOutermost) freeUnused(nodes, new Set(path.nodes.map(({ node }) => node)));
+      const seeds = outputs.flatMap(({ id }, i): [number, Tensor][] => (dys[i] ? [[id, dys[i]]] : []));
+      if (isOutermost) for (const output of outputs) output.dispose();
+      const grads = walkBackward({
+        engine,
+        path,
+        seeds: new Map(seeds),
+        wanted: new Set(xs.map(({ id }) => id)),
+        finals: new Map(),
+        freesEarly: isOutermost,
+      });
+      return xs.map(({ id }) => grads.get(id) ?? null);
+    } finally {
+      // Within another gradient its tape goes on.
+      if (isOutermost && state.activeTape !== outerTape) freeUnused(state.activeTape!, new Set());
+      state.activeTape = outerTape;
+    }
+  });
+}
+
+/** Runs the segment on a tape of its own or, within another gradient, at the end of that one's. */
+function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode[]; outputs: Tensor[] } {
+  const { run, random, inPrecision, taken } = segment;
+  let nodes: TapeNode[] = [];
+  const compute = () => {
+    const tape = engine.state.activeTape!;
+    const begin = tape.length;
+    const given = inPrecision(run);
+    const result = ownResult(given, madeBy(tape.slice(begin)));
+    nodes = tape.slice(begin);
+    return result;
+  };
+  const taped = () =>
+    engine.scopedRun(
+      () => engine.startTape(),
+      () => engine.endTape(),
+      () => engine.tidy('forward', compute),
+    );
+  const outputs = tensorsOf(withVariablesOf(taken, () => random.again(taped)));
+  requireSame(segment.outputs, outputs);
+  return { nodes, outputs };
+}
+
+/** Tensors of outside that were freed since live again, with the data that is held, in the scope of now. */
+function revive(engine: EngineInternals, taken: readonly Taken[]): void {
+  for (const { tensor } of taken) {
+    if (!tensor.isDisposed) continue;
+    (tensor as unknown as { isDisposedInternal: boolean }).isDisposedInternal = false;
+    engine.incRef(tensor, null);
+  }
+}
+
+function requireSame(before: readonly TensorInfo[], now: readonly TensorInfo[]): void {
+  const isSame =
+    before.length === now.length &&
+    before.every(({ shape, dtype }, i) => util.arraysEqual(shape, now[i]!.shape) && dtype === now[i]!.dtype);
+  if (isSame) return;
+  throw new AccError(
+    'ACC_CHECKPOINT_CHANGED',
+    `A checkpointed function gave ${describe(before)}, and ${describe(now)} when it was computed again.`,
+    { help: 'Give checkpoint a function that does the same each time it is called with the same inputs.' },
+  );
+}
+
+const describe = (tensors: readonly TensorInfo[]): string =>
+  tensors.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`).join(', ') || 'nothing';

@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+interface Trained {
+  readonly weights: readonly number[][];
+  readonly norms: readonly number[];
+  readonly skipped: readonly boolean[];
+}
+type Trainings = Readonly<Record<string, Trained>>;
+
+let alone: Trainings;
+let pair: readonly Trainings[];
+
+beforeAll(async () => {
+  const script = new URL('./ranks/precision.ts', import.meta.url);
+  const train = async (ranks: number) => {
+    const results = await runRanks<Trainings>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    return results.map(({ result }) => result!);
+  };
+  alone = (await train(1))[0]!;
+  pair = await train(2);
+});
+
+/** Weights are of the order of 1, and each micro-batch rounds its gradients to the dtype: some of its steps. */
+const TOLERANCE = { no: 1e-6, fp16: 2e-3, bf16: 2e-2 } as const;
+
+function expectSame(one: Trained, reference: Trained, tolerance: number): void {
+  one.weights.forEach((values, i) =>
+    expectClose(values, reference.weights[i]!, { rtol: tolerance, atol: tolerance }),
+  );
+  expect(one.skipped).toEqual(reference.skipped);
+}
+
+describe.each(['no', 'bf16', 'fp16'] as const)('in precision %s', (precision) => {
+  const tolerance = TOLERANCE[precision];
+
+  it('clipped windows on 1 and 2 ranks take the steps of whole batches on one', () => {
+    const whole = alone[`${precision} 1`]!;
+    expectSame(alone[`${precision} 3`]!, whole, tolerance);
+    for (const rank of pair) {
+      expectSame(rank[`${precision} 1`]!, whole, tolerance);
+      expectSame(rank[`${precision} 3`]!, whole, tolerance);
+    }
+  });
+
+  it('all ranks have the same bits', () => {
+    for (const [name, { weights, norms }] of Object.entries(pair[0]!)) {
+      expect(pair[1]![name]).toMatchObject({ weights, norms });
+    }
+  });
+
+  it('layers computed again in backward change nothing', () => {
+    for (const trainings of [alone, ...pair]) {
+      for (const steps of [1, 3]) {
+        expect(trainings[`${precision} ${steps} again`]).toEqual(trainings[`${precision} ${steps}`]);
+      }
+    }
+  });
+});
+
+it('a step whose gradients overflow is skipped on all ranks, and the scale goes back', () => {
+  for (const trainings of [alone, ...pair]) {
+    const [first, ...others] = trainings['fp16 3']!.skipped;
+    expect(first).toBe(true);
+    expect(others).not.toContain(true);
+    expect(trainings['bf16 3']!.skipped).not.toContain(true);
+  }
+});

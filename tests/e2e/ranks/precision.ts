@@ -1,0 +1,72 @@
+// Trains one small model on the rows of windows of 12, whole or as 3 micro-batches, clipped, in each precision, and with layers
+// computed again in backward. Reports weights and what was seen on the way, by what is asked: `fp16 3`, `fp16 3 again`.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, DataLoader } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const WINDOW = 12;
+const ROWS = 96;
+
+const dense = (units: number, seed: number, more: object = {}) =>
+  tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
+const xs = tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D;
+const ys = tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
+
+async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, again: boolean): Promise<object> {
+  const accelerator = await Accelerator.create({
+    engine: 'acc',
+    mixedPrecision,
+    // Too large by far: the first window has infinite gradients. Then it fits.
+    amp: { lossScale: { initial: 2 ** 24, backoffFactor: 2 ** -12 } },
+    dataLoader: { splitBatches: true },
+    gradientAccumulationSteps: steps,
+    gradientClipping: { norm: 0.3, value: 0.1 },
+    seed: 5,
+    ...(again && { checkpointEvery: 1 }),
+  });
+  const model = tf.sequential({
+    layers: [
+      dense(5, 1, { inputShape: [4], activation: 'tanh' }),
+      dense(5, 2, { activation: 'tanh' }),
+      dense(3, 3),
+    ],
+  });
+  const loader = new DataLoader({ xs, ys }, { batchSize: WINDOW / steps, shuffle: true });
+  const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.5), loader);
+  const skipped: boolean[] = [];
+  const norms: number[] = [];
+  for (let epoch = 0; epoch < 3; epoch++) {
+    for await (const batch of data) {
+      accelerator.accumulate(() => {
+        tf.tidy(
+          () =>
+            void optimizer.minimize(
+              () =>
+                tf.losses.meanSquaredError(
+                  batch.ys,
+                  model.apply(batch.xs, { training: true }) as tf.Tensor,
+                ) as tf.Scalar,
+            ),
+        );
+      });
+      if (accelerator.syncGradients) {
+        skipped.push(accelerator.optimizerStepWasSkipped);
+        if (!accelerator.optimizerStepWasSkipped) norms.push(accelerator.gradientNorm!);
+      }
+      tf.dispose([batch.xs, batch.ys]);
+    }
+  }
+  const weights = model.getWeights().map((w) => [...w.dataSync()]);
+  accelerator.freeMemory();
+  return { weights, skipped, norms };
+}
+
+const results: Record<string, object> = {};
+for (const precision of ['no', 'bf16', 'fp16'] as const) {
+  for (const steps of [1, 3]) {
+    results[`${precision} ${steps}`] = await train(precision, steps, false);
+    results[`${precision} ${steps} again`] = await train(precision, steps, true);
+  }
+}
+reportResult(results);
+await (await Accelerator.create({ engine: 'acc' })).endTraining();
