@@ -1,0 +1,31 @@
+import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
+
+/**
+ * What Open MPI's mpirun sets for the processes that it starts. It doesn't tell on which host rank 0 is, so that several
+ * hosts need MASTER_ADDR.
+ *
+ * @throws AccError `ACC_ENVIRONMENT`.
+ */
+export function openMpiPlace(env: Variables): JobPlace | undefined {
+  if (!env['OMPI_COMM_WORLD_SIZE']) return undefined;
+  const size = integer(env, 'OMPI_COMM_WORLD_SIZE', 1, Number.MAX_SAFE_INTEGER, undefined);
+  const localSize = integer(env, 'OMPI_COMM_WORLD_LOCAL_SIZE', 1, size, undefined);
+  if (localSize < size && !env['MASTER_ADDR']) {
+    throw environmentError(
+      'MASTER_ADDR is not set, and mpirun started processes on several hosts',
+      'Say where rank 0 runs: mpirun -x MASTER_ADDR=<its host> …',
+    );
+  }
+  // Of Open MPI 4: a random number that mpirun draws for each job and gives to its processes only.
+  const secret = env['OMPI_MCA_orte_precondition_transports'];
+  const job = secret ?? env['PMIX_NAMESPACE'] ?? 'mpirun';
+  return {
+    rank: integer(env, 'OMPI_COMM_WORLD_RANK', 0, size - 1, undefined),
+    size,
+    localRank: integer(env, 'OMPI_COMM_WORLD_LOCAL_RANK', 0, localSize - 1, undefined),
+    localSize,
+    masterAddress: env['MASTER_ADDR'] || '127.0.0.1',
+    masterPort: integer(env, 'MASTER_PORT', 1, 65_535, portOfJob(job)),
+    jobToken: job,
+  };
+}

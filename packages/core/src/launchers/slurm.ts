@@ -1,0 +1,45 @@
+import { hostList, perNode } from './slurm-lists.js';
+import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
+
+/**
+ * What srun sets for the tasks of a step; undefined elsewhere, also in a batch script itself, which is no task of a step.
+ *
+ * @throws AccError `ACC_ENVIRONMENT`.
+ */
+export function slurmPlace(env: Variables): JobPlace | undefined {
+  if (!env['SLURM_PROCID'] || isBatchScript(env)) return undefined;
+  const sizeName = env['SLURM_STEP_NUM_TASKS'] ? 'SLURM_STEP_NUM_TASKS' : 'SLURM_NTASKS';
+  const size = integer(env, sizeName, 1, Number.MAX_SAFE_INTEGER, 1);
+  const rank = integer(env, 'SLURM_PROCID', 0, size - 1, undefined);
+  const list = env['SLURM_STEP_NODELIST'] || env['SLURM_JOB_NODELIST'] || env['SLURM_NODELIST'];
+  const hosts = list ? hostList(list) : [];
+  const localSize = tasksOnThisNode(env, size, hosts.length);
+  const job = `slurm ${env['SLURM_JOB_ID'] ?? ''}.${env['SLURM_STEP_ID'] ?? ''}`;
+  return {
+    rank,
+    size,
+    localRank: integer(env, 'SLURM_LOCALID', 0, localSize - 1, localSize === size ? rank : undefined),
+    localSize,
+    // Slurm gives rank 0 to the first node of the step.
+    masterAddress: env['MASTER_ADDR'] || (localSize === size ? '127.0.0.1' : hosts[0]!),
+    masterPort: integer(env, 'MASTER_PORT', 1, 65_535, portOfJob(job)),
+    jobToken: job,
+  };
+}
+
+/** A batch script has the variables of a task, with those of the job, though nobody started it several times. */
+function isBatchScript(env: Variables): boolean {
+  return env['SLURM_STEP_ID'] === undefined && env['ENVIRONMENT'] === 'BATCH';
+}
+
+function tasksOnThisNode(env: Variables, size: number, hosts: number): number {
+  if (hosts <= 1) return size;
+  const counts = env['SLURM_STEP_TASKS_PER_NODE'] || env['SLURM_TASKS_PER_NODE'];
+  const node = integer(env, 'SLURM_NODEID', 0, hosts - 1, undefined);
+  const own = counts ? perNode(counts)[node] : size / hosts;
+  if (own !== undefined && Number.isInteger(own)) return own;
+  throw environmentError(
+    `SLURM_STEP_TASKS_PER_NODE is '${counts ?? ''}', which doesn't say how many of ${size} tasks node ${node} of ${hosts} has`,
+    'Start the program with srun.',
+  );
+}

@@ -1,0 +1,60 @@
+import { AccError } from '@acc/contract';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A process's place among those of its job, and where they meet. */
+export interface JobPlace {
+  readonly rank: number;
+  readonly size: number;
+  readonly localRank: number;
+  readonly localSize: number;
+  readonly masterAddress: string;
+  readonly masterPort: number;
+  /** The launcher's name for the job, where the user sets no ACC_JOB_TOKEN. */
+  readonly jobToken: string;
+}
+
+/** @throws AccError `ACC_ENVIRONMENT`. */
+export function text(env: Variables, name: string): string {
+  const value = env[name];
+  if (!value) throw environmentError(`${name} is not set`);
+  return value;
+}
+
+/** @throws AccError `ACC_ENVIRONMENT`. */
+export function integer(
+  env: Variables,
+  name: string,
+  min: number,
+  max: number,
+  fallback: number | undefined,
+): number {
+  const value = env[name];
+  if (value === undefined || value === '') {
+    if (fallback === undefined) throw environmentError(`${name} is not set`);
+    return fallback;
+  }
+  const number = Number(value);
+  if (!Number.isInteger(number) || number < min || number > max) {
+    throw environmentError(`${name} is '${value}', which is not a whole number from ${min} to ${max}`);
+  }
+  return number;
+}
+
+export function environmentError(
+  message: string,
+  help = 'Start the program with `npx acc launch -n 2 script.ts`, or set all that torchrun sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT.',
+): AccError {
+  return new AccError('ACC_ENVIRONMENT', `${message}.`, { help });
+}
+
+/** Below the ports that systems hand out by themselves, and above those of services. */
+const FIRST_PORT = 15_000;
+const PORTS = 15_000;
+
+/** A port for a job that nobody gave one: the same on all its processes, and most likely another job's is another. */
+export function portOfJob(job: string): number {
+  let hash = 0;
+  for (let i = 0; i < job.length; i++) hash = (Math.imul(hash, 31) + job.charCodeAt(i)) | 0;
+  return FIRST_PORT + ((hash >>> 0) % PORTS);
+}
