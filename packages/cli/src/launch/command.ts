@@ -5,6 +5,9 @@ interface LaunchFlags {
   readonly nnodes?: number;
   readonly nodeRank?: number;
   readonly rdzvEndpoint?: string;
+  readonly rdzvBackend?: 'c10d' | 'etcd';
+  readonly rdzvId?: string;
+  readonly interface?: string;
   readonly threads?: number;
   readonly prefix: boolean;
 }
@@ -21,7 +24,19 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
     .option('-n, --nproc <N>', "processes on this host, or 'auto': one a core (default: 1)", parseProcesses)
     .option('--nnodes <A>', 'hosts of the job (default: 1)', parseWhole)
     .option('--node-rank <R>', "this host's place among the hosts, from 0", parseWhole)
-    .option('--rdzv-endpoint <H:P>', 'where rank 0 listens (default: a free port; of several hosts, 29500)')
+    .option(
+      '--rdzv-endpoint <H:P>',
+      'where rank 0 listens (default: a free port; of several hosts, 29500), or where etcd is',
+    )
+    .option(
+      '--rdzv-backend <B>',
+      "how hosts find each other: 'c10d', at that endpoint, or 'etcd' (default: c10d)",
+    )
+    .option('--rdzv-id <NAME>', "the job's name, for etcd")
+    .option(
+      '--interface <NAME>',
+      'the network interface between hosts (default: the one that reaches rank 0)',
+    )
     .option('--threads <T>', 'threads a process (default: OMP_NUM_THREADS, or cores / processes)', parseWhole)
     .option('--no-prefix', "don't mark lines with their rank")
     .action(async (script: string, args: string[], flags: LaunchFlags) => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { AccError } from '@acc/contract';
 import type { Endpoint, LaunchPlan } from './options.js';
 
@@ -12,7 +13,7 @@ import type { Endpoint, LaunchPlan } from './options.js';
 export async function chooseEndpoint(plan: Pick<LaunchPlan, 'endpoint' | 'nodeRank'>): Promise<Endpoint> {
   const { host, port } = plan.endpoint ?? { host: '127.0.0.1', port: 0 };
   if (port === 0) return { host, port: await tryPort(0, '127.0.0.1') };
-  if (plan.nodeRank === 0) await requirePort(port);
+  if ((plan.nodeRank ?? 0) === 0) await requirePort(port);
   return { host, port };
 }
 
@@ -36,8 +37,30 @@ async function requirePort(port: number): Promise<void> {
   }
 }
 
-/** Listens for a moment. Without a host, on all addresses: a listener on any of them is found. */
-async function tryPort(port: number, host?: string): Promise<number> {
+/** This host's address on the way to another, or that of the interface given. */
+export async function addressTowards(
+  { host, port }: Endpoint,
+  networkInterface: string | undefined,
+): Promise<string> {
+  const socket = connect({ host, port });
+  await once(socket, 'connect');
+  const { localAddress, localFamily } = socket;
+  socket.destroy();
+  if (networkInterface === undefined) return localAddress!;
+  const addresses = networkInterfaces()[networkInterface] ?? [];
+  const found = addresses.find(({ family }) => family === localFamily) ?? addresses[0];
+  if (found) return found.address;
+  throw new AccError(
+    'ACC_INTERFACE_UNKNOWN',
+    `This host has no network interface '${networkInterface}' with an address.`,
+    {
+      help: `It has ${Object.keys(networkInterfaces()).join(', ')}.`,
+    },
+  );
+}
+
+/** Listens for a moment. Without a host, on all addresses: a listener on any of them is found. Gives the port. */
+export async function tryPort(port: number, host?: string): Promise<number> {
   const server = createServer().listen({ port, host, exclusive: true });
   await once(server, 'listening');
   const { port: actual } = server.address() as AddressInfo;

@@ -1,17 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { rankVariables, threadsPerRank } from './environment.js';
 
-const job = {
-  masterAddr: '127.0.0.1',
-  masterPort: 4000,
-  threads: 2,
+const job = { threads: 2, libtorch: '/opt/libtorch', networkInterface: undefined };
+const place = {
+  nnodes: 3,
+  nodeRank: 1,
+  firstRank: 2,
+  worldSize: 6,
+  endpoint: { host: '127.0.0.1', port: 4000 },
   jobToken: 'secret',
-  libtorch: '/opt/libtorch',
 };
 
 describe('rankVariables', () => {
   it('names a rank as torchrun does', () => {
-    expect(rankVariables({ nproc: 2, nnodes: 3, nodeRank: 1 }, job, 1)).toEqual({
+    expect(rankVariables(place, 2, job, 1)).toEqual({
       RANK: '3',
       LOCAL_RANK: '1',
       WORLD_SIZE: '6',
@@ -27,11 +29,17 @@ describe('rankVariables', () => {
   });
 
   it("leaves the user's own where the job has none", () => {
-    const none = { ...job, threads: undefined, jobToken: undefined, libtorch: undefined };
-    const names = Object.keys(rankVariables({ nproc: 1, nnodes: 1, nodeRank: 0 }, none, 0));
+    const none = { ...job, threads: undefined, libtorch: undefined };
+    const names = Object.keys(rankVariables({ ...place, jobToken: undefined }, 1, none, 0));
     expect(names).not.toContain('OMP_NUM_THREADS');
     expect(names).not.toContain('ACC_JOB_TOKEN');
     expect(names).not.toContain('ACC_LIBTORCH');
+    expect(names).not.toContain('GLOO_SOCKET_IFNAME');
+  });
+
+  it('hands the network interface on', () => {
+    const variables = rankVariables(place, 2, { ...job, networkInterface: 'eth1' }, 0);
+    expect(variables).toMatchObject({ GLOO_SOCKET_IFNAME: 'eth1', NCCL_SOCKET_IFNAME: 'eth1' });
   });
 });
 

@@ -1,35 +1,38 @@
 import type { LaunchPlan } from './options.js';
+import type { Placement } from './placement.js';
 
-/** What the ranks of a host have in common, beyond the plan. */
+/** What the ranks of a host have in common, beyond their place. */
 export interface JobEnvironment {
-  readonly masterAddr: string;
-  readonly masterPort: number;
   /** Threads of each rank; undefined: the user's own OMP_NUM_THREADS stays. */
   readonly threads: number | undefined;
-  /** Shared secret of the ranks; undefined: what the user set, if anything, stays. */
-  readonly jobToken: string | undefined;
   /** Folder of the libtorch that all ranks take; undefined: what the user set, if anything, stays. */
   readonly libtorch: string | undefined;
+  /** Undefined: what the user set, if anything, stays. */
+  readonly networkInterface: string | undefined;
 }
 
 /** The launcher's variables for the rank at `localRank`, with torchrun's names and meanings. */
 export function rankVariables(
-  plan: Pick<LaunchPlan, 'nproc' | 'nnodes' | 'nodeRank'>,
+  place: Omit<Placement, 'release'>,
+  nproc: number,
   job: JobEnvironment,
   localRank: number,
 ): Record<string, string> {
   const variables: Record<string, string | number | undefined> = {
-    RANK: plan.nodeRank * plan.nproc + localRank,
+    RANK: place.firstRank + localRank,
     LOCAL_RANK: localRank,
-    WORLD_SIZE: plan.nnodes * plan.nproc,
-    LOCAL_WORLD_SIZE: plan.nproc,
-    GROUP_RANK: plan.nodeRank,
-    GROUP_WORLD_SIZE: plan.nnodes,
-    MASTER_ADDR: job.masterAddr,
-    MASTER_PORT: job.masterPort,
+    WORLD_SIZE: place.worldSize,
+    LOCAL_WORLD_SIZE: nproc,
+    GROUP_RANK: place.nodeRank,
+    GROUP_WORLD_SIZE: place.nnodes,
+    MASTER_ADDR: place.endpoint.host,
+    MASTER_PORT: place.endpoint.port,
     OMP_NUM_THREADS: job.threads,
-    ACC_JOB_TOKEN: job.jobToken,
+    ACC_JOB_TOKEN: place.jobToken,
     ACC_LIBTORCH: job.libtorch,
+    // Gloo's and NCCL's names for it, which other programs of a cluster know, too.
+    GLOO_SOCKET_IFNAME: job.networkInterface,
+    NCCL_SOCKET_IFNAME: job.networkInterface,
   };
   const set = Object.entries(variables).filter(([, value]) => value !== undefined);
   return Object.fromEntries(set.map(([name, value]) => [name, String(value)]));

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { AccError } from '@acc/contract';
-import { chooseEndpoint } from './endpoint.js';
 import { rankVariables, threadsPerRank, type JobEnvironment } from './environment.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
+import { placementOf } from './placement.js';
 import type { RankCommand } from './rank-process.js';
 import { runJob } from './run-job.js';
 import { nodeArguments, resolveScript } from './script.js';
@@ -16,23 +15,29 @@ export type { LaunchOptions } from './options.js';
  *
  * @returns The exit code: 0; the first failing rank's, 128 + n for signal n; 130, 143 or 129 when interrupted.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`, `ACC_SCRIPT_NOT_FOUND`,
- * `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`, `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`.
+ * `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`, `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`; with etcd
+ * also `ACC_ETCD_MISSING`, `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
  */
 export async function launch(options: LaunchOptions): Promise<number> {
   const plan = completeOptions(options);
   requireProcessGroups();
   const script = resolveScript(plan.script, process.cwd());
   const job = await jobEnvironment(plan, process.env);
-  const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
-    const variables = rankVariables(plan, job, localRank);
-    return {
-      rank: Number(variables.RANK),
-      nodeArguments: nodeArguments(script, plan.args),
-      env: { ...process.env, ...variables },
-      isForeground: localRank === 0,
-    };
-  });
-  return runJob({ commands, worldSize: plan.nnodes * plan.nproc, prefix: plan.prefix });
+  const place = await placementOf(plan, process.env.ACC_JOB_TOKEN || undefined);
+  try {
+    const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
+      const variables = rankVariables(place, plan.nproc, job, localRank);
+      return {
+        rank: Number(variables.RANK),
+        nodeArguments: nodeArguments(script, plan.args),
+        env: { ...process.env, ...variables },
+        isForeground: localRank === 0,
+      };
+    });
+    return await runJob({ commands, worldSize: place.worldSize, prefix: plan.prefix });
+  } finally {
+    await place.release();
+  }
 }
 
 function requireProcessGroups(): void {
@@ -43,18 +48,11 @@ function requireProcessGroups(): void {
 }
 
 async function jobEnvironment(plan: LaunchPlan, env: NodeJS.ProcessEnv): Promise<JobEnvironment> {
-  const [{ host, port }, libtorch] = await Promise.all([
-    chooseEndpoint(plan),
-    // Once for all ranks: the search may start a Python.
-    env.ACC_LIBTORCH ? undefined : findLibtorchRoot(),
-  ]);
   return {
-    masterAddr: host,
-    masterPort: port,
     threads: threadsPerRank(plan, env, availableParallelism()),
-    // Hosts can't agree on a random one: there, it is the user's.
-    jobToken: plan.nnodes === 1 ? randomBytes(16).toString('hex') : undefined,
-    libtorch,
+    // Once for all ranks: the search may start a Python.
+    libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
+    networkInterface: plan.networkInterface,
   };
 }
 

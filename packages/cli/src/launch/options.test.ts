@@ -20,6 +20,8 @@ describe('completeOptions', () => {
       nnodes: 1,
       nodeRank: 0,
       endpoint: undefined,
+      rendezvous: undefined,
+      networkInterface: undefined,
       threads: undefined,
       prefix: true,
     });
@@ -48,6 +50,19 @@ describe('completeOptions', () => {
     expect(codeOf({ nnodes: 2, rdzvEndpoint: 'a:1' })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({ nnodes: 2, nodeRank: 0 })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({ nnodes: 2, nodeRank: 0, rdzvEndpoint: 'a:0' })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('takes etcd, which gives hosts their places', () => {
+    const etcd = { nnodes: 2, rdzvBackend: 'etcd', rdzvEndpoint: 'e', rdzvId: 'job-1' } as const;
+    expect(completeOptions({ script: 'x.ts', ...etcd })).toMatchObject({
+      nodeRank: undefined,
+      rendezvous: { host: 'e', port: 2379, id: 'job-1' },
+    });
+    expect(codeOf({ ...etcd, rdzvId: undefined })).toBe('ACC_MISSING_OPTION');
+    expect(codeOf({ ...etcd, rdzvEndpoint: undefined })).toBe('ACC_MISSING_OPTION');
+    expect(codeOf({ ...etcd, rdzvId: 'a/b' })).toBe('ACC_BAD_OPTION');
+    expect(codeOf({ rdzvId: 'job' })).toBe('ACC_BAD_OPTION');
+    expect(codeOf({ rdzvBackend: 'zookeeper' as never })).toBe('ACC_BAD_OPTION');
   });
 
   it('refuses unknown options', () => {

@@ -10,10 +10,19 @@ export interface LaunchOptions {
   readonly nproc?: number | 'auto';
   /** Hosts of the job. Default 1. */
   readonly nnodes?: number;
-  /** This host's place among the hosts, from 0. Needed with several hosts. */
+  /** This host's place among the hosts, from 0. Needed with several hosts, unless they meet through etcd. */
   readonly nodeRank?: number;
-  /** `host` or `host:port` where rank 0 listens. Needed with several hosts; the port is 29500 unless given. */
+  /**
+   * `host` or `host:port`. With `c10d`, where rank 0 listens; needed with several hosts, the port is 29500 unless given. With
+   * `etcd`, where etcd is; the port is 2379 unless given.
+   */
   readonly rdzvEndpoint?: string;
+  /** How hosts find each other: at an endpoint that is known before (`c10d`, default), or through etcd. */
+  readonly rdzvBackend?: 'c10d' | 'etcd';
+  /** A name of the job that no other one has at the time. Needed with etcd. */
+  readonly rdzvId?: string;
+  /** The network interface that ranks use between hosts. Default: the one that reaches rank 0. */
+  readonly interface?: string;
   /** Threads of each rank. Default OMP_NUM_THREADS, else cores / ranks on this host. */
   readonly threads?: number;
   /** Whether lines are marked with their rank. Default true; one rank alone is never marked. */
@@ -26,23 +35,45 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** Where etcd is, and the name of the job. */
+export interface EtcdRendezvous extends Endpoint {
+  readonly id: string;
+}
+
 /** Complete and checked. */
 export interface LaunchPlan {
   readonly script: string;
   readonly args: readonly string[];
   readonly nproc: number;
   readonly nnodes: number;
-  readonly nodeRank: number;
-  /** Undefined: one host, and nobody asked for a particular place. */
+  /** Undefined: etcd gives one. */
+  readonly nodeRank: number | undefined;
+  /** Where rank 0 listens. Undefined: one host, and nobody asked for a particular place; or etcd tells. */
   readonly endpoint: Endpoint | undefined;
+  /** Undefined: the options say everything. */
+  readonly rendezvous: EtcdRendezvous | undefined;
+  readonly networkInterface: string | undefined;
   readonly threads: number | undefined;
   readonly prefix: boolean;
 }
 
 /** torchrun's. */
 const DEFAULT_PORT = 29500;
+const ETCD_PORT = 2379;
 
-const KEYS = ['script', 'args', 'nproc', 'nnodes', 'nodeRank', 'rdzvEndpoint', 'threads', 'prefix'];
+const KEYS = [
+  'script',
+  'args',
+  'nproc',
+  'nnodes',
+  'nodeRank',
+  'rdzvEndpoint',
+  'rdzvBackend',
+  'rdzvId',
+  'interface',
+  'threads',
+  'prefix',
+];
 
 /**
  * Fills in what was left out.
@@ -52,35 +83,69 @@ const KEYS = ['script', 'args', 'nproc', 'nnodes', 'nodeRank', 'rdzvEndpoint', '
  */
 export function completeOptions(options: LaunchOptions): LaunchPlan {
   checkKeys('launch', options, KEYS);
-  const { script, args = [], nnodes = 1, rdzvEndpoint, threads, prefix = true } = options;
+  const { script, args = [], nnodes = 1, threads, prefix = true, rdzvBackend = 'c10d' } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
   requireWhole('-n', nproc, 1);
   requireWhole('--nnodes', nnodes, 1);
   if (threads !== undefined) requireWhole('--threads', threads, 1);
-  if (nnodes > 1) requireSeveralHosts(options);
-  const nodeRank = options.nodeRank ?? 0;
-  requireWhole('--node-rank', nodeRank, 0, nnodes - 1);
+  if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
+  const common = { script, args, nproc, nnodes, threads, prefix, networkInterface: options.interface };
+  if (rdzvBackend === 'etcd') {
+    return {
+      ...common,
+      nodeRank: options.nodeRank,
+      endpoint: undefined,
+      rendezvous: etcdRendezvous(options),
+    };
+  }
+  if (rdzvBackend !== 'c10d') throw badOption('--rdzv-backend', rdzvBackend, 'c10d or etcd');
+  return {
+    ...common,
+    nodeRank: options.nodeRank ?? 0,
+    endpoint: fixedEndpoint(options),
+    rendezvous: undefined,
+  };
+}
+
+function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous {
+  const missing = rdzvEndpoint === undefined ? '--rdzv-endpoint' : rdzvId === undefined && '--rdzv-id';
+  if (missing) {
+    throw missingOption(
+      `To meet through etcd needs ${missing}.`,
+      missing,
+      'Start on every host: acc launch --nnodes A --rdzv-backend etcd --rdzv-endpoint ETCD:2379 --rdzv-id NAME …',
+    );
+  }
+  if (!/^[\w.-]+$/.test(rdzvId!)) throw badOption('--rdzv-id', rdzvId, 'letters, digits, and _ . -');
+  return { ...parseEndpoint(rdzvEndpoint!, ETCD_PORT), id: rdzvId! };
+}
+
+function fixedEndpoint({ nnodes = 1, nodeRank, rdzvEndpoint, rdzvId }: LaunchOptions): Endpoint | undefined {
+  if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, 'given with --rdzv-backend etcd only');
+  const missing = nodeRank === undefined ? '--node-rank' : rdzvEndpoint === undefined && '--rdzv-endpoint';
+  if (nnodes > 1 && missing) {
+    throw missingOption(
+      `Several hosts need ${missing}.`,
+      missing,
+      'Start on every host: acc launch --nnodes A --node-rank R --rdzv-endpoint HOST:PORT …, where HOST is the host of node rank 0.',
+    );
+  }
   const endpoint = rdzvEndpoint === undefined ? undefined : parseEndpoint(rdzvEndpoint);
   if (nnodes > 1 && endpoint?.port === 0) {
     throw badOption('--rdzv-endpoint', rdzvEndpoint, 'a port that every host knows, not 0');
   }
-  return { script, args, nproc, nnodes, nodeRank, endpoint, threads, prefix };
+  return endpoint;
 }
 
-function requireSeveralHosts({ nodeRank, rdzvEndpoint }: LaunchOptions): void {
-  const missing = nodeRank === undefined ? '--node-rank' : rdzvEndpoint === undefined && '--rdzv-endpoint';
-  if (!missing) return;
-  throw new AccError('ACC_MISSING_OPTION', `Several hosts need ${missing}.`, {
-    help: 'Start on every host: acc launch --nnodes A --node-rank R --rdzv-endpoint HOST:PORT …, where HOST is the host of node rank 0.',
-    details: { option: missing },
-  });
+function missingOption(message: string, option: string, help: string): AccError {
+  return new AccError('ACC_MISSING_OPTION', message, { help, details: { option } });
 }
 
 /** `host`, `host:port`, `[address]` or `[address]:port`. */
-export function parseEndpoint(text: string): Endpoint {
+export function parseEndpoint(text: string, defaultPort = DEFAULT_PORT): Endpoint {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
-  const port = digits === undefined ? DEFAULT_PORT : Number(digits);
+  const port = digits === undefined ? defaultPort : Number(digits);
   if (host === undefined || port > 65_535) {
     throw badOption('--rdzv-endpoint', text, 'HOST or HOST:PORT, with an IPv6 address in brackets');
   }

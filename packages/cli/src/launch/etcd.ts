@@ -1,0 +1,195 @@
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AccError } from '@acc/contract';
+import type { Etcd3, Lease, Namespace } from 'etcd3';
+import { addressTowards, tryPort } from './endpoint.js';
+import type { EtcdRendezvous, LaunchPlan } from './options.js';
+import { newToken, type Placement } from './placement.js';
+
+/** How long what a host wrote outlives a launcher that was killed. */
+const LEASE_SECONDS = 10;
+const PAUSE_MS = 200;
+const NOTICE_MS = 10_000;
+const TIMEOUT_MS = 300_000;
+
+/** What a host tells the others. */
+interface Node {
+  readonly host: string;
+  readonly nproc: number;
+}
+
+/** What node 0 decides. */
+interface Decision {
+  readonly host: string;
+  readonly port: number;
+  /** Absent where the user set one. */
+  readonly token?: string;
+}
+
+/**
+ * Hosts of a job find each other through etcd: each takes the first free place, or the one that it was given; the host in
+ * place 0 chooses where rank 0 listens, and a token. Hosts may run different numbers of processes.
+ *
+ * @param ownToken What the user set.
+ * @throws AccError `ACC_ETCD_MISSING`, `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
+ */
+export async function meetThroughEtcd(
+  plan: LaunchPlan,
+  rendezvous: EtcdRendezvous,
+  ownToken: string | undefined,
+): Promise<Placement> {
+  const client = await connectEtcd(rendezvous);
+  const lease = client.lease(LEASE_SECONDS);
+  // Once hosts have met they need etcd no more; what happens to it then is no concern of the job.
+  lease.on('lost', () => {});
+  const release = async (): Promise<void> => {
+    await lease.revoke().catch(() => {});
+    client.close();
+  };
+  try {
+    const meeting = new Meeting(client.namespace(`/acc/${rendezvous.id}/`), lease, plan);
+    const nodeRank = await meeting.takePlace();
+    if (nodeRank === 0) {
+      const host = await addressTowards(rendezvous, plan.networkInterface);
+      const token = ownToken === undefined ? { token: newToken() } : {};
+      await meeting.decide({ host, port: await tryPort(0, host), ...token });
+    }
+    const decision = await meeting.decision();
+    const sizes = (await meeting.allNodes()).map(({ nproc }) => nproc);
+    return {
+      nnodes: plan.nnodes,
+      nodeRank,
+      firstRank: sum(sizes.slice(0, nodeRank)),
+      worldSize: sum(sizes),
+      endpoint: { host: decision.host, port: decision.port },
+      jobToken: ownToken ?? decision.token,
+      release,
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function connectEtcd({ host, port }: EtcdRendezvous): Promise<Etcd3> {
+  let etcd: typeof import('etcd3');
+  try {
+    etcd = await import('etcd3');
+  } catch (cause) {
+    throw new AccError('ACC_ETCD_MISSING', 'The package etcd3, which talks to etcd, is not installed.', {
+      cause,
+      help: 'npm install etcd3',
+    });
+  }
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const client = new etcd.Etcd3({ hosts: url });
+  try {
+    await client.getAll().prefix('/acc/').count();
+    return client;
+  } catch (cause) {
+    client.close();
+    throw new AccError('ACC_ETCD_UNREACHABLE', `No etcd answers at ${url}: ${(cause as Error).message}.`, {
+      cause,
+      help: 'Give the address of an etcd that every host reaches: --rdzv-endpoint HOST:2379.',
+    });
+  }
+}
+
+/** The keys of one job. They go with the lease of the host that wrote them. */
+class Meeting {
+  readonly #deadline = Date.now() + TIMEOUT_MS;
+  readonly #noticeAt = Date.now() + NOTICE_MS;
+  #isNoticed = false;
+
+  constructor(
+    private readonly keys: Namespace,
+    private readonly lease: Lease,
+    private readonly plan: LaunchPlan,
+  ) {}
+
+  /**
+   * The place that was asked for, or the first free one. The places of an earlier job of this name are free again when it
+   * has ended, or some seconds after it was killed.
+   */
+  async takePlace(): Promise<number> {
+    const { nodeRank, nnodes, nproc } = this.plan;
+    const node: Node = { host: hostname(), nproc };
+    const wanted = nodeRank === undefined ? Array.from({ length: nnodes }, (_, rank) => rank) : [nodeRank];
+    const patience = Date.now() + 2_000 * LEASE_SECONDS;
+    while (Date.now() < patience) {
+      for (const rank of wanted) if (await this.#create(`node/${rank}`, node)) return rank;
+      await sleep(PAUSE_MS);
+    }
+    const holders = (await this.#nodes()).map((held, rank) => `${rank}: ${held?.host ?? 'nobody'}`);
+    throw new AccError(
+      'ACC_NODE_RANK_TAKEN',
+      `No place is free for this host (${node.host}) among the ${nnodes} of the job (${holders.join(', ')}).`,
+      { help: 'Start each host once, and give every job an --rdzv-id of its own.' },
+    );
+  }
+
+  async decide(decision: Decision): Promise<void> {
+    await this.#create('decision', decision);
+  }
+
+  async decision(): Promise<Decision> {
+    return this.#poll(async () => {
+      const text = await this.keys.get('decision').string();
+      return text === null ? undefined : (JSON.parse(text) as Decision);
+    });
+  }
+
+  async allNodes(): Promise<Node[]> {
+    return this.#poll(async () => {
+      const nodes = await this.#nodes();
+      return nodes.every((node) => node !== undefined) ? nodes : undefined;
+    });
+  }
+
+  async #nodes(): Promise<(Node | undefined)[]> {
+    const texts = await this.keys.getAll().prefix('node/').strings();
+    return Array.from({ length: this.plan.nnodes }, (_, rank) => {
+      const text = texts[`node/${rank}`];
+      return text === undefined ? undefined : (JSON.parse(text) as Node);
+    });
+  }
+
+  async #create(key: string, value: object): Promise<boolean> {
+    const put = this.keys
+      .put(key)
+      .value(JSON.stringify(value))
+      .lease(await this.lease.grant());
+    const { succeeded } = await this.keys.if(key, 'Create', '==', 0).then(put).commit();
+    return succeeded;
+  }
+
+  async #poll<T>(find: () => Promise<T | undefined>): Promise<T> {
+    for (;;) {
+      const found = await find();
+      if (found !== undefined) return found;
+      const isLate = Date.now() > this.#deadline;
+      if (isLate || (!this.#isNoticed && Date.now() > this.#noticeAt)) {
+        const places = (await this.#nodes()).map(
+          (node, rank) => `${rank} ${node ? `is ${node.host}` : 'is missing'}`,
+        );
+        const text = `of ${this.plan.nnodes} hosts, ${places.join(', ')}`;
+        if (isLate) {
+          throw new AccError(
+            'ACC_RENDEZVOUS_FAILED',
+            `Hosts did not come within ${TIMEOUT_MS} ms: ${text}.`,
+            {
+              help: 'Start acc launch on every host, with the same --nnodes and --rdzv-id.',
+            },
+          );
+        }
+        this.#isNoticed = true;
+        process.stderr.write(`acc: waiting, ${text}.\n`);
+      }
+      await sleep(PAUSE_MS);
+    }
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
