@@ -4,3 +4,9 @@ export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
 export { reportResult } from './rank-result.js';
 export { runRanks, type RankResult, type RunRanksOptions } from './run-ranks.js';
+export {
+  TestNetwork,
+  type CableOptions,
+  type TestHost,
+  type TestNetworkOptions,
+} from './network/test-network.js';
