@@ -8,19 +8,22 @@ import {
 } from './agreement.js';
 
 const call = (rest: Partial<CallDescription> = {}): Words =>
-  encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum', ...rest });
+  encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum', ...rest }, 1);
 
 describe('agreement of ranks', () => {
   it.each<[string, Words]>([
     ["allReduce(float32[2,3], 'sum')", call()],
     [
       'broadcast(bfloat16[], rank 1)',
-      encodeDescription({ collective: 'broadcast', dtype: 'bfloat16', shape: [], root: 1 }),
+      encodeDescription({ collective: 'broadcast', dtype: 'bfloat16', shape: [], root: 1 }, 1),
     ],
-    ['barrier()', encodeDescription({ collective: 'barrier' })],
+    ['barrier()', encodeDescription({ collective: 'barrier' }, 1)],
     [
       "allReduce(float32[2,3], of 2 tensors, 'sum')",
-      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum' }, [[2], [4]]),
+      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum' }, 1, [
+        [2],
+        [4],
+      ]),
     ],
   ])('reads %s off the wire', (text, words) => {
     expect(formatWords(words)).toBe(text);
@@ -54,7 +57,7 @@ describe('agreement of ranks', () => {
 
   it('tells lists of tensors apart that have the same whole', () => {
     const of = (shapes: number[][]) =>
-      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [1, 6] }, shapes);
+      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [1, 6] }, 1, shapes);
     expect(() => requireAgreement([of([[2], [4]]), of([[4], [2]])])).toThrow();
   });
 });

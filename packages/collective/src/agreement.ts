@@ -60,18 +60,27 @@ export interface CallDescription {
 export const MAX_DIMS = 8;
 const FIRST_DIM = 5;
 const COALESCED = FIRST_DIM + MAX_DIMS;
-/** For messages only. */
+/** For error messages only. */
 const ROWS = COMPARED_WORDS;
+/** 1 in the exchange of descriptions before a call; kComparisonWord of the engines. */
+export const IS_COMPARISON = CALL_WORDS - 2;
+/** The call's place among those of its group, from 1, alike on every rank. */
+export const NUMBER = CALL_WORDS - 1;
 
-/** A description on the wire. */
+/** A description on the wire. All zeros where a rank calls nothing. */
 export type Words = readonly number[];
 
 /**
  * A description as int32 numbers, all of the same count, so that ranks can exchange them whatever they call.
  *
+ * @param number The call's place among those of its group.
  * @param coalesced Shapes of tensors that travel together; the call's own is then that of the whole.
  */
-export function encodeDescription(call: CallDescription, coalesced?: readonly (readonly number[])[]): Words {
+export function encodeDescription(
+  call: CallDescription,
+  number: number,
+  coalesced?: readonly (readonly number[])[],
+): Words {
   // An array of numbers: one of 80 bytes is made in a tenth of a typed array's time.
   const words = new Array<number>(CALL_WORDS).fill(0);
   words[0] = COLLECTIVES.indexOf(call.collective);
@@ -79,6 +88,7 @@ export function encodeDescription(call: CallDescription, coalesced?: readonly (r
   words[2] = call.op === undefined ? -1 : REDUCE_OPS.indexOf(call.op);
   words[3] = call.root ?? -1;
   words[4] = call.shape?.length ?? -1;
+  words[NUMBER] = number;
   if (call.shape)
     for (let i = 0; i < Math.min(call.shape.length, MAX_DIMS); i++) words[FIRST_DIM + i] = call.shape[i]!;
   if (call.hasFreeRows) {
@@ -121,6 +131,7 @@ export function mismatch(words: readonly Words[]): AccError {
 
 /** The call as a person reads it: `allReduce(float32[2,3], 'sum')`. */
 export function formatWords(words: Words): string {
+  if (words.every((word) => word === 0)) return 'nothing';
   const [collective, dtype, op, root, dims] = words;
   const count = words[COALESCED]!;
   const shape = words.slice(FIRST_DIM, FIRST_DIM + Math.min(dims!, MAX_DIMS));

@@ -4,21 +4,27 @@ import { connect } from 'node:net';
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
 
+/** The two ends of a connection, as numbers. */
+export interface Route {
+  readonly localAddress: string;
+  readonly remoteAddress: string;
+}
+
 /**
- * Resolves as soon as something listens on `host:port`. Ranks start at about the same time, so the store is often not up
- * yet; c10d's own retries pause for up to a second.
+ * Resolves as soon as something listens on `host:port`, with the addresses of the way there. Ranks start at about the same
+ * time, so the store is often not up yet; c10d's own retries pause for up to a second.
  *
  * @throws AccError `ACC_RENDEZVOUS_FAILED` after `timeoutMs`, or at once for a host that has no address.
  */
-export async function awaitListener(host: string, port: number, timeoutMs: number): Promise<void> {
+export async function awaitListener(host: string, port: number, timeoutMs: number): Promise<Route> {
   const deadline = Date.now() + timeoutMs;
   let pauseMs = FIRST_PAUSE_MS;
   for (;;) {
-    const failure = await tryConnect(host, port, Math.max(deadline - Date.now(), 1));
-    if (!failure) return;
-    if (failure.code === 'ENOTFOUND' || Date.now() + pauseMs > deadline) {
-      throw new AccError('ACC_RENDEZVOUS_FAILED', `Nobody listens on ${host}:${port}: ${failure.message}.`, {
-        cause: failure,
+    const outcome = await tryConnect(host, port, Math.max(deadline - Date.now(), 1));
+    if (!(outcome instanceof Error)) return outcome;
+    if (outcome.code === 'ENOTFOUND' || Date.now() + pauseMs > deadline) {
+      throw new AccError('ACC_RENDEZVOUS_FAILED', `Nobody listens on ${host}:${port}: ${outcome.message}.`, {
+        cause: outcome,
       });
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -26,19 +32,26 @@ export async function awaitListener(host: string, port: number, timeoutMs: numbe
   }
 }
 
-/** The error of one attempt; undefined when it came through. */
-function tryConnect(
-  host: string,
-  port: number,
-  timeoutMs: number,
-): Promise<NodeJS.ErrnoException | undefined> {
+/** A single attempt may be lost on its way, and the kernel's own next one comes late. */
+const ATTEMPT_MS = 3_000;
+
+/** One attempt. */
+function tryConnect(host: string, port: number, timeoutMs: number): Promise<Route | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: timeoutMs });
-    const end = (failure?: NodeJS.ErrnoException) => {
+    const socket = connect({ host, port, timeout: Math.min(timeoutMs, ATTEMPT_MS) });
+    const end = (outcome: Route | NodeJS.ErrnoException) => {
       socket.destroy();
-      resolve(failure);
+      resolve(outcome);
     };
-    socket.once('connect', () => end());
+    socket.once('connect', () => {
+      const { localAddress, remoteAddress } = socket;
+      // They are gone where the other side has closed at once.
+      end(
+        localAddress && remoteAddress
+          ? { localAddress, remoteAddress }
+          : new Error('the connection was closed'),
+      );
+    });
     socket.once('error', end);
     socket.once('timeout', () => end(new Error('the connection timed out')));
   });

@@ -3,28 +3,66 @@ import { CALL_WORDS, operator, tensorFrom, type ProcessGroup } from '@acc/native
 import {
   encodeDescription,
   formatWords,
+  IS_COMPARISON,
   MAX_DIMS,
   mismatch,
+  NUMBER,
   requireAgreement,
   type CallDescription,
   type Words,
 } from './agreement.js';
+import { Fault } from './flight/fault.js';
+import { FlightRecorder } from './flight/recorder.js';
+import type { Member } from './rendezvous.js';
 
 const newEmpty = operator('aten::new_empty');
 
-/** Compares the calls of a group's ranks before anything can block or mix. */
-export class Calls {
-  isClosed = false;
+/** Errors after which a group is of no use any more. */
+const FAULTS = ['ACC_COLLECTIVE_TIMEOUT', 'ACC_PEER_LOST', 'ACC_COLLECTIVE_FAILED'];
 
+/** What all calls of a group share. */
+class Journal {
+  isClosed = false;
+  lastNumber = 0;
+  readonly recorder = new FlightRecorder();
+  readonly fault: Fault;
+
+  constructor(group: ProcessGroup, members: readonly Member[] | undefined) {
+    this.fault = new Fault(group, this.recorder, members);
+  }
+}
+
+/**
+ * Compares the calls of a group's ranks before anything can block or mix, and keeps the last ones for who asks what went
+ * wrong.
+ */
+export class Calls {
   /** Numbers that a call exchanges at most beside its description. */
   readonly #mostNumbers: number;
 
-  /** @param coalesced Shapes of the tensors that each call carries, where it carries several. */
-  constructor(
+  static of(group: ProcessGroup, members?: readonly Member[]): Calls {
+    return new Calls(group, new Journal(group, members), undefined);
+  }
+
+  private constructor(
     private readonly group: ProcessGroup,
-    private readonly coalesced?: readonly (readonly number[])[],
+    private readonly journal: Journal,
+    private readonly coalesced: readonly (readonly number[])[] | undefined,
   ) {
     this.#mostNumbers = Math.max(MAX_DIMS + 3, group.size);
+  }
+
+  /** For calls of which each carries several tensors, of these shapes. */
+  coalescing(shapes: readonly (readonly number[])[]): Calls {
+    return new Calls(this.group, this.journal, shapes);
+  }
+
+  get isClosed(): boolean {
+    return this.journal.isClosed;
+  }
+
+  close(): void {
+    this.journal.isClosed = true;
   }
 
   /**
@@ -34,18 +72,40 @@ export class Calls {
    * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_COLLECTIVE_CLOSED`.
    */
   agree(call: CallDescription, isAgreed = false): Words {
-    this.#requireOpen();
-    const words = encodeDescription(call, this.coalesced);
+    const words = this.#begin(call);
     if (!isAgreed && !this.group.comparesCalls) this.#compare(words, []);
     return words;
   }
 
   /** The same, and every rank's `numbers`, as many from each, by rank. */
   exchange(call: CallDescription, numbers: readonly number[]): Int32Array[] {
-    this.#requireOpen();
-    const words = encodeDescription(call, this.coalesced);
+    const words = this.#begin(call);
     if (this.group.comparesCalls) return this.#gather(words, Int32Array.from(numbers));
     return this.#compare(words, numbers);
+  }
+
+  /** Notes a message between two ranks, which stands beside the order of calls. @throws AccError `ACC_COLLECTIVE_CLOSED`. */
+  noteMessage(call: string): void {
+    this.#requireOpen();
+    this.journal.recorder.record(0, call);
+  }
+
+  /** Runs `body`, whose errors then name the call. */
+  explained<T>(call: Words | string, body: () => T): T {
+    try {
+      return body();
+    } catch (error) {
+      throw this.#explain(error, call);
+    }
+  }
+
+  #begin(call: CallDescription): Words {
+    this.#requireOpen();
+    const { journal } = this;
+    const number = ++journal.lastNumber;
+    const words = encodeDescription(call, number, this.coalesced);
+    journal.recorder.record(number, words);
+    return words;
   }
 
   /** As much on every call, so that ranks which call different things can tell. */
@@ -58,21 +118,13 @@ export class Calls {
     return all.map((one) => one.subarray(CALL_WORDS, CALL_WORDS + numbers.length));
   }
 
-  /** Runs `body`, whose errors then name the call. */
-  explained<T>(words: Words, body: () => T): T {
-    try {
-      return body();
-    } catch (error) {
-      throw explain(error, words);
-    }
-  }
-
   #gather(words: Words, numbers: Int32Array): Int32Array[] {
     const { size } = this.group;
     using input = tensorFrom(numbers, 'int32', [numbers.length]);
     using output = newEmpty(input, [numbers.length * size]);
+    const own = this.group.comparesCalls ? words : asComparison(words);
     this.explained(words, () =>
-      this.group.allGather(input, output, undefined, { words, isBlocking: true }).wait(),
+      this.group.allGather(input, output, undefined, { words: own, isBlocking: true }).wait(),
     );
     const all = output.read() as Int32Array;
     return Array.from({ length: size }, (_, rank) =>
@@ -84,17 +136,27 @@ export class Calls {
     if (!this.isClosed) return;
     throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after the group had been closed.');
   }
+
+  #explain(error: unknown, call: Words | string): unknown {
+    if (!isAccError(error)) return error;
+    if (error.code === 'ACC_COLLECTIVE_MISMATCH') return mismatch(wordsIn(error.message));
+    const name = typeof call === 'string' ? call : `${formatWords(call)}, call ${call[NUMBER]}`;
+    if (FAULTS.includes(error.code) && !this.isClosed) return this.journal.fault.explained(error, name);
+    return new AccError(error.code, `${name}: ${error.message}`, { cause: error });
+  }
 }
 
-function explain(error: unknown, words: Words): unknown {
-  if (!isAccError(error)) return error;
-  if (error.code === 'ACC_COLLECTIVE_MISMATCH') {
-    const all = JSON.parse(error.message) as number[];
-    return mismatch(
-      Array.from({ length: all.length / CALL_WORDS }, (_, rank) =>
-        all.slice(rank * CALL_WORDS, (rank + 1) * CALL_WORDS),
-      ),
-    );
-  }
-  return new AccError(error.code, `${formatWords(words)}: ${error.message}`, { cause: error });
+/** Of the exchange before a call, in which ranks meet whatever each is about to call. */
+function asComparison(words: Words): Words {
+  const own = [...words];
+  own[IS_COMPARISON] = 1;
+  return own;
+}
+
+/** Every rank's words, as the addon lists them. */
+function wordsIn(message: string): Words[] {
+  const all = JSON.parse(message) as number[];
+  return Array.from({ length: all.length / CALL_WORDS }, (_, rank) =>
+    all.slice(rank * CALL_WORDS, (rank + 1) * CALL_WORDS),
+  );
 }

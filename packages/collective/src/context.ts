@@ -1,7 +1,7 @@
 import { AccError, type NativeTensor, type Pending } from '@acc/contract';
 import type { ProcessGroup, Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
-import { Calls } from './calls.js';
+import type { Calls } from './calls.js';
 import { WorkResult, type Waitable } from './pending.js';
 import { requireNumeric, type BridgeOf, type Movable } from './tensors.js';
 
@@ -9,17 +9,14 @@ import { requireNumeric, type BridgeOf, type Movable } from './tensors.js';
 export class Context<T extends Movable> {
   readonly rank: number;
   readonly size: number;
-  readonly calls: Calls;
 
-  /** @param coalesced Shapes of the tensors that each call carries, where it carries several. */
   constructor(
     readonly group: ProcessGroup,
     readonly bridge: BridgeOf<T>,
-    coalesced?: readonly (readonly number[])[],
+    readonly calls: Calls,
   ) {
     this.rank = group.rank;
     this.size = group.size;
-    this.calls = new Calls(group, coalesced);
   }
 
   /** The caller disposes it. @throws AccError `ACC_COLLECTIVE_DTYPE`. */
@@ -29,13 +26,13 @@ export class Context<T extends Movable> {
   }
 
   /** Starts work whose errors name the call, and makes its result when it has ended. */
-  started<R>(words: Words, start: () => Waitable, finish: () => R): Pending<R> {
-    const work = this.calls.explained(words, start);
+  started<R>(call: Words | string, start: () => Waitable, finish: () => R): Pending<R> {
+    const work = this.calls.explained(call, start);
     const explained = {
       get isDone() {
         return work.isDone;
       },
-      wait: () => this.calls.explained(words, () => work.wait()),
+      wait: () => this.calls.explained(call, () => work.wait()),
     };
     return new WorkResult(explained, finish);
   }

@@ -1,6 +1,6 @@
 import { AccError, isAccError } from '@acc/contract';
-import { shmUnavailableReason, type ProcessGroup, type Store } from '@acc/native';
-import { DEFAULT_TIMEOUT_MS, type EngineChoice, type JoinOptions } from './options.js';
+import { locateMpi, shmUnavailableReason, type ProcessGroup } from '@acc/native';
+import type { EngineChoice, JoinOptions } from './options.js';
 
 export type Engine = Exclude<EngineChoice, 'auto'>;
 
@@ -12,69 +12,67 @@ export interface ChosenEngine {
 }
 
 /** What a rank tells the others before they choose. */
-interface Wish {
+export interface EngineWish {
   readonly choice: EngineChoice;
-  /** Why this rank cannot use shared memory. */
+  /** Why this rank cannot use what it asks for, or with `auto` shared memory. */
   readonly obstacle?: string;
+}
+
+/** This rank's wish. */
+export function engineWish(options: JoinOptions): EngineWish {
+  const { engine: choice = 'auto' } = options;
+  const obstacle = obstacleOf(options, choice);
+  return { choice, ...(obstacle && { obstacle }) };
 }
 
 /**
  * Makes the group on the engine that every rank can use. Ranks compare what they ask for and what stands in the way, and
  * then open each other's memory: that alone tells whether they can.
  *
+ * @param wishes Every rank's, by rank.
  * @throws AccError `ACC_ENGINE_MISMATCH`, `ACC_ENGINE_UNAVAILABLE`, `ACC_RENDEZVOUS_FAILED`.
  */
 export async function agreeOnEngine(
-  store: Store,
-  options: JoinOptions,
+  wishes: readonly EngineWish[],
   make: Readonly<Record<Engine, () => Promise<ProcessGroup>>>,
 ): Promise<ChosenEngine> {
-  const wishes = await exchange(store, options);
+  requireSameChoice(wishes);
   const { choice } = wishes[0]!;
   if (choice === 'gloo') return { group: await make.gloo(), engine: 'gloo', reason: 'asked for' };
+  const engine = choice === 'auto' ? 'shm' : choice;
   const obstacles = wishes.flatMap(({ obstacle }, rank) => (obstacle ? [`rank ${rank}: ${obstacle}`] : []));
   try {
     if (obstacles.length > 0) {
-      throw new AccError('ACC_ENGINE_UNAVAILABLE', `Ranks cannot share memory: ${obstacles.join('; ')}.`, {
+      throw new AccError('ACC_ENGINE_UNAVAILABLE', `Ranks cannot use '${engine}': ${obstacles.join('; ')}.`, {
         help: "Choose the engine 'gloo' or 'auto'.",
       });
     }
-    const reason = choice === 'shm' ? 'asked for' : 'all ranks reach one memory';
-    return { group: await make.shm(), engine: 'shm', reason };
+    const reason = choice === 'auto' ? 'all ranks reach one memory' : 'asked for';
+    return { group: await make[engine](), engine, reason };
   } catch (error) {
-    if (choice === 'shm' || !isAccError(error, 'ACC_ENGINE_UNAVAILABLE')) throw error;
+    if (choice !== 'auto' || !isAccError(error, 'ACC_ENGINE_UNAVAILABLE')) throw error;
     return { group: await make.gloo(), engine: 'gloo', reason: error.message };
   }
 }
 
-/** Every rank's wish, by rank. */
-async function exchange(store: Store, options: JoinOptions): Promise<Wish[]> {
-  const { rank, size, jobToken, engine: choice = 'auto', timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const key = (of: number) => `acc/${jobToken}/engine/${of}`;
-  const obstacle = choice === 'gloo' ? undefined : obstacleOf(options, choice);
-  const own: Wish = { choice, ...(obstacle && { obstacle }) };
-  store.set(key(rank), new TextEncoder().encode(JSON.stringify(own)));
-  const wishes: Wish[] = [];
-  for (let of = 0; of < size; of++) {
-    const bytes = await store.get(key(of), timeoutMs);
-    wishes.push(JSON.parse(new TextDecoder().decode(bytes)) as Wish);
-  }
-  if (wishes.some((wish) => wish.choice !== choice)) {
-    const lines = wishes.map((wish, of) => `  rank ${of}: ${wish.choice}`);
-    throw new AccError(
-      'ACC_ENGINE_MISMATCH',
-      `Ranks ask for different engines of collectives:\n${lines.join('\n')}`,
-      {
-        help: 'Set the option, or ACC_COLLECTIVE_ENGINE, alike on every rank.',
-        details: { wishes },
-      },
-    );
-  }
-  return wishes;
+function requireSameChoice(wishes: readonly EngineWish[]): void {
+  if (wishes.every(({ choice }) => choice === wishes[0]!.choice)) return;
+  const lines = wishes.map(({ choice }, rank) => `  rank ${rank}: ${choice}`);
+  throw new AccError(
+    'ACC_ENGINE_MISMATCH',
+    `Ranks ask for different engines of collectives:\n${lines.join('\n')}`,
+    {
+      help: 'Set the option, or ACC_COLLECTIVE_ENGINE, alike on every rank.',
+      details: { wishes },
+    },
+  );
 }
 
 function obstacleOf({ isOneHost, device = 'cpu' }: JoinOptions, choice: EngineChoice): string | undefined {
+  if (choice === 'gloo') return undefined;
   if (device !== 'cpu') return `tensors live on ${device}`;
   if (choice === 'auto' && !isOneHost) return 'the launcher started ranks on several hosts';
+  if (choice === 'mpi')
+    return locateMpi() ? undefined : 'the engine is not built here; run: npx acc setup --mpi';
   return shmUnavailableReason();
 }

@@ -1,8 +1,9 @@
 import type { AllReduceOptions, CoalescedOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
 import type { ProcessGroup } from '@acc/native';
 import { BlockingVerbs } from './blocking-verbs.js';
+import { Calls } from './calls.js';
 import { Context } from './context.js';
-import { WorkResult } from './pending.js';
+import type { Member } from './rendezvous.js';
 import type { BridgeOf, Movable } from './tensors.js';
 import {
   allGatherCoalesced,
@@ -21,6 +22,8 @@ export interface GroupCollectiveOptions<T extends Movable> {
   readonly bridge: BridgeOf<T>;
   /** The engine that moves the bytes, for messages. */
   readonly engine: string;
+  /** All ranks, as `joinGroup` gives them, for errors to say where each of them runs. */
+  readonly members?: readonly Member[];
   /** Called once by `close`. */
   readonly onClose?: () => void;
 }
@@ -35,9 +38,9 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   /** The last message from each rank that was asked for. */
   readonly #incoming = new Map<number, Incoming<T>>();
 
-  constructor({ group, bridge, engine, onClose }: GroupCollectiveOptions<T>) {
+  constructor({ group, bridge, engine, members, onClose }: GroupCollectiveOptions<T>) {
     super();
-    this.#context = new Context(group, bridge);
+    this.#context = new Context(group, bridge, Calls.of(group, members));
     this.rank = group.rank;
     this.size = group.size;
     this.engine = engine;
@@ -83,8 +86,10 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   sendAsync(x: T, toRank: number): Pending<void> {
     this.#context.requirePeer(toRank);
     const native = this.#context.native(x, 'send');
-    const work = sendMessage(this.#context, native, x.dtype, toRank);
-    return new WorkResult(work, () => native.dispose());
+    const call = `send(${x.dtype}[${x.shape.join(',')}], rank ${toRank})`;
+    this.#context.calls.noteMessage(call);
+    const start = () => sendMessage(this.#context, native, x.dtype, toRank);
+    return this.#context.started(call, start, () => native.dispose());
   }
 
   recvAsync(fromRank: number): Pending<T> {
@@ -129,7 +134,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
 
   close(): void {
     if (this.#context.calls.isClosed) return;
-    this.#context.calls.isClosed = true;
+    this.#context.calls.close();
     this.#onClose?.();
   }
 }

@@ -1,93 +1,80 @@
 import { AccError, isAccError } from '@acc/contract';
-import { ProcessGroup, Store, tensorFrom, type GlooAddress } from '@acc/native';
-import { createSocket } from 'node:dgram';
-import { awaitListener } from './await-listener.js';
-import { agreeOnEngine, type Engine } from './engine-choice.js';
+import { locateMpi, ProcessGroup, Store } from '@acc/native';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findAddresses } from './addresses.js';
+import { agreeOnEngine, engineWish, type ChosenEngine } from './engine-choice.js';
 import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
+import { proveMembership } from './proof.js';
+import { keyPrefix, meet, type Member } from './rendezvous.js';
 
-/** The group of all ranks of a job, and the store through which they met. */
-export interface JoinedGroup {
-  readonly group: ProcessGroup;
+/** The group of all ranks of a job, the store through which they met, and what moves the bytes and why that. */
+export interface JoinedGroup extends ChosenEngine {
   readonly store: Store;
-  /** What moves the bytes, and why that. */
-  readonly engine: Engine;
-  readonly reason: string;
+  /** All ranks, by rank. */
+  readonly members: readonly Member[];
   /** Frees sockets and threads of both. */
   close(): void;
 }
 
 /**
- * Joins the job's process group; resolves when every rank has come.
+ * Joins the job's process group; resolves when every rank has come and proved that it knows the job's token.
  *
  * @throws AccError `ACC_PORT_TAKEN` on rank 0, `ACC_RENDEZVOUS_FAILED` when ranks are missing after the time-out,
- * `ACC_ENGINE_MISMATCH` when ranks ask for different engines, `ACC_ENGINE_UNAVAILABLE` when the one asked for can't be.
+ * `ACC_RENDEZVOUS_ADDRESS` and `ACC_INTERFACE_UNKNOWN` where this host has no such address, `ACC_RENDEZVOUS_CONFLICT` when
+ * ranks were not started alike, `ACC_JOB_TOKEN` when they are not of one job, `ACC_ENGINE_MISMATCH` when they ask for
+ * different engines, `ACC_ENGINE_UNAVAILABLE` when the one asked for can't be.
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, size, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const store = await connect(options, timeoutMs);
-  const named = (name: string) => ({ name: `acc/${jobToken}/${name}`, rank, size, timeoutMs });
-  const { group, engine, reason } = await agreeOnEngine(store, options, {
-    shm: () => ProcessGroup.shm(store, named('shm')),
-    gloo: async () => ProcessGroup.gloo(store, named('world'), await addressOfThisRank(options)),
-  });
-  meet(group);
-  return {
-    group,
-    store,
-    engine,
-    reason,
-    close() {
+  const { store, own } = await connect(options, timeoutMs);
+  try {
+    const members = await meet(store, options, { wish: engineWish(options), timeoutMs });
+    const named = (name: string) => ({ name: `${keyPrefix(jobToken)}/${name}`, rank, size, timeoutMs });
+    const chosen = await agreeOnEngine(
+      members.map(({ wish }) => wish),
+      {
+        shm: () => ProcessGroup.shm(store, named('shm')),
+        gloo: () => ProcessGroup.gloo(store, named('world'), own),
+        mpi: () => ProcessGroup.mpi(store, named('mpi'), locateMpi()!.path),
+      },
+    );
+    const { group } = chosen;
+    let isClosed = false;
+    const close = () => {
+      if (isClosed) return;
+      isClosed = true;
       group.close();
       store.close();
-    },
-  };
-}
-
-/** One exchange: a rank that went on, and ended, while others still connect would fail them. */
-function meet(group: ProcessGroup): void {
-  using own = tensorFrom(Int32Array.of(group.rank), 'int32', [1]);
-  using all = tensorFrom(new Int32Array(group.size), 'int32', [group.size]);
-  group.allGather(own, all, undefined, { isBlocking: true }).wait();
-}
-
-async function connect(options: JoinOptions, timeoutMs: number): Promise<Store> {
-  const { rank, size, masterAddress: host, masterPort: port } = options;
-  try {
-    if (rank > 0) await awaitListener(host, port, timeoutMs);
-    return await Store.connect({ host, port, isServer: rank === 0, worldSize: size, timeoutMs });
+    };
+    // MPI must be ended in order, or mpirun takes the program's end for a failure.
+    if (chosen.engine === 'mpi') process.once('exit', (code) => code === 0 && close());
+    proveMembership(group, jobToken);
+    // All are here: nobody else has any business with the store.
+    store.closeDoor();
+    return { ...chosen, store, members, close };
   } catch (error) {
-    if (!isAccError(error)) throw error;
-    const help =
-      error.code === 'ACC_PORT_TAKEN'
-        ? 'Start with another MASTER_PORT (acc launch picks a free one when none is given), or end the program that holds it.'
-        : `Rank 0 must be running and reachable at MASTER_ADDR=${host}, MASTER_PORT=${port}.`;
-    throw new AccError(error.code, `rank ${rank}: ${error.message}`, { help, cause: error });
+    // The store is in rank 0, and others have still to learn from it what went wrong.
+    if (rank === 0) await sleep(LINGER_MS);
+    store.close();
+    throw error;
   }
 }
 
-async function addressOfThisRank(options: JoinOptions): Promise<GlooAddress> {
-  if (options.isOneHost) return { host: '127.0.0.1' };
-  if (options.networkInterface) return { interface: options.networkInterface };
-  return { host: await localAddressTowards(options.masterAddress, options.masterPort) };
-}
+const LINGER_MS = 500;
 
-/** This host's address on the way to another. Nothing is sent: a connected UDP socket only asks the routing table. */
-function localAddressTowards(host: string, port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
-    socket.once('error', (cause) => {
-      socket.close();
-      reject(
-        new AccError('ACC_RENDEZVOUS_FAILED', `No route to ${host}: ${cause.message}`, {
-          cause,
-          help: 'Name the network interface to use with GLOO_SOCKET_IFNAME.',
-        }),
-      );
-    });
-    socket.connect(port, host, () => {
-      const { address } = socket.address();
-      socket.close();
-      resolve(address);
-    });
-  });
+/** The job's store, and the address of this rank. */
+async function connect(options: JoinOptions, timeoutMs: number): Promise<{ store: Store; own: string }> {
+  const { rank, size, masterAddress, masterPort: port } = options;
+  try {
+    const { store: host, own } = await findAddresses(options, timeoutMs);
+    const store = await Store.connect({ host, port, isServer: rank === 0, worldSize: size, timeoutMs });
+    return { store, own };
+  } catch (error) {
+    if (!isAccError(error) || error.help) throw error;
+    const help =
+      error.code === 'ACC_PORT_TAKEN'
+        ? 'Start with another MASTER_PORT (acc launch picks a free one when none is given), or end the program that holds it.'
+        : `Rank 0 must run on the host of MASTER_ADDR=${masterAddress}, and others must reach its port MASTER_PORT=${port}.`;
+    throw new AccError(error.code, `rank ${rank}: ${error.message}`, { help, cause: error });
+  }
 }

@@ -1,8 +1,11 @@
 /** How long a collective, or the coming together of the ranks, may take before it is an error. */
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
-/** What moves the bytes between ranks. `auto` takes shared memory where all ranks can reach it, else Gloo. */
-export type EngineChoice = 'auto' | 'shm' | 'gloo';
+/**
+ * What moves the bytes between ranks. `auto` takes shared memory where all ranks can reach it, else Gloo. `mpi` is the
+ * cluster's own, for programs that mpirun or srun starts.
+ */
+export type EngineChoice = 'auto' | 'shm' | 'gloo' | 'mpi';
 
 /** What a process needs to find the others of its job. */
 export interface JoinOptions {
@@ -19,7 +22,9 @@ export interface JoinOptions {
   readonly engine?: EngineChoice;
   /** Where tensors live; shared memory is for the CPU's. Default `cpu`. */
   readonly device?: string;
-  /** The network interface to use between hosts; by default the one that reaches the master. */
+  /** The network interface to use between hosts, or several to choose from; by default the one that reaches the master. */
   readonly networkInterface?: string;
   readonly timeoutMs?: number;
+  /** Called once, with a sentence, when ranks have been missing for ten seconds. */
+  readonly onWaiting?: (who: string) => void;
 }

@@ -160,21 +160,22 @@ export async function collectiveOf(
     device: kernels.device,
     timeoutMs,
     engine: options.ddp?.engine ?? engineOf(collectiveEngine),
+    onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),
     ...(networkInterface && { networkInterface }),
   });
-  const { group, store, engine, close } = await joined;
+  const { group, store, engine, members, close } = await joined;
   shareKernelChoices(store);
   const onClose = () => {
     hasLeft = true;
     shareKernelChoices(undefined);
     close();
   };
-  return new GroupCollective({ group, bridge: kernels, engine, onClose });
+  return new GroupCollective({ group, bridge: kernels, engine, members, onClose });
 }
 
 function engineOf(name: string = 'auto'): EngineChoice {
-  if (name === 'auto' || name === 'shm' || name === 'gloo') return name;
+  if (name === 'auto' || name === 'shm' || name === 'gloo' || name === 'mpi') return name;
   throw new AccError('ACC_ENVIRONMENT', `ACC_COLLECTIVE_ENGINE is '${name}'.`, {
-    help: "Set it to 'auto', 'shm' or 'gloo'.",
+    help: "Set it to 'auto', 'shm', 'gloo' or 'mpi'.",
   });
 }

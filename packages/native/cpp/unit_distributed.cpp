@@ -1,11 +1,20 @@
 // The other translation unit: c10d's headers are the slowest of all.
 #include "binding/distributed.cpp"
 #include "engine/gloo_group.cpp"
+#include "engine/gloo_links.cpp"
 #include "engine/process_group.cpp"
+#include "engine/sockets.cpp"
 #include "engine/store.cpp"
+#include "engine/watch/bulletin.cpp"
+#include "engine/watch/call_log.cpp"
+#include "engine/watch/verdict.cpp"
+#include "engine/watch/watch.cpp"
+#include "engine/watched_group.cpp"
 #ifdef __linux__
+#include "engine/mpi_group.cpp"
 #include "engine/shm/rendezvous.cpp"
 #include "engine/shm/shm_group.cpp"
 #else
+#include "engine/mpi_unsupported.cpp"
 #include "engine/shm/unsupported.cpp"
 #endif

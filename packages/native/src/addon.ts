@@ -46,8 +46,6 @@ export interface Addon {
     worldSize: number,
     timeoutMs: number,
   ): Promise<number>;
-  storeSet(store: number, key: string, value: Uint8Array): void;
-  storeGet(store: number, key: string, timeoutMs: number): Promise<ArrayBuffer>;
   storeFind(store: number, key: string): string | undefined;
   storeAgree(store: number, key: string, value: string): string;
   createGlooGroup(
@@ -57,15 +55,25 @@ export interface Addon {
     size: number,
     timeoutMs: number,
     address: string,
-    byInterface: boolean,
   ): Promise<number>;
   createShmGroup(store: number, name: string, rank: number, size: number, timeoutMs: number): Promise<number>;
+  createMpiGroup(
+    store: number,
+    name: string,
+    rank: number,
+    size: number,
+    timeoutMs: number,
+    library: string,
+  ): Promise<number>;
+  groupPublish(group: number, report: string): void;
+  groupAccounts(group: number): (boolean | string)[];
   shmUnavailableReason(): string;
   setCollectiveBuffer(buffer: Float64Array): void;
   startCollective(): number;
   waitWork(work: number): void;
   isWorkDone(work: number): boolean;
   closeGroup(group: number): void;
+  closeStoreDoor(store: number): void;
   closeStore(store: number): void;
 }
 

@@ -27,8 +27,9 @@ export {
   shmUnavailableReason,
   Work,
   type CallOptions,
-  type GlooAddress,
   type GroupOptions,
+  type LoggedCall,
+  type RankAccount,
   type UnevenParts,
 } from './process-group.js';
 export {

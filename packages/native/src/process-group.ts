@@ -13,9 +13,6 @@ export interface GroupOptions {
   readonly timeoutMs: number;
 }
 
-/** The address that peers reach a rank by, or the network interface. */
-export type GlooAddress = { readonly host: string } | { readonly interface: string };
-
 /** Why ranks on this system cannot share memory; undefined where they can. */
 export function shmUnavailableReason(): string | undefined {
   return addon().shmUnavailableReason() || undefined;
@@ -96,10 +93,33 @@ function ensureBuffer(counts: number): void {
 
 /** How a collective is called. */
 export interface CallOptions {
-  /** {@link CALL_WORDS} numbers, the first {@link COMPARED_WORDS} compared across ranks by a group that {@link ProcessGroup.comparesCalls}. */
+  /**
+   * {@link CALL_WORDS} numbers: the first {@link COMPARED_WORDS} compared across ranks by a group that
+   * {@link ProcessGroup.comparesCalls}, the last the call's number.
+   */
   readonly words?: readonly number[];
   /** True: returns when it has ended. */
   readonly isBlocking?: boolean;
+}
+
+/** A call as a rank's thread tells it while the rank itself cannot. */
+export interface LoggedCall {
+  /** 0 where the user called nothing. */
+  readonly number: number;
+  readonly kind: keyof typeof Kind;
+  /** Of a message. */
+  readonly peer?: number;
+  readonly startedMsAgo: number;
+  readonly endedMsAgo?: number;
+  /** Whether the rank waits for it. */
+  readonly isAwaited: boolean;
+  readonly words: readonly number[];
+}
+
+/** What a rank says when a group has failed: its own report, or its calls, of which there are none where nothing came from it. */
+export interface RankAccount {
+  readonly report?: string;
+  readonly calls?: readonly LoggedCall[];
 }
 
 /** Elements for each rank, in the order of ranks. */
@@ -131,14 +151,15 @@ export class ProcessGroup {
     ensureBuffer(2 * size);
   }
 
-  /** A group over sockets. Waits until all `size` ranks have come. @throws AccError `ACC_RENDEZVOUS_FAILED`. */
-  static async gloo(store: Store, options: GroupOptions, address: GlooAddress): Promise<ProcessGroup> {
+  /**
+   * A group over sockets. Waits until all `size` ranks have come.
+   *
+   * @param address Of this host, that peers reach it by.
+   * @throws AccError `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
+   */
+  static async gloo(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
     const { name, rank, size, timeoutMs } = options;
-    const byInterface = 'interface' in address;
-    const where = byInterface ? address.interface : address.host;
-    const id = await converted(
-      addon().createGlooGroup(store.id, name, rank, size, timeoutMs, where, byInterface),
-    );
+    const id = await converted(addon().createGlooGroup(store.id, name, rank, size, timeoutMs, address));
     return new ProcessGroup(id, rank, size, false);
   }
 
@@ -151,6 +172,18 @@ export class ProcessGroup {
   static async shm(store: Store, options: GroupOptions): Promise<ProcessGroup> {
     const { name, rank, size, timeoutMs } = options;
     const id = await converted(addon().createShmGroup(store.id, name, rank, size, timeoutMs));
+    return new ProcessGroup(id, rank, size, true);
+  }
+
+  /**
+   * A group over the cluster's MPI, for tensors of the CPU, of processes that mpirun or srun has started. Once in a process.
+   *
+   * @param library What `buildMpi` built.
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE`.
+   */
+  static async mpi(store: Store, options: GroupOptions, library: string): Promise<ProcessGroup> {
+    const { name, rank, size, timeoutMs } = options;
+    const id = await converted(addon().createMpiGroup(store.id, name, rank, size, timeoutMs, library));
     return new ProcessGroup(id, rank, size, true);
   }
 
@@ -230,6 +263,22 @@ export class ProcessGroup {
     return this.#start(Kind.receive, tensor, undefined, 0, fromRank, options);
   }
 
+  /** Leaves `report` for the other ranks, who get it by {@link accounts}. To be called when the group has failed. */
+  publish(report: string): void {
+    addon().groupPublish(this.#id, report);
+  }
+
+  /**
+   * What each rank says of its last calls, by rank. Waits some seconds for those that can still say something.
+   */
+  accounts(): RankAccount[] {
+    const all = addon().groupAccounts(this.#id);
+    return Array.from({ length: this.size }, (_, rank) => {
+      const [isReport, text] = [all[2 * rank], all[2 * rank + 1] as string];
+      return isReport ? { report: text } : { calls: text.split('\n').filter(Boolean).map(loggedCall) };
+    });
+  }
+
   /** Calls under way fail, and those of peers that wait for this rank. */
   close(): void {
     addon().closeGroup(this.#id);
@@ -271,6 +320,28 @@ export class ProcessGroup {
     buffer[Slot.counts] = 0;
     for (let i = 0; i < CALL_WORDS; i++) buffer[Slot.words + i] = words ? words[i]! : 0;
   }
+}
+
+/** A line of CallLog::text in cpp/engine/watch. */
+function loggedCall(line: string): LoggedCall {
+  const [number, kind, peer, started, ended, awaited, ...words] = line.split(' ').map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    ...number[],
+  ];
+  return {
+    number,
+    kind: Object.keys(Kind)[kind] as keyof typeof Kind,
+    ...(peer >= 0 && { peer }),
+    startedMsAgo: started,
+    ...(ended >= 0 && { endedMsAgo: ended }),
+    isAwaited: awaited >= 0,
+    words,
+  };
 }
 
 function startCollective(): number {

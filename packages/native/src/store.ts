@@ -29,16 +29,7 @@ export class Store {
     return this.#id;
   }
 
-  set(key: string, value: Uint8Array): void {
-    guarded(() => addon().storeSet(this.#id, key, value));
-  }
-
-  /** The value of `key`, waited for. @throws AccError `ACC_RENDEZVOUS_FAILED` after `timeoutMs`. */
-  async get(key: string, timeoutMs: number): Promise<Uint8Array> {
-    return new Uint8Array(await converted(addon().storeGet(this.#id, key, timeoutMs)));
-  }
-
-  /** The text under `key`, if somebody has given one. Does not wait. */
+  /** The text under `key`, if somebody has given one. Does not wait. @throws AccError `ACC_RENDEZVOUS_FAILED` where rank 0 is gone. */
   find(key: string): string | undefined {
     return guarded(() => addon().storeFind(this.#id, key));
   }
@@ -46,6 +37,14 @@ export class Store {
   /** Gives `key` the text `value`, unless it has one already. Returns the one that it has. */
   agree(key: string, value: string): string {
     return guarded(() => addon().storeAgree(this.#id, key, value));
+  }
+
+  /**
+   * Lets nobody connect any more, on the process that keeps the store; to be called when every rank has. On Linux; elsewhere
+   * the port stays open.
+   */
+  closeDoor(): void {
+    addon().closeStoreDoor(this.#id);
   }
 
   close(): void {

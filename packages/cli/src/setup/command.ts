@@ -10,6 +10,8 @@ export function addSetupCommand(program: Command): void {
     .option('--from <path|url>', 'install from this libtorch archive (.zip) or torch wheel (.whl)')
     .option('--sha256 <hex>', 'the checksum that the archive must have')
     .option('--offline', 'nothing from the network')
+    .option('--mpi', "build the engine 'mpi' too, with the cluster's mpicc")
+    .option('--mpicc <path>', 'the MPI compiler to build it with (default: mpicc)')
     .action(async (flags: SetupOptions) => {
       const [{ setup }, { SetupProgress }] = await Promise.all([
         import('./setup.js'),

@@ -1,5 +1,12 @@
 import { AccError } from '@acc/contract';
-import { buildAddon, findLibtorch, installLibtorch, locateAddon, type LibtorchInstall } from '@acc/native';
+import {
+  buildAddon,
+  buildMpi,
+  findLibtorch,
+  installLibtorch,
+  locateAddon,
+  type LibtorchInstall,
+} from '@acc/native';
 import type { SetupProgress } from './progress.js';
 
 export interface SetupOptions {
@@ -11,6 +18,10 @@ export interface SetupOptions {
   readonly sha256?: string;
   /** Nothing from the network. */
   readonly offline?: boolean;
+  /** Builds the engine `mpi`, too. */
+  readonly mpi?: boolean;
+  /** With this compiler. Default `mpicc`. */
+  readonly mpicc?: string;
 }
 
 /**
@@ -28,6 +39,11 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
       onProgress: ({ message, log }) => progress.step(`${message}; log: ${log}`),
     }));
   progress.done(`addon, ${addon.origin}, ${addon.native}`);
+  const { mpicc } = options;
+  if (options.mpi || mpicc !== undefined) {
+    const library = buildMpi(mpicc === undefined ? {} : { mpicc });
+    progress.done(`engine mpi, by ${library.mpicc}, ${library.path}`);
+  }
   const taken = findLibtorch();
   if (taken && taken.root !== libtorch.root) {
     progress.note(

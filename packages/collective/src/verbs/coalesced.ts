@@ -106,7 +106,7 @@ function coalesced<T extends Movable>(
   const natives = xs.map((x) => context.native(x, name));
   const calls = pack(natives, lanesBefore).map(({ places, buffer }) => {
     const of = places.map((place) => xs[place]!.shape);
-    const pending = start(new Context(context.group, nativeBridge, of), buffer);
+    const pending = start(new Context(context.group, nativeBridge, context.calls.coalescing(of)), buffer);
     buffer.dispose();
     return { places, pending };
   });

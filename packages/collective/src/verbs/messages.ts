@@ -61,6 +61,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
   #announced: Native | undefined;
   #native: Native | undefined;
   #dtype = '';
+  readonly #call: string;
   #result: { value: T } | { error: unknown } | undefined;
 
   constructor(
@@ -68,7 +69,9 @@ export class Incoming<T extends Movable> implements Pending<T> {
     private readonly fromRank: number,
     private previous: Incoming<T> | undefined,
   ) {
-    this.#advance(false);
+    this.#call = `recv(rank ${fromRank})`;
+    context.calls.noteMessage(this.#call);
+    context.calls.explained(this.#call, () => this.#advance(false));
   }
 
   get isDone(): boolean {
@@ -85,8 +88,10 @@ export class Incoming<T extends Movable> implements Pending<T> {
 
   #end(): { value: T } | { error: unknown } {
     try {
-      this.#advance(true);
-      this.#payload!.wait();
+      this.context.calls.explained(this.#call, () => {
+        this.#advance(true);
+        this.#payload!.wait();
+      });
       return { value: this.context.bridge.fromNative(this.#native!, this.#dtype) };
     } catch (error) {
       return { error };

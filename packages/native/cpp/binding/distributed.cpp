@@ -2,8 +2,10 @@
 
 #include "binding/async.h"
 #include "engine/gloo_group.h"
+#include "engine/mpi_group.h"
 #include "engine/shm/shm_group.h"
 #include "engine/store.h"
+#include "engine/watched_group.h"
 
 namespace acc {
 namespace {
@@ -11,8 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 
 struct Distributed {
-  HandleMap<c10::intrusive_ptr<c10d::Store>> stores;
-  HandleMap<std::shared_ptr<ProcessGroup>> groups;
+  HandleMap<std::shared_ptr<JobStore>> stores;
+  HandleMap<std::shared_ptr<WatchedGroup>> groups;
   HandleMap<std::shared_ptr<Pending>> works;
   // The arguments of startCollective: an ArrayBuffer that JavaScript made and keeps alive.
   double* call = nullptr;
@@ -36,60 +38,42 @@ Napi::Value connect(const Napi::CallbackInfo& info, Distributed& held) {
   options.is_server = bool_at(info, 2);
   options.world_size = static_cast<int>(number_at(info, 3));
   options.timeout = milliseconds_at(info, 4);
-  auto store = std::make_shared<c10::intrusive_ptr<c10d::Store>>();
+  auto store = std::make_shared<std::shared_ptr<JobStore>>();
   return AsyncCall::start(
-      info.Env(), [store, options] { *store = connect_store(options); },
+      info.Env(), [store, options] { *store = JobStore::connect(options); },
       [store, &held](Napi::Env env) { return Napi::Number::New(env, held.stores.add(*store)); });
 }
 
-// storeSet(store, key, bytes)
-Napi::Value store_set(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto bytes = bytes_at(info, 2);
-  const std::vector<uint8_t> value(bytes.data, bytes.data + bytes.size);
-  held.stores.get(number_at(info, 0), "store")->set(string_at(info, 1), value);
-  return info.Env().Undefined();
-}
-
-// storeGet(store, key, timeoutMs): Promise<ArrayBuffer>; waits for the key
-Napi::Value store_get(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto store = held.stores.get(number_at(info, 0), "store");
-  const auto key = string_at(info, 1);
-  const auto timeout = milliseconds_at(info, 2);
-  auto value = std::make_shared<std::vector<uint8_t>>();
-  return AsyncCall::start(
-      info.Env(),
-      [store, key, timeout, value] {
-        try {
-          store->wait({key}, timeout);
-          *value = store->get(key);
-        } catch (const std::exception& error) {
-          throw Error(kRendezvousFailed, "key '" + key + "' did not come within " + std::to_string(timeout.count()) +
-                                             " ms: " + error.what());
-        }
-      },
-      [value](Napi::Env env) {
-        auto buffer = Napi::ArrayBuffer::New(env, value->size());
-        std::copy(value->begin(), value->end(), static_cast<uint8_t*>(buffer.Data()));
-        return buffer;
-      });
+// Its keys. What goes wrong with them is that rank 0, which holds them, does not answer or is gone.
+template <typename Use>
+auto use_keys(Distributed& held, const Napi::CallbackInfo& info, Use use) {
+  const auto& keys = held.stores.get(number_at(info, 0), "store")->keys();
+  try {
+    return use(*keys);
+  } catch (const std::exception& error) {
+    throw Error(kRendezvousFailed, std::string("the job's store does not answer: ") + error.what());
+  }
 }
 
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
 // storeFind(store, key): string | undefined; does not wait for the key
 Napi::Value store_find(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto& store = held.stores.get(number_at(info, 0), "store");
   const auto key = string_at(info, 1);
-  if (!store->check({key})) return info.Env().Undefined();
-  return Napi::String::New(info.Env(), text_of(store->get(key)));
+  const auto found = use_keys(held, info, [&](c10d::Store& keys) -> std::optional<std::string> {
+    if (!keys.check({key})) return std::nullopt;
+    return text_of(keys.get(key));
+  });
+  return found ? Napi::String::New(info.Env(), *found) : info.Env().Undefined();
 }
 
 // storeAgree(store, key, value): string; the value that the key had, or this one where it had none
 Napi::Value store_agree(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto& store = held.stores.get(number_at(info, 0), "store");
   const auto value = string_at(info, 2);
   const std::vector<uint8_t> wanted(value.begin(), value.end());
-  return Napi::String::New(info.Env(), text_of(store->compareSet(string_at(info, 1), {}, wanted)));
+  const auto agreed = use_keys(
+      held, info, [&](c10d::Store& keys) { return text_of(keys.compareSet(string_at(info, 1), {}, wanted)); });
+  return Napi::String::New(info.Env(), agreed);
 }
 
 GroupOptions group_options_at(const Napi::CallbackInfo& info) {
@@ -101,28 +85,57 @@ GroupOptions group_options_at(const Napi::CallbackInfo& info) {
   return options;
 }
 
+// How long a group's watch waits for the store.
+constexpr milliseconds kStorePatience(3000);
+
 template <typename Create>
-Napi::Value create_group(Napi::Env env, Distributed& held, Create create) {
-  auto group = std::make_shared<std::shared_ptr<ProcessGroup>>();
+Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held, Create create) {
+  const auto store = held.stores.get(number_at(info, 0), "store");
+  const auto options = group_options_at(info);
+  auto group = std::make_shared<std::shared_ptr<WatchedGroup>>();
   return AsyncCall::start(
-      env, [group, create] { *group = create(); },
+      info.Env(),
+      [group, create, store, options] {
+        auto engine = create(store->keys(), options);
+        *group = std::make_shared<WatchedGroup>(std::move(engine), store->clone(kStorePatience), options);
+      },
       [group, &held](Napi::Env env) { return Napi::Number::New(env, held.groups.add(std::move(*group))); });
 }
 
-// createGlooGroup(store, name, rank, size, timeoutMs, address, byInterface): Promise<group>
+// createGlooGroup(store, name, rank, size, timeoutMs, address): Promise<group>
 Napi::Value create_gloo(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto store = held.stores.get(number_at(info, 0), "store");
-  const GlooAddress address{string_at(info, 5), bool_at(info, 6)};
-  return create_group(info.Env(), held, [store, options = group_options_at(info), address] {
+  return create_group(info, held, [address = string_at(info, 5)](const StorePtr& store, const GroupOptions& options) {
     return create_gloo_group(store, options, address);
   });
 }
 
 // createShmGroup(store, name, rank, size, timeoutMs): Promise<group>
 Napi::Value create_shm(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto store = held.stores.get(number_at(info, 0), "store");
-  return create_group(info.Env(), held,
-                      [store, options = group_options_at(info)] { return create_shm_group(store, options); });
+  return create_group(info, held, create_shm_group);
+}
+
+// createMpiGroup(store, name, rank, size, timeoutMs, library): Promise<group>
+Napi::Value create_mpi(const Napi::CallbackInfo& info, Distributed& held) {
+  return create_group(info, held, [library = string_at(info, 5)](const StorePtr&, const GroupOptions& options) {
+    return create_mpi_group(library, options);
+  });
+}
+
+// groupPublish(group, report)
+Napi::Value publish(const Napi::CallbackInfo& info, Distributed& held) {
+  held.groups.get(number_at(info, 0), "process group")->watch().publish(string_at(info, 1));
+  return info.Env().Undefined();
+}
+
+// groupAccounts(group): [isReport, text, …], two for each rank
+Napi::Value accounts(const Napi::CallbackInfo& info, Distributed& held) {
+  const auto all = held.groups.get(number_at(info, 0), "process group")->watch().accounts();
+  auto list = Napi::Array::New(info.Env(), 2 * all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    list.Set(static_cast<uint32_t>(2 * i), Napi::Boolean::New(info.Env(), all[i].is_report));
+    list.Set(static_cast<uint32_t>(2 * i + 1), Napi::String::New(info.Env(), all[i].text));
+  }
+  return list;
 }
 
 // setCollectiveBuffer(Float64Array)
@@ -180,12 +193,13 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
     bind(env, exports, name, [body, &held](const Napi::CallbackInfo& info) { return body(info, held); });
   };
   add("connectStore", connect);
-  add("storeSet", store_set);
-  add("storeGet", store_get);
   add("storeFind", store_find);
   add("storeAgree", store_agree);
   add("createGlooGroup", create_gloo);
   add("createShmGroup", create_shm);
+  add("createMpiGroup", create_mpi);
+  add("groupPublish", publish);
+  add("groupAccounts", accounts);
   add("setCollectiveBuffer", set_buffer);
   add("waitWork", wait);
   bind(env, exports, "startCollective",
@@ -200,6 +214,10 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
     const double id = number_at(info, 0);
     held.groups.get(id, "process group")->close();
     held.groups.remove(id);
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "closeStoreDoor", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    held.stores.get(number_at(info, 0), "store")->close_door();
     return info.Env().Undefined();
   });
   bind(env, exports, "closeStore", [&](const Napi::CallbackInfo& info) -> Napi::Value {

@@ -9,14 +9,19 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "engine/error.h"
+#include "engine/gloo_links.h"
 
 namespace acc {
 namespace {
+
+// Gloo's own time-out: the watch's comes first, and says more.
+constexpr std::chrono::milliseconds kLater(30'000);
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // c10d and Gloo tell these cases apart in their texts only.
 const char* code_of_failure(const std::string& text) {
+  if (contains(text, "Connection timed out") || contains(text, "No route to host")) return kPeerLost;
   if (contains(text, "Timed out") || contains(text, "timed out") || contains(text, "timeout")) return kCollectiveTimeout;
   if (contains(text, "closed by peer") || contains(text, "reset by peer") || contains(text, "Broken pipe") ||
       contains(text, "Connection refused") || contains(text, "Socket closed") || contains(text, "writev")) {
@@ -70,15 +75,40 @@ class GlooPending final : public Pending {
   Finish finish_;
 };
 
+// Gloo matches what ranks send each other by a number, which c10d counts up. Here it is made of the call's description, too:
+// calls that differ never meet, where Gloo would mix their bytes, or end the process over their different lengths.
+class MatchedGloo final : public c10d::ProcessGroupGloo {
+ public:
+  using ProcessGroupGloo::ProcessGroupGloo;
+
+  void prepare(const CollectiveCall& call) {
+    uint32_t hash = 0x811c9dc5;  // FNV-1a
+    const int compared = call.words[kComparisonWord] != 0 ? 0 : kComparedWords;
+    for (int i = 0; i < compared; ++i) hash = (hash ^ static_cast<uint32_t>(call.words[i])) * 0x01000193;
+    // Calls under way at the same time differ in their place in the order, whatever their descriptions.
+    collectiveCounter_ = ++calls_ << 16 | (hash ^ hash >> 16) % 0x10000;
+  }
+
+ private:
+  uint32_t calls_ = 0;
+};
+
 class GlooGroup final : public ProcessGroup {
  public:
-  GlooGroup(c10::intrusive_ptr<c10d::Backend> backend, const GroupOptions& options)
-      : backend_(std::move(backend)), options_(options) {}
+  GlooGroup(c10::intrusive_ptr<MatchedGloo> backend, std::unique_ptr<GlooLinks> links, const GroupOptions& options)
+      : backend_(std::move(backend)), links_(std::move(links)), options_(options) {}
+
+  std::vector<Loss> losses() override { return links_->losses(); }
+  uint64_t traffic() override { return links_->traffic(); }
+  void cut() override { links_->cut(); }
+  // Gloo's threads, which its end waits for, come back from calls under way.
+  void close() override { links_->cut(); }
 
   std::shared_ptr<Pending> start(CollectiveCall call) override {
     // Gloo's threads take over this thread's state: they write to tensors that were made in inference mode.
     const c10::InferenceMode guard;
     require_fitting(call, options_.rank, options_.size);
+    if (call.kind != CollectiveKind::kSend && call.kind != CollectiveKind::kReceive) backend_->prepare(call);
     try {
       switch (call.kind) {
         case CollectiveKind::kBroadcast: return broadcast(call);
@@ -104,7 +134,7 @@ class GlooGroup final : public ProcessGroup {
   using Work = c10::intrusive_ptr<c10d::Work>;
 
   std::shared_ptr<Pending> pending(Work work, Finish finish = {}) const {
-    return std::make_shared<GlooPending>(std::move(work), options_.timeout, std::move(finish));
+    return std::make_shared<GlooPending>(std::move(work), options_.timeout + kLater, std::move(finish));
   }
 
   // Reduces in place; `finish` comes after a mean's division.
@@ -210,22 +240,39 @@ class GlooGroup final : public ProcessGroup {
                                                       : backend_->recv(tensors, call.root, 0));
   }
 
-  c10::intrusive_ptr<c10d::Backend> backend_;
+  c10::intrusive_ptr<MatchedGloo> backend_;
+  std::unique_ptr<GlooLinks> links_;
   GroupOptions options_;
 };
+
+// Peers connect to this port while the group is made, and never later.
+void close_doors(const std::vector<Fd>& sockets, const std::string& address) {
+  const auto host = address.substr(0, address.find('%'));
+  for (const auto& socket : sockets) {
+    const auto end = local_end(socket.get());
+    const bool is_ours = end.rfind(host + ":", 0) == 0 || end.rfind("[" + host + "]:", 0) == 0;
+    if (is_ours && is_listening(socket.get())) refuse_newcomers(socket.get());
+  }
+}
 
 }  // namespace
 
 std::shared_ptr<ProcessGroup> create_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
-                                                const GroupOptions& options, const GlooAddress& address) {
-  using c10d::ProcessGroupGloo;
-  auto group_options = ProcessGroupGloo::Options::create(options.timeout);
-  group_options->devices.push_back(address.by_interface ? ProcessGroupGloo::createDeviceForInterface(address.name)
-                                                        : ProcessGroupGloo::createDeviceForHostname(address.name));
+                                                const GroupOptions& options, const std::string& address) {
+  const auto group_options = MatchedGloo::Options::create(options.timeout);
   const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(options.name, store);
   try {
-    auto backend = c10::make_intrusive<ProcessGroupGloo>(prefixed, options.rank, options.size, group_options);
-    return std::make_shared<GlooGroup>(std::move(backend), options);
+    const NewSockets before_device;
+    group_options->devices.push_back(MatchedGloo::createDeviceForHostname(address));
+    const auto of_device = before_device.take();
+    const NewSockets before_links;
+    auto backend = c10::make_intrusive<MatchedGloo>(prefixed, options.rank, options.size, group_options);
+    auto links = std::make_unique<GlooLinks>(before_links, store, options);
+    close_doors(of_device, address);
+    backend->setTimeout(options.timeout + kLater);
+    return std::make_shared<GlooGroup>(std::move(backend), std::move(links), options);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception&) {
     const auto info = describe_current_exception(kRendezvousFailed);
     const bool is_lost = code_of_failure(info.message) == kPeerLost;

@@ -57,6 +57,12 @@ void give_output(CollectiveCall& call) {
   call.output = at::empty_like(call.input);
 }
 
+void throw_mismatch(const std::vector<int32_t>& words) {
+  std::string text = "[";
+  for (size_t i = 0; i < words.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(words[i]);
+  throw Error(kCollectiveMismatch, text + "]");
+}
+
 void require_fitting(const CollectiveCall& call, int rank, int size) {
   require(call.root >= 0 && call.root < size, "a rank of the group");
   if (call.kind == CollectiveKind::kAllReduceMany) return require_alike(call.many);

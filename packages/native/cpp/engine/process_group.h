@@ -34,6 +34,12 @@ enum class CollectiveKind : int {
 enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 4 };
 
 inline constexpr int kCallWords = 20;
+// The first of them, which ranks must have alike.
+inline constexpr int kComparedWords = 16;
+// Not 0 in the exchange by which ranks compare a call before they make it.
+inline constexpr int kComparisonWord = kCallWords - 2;
+// The call's number.
+inline constexpr int kNumberWord = kCallWords - 1;
 
 // One collective. Tensors are contiguous.
 struct CollectiveCall {
@@ -46,7 +52,8 @@ struct CollectiveCall {
   std::vector<int64_t> counts;
   // The most elements that any rank sends to any other, of kAllToAll with counts.
   int64_t most = 0;
-  // Compared across ranks by groups that can.
+  // What the user called: kComparedWords that ranks must have alike, and what is worth telling. All 0 where the user called
+  // nothing.
   std::array<int32_t, kCallWords> words{};
 };
 
@@ -55,6 +62,9 @@ void give_output(CollectiveCall& call);
 
 // Throws ACC_INVALID_ARGUMENT for tensors and counts that do not fit together.
 void require_fitting(const CollectiveCall& call, int rank, int size);
+
+// ACC_COLLECTIVE_MISMATCH, with the words of all ranks' calls, kCallWords each, as a JSON array: JavaScript knows what they mean.
+[[noreturn]] void throw_mismatch(const std::vector<int32_t>& words);
 
 // A collective under way; it keeps the tensors alive.
 class Pending {
@@ -74,6 +84,22 @@ class ProcessGroup {
   virtual void run(CollectiveCall call) { start(std::move(call))->wait(); }
   // Calls under way may fail, later ones do.
   virtual void close() {}
+
+  // What a Watch asks, from its own thread.
+
+  // True where the engine itself finds out which ranks are dead, late or call other things.
+  virtual bool judges_itself() const { return false; }
+  // Ranks that this one is cut off from.
+  struct Loss {
+    int rank;
+    // Its host does not answer; else the connection was closed.
+    bool is_silent;
+  };
+  virtual std::vector<Loss> losses() { return {}; }
+  // A number that grows while bytes move.
+  virtual uint64_t traffic() { return 0; }
+  // Fails all calls under way, and later ones.
+  virtual void cut() {}
 };
 
 }  // namespace acc

@@ -1,10 +1,13 @@
 #include "engine/store.h"
 
+#include <c10/util/Flags.h>
+#include <c10/util/Logging.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -19,21 +22,6 @@ struct AddressFree {
 };
 using AddressList = std::unique_ptr<addrinfo, AddressFree>;
 
-class Socket {
- public:
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 AddressList resolve(const std::string& host, uint16_t port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -46,10 +34,11 @@ AddressList resolve(const std::string& host, uint16_t port) {
 }
 
 // A listening socket on exactly the address that `host` names.
-int listen_on(const StoreOptions& options) {
+Fd listen_on(const StoreOptions& options) {
   const auto addresses = resolve(options.host, options.port);
   const addrinfo& address = *addresses;
-  Socket listener(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd listener(::socket(address.ai_family, SOCK_STREAM, 0));
+  ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
   const int on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (listener.get() < 0 || ::bind(listener.get(), address.ai_addr, address.ai_addrlen) != 0 ||
@@ -59,27 +48,66 @@ int listen_on(const StoreOptions& options) {
                 "cannot listen on " + options.host + ":" + std::to_string(options.port) + ": " +
                     std::strerror(code));
   }
-  return listener.release();
+  return listener;
+}
+
+// Whoever waits for a key waits by c10d's own time-out; this one is for a store that has stopped answering.
+void limit_new_connections(const NewSockets& sockets, uint16_t port, std::chrono::milliseconds timeout) {
+  const auto ending = ":" + std::to_string(port);
+  for (const auto& socket : sockets.take()) {
+    const auto end = remote_end(socket.get());
+    if (end.size() > ending.size() && end.compare(end.size() - ending.size(), ending.size(), ending) == 0) {
+      limit_receiving(socket.get(), timeout);
+    }
+  }
+}
+
+// c10d writes warnings, with its own stack traces, about connections whose failures our errors tell of; unless the user has
+// set a level.
+void quieten_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
 }
 
 }  // namespace
 
-c10::intrusive_ptr<c10d::Store> connect_store(const StoreOptions& options) {
+std::shared_ptr<JobStore> JobStore::connect(const StoreOptions& options) {
+  quieten_c10d();
   c10d::TCPStoreOptions store_options;
   store_options.port = options.port;
   store_options.isServer = options.is_server;
   store_options.numWorkers = static_cast<size_t>(options.world_size);
   store_options.waitWorkers = false;
   store_options.timeout = options.timeout;
-  if (options.is_server) store_options.masterListenFd = listen_on(options);
+  Fd door;
+  if (options.is_server) {
+    auto listener = listen_on(options);
+    door = duplicate_of(listener.get());
+    store_options.masterListenFd = listener.release();
+  }
   try {
-    return c10::make_intrusive<c10d::TCPStore>(options.host, store_options);
+    const NewSockets sockets;
+    auto keys = c10::make_intrusive<c10d::TCPStore>(options.host, store_options);
+    limit_new_connections(sockets, options.port, options.timeout);
+    return std::make_shared<JobStore>(std::move(keys), std::move(door), options);
   } catch (const std::exception&) {
     const auto info = describe_current_exception(kRendezvousFailed);
     throw Error(kRendezvousFailed,
                 "no connection to the store at " + options.host + ":" + std::to_string(options.port) + " within " +
                     std::to_string(options.timeout.count()) + " ms: " + info.message);
   }
+}
+
+StorePtr JobStore::clone(std::chrono::milliseconds timeout) const {
+  const NewSockets sockets;
+  auto copy = keys_->clone();
+  limit_new_connections(sockets, options_.port, timeout);
+  return copy;
+}
+
+void JobStore::close_door() {
+  if (listener_.get() < 0) return;
+  refuse_newcomers(listener_.get());
+  listener_.reset();
 }
 
 }  // namespace acc

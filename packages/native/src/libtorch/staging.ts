@@ -18,6 +18,8 @@ export interface Staging {
    * it put there is whole too, and stays. Gives true when it was this process's.
    */
   publish(folder: string, destination: string): boolean;
+  /** The same, but in place of what is there. */
+  replace(folder: string, destination: string): void;
   [Symbol.dispose](): void;
 }
 
@@ -36,6 +38,10 @@ export function createStaging(parent: string): Staging {
   return {
     path,
     publish,
+    replace(folder, destination) {
+      rmSync(destination, { recursive: true, force: true });
+      publish(folder, destination);
+    },
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
 }

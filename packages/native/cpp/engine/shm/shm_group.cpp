@@ -51,12 +51,6 @@ void require_cpu(const at::Tensor& tensor) {
   }
 }
 
-std::string listed(const std::vector<int32_t>& numbers) {
-  std::string text = "[";
-  for (size_t i = 0; i < numbers.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(numbers[i]);
-  return text + "]";
-}
-
 // A call in the queue, or a message; it keeps the group.
 template <typename Queue, typename Call>
 class ShmPending final : public Pending {
@@ -80,6 +74,8 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   }
 
   ~ShmGroup() override { close(); }
+
+  bool judges_itself() const override { return true; }
 
   // The call under way ends by itself once this rank has left; then the queue's thread can.
   void close() override {
@@ -131,8 +127,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
       ranks_.begin_call(call.words.data());
       move(call);
     } catch (const shm::Mismatch& mismatch) {
-      // JavaScript knows what the words mean.
-      throw Error(kCollectiveMismatch, listed(mismatch.words));
+      throw_mismatch(mismatch.words);
     }
   }
 

@@ -1,0 +1,107 @@
+import { AccError } from '@acc/contract';
+import { lookup } from 'node:dns/promises';
+import { isIP, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { awaitListener } from './await-listener.js';
+import type { JoinOptions } from './options.js';
+
+/** Addresses as numbers. */
+export interface Addresses {
+  /** Where the store is. */
+  readonly store: string;
+  /** What peers reach this rank by. */
+  readonly own: string;
+}
+
+const LOOPBACK = '127.0.0.1';
+
+/**
+ * Finds the addresses that this rank uses. With all ranks on one host they are the loopback's, whatever MASTER_ADDR says.
+ * Ranks other than 0 wait here until the store listens.
+ *
+ * @throws AccError `ACC_RENDEZVOUS_FAILED`, `ACC_RENDEZVOUS_ADDRESS`, `ACC_INTERFACE_UNKNOWN`.
+ */
+export async function findAddresses(options: JoinOptions, timeoutMs: number): Promise<Addresses> {
+  const { rank, masterAddress, masterPort, isOneHost, networkInterface } = options;
+  const master = isOneHost && !isLoopback(masterAddress) ? LOOPBACK : masterAddress;
+  if (rank === 0) {
+    const store = isOneHost ? master : await listeningAddress(master, networkInterface);
+    return { store, own: isOneHost ? store : ownAddress(networkInterface, store) };
+  }
+  const { localAddress, remoteAddress } = await awaitListener(master, masterPort, timeoutMs);
+  const scope = master.includes('%') ? master.slice(master.indexOf('%')) : '';
+  const withScope = (address: string) => (scope && !address.includes('%') ? address + scope : address);
+  const own = isOneHost ? localAddress : ownAddress(networkInterface, withScope(localAddress));
+  return { store: withScope(remoteAddress), own };
+}
+
+/**
+ * The address of this host that `name` stands for. Many systems map their own name to a loopback address, where no other
+ * host would find the store.
+ */
+async function listeningAddress(name: string, networkInterface: string | undefined): Promise<string> {
+  if (isIP(withoutScope(name)) || name === 'localhost') return name;
+  const found = await lookup(name, { all: true }).catch((cause: Error) => {
+    throw new AccError('ACC_RENDEZVOUS_ADDRESS', `MASTER_ADDR=${name} has no address: ${cause.message}.`, {
+      cause,
+      help: 'Give the address of the host of rank 0 as a number.',
+    });
+  });
+  const outer = found.find(({ address }) => !isLoopback(address));
+  if (outer) return outer.address;
+  if (networkInterface) return interfaceAddress(networkInterface, false);
+  const all = outerAddresses();
+  if (all.length === 1) return all[0]!;
+  throw new AccError(
+    'ACC_RENDEZVOUS_ADDRESS',
+    `MASTER_ADDR=${name} is ${found[0]?.address} on its own host, which other hosts can't reach; this host has ${all.join(', ') || 'no other address'}.`,
+    { help: 'Give the address as a number, or choose a network interface with GLOO_SOCKET_IFNAME.' },
+  );
+}
+
+/** The address of the interface that was asked for, of the family of `reached`; without one, `reached` itself. */
+function ownAddress(networkInterface: string | undefined, reached: string): string {
+  return networkInterface ? interfaceAddress(networkInterface, isIPv6(withoutScope(reached))) : reached;
+}
+
+/**
+ * @param names An interface, or several with commas between, of which the first that this host has is taken.
+ * @throws AccError `ACC_INTERFACE_UNKNOWN`.
+ */
+export function interfaceAddress(names: string, isV6: boolean): string {
+  const interfaces = networkInterfaces();
+  const family = isV6 ? 'IPv6' : 'IPv4';
+  for (const name of names.split(',')) {
+    const addresses = (interfaces[name] ?? []).filter((one) => one.family === family);
+    // A link-local address is unique on its link only, and stands last.
+    const [best] = addresses.sort((a, b) => Number(isLinkLocal(a.address)) - Number(isLinkLocal(b.address)));
+    if (best) return isLinkLocal(best.address) ? `${best.address}%${name}` : best.address;
+  }
+  const known = Object.entries(interfaces).map(
+    ([name, addresses]) => `${name} (${addresses!.map(({ address }) => address).join(', ')})`,
+  );
+  throw new AccError(
+    'ACC_INTERFACE_UNKNOWN',
+    `No network interface '${names}' with an ${family} address; this host has ${known.join('; ')}.`,
+    { help: 'Name one of these with GLOO_SOCKET_IFNAME, or acc launch --interface.' },
+  );
+}
+
+function outerAddresses(): string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, address }) => !internal && !isLinkLocal(address))
+    .map(({ address }) => address);
+}
+
+function isLinkLocal(address: string): boolean {
+  return /^fe[89ab]/i.test(address);
+}
+
+function isLoopback(name: string): boolean {
+  return name === 'localhost' || name === '::1' || /^127\./.test(name);
+}
+
+function withoutScope(address: string): string {
+  return address.replace(/%.*/, '');
+}

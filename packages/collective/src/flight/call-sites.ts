@@ -1,0 +1,33 @@
+/** Where in a program a call was made: kept as it was, and written out only when somebody asks. */
+export interface CallSite {
+  readonly stack?: string;
+}
+
+/** Frames that are looked at: a step of training has some twenty of ours and of tfjs above its user's. */
+const MOST_FRAMES = 40;
+
+/** The place of the caller. The trace is not written out here, which is what costs. */
+export function captureSite(): CallSite {
+  const site: CallSite = {};
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = MOST_FRAMES;
+  Error.captureStackTrace(site, captureSite);
+  Error.stackTraceLimit = stackTraceLimit;
+  return site;
+}
+
+/** Where this package and those beside it lie: `packages/` of a checkout, or `node_modules/@acc/`. */
+const OURS = new URL('../../../', import.meta.url).href;
+
+/** The first line of a trace that is the user's own, as `file:line:column`; undefined where there is none. */
+export function lineOf({ stack = '' }: CallSite): string | undefined {
+  for (const frame of stack.split('\n').slice(1)) {
+    const [, place] = /\(?((?:file:\/\/|\/)[^()]*:\d+:\d+)\)?$/.exec(frame) ?? [];
+    if (place && !place.includes('/node_modules/') && !isOurs(place)) return place.replace('file://', '');
+  }
+  return undefined;
+}
+
+function isOurs(place: string): boolean {
+  return place.startsWith(OURS) || place.startsWith(OURS.replace('file://', ''));
+}

@@ -1,0 +1,72 @@
+#include "engine/gloo_links.h"
+
+#include <sys/socket.h>
+
+#include <map>
+#include <sstream>
+
+#include "engine/error.h"
+
+namespace acc {
+namespace {
+
+// Both ends of a connection, as one of its sides sees them.
+std::string ends_of(const std::string& own, const std::string& other) { return own + " " + other; }
+
+// Which rank is on the other side of a connection, by both its ends.
+std::map<std::string, int> exchange_ends(const std::string& own, const StorePtr& store, const GroupOptions& options) {
+  const auto key = [&](int rank) { return options.name + "/links/" + std::to_string(rank); };
+  std::map<std::string, int> ranks;
+  try {
+    store->set(key(options.rank), std::vector<uint8_t>(own.begin(), own.end()));
+    for (int rank = 0; rank < options.size; ++rank) {
+      if (rank == options.rank) continue;
+      store->wait({key(rank)}, options.timeout);
+      const auto bytes = store->get(key(rank));
+      std::istringstream lines(std::string(bytes.begin(), bytes.end()));
+      for (std::string theirs, ours; lines >> theirs >> ours;) ranks[ends_of(ours, theirs)] = rank;
+    }
+  } catch (const std::exception& error) {
+    throw Error(kRendezvousFailed, "group '" + options.name + "' did not come together: " + error.what());
+  }
+  return ranks;
+}
+
+}  // namespace
+
+GlooLinks::GlooLinks(const NewSockets& sockets, const StorePtr& store, const GroupOptions& options) {
+  auto found = sockets.take();
+  std::string own;
+  for (const auto& socket : found) {
+    const auto other = remote_end(socket.get());
+    if (!other.empty()) own += ends_of(local_end(socket.get()), other) + "\n";
+  }
+  const auto ranks = exchange_ends(own, store, options);
+  for (auto& socket : found) {
+    const auto peer = ranks.find(ends_of(local_end(socket.get()), remote_end(socket.get())));
+    if (peer == ranks.end()) continue;
+    ask_when_idle(socket.get());
+    links_.push_back({peer->second, std::move(socket)});
+  }
+}
+
+std::vector<ProcessGroup::Loss> GlooLinks::losses() const {
+  std::vector<ProcessGroup::Loss> losses;
+  for (const auto& link : links_) {
+    const auto state = state_of(link.socket.get());
+    if (state != LinkState::kOpen) losses.push_back({link.rank, state == LinkState::kSilent});
+  }
+  return losses;
+}
+
+uint64_t GlooLinks::traffic() const {
+  uint64_t bytes = 0;
+  for (const auto& link : links_) bytes += traffic_of(link.socket.get());
+  return bytes;
+}
+
+void GlooLinks::cut() const {
+  for (const auto& link : links_) ::shutdown(link.socket.get(), SHUT_RDWR);
+}
+
+}  // namespace acc

@@ -1,0 +1,237 @@
+#include "engine/mpi_group.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "engine/error.h"
+#include "engine/shm/call_queue.h"
+#include "mpi/acc_mpi.h"
+
+namespace acc {
+namespace {
+
+using shm::CallQueue;
+
+// Between two looks whether a call has ended: at once while it is fresh, since peers mostly come soon.
+constexpr int kEagerLooks = 2000;
+constexpr std::chrono::microseconds kPause(50);
+
+acc_mpi_type type_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat: return ACC_MPI_FLOAT32;
+    case at::kDouble: return ACC_MPI_FLOAT64;
+    case at::kInt: return ACC_MPI_INT32;
+    case at::kLong: return ACC_MPI_INT64;
+    case at::kBool: return ACC_MPI_BOOL;
+    default: return ACC_MPI_BYTE;
+  }
+}
+
+bool is_reduction(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+bool is_message(const CollectiveCall& call) {
+  return call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
+}
+
+class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<MpiGroup> {
+ public:
+  MpiGroup(const acc_mpi& mpi, const GroupOptions& options) : mpi_(mpi), options_(options) {}
+  ~MpiGroup() override { stop(); }
+
+  std::shared_ptr<Pending> start(CollectiveCall call) override;
+  void cut() override { is_cut_ = true; }
+
+  // In an orderly end every rank comes here, and MPI ends with its consent. Otherwise this process ends without, and mpirun
+  // then ends the others.
+  void close() override {
+    const bool is_orderly = !is_cut_ && !is_closed_.exchange(true);
+    stop();
+    const std::lock_guard guard(mutex_);
+    if (is_orderly) mpi_.finish();
+  }
+
+  // A request under way.
+  void* begin(const acc_mpi_call& call);
+  bool has_ended(void* request);
+  void finish(void* request);
+  void wait_for(const std::shared_ptr<CallQueue::Call>& call) { queue_.wait(call); }
+  bool is_done(const std::shared_ptr<CallQueue::Call>& call) { return queue_.is_done(call); }
+
+ private:
+  void stop() {
+    is_cut_ = true;
+    queue_.close();
+  }
+  void execute(CollectiveCall& call);
+  void compare(const CollectiveCall& call);
+  void move(const CollectiveCall& call);
+
+  acc_mpi mpi_;
+  GroupOptions options_;
+  std::mutex mutex_;
+  std::atomic<bool> is_cut_{false};
+  std::atomic<bool> is_closed_{false};
+  CallQueue queue_{[] {}};
+};
+
+class QueuedCall final : public Pending {
+ public:
+  QueuedCall(std::shared_ptr<MpiGroup> group, std::shared_ptr<CallQueue::Call> call)
+      : group_(std::move(group)), call_(std::move(call)) {}
+  bool is_done() override { return group_->is_done(call_); }
+  void wait() override { group_->wait_for(call_); }
+
+ private:
+  std::shared_ptr<MpiGroup> group_;
+  std::shared_ptr<CallQueue::Call> call_;
+};
+
+// Messages are between two ranks, beside the order of calls. A tensor is kept until its message has gone, whoever forgets it.
+class Message final : public Pending {
+ public:
+  Message(std::shared_ptr<MpiGroup> group, at::Tensor tensor, void* request)
+      : group_(std::move(group)), tensor_(std::move(tensor)), request_(request) {}
+  ~Message() override {
+    // MPI may still read from it or write to it.
+    if (request_ != nullptr) new at::Tensor(std::move(tensor_));
+  }
+  bool is_done() override {
+    if (request_ != nullptr && group_->has_ended(request_)) request_ = nullptr;
+    return request_ == nullptr;
+  }
+  void wait() override {
+    if (request_ != nullptr) group_->finish(request_);
+    request_ = nullptr;
+  }
+
+ private:
+  std::shared_ptr<MpiGroup> group_;
+  at::Tensor tensor_;
+  void* request_;
+};
+
+std::shared_ptr<Pending> MpiGroup::start(CollectiveCall call) {
+  require_fitting(call, options_.rank, options_.size);
+  if (!call.input.is_cpu()) throw Error(kInvalidArgument, "the engine mpi moves tensors of the CPU");
+  if (is_message(call)) {
+    acc_mpi_call message{};
+    message.kind = static_cast<int>(call.kind);
+    message.type = ACC_MPI_BYTE;
+    message.root = call.root;
+    message.input = call.input.mutable_data_ptr();
+    message.count = static_cast<int64_t>(call.input.nbytes());
+    return std::make_shared<Message>(shared_from_this(), call.input, begin(message));
+  }
+  auto queued = queue_.start([this, call]() mutable { execute(call); });
+  return std::make_shared<QueuedCall>(shared_from_this(), std::move(queued));
+}
+
+void* MpiGroup::begin(const acc_mpi_call& call) {
+  const std::lock_guard guard(mutex_);
+  if (is_cut_) throw Error(kPeerLost, "the group is closed");
+  void* request = nullptr;
+  if (const char* failure = mpi_.start(&call, &request)) throw Error(kCollectiveFailed, failure);
+  return request;
+}
+
+bool MpiGroup::has_ended(void* request) {
+  const std::lock_guard guard(mutex_);
+  int has_ended = 0;
+  if (const char* failure = mpi_.test(request, &has_ended)) throw Error(kCollectiveFailed, failure);
+  return has_ended != 0;
+}
+
+void MpiGroup::finish(void* request) {
+  for (int look = 0; !has_ended(request); ++look) {
+    if (is_cut_) throw Error(kPeerLost, "the group was closed");
+    if (look < kEagerLooks) std::this_thread::yield();
+    else std::this_thread::sleep_for(kPause);
+  }
+}
+
+void MpiGroup::execute(CollectiveCall& call) {
+  const c10::InferenceMode guard;
+  compare(call);
+  const bool is_narrow = call.input.scalar_type() == at::kHalf || call.input.scalar_type() == at::kBFloat16;
+  if (!is_reduction(call.kind)) return move(call);
+  CollectiveCall wide = call;
+  if (is_narrow) {
+    // MPI has no such elements.
+    wide.input = call.input.to(at::kFloat);
+    if (call.output.defined()) wide.output = at::empty_like(call.output, at::kFloat);
+  }
+  move(wide);
+  if (!call.output.defined()) return;
+  if (call.op == ReduceOp::kMean) wide.output.div_(options_.size);
+  if (is_narrow) call.output.copy_(wide.output);
+}
+
+// Ranks tell each other what they call; a call that differs is one on no rank.
+void MpiGroup::compare(const CollectiveCall& call) {
+  const auto size = static_cast<size_t>(options_.size);
+  auto own = call.words;
+  std::vector<int32_t> all(size * kCallWords);
+  acc_mpi_call exchange{};
+  exchange.kind = ACC_MPI_ALL_GATHER;
+  exchange.type = ACC_MPI_INT32;
+  exchange.input = own.data();
+  exchange.output = all.data();
+  exchange.count = kCallWords;
+  finish(begin(exchange));
+  for (size_t rank = 0; rank < size; ++rank) {
+    if (!std::equal(own.begin(), own.begin() + kComparedWords, all.begin() + static_cast<std::ptrdiff_t>(rank * kCallWords))) {
+      throw_mismatch(all);
+    }
+  }
+}
+
+void MpiGroup::move(const CollectiveCall& call) {
+  const auto width = is_reduction(call.kind) ? 1 : static_cast<int64_t>(call.input.element_size());
+  acc_mpi_call request{};
+  request.kind = static_cast<int>(call.kind);
+  request.type = is_reduction(call.kind) ? type_of(call.input) : ACC_MPI_BYTE;
+  request.op = static_cast<int>(call.op == ReduceOp::kMean ? ReduceOp::kSum : call.op);
+  request.root = call.root;
+  request.input = call.input.mutable_data_ptr();
+  request.output = call.output.defined() ? call.output.mutable_data_ptr() : nullptr;
+  request.count = call.input.numel() * width;
+  std::vector<int64_t> counts;
+  for (const auto count : call.counts) counts.push_back(count * width);
+  if (!counts.empty()) request.counts = counts.data();
+  finish(begin(request));
+}
+
+acc_mpi open_library(const std::string& library) {
+  // Global: MPI's own plugins look for its symbols.
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (handle == nullptr) throw Error(kEngineUnavailable, std::string("the MPI library does not load: ") + ::dlerror());
+  const auto open = reinterpret_cast<acc_mpi_open_function>(::dlsym(handle, ACC_MPI_OPEN));
+  acc_mpi mpi{};
+  const char* failure = open == nullptr ? "it is not of acc setup --mpi" : open(&mpi);
+  if (failure != nullptr) throw Error(kEngineUnavailable, std::string("MPI does not start: ") + failure);
+  if (mpi.version != ACC_MPI_VERSION) throw Error(kEngineUnavailable, "the MPI library is of another version");
+  return mpi;
+}
+
+}  // namespace
+
+std::shared_ptr<ProcessGroup> create_mpi_group(const std::string& library, const GroupOptions& options) {
+  const auto mpi = open_library(library);
+  if (mpi.rank != options.rank || mpi.size != options.size) {
+    throw Error(kEngineUnavailable, "MPI has this process as rank " + std::to_string(mpi.rank) + " of " +
+                                        std::to_string(mpi.size) + ", the job as rank " + std::to_string(options.rank) +
+                                        " of " + std::to_string(options.size) +
+                                        ": the program must be started by this MPI's own mpirun, or by srun");
+  }
+  return std::make_shared<MpiGroup>(mpi, options);
+}
+
+}  // namespace acc

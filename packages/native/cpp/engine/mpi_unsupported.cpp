@@ -1,0 +1,10 @@
+#include "engine/error.h"
+#include "engine/mpi_group.h"
+
+namespace acc {
+
+std::shared_ptr<ProcessGroup> create_mpi_group(const std::string&, const GroupOptions&) {
+  throw Error(kEngineUnavailable, "the engine mpi is for Linux");
+}
+
+}  // namespace acc

@@ -1,0 +1,59 @@
+#include "engine/watch/verdict.h"
+
+#include <sstream>
+
+#include "engine/error.h"
+
+namespace acc {
+namespace {
+
+std::string names_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+std::string Verdict::text() const {
+  std::ostringstream out;
+  out << static_cast<int>(kind) << ' ' << number << ' ' << by;
+  for (const int rank : ranks) out << ' ' << rank;
+  return out.str();
+}
+
+std::optional<Verdict> Verdict::from_text(const std::string& text) {
+  std::istringstream in(text);
+  Verdict verdict;
+  int kind = 0;
+  if (!(in >> kind >> verdict.number >> verdict.by)) return std::nullopt;
+  if (kind < 0 || kind > static_cast<int>(Kind::kFailed)) return std::nullopt;
+  verdict.kind = static_cast<Kind>(kind);
+  for (int rank = 0; in >> rank;) verdict.ranks.push_back(rank);
+  return verdict;
+}
+
+const char* Verdict::code() const {
+  switch (kind) {
+    case Kind::kLate: return kCollectiveTimeout;
+    case Kind::kMismatch: return kCollectiveMismatch;
+    case Kind::kFailed: return kCollectiveFailed;
+    default: return kPeerLost;
+  }
+}
+
+std::string Verdict::message(long timeout_ms) const {
+  const auto names = names_of(ranks);
+  const std::string has = ranks.size() == 1 ? " has" : " have";
+  switch (kind) {
+    case Kind::kDied: return names + has + " died";
+    case Kind::kLeft: return names + has + " left the group";
+    case Kind::kSilent: return names + (ranks.size() == 1 ? " does" : " do") + " not answer any more: its host is cut off or down";
+    case Kind::kLate: return names + " did not come within " + std::to_string(timeout_ms) + " ms";
+    case Kind::kMismatch: return "ranks called different collectives";
+    case Kind::kFailed: return names + has + " failed";
+  }
+  return names;
+}
+
+}  // namespace acc

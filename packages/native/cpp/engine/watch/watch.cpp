@@ -1,0 +1,225 @@
+#include "engine/watch/watch.h"
+
+#include <algorithm>
+
+#include "engine/error.h"
+
+namespace acc {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick(100);
+// Waits that others need not hear of.
+constexpr milliseconds kMoment(1000);
+// What ranks that end at about the same time need to finish the last call, once nothing moves any more.
+constexpr milliseconds kGrace(1000);
+// For other ranks to say what they know, and for any sign of life of them once they are asked.
+constexpr milliseconds kPatience(3000);
+constexpr milliseconds kSignOfLife(1500);
+
+bool is_collective(const CallLog::Entry& entry) { return entry.peer < 0; }
+
+}  // namespace
+
+Watch::Watch(ProcessGroup& engine, StorePtr store, const GroupOptions& options)
+    : engine_(engine), options_(options), bulletin_(std::move(store), options.name, options.rank) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Watch::~Watch() {
+  {
+    const std::lock_guard guard(mutex_);
+    is_closed_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Watch::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_closed_) {
+    lock.unlock();
+    tick();
+    lock.lock();
+    changed_.wait_for(lock, kTick, [this] { return is_closed_; });
+  }
+}
+
+void Watch::tick() {
+  const auto now = Clock::now();
+  const auto waiting = log_.awaited();
+  if (waiting && now - *waiting->awaited > kMoment && !is_asked_) {
+    is_inspector_ = bulletin_.agree("asked", std::to_string(options_.rank)) == std::to_string(options_.rank);
+    is_asked_ = true;
+  }
+  bool has_failed = false;
+  bool has_verdict = false;
+  {
+    const std::lock_guard guard(mutex_);
+    has_failed = has_failed_;
+    has_verdict = verdict_.has_value();
+  }
+  const bool looks = has_failed || now >= next_look_;
+  if (looks) {
+    next_look_ = now + kMoment;
+    if (!is_asked_ && bulletin_.find("asked")) is_asked_ = true;
+    if (is_asked_) bulletin_.put_own("calls", log_.text());
+  }
+  if (has_verdict || engine_.judges_itself()) return;
+  if (looks && (has_failed || is_asked_)) look_for_verdict();
+  if (looks && is_inspector_) {
+    if (auto verdict = different_calls()) return decide(*verdict);
+  }
+  if (waiting || has_failed) judge(waiting);
+}
+
+void Watch::look_for_verdict() {
+  const auto text = bulletin_.find("verdict");
+  if (!text) return;
+  if (const auto verdict = Verdict::from_text(*text)) settle(*verdict);
+}
+
+void Watch::judge(const std::optional<CallLog::Entry>& waiting) {
+  if (auto verdict = lost_ranks(waiting)) return decide(*verdict);
+  if (!waiting || Clock::now() - *waiting->awaited < options_.timeout) return;
+  decide({Verdict::Kind::kLate, late_ranks(*waiting), waiting->number, options_.rank});
+}
+
+// A rank that went after its part of a call is no loss to the others as long as they get on with it.
+std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& waiting) {
+  const auto now = Clock::now();
+  const auto traffic = engine_.traffic();
+  if (traffic != traffic_) moved_ = now;
+  traffic_ = traffic;
+  const auto losses = engine_.losses();
+  const auto concerns = [&](const ProcessGroup::Loss& loss) {
+    return !waiting || is_collective(*waiting) || waiting->peer == loss.rank;
+  };
+  auto found = std::find_if(losses.begin(), losses.end(), concerns);
+  if (found == losses.end()) return std::nullopt;
+  bool has_failed = false;
+  {
+    const std::lock_guard guard(mutex_);
+    has_failed = has_failed_;
+  }
+  if (!found->is_silent && !has_failed && now - moved_ < kGrace) return std::nullopt;
+  const bool has_left = bulletin_.find_of("left", found->rank).has_value();
+  const auto kind = found->is_silent ? Verdict::Kind::kSilent : has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied;
+  return Verdict{kind, {found->rank}, waiting ? waiting->number : log_.last_number(), options_.rank};
+}
+
+// A rank that waits for a call of which another rank has begun one with other words, both for more than a moment: calls that
+// ranks compare before they make them differ, too, but end.
+std::optional<Verdict> Watch::different_calls() {
+  const auto now = Clock::now();
+  struct Begun {
+    int rank;
+    CallLog::Entry entry;
+  };
+  std::map<int32_t, std::vector<Begun>> calls;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    const auto text = bulletin_.find_of("calls", rank);
+    for (auto& entry : CallLog::from_text(text.value_or(""))) {
+      const bool is_open = entry.number > 0 && !entry.ended && now - entry.started > kMoment;
+      if (is_open) calls[entry.number].push_back({rank, entry});
+    }
+  }
+  for (const auto& [number, all] : calls) {
+    const auto& first = all.front();
+    const bool is_awaited = std::any_of(all.begin(), all.end(), [](const Begun& one) { return one.entry.awaited.has_value(); });
+    for (const auto& other : all) {
+      if (!is_awaited || std::equal(first.entry.words.begin(), first.entry.words.begin() + kComparedWords, other.entry.words.begin())) continue;
+      return Verdict{Verdict::Kind::kMismatch, {first.rank, other.rank}, number, options_.rank};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<int> Watch::late_ranks(const CallLog::Entry& waiting) {
+  if (!is_collective(waiting)) return {waiting.peer};
+  std::vector<int> late;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    if (rank == options_.rank) continue;
+    const auto text = bulletin_.find_of("calls", rank);
+    const auto entries = text ? CallLog::from_text(*text) : std::vector<CallLog::Entry>{};
+    const bool has_come = std::any_of(entries.begin(), entries.end(),
+                                      [&](const auto& entry) { return entry.number >= waiting.number; });
+    if (!has_come) late.push_back(rank);
+  }
+  // Where rank 0 does not answer, nobody can be asked.
+  if (!bulletin_.is_reachable() && options_.rank != 0) return {0};
+  return late;
+}
+
+void Watch::decide(Verdict verdict) {
+  const auto agreed = Verdict::from_text(bulletin_.agree("verdict", verdict.text()));
+  settle(agreed ? *agreed : verdict);
+}
+
+void Watch::settle(const Verdict& verdict) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (verdict_) return;
+    verdict_ = verdict;
+  }
+  changed_.notify_all();
+  engine_.cut();
+}
+
+Verdict Watch::explain_failure() {
+  std::unique_lock lock(mutex_);
+  has_failed_ = true;
+  changed_.wait_for(lock, kPatience, [this] { return verdict_.has_value(); });
+  if (verdict_) return *verdict_;
+  lock.unlock();
+  decide({Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank});
+  lock.lock();
+  return *verdict_;
+}
+
+std::vector<int32_t> Watch::words_of(int32_t number) {
+  std::vector<int32_t> words;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    const auto text = rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or("");
+    std::array<int32_t, kCallWords> own{};
+    for (const auto& entry : CallLog::from_text(text)) {
+      if (entry.number == number) own = entry.words;
+    }
+    words.insert(words.end(), own.begin(), own.end());
+  }
+  return words;
+}
+
+void Watch::publish(const std::string& report) { bulletin_.put_own("report", report); }
+
+std::vector<Watch::Account> Watch::accounts() {
+  // Whoever computes is asked, too.
+  bulletin_.agree("asked", std::to_string(options_.rank));
+  std::vector<Account> accounts(static_cast<size_t>(options_.size));
+  const auto started = Clock::now();
+  for (int rank = 0; rank < options_.size;) {
+    auto& account = accounts[static_cast<size_t>(rank)];
+    const auto report = bulletin_.find_of("report", rank);
+    account = {report.has_value(), report ? *report : bulletin_.find_of("calls", rank).value_or("")};
+    const auto patience = account.text.empty() ? kSignOfLife : kPatience;
+    const bool is_final = account.is_report || is_lost(rank) || Clock::now() - started > patience;
+    if (is_final || !bulletin_.is_reachable()) {
+      ++rank;
+    } else {
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  }
+  return accounts;
+}
+
+bool Watch::is_lost(int rank) const {
+  const std::lock_guard guard(mutex_);
+  if (!verdict_ || verdict_->kind == Verdict::Kind::kMismatch) return false;
+  const auto& ranks = verdict_->ranks;
+  return verdict_->kind != Verdict::Kind::kFailed && std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+void Watch::leave() { bulletin_.put_own("left", "1"); }
+
+}  // namespace acc

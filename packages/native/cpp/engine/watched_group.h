@@ -1,0 +1,41 @@
+#pragma once
+
+#include "engine/process_group.h"
+#include "engine/watch/watch.h"
+
+namespace acc {
+
+// An engine's group with a Watch over it: calls are logged, and their failures are what the watch found out.
+class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_this<WatchedGroup> {
+ public:
+  WatchedGroup(std::shared_ptr<ProcessGroup> engine, StorePtr store, const GroupOptions& options)
+      : engine_(std::move(engine)), options_(options), watch_(*engine_, std::move(store), options) {}
+  ~WatchedGroup() override { engine_->close(); }
+
+  std::shared_ptr<Pending> start(CollectiveCall call) override;
+  void run(CollectiveCall call) override;
+  void close() override;
+
+  Watch& watch() { return watch_; }
+
+  // Runs part of a call. What the engine throws becomes what the watch knows of it.
+  template <typename Body>
+  auto explained(Body body) {
+    try {
+      return body();
+    } catch (const Error& error) {
+      if (!is_fault(error)) throw;
+      throw_explained(error);
+    }
+  }
+
+ private:
+  bool is_fault(const Error& error) const;
+  [[noreturn]] void throw_explained(const Error& error);
+
+  std::shared_ptr<ProcessGroup> engine_;
+  const GroupOptions options_;
+  Watch watch_;
+};
+
+}  // namespace acc

@@ -1,0 +1,142 @@
+/* The engine `mpi`, as far as it needs MPI's headers. Compiled with the cluster's own mpicc by `acc setup --mpi`. */
+#include "acc_mpi.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+  MPI_Request mpi;
+  /* Of calls with parts of different sizes: how many, and where, sent and received. */
+  int parts[];
+};
+
+static MPI_Comm collectives;
+static MPI_Comm messages;
+static char problem[MPI_MAX_ERROR_STRING + 64];
+
+static const char *checked(int code) {
+  int length = 0;
+  if (code == MPI_SUCCESS) return NULL;
+  if (MPI_Error_string(code, problem, &length) != MPI_SUCCESS) snprintf(problem, sizeof problem, "MPI error %d", code);
+  return problem;
+}
+
+static MPI_Datatype type_of(int type) {
+  switch (type) {
+    case ACC_MPI_FLOAT32: return MPI_FLOAT;
+    case ACC_MPI_FLOAT64: return MPI_DOUBLE;
+    case ACC_MPI_INT32: return MPI_INT32_T;
+    case ACC_MPI_INT64: return MPI_INT64_T;
+    case ACC_MPI_BOOL: return MPI_C_BOOL;
+    default: return MPI_BYTE;
+  }
+}
+
+/* Of booleans sum and max are "any", product and min "all". */
+static MPI_Op op_of(int op, int type) {
+  const int is_bool = type == ACC_MPI_BOOL;
+  switch (op) {
+    case ACC_MPI_PRODUCT: return is_bool ? MPI_LAND : MPI_PROD;
+    case ACC_MPI_MIN: return is_bool ? MPI_LAND : MPI_MIN;
+    case ACC_MPI_MAX: return is_bool ? MPI_LOR : MPI_MAX;
+    default: return is_bool ? MPI_LOR : MPI_SUM;
+  }
+}
+
+/* Counts as ints, and where each part begins. */
+static void lay_out(const int64_t *counts, int size, int *parts, int *places) {
+  int at = 0;
+  for (int i = 0; i < size; ++i) {
+    parts[i] = (int)counts[i];
+    places[i] = at;
+    at += parts[i];
+  }
+}
+
+static int start_uneven(const struct acc_mpi_call *call, struct request *request, int size, MPI_Datatype type) {
+  int *sent = request->parts;
+  if (call->kind == ACC_MPI_ALL_GATHER) {
+    lay_out(call->counts, size, sent, sent + size);
+    return MPI_Iallgatherv(call->input, (int)call->count, type, call->output, sent, sent + size, type, collectives,
+                           &request->mpi);
+  }
+  int *received = sent + 2 * size;
+  lay_out(call->counts, size, sent, sent + size);
+  lay_out(call->counts + size, size, received, received + size);
+  return MPI_Ialltoallv(call->input, sent, sent + size, type, call->output, received, received + size, type, collectives,
+                        &request->mpi);
+}
+
+static int start_even(const struct acc_mpi_call *call, struct request *request, int size, MPI_Datatype type) {
+  const int count = (int)call->count;
+  const MPI_Op op = op_of(call->op, call->type);
+  void *input = call->input == call->output ? MPI_IN_PLACE : call->input;
+  switch (call->kind) {
+    case ACC_MPI_BROADCAST: return MPI_Ibcast(call->input, count, type, call->root, collectives, &request->mpi);
+    case ACC_MPI_ALL_REDUCE:
+      return MPI_Iallreduce(input, call->output, count, type, op, collectives, &request->mpi);
+    case ACC_MPI_REDUCE:
+      return MPI_Ireduce(call->input, call->output, count, type, op, call->root, collectives, &request->mpi);
+    case ACC_MPI_REDUCE_SCATTER:
+      return MPI_Ireduce_scatter_block(call->input, call->output, count / size, type, op, collectives, &request->mpi);
+    case ACC_MPI_ALL_GATHER:
+      return MPI_Iallgather(call->input, count, type, call->output, count, type, collectives, &request->mpi);
+    case ACC_MPI_ALL_TO_ALL:
+      return MPI_Ialltoall(call->input, count / size, type, call->output, count / size, type, collectives, &request->mpi);
+    case ACC_MPI_SEND: return MPI_Isend(call->input, count, type, call->root, 0, messages, &request->mpi);
+    default: return MPI_Irecv(call->input, count, type, call->root, 0, messages, &request->mpi);
+  }
+}
+
+static const char *start(const struct acc_mpi_call *call, void **out) {
+  int size = 0;
+  MPI_Comm_size(collectives, &size);
+  if (call->count > INT_MAX / size) return "MPI counts no more than 2^31 elements of all ranks together";
+  struct request *request = malloc(sizeof *request + 4 * (size_t)size * sizeof(int));
+  if (request == NULL) return "out of memory";
+  const MPI_Datatype type = type_of(call->type);
+  const char *failure =
+      checked(call->counts ? start_uneven(call, request, size, type) : start_even(call, request, size, type));
+  if (failure) free(request);
+  else *out = request;
+  return failure;
+}
+
+static const char *test(void *given, int *has_ended) {
+  struct request *request = given;
+  const char *failure = checked(MPI_Test(&request->mpi, has_ended, MPI_STATUS_IGNORE));
+  if (failure || *has_ended) free(request);
+  return failure;
+}
+
+static const char *finish(void) { return checked(MPI_Finalize()); }
+
+const char *acc_mpi_open(struct acc_mpi *mpi) {
+  int is_initialized = 0;
+  int provided = 0;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Initialized(&is_initialized);
+  if (is_initialized) return "MPI runs in this process already";
+  const char *failure = checked(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided));
+  if (failure) return failure;
+  if (provided < MPI_THREAD_SERIALIZED) return "this MPI was built without threads";
+  if ((failure = checked(MPI_Comm_dup(MPI_COMM_WORLD, &collectives)))) return failure;
+  if ((failure = checked(MPI_Comm_dup(MPI_COMM_WORLD, &messages)))) return failure;
+  MPI_Comm_set_errhandler(collectives, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
+  memset(mpi, 0, sizeof *mpi);
+  mpi->version = ACC_MPI_VERSION;
+  MPI_Comm_rank(collectives, &mpi->rank);
+  MPI_Comm_size(collectives, &mpi->size);
+  MPI_Get_library_version(version, &length);
+  /* Its first line. */
+  snprintf(mpi->library, sizeof mpi->library, "%.*s", (int)strcspn(version, "\n,"), version);
+  mpi->start = start;
+  mpi->test = test;
+  mpi->finish = finish;
+  return NULL;
+}

@@ -1,0 +1,76 @@
+import { AccError, checkKeys } from '@acc/contract';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { asDiskError } from './disk.js';
+import { readEnvironment } from './environment.js';
+import { packageRoot } from './package-root.js';
+import { requirePlatform } from './platform.js';
+import { createStaging } from './staging.js';
+
+/** The library of the engine `mpi`, built for one MPI. */
+export interface MpiLibrary {
+  readonly path: string;
+  /** The compiler that built it, as it was called. */
+  readonly mpicc: string;
+}
+
+export interface BuildMpiOptions {
+  /** The cluster's MPI compiler. Default `mpicc`. */
+  readonly mpicc?: string;
+}
+
+const SOURCES = ['acc_mpi.h', 'acc_mpi.c'];
+
+/** What {@link buildMpi} has built here for this version, if anything. */
+export function locateMpi(): MpiLibrary | undefined {
+  const folder = mpiCacheFolder();
+  const path = join(folder, 'acc_mpi.so');
+  const note = join(folder, 'mpicc');
+  return existsSync(path) && existsSync(note) ? { path, mpicc: readFileSync(note, 'utf8') } : undefined;
+}
+
+/**
+ * Compiles the engine `mpi` with the cluster's own mpicc, in place of what an earlier call has built.
+ *
+ * @throws AccError `ACC_MPICC_MISSING`, `ACC_MPI_BUILD_FAILED` with what the compiler said, `ACC_DISK_FULL`,
+ *   `ACC_CACHE_NOT_WRITABLE`, `ACC_PLATFORM_UNSUPPORTED`.
+ */
+export function buildMpi(options: BuildMpiOptions = {}): MpiLibrary {
+  checkKeys('buildMpi', options, ['mpicc']);
+  const { mpicc = 'mpicc' } = options;
+  const destination = mpiCacheFolder();
+  using staging = createStaging(dirname(destination));
+  const output = join(staging.path, 'acc_mpi.so');
+  const source = join(packageRoot(), 'cpp', 'mpi', 'acc_mpi.c');
+  const { status, stderr, error } = spawnSync(mpicc, ['-O2', '-shared', '-fPIC', '-o', output, source], {
+    encoding: 'utf8',
+  });
+  if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
+    throw new AccError('ACC_MPICC_MISSING', `There is no '${mpicc}'.`, {
+      cause: error,
+      help: "Load the cluster's MPI (module load openmpi; Debian: apt-get install libopenmpi-dev), or name its compiler with --mpicc.",
+    });
+  }
+  if (error || status !== 0) {
+    throw new AccError('ACC_MPI_BUILD_FAILED', `${mpicc} failed:\n${error?.message ?? stderr.trimEnd()}`, {
+      cause: error,
+      help: 'MPI 3.0 or newer is needed, and a C compiler.',
+    });
+  }
+  try {
+    writeFileSync(join(staging.path, 'mpicc'), mpicc);
+  } catch (cause) {
+    throw asDiskError(cause, staging.path);
+  }
+  staging.replace(staging.path, destination);
+  return { path: join(destination, 'acc_mpi.so'), mpicc };
+}
+
+/** Named by what the library depends on, its MPI aside: a machine has one that its programs are started with. */
+function mpiCacheFolder(): string {
+  const hash = createHash('sha256');
+  for (const file of SOURCES) hash.update(readFileSync(join(packageRoot(), 'cpp', 'mpi', file)));
+  return join(readEnvironment().cacheDir, 'mpi', `${requirePlatform()}-${hash.digest('hex').slice(0, 16)}`);
+}
