@@ -1,5 +1,6 @@
 import { AccError, isAccError } from '@acc/contract';
 import { locateMpi, shmUnavailableReason, type ProcessGroup } from '@acc/native';
+import type { JobLayout } from './layout.js';
 import type { EngineChoice, JoinOptions } from './options.js';
 
 export type Engine = Exclude<EngineChoice, 'auto'>;
@@ -34,12 +35,13 @@ export function engineWish(options: JoinOptions): EngineWish {
  */
 export async function agreeOnEngine(
   wishes: readonly EngineWish[],
+  layout: JobLayout,
   make: Readonly<Record<Engine, () => Promise<ProcessGroup>>>,
 ): Promise<ChosenEngine> {
   requireSameChoice(wishes);
   const { choice } = wishes[0]!;
-  if (choice === 'gloo') return { group: await make.gloo(), engine: 'gloo', reason: 'asked for' };
-  const engine = choice === 'auto' ? 'shm' : choice;
+  const { engine, reason } = choice === 'auto' ? preferred(layout) : { engine: choice, reason: 'asked for' };
+  if (engine === 'gloo') return { group: await make.gloo(), engine, reason };
   const obstacles = wishes.flatMap(({ obstacle }, rank) => (obstacle ? [`rank ${rank}: ${obstacle}`] : []));
   try {
     if (obstacles.length > 0) {
@@ -47,12 +49,18 @@ export async function agreeOnEngine(
         help: "Choose the engine 'gloo' or 'auto'.",
       });
     }
-    const reason = choice === 'auto' ? 'all ranks reach one memory' : 'asked for';
     return { group: await make[engine](), engine, reason };
   } catch (error) {
     if (choice !== 'auto' || !isAccError(error, 'ACC_ENGINE_UNAVAILABLE')) throw error;
     return { group: await make.gloo(), engine: 'gloo', reason: error.message };
   }
+}
+
+/** What `auto` tries first. */
+function preferred({ hosts, sharesHosts }: JobLayout): { engine: Engine; reason: string } {
+  if (hosts === 1) return { engine: 'shm', reason: 'all ranks reach one memory' };
+  if (!sharesHosts) return { engine: 'gloo', reason: 'every rank has a host of its own' };
+  return { engine: 'hierarchical', reason: `ranks of ${hosts} hosts, some of which share memory` };
 }
 
 function requireSameChoice(wishes: readonly EngineWish[]): void {
@@ -68,10 +76,9 @@ function requireSameChoice(wishes: readonly EngineWish[]): void {
   );
 }
 
-function obstacleOf({ isOneHost, device = 'cpu' }: JoinOptions, choice: EngineChoice): string | undefined {
+function obstacleOf({ device = 'cpu' }: JoinOptions, choice: EngineChoice): string | undefined {
   if (choice === 'gloo') return undefined;
   if (device !== 'cpu') return `tensors live on ${device}`;
-  if (choice === 'auto' && !isOneHost) return 'the launcher started ranks on several hosts';
   if (choice === 'mpi')
     return locateMpi() ? undefined : 'the engine is not built here; run: npx acc setup --mpi';
   return shmUnavailableReason();

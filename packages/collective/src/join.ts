@@ -3,6 +3,7 @@ import { locateMpi, ProcessGroup, Store } from '@acc/native';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findAddresses } from './addresses.js';
 import { agreeOnEngine, engineWish, type ChosenEngine } from './engine-choice.js';
+import { layoutOf } from './layout.js';
 import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 import { proveMembership } from './proof.js';
 import { keyPrefix, meet, type Member } from './rendezvous.js';
@@ -28,13 +29,16 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, size, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const { store, own } = await connect(options, timeoutMs);
   try {
-    const members = await meet(store, options, { wish: engineWish(options), timeoutMs });
+    const members = await meet(store, options, { wish: engineWish(options), address: own, timeoutMs });
     const named = (name: string) => ({ name: `${keyPrefix(jobToken)}/${name}`, rank, size, timeoutMs });
+    const layout = layoutOf(members, rank);
     const chosen = await agreeOnEngine(
       members.map(({ wish }) => wish),
+      layout,
       {
         shm: () => ProcessGroup.shm(store, named('shm')),
         gloo: () => ProcessGroup.gloo(store, named('world'), own),
+        hierarchical: () => ProcessGroup.hierarchical(store, named('hosts'), own, layout),
         mpi: () => ProcessGroup.mpi(store, named('mpi'), locateMpi()!.path),
       },
     );

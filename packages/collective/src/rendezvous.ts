@@ -11,6 +11,8 @@ export interface Member {
   readonly rank: number;
   readonly host: string;
   readonly pid: number;
+  /** That peers reach it by: the same for ranks of one host. */
+  readonly address: string;
   /** Ranks of the job, as this one was told. */
   readonly size: number;
   readonly wish: EngineWish;
@@ -36,13 +38,13 @@ export function keyPrefix(jobToken: string): string {
 export async function meet(
   store: Store,
   options: JoinOptions,
-  { wish, timeoutMs }: { wish: EngineWish; timeoutMs: number },
+  { wish, address, timeoutMs }: { wish: EngineWish; address: string; timeoutMs: number },
 ): Promise<Member[]> {
   const { rank, size } = options;
   const deadline = Date.now() + timeoutMs;
   const meeting = new Meeting(store, options);
   await meeting.requireSameJob(deadline);
-  meeting.introduce({ rank, host: hostname(), pid: process.pid, size, wish, id: randomUUID() });
+  meeting.introduce({ rank, host: hostname(), pid: process.pid, address, size, wish, id: randomUUID() });
   return meeting.allMembers(deadline, timeoutMs);
 }
 

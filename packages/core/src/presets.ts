@@ -11,6 +11,7 @@ import {
   type Strategy,
 } from '@acc/contract';
 import {
+  ENGINE_CHOICES,
   GroupCollective,
   joinGroup,
   SingleCollective,
@@ -174,8 +175,9 @@ export async function collectiveOf(
 }
 
 function engineOf(name: string = 'auto'): EngineChoice {
-  if (name === 'auto' || name === 'shm' || name === 'gloo' || name === 'mpi') return name;
+  const choice = ENGINE_CHOICES.find((one) => one === name);
+  if (choice) return choice;
   throw new AccError('ACC_ENVIRONMENT', `ACC_COLLECTIVE_ENGINE is '${name}'.`, {
-    help: "Set it to 'auto', 'shm', 'gloo' or 'mpi'.",
+    help: `Set it to one of ${ENGINE_CHOICES.join(', ')}.`,
   });
 }

@@ -26,10 +26,11 @@ export interface DdpOptions {
   /** How long a collective may take before it is an error, in milliseconds. Default 300,000. */
   readonly timeoutMs?: number;
   /**
-   * What moves the bytes between ranks: `shm` is shared memory, for ranks of one host, `gloo` sockets, `mpi` the cluster's MPI.
-   * Default: what `ACC_COLLECTIVE_ENGINE` says, else `auto`, which takes shared memory where every rank reaches it.
+   * What moves the bytes between ranks: `shm` is shared memory, for ranks of one host; `gloo` sockets; `hierarchical` shared
+   * memory on each host and sockets between them; `mpi` the cluster's MPI. Default: what `ACC_COLLECTIVE_ENGINE` says, else
+   * `auto`: memory where ranks share it, sockets where they don't.
    */
-  readonly engine?: 'auto' | 'shm' | 'gloo' | 'mpi';
+  readonly engine?: 'auto' | 'shm' | 'gloo' | 'hierarchical' | 'mpi';
 }
 
 const schema = z.object({
@@ -44,7 +45,7 @@ const schema = z.object({
   syncAt: z.enum(['backward', 'apply']).default('backward'),
   findUnused: z.boolean().default(true),
   timeoutMs: z.number().int().positive().default(300_000),
-  engine: z.enum(['auto', 'shm', 'gloo', 'mpi']).optional(),
+  engine: z.enum(['auto', 'shm', 'gloo', 'hierarchical', 'mpi']).optional(),
 });
 
 type Parsed = z.infer<typeof schema>;

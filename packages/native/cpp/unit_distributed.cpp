@@ -2,6 +2,7 @@
 #include "binding/distributed.cpp"
 #include "engine/gloo_group.cpp"
 #include "engine/gloo_links.cpp"
+#include "engine/meeting.cpp"
 #include "engine/process_group.cpp"
 #include "engine/sockets.cpp"
 #include "engine/store.cpp"
@@ -11,6 +12,7 @@
 #include "engine/watch/watch.cpp"
 #include "engine/watched_group.cpp"
 #ifdef __linux__
+#include "engine/hierarchical_group.cpp"
 #include "engine/mpi_group.cpp"
 #include "engine/shm/rendezvous.cpp"
 #include "engine/shm/shm_group.cpp"

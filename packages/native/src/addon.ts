@@ -57,6 +57,18 @@ export interface Addon {
     address: string,
   ): Promise<number>;
   createShmGroup(store: number, name: string, rank: number, size: number, timeoutMs: number): Promise<number>;
+  createHierarchicalGroup(
+    store: number,
+    name: string,
+    rank: number,
+    size: number,
+    timeoutMs: number,
+    address: string,
+    host: number,
+    hosts: number,
+    localRank: number,
+    localSize: number,
+  ): Promise<number>;
   createMpiGroup(
     store: number,
     name: string,

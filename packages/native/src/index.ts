@@ -28,6 +28,7 @@ export {
   Work,
   type CallOptions,
   type GroupOptions,
+  type HostLayout,
   type LoggedCall,
   type RankAccount,
   type UnevenParts,

@@ -13,6 +13,16 @@ export interface GroupOptions {
   readonly timeoutMs: number;
 }
 
+/** Where a rank stands among the hosts of its job. */
+export interface HostLayout {
+  /** From 0. */
+  readonly host: number;
+  readonly hosts: number;
+  /** Among the ranks of the host. */
+  readonly localRank: number;
+  readonly localSize: number;
+}
+
 /** Why ranks on this system cannot share memory; undefined where they can. */
 export function shmUnavailableReason(): string | undefined {
   return addon().shmUnavailableReason() || undefined;
@@ -160,6 +170,28 @@ export class ProcessGroup {
   static async gloo(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
     const { name, rank, size, timeoutMs } = options;
     const id = await converted(addon().createGlooGroup(store.id, name, rank, size, timeoutMs, address));
+    return new ProcessGroup(id, rank, size, false);
+  }
+
+  /**
+   * A group of ranks on several hosts: all-reduces by shared memory inside a host and by Gloo between hosts, everything else
+   * by Gloo. For tensors of the CPU.
+   *
+   * @param address Of this host, that peers reach it by.
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE` on every rank where some cannot share their host's memory, with reasons;
+   * `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
+   */
+  static async hierarchical(
+    store: Store,
+    options: GroupOptions,
+    address: string,
+    { host, hosts, localRank, localSize }: HostLayout,
+  ): Promise<ProcessGroup> {
+    const { name, rank, size, timeoutMs } = options;
+    const place = [host, hosts, localRank, localSize] as const;
+    const id = await converted(
+      addon().createHierarchicalGroup(store.id, name, rank, size, timeoutMs, address, ...place),
+    );
     return new ProcessGroup(id, rank, size, false);
   }
 

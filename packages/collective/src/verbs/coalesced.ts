@@ -1,6 +1,5 @@
 import type { CoalescedOptions, NativeTensor, Pending, ReduceOp } from '@acc/contract';
 import type { Tensor as Native } from '@acc/native';
-import { Calls } from '../calls.js';
 import { Context } from '../context.js';
 import { all, WorkResult } from '../pending.js';
 import { nativeBridge, requireReducible, rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
@@ -61,7 +60,7 @@ function allReduceInPlace<T extends Movable>(
     const tensors = places.map((place) => natives[place]!);
     requireReducible(tensors[0]!, op);
     const shapes = tensors.map(({ shape }) => shape);
-    const calls = agreed ? context.calls : new Calls(context.group, shapes);
+    const calls = agreed ? context.calls : context.calls.coalescing(shapes);
     const shape = [sum(shapes.map(sizeOf))];
     const words = calls.agree({ collective: 'allReduce', dtype: tensors[0]!.dtype, shape, op }, agreed);
     return context.started(

@@ -2,6 +2,7 @@
 
 #include "binding/async.h"
 #include "engine/gloo_group.h"
+#include "engine/hierarchical_group.h"
 #include "engine/mpi_group.h"
 #include "engine/shm/shm_group.h"
 #include "engine/store.h"
@@ -114,6 +115,16 @@ Napi::Value create_shm(const Napi::CallbackInfo& info, Distributed& held) {
   return create_group(info, held, create_shm_group);
 }
 
+// createHierarchicalGroup(store, name, rank, size, timeoutMs, address, host, hosts, localRank, localSize): Promise<group>
+Napi::Value create_hierarchical(const Napi::CallbackInfo& info, Distributed& held) {
+  const auto int_at = [&](size_t index) { return static_cast<int>(number_at(info, index)); };
+  const HostLayout layout{int_at(6), int_at(7), int_at(8), int_at(9)};
+  return create_group(info, held,
+                      [layout, address = string_at(info, 5)](const StorePtr& store, const GroupOptions& options) {
+                        return create_hierarchical_group(store, options, address, layout);
+                      });
+}
+
 // createMpiGroup(store, name, rank, size, timeoutMs, library): Promise<group>
 Napi::Value create_mpi(const Napi::CallbackInfo& info, Distributed& held) {
   return create_group(info, held, [library = string_at(info, 5)](const StorePtr&, const GroupOptions& options) {
@@ -197,6 +208,7 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   add("storeAgree", store_agree);
   add("createGlooGroup", create_gloo);
   add("createShmGroup", create_shm);
+  add("createHierarchicalGroup", create_hierarchical);
   add("createMpiGroup", create_mpi);
   add("groupPublish", publish);
   add("groupAccounts", accounts);

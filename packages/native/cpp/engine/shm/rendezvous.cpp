@@ -4,9 +4,9 @@
 
 #include <climits>
 #include <random>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "engine/error.h"
+#include "engine/meeting.h"
 
 namespace acc::shm {
 namespace {
@@ -16,51 +16,6 @@ std::string host_name() {
   ::gethostname(name, sizeof name - 1);
   return name;
 }
-
-// Values that every rank gives and all read.
-class Meeting {
- public:
-  Meeting(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options)
-      : store_(c10::make_intrusive<c10d::PrefixStore>(options.name, store)), options_(options) {}
-
-  void give(const std::string& key, const std::string& value) {
-    store_->set(key + "/" + std::to_string(options_.rank), std::vector<uint8_t>(value.begin(), value.end()));
-  }
-
-  std::string take(const std::string& key, int rank) {
-    const auto name = key + "/" + std::to_string(rank);
-    try {
-      store_->wait({name}, options_.timeout);
-      const auto value = store_->get(name);
-      return {value.begin(), value.end()};
-    } catch (const std::exception& error) {
-      throw Error(kRendezvousFailed, "rank " + std::to_string(rank) + " did not come within " +
-                                         std::to_string(options_.timeout.count()) + " ms: " + error.what());
-    }
-  }
-
-  // Runs `body` and then compares how it went everywhere.
-  void together(const std::string& name, const std::function<void()>& body) {
-    std::string failure;
-    try {
-      body();
-    } catch (const Error& error) {
-      if (error.code() != std::string(kEngineUnavailable)) throw;
-      failure = error.what();
-    }
-    give(name, failure);
-    std::string failures;
-    for (int rank = 0; rank < options_.size; ++rank) {
-      const auto reason = take(name, rank);
-      if (!reason.empty()) failures += "\n  rank " + std::to_string(rank) + ": " + reason;
-    }
-    if (!failures.empty()) throw Error(kEngineUnavailable, "ranks cannot share memory:" + failures);
-  }
-
- private:
-  c10::intrusive_ptr<c10d::Store> store_;
-  const GroupOptions& options_;
-};
 
 struct Place {
   uint64_t nonce;
@@ -89,7 +44,7 @@ uint64_t random_number() {
   return static_cast<uint64_t>(device()) << 32 | device();
 }
 
-Segment make_or_open(Meeting& meeting, const GroupOptions& options) {
+Segment make_or_open(const Meeting& meeting, const GroupOptions& options) {
   if (options.rank == 0) {
     const auto nonce = random_number();
     auto segment = Segment::create(options.size, nonce);
@@ -110,7 +65,7 @@ Segment make_or_open(Meeting& meeting, const GroupOptions& options) {
 
 void meet(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options,
           const std::function<void(Segment)>& attach) {
-  Meeting meeting(store, options);
+  const Meeting meeting(store, options);
   Segment segment;
   meeting.together("opened", [&] {
     try {

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { layoutOf } from './layout.js';
+
+const members = ['10.0.0.2', '10.0.0.1', '10.0.0.2', '10.0.0.1', '10.0.0.3'].map((address) => ({ address }));
+
+describe('the layout of a job', () => {
+  it('counts hosts by their first ranks, and ranks within a host', () => {
+    expect(members.map((_, rank) => layoutOf(members, rank))).toEqual(
+      [
+        [0, 0, 2],
+        [1, 0, 2],
+        [0, 1, 2],
+        [1, 1, 2],
+        [2, 0, 1],
+      ].map(([host, localRank, localSize]) => ({ host, localRank, localSize, hosts: 3, sharesHosts: true })),
+    );
+  });
+
+  it('tells where every rank has a host of its own', () => {
+    expect(layoutOf([{ address: '::1' }, { address: '::2' }], 1)).toMatchObject({
+      hosts: 2,
+      sharesHosts: false,
+    });
+  });
+});
