@@ -15,6 +15,7 @@ export type {
   ReduceOp,
 } from './collective.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
+export { flattenConfig } from './flatten-config.js';
 export { finallyAfter } from './finally-after.js';
 export type {
   Float32Precision,
@@ -35,4 +36,23 @@ export {
 } from './plugin.js';
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
 export { requireSameOptions } from './require-same-options.js';
+export { sendRequest, type Answer, type SentRequest } from './send-request.js';
 export type { BatchRows, GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';
+export {
+  TRACKER_KEYS,
+  type Cell,
+  type ConfigValue,
+  type MetricsRow,
+  type RunConfig,
+  type RunInfo,
+  type RunStatus,
+  type Stamp,
+  type TrackedArtifact,
+  type TrackedFile,
+  type TrackedHistogram,
+  type TrackedImage,
+  type TrackedTable,
+  type Tracker,
+  type TrackerFactory,
+} from './tracker.js';
+export { withLifecycle } from './with-lifecycle.js';

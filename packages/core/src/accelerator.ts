@@ -16,8 +16,10 @@ import {
   type KernelLayer,
   type PrecisionPlugin,
   type ReduceOp,
+  type RunStatus,
   type Strategy,
 } from '@acc/contract';
+import { TrackerBus } from '@acc/tracker';
 import { compileStep, type CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
@@ -30,11 +32,11 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import { ProcessRole } from './process-role.js';
 import { builtInPlugins, collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { AccumulateOptions, StepPipeline } from './step/step-pipeline.js';
+import { TrackedRole, trackingPlugin, type Tracking } from './tracking/tracked-role.js';
 
 interface Parts {
   readonly environment: LaunchEnvironment;
@@ -47,6 +49,7 @@ interface Parts {
   readonly preparation: Preparation;
   readonly restoreGradients: () => void;
   readonly precision: PrecisionPlugin | undefined;
+  readonly tracking: Tracking;
 }
 
 /**
@@ -55,14 +58,14 @@ interface Parts {
  *
  * Results of collectives are the caller's to dispose, or its tidy's.
  */
-export class Accelerator extends ProcessRole {
+export class Accelerator extends TrackedRole {
   readonly #parts: Parts;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
 
   readonly #running: Running;
 
   private constructor(parts: Parts) {
-    super(parts.environment);
+    super(parts.environment, parts.tracking);
     this.#parts = parts;
     const { pipeline, kernels } = parts;
     this.#running = { pipeline, kernels, freeMemory: () => this.freeMemory() };
@@ -93,7 +96,9 @@ export class Accelerator extends ProcessRole {
     requireSameOptions('AcceleratorOptions', { strategy: strategy.name }, collective);
     const { seed, dataLoader, checkpointEvery } = resolved;
     const precision = precisionOf(resolved);
-    const plugins = [...builtInPlugins(resolved), ...(precision ? [precision] : []), ...resolved.plugins];
+    const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
+    const builtIn = [...builtInPlugins(resolved), trackingPlugin(tracking.bus)];
+    const plugins = [...builtIn, ...(precision ? [precision] : []), ...resolved.plugins];
     const context = { collective, kernels, batchRows: () => pipeline.batch };
     for (const part of [strategy, ...plugins]) part.attach?.(context);
     const countRanks = () => joinable.countActive();
@@ -110,7 +115,8 @@ export class Accelerator extends ProcessRole {
     const shared = { kernels, collective, strategy, pipeline, data };
     const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
     const restoreGradients = installGradientDriver(pipeline);
-    return new Accelerator({ ...shared, environment, joinable, preparation, restoreGradients, precision });
+    const own = { environment, joinable, preparation, restoreGradients, precision, tracking };
+    return new Accelerator({ ...shared, ...own });
   }
 
   /** Where tensors live: `cpu`, `cuda:0`. */
@@ -309,12 +315,15 @@ export class Accelerator extends ProcessRole {
     this.#parts.collective.barrier();
   }
 
-  /** Waits for every rank and leaves the job. The script exits by itself afterwards. */
-  endTraining(): Promise<void> {
+  /**
+   * Waits for every rank and leaves the job; then trackers get what is left for them, and the run ends with `status`. The script
+   * exits by itself afterwards.
+   */
+  async endTraining(status: RunStatus = 'completed'): Promise<void> {
     this.waitForEveryone();
     this.freeMemory();
     this.#parts.collective.close();
-    return Promise.resolve();
+    await this.finishTrackers(status);
   }
 
   /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */

@@ -1,4 +1,13 @@
-export { AccError, isAccError, type Plugin, type ReduceOp, type Strategy } from '@acc/contract';
+export {
+  AccError,
+  isAccError,
+  type Plugin,
+  type ReduceOp,
+  type RunConfig,
+  type RunStatus,
+  type Strategy,
+  type Tracker,
+} from '@acc/contract';
 export { DataLoader } from '@acc/data';
 export {
   adafactor,
@@ -50,6 +59,17 @@ export {
   type ScheduleState,
   type StepOptions,
 } from '@acc/schedule';
+export type {
+  ArtifactOptions,
+  HistogramInput,
+  HistogramOptions,
+  ImageInput,
+  ImageInputs,
+  LogOptions,
+  MetricValues,
+  RunOptions,
+  TableInput,
+} from '@acc/tracker';
 export { Accelerator } from './accelerator.js';
 export { checkpoint } from './activation-checkpointing/checkpoint.js';
 export { findExecutableBatchSize } from './find-batch-size.js';

@@ -1,4 +1,4 @@
-import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy } from '@acc/contract';
+import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy, type Tracker } from '@acc/contract';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { z } from 'zod';
@@ -41,6 +41,13 @@ export interface AcceleratorOptions {
    */
   readonly checkpointEvery?: number;
   readonly plugins?: readonly Plugin[];
+  /**
+   * Where `log` and its like go: `console`, `jsonl`, `csv`, `tensorboard`, `mlflow`, `wandb`, names of installed packages
+   * (`acc-tracker-…`), or trackers themselves. `initTrackers` starts them.
+   */
+  readonly logWith?: readonly (string | Tracker)[];
+  /** The folder under which runs are recorded. Default: the working directory. */
+  readonly projectDir?: string;
 }
 
 /** Norm before value, where both are given. */
@@ -82,6 +89,8 @@ const schema = z.object({
     .default({}),
   checkpointEvery: z.number().int().positive().optional(),
   plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
+  logWith: z.array(z.custom<string | Tracker>(isNameOrObject, 'expected a name or a tracker')).optional(),
+  projectDir: z.string().min(1).default('.'),
 });
 
 export type ResolvedOptions = Readonly<z.infer<typeof schema>>;
@@ -112,6 +121,10 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
   }
   return result.data;
+}
+
+function isNameOrObject(value: unknown): boolean {
+  return typeof value === 'string' || (typeof value === 'object' && value !== null);
 }
 
 function isStrategy(value: unknown): boolean {

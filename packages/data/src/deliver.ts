@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { disposeTensors } from './structure.js';
 import type { BatchCounts, OnBatch, Step } from './batch-counts.js';
 
@@ -29,11 +30,18 @@ async function take<T>(steps: AsyncGenerator<T>): Promise<T | undefined> {
   return result.done ? undefined : result.value;
 }
 
-/** Gives out the batches and tells their counts; the caller owns the batches. */
+/** Steps of a loop over data in memory wait for nothing that would let the event loop turn. */
+const TURN_MS = 50;
+
+/**
+ * Gives out the batches and tells their counts; the caller owns the batches. Every now and then the event loop gets a turn, so that
+ * signals are heard, timers run and what trackers send leaves.
+ */
 export async function* deliver<T>(
   steps: AsyncIterable<Step<T>>,
   onBatch: OnBatch | undefined,
 ): AsyncGenerator<T, void, undefined> {
+  let turnedMs = performance.now();
   try {
     for await (const { batch, counts } of steps) {
       try {
@@ -43,6 +51,10 @@ export async function* deliver<T>(
         throw error;
       }
       yield batch;
+      if (performance.now() - turnedMs > TURN_MS) {
+        await turn();
+        turnedMs = performance.now();
+      }
     }
   } finally {
     onBatch?.(undefined);

@@ -1,0 +1,81 @@
+import { AccError } from './errors.js';
+
+export interface SentRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: RequestInit['body'];
+  /** Ends the request; a tracker's is its stamp's. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Read to its end. */
+  readonly body: string;
+}
+
+/** What a server may answer differently a moment later. */
+const TRANSIENT = [408, 425, 429, 500, 502, 503, 504];
+const SHOWN_CHARACTERS = 500;
+
+/**
+ * One HTTP request of a tracker, without retries: those are the bus's, which knows by the error's code whether there is
+ * a point in them.
+ *
+ * @returns An answer with a status from 200 to 299.
+ * @throws AccError `ACC_TRACKER_UNAVAILABLE` where the server can't be reached, ends in the middle, or answers 408, 425, 429,
+ * 500, 502, 503 or 504, with `details.retryAfterMs` if it said so; `ACC_TRACKER_REFUSED` for any other answer, with
+ * `details.status` and `details.body`; `ACC_INVALID_OPTION` for what is no URL of HTTP.
+ */
+export async function sendRequest(url: string | URL, request: SentRequest = {}): Promise<Answer> {
+  const target = httpUrl(url);
+  const what = `${request.method ?? 'GET'} ${target.origin}${target.pathname}`;
+  const { body: sent, ...others } = request;
+  // A body that comes bit by bit: the answer is read after it.
+  const init = sent instanceof ReadableStream ? { ...others, body: sent, duplex: 'half' } : request;
+  let status: number;
+  let headers: Headers;
+  let body: string;
+  try {
+    const response = await fetch(target, init as RequestInit);
+    ({ status, headers } = response);
+    body = await response.text();
+  } catch (cause) {
+    throw new AccError(
+      'ACC_TRACKER_UNAVAILABLE',
+      `${what}: ${request.signal?.aborted ? 'it took too long' : reasonOf(cause)}.`,
+      {
+        help: 'Look whether the server runs and can be reached from here.',
+        cause,
+      },
+    );
+  }
+  if (status >= 200 && status < 300) return { status, headers, body };
+  const details = { status, body, ...retryAfter(headers) };
+  const code = TRANSIENT.includes(status) ? 'ACC_TRACKER_UNAVAILABLE' : 'ACC_TRACKER_REFUSED';
+  throw new AccError(code, `${what} was answered ${status}: ${body.slice(0, SHOWN_CHARACTERS)}`, { details });
+}
+
+function httpUrl(url: string | URL): URL {
+  const parsed = URL.canParse(String(url)) ? new URL(url) : undefined;
+  if (parsed && /^https?:$/.test(parsed.protocol)) return parsed;
+  throw new AccError('ACC_INVALID_OPTION', `'${String(url)}' is not the URL of an HTTP server.`, {
+    help: 'Write it with its scheme: http://127.0.0.1:5000.',
+  });
+}
+
+/** fetch says "fetch failed" and has the reason as its cause; that of several addresses is in a list. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error;
+  const { code, message: inner } = (cause ?? {}) as { code?: string; message?: string };
+  return inner || code || message;
+}
+
+function retryAfter(headers: Headers): { retryAfterMs?: number } {
+  const text = headers.get('retry-after');
+  if (text === null) return {};
+  const seconds = Number(text);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? { retryAfterMs: Math.max(0, ms) } : {};
+}

@@ -1,0 +1,111 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import {
+  AccError,
+  checkKeys,
+  flattenConfig,
+  withLifecycle,
+  type MetricsRow,
+  type RunInfo,
+  type Tracker,
+} from '@acc/contract';
+import { AppendFile } from './append-file.js';
+
+export interface CsvOptions {
+  /** Default `metrics.csv` in the run's folder. */
+  readonly path?: string;
+}
+
+const FIXED = ['step', 'timeMs'];
+
+/**
+ * A row for each `log`, with a column for each metric (RFC 4180). When a new metric comes, the file is written anew with
+ * its column. Hyperparameters are in `config.csv` beside it.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function csvTracker(options: CsvOptions = {}): Tracker {
+  checkKeys('csv', options, ['path']);
+  if (options.path !== undefined && typeof options.path !== 'string') {
+    throw new AccError('ACC_INVALID_OPTION', `csv: path is ${String(options.path)}, expected a path.`);
+  }
+  let table: CsvFile | undefined;
+  const open = (run: RunInfo): Promise<void> => {
+    table = new CsvFile(options.path ?? join(run.dir, 'metrics.csv'));
+    return Promise.resolve();
+  };
+  return withLifecycle<Tracker>({
+    name: 'csv',
+    start: open,
+    resume: open,
+    log: (step, metrics, { timeMs, sequence }) => table!.add([{ step, metrics, timeMs, sequence }]),
+    logBatch: (rows) => table!.add(rows),
+    logConfig(config) {
+      const rows = Object.entries(flattenConfig(config)).map(([key, value]) => rowText([key, String(value)]));
+      writeFileSync(join(dirname(table!.path), 'config.csv'), `key,value\n${rows.join('')}`);
+    },
+    finish() {
+      table!.close();
+      return Promise.resolve();
+    },
+  });
+}
+
+class CsvFile {
+  readonly path: string;
+  #file: AppendFile;
+  #metrics: string[];
+
+  /** Goes on with a file that is there. */
+  constructor(path: string) {
+    this.path = path;
+    const header = existsSync(path) ? readFileSync(path, 'utf8').split('\n', 1)[0]! : '';
+    this.#metrics = parseRow(header).slice(FIXED.length);
+    this.#file = new AppendFile(path);
+  }
+
+  add(rows: readonly MetricsRow[]): void {
+    const known = new Set(this.#metrics);
+    const added = [...new Set(rows.flatMap(({ metrics }) => Object.keys(metrics)))].filter(
+      (key) => !known.has(key),
+    );
+    if (added.length > 0) this.#widen(added);
+    this.#file.write(rows.map((row) => rowText(this.#cells(row))).join(''));
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  #cells({ step, timeMs, metrics }: MetricsRow): string[] {
+    const cells = this.#metrics.map((key) => (key in metrics ? String(metrics[key]) : ''));
+    return [String(step), String(timeMs), ...cells];
+  }
+
+  /** Rows that are there end in empty cells. */
+  #widen(added: readonly string[]): void {
+    this.#metrics.push(...added);
+    const rows = readFileSync(this.path, 'utf8').split('\n').slice(1).filter(Boolean);
+    const header = rowText([...FIXED, ...this.#metrics]);
+    const temporary = `${this.path}.tmp`;
+    writeFileSync(temporary, header + rows.map((row) => `${row}${','.repeat(added.length)}\n`).join(''));
+    renameSync(temporary, this.path);
+    this.#file.close();
+    this.#file = new AppendFile(this.path);
+  }
+}
+
+/** One line, whatever the cells hold. */
+function rowText(cells: readonly string[]): string {
+  const quoted = cells.map((cell) => {
+    const text = cell.replace(/[\r\n]+/g, ' ');
+    return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  });
+  return `${quoted.join(',')}\n`;
+}
+
+/** The cells of one line. */
+function parseRow(line: string): string[] {
+  const cells = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))/g);
+  return line === '' ? [] : Array.from(cells, ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain!);
+}

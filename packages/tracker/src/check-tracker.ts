@@ -1,0 +1,65 @@
+import { AccError, checkKeys, nearestName, TRACKER_KEYS, type Tracker } from '@acc/contract';
+
+const REQUIRED = ['start', 'log', 'finish'] as const;
+/** What a class calls its own is its business, unless it looks like a member of ours. */
+const OURS = /^(log|start|finish|resume|ranks)/i;
+
+/**
+ * Refuses what is no tracker, and members that look like a tracker's and are none.
+ *
+ * @param where What it is, as the user wrote it.
+ * @throws AccError `ACC_TRACKER_INVALID`, `ACC_UNKNOWN_OPTION`.
+ */
+export function checkTracker(where: string, value: unknown): Tracker {
+  if (typeof value === 'function') {
+    throw invalid(where, 'is a function', 'Call it: logWith takes trackers, not what makes them.');
+  }
+  if (typeof value !== 'object' || value === null) {
+    throw invalid(
+      where,
+      `is ${value === null ? 'null' : typeof value}`,
+      'Give a name, or an object of Tracker.',
+    );
+  }
+  const tracker = value as Tracker;
+  if (typeof tracker.name !== 'string' || tracker.name === '') {
+    throw invalid(where, 'has no name', 'Give it one, by which getTracker finds it.');
+  }
+  const missing = REQUIRED.filter((key) => typeof tracker[key] !== 'function');
+  if (missing.length > 0) {
+    throw invalid(
+      where,
+      `lacks ${missing.join(', ')}`,
+      'A tracker has start, log and finish: see @acc/contract.',
+    );
+  }
+  const prototype = Object.getPrototypeOf(tracker) as object | null;
+  if (prototype === null || prototype === Object.prototype) checkKeys(where, tracker, TRACKER_KEYS);
+  else checkMembers(where, tracker);
+  return tracker;
+}
+
+function checkMembers(where: string, tracker: object): void {
+  const known: readonly string[] = TRACKER_KEYS;
+  for (
+    let level = tracker;
+    level !== Object.prototype && level !== null;
+    level = Object.getPrototypeOf(level)
+  ) {
+    for (const key of Object.getOwnPropertyNames(level)) {
+      if (known.includes(key) || !OURS.test(key)) continue;
+      const nearest = nearestName(key, known);
+      throw invalid(
+        where,
+        `has a member '${key}', which trackers don't have`,
+        nearest
+          ? `Did you mean '${nearest}'? If it is its own, give it another name.`
+          : 'Give it another name.',
+      );
+    }
+  }
+}
+
+function invalid(where: string, problem: string, help: string): AccError {
+  return new AccError('ACC_TRACKER_INVALID', `${where} ${problem}.`, { help });
+}

@@ -1,0 +1,19 @@
+import { AccError, isAccError } from '@acc/contract';
+
+/** The same call may succeed later. */
+export const UNAVAILABLE = 'ACC_TRACKER_UNAVAILABLE';
+
+export function isUnavailable(error: unknown): boolean {
+  return isAccError(error, UNAVAILABLE);
+}
+
+export function invalidValue(where: string, problem: string, help: string): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', `${where}: ${problem}.`, { help });
+}
+
+/** The first line of what an error says, as a sentence. */
+export function briefly(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const line = message.split('\n', 1)[0]!.slice(0, 300);
+  return /[.!?]$/.test(line) ? line : `${line}.`;
+}

@@ -1,0 +1,47 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { loadTracker, makeTracker } from './load-tracker.js';
+import { newFolder } from './testing/bus.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+/** An installed package, in the node_modules of a program elsewhere. */
+function install(name: string, source: string): void {
+  const program = newFolder();
+  const folder = join(program, 'node_modules', name);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name, type: 'module', exports: './index.js' }),
+  );
+  writeFileSync(join(folder, 'index.js'), source);
+  vi.spyOn(process, 'cwd').mockReturnValue(program);
+}
+
+it('finds what the program has installed, and gives it its options', async () => {
+  install(
+    'acc-tracker-here',
+    'export default (options) => ({ name: options.as, async start() {}, log() {}, async finish() {} });',
+  );
+  const { tracker, make } = makeTracker(await loadTracker('acc-tracker-here'), { as: 'mine' });
+  expect([tracker.name, make!().name, make!() === tracker]).toEqual(['mine', 'mine', false]);
+});
+
+it('says what to install', async () => {
+  const error = await loadTracker('acc-tracker-nowhere').catch((caught: unknown) => caught);
+  expect(error).toMatchObject({
+    code: 'ACC_TRACKER_MISSING',
+    help: 'Install it: npm install acc-tracker-nowhere',
+  });
+});
+
+it('tells a package that lacks one of its own from one that is missing', async () => {
+  install('acc-tracker-broken', "import 'acc-tracker-inner';");
+  await expect(loadTracker('acc-tracker-broken')).rejects.toThrow('acc-tracker-inner');
+});
+
+it('refuses a package that exports none', async () => {
+  install('acc-tracker-empty', 'export const x = 1;');
+  await expect(loadTracker('acc-tracker-empty')).rejects.toMatchObject({ code: 'ACC_TRACKER_INVALID' });
+});

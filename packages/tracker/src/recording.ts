@@ -1,0 +1,218 @@
+import { mkdirSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { AccError, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
+import { methodFor } from './calls.js';
+import { ProcessEnding } from './ending/process-ending.js';
+import type { Entry, Payload } from './entry.js';
+import { sendKept } from './kept-runs.js';
+import { Lane } from './lane.js';
+import type { TrackerLimits } from './limits.js';
+import { EntryQueue } from './queue/entry-queue.js';
+import { Reporter } from './reporter.js';
+import { readRecord, recordPath, spoolPath, writeRecord } from './run-record.js';
+
+export interface RecordedTracker {
+  readonly tracker: Tracker;
+  /** Makes another one, which sends what earlier runs could not. */
+  readonly make?: (() => Tracker) | undefined;
+}
+
+export interface RecordingOptions {
+  readonly run: RunInfo;
+  readonly projectDir: string;
+  /** Those of this rank. */
+  readonly trackers: readonly RecordedTracker[];
+  /** What trackers called the run, where this one goes on with it. */
+  readonly earlier: Readonly<Record<string, string>> | undefined;
+  readonly limits: TrackerLimits;
+  readonly warn: (message: string) => void;
+}
+
+/** One run on one rank, from the start of its trackers to their end. */
+export class Recording {
+  readonly #given: RecordingOptions;
+  readonly #lanes: readonly Lane[];
+  /** Of earlier runs, which ended before they had sent all. */
+  readonly #keptLanes: readonly Lane[];
+  readonly #takers = new Map<Entry['kind'], readonly Lane[]>();
+  readonly #pulse: NodeJS.Timeout;
+  readonly #ending: ProcessEnding;
+  #sequence = 0;
+  #finishing: Promise<void> | undefined;
+  #deadlineMs = Infinity;
+  #isClosed = false;
+
+  constructor(given: RecordingOptions) {
+    this.#given = given;
+    const { run, projectDir, trackers, earlier, limits, warn } = given;
+    mkdirSync(run.dir, { recursive: true });
+    const ids = run.rank === 0 ? earlier : readRecord(recordPath(run.dir, run.rank))?.trackers;
+    this.#lanes = trackers.map(({ tracker }) => {
+      const resumedId = earlier && ids?.[tracker.name];
+      if (resumedId !== undefined && !tracker.resume) throw cannotResume(tracker, run);
+      const path = spoolPath(run.dir, tracker.name, run.rank);
+      const onStarted = () => this.#write('running');
+      const reporter = new Reporter(tracker.name, warn);
+      const queue = new EntryQueue(path, limits);
+      return new Lane({ tracker, run, resumedId, queue, limits, reporter, onStarted });
+    });
+    this.#write('running');
+    this.#keptLanes = sendKept({ projectDir, rank: run.rank, exceptDir: run.dir, trackers, limits, warn });
+    this.#ending = new ProcessEnding({
+      finish: (status) => this.#interrupted(status),
+      finishNow: (status) => this.#exiting(status),
+    });
+    this.#pulse = setInterval(() => this.#advance(), limits.batchMs / 2);
+    this.#pulse.unref();
+  }
+
+  get trackers(): readonly Tracker[] {
+    return this.#lanes.map(({ tracker }) => tracker);
+  }
+
+  /** What each tracker that has started calls the run. */
+  get trackerIds(): Record<string, string> {
+    const started = this.#lanes.filter(({ hasStarted }) => hasStarted);
+    return Object.fromEntries(
+      started.map(({ tracker }) => [tracker.name, tracker.runId ?? this.#given.run.id]),
+    );
+  }
+
+  /**
+   * Resolves when all trackers have started, or after the time that is given to it: the others go on trying.
+   *
+   * @throws AccError `ACC_TRACKER_START` for one that can't start.
+   */
+  async started(): Promise<void> {
+    const deadlineMs = performance.now() + this.#given.limits.startMs;
+    const waiting = this.#lanes.map((lane) => lane.started(deadlineMs));
+    this.#advance();
+    await Promise.all(waiting);
+    const broken = this.#lanes.find(({ brokenBy }) => brokenBy !== undefined);
+    if (!broken) return;
+    await this.#interrupted('failed');
+    throw cannotStart(broken);
+  }
+
+  /**
+   * Whether any tracker takes entries of this kind. The first time it says which don't.
+   *
+   * @throws AccError `ACC_TRACKER_CANNOT` where none does.
+   */
+  takes(kind: Entry['kind']): boolean {
+    return this.#takersOf(kind).length > 0;
+  }
+
+  give(payload: Payload, step: number): void {
+    const entry: Entry = { ...payload, step, sequence: this.#sequence++, timeMs: Date.now() };
+    for (const lane of this.#takersOf(payload.kind)) lane.push(entry);
+  }
+
+  /** Called once a step: gives trackers their calls in loops that let the event loop not turn. */
+  beat(): void {
+    if (!this.#ending.beat()) return;
+    for (const lane of this.#lanes) {
+      lane.advance();
+      // What needs the event loop is safer on disk, should the process be killed.
+      if (lane.isBusy) lane.keep();
+    }
+  }
+
+  /** Sends what is left and finishes the run; what can't be sent is kept on disk. */
+  finish(status: RunStatus): Promise<void> {
+    return (this.#finishing ??= this.#finish(status));
+  }
+
+  async #finish(status: RunStatus): Promise<void> {
+    clearInterval(this.#pulse);
+    const { endDownMs } = this.#given.limits;
+    const times = { downMs: endDownMs, deadlineMs: this.#deadlineMs };
+    await Promise.all(this.#allLanes.map((lane) => lane.finish(status, times)));
+    this.#close(status);
+  }
+
+  /** The process is about to end. */
+  #interrupted(status: RunStatus): Promise<void> {
+    this.#deadlineMs = performance.now() + this.#given.limits.interruptedMs;
+    for (const lane of this.#allLanes) lane.hurry(this.#deadlineMs);
+    return this.finish(status);
+  }
+
+  /** It ends when this returns. */
+  #exiting(status: RunStatus): void {
+    if (this.#isClosed) return;
+    for (const lane of this.#allLanes) lane.finishNow(status);
+    this.#close(status);
+  }
+
+  #close(status: RunStatus): void {
+    this.#isClosed = true;
+    clearInterval(this.#pulse);
+    this.#ending.dispose();
+    this.#write(status);
+    for (const lane of this.#lanes) lane.reportEnd();
+  }
+
+  get #allLanes(): readonly Lane[] {
+    return [...this.#lanes, ...this.#keptLanes];
+  }
+
+  #advance(): void {
+    for (const lane of this.#allLanes) lane.advance();
+  }
+
+  #takersOf(kind: Entry['kind']): readonly Lane[] {
+    const known = this.#takers.get(kind);
+    if (known) return known;
+    const method = methodFor(kind);
+    const takers = this.#lanes.filter(({ tracker }) => tracker[method]);
+    if (takers.length === 0) throw cannot(kind, this.trackers);
+    if (takers.length < this.#lanes.length) this.#tellWhoTakes(kind, takers);
+    this.#takers.set(kind, takers);
+    return takers;
+  }
+
+  #tellWhoTakes(kind: Entry['kind'], takers: readonly Lane[]): void {
+    const others = this.#lanes.filter((lane) => !takers.includes(lane));
+    const names = (lanes: readonly Lane[]) => lanes.map(({ tracker }) => tracker.name).join(', ');
+    this.#given.warn(`acc: ${names(takers)} gets what is logged as ${kind}; ${names(others)} can't take it.`);
+  }
+
+  #write(status: 'running' | RunStatus): void {
+    const { run } = this.#given;
+    const { dir, ...identity } = run;
+    writeRecord(recordPath(dir, run.rank), {
+      version: 1,
+      run: identity,
+      status,
+      pid: status === 'running' ? process.pid : 0,
+      host: hostname(),
+      trackers: { ...this.#given.earlier, ...this.trackerIds },
+      unsent: this.#lanes.filter(({ isFinished }) => !isFinished).map(({ tracker }) => tracker.name),
+    });
+  }
+}
+
+function cannot(kind: Entry['kind'], trackers: readonly Tracker[]): AccError {
+  const names = trackers.map(({ name }) => name).join(', ');
+  return new AccError('ACC_TRACKER_CANNOT', `No tracker takes ${kind}: there is ${names}.`, {
+    help: "Add one that does to logWith: 'jsonl' takes everything.",
+    details: { kind, trackers: trackers.map(({ name }) => name) },
+  });
+}
+
+function cannotResume({ name }: Tracker, run: RunInfo): AccError {
+  return new AccError('ACC_TRACKER_CANNOT', `${name} cannot go on with run ${run.id}: it has no resume.`, {
+    help: 'Leave it out of logWith, or begin a new run.',
+    details: { kind: 'resume', trackers: [name] },
+  });
+}
+
+function cannotStart({ tracker, brokenBy }: Lane): AccError {
+  const message = brokenBy instanceof Error ? brokenBy.message : String(brokenBy);
+  return new AccError('ACC_TRACKER_START', `Tracker ${tracker.name} can't start: ${message}`, {
+    help: 'Mend its options, or leave it out of logWith.',
+    cause: brokenBy,
+    details: { tracker: tracker.name },
+  });
+}

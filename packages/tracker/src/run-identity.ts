@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { AccError, checkKeys } from '@acc/contract';
+import { readRecord, recordPath, runFolder } from './run-record.js';
+
+/** Of a run as a whole, whatever tracker records it. */
+export interface RunOptions {
+  /** For people. Default: the id. */
+  readonly name?: string;
+  /** Words, or values by name. */
+  readonly tags?: readonly string[] | Readonly<Record<string, string>>;
+  /** The id of an earlier run, to go on with it. Default: the run of the state that was loaded, else a new one. */
+  readonly resume?: string;
+}
+
+/** A run on every rank alike, and what trackers called it where it goes on. */
+export interface RunIdentity {
+  readonly project: string;
+  readonly id: string;
+  readonly name: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly startTimeMs: number;
+  /** What rank 0's trackers called it in an earlier process. Undefined for a new run. */
+  readonly earlier?: Readonly<Record<string, string>>;
+}
+
+/** What a checkpoint keeps of the run. */
+export interface TrackersState {
+  readonly run: RunIdentity | null;
+  /** Optimizer steps so far. */
+  readonly step: number;
+}
+
+const ID = /^[A-Za-z0-9_-]{1,100}$/;
+
+/**
+ * A new run, or the one to go on with.
+ *
+ * @param loaded The run of a checkpoint.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_ARGUMENT`, `ACC_RUN_MISSING`.
+ */
+export function identifyRun(
+  project: string,
+  options: RunOptions,
+  { projectDir, loaded }: { projectDir: string; loaded: RunIdentity | undefined },
+): RunIdentity {
+  checkKeys('initTrackers', options, ['name', 'tags', 'resume']);
+  if (typeof project !== 'string' || project.trim() === '') {
+    throw new AccError('ACC_INVALID_ARGUMENT', `initTrackers: the project is ${JSON.stringify(project)}.`, {
+      help: "Give its name: initTrackers('mnist').",
+    });
+  }
+  const tags = tagsOf(options.tags);
+  const { resume } = options;
+  const earlier = resume === undefined ? loaded : findRun(project, resume, { projectDir, loaded });
+  if (earlier && earlier.project === project) {
+    return { ...earlier, name: options.name ?? earlier.name, tags: { ...earlier.tags, ...tags } };
+  }
+  const startTimeMs = Date.now();
+  const id = newId(startTimeMs);
+  return { project, id, name: options.name ?? id, tags, startTimeMs };
+}
+
+/** When it began, so that folders are in order, and something that nobody else has. */
+function newId(startTimeMs: number): string {
+  const [date, time] = new Date(startTimeMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').split('T');
+  return `${date}-${time}-${randomBytes(3).toString('hex')}`;
+}
+
+function tagsOf(tags: RunOptions['tags'] = {}): Record<string, string> {
+  return Array.isArray(tags)
+    ? Object.fromEntries(tags.map((tag) => [String(tag), '']))
+    : Object.fromEntries(Object.entries(tags).map(([key, value]) => [key, String(value)]));
+}
+
+function findRun(
+  project: string,
+  id: string,
+  { projectDir, loaded }: { projectDir: string; loaded: RunIdentity | undefined },
+): RunIdentity {
+  if (loaded?.id === id && loaded.project === project) return loaded;
+  const path = ID.test(id) ? recordPath(runFolder(projectDir, project, id), 0) : undefined;
+  const record = path === undefined ? undefined : readRecord(path);
+  if (!record) {
+    throw new AccError('ACC_RUN_MISSING', `There is no run '${id}' of '${project}' to go on with.`, {
+      help: path
+        ? `Its record would be ${path}; set projectDir to where the run was.`
+        : 'Give the id of a run.',
+    });
+  }
+  return { ...identityOf(record.run), earlier: record.trackers };
+}
+
+export function identityOf({ project, id, name, tags, startTimeMs }: RunIdentity): RunIdentity {
+  return { project, id, name, tags, startTimeMs };
+}

@@ -1,0 +1,74 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { RunInfo, RunStatus } from '@acc/contract';
+
+/** What is kept of a run beside what trackers store: enough for another process to go on with it, or to finish it. */
+export interface RunRecord {
+  readonly version: 1;
+  readonly run: Omit<RunInfo, 'dir'>;
+  readonly status: 'running' | RunStatus;
+  /** The process that sends what belongs to it; 0 when none does. */
+  readonly pid: number;
+  readonly host: string;
+  /** What each tracker that has started calls the run. */
+  readonly trackers: Readonly<Record<string, string>>;
+  /** Trackers that have not got everything. */
+  readonly unsent: readonly string[];
+}
+
+/** Under the project's folder. */
+export function runsFolder(projectDir: string): string {
+  return join(projectDir, 'runs');
+}
+
+/** The folder of one run. */
+export function runFolder(projectDir: string, project: string, id: string): string {
+  return join(runsFolder(projectDir), folderName(project), id);
+}
+
+/** A name that every file system takes. */
+function folderName(text: string): string {
+  return text.replace(/[^\p{L}\p{N}._ -]/gu, '_').replace(/^\.+/, '_');
+}
+
+/** Rank 0's has the plain name. */
+export function recordPath(runDir: string, rank: number): string {
+  return join(runDir, rank === 0 ? 'run.json' : `run-rank${rank}.json`);
+}
+
+/** Where what a tracker has not got yet lies. */
+export function spoolPath(runDir: string, tracker: string, rank: number): string {
+  return join(runDir, 'unsent', `${folderName(tracker)}${rank === 0 ? '' : `-rank${rank}`}.jsonl`);
+}
+
+/** Written whole or not at all. */
+export function writeRecord(path: string, record: RunRecord): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`);
+  renameSync(temporary, path);
+}
+
+/** Undefined where there is none, or none that can be read. */
+export function readRecord(path: string): RunRecord | undefined {
+  try {
+    const record = JSON.parse(readFileSync(path, 'utf8')) as RunRecord;
+    return record.version === 1 ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether nobody sends any more what belongs to the run, as far as this host knows. */
+export function isAbandoned({ pid, host }: RunRecord): boolean {
+  return host === hostname() && !isAlive(pid);
+}
+
+function isAlive(pid: number): boolean {
+  if (pid === 0) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

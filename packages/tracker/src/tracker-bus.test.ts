@@ -1,0 +1,300 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Tracker } from '@acc/contract';
+import { newFolder, startBus, until } from './testing/bus.js';
+import { Service, trackerOf } from './testing/service.js';
+
+const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, i) => ({ x: from + i }));
+
+describe('what is logged arrives', () => {
+  it('in order, once, at its step, and the run is finished', async () => {
+    const service = new Service();
+    const { bus } = await startBus([{ tracker: trackerOf(service) }], { config: { lr: 0.1 } });
+    for (let i = 0; i < 1_200; i++) bus.log({ x: i }, { step: 2 * i });
+    bus.logText({ note: 'hello' }, { step: 7 });
+    bus.log({ x: NaN, y: -Infinity });
+    await bus.finish('completed');
+    expect(service.rows).toEqual([...numbers(1_200), { x: NaN, y: -Infinity }]);
+    expect(service.taken.slice(0, 2)).toMatchObject([
+      { method: 'logConfig', values: { lr: 0.1 } },
+      { step: 0 },
+    ]);
+    expect(service.taken.at(-2)).toMatchObject({ method: 'logText', step: 7, values: { note: 'hello' } });
+    expect(service.sequences.slice(1)).toEqual(Array.from({ length: 1_202 }, (_, i) => i + 1));
+    expect(service.status).toBe('completed');
+  });
+
+  it('in batches of at most 500 where the tracker takes them, one by one else', async () => {
+    const [inBatches, single] = [new Service(), new Service()];
+    const { bus } = await startBus([
+      { tracker: trackerOf(inBatches, { name: 'a' }) },
+      { tracker: trackerOf(single, { name: 'b', batches: false }) },
+    ]);
+    for (const row of numbers(1_000)) bus.log(row);
+    await bus.finish('completed');
+    expect([inBatches.rows, single.rows]).toEqual([numbers(1_000), numbers(1_000)]);
+    expect(inBatches.calls).toBeLessThan(single.calls / 2);
+    expect(single.calls).toBe(1_002);
+  });
+
+  it('without the end of a run, soon', async () => {
+    const service = new Service();
+    const { bus } = await startBus([{ tracker: trackerOf(service) }]);
+    bus.log({ x: 1 });
+    await until(() => service.rows.length === 1);
+    await bus.finish('completed');
+  });
+
+  it('at once where the tracker needs no waiting, while the event loop does not turn', async () => {
+    const steps: number[] = [];
+    const tracker: Tracker = {
+      name: 'sync',
+      start: () => Promise.resolve(),
+      log: (step) => void steps.push(step),
+      finish: () => Promise.resolve(),
+    };
+    const { bus } = await startBus([{ tracker }]);
+    for (let step = 0; step < 10; step++) bus.log({ x: 1 }, { step });
+    expect(steps).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    await bus.finish('completed');
+  });
+
+  it('with the number of optimizer steps where no step is given', async () => {
+    const service = new Service();
+    const { bus } = await startBus([{ tracker: trackerOf(service) }]);
+    for (let i = 0; i < 3; i++) bus.beat();
+    bus.log({ x: 1 });
+    await bus.finish('completed');
+    expect(service.taken[0]).toMatchObject({ step: 3 });
+  });
+
+  it('as it was when it was logged', async () => {
+    const service = new Service();
+    const { bus } = await startBus([{ tracker: trackerOf(service) }]);
+    const values = { x: 1 };
+    bus.log(values);
+    values.x = 2;
+    await bus.finish('completed');
+    expect(service.rows).toEqual([{ x: 1 }]);
+  });
+});
+
+describe('a service that is down', () => {
+  it('gets everything once when it is back, and the user hears of it once', async () => {
+    const service = new Service();
+    const { bus, said, runDir } = await startBus([{ tracker: trackerOf(service) }]);
+    for (const row of numbers(100)) bus.log(row);
+    service.behaviour = 'down';
+    for (const row of numbers(5_000, 100)) bus.log(row);
+    await until(() => service.calls > 5);
+    expect(existsSync(join(runDir, 'unsent', 'service.jsonl'))).toBe(true);
+    for (const row of numbers(1_000, 5_100)) bus.log(row);
+    service.behaviour = 'fine';
+    await bus.finish('completed');
+    expect(service.rows).toEqual(numbers(6_100));
+    expect(said).toHaveLength(2);
+    expect(existsSync(join(runDir, 'unsent', 'service.jsonl'))).toBe(false);
+  });
+
+  it('at the start holds up nothing', async () => {
+    const service = new Service();
+    service.behaviour = 'down';
+    const { bus } = await startBus([{ tracker: trackerOf(service) }], { config: { a: 1 } });
+    for (const row of numbers(10)) bus.log(row);
+    service.behaviour = 'fine';
+    await bus.finish('completed');
+    expect([service.starts, service.rows, service.status]).toEqual([1, numbers(10), 'completed']);
+  });
+
+  it('to the end: what it lacks is kept, and the next run with the same tracker sends it', async () => {
+    const [service, projectDir] = [new Service(), newFolder()];
+    const { bus, said, runDir } = await startBus([{ tracker: trackerOf(service) }], { projectDir });
+    for (const row of numbers(10)) bus.log(row);
+    await until(() => service.rows.length === 10);
+    service.behaviour = 'down';
+    for (const row of numbers(2_000, 10)) bus.log(row);
+    await bus.finish('aborted');
+    expect(service.rows).toHaveLength(10);
+    expect(said.at(-1)).toContain(join(runDir, 'unsent'));
+
+    service.behaviour = 'fine';
+    const next = new Service();
+    const make = () => trackerOf(service);
+    const second = await startBus([{ tracker: trackerOf(next), make }], { projectDir });
+    second.bus.log({ x: -1 });
+    await second.bus.finish('completed');
+    expect(service.rows).toEqual(numbers(2_010));
+    expect([service.starts, service.status]).toEqual([1, 'aborted']);
+    expect(next.rows).toEqual([{ x: -1 }]);
+
+    const third = new Service();
+    const { bus: last } = await startBus([{ tracker: trackerOf(third), make }], { projectDir });
+    await last.finish('completed');
+    expect(service.rows).toEqual(numbers(2_010));
+  });
+
+  it('fills memory to its limit only, then the disk to its own, and says what is lost', async () => {
+    const service = new Service();
+    const limits = { memoryEntries: 100, diskBytes: 100_000 };
+    const { bus, said } = await startBus([{ tracker: trackerOf(service) }], { limits });
+    service.behaviour = 'down';
+    for (const row of numbers(5_000)) bus.log(row);
+    service.behaviour = 'fine';
+    await bus.finish('completed');
+    const arrived = service.rows.length;
+    expect(arrived).toBeGreaterThan(500);
+    expect(service.rows.slice(0, 500)).toEqual(numbers(500));
+    const values = service.rows.map((row) => (row as { x: number }).x);
+    expect(values).toEqual([...new Set(values)].sort((a, b) => a - b));
+    expect(said.at(-1)).toContain(`${5_000 - arrived} entries are lost`);
+  });
+});
+
+describe('a tracker that fails', () => {
+  it('by throwing at once loses its own entries, says so once, and harms no other', async () => {
+    const [bad, good] = [new Service(), new Service()];
+    const { bus, said } = await startBus([
+      { tracker: trackerOf(bad, { name: 'bad' }) },
+      { tracker: trackerOf(good, { name: 'good' }) },
+    ]);
+    bad.behaviour = 'throwing';
+    for (const row of numbers(300)) bus.log(row);
+    await bus.finish('completed');
+    expect(good.rows).toEqual(numbers(300));
+    expect(said.filter((line) => line.includes('bad'))).toHaveLength(2);
+    expect(said.at(-1)).toContain('300 entries are lost');
+  });
+
+  it('by refusing one row of a batch loses that row', async () => {
+    const service = new Service();
+    service.refuses = (metrics) => metrics?.['x'] === 123;
+    const { bus } = await startBus([{ tracker: trackerOf(service) }]);
+    for (const row of numbers(400)) bus.log(row);
+    await bus.finish('completed');
+    expect(service.rows).toEqual(numbers(400).filter(({ x }) => x !== 123));
+  });
+
+  it('by hanging is called again after the time for a call', async () => {
+    const service = new Service();
+    const { bus, said } = await startBus([{ tracker: trackerOf(service) }], { limits: { callMs: 300 } });
+    service.behaviour = 'hanging';
+    bus.log({ x: 1 });
+    await until(() => said.length > 0);
+    service.behaviour = 'fine';
+    await bus.finish('completed');
+    expect(service.rows).toEqual([{ x: 1 }]);
+  });
+
+  it('by hanging to the end holds up the end no longer than one that is down', async () => {
+    const service = new Service();
+    const { bus, said } = await startBus([{ tracker: trackerOf(service) }], { limits: { callMs: 300 } });
+    service.behaviour = 'hanging';
+    bus.log({ x: 1 });
+    await bus.finish('completed');
+    expect(said.at(-1)).toContain('kept');
+  });
+
+  it('to start is an error of initTrackers', async () => {
+    const service = new Service();
+    service.behaviour = 'refusing';
+    const starting = startBus([{ tracker: trackerOf(service) }]);
+    await expect(starting).rejects.toMatchObject({ code: 'ACC_TRACKER_START' });
+  });
+});
+
+describe('who takes what', () => {
+  it('is asked before: nobody is an error, some are told', async () => {
+    const minimal = (name: string): Tracker => ({
+      name,
+      start: () => Promise.resolve(),
+      log: () => undefined,
+      finish: () => Promise.resolve(),
+    });
+    const { bus } = await startBus([{ tracker: minimal('a') }]);
+    expect(() => bus.logText({ a: 'b' })).toThrow(expect.objectContaining({ code: 'ACC_TRACKER_CANNOT' }));
+    await bus.finish('completed');
+
+    const service = new Service();
+    const both = await startBus([{ tracker: minimal('a') }, { tracker: trackerOf(service) }]);
+    both.bus.logText({ a: 'b' });
+    both.bus.logText({ c: 'd' });
+    await both.bus.finish('completed');
+    expect(service.taken).toHaveLength(2);
+    expect(both.said).toHaveLength(1);
+  });
+
+  it('on other ranks only trackers that ask for it run', async () => {
+    const [main, all] = [new Service(), new Service()];
+    const trackers = [
+      { tracker: trackerOf(main, { name: 'main' }) },
+      { tracker: { ...trackerOf(all, { name: 'all' }), ranks: 'all' as const } },
+    ];
+    const { bus } = await startBus(trackers, { rank: 1 });
+    bus.log({ x: 1 });
+    expect(bus.getTracker('main')).toBeUndefined();
+    expect(bus.getTracker('all')?.name).toBe('all');
+    await bus.finish('completed');
+    expect([main.calls, all.rows]).toEqual([0, [{ x: 1 }]]);
+  });
+});
+
+describe('misuse', () => {
+  it.each([
+    ['text', { x: 'a' }],
+    ['a list', { x: [1] }],
+    ['a record', { x: { y: 1 } }],
+    ['undefined', { x: undefined }],
+  ])('%s is no metric', async (_name, values) => {
+    const { bus } = await startBus([{ tracker: trackerOf(new Service()) }]);
+    expect(() => bus.log(values as never)).toThrow(expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }));
+    expect(() => bus.log({ x: 1 }, { stp: 1 } as never)).toThrow(
+      expect.objectContaining({ code: 'ACC_UNKNOWN_OPTION' }),
+    );
+    expect(() => bus.log({ x: 1 }, { step: 0.5 })).toThrow(
+      expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
+    );
+    await bus.finish('completed');
+    expect(() => bus.log({ x: 1 })).toThrow(expect.objectContaining({ code: 'ACC_TRACKERS_FINISHED' }));
+  });
+
+  it('two trackers of one name, two runs at once', async () => {
+    const twice = [{ tracker: trackerOf(new Service()) }, { tracker: trackerOf(new Service()) }];
+    await expect(startBus(twice)).rejects.toMatchObject({ code: 'ACC_TRACKER_DUPLICATE' });
+  });
+});
+
+describe('going on with a run', () => {
+  it('by its id: the tracker resumes, under the name it had', async () => {
+    const [service, projectDir] = [new Service(), newFolder()];
+    const first = await startBus([{ tracker: trackerOf(service) }], {
+      projectDir,
+      run: { name: 'n', tags: ['t'] },
+    });
+    first.bus.log({ x: 1 });
+    await first.bus.finish('aborted');
+    const { id } = first.bus.run!;
+    const second = await startBus([{ tracker: trackerOf(service) }], { projectDir, run: { resume: id } });
+    second.bus.log({ x: 2 });
+    await second.bus.finish('completed');
+    expect(second.bus.run).toMatchObject({ id, name: 'n', tags: { t: '' } });
+    expect([service.starts, service.rows]).toEqual([1, [{ x: 1 }, { x: 2 }]]);
+    const record = JSON.parse(readFileSync(join(second.runDir, 'run.json'), 'utf8')) as { status: string };
+    expect(record.status).toBe('completed');
+  });
+
+  it('by a state, which knows the steps and how trackers call it', async () => {
+    const service = new Service();
+    const named = { ...trackerOf(service), runId: 'theirs' };
+    const { bus } = await startBus([{ tracker: named }]);
+    for (let i = 0; i < 5; i++) bus.beat();
+    const state = bus.getState();
+    expect(state).toMatchObject({ run: { id: bus.run!.id, earlier: { service: 'theirs' } }, step: 5 });
+    await bus.finish('completed');
+  });
+
+  it('that nobody knows is an error', async () => {
+    const starting = startBus([{ tracker: trackerOf(new Service()) }], { run: { resume: 'none' } });
+    await expect(starting).rejects.toMatchObject({ code: 'ACC_RUN_MISSING' });
+  });
+});

@@ -1,0 +1,232 @@
+import { resolve } from 'node:path';
+import {
+  AccError,
+  checkKeys,
+  type RunConfig,
+  type RunInfo,
+  type RunStatus,
+  type Tracker,
+} from '@acc/contract';
+import { invalidValue } from './errors.js';
+import { DEFAULT_LIMITS, type TrackerLimits } from './limits.js';
+import { takeArtifact } from './payload/artifact.js';
+import { takeHistogram, type HistogramInput } from './payload/histogram.js';
+import { takeImages, type ImageInputs } from './payload/images.js';
+import { takeMetrics, type MetricValues } from './payload/metrics.js';
+import { takeTable, type TableInput } from './payload/table.js';
+import { Recording, type RecordedTracker } from './recording.js';
+import { identityOf, type RunIdentity, type TrackersState } from './run-identity.js';
+import { runFolder } from './run-record.js';
+
+export interface LogOptions {
+  /** Default: the optimizer steps taken so far. */
+  readonly step?: number;
+}
+
+export interface HistogramOptions extends LogOptions {
+  /** Default 64. */
+  readonly bins?: number;
+}
+
+export interface ArtifactOptions extends LogOptions {
+  /** What it is: `model`, `dataset`, `checkpoint`. Default `file`. */
+  readonly type?: string;
+}
+
+export interface BusOptions {
+  readonly rank: number;
+  readonly size: number;
+  /** Says something to the user. Default `console.warn`. */
+  readonly warn?: (message: string) => void;
+  readonly limits?: Partial<TrackerLimits>;
+}
+
+export interface BusRun {
+  readonly identity: RunIdentity;
+  readonly config: RunConfig;
+  readonly projectDir: string;
+  readonly trackers: readonly RecordedTracker[];
+}
+
+/**
+ * Between a training and its trackers: gives each of them what is logged, in order, and keeps what they can't take now.
+ * Nothing that a tracker does stops or slows a step. One run at a time.
+ */
+export class TrackerBus {
+  readonly #options: BusOptions;
+  readonly #limits: TrackerLimits;
+  readonly #warn: (message: string) => void;
+  #recording: Recording | undefined;
+  #run: RunInfo | undefined;
+  #identity: RunIdentity | undefined;
+  #loaded: RunIdentity | undefined;
+  #isFinished = false;
+
+  /** Optimizer steps so far: the step of what is logged without one. */
+  step = 0;
+
+  constructor(options: BusOptions) {
+    this.#options = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#warn = options.warn ?? ((message) => console.warn(message));
+  }
+
+  /** The run that a checkpoint brought, to go on with. */
+  get loaded(): RunIdentity | undefined {
+    return this.#loaded;
+  }
+
+  /** The run under way. */
+  get run(): RunInfo | undefined {
+    return this.#run;
+  }
+
+  /**
+   * Starts the trackers. Resolves when they have started, or when one takes long, which then goes on in the background.
+   *
+   * @throws AccError `ACC_TRACKER_START` for one that can't start, `ACC_TRACKER_CANNOT`, `ACC_TRACKER_INVALID`,
+   * `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`.
+   */
+  async start({ identity, config, projectDir, trackers }: BusRun): Promise<void> {
+    if (this.#run && !this.#isFinished) throw alreadyRunning(this.#run);
+    const { rank, size } = this.#options;
+    const dir = resolve(runFolder(projectDir, identity.project, identity.id));
+    const own = trackers.filter(({ tracker }) => rank === 0 || tracker.ranks === 'all');
+    requireDifferentNames(own);
+    const run: RunInfo = { ...identityOf(identity), dir, rank, size };
+    if (own.length > 0) {
+      const { earlier } = identity;
+      const parts = { run, projectDir, trackers: own, earlier, limits: this.#limits, warn: this.#warn };
+      this.#recording = new Recording(parts);
+    }
+    this.#run = run;
+    this.#identity = identity;
+    this.#isFinished = false;
+    if (!this.#recording) return;
+    if (Object.keys(config).length > 0) {
+      this.#recording.give({ kind: 'config', config: structuredClone(config) }, this.step);
+    }
+    await this.#recording.started();
+  }
+
+  /** @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKERS_FINISHED`; so do the others. */
+  log(values: MetricValues, options: LogOptions = {}): void {
+    const step = this.#stepOf('log', options);
+    this.#recording?.give({ kind: 'metrics', metrics: takeMetrics(values) }, step);
+  }
+
+  /** @throws AccError also `ACC_TRACKER_CANNOT` where no tracker takes them; so do the others. */
+  logImages(images: ImageInputs, options: LogOptions = {}): void {
+    const step = this.#stepOf('logImages', options);
+    if (!this.#recording?.takes('image')) return;
+    for (const [key, image] of takeImages(images)) this.#recording.give({ kind: 'image', key, image }, step);
+  }
+
+  logHistogram(values: Readonly<Record<string, HistogramInput>>, options: HistogramOptions = {}): void {
+    const { bins = 64, ...others } = options;
+    const step = this.#stepOf('logHistogram', others);
+    if (!this.#recording?.takes('histogram')) return;
+    for (const [key, input] of Object.entries(values)) {
+      const histogram = takeHistogram(key, input, bins);
+      this.#recording.give({ kind: 'histogram', key, histogram }, step);
+    }
+  }
+
+  logTable(key: string, table: TableInput, options: LogOptions = {}): void {
+    const step = this.#stepOf('logTable', options);
+    if (!this.#recording?.takes('table')) return;
+    this.#recording.give({ kind: 'table', key, table: takeTable(key, table) }, step);
+  }
+
+  logText(texts: Readonly<Record<string, string>>, options: LogOptions = {}): void {
+    const step = this.#stepOf('logText', options);
+    if (!this.#recording?.takes('text')) return;
+    for (const [key, text] of Object.entries(texts)) {
+      this.#recording.give({ kind: 'text', key, text: String(text) }, step);
+    }
+  }
+
+  /** @throws AccError also `ACC_ARTIFACT_MISSING`. */
+  logArtifact(name: string, path: string, options: ArtifactOptions = {}): void {
+    const { type = 'file', ...others } = options;
+    const step = this.#stepOf('logArtifact', others);
+    if (!this.#recording?.takes('artifact')) return;
+    this.#recording.give({ kind: 'artifact', artifact: takeArtifact(name, path, type) }, step);
+  }
+
+  /**
+   * A tracker of the run by its name; undefined where it doesn't run.
+   *
+   * @throws AccError `ACC_TRACKERS_NOT_STARTED`.
+   */
+  getTracker(name: string): Tracker | undefined {
+    if (!this.#run) throw notStarted('getTracker');
+    return this.#recording?.trackers.find((tracker) => tracker.name === name);
+  }
+
+  /** Called once a step. */
+  beat(): void {
+    this.step++;
+    this.#recording?.beat();
+  }
+
+  /** Sends what is left and finishes the run. Does nothing where none is under way. */
+  async finish(status: RunStatus): Promise<void> {
+    if (!this.#run || this.#isFinished) return;
+    this.#isFinished = true;
+    await this.#recording?.finish(status);
+  }
+
+  /** What a checkpoint keeps: plain JSON. */
+  getState(): TrackersState {
+    const { trackerIds } = this.#recording ?? {};
+    const run = this.#identity && { ...this.#identity, ...(trackerIds && { earlier: trackerIds }) };
+    return { run: run ?? this.#loaded ?? null, step: this.step };
+  }
+
+  /** The next `start` then goes on with the run of the state. */
+  setState({ run, step }: TrackersState): void {
+    this.step = step;
+    this.#loaded = run ?? undefined;
+    if (!run || !this.#run || this.#isFinished || run.id === this.#run.id) return;
+    this.#warn(
+      `acc: the checkpoint is of run ${run.id}, and trackers record run ${this.#run.id} already. To go on with the earlier one, call loadState before initTrackers.`,
+    );
+  }
+
+  #stepOf(method: string, options: LogOptions): number {
+    if (!this.#run) throw notStarted(method);
+    if (this.#isFinished) throw finished(method);
+    checkKeys(method, options, ['step']);
+    const { step = this.step } = options;
+    if (Number.isSafeInteger(step)) return step;
+    throw invalidValue(method, `step is ${String(step)}`, 'Steps are whole numbers.');
+  }
+}
+
+function requireDifferentNames(trackers: readonly RecordedTracker[]): void {
+  const names = trackers.map(({ tracker }) => tracker.name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice === undefined) return;
+  throw new AccError('ACC_TRACKER_DUPLICATE', `logWith has two trackers with the name '${twice}'.`, {
+    help: 'Leave one out.',
+  });
+}
+
+function notStarted(method: string): AccError {
+  return new AccError('ACC_TRACKERS_NOT_STARTED', `${method}() was called before initTrackers().`, {
+    help: "Call await accelerator.initTrackers('my-project') first, on every rank.",
+  });
+}
+
+function finished(method: string): AccError {
+  return new AccError('ACC_TRACKERS_FINISHED', `${method}() was called after the end of the run.`, {
+    help: 'Log before endTraining().',
+  });
+}
+
+function alreadyRunning({ project, id }: RunInfo): AccError {
+  return new AccError('ACC_TRACKERS_RUNNING', `Run ${id} of '${project}' is under way.`, {
+    help: 'Call initTrackers once for each run.',
+  });
+}

@@ -1,0 +1,48 @@
+// A training that logs, and ends in the way that its first argument says.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const [way, projectDir] = process.argv.slice(2) as [string, string];
+const accelerator = await Accelerator.create({ logWith: ['jsonl'], projectDir });
+const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+const [, optimizer] = accelerator.prepare(model, tf.train.sgd(0.01));
+await accelerator.initTrackers('endings', { way });
+
+function step(): void {
+  const loss = optimizer.minimize(
+    () => tf.tidy(() => tf.mean(model.predict(tf.ones([2, 2])) as tf.Tensor)).asScalar(),
+    true,
+  )!;
+  accelerator.log({ loss });
+  loss.dispose();
+}
+
+for (let i = 0; i < 5; i++) step();
+const ways: Record<string, () => Promise<void> | void> = {
+  end: async () => {
+    await accelerator.endTraining();
+    reportResult('ended');
+  },
+  fail: () => accelerator.endTraining('failed'),
+  leave: () => undefined,
+  throw: () => {
+    throw new Error('the loop is broken');
+  },
+  reject: () => Promise.reject(new Error('nobody waits')),
+  exit: () => process.exit(7),
+  // Busy as a training is, with turns of the event loop between batches.
+  wait: async () => {
+    console.log('waiting');
+    for (;;) {
+      step();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  },
+  // A loop that never lets the event loop turn.
+  busy: () => {
+    console.log('waiting');
+    for (;;) step();
+  },
+};
+await ways[way]!();

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const script = fileURLToPath(new URL('./ranks/tracked.ts', import.meta.url));
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+
+interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+  readonly projectDir: string;
+  /** Lines of the tracker's file. */
+  readonly lines: Record<string, unknown>[];
+}
+
+/** Runs the training; once it waits, it gets the signals. */
+async function train(
+  way: string,
+  { signals = [] as NodeJS.Signals[], projectDir = newFolder() } = {},
+): Promise<Ended> {
+  const child = spawn(
+    process.execPath,
+    ['--conditions=@acc/source', '--import', tsx, script, way, projectDir],
+    { env: { ...process.env, OMP_NUM_THREADS: '1' }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let output = '';
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    if (!chunk.includes('waiting')) return;
+    // Later, so that loops that let the event loop not turn are known for it.
+    setTimeout(() => signals.forEach((signal) => child.kill(signal)), way === 'busy' ? 2_500 : 300);
+  });
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return { code, signal, output, projectDir, lines: linesOf(projectDir) };
+}
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'acc-endings-'));
+}
+
+/** Of the first run. */
+function linesOf(projectDir: string): Record<string, unknown>[] {
+  const project = join(projectDir, 'runs', 'endings');
+  const [run] = readdirSync(project).sort();
+  const text = readFileSync(join(project, run!, 'metrics.jsonl'), 'utf8');
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('a run is finished', () => {
+  it.each([
+    ['end', 'completed', 0],
+    ['fail', 'failed', 0],
+    ['leave', 'completed', 0],
+    ['throw', 'failed', 1],
+    ['reject', 'failed', 1],
+    ['exit', 'failed', 7],
+  ])('by %s: as %s, exit code %i', async (way, status, code) => {
+    const ended = await train(way);
+    expect(ended.code, ended.output).toBe(code);
+    expect(ended.lines.at(-1)).toMatchObject({ _status: status });
+    expect(ended.lines.filter((line) => 'loss' in line).map((line) => line['_step'])).toEqual([
+      1, 2, 3, 4, 5,
+    ]);
+    if (way === 'throw') expect(ended.output).toContain('the loop is broken');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'by %s: as aborted, and the signal ends the process',
+    async (signal) => {
+      // Twice, as a terminal and a launcher send it.
+      const ended = await train('wait', { signals: [signal, signal] });
+      expect(ended.signal, ended.output).toBe(signal);
+      expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
+    },
+  );
+});
+
+it('a loop that never lets the event loop turn is ended by Ctrl-C all the same, and the next run finishes its run', async () => {
+  const ended = await train('busy', { signals: ['SIGINT'] });
+  expect(ended.signal, ended.output).toBe('SIGINT');
+  expect(ended.lines.at(-1)).toHaveProperty('loss');
+  await train('end', { projectDir: ended.projectDir });
+  expect(linesOf(ended.projectDir).at(-1)).toMatchObject({ _status: 'failed' });
+});
+
+it('one that is killed is finished as failed by the next', async () => {
+  const ended = await train('wait', { signals: ['SIGKILL'] });
+  expect(ended.signal).toBe('SIGKILL');
+  await train('end', { projectDir: ended.projectDir });
+  expect(linesOf(ended.projectDir).at(-1)).toMatchObject({ _status: 'failed' });
+});
