@@ -10,3 +10,5 @@ export {
   type TestHost,
   type TestNetworkOptions,
 } from './network/test-network.js';
+export { trackerCases, trackerCasesFor } from './trackers/conformance.js';
+export type { TrackedRun, TrackedValue, TrackerCase, TrackerSubject } from './trackers/subject.js';
