@@ -1,0 +1,5 @@
+export {
+  tensorboardTracker as default,
+  tensorboardTracker,
+  type TensorBoardOptions,
+} from './tensorboard-tracker.js';

@@ -1,0 +1,52 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RunConfig, Tracker } from '@acc/contract';
+import { identifyRun, TrackerBus, type RunOptions, type TrackerLimits } from '@acc/tracker';
+
+export interface RunBegin {
+  readonly projectDir?: string;
+  readonly project?: string;
+  readonly config?: RunConfig;
+  readonly run?: RunOptions;
+  readonly limits?: Partial<TrackerLimits>;
+  /** Makes the tracker anew, for what earlier runs could not send. */
+  readonly make?: () => Tracker;
+}
+
+export function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'acc-tracked-'));
+}
+
+/** A run under way, as `initTrackers` begins one, and what its bus says. */
+export async function beginRun(tracker: Tracker, options: RunBegin = {}) {
+  const { projectDir = newFolder(), project = 'digits', config = {}, run = {}, limits = {}, make } = options;
+  const said: string[] = [];
+  const bus = new TrackerBus({ rank: 0, size: 1, warn: (message) => said.push(message), limits });
+  const identity = identifyRun(project, run, { projectDir, loaded: undefined });
+  await bus.start({ identity, config, projectDir, trackers: [{ tracker, make }] });
+  return { bus, said, projectDir, id: identity.id, dir: bus.run!.dir };
+}
+
+export const CONFIG = { lr: 0.001, model: { layers: [32, 10], name: 'convnet' }, amp: true, seed: null };
+
+/** A checkpoint of two files, one in a folder. */
+export function makeArtifact(): string {
+  const folder = newFolder();
+  mkdirSync(join(folder, 'weights'));
+  writeFileSync(join(folder, 'state.json'), '{"step": 3}');
+  writeFileSync(join(folder, 'weights', 'model.bin'), Buffer.alloc(300_000, 7));
+  return folder;
+}
+
+/** A picture of 3 x 2 pixels. */
+export const PICTURE = { width: 3, height: 2, data: Uint8Array.from({ length: 18 }, (_, i) => 10 * i) };
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`never so: ${String(isSo)}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
