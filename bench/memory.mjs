@@ -25,12 +25,16 @@ await exitOnError(async () => {
   const measured = [];
   for (const model of options.models) {
     const job = {
-      ...jobOf(model, { device: 'cpu', threads: 1, blocks: 1, steps: STEPS }),
+      ...jobOf(model, { device: 'cpu', threads: 1, precision: options.precision, blocks: 1, steps: STEPS }),
       warmupSteps: WARMUP_STEPS,
     };
     const sides = {};
     for (const [side, run] of Object.entries(memoryProbes)) {
       sides[side] = await run({ ...job, parameterCount: parameterCountOf(model, side) }, { python });
+    }
+    if (options.precision !== 'fp32') {
+      const parameterCount = parameterCountOf(model, 'ours');
+      sides.wide = await memoryProbes.ours({ ...job, parameterCount, precision: 'fp32' });
     }
     measured.push({ model, ...sides });
     const { ours, theirs } = sides;
@@ -39,24 +43,31 @@ await exitOnError(async () => {
 
   const { ours, theirs } = measured[0];
   const versions = { ...ours.versions, ...theirs.versions };
-  const head = formatHead({ name: options.name, machine, versions, options: { device: 'cpu' } });
+  const { name, precision } = options;
+  const head = formatHead({ name, machine, versions, options: { device: 'cpu', precision } });
   const command = ['npm run bench:memory --', ...args].join(' ').replace(/ --$/, '');
-  const text = `${head}\n\n${formatMemory(measured)}\n\nRepeat it: \`${command}\`\n`;
-  console.log(`${text}\n${writeResult(`${options.name}.md`, text)}`);
+  const text = `${head}\n\n${formatMemory(measured, precision)}\n\nRepeat it: \`${command}\`\n`;
+  console.log(`${text}\n${writeResult(`${name}.md`, text)}`);
 });
 
-function formatMemory(measured) {
-  const header = ['model', 'ours', 'of it between steps', 'theirs', 'of it between steps', 'ours/theirs'];
-  const rows = measured.map(({ model, ours, theirs }) => [
+function formatMemory(measured, precision) {
+  const isWide = precision === 'fp32';
+  const header = [
+    ...['model', 'ours', 'of it between steps', 'theirs', 'of it between steps', 'ours/theirs'],
+    ...(isWide ? [] : ['ours in float32', `ours, ${precision}/float32`]),
+    ...["with tfjs's walk", "ours/tfjs's walk"],
+  ];
+  const rows = measured.map(({ model, ours, theirs, wide }) => [
     workloads[model].title,
     ...[ours, theirs].flatMap(({ peakBytes, restingBytes }) => [mib(peakBytes), mib(restingBytes)]),
     ratio(ours.peakBytes, theirs.peakBytes),
+    ...(isWide ? [] : [mib(wide.peakBytes), ratio(ours.peakBytes, wide.peakBytes)]),
     mib(ours.stockPeakBytes),
     ratio(ours.peakBytes, ours.stockPeakBytes),
   ]);
-  return `${formatColumns([...header, "with tfjs's walk", "ours/tfjs's walk"], rows)}
+  return `${formatColumns(header, rows)}
 
-MiB of memory for tensors at most, over ${STEPS} training steps with Adam after ${WARMUP_STEPS + 1} others, in float32, on one rank with one
+MiB of memory for tensors at most, over ${STEPS} training steps with Adam after ${WARMUP_STEPS + 1} others, on one rank with one
 thread: weights, the optimizer's state and the batches included. Ours is the peak of our allocator, with what it rounds up;
 theirs of libtorch's, told by torch.profiler. What a library takes for itself past the allocator is in neither. PyTorch's
 gradients stay until the next step begins. The column of tfjs's walk is ours with tfjs's own \`engine().gradients\` in place

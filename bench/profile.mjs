@@ -30,7 +30,12 @@ await exitOnError(async () => {
   const { ours, theirs } = profiles[0];
   const versions = { ...ours.versions, ...theirs.versions };
   const name = `${options.name ?? defaultName(machine, 'cpu')}-profile`;
-  const head = formatHead({ name, machine, versions, options: { device: 'cpu' } });
+  const head = formatHead({
+    name,
+    machine,
+    versions,
+    options: { device: 'cpu', precision: options.precision },
+  });
   const command = ['npm run bench:profile --', ...args].join(' ');
   const text = formatProfile(profiles, { threads: options.threads, command });
   console.log(writeResult(`${name}.md`, `${head}\n\n${text}`));

@@ -13,6 +13,7 @@ export interface Job {
   readonly parameterCount: number;
   readonly learningRate: number;
   readonly device: 'cpu' | 'cuda';
+  readonly precision: 'fp32' | 'bf16' | 'fp16';
   readonly threads: number;
   readonly warmupSteps: number;
   readonly steps: number;
@@ -38,7 +39,9 @@ export interface Training {
  * @throws Error when the model has another number of parameters than the job says.
  */
 export async function startTraining(job: Job): Promise<Training> {
-  const accelerator = await Accelerator.create({ engine: 'acc', device: job.device, seed: job.seed });
+  const { device, seed, precision } = job;
+  const mixedPrecision = precision === 'fp32' ? 'no' : precision;
+  const accelerator = await Accelerator.create({ engine: 'acc', device, seed, mixedPrecision });
   const bench = createModel(tf, job.model, job.sizes);
   const parameterCount = countParameters(bench);
   if (parameterCount !== job.parameterCount) {
@@ -46,7 +49,7 @@ export async function startTraining(job: Job): Promise<Training> {
   }
   const [, optimizer] = accelerator.prepare(bench.trainable, tf.train.adam(job.learningRate));
 
-  const random = seededRandom(job.seed + accelerator.processIndex);
+  const random = seededRandom(seed + accelerator.processIndex);
   const batches = Array.from({ length: job.batches }, () => bench.makeBatch(job.batch, random));
 
   const plain = (xs: tf.Tensor, ys: tf.Tensor) =>

@@ -10,10 +10,10 @@ const SEED = 7;
  *
  * @param steps In each block; undefined: as many as the workload says.
  */
-export function jobOf(model, { threads, device, blocks, steps, compile = false }) {
+export function jobOf(model, { threads, device, precision, blocks, steps, compile = false }) {
   const { sizes, batch, learningRate, warmupSteps, steps: usualSteps } = workloads[model];
   return {
-    ...{ model, sizes, batch, learningRate, warmupSteps, threads, device, blocks },
+    ...{ model, sizes, batch, learningRate, warmupSteps, threads, device, precision, blocks },
     steps: steps ?? usualSteps,
     batches: BATCHES,
     seed: SEED,

@@ -3,12 +3,15 @@ import { workloads } from './workloads.mjs';
 
 const SIDES = ['ours', 'theirs'];
 const DEVICES = ['cpu', 'cuda'];
+const PRECISIONS = ['fp32', 'bf16', 'fp16'];
+const precisionUsage = `--precision P   of ${PRECISIONS.join(', ')}: the 16-bit ones by mixed precision, on both sides; default fp32`;
 
 export const usage = `node bench/run.mjs [options]
   --models a,b    of ${Object.keys(workloads).join(', ')}; default all
   --ranks 1,2     numbers of processes; default 1,2, and on cuda 1
   --threads 1,2   threads of each rank; default 1. What needs more cores than there are is left out
   --device NAME   of ${DEVICES.join(', ')}; default cpu
+  ${precisionUsage}
   --repeats N     processes started for each side, model and number of ranks, in turn; default 5
   --blocks N      timed blocks in each process; default 3
   --steps N       steps in each block; default is the model's in workloads.json
@@ -21,6 +24,7 @@ export const usage = `node bench/run.mjs [options]
 export const profileUsage = `node bench/profile.mjs [options]
   --models a,b    of ${Object.keys(workloads).join(', ')}; default all
   --threads N     default 1
+  ${precisionUsage}
   --steps N       profiled steps; default is the model's in workloads.json
   --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
   --name NAME     of the file in bench/results, which ends in -profile.md; default made of the date and the CPU
@@ -28,8 +32,27 @@ export const profileUsage = `node bench/profile.mjs [options]
 
 export const memoryUsage = `node bench/memory.mjs [options]
   --models a,b    of ${Object.keys(workloads).join(', ')}; default all
+  ${precisionUsage}
   --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --name NAME     of the file in bench/results; default memory
+  --name NAME     of the file in bench/results; default memory, or memory-bf16
+  --help          this text`;
+
+export const checkpointingUsage = `node bench/checkpointing.mjs [options]
+  --layers N      of the GPT; default 24
+  --repeats N     processes started for each side, with and without, in turn; default 3
+  --threads N     default 1
+  ${precisionUsage}
+  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
+  --name NAME     of the file in bench/results; default checkpointing
+  --help          this text`;
+
+const LEARNERS = ['convnet', 'gpt'];
+
+export const convergenceUsage = `node bench/convergence.mjs [options]
+  --models a,b    of ${LEARNERS.join(', ')}; default all
+  --steps N       of training; default 300
+  --threads N     default 1
+  --name NAME     of the file in bench/results; default convergence
   --help          this text`;
 
 const text = (value) => ({ type: 'string', default: value });
@@ -49,6 +72,7 @@ export function parseOptions(args) {
       ranks: given,
       threads: text('1'),
       device: text('cpu'),
+      precision: text('fp32'),
       repeats: text('5'),
     },
     compile: { type: 'boolean', default: false },
@@ -61,6 +85,7 @@ export function parseOptions(args) {
     ranks: counts('ranks', values.ranks ?? (device === 'cpu' ? '1,2' : '1')),
     threads: counts('threads', values.threads),
     device,
+    precision: oneOf('precision', values.precision, PRECISIONS),
     repeats: count('repeats', values.repeats),
     blocks: count('blocks', values.blocks),
     steps: values.steps === undefined ? undefined : count('steps', values.steps),
@@ -77,6 +102,7 @@ export function parseProfileOptions(args) {
   const known = {
     models: text(ALL_MODELS),
     threads: text('1'),
+    precision: text('fp32'),
     steps: given,
     python: given,
     name: given,
@@ -86,6 +112,7 @@ export function parseProfileOptions(args) {
   return {
     models: list('models', values.models, Object.keys(workloads)),
     threads: count('threads', values.threads),
+    precision: oneOf('precision', values.precision, PRECISIONS),
     steps: values.steps === undefined ? undefined : count('steps', values.steps),
     python: values.python,
     name: values.name,
@@ -95,9 +122,42 @@ export function parseProfileOptions(args) {
 
 /** The options of `npm run bench:memory`; as {@link parseOptions}. */
 export function parseMemoryOptions(args) {
-  const known = { models: text(ALL_MODELS), python: given, name: text('memory'), help };
+  const known = { models: text(ALL_MODELS), precision: text('fp32'), python: given, name: given, help };
   const values = parseValues(args, known, memoryUsage);
-  return { ...values, models: list('models', values.models, Object.keys(workloads)) };
+  const precision = oneOf('precision', values.precision, PRECISIONS);
+  const name = values.name ?? (precision === 'fp32' ? 'memory' : `memory-${precision}`);
+  return { ...values, precision, name, models: list('models', values.models, Object.keys(workloads)) };
+}
+
+/** The options of `npm run bench:convergence`; as {@link parseOptions}. */
+export function parseConvergenceOptions(args) {
+  const known = {
+    ...{ models: text(LEARNERS.join(',')), steps: text('300'), threads: text('1') },
+    ...{ name: text('convergence'), help },
+  };
+  const values = parseValues(args, known, convergenceUsage);
+  return {
+    ...values,
+    models: list('models', values.models, LEARNERS),
+    steps: count('steps', values.steps),
+    threads: count('threads', values.threads),
+  };
+}
+
+/** The options of `npm run bench:checkpointing`; as {@link parseOptions}. */
+export function parseCheckpointingOptions(args) {
+  const known = {
+    ...{ layers: text('24'), repeats: text('3'), threads: text('1'), precision: text('fp32') },
+    ...{ python: given, name: text('checkpointing'), help },
+  };
+  const values = parseValues(args, known, checkpointingUsage);
+  return {
+    ...values,
+    layers: count('layers', values.layers),
+    repeats: count('repeats', values.repeats),
+    threads: count('threads', values.threads),
+    precision: oneOf('precision', values.precision, PRECISIONS),
+  };
 }
 
 function parseValues(args, options, usageText) {

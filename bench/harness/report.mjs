@@ -78,8 +78,14 @@ export function formatHead({ name, machine, versions, options }) {
 
 ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}${gpu}; ${machine.date}; load
 before the run ${machine.load.toFixed(1)}.
-${listed.join(', ')}. Device: ${options.device}.${options.compile ? ' Our steps are compiled: `accelerator.compile`.' : ''}`;
+${listed.join(', ')}. Device: ${options.device}. Precision: ${options.precision ?? 'fp32'}.${options.compile ? ' Our steps are compiled: `accelerator.compile`.' : ''}`;
 }
+
+const PRECISION = {
+  fp32: 'float32',
+  bf16: 'mixed precision of bfloat16 and float32',
+  fp16: 'mixed precision of float16 and float32',
+};
 
 function toMarkdown(record) {
   const { options, command, rows, measurements, leftOut } = record;
@@ -101,7 +107,7 @@ Cores busy: a rank's CPU time through wall time.
 ${titles.join('\n')}
 
 ${options.repeats} times both sides, each of them first by turns, in new processes; in each, ${options.blocks} timed blocks of so many
-steps: ${[...new Set(steps)].join(', ')}. Forward, backward, reduction over ranks and Adam in float32; batches are
+steps: ${[...new Set(steps)].join(', ')}. Forward, backward, reduction over ranks and Adam, in ${PRECISION[options.precision]}; batches are
 tensors on the device before the clock starts, the loss is read once a block, and a barrier opens and closes each block.
 
 Repeat it: \`${command}\`

@@ -22,6 +22,9 @@ export const memoryProbes = {
   theirs: (job, { python }) => runTheirs('memory_train.py', job, { ranks: 1, python }),
 };
 
+/** Trains a model to the end; what it gives tells how well. */
+export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
+
 function runOurs(script, job, ranks) {
   if (!existsSync(launcher)) throw new Error(`${launcher} is missing: build the packages (npm run build)`);
   return runJob(job, (jobPath) =>

@@ -1,4 +1,4 @@
-import { gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
+import { checkpoint, gelu, layerNorm, scaledDotProductAttention } from '@acc/core';
 import type { Rank, Scalar, Tensor, Tensor1D, Tensor2D, Tensor4D, Variable } from '@tensorflow/tfjs';
 import { randomIds, type BenchModel, type Tf } from './model.js';
 
@@ -8,6 +8,8 @@ export interface GptSizes {
   readonly heads: number;
   readonly sequence: number;
   readonly vocabulary: number;
+  /** Each layer is computed again in backward. */
+  readonly checkpointed?: boolean;
 }
 
 interface Norm {
@@ -31,7 +33,7 @@ interface Block {
 }
 
 /**
- * A small GPT of tfjs ops and the fused functions of `@acc/kernels`: learned positions, pre-LN blocks, causal attention,
+ * A small GPT of tfjs ops and Accelerate's fused functions: learned positions, pre-LN blocks, causal attention,
  * exact GELU, untied head without bias. Letters in names are dimensions: B batch, T sequence, C width, H heads, D width of a head, V vocabulary. Rows
  * stay flat, `[B·T, C]`, because tfjs's matMul has no gradient for a weight broadcast over the batch.
  */
@@ -44,9 +46,8 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
     const embedded_BTC = tf.add(tf.gather(weights.tokens, ids.toInt()), weights.positions);
     let x = embedded_BTC.reshape([B * T, -1]) as Tensor2D;
     for (const block of weights.blocks) {
-      x = x.add(attention(tf, sizes, block, normalized(x, block.attentionNorm)));
-      const hidden = linear(tf, normalized(x, block.mlpNorm), block.expand);
-      x = x.add(linear(tf, gelu(hidden), block.contract));
+      const layer = (h: Tensor2D) => layerOf(tf, sizes, block, h);
+      x = sizes.checkpointed ? checkpoint(layer, [x]) : layer(x);
     }
     return tf.matMul(normalized(x, weights.finalNorm), weights.head);
   }
@@ -97,6 +98,12 @@ function createWeights(tf: Tf, { layers, width: C, sequence: T, vocabulary: V }:
     head: matrix(C, V),
   };
   return { variables, weights };
+}
+
+function layerOf(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D {
+  const attended = x.add<Tensor2D>(attention(tf, sizes, block, normalized(x, block.attentionNorm)));
+  const hidden = linear(tf, normalized(attended, block.mlpNorm), block.expand);
+  return attended.add(linear(tf, gelu(hidden), block.contract));
 }
 
 /** `[N, inputs]` to `[N, outputs]` */

@@ -2,6 +2,7 @@
 
 from torch import Tensor, arange, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 
 def create_convnet(image, channels, kernel, hidden, classes):
@@ -54,8 +55,9 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, layers: int, width: int, heads: int, sequence: int, vocabulary: int):
+    def __init__(self, layers: int, width: int, heads: int, sequence: int, vocabulary: int, checkpointed: bool = False):
         super().__init__()
+        self.checkpointed = checkpointed
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(sequence, width)
         self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
@@ -72,7 +74,9 @@ class Gpt(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.tokens(ids) + self.positions(arange(ids.shape[1], device=ids.device))
-        return self.head(self.final_norm(self.blocks(x)))
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
+        return self.head(self.final_norm(x))
 
 
 def convolve(inputs: int, outputs: int, kernel: int, stride: int) -> list[nn.Module]:

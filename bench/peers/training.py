@@ -25,7 +25,8 @@ class Training:
 
 def start_training(job: dict) -> Training:
     torch.set_num_threads(job["threads"])
-    accelerator = Accelerator()
+    # Accelerate runs the model in torch.autocast, and the loss outside of it.
+    accelerator = Accelerator(mixed_precision="no" if job["precision"] == "fp32" else job["precision"])
     set_seed(job["seed"], device_specific=True)
 
     model = create_model(job["model"], job["sizes"])
