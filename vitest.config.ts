@@ -5,7 +5,7 @@ const shared = { resolve: source, ssr: { resolve: source } };
 
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
- * built packages, one file at a time since they use both cores.
+ * built packages, one file at a time since they use both cores. hosts: the same on several hosts, which takes root.
  */
 export default defineConfig({
   test: {
@@ -37,6 +37,16 @@ export default defineConfig({
           name: 'e2e',
           include: ['tests/e2e/**/*.test.ts'],
           testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: 'hosts',
+          include: ['tests/hosts/**/*.test.ts'],
+          testTimeout: 180_000,
           hookTimeout: 120_000,
           fileParallelism: false,
         },

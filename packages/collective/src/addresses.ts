@@ -24,6 +24,8 @@ const LOOPBACK = '127.0.0.1';
 export async function findAddresses(options: JoinOptions, timeoutMs: number): Promise<Addresses> {
   const { rank, masterAddress, masterPort, isOneHost, networkInterface } = options;
   const master = isOneHost && !isLoopback(masterAddress) ? LOOPBACK : masterAddress;
+  // Before waiting for anybody.
+  if (networkInterface && !isOneHost) addressesOf(networkInterface);
   if (rank === 0) {
     const store = isOneHost ? master : await listeningAddress(master, networkInterface);
     return { store, own: isOneHost ? store : ownAddress(networkInterface, store) };
@@ -51,7 +53,9 @@ async function listeningAddress(name: string, networkInterface: string | undefin
   if (outer) return outer.address;
   if (networkInterface) return interfaceAddress(networkInterface, false);
   const all = outerAddresses();
-  if (all.length === 1) return all[0]!;
+  const v4 = all.filter((address) => !isIPv6(address));
+  const [only, ...others] = v4.length > 0 ? v4 : all;
+  if (only !== undefined && others.length === 0) return only;
   throw new AccError(
     'ACC_RENDEZVOUS_ADDRESS',
     `MASTER_ADDR=${name} is ${found[0]?.address} on its own host, which other hosts can't reach; this host has ${all.join(', ') || 'no other address'}.`,
@@ -69,22 +73,28 @@ function ownAddress(networkInterface: string | undefined, reached: string): stri
  * @throws AccError `ACC_INTERFACE_UNKNOWN`.
  */
 export function interfaceAddress(names: string, isV6: boolean): string {
+  const ofFamily = addressesOf(names).filter(({ address }) => isIPv6(address) === isV6);
+  // A link-local address is unique on its link only, and stands last.
+  const [best] = ofFamily.sort((a, b) => Number(isLinkLocal(a.address)) - Number(isLinkLocal(b.address)));
+  if (!best) throw interfaceUnknown(`The network interface '${names}' has no IPv${isV6 ? 6 : 4} address`);
+  return isLinkLocal(best.address) ? `${best.address}%${best.name}` : best.address;
+}
+
+/** @throws AccError `ACC_INTERFACE_UNKNOWN`. */
+function addressesOf(names: string): { name: string; address: string }[] {
   const interfaces = networkInterfaces();
-  const family = isV6 ? 'IPv6' : 'IPv4';
-  for (const name of names.split(',')) {
-    const addresses = (interfaces[name] ?? []).filter((one) => one.family === family);
-    // A link-local address is unique on its link only, and stands last.
-    const [best] = addresses.sort((a, b) => Number(isLinkLocal(a.address)) - Number(isLinkLocal(b.address)));
-    if (best) return isLinkLocal(best.address) ? `${best.address}%${name}` : best.address;
-  }
-  const known = Object.entries(interfaces).map(
+  const name = names.split(',').find((one) => interfaces[one]);
+  if (name === undefined) throw interfaceUnknown(`There is no network interface '${names}'`);
+  return interfaces[name]!.map(({ address }) => ({ name, address }));
+}
+
+function interfaceUnknown(what: string): AccError {
+  const known = Object.entries(networkInterfaces()).map(
     ([name, addresses]) => `${name} (${addresses!.map(({ address }) => address).join(', ')})`,
   );
-  throw new AccError(
-    'ACC_INTERFACE_UNKNOWN',
-    `No network interface '${names}' with an ${family} address; this host has ${known.join('; ')}.`,
-    { help: 'Name one of these with GLOO_SOCKET_IFNAME, or acc launch --interface.' },
-  );
+  return new AccError('ACC_INTERFACE_UNKNOWN', `${what}; this host has ${known.join('; ')}.`, {
+    help: 'Name one of these with GLOO_SOCKET_IFNAME, or acc launch --interface.',
+  });
 }
 
 function outerAddresses(): string[] {

@@ -53,6 +53,8 @@ export class TestNetwork {
     checkKeys('TestNetwork.create', options, ['hosts', 'cable']);
     removeForgotten();
     const network = new TestNetwork(options.hosts);
+    // A test runner that gives up on the test leaves through here.
+    process.once('exit', network.#removeHosts);
     try {
       await network.#build();
       if (options.cable) for (const host of network.hosts) await network.changeCable(host, options.cable);
@@ -112,13 +114,18 @@ export class TestNetwork {
 
   /** Kills what still runs on the hosts and removes them. */
   async dispose(): Promise<void> {
-    for (const { namespace } of this.hosts) remove(namespace);
+    process.off('exit', this.#removeHosts);
+    this.#removeHosts();
     await this.#switch?.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.dispose();
   }
+
+  readonly #removeHosts = (): void => {
+    for (const { namespace } of this.hosts) remove(namespace);
+  };
 
   async #build(): Promise<void> {
     this.#switch = await Switch.start(this.hosts.length);

@@ -1,0 +1,41 @@
+// All-reduces over Gloo until something goes wrong, which it reports. Arguments: milliseconds that a collective may take, floats.
+import type { AccError } from '@acc/contract';
+import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { tensorFrom } from '@acc/native';
+import { reportResult } from '@acc/testkit';
+
+const [timeoutMs, floats] = process.argv.slice(2).map(Number) as [number, number];
+const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
+const { group, members, close } = await joinGroup({
+  rank: Number(RANK),
+  size: Number(WORLD_SIZE),
+  masterAddress: MASTER_ADDR!,
+  masterPort: Number(MASTER_PORT),
+  jobToken: ACC_JOB_TOKEN!,
+  isOneHost: false,
+  engine: 'gloo',
+  timeoutMs,
+});
+const collective = new GroupCollective({
+  group,
+  bridge: nativeBridge,
+  engine: 'gloo',
+  members,
+  onClose: close,
+});
+const x = tensorFrom(new Float32Array(floats), 'float32', [floats]);
+const began = Date.now();
+let isFar = '';
+let start = began;
+try {
+  for (let step = 0; ; step++) {
+    start = Date.now();
+    collective.allReduce(x).dispose();
+    if (step === 20) console.log('under way');
+    if (Date.now() - began > 8_000 && !isFar) console.log((isFar = 'far on'));
+  }
+} catch (error) {
+  const { code, message } = error as AccError;
+  reportResult({ code, message, ms: Date.now() - start });
+}
+collective.close();

@@ -1,0 +1,15 @@
+// Meets the other ranks, and tells what came of it: which ranks there are, and how this one is placed.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+
+try {
+  const accelerator = await Accelerator.create();
+  const sum = accelerator.reduce(tf.tensor1d([accelerator.processIndex + 1]), 'sum');
+  console.log(
+    `met ${accelerator.processIndex}/${accelerator.numProcesses} local ${accelerator.localProcessIndex}/${accelerator.localNumProcesses} sum ${sum.dataSync()[0]}`,
+  );
+  await accelerator.endTraining();
+} catch (error) {
+  console.log(`failed ${(error as { code?: string }).code}: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,98 @@
+import { type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { TestHost, TestNetwork } from '@acc/testkit';
+
+/** A program on a host, and how it ended. */
+export interface Running {
+  readonly child: ChildProcess;
+  /** What it wrote so far. */
+  output(): string;
+  readonly ended: Promise<Ended>;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+  /** What it handed to `reportResult`. */
+  readonly result: unknown;
+}
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
+const tsx = createRequire(import.meta.url).resolve('tsx');
+
+/** `acc launch`, with the packages as they are built. */
+export function launch(
+  network: TestNetwork,
+  host: TestHost,
+  args: readonly string[],
+  env: Variables = {},
+): Running {
+  return start(network, host, [acc, 'launch', ...args], env);
+}
+
+/** One rank, from source. */
+export function startRank(
+  network: TestNetwork,
+  host: TestHost,
+  script: string,
+  args: readonly string[],
+  env: Variables,
+): Running {
+  const path = fileURLToPath(new URL(`./ranks/${script}`, import.meta.url));
+  return start(network, host, ['--conditions=@acc/source', '--import', tsx, path, ...args], env);
+}
+
+/** One rank on each host, in the order of the hosts; rank 0 keeps the store on host 0. */
+export function startRanks(
+  network: TestNetwork,
+  script: string,
+  args: readonly string[] = [],
+  env: Variables = {},
+): Running[] {
+  const job = {
+    MASTER_ADDR: network.hosts[0]!.address,
+    MASTER_PORT: '29500',
+    WORLD_SIZE: String(network.hosts.length),
+    LOCAL_WORLD_SIZE: '1',
+    LOCAL_RANK: '0',
+    ACC_JOB_TOKEN: randomBytes(16).toString('hex'),
+  };
+  return network.hosts.map((host, rank) =>
+    startRank(network, host, script, args, { ...job, RANK: String(rank), ...env }),
+  );
+}
+
+function start(network: TestNetwork, host: TestHost, args: readonly string[], env: Variables): Running {
+  const child = network.spawn(host, process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, OMP_NUM_THREADS: '1', ...env },
+  });
+  let output = '';
+  const keep = (text: string) => (output += text);
+  child.stdout!.setEncoding('utf8').on('data', keep);
+  child.stderr!.setEncoding('utf8').on('data', keep);
+  const ended = once(child, 'close').then(([code, signal]): Ended => {
+    const line = /^::result::(.*)$/m.exec(output);
+    return {
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+      output,
+      result: line ? JSON.parse(line[1]!) : undefined,
+    };
+  });
+  return { child, output: () => output, ended };
+}
+
+/** Resolves when a program has written `text`. */
+export async function written(running: Running, text: string): Promise<void> {
+  while (!running.output().includes(text)) {
+    if (running.child.exitCode !== null) throw new Error(`ended without '${text}':\n${running.output()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
