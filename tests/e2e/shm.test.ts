@@ -22,7 +22,9 @@ describe('shared memory', () => {
   it('names a rank that was killed, within five seconds', async () => {
     for (const { code, message, ms } of await failuresOf('kill')) {
       expect(code).toBe('ACC_PEER_LOST');
-      expect(message).toMatch(/^allReduce\(float32\[1000000\], 'sum'\), call \d+: rank 1 \(process \d+\) has died\./);
+      expect(message).toMatch(
+        /^allReduce\(float32\[1000000\], 'sum'\), call \d+: rank 1 \(process \d+\) has died\./,
+      );
       expect(ms).toBeLessThan(5000);
     }
   });

@@ -162,9 +162,12 @@ const interrupted: TrackerCase = {
       const { tracker } = new Caller(subject.make());
       await tracker.start(run);
       const back = await subject.interrupt!();
-      const stamp = { sequence: 0, timeMs: Date.now(), signal: AbortSignal.timeout(5_000) };
-      const rows = [{ step: 0, metrics: { a: 1 }, sequence: 0, timeMs: stamp.timeMs }];
-      const call = () => (tracker.logBatch ? tracker.logBatch(rows, stamp) : tracker.log(0, { a: 1 }, stamp));
+      const [sequence, timeMs] = [0, Date.now()];
+      const rows = [{ step: 0, metrics: { a: 1 }, sequence, timeMs }];
+      const call = () => {
+        const stamp = { sequence, timeMs, signal: AbortSignal.timeout(30_000) };
+        return tracker.logBatch ? tracker.logBatch(rows, stamp) : tracker.log(0, { a: 1 }, stamp);
+      };
       const code = await codeOf(call);
       await back();
       require(code === 'ACC_TRACKER_UNAVAILABLE', `code ${code}, not ACC_TRACKER_UNAVAILABLE`);

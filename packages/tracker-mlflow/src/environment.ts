@@ -1,0 +1,16 @@
+import type { MlflowOptions } from './options.js';
+
+const VARIABLES = {
+  url: 'MLFLOW_TRACKING_URI',
+  experiment: 'MLFLOW_EXPERIMENT_NAME',
+  runId: 'MLFLOW_RUN_ID',
+  token: 'MLFLOW_TRACKING_TOKEN',
+  username: 'MLFLOW_TRACKING_USERNAME',
+  password: 'MLFLOW_TRACKING_PASSWORD',
+} as const;
+
+/** What MLflow's own client takes from the environment. */
+export function readMlflowEnvironment(): MlflowOptions {
+  const set = Object.entries(VARIABLES).filter(([, name]) => process.env[name]);
+  return Object.fromEntries(set.map(([key, name]) => [key, process.env[name]]));
+}
