@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { collectiveCases, TestNetwork, type CaseResult } from '@acc/testkit';
+import { startRank } from './run-on-hosts.js';
+
+/** The published suite on as many ranks of each host as listed. */
+async function conform(ranksOfHosts: readonly number[]): Promise<void> {
+  await using network = await TestNetwork.create({ hosts: ranksOfHosts.length });
+  const job = {
+    MASTER_ADDR: network.hosts[0]!.address,
+    MASTER_PORT: '29500',
+    WORLD_SIZE: String(ranksOfHosts.reduce((sum, ranks) => sum + ranks)),
+    ACC_JOB_TOKEN: randomBytes(16).toString('hex'),
+  };
+  let next = 0;
+  const ranks = ranksOfHosts.flatMap((count, host) =>
+    Array.from({ length: count }, (_, local) => {
+      const own = { RANK: String(next++), LOCAL_RANK: String(local), LOCAL_WORLD_SIZE: String(count) };
+      const script = '../../e2e/ranks/conformance.ts';
+      return startRank(network, network.hosts[host]!, script, ['hierarchical', 'native'], { ...job, ...own });
+    }),
+  );
+  for (const { code, output, result } of await Promise.all(ranks.map(({ ended }) => ended))) {
+    expect(code, output).toBe(0);
+    const outcomes = result as CaseResult[];
+    expect(outcomes.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
+    expect(outcomes.filter(({ outcome }) => outcome === 'passed').length).toBeGreaterThan(
+      collectiveCases.length / 2,
+    );
+  }
+}
+
+describe('the engine of hosts that share memory inside keeps the published rules', () => {
+  it('with two ranks on each of two hosts', () => conform([2, 2]), 300_000);
+  it('with another number of ranks on each of three hosts', () => conform([1, 3, 2]), 300_000);
+});
