@@ -1,0 +1,36 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { TrackedArtifact } from '@acc/contract';
+import type { ArtifactIdentity } from './records.js';
+
+/** Versions of one artifact belong together by an id that the first one had. */
+export type SequenceIds = Map<string, string>;
+
+/** Reads the files for their checksums, by which W&B knows what it has already. */
+export async function identify(
+  { name, files }: TrackedArtifact,
+  sequences: SequenceIds,
+  signal: AbortSignal,
+): Promise<ArtifactIdentity> {
+  const fileDigests: string[] = [];
+  for (const { path } of files) {
+    const hash = createHash('md5');
+    await pipeline(createReadStream(path), hash, { signal });
+    fileDigests.push(hash.digest('base64'));
+  }
+  const lines = files.map((file, i) => `${file.name}:${fileDigests[i]}\n`).sort();
+  const digest = createHash('md5')
+    .update(`wandb-artifact-manifest-v1\n${lines.join('')}`)
+    .digest('hex');
+  const newId = () => randomBytes(64).toString('hex');
+  const clientId = newId();
+  const sequenceClientId = sequences.get(name) ?? newId();
+  sequences.set(name, sequenceClientId);
+  return { digest, fileDigests, clientId, sequenceClientId };
+}
+
+/** A name as W&B takes it. */
+export function artifactName(name: string): string {
+  return name.replace(/[^\w.-]/g, '-');
+}

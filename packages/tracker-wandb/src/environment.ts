@@ -1,0 +1,17 @@
+import type { WandbOptions } from './options.js';
+
+const VARIABLES = {
+  entity: 'WANDB_ENTITY',
+  project: 'WANDB_PROJECT',
+  group: 'WANDB_RUN_GROUP',
+  jobType: 'WANDB_JOB_TYPE',
+  notes: 'WANDB_NOTES',
+} as const;
+
+/** What the `wandb` package takes from the environment, as far as it has a meaning here. */
+export function readWandbEnvironment(): WandbOptions {
+  const set = Object.entries(VARIABLES).filter(([, name]) => process.env[name]);
+  const named = Object.fromEntries(set.map(([key, name]) => [key, process.env[name]]));
+  const isOffline = ['offline', 'dryrun', 'disabled'].includes(process.env['WANDB_MODE'] ?? '');
+  return { ...named, ...(isOffline && { upload: 'never' as const }) };
+}
