@@ -1,4 +1,4 @@
-import type { Variable } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { GradientReduction } from './strategy.js';
 
 /** How many items, samples unless the loss says otherwise, a gradient is the mean over. */
@@ -44,6 +44,29 @@ export interface GradientAccumulation {
   take(variables: readonly Variable[]): HeldGradients | undefined;
   /** Forgets what is held, and the window. */
   reset(): void;
+  /** Where in its window it is, and what is held; between micro-batches. The tensors stay its own. */
+  getState(): AccumulationState;
+  /** Goes on from such a state; what was held is forgotten. The tensors stay the caller's. */
+  setState(state: AccumulationState): void;
+}
+
+/** A window that has begun. */
+export interface AccumulationState {
+  /** Micro-batches since the last window closed. */
+  readonly done: number;
+  readonly held: readonly HeldPasses[];
+}
+
+/** Gradients of the same variables, summed over passes. */
+export interface HeldPasses {
+  readonly variables: readonly Variable[];
+  /** How many passes over the same variables come before it in a micro-batch. */
+  readonly place: number;
+  readonly counts: ItemCounts;
+  /** Items that the sums are in units of; 0 before there was any. */
+  readonly unit: number;
+  /** For each variable; null where there was no gradient. */
+  readonly sums: readonly (Tensor | null)[];
 }
 
 /** The sum of gradients that were held. */

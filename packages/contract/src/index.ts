@@ -1,7 +1,9 @@
 export {
   sumOfCounts,
+  type AccumulationState,
   type GradientAccumulation,
   type HeldGradients,
+  type HeldPasses,
   type ItemCounts,
 } from './accumulation.js';
 export { checkKeys, nearestName } from './check-keys.js';
@@ -37,7 +39,16 @@ export {
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
 export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
-export type { BatchRows, GradientReduction, Strategy, StrategyContext, StrategyTraits } from './strategy.js';
+export type { RankState, StateArray, Stateful, StateTree } from './state.js';
+export type { StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
+export type {
+  BatchRows,
+  GradientReduction,
+  Strategy,
+  StrategyContext,
+  StrategyTraits,
+  TensorPart,
+} from './strategy.js';
 export {
   TRACKER_KEYS,
   type Cell,

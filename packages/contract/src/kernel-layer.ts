@@ -2,6 +2,7 @@ import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-c
 import type { ListMath } from './list-math.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
 import type { Recorder } from './recording.js';
+import type { StateLayer } from './state-layer.js';
 
 /** The way between tfjs tensors of some backend and native tensors. */
 export interface TensorBridge {
@@ -28,6 +29,7 @@ export interface KernelLayer extends TensorBridge {
   /** Where tensors live: `cpu`, `cuda:0`. */
   readonly device: string;
   readonly lists: ListMath;
+  readonly state: StateLayer;
   /**
    * A function to be called in place of `optimizer.applyGradients`: the same weights, state and errors, in few native
    * calls that write in place. Undefined for an optimizer that the backend has no faster way for, and for one whose
@@ -56,6 +58,8 @@ export interface KernelLayer extends TensorBridge {
 
 /** The random generator of the backend's own, which tfjs's seeds don't reach. */
 export interface RandomLayer {
+  /** Begins anew. */
+  seed(seed: number): void;
   /** Its state, int32 numbers `[n]`. Caller disposes. */
   state(): Tensor;
   /** Goes on from `state`. Gives the state before; caller disposes. */

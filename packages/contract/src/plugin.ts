@@ -64,15 +64,17 @@ export interface Plugin {
   transform?(grads: NamedTensorMap, info: StepInfo): void;
   /** Slot `afterStep`: the optimizer has applied the gradients. */
   afterStep?(info: StepInfo): void;
+  /** What a checkpoint keeps of it, on each rank its own; with `setState`, or neither. See {@link Stateful}. */
+  getState?(): unknown;
+  /** Goes on from what `getState` gave. @throws AccError `ACC_STATE_INVALID` for something else. */
+  setState?(state: never): unknown;
 }
 
 /** The plugin by which steps compute in another precision. */
 export interface PrecisionPlugin extends Plugin {
   /** Runs `compute` in that precision, or, with `enabled` false, a part of it in float32. Results are float32. */
   autocast<T>(compute: () => T, options?: AutocastOptions): T;
-  /** What a checkpoint keeps of it: plain JSON. */
   getState(): unknown;
-  /** @throws AccError `ACC_STATE_INVALID` for something else than `getState` gives. */
   setState(state: unknown): void;
 }
 
@@ -95,4 +97,6 @@ export const PLUGIN_KEYS = [
   'settle',
   'transform',
   'afterStep',
+  'getState',
+  'setState',
 ] as const;

@@ -1,6 +1,7 @@
 import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from './collective.js';
 import type { KernelLayer } from './kernel-layer.js';
+import type { RankState } from './state.js';
 
 /** What callers may ask of a strategy instead of comparing names. */
 export interface StrategyTraits {
@@ -36,6 +37,20 @@ export interface BatchRows {
   readonly isLast?: boolean;
 }
 
+/** Elements of a whole tensor that a rank holds: a box of it, row by row. */
+export interface TensorPart {
+  /** The whole tensor's name, where that isn't the variable's own. */
+  readonly name?: string;
+  /** The whole tensor's shape. */
+  readonly shape: readonly number[];
+  /** For each dim the first index that is in the box. */
+  readonly offset: readonly number[];
+  /** For each dim how many there are; 0 where the rank holds nothing. */
+  readonly sizes: readonly number[];
+  /** Where the box begins in the row-major elements of the variable. */
+  readonly start: number;
+}
+
 /** How parameters are held and gradients combined over the ranks of a group. */
 export interface Strategy {
   readonly name: string;
@@ -67,6 +82,16 @@ export interface Strategy {
    * have taken different numbers of steps.
    */
   synchronize?(fromRank: number): void;
+  /**
+   * Which parts of which whole tensors the elements of a parameter are, and those of optimizer state of its shape. There is at
+   * least one part, every element is in one, and the parts of all ranks together are whole tensors. Absent, or undefined: the
+   * variable is a whole tensor, the same on every rank.
+   */
+  partsOf?(variable: Variable): readonly TensorPart[] | undefined;
+  /** What later steps depend on beside variables; with `setState`, or neither. */
+  getState?(): RankState;
+  /** Goes on from what `getState` gave; `local` is undefined on a rank that did not exist when it was saved. */
+  setState?(state: RankState): void;
   /** Frees what the strategy holds. Nothing is called after that but `attach`. */
   detach?(): void;
 }

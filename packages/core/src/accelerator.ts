@@ -22,6 +22,7 @@ import {
 import { TrackerBus } from '@acc/tracker';
 import { compileStep, type CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
+import { FitProgress } from './fit/fit-progress.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from './join/joinable.js';
@@ -33,10 +34,14 @@ import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { builtInPlugins, collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
+import { installRandom, uninstallRandom } from './random/math-random.js';
 import { setRunning, whatRuns, type Running } from './running.js';
+import { Boundary } from './state/boundary.js';
+import { RunCheckpoints } from './state/run-checkpoints.js';
+import { StatefulProcess } from './state/stateful-process.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { AccumulateOptions, StepPipeline } from './step/step-pipeline.js';
-import { TrackedRole, trackingPlugin, type Tracking } from './tracking/tracked-role.js';
+import { trackingPlugin, type Tracking } from './tracking/tracked-role.js';
 
 interface Parts {
   readonly environment: LaunchEnvironment;
@@ -50,6 +55,9 @@ interface Parts {
   readonly restoreGradients: () => void;
   readonly precision: PrecisionPlugin | undefined;
   readonly tracking: Tracking;
+  readonly checkpoints: RunCheckpoints;
+  readonly atBoundary: () => Promise<void>;
+  readonly stopListening: () => void;
 }
 
 /**
@@ -58,14 +66,14 @@ interface Parts {
  *
  * Results of collectives are the caller's to dispose, or its tidy's.
  */
-export class Accelerator extends TrackedRole {
+export class Accelerator extends StatefulProcess {
   readonly #parts: Parts;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
 
   readonly #running: Running;
 
   private constructor(parts: Parts) {
-    super(parts.environment, parts.tracking);
+    super(parts.environment, parts.tracking, parts);
     this.#parts = parts;
     const { pipeline, kernels } = parts;
     this.#running = { pipeline, kernels, freeMemory: () => this.freeMemory() };
@@ -103,6 +111,8 @@ export class Accelerator extends TrackedRole {
     for (const part of [strategy, ...plugins]) part.attach?.(context);
     const countRanks = () => joinable.countActive();
     const pipeline = createPipeline(resolved, { strategy, plugins, collective, kernels, countRanks });
+    const boundary = new Boundary();
+    const { atBoundary } = boundary;
     const data = new DataPreparation({
       rank,
       size,
@@ -110,12 +120,26 @@ export class Accelerator extends TrackedRole {
       onBatch: (batch) => {
         pipeline.batch = batch;
       },
+      atBoundary,
     });
     const { splitBatches } = dataLoader;
-    const shared = { kernels, collective, strategy, pipeline, data };
+    const shared = { kernels, collective, strategy, pipeline, data, fit: new FitProgress(), atBoundary };
     const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
+    const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
+    installRandom((given) => kernels.random?.seed(given));
     const restoreGradients = installGradientDriver(pipeline);
-    const own = { environment, joinable, preparation, restoreGradients, precision, tracking };
+    const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
+    const stopListening = boundary.listen(resolved.checkpoint, ending);
+    const own = {
+      environment,
+      joinable,
+      preparation,
+      restoreGradients,
+      precision,
+      tracking,
+      checkpoints,
+      stopListening,
+    };
     return new Accelerator({ ...shared, ...own });
   }
 
@@ -316,10 +340,11 @@ export class Accelerator extends TrackedRole {
   }
 
   /**
-   * Waits for every rank and leaves the job; then trackers get what is left for them, and the run ends with `status`. The script
-   * exits by itself afterwards.
+   * Waits for every rank, and for a save that goes on, and leaves the job; then trackers get what is left for them, and the run
+   * ends with `status`. The script exits by itself afterwards.
    */
   async endTraining(status: RunStatus = 'completed'): Promise<void> {
+    await this.waitForCheckpoint();
     this.waitForEveryone();
     this.freeMemory();
     this.#parts.collective.close();
@@ -329,6 +354,8 @@ export class Accelerator extends TrackedRole {
   /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */
   freeMemory(): void {
     if (whatRuns() === this.#running) setRunning(undefined);
+    this.#parts.stopListening();
+    uninstallRandom();
     for (const step of this.#compiled.splice(0)) step.dispose();
     this.#parts.preparation.undoAll();
     this.#parts.strategy.detach?.();

@@ -5,9 +5,12 @@ export {
   type ReduceOp,
   type RunConfig,
   type RunStatus,
+  type Stateful,
+  type StateTree,
   type Strategy,
   type Tracker,
 } from '@acc/contract';
+export { fileStorage, type CheckpointOptions, type KeepBest, type Storage } from '@acc/checkpoint';
 export { DataLoader } from '@acc/data';
 export {
   adafactor,
@@ -95,4 +98,6 @@ export type {
 } from './options.js';
 export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
 export type { Nested } from './nested/nested.js';
+export { setSeed } from './random/math-random.js';
+export type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
 export type { AccumulateOptions } from './step/step-pipeline.js';

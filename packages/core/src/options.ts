@@ -1,5 +1,6 @@
 import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy, type Tracker } from '@acc/contract';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
+import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { z } from 'zod';
 
@@ -26,6 +27,8 @@ export interface AcceleratorOptions {
   readonly amp?: AmpOptions;
   /** `acc` is libtorch, `tfjs` the backend that is active. `auto` (default): `acc` where libtorch is found. */
   readonly engine?: 'auto' | 'acc' | 'tfjs';
+  /** Where checkpoints lie, how many are kept, and what a signal to end does. Giving it, `{}` too, has signals save. */
+  readonly checkpoint?: CheckpointOptions;
   /** Where the `acc` engine keeps tensors. `auto` (default): a GPU where libtorch has one. */
   readonly device?: 'auto' | 'cpu' | 'cuda';
   /** Fixes the order of shuffled data. Default 0. */
@@ -73,6 +76,7 @@ const schema = z.object({
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
   mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
+  checkpoint: z.custom<CheckpointOptions>((value) => typeof value === 'object').optional(),
   engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto'),
   seed: z.number().int().nonnegative().default(0),
@@ -105,6 +109,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   // Looked at whether or not the strategy that is chosen uses them.
   resolveDdpOptions(options.ddp);
   resolveAmpOptions(options.amp);
+  resolveCheckpointOptions(options.checkpoint);
   const result = schema.safeParse(options);
   if (!result.success) {
     const issue = result.error.issues[0]!;

@@ -26,6 +26,7 @@ import { gradientAccumulation } from '@acc/grad-accumulation';
 import {
   BACKEND_NAME,
   kernelLayerOf,
+  optimizerState,
   registerAccBackend,
   registerOptimizers,
   shareKernelChoices,
@@ -46,6 +47,7 @@ import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
 import { singleStrategy } from './single-strategy/single-strategy.js';
 
+export { optimizerState as optimizerStateOf };
 export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
 
 /** The strategy that the options name. */

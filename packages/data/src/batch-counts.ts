@@ -8,6 +8,9 @@ export interface BatchCounts {
   readonly isLast: boolean;
 }
 
+/** Awaited before each batch is given out, and before the iteration ends; what the loop has done with earlier ones is done. */
+export type AtBoundary = () => void | Promise<void>;
+
 /** Called with the counts right before a batch is given out, and with undefined when the iteration ends. */
 export type OnBatch = (counts: BatchCounts | undefined) => void;
 
@@ -15,4 +18,6 @@ export type OnBatch = (counts: BatchCounts | undefined) => void;
 export interface Step<T> {
   readonly batch: T;
   readonly counts: BatchCounts;
+  /** What all ranks together have been given of the epoch after it. */
+  readonly end: number;
 }

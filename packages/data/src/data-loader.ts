@@ -1,4 +1,3 @@
-import { AccError } from '@acc/contract';
 import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
@@ -16,6 +15,9 @@ import {
   type LoaderShardOptions,
 } from './options.js';
 import { permutation } from './permutation.js';
+import { Progress, type DataPosition, type Iteration } from './progress.js';
+import { requireCount } from './require-count.js';
+import { stepSamples } from './step-layout.js';
 import { streamSteps } from './stream-steps.js';
 
 /**
@@ -27,7 +29,8 @@ export interface DataLoader<Batch = unknown> extends AsyncIterable<Batch> {
   readonly length: number | undefined;
   /**
    * The next iteration is epoch `k` (from 0), and later ones go on from there. Without it each iteration is the epoch
-   * after the one before, beginning with 0. Epochs differ in their order where the loader shuffles.
+   * after the one before, beginning with 0. Epochs differ in their order where the loader shuffles. The epoch within which a
+   * checkpoint was made goes on where it was.
    *
    * @throws AccError `ACC_INVALID_OPTION`.
    */
@@ -39,6 +42,12 @@ export interface DataLoader<Batch = unknown> extends AsyncIterable<Batch> {
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_SPLIT`.
    */
   shard(options: LoaderShardOptions): DataLoader<Batch>;
+  /** The same loader, each iteration of which begins after the first `batches` of this rank. Both share the count of epochs. */
+  skipFirst(batches: number): DataLoader<Batch>;
+  /** Where it is: plain values, for a checkpoint. */
+  getState(): DataPosition;
+  /** The next iteration goes on from there, with the batches that would have come; on any number of ranks. */
+  setState(state: DataPosition): void;
 }
 
 export interface DataLoaderConstructor {
@@ -50,17 +59,14 @@ export interface DataLoaderConstructor {
   readonly prototype: DataLoader;
 }
 
-/** The epoch of the next iteration; shared by a loader and its parts. */
-interface EpochCounter {
-  next: number;
-}
-
 class Loader implements DataLoader {
   readonly #dataset: unknown;
   readonly #config: LoaderConfig;
   #source: DataSource;
-  #epochs: EpochCounter = { next: 0 };
+  #progress = new Progress();
   #shard: LoaderShard = WHOLE;
+  /** Steps that each iteration leaves out. */
+  #skipped = 0;
 
   constructor(dataset: unknown, options: object) {
     this.#dataset = dataset;
@@ -74,16 +80,28 @@ class Loader implements DataLoader {
   }
 
   get length(): number | undefined {
-    return this.#source.kind === 'stream' ? undefined : epochLength(this.#source.length, this.#plan());
+    if (this.#source.kind === 'stream') return undefined;
+    return Math.max(epochLength(this.#source.length, this.#plan()) - this.#skipped, 0);
   }
 
   setEpoch(k: number): void {
-    if (!Number.isSafeInteger(k) || k < 0) {
-      throw new AccError('ACC_INVALID_OPTION', `setEpoch(${k}): epochs are integers from 0.`, {
-        details: { path: ['epoch'] },
-      });
-    }
-    this.#epochs.next = k;
+    requireCount('setEpoch', k);
+    this.#progress.goTo(k);
+  }
+
+  getState(): DataPosition {
+    return this.#progress.getState();
+  }
+
+  setState(state: DataPosition): void {
+    this.#progress.setState(state);
+  }
+
+  skipFirst(batches: number): DataLoader {
+    requireCount('skipFirst', batches);
+    const part = this.#copy();
+    part.#skipped = batches;
+    return part;
   }
 
   shard(options: LoaderShardOptions): DataLoader {
@@ -96,25 +114,33 @@ class Loader implements DataLoader {
         { batchSize, size: shard.size },
       );
     }
-    const part = new Loader(this.#dataset, this.#config);
-    part.#source = this.#source;
-    part.#epochs = this.#epochs;
+    const part = this.#copy();
     part.#shard = shard;
     return part;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<unknown, void, undefined> {
-    // Here, and not when the iterator is made: one that is never read is no epoch.
-    const epoch = this.#epochs.next++;
-    yield* deliver(this.#steps(epoch), this.#shard.onBatch);
+  /** Shares the dataset and the count of epochs. */
+  #copy(): Loader {
+    const copy = new Loader(this.#dataset, this.#config);
+    copy.#source = this.#source;
+    copy.#progress = this.#progress;
+    copy.#shard = this.#shard;
+    return copy;
   }
 
-  #steps(epoch: number): AsyncGenerator<Step<unknown>> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<unknown, void, undefined> {
+    // Here, and not when the iterator is made: one that is never read is no epoch.
+    const iteration = this.#progress.begin();
+    yield* deliver(this.#steps(iteration), this.#shard, iteration);
+  }
+
+  #steps({ epoch, from: resumedFrom }: Iteration): AsyncGenerator<Step<unknown>> {
     const source = this.#source;
     const plan = this.#plan();
-    if (source.kind === 'stream') return markLast(streamSteps(source, plan));
+    const from = this.#skipped > 0 ? this.#skipped * stepSamples(plan.deal) : resumedFrom;
+    if (source.kind === 'stream') return markLast(streamSteps(source, plan, from));
     const { shuffle, seed = this.#shard.seed ?? 0 } = this.#config;
-    return indexedSteps(source, plan, shuffle ? permutation(source.length, seed, epoch) : undefined);
+    return indexedSteps(source, plan, shuffle ? permutation(source.length, seed, epoch) : undefined, from);
   }
 
   #plan(): EpochPlan {

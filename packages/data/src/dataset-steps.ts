@@ -11,29 +11,42 @@ export interface BatchIterator<T> {
 /**
  * One rank's steps through a dataset of batches, where every rank reads all of them and disposes what isn't its own.
  * By the protocol, a value that comes with `done` is a result and no item; tf.data hands on a generator's.
+ *
+ * @param from How many batches are read and passed over.
  */
 export function datasetSteps<T>(
   batches: BatchIterator<T>,
   shard: Shard,
+  from: number,
 ): AsyncGenerator<OpenStep<T>, void, undefined> {
-  return shard.splitBatches ? partSteps(batches, shard) : wholeSteps(batches, shard);
+  return shard.splitBatches ? partSteps(batches, shard, from) : wholeSteps(batches, shard, from);
 }
 
 /** Each batch is cut: a step for each. */
 async function* partSteps<T>(
   batches: BatchIterator<T>,
   shard: Shard,
+  from: number,
 ): AsyncGenerator<OpenStep<T>, void, undefined> {
   const { rank, size } = shard;
-  for (;;) {
+  for (let end = 1; ; end++) {
     const item = await batches.next();
     if (item.done) return;
-    const step = takePart(item.value, rank, size, fillsLastStep(shard));
-    if (step) yield step;
+    if (end <= from) {
+      disposeTensors(item.value);
+      continue;
+    }
+    const part = takePart(item.value, rank, size, fillsLastStep(shard));
+    if (part) yield { ...part, end };
   }
 }
 
-function takePart<T>(batch: T, rank: number, size: number, fills: boolean): OpenStep<T> | undefined {
+function takePart<T>(
+  batch: T,
+  rank: number,
+  size: number,
+  fills: boolean,
+): Omit<OpenStep<T>, 'end'> | undefined {
   try {
     const batchRows = commonRows('dataset', batch);
     const { starts, rows, realRows } = cutRowsOf(batchRows, size, fills);
@@ -48,21 +61,29 @@ function takePart<T>(batch: T, rank: number, size: number, fills: boolean): Open
 async function* wholeSteps<T>(
   batches: BatchIterator<T>,
   shard: Shard,
+  from: number,
 ): AsyncGenerator<OpenStep<T>, void, undefined> {
   const { rank, size } = shard;
   const fills = fillsLastStep(shard);
   // What fills this rank's place in the last step is one of the batches before its own in the first: kept, not copied.
   const kept: T[] = [];
   let firstRows: number[] = [];
+  let end = 0;
   try {
     for (let isFirst = true; ; isFirst = false) {
-      const step = await readStep(batches, shard, fills && isFirst);
+      const isSkipped = end < from;
+      // On another number of ranks, what is to be passed over may end within a step.
+      const slots = isSkipped ? Math.min(size, from - end) : size;
+      const step = await readStep(batches, shard, { slots, keepsBefore: fills && isFirst });
       const real = step.rows.length;
+      end += real;
       if (isFirst) {
         kept.push(...step.before);
         firstRows = step.rows;
       }
+      if (isSkipped) disposeTensors(step.own);
       if (real === 0) return;
+      if (isSkipped) continue;
       const missing = size - real;
       const realRows = [...step.rows, ...Array<number>(missing).fill(0)];
       const filling = Array.from({ length: missing }, (_, i) =>
@@ -70,10 +91,10 @@ async function* wholeSteps<T>(
       );
       const counts = { rows: [...step.rows, ...filling], realRows };
       if (rank < real) {
-        yield { batch: step.own!, counts };
+        yield { batch: step.own!, counts, end };
       } else if (fills) {
         const [batch] = kept.splice((rank - real) % firstRows.length, 1);
-        yield { batch: batch!, counts };
+        yield { batch: batch!, counts, end };
       }
       if (missing > 0) return;
     }
@@ -92,12 +113,12 @@ interface ReadStep<T> {
 
 async function readStep<T>(
   batches: BatchIterator<T>,
-  { rank, size }: Shard,
-  keepsBefore: boolean,
+  { rank }: Shard,
+  { slots, keepsBefore }: { readonly slots: number; readonly keepsBefore: boolean },
 ): Promise<ReadStep<T>> {
   const step: ReadStep<T> = { rows: [], before: [] };
   try {
-    for (let slot = 0; slot < size; slot++) {
+    for (let slot = 0; slot < slots; slot++) {
       const item = await batches.next();
       if (item.done) break;
       step.rows.push(rowsOf(item.value));

@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { disposeTensors } from './structure.js';
-import type { BatchCounts, OnBatch, Step } from './batch-counts.js';
+import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
+import type { Iteration } from './progress.js';
 
 /** A step of which it isn't known yet whether another follows. */
 export interface OpenStep<T> {
   readonly batch: T;
   readonly counts: Omit<BatchCounts, 'isLast'>;
+  readonly end: number;
 }
 
 /** Reads one step ahead, so that every step knows whether it is the last. */
@@ -14,10 +16,10 @@ export async function* markLast<T>(steps: AsyncGenerator<OpenStep<T>>): AsyncGen
   try {
     ahead = await take(steps);
     while (ahead) {
-      const { batch, counts }: OpenStep<T> = ahead;
+      const { batch, counts, end }: OpenStep<T> = ahead;
       const next = await take(steps);
       ahead = next;
-      yield { batch, counts: { ...counts, isLast: next === undefined } };
+      yield { batch, counts: { ...counts, isLast: next === undefined }, end };
     }
   } finally {
     disposeTensors(ahead?.batch);
@@ -30,6 +32,12 @@ async function take<T>(steps: AsyncGenerator<T>): Promise<T | undefined> {
   return result.done ? undefined : result.value;
 }
 
+/** Who hears of batches. */
+export interface Listeners {
+  readonly onBatch?: OnBatch | undefined;
+  readonly atBoundary?: AtBoundary | undefined;
+}
+
 /** Steps of a loop over data in memory wait for nothing that would let the event loop turn. */
 const TURN_MS = 50;
 
@@ -39,24 +47,29 @@ const TURN_MS = 50;
  */
 export async function* deliver<T>(
   steps: AsyncIterable<Step<T>>,
-  onBatch: OnBatch | undefined,
+  { onBatch, atBoundary }: Listeners,
+  iteration: Iteration,
 ): AsyncGenerator<T, void, undefined> {
   let turnedMs = performance.now();
   try {
-    for await (const { batch, counts } of steps) {
+    for await (const { batch, counts, end } of steps) {
       try {
+        await atBoundary?.();
         onBatch?.(counts);
       } catch (error) {
         disposeTensors(batch);
         throw error;
       }
+      iteration.advance(end, counts.isLast);
       yield batch;
       if (performance.now() - turnedMs > TURN_MS) {
         await turn();
         turnedMs = performance.now();
       }
     }
+    await atBoundary?.();
   } finally {
+    iteration.end();
     onBatch?.(undefined);
   }
 }

@@ -1,10 +1,13 @@
-export type { BatchCounts, OnBatch } from './batch-counts.js';
+export type { AtBoundary, BatchCounts, OnBatch } from './batch-counts.js';
 export type { BatchOf, Collated, LoaderDataset, SampleOf } from './batch-types.js';
 export { columns, type Columns } from './columns.js';
 export { dataKind, type DataKind } from './data-kind.js';
 export { DataLoader, shardLoader, type DataLoaderConstructor } from './data-loader.js';
 export type { DataLoaderOptions, LoaderShardOptions, ShardOptions } from './options.js';
+export type { DatasetPosition } from './iterators.js';
 export { permutation } from './permutation.js';
+export type { DataPosition } from './progress.js';
+export { randomWords, type RandomWords } from './random.js';
 export type { IndexedDataset } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';

@@ -13,17 +13,23 @@ export function epochLength(samples: number, { deal, rank, dropLast }: EpochPlan
   return countSteps(epochSamples(samples, deal.batchSize, dropLast), rank, deal);
 }
 
-/** One rank's steps through data with numbered samples. @param order Of the samples; undefined: as they come. */
+/**
+ * One rank's steps through data with numbered samples.
+ *
+ * @param order Of the samples; undefined: as they come.
+ * @param from How many of them are passed over.
+ */
 export async function* indexedSteps(
   source: IndexedSource,
   plan: EpochPlan,
   order: Int32Array | undefined,
+  from: number,
 ): AsyncGenerator<Step<unknown>> {
   const { deal, rank } = plan;
   const samples = epochSamples(source.length, deal.batchSize, plan.dropLast);
-  const steps = countSteps(samples, rank, deal);
+  const steps = countSteps(Math.max(samples - from, 0), rank, deal);
   for (let step = 0; step < steps; step++) {
-    const first = step * stepSamples(deal);
+    const first = from + step * stepSamples(deal);
     const real = samples - first;
     const { starts, rows, realRows } = layoutStep(real, deal);
     const indices = new Int32Array(rows[rank]!);
@@ -33,6 +39,7 @@ export async function* indexedSteps(
       indices[i] = order ? order[position]! : position;
     }
     const batch = await source.batch(indices);
-    yield { batch, counts: { rows, realRows, isLast: step === steps - 1 } };
+    const end = first + Math.min(real, stepSamples(deal));
+    yield { batch, counts: { rows, realRows, isLast: step === steps - 1 }, end };
   }
 }

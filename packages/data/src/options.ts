@@ -1,6 +1,6 @@
 import { AccError, checkKeys } from '@acc/contract';
 import { z } from 'zod';
-import type { OnBatch } from './batch-counts.js';
+import type { AtBoundary, OnBatch } from './batch-counts.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
   /** Samples in a batch of one rank; of all ranks together where the loader is sharded with `splitBatches`. */
@@ -32,6 +32,7 @@ export interface ShardOptions {
    */
   readonly evenBatches?: boolean | (() => boolean);
   readonly onBatch?: OnBatch;
+  readonly atBoundary?: AtBoundary;
 }
 
 export interface LoaderShardOptions extends ShardOptions {
@@ -55,6 +56,7 @@ const shardSchema = z.object({
   splitBatches: z.boolean().default(false),
   evenBatches: z.union([z.boolean(), z.custom<() => boolean>(isFunction)]).default(true),
   onBatch: z.custom<OnBatch>(isFunction).optional(),
+  atBoundary: z.custom<AtBoundary>(isFunction).optional(),
 });
 
 const loaderShardSchema = shardSchema.extend({ seed: z.int().optional() });

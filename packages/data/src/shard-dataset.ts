@@ -1,6 +1,8 @@
 import { datasetSteps, type BatchIterator } from './dataset-steps.js';
 import { deliver, markLast } from './deliver.js';
 import { fillsLastStep, resolveShard, type Shard, type ShardOptions } from './options.js';
+import { Iterators, type DatasetPosition } from './iterators.js';
+import { requireCount } from './require-count.js';
 
 /** What must be known of a `tf.data.Dataset`. */
 export interface DatasetLike {
@@ -20,6 +22,17 @@ export type ShardedDataset<D extends DatasetLike> = D &
      * disposes the batches they hold ready. `for await` ends its own.
      */
     closeIterators(): Promise<void>;
+    /** The same, each iteration of which begins after the first `batches` of this rank. */
+    skipFirst(batches: number): ShardedDataset<D>;
+    /** Where it is: plain values, for a checkpoint. */
+    getState(): DatasetPosition;
+    /**
+     * The next iteration goes on from there, on any number of ranks: what was given out before is read and passed over. Of a
+     * dataset that is shuffled anew for each iteration, that is right in a program that has not iterated it yet.
+     */
+    setState(state: DatasetPosition): void;
+    /** Where the next iteration was to go on at the very end of another, it is the one after that. */
+    passEnd(): void;
   };
 
 /** The dataset that a part was made of. */
@@ -36,21 +49,42 @@ const wholes = new WeakMap<object, DatasetLike>();
 export function shardDataset<D extends DatasetLike>(dataset: D, options: ShardOptions): ShardedDataset<D> {
   const shard = resolveShard('shardDataset', options);
   const whole = wholes.get(dataset) ?? dataset;
+  return partOfDataset(whole as D, shard, new Iterators(whole), 0);
+}
+
+function partOfDataset<D extends DatasetLike>(
+  whole: D,
+  shard: Shard,
+  iterators: Iterators,
+  skipped: number,
+): ShardedDataset<D> {
   const open: OpenIterators = new Set();
+  const size = partSize(whole.size, shard);
   const part = Object.create(whole, {
-    size: { value: partSize(whole.size, shard), enumerable: true },
-    iterator: { value: async () => partIterator(await whole.iterator(), shard, open) },
+    size: { value: size === null ? null : Math.max(size - skipped, 0), enumerable: true },
+    iterator: {
+      value: async () => {
+        const made = await iterators.open();
+        const batches = partOf(iterators, () => Promise.resolve(made), shard, skipped);
+        return partIterator(made.batches, batches, open);
+      },
+    },
     closeIterators: {
       value: async () => {
         await Promise.all(Array.from(open, (batches) => batches.return()));
         open.clear();
       },
     },
-    [Symbol.asyncIterator]: {
-      value: async function* () {
-        yield* partOf(await whole.iterator(), shard);
+    skipFirst: {
+      value: (batches: number) => {
+        requireCount('skipFirst', batches);
+        return partOfDataset(whole, shard, iterators, batches);
       },
     },
+    getState: { value: () => iterators.getState() },
+    passEnd: { value: () => iterators.passEnd() },
+    setState: { value: (state: DatasetPosition) => iterators.setState(state) },
+    [Symbol.asyncIterator]: { value: () => partOf(iterators, () => iterators.open(), shard, skipped) },
   }) as ShardedDataset<D>;
   wholes.set(part, whole);
   return part;
@@ -61,11 +95,10 @@ type OpenIterators = Set<AsyncGenerator<unknown, void, undefined>>;
 /** An iterator of tf.data's class; its `map`, `batch` and the like build on `next`. */
 function partIterator(
   whole: BatchIterator<unknown>,
-  shard: Shard,
+  batches: AsyncGenerator<unknown, void, undefined>,
   open: OpenIterators,
 ): BatchIterator<unknown> {
   // A generator answers calls of next in turn, also those that prefetch makes all at once.
-  const batches = partOf(whole, shard);
   const next = async (): Promise<IteratorResult<unknown>> => {
     open.add(batches);
     let ended = true;
@@ -94,8 +127,16 @@ function rootPrototype(object: object): object {
   return root;
 }
 
-function partOf(whole: BatchIterator<unknown>, shard: Shard): AsyncGenerator<unknown, void, undefined> {
-  return deliver(markLast(datasetSteps(whole, shard)), shard.onBatch);
+async function* partOf(
+  iterators: Iterators,
+  open: () => ReturnType<Iterators['open']>,
+  shard: Shard,
+  skipped: number,
+): AsyncGenerator<unknown, void, undefined> {
+  const iteration = iterators.progress.begin();
+  const from = skipped > 0 ? skipped * (shard.splitBatches ? 1 : shard.size) : iteration.from;
+  const batches = await iterators.toRead(await open());
+  yield* deliver(markLast(datasetSteps(batches, shard, from)), shard, iteration);
 }
 
 /** Batches of one rank, where the dataset says how many there are; tf.data has null or Infinity otherwise. */

@@ -8,10 +8,13 @@ import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
 /**
  * One rank's steps through a stream. Every rank reads all samples and batches its own. Tensors that were made since
  * the epoch began are the loader's to dispose, as a tf.data generator's are its reader's.
+ *
+ * @param from How many samples are read and passed over.
  */
 export async function* streamSteps(
   source: StreamSource,
   plan: EpochPlan,
+  from: number,
 ): AsyncGenerator<OpenStep<unknown>, void, undefined> {
   const { deal, rank, dropLast } = plan;
   const mark = new TensorMark();
@@ -20,7 +23,14 @@ export async function* streamSteps(
   const window: unknown[] = [];
   let total = 0;
   try {
-    for (let goesOn = true; goesOn;) {
+    let goesOn = true;
+    while (goesOn && total < from) {
+      goesOn = await readWindow(stream, window, Math.min(stepSamples(deal), from - total));
+      total += window.length;
+      filling.remember(window);
+      mark.disposeNew(window.splice(0));
+    }
+    while (goesOn) {
       goesOn = await readWindow(stream, window, stepSamples(deal));
       const real = epochSamples(window.length, deal.batchSize, dropLast);
       total += real;
@@ -34,7 +44,7 @@ export async function* streamSteps(
         }
         const batch = batchSamples(samples, source.collate, mark);
         mark.disposeNew(window.splice(0));
-        yield { batch, counts: { rows, realRows } };
+        yield { batch, counts: { rows, realRows }, end: total };
       }
       mark.disposeNew(window.splice(0));
     }

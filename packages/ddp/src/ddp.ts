@@ -5,6 +5,7 @@ import {
   type Strategy,
   type StrategyContext,
 } from '@acc/contract';
+import type { StateValues } from './comm-hook.js';
 import { SharedBuffers } from './batch-norm/shared-buffers.js';
 import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
@@ -61,6 +62,12 @@ export function ddp(options?: DdpOptions): Strategy {
         hook.setState({ shared: collective.broadcastObject(shared, fromRank), local });
       }
     },
+    ...(hook?.getState &&
+      hook.setState && {
+        getState: () => hook.getState!(),
+        setState: ({ shared, local }) =>
+          hook.setState!({ shared: shared as StateValues, local: (local ?? {}) as StateValues }),
+      }),
     detach() {
       hook?.dispose?.();
       prepared.clear();

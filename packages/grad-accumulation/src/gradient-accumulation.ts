@@ -2,6 +2,7 @@ import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import {
   AccError,
   finallyAfter,
+  type AccumulationState,
   type GradientAccumulation,
   type GradientReduction,
   type HeldGradients,
@@ -23,6 +24,12 @@ export function gradientAccumulation(options: GradientAccumulationOptions): Grad
   return new Accumulation(options);
 }
 
+interface HeldEntry {
+  readonly variables: readonly Variable[];
+  readonly place: number;
+  readonly sum: HeldSum;
+}
+
 class Accumulation implements GradientAccumulation {
   readonly #lists: ListMath;
   readonly #window: Window;
@@ -30,7 +37,7 @@ class Accumulation implements GradientAccumulation {
    * By the variables of a pass and how many passes over the same ones came before it in its micro-batch: a loop may train
    * several optimizers, also of the same variables.
    */
-  readonly #held = new Map<string, HeldSum>();
+  readonly #held = new Map<string, HeldEntry>();
   readonly #passes = new Map<string, number>();
   /** Given to a reduction in the present micro-batch. */
   #taken: HeldSum[] = [];
@@ -67,7 +74,7 @@ class Accumulation implements GradientAccumulation {
   }
 
   hold(variables: readonly Variable[], counts: ItemCounts): GradientReduction {
-    const sum = this.#sumOf(this.#keyOfNext(variables));
+    const sum = this.#sumOf(variables, this.#placeOfNext(variables));
     const grads = new Array<Tensor | null>(variables.length).fill(null);
     return {
       ready(place, grad) {
@@ -82,34 +89,61 @@ class Accumulation implements GradientAccumulation {
 
   take(variables: readonly Variable[]): HeldGradients | undefined {
     if (!this.#isRunning || this.#held.size === 0) return undefined;
-    const key = this.#keyOfNext(variables);
-    const sum = this.#held.get(key);
-    if (!sum) return undefined;
+    const key = keyOf(variables, this.#placeOfNext(variables));
+    const entry = this.#held.get(key);
+    if (!entry) return undefined;
     this.#held.delete(key);
-    this.#taken.push(sum);
-    return sum;
+    this.#taken.push(entry.sum);
+    return entry.sum;
   }
 
   reset(): void {
-    for (const sum of this.#held.values()) sum.dispose();
+    for (const { sum } of this.#held.values()) sum.dispose();
     this.#held.clear();
     this.#window.reset();
     this.closesWindow = true;
   }
 
-  #keyOfNext(variables: readonly Variable[]): string {
-    const ids = variables.map(({ id }) => id).join();
-    const before = this.#passes.get(ids) ?? 0;
-    this.#passes.set(ids, before + 1);
-    return `${before}:${ids}`;
+  getState(): AccumulationState {
+    const held = [...this.#held.values()].map(({ variables, place, sum }) => ({
+      variables,
+      place,
+      ...sum.read(variables.length),
+    }));
+    return { done: this.#window.done, held };
   }
 
-  #sumOf(key: string): HeldSum {
-    let sum = this.#held.get(key);
-    if (!sum) this.#held.set(key, (sum = new HeldSum(this.#lists)));
-    return sum;
+  setState({ done, held }: AccumulationState): void {
+    this.reset();
+    this.#window.reset(done);
+    this.closesWindow = done === 0;
+    for (const passes of held) {
+      this.#sumOf(passes.variables, passes.place).absorb(passes);
+    }
+  }
+
+  /** How many passes over the same variables came before it in this micro-batch. */
+  #placeOfNext(variables: readonly Variable[]): number {
+    const ids = idsOf(variables);
+    const before = this.#passes.get(ids) ?? 0;
+    this.#passes.set(ids, before + 1);
+    return before;
+  }
+
+  #sumOf(variables: readonly Variable[], place: number): HeldSum {
+    const key = keyOf(variables, place);
+    let entry = this.#held.get(key);
+    if (!entry) {
+      entry = { variables, place, sum: new HeldSum(this.#lists) };
+      this.#held.set(key, entry);
+    }
+    return entry.sum;
   }
 }
+
+const idsOf = (variables: readonly Variable[]): string => variables.map(({ id }) => id).join();
+
+const keyOf = (variables: readonly Variable[], place: number): string => `${place}:${idsOf(variables)}`;
 
 function nested(): AccError {
   return new AccError('ACC_ACCUMULATE_NESTED', 'accumulate was called inside a micro-batch.', {

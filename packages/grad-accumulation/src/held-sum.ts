@@ -3,6 +3,7 @@ import {
   sumOfCounts,
   type GradientReduction,
   type HeldGradients,
+  type HeldPasses,
   type ItemCounts,
   type ListMath,
 } from '@acc/contract';
@@ -20,6 +21,26 @@ export class HeldSum implements HeldGradients {
 
   constructor(lists: ListMath) {
     this.#lists = lists;
+  }
+
+  /** Takes in another sum of the same variables, of other items of the same passes: another rank's. `sums` stay the caller's. */
+  absorb({ counts, unit, sums }: Omit<HeldPasses, 'variables' | 'place'>): void {
+    this.#counts = { ...counts, own: this.#counts.own + counts.own };
+    if (this.#unit === 0) this.#unit = unit;
+    const weight = this.#unit === 0 ? 1 : unit / this.#unit;
+    sums.forEach((given, place) => {
+      if (!given) return;
+      const own = this.#sums[place];
+      this.#sums[place] = keep(
+        own ? this.#lists.add([own], [given], weight)[0]! : this.#first(given, weight),
+      );
+    });
+  }
+
+  /** What {@link absorb} takes, for `length` variables. The tensors stay its own. */
+  read(length: number): Omit<HeldPasses, 'variables' | 'place'> {
+    const sums = Array.from({ length }, (_, place) => this.#sums[place] ?? null);
+    return { counts: this.#counts, unit: this.#unit, sums };
   }
 
   get counts(): ItemCounts {

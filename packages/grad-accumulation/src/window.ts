@@ -10,8 +10,13 @@ export class Window {
     return this.#done === 0;
   }
 
-  /** The next micro-batch is the first of a window. */
-  reset(): void {
-    this.#done = 0;
+  /** Micro-batches since the last window closed. */
+  get done(): number {
+    return this.#done;
+  }
+
+  /** The next micro-batch is the first of a window, or that after the first `done`. */
+  reset(done = 0): void {
+    this.#done = done;
   }
 }

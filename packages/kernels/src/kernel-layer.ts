@@ -9,6 +9,8 @@ import { fusedApply } from './optimizers/index.js';
 import { cast, setFloat32Precision } from './precision/index.js';
 import { randomLayer } from './random-layer.js';
 import { StepRecorder } from './recording/recorder.js';
+import { nativeState } from './state/native-state.js';
+import { portableState } from './state/portable-state.js';
 
 const contiguous = operator('aten::contiguous');
 const copied = operator('aten::_to_copy');
@@ -29,6 +31,7 @@ function accLayer(backend: AccBackend): KernelLayer {
     writable: (xs) => writable(backend, xs),
     fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
     lists: nativeLists(backend),
+    state: nativeState(backend),
     fusedApply: (optimizer) => fusedApply(backend, optimizer),
     fuseLayers: (layers) => fuseLayers(backend, layers),
     recorder: new StepRecorder(backend),
@@ -63,6 +66,7 @@ function hostLayer(backendName: string): KernelLayer {
     backendName,
     device: 'cpu',
     lists: portableLists(),
+    state: portableState(),
     toNative(x: Tensor): NativeTensor {
       if (x.dtype === 'string') {
         throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${x.dtype} has no native form.`);

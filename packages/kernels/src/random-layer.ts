@@ -1,6 +1,6 @@
 import { engine } from '@tensorflow/tfjs-core';
 import type { RandomLayer } from '@acc/contract';
-import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { operator, setSeed, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from './backend.js';
 
 const state = operator('acc::random_state');
@@ -10,6 +10,7 @@ const exchange = operator('acc::exchange_random_state');
 export function randomLayer(backend: AccBackend): RandomLayer {
   const made = (native: NativeTensor) => engine().makeTensorFromTensorInfo(backend.wrap(native, 'int32'));
   return {
+    seed: setSeed,
     state: () => made(state()),
     exchange: (given) => made(exchange(backend.native(given))),
   };

@@ -7,6 +7,7 @@
 #include "engine/activation.cpp"
 #include "engine/block_heap.cpp"
 #include "engine/caching_allocator.cpp"
+#include "engine/checksum.cpp"
 #include "engine/error.cpp"
 #include "engine/float32_precision.cpp"
 #include "engine/max_pool.cpp"

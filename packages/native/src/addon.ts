@@ -9,6 +9,8 @@ export interface Addon {
   aliasTensor(id: number): number;
   tensorBytes(id: number): number;
   tensorFlags(ids: Float64Array): Uint8Array;
+  tensorMemory(id: number): ArrayBuffer;
+  detachMemory(buffer: ArrayBuffer): void;
   liveTensors(): number;
   tensorsAlive(ids: Float64Array): boolean;
   releaseTensor(id: number): void;
@@ -38,6 +40,8 @@ export interface Addon {
   getNumThreads(): number;
   setSeed(seed: number): void;
   setFloat32Precision(backend: string, precision: string): void;
+  hasChecksum(): boolean;
+  checksum(bytes: Uint8Array): Promise<number>;
   buildConfiguration(): string;
   connectStore(
     host: string,

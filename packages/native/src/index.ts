@@ -1,5 +1,6 @@
 export type { MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
+export { checksum, hasChecksum } from './checksum.js';
 export { arrayTypeOf, dtypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
 export * from './libtorch/index.js';
 export {
@@ -45,4 +46,5 @@ export {
   type OutputMeta,
 } from './recording.js';
 export { Store, type StoreOptions } from './store.js';
+export { TensorMemory } from './tensor-memory.js';
 export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

@@ -7,13 +7,15 @@ import { setLearningRate } from './learning-rate.js';
 export interface ScheduleState {
   /** Steps, or samples, that were counted. */
   readonly count: number;
+  /** What the optimizer has done since; absent where it has done nothing. */
+  readonly since?: { readonly steps: number; readonly samples: number };
 }
 
 /** What the optimizer of a prepared schedule has done since the schedule moved last. */
 interface Progress {
   steps: number;
   samples: number;
-  readonly iterationsBefore: number;
+  iterationsBefore: number;
   hasSteps: boolean;
 }
 
@@ -67,11 +69,18 @@ export class Schedule {
   }
 
   getState(): ScheduleState {
-    return { count: this.#count };
+    const { steps = 0, samples = 0 } = this.#progress ?? {};
+    return { count: this.#count, ...(steps > 0 && { since: { steps, samples } }) };
   }
 
-  setState({ count }: ScheduleState): void {
+  /** The optimizer's state is that of the same moment. */
+  setState({ count, since }: ScheduleState): void {
     this.#count = count;
+    const { iterations } = this.optimizer;
+    if (this.#progress) {
+      const { steps, samples } = since ?? { steps: 0, samples: 0 };
+      Object.assign(this.#progress, { steps, samples, iterationsBefore: iterations, hasSteps: steps > 0 });
+    }
     this.#set();
   }
 

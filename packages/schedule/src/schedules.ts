@@ -1,6 +1,6 @@
-import type { Plugin } from '@acc/contract';
+import { AccError, type Plugin } from '@acc/contract';
 import { follow, LRScheduler } from './lr-scheduler.js';
-import type { Schedule } from './schedule.js';
+import type { Schedule, ScheduleState } from './schedule.js';
 
 /** Takes part in `prepare` for schedulers, and tells them of the steps of their optimizers. */
 export function schedules(): Plugin {
@@ -15,6 +15,17 @@ export function schedules(): Plugin {
       if (!(object instanceof LRScheduler)) return undefined;
       followed.add(follow(object, ranks));
       return object;
+    },
+    getState: () => [...followed].map((schedule) => schedule.getState()),
+    setState(states: readonly ScheduleState[]) {
+      if (!Array.isArray(states) || states.length !== followed.size) {
+        throw new AccError(
+          'ACC_STATE_INVALID',
+          `${Array.isArray(states) ? states.length : 'No'} schedules were saved, ${followed.size} are prepared.`,
+          { help: 'Prepare the same schedulers, in the same order.' },
+        );
+      }
+      [...followed].forEach((schedule, i) => schedule.setState(states[i]!));
     },
     afterStep({ optimizer, samples, isInFit }) {
       for (const schedule of followed) {

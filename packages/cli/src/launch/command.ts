@@ -9,6 +9,7 @@ interface LaunchFlags {
   readonly rdzvId?: string;
   readonly interface?: string;
   readonly threads?: number;
+  readonly maxRestarts?: number;
   readonly prefix: boolean;
 }
 
@@ -38,6 +39,11 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       'the network interface between hosts (default: the one that reaches rank 0)',
     )
     .option('--threads <T>', 'threads a process (default: OMP_NUM_THREADS, or cores / processes)', parseWhole)
+    .option(
+      '--max-restarts <K>',
+      'start a job of which a rank failed again, so often (default: 0)',
+      parseWhole,
+    )
     .option('--no-prefix', "don't mark lines with their rank")
     .action(async (script: string, args: string[], flags: LaunchFlags) => {
       const { launch } = await import('./launch.js');

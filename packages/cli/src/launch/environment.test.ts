@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { rankVariables, threadsPerRank } from './environment.js';
 
-const job = { threads: 2, libtorch: '/opt/libtorch', networkInterface: undefined };
+const job = {
+  threads: 2,
+  restarts: { count: 1, max: 3 },
+  libtorch: '/opt/libtorch',
+  networkInterface: undefined,
+};
 const place = {
   nnodes: 3,
   nodeRank: 1,
@@ -23,16 +28,19 @@ describe('rankVariables', () => {
       MASTER_ADDR: '127.0.0.1',
       MASTER_PORT: '4000',
       OMP_NUM_THREADS: '2',
+      TORCHELASTIC_RESTART_COUNT: '1',
+      TORCHELASTIC_MAX_RESTARTS: '3',
       ACC_JOB_TOKEN: 'secret',
       ACC_LIBTORCH: '/opt/libtorch',
     });
   });
 
   it("leaves the user's own where the job has none", () => {
-    const none = { ...job, threads: undefined, libtorch: undefined };
+    const none = { ...job, threads: undefined, restarts: undefined, libtorch: undefined };
     const names = Object.keys(rankVariables({ ...place, jobToken: undefined }, 1, none, 0));
     expect(names).not.toContain('OMP_NUM_THREADS');
     expect(names).not.toContain('ACC_JOB_TOKEN');
+    expect(names).not.toContain('TORCHELASTIC_RESTART_COUNT');
     expect(names).not.toContain('ACC_LIBTORCH');
     expect(names).not.toContain('GLOO_SOCKET_IFNAME');
   });

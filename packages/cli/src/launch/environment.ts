@@ -5,6 +5,8 @@ import type { Placement } from './placement.js';
 export interface JobEnvironment {
   /** Threads of each rank; undefined: the user's own OMP_NUM_THREADS stays. */
   readonly threads: number | undefined;
+  /** How often the job was started before, and how often that may be; undefined where it is never. */
+  readonly restarts: { readonly count: number; readonly max: number } | undefined;
   /** Folder of the libtorch that all ranks take; undefined: what the user set, if anything, stays. */
   readonly libtorch: string | undefined;
   /** Undefined: what the user set, if anything, stays. */
@@ -28,6 +30,8 @@ export function rankVariables(
     MASTER_ADDR: place.endpoint.host,
     MASTER_PORT: place.endpoint.port,
     OMP_NUM_THREADS: job.threads,
+    TORCHELASTIC_RESTART_COUNT: job.restarts?.count,
+    TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
     ACC_LIBTORCH: job.libtorch,
     // Gloo's and NCCL's names for it, which other programs of a cluster know, too.

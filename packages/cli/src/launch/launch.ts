@@ -4,14 +4,15 @@ import { rankVariables, threadsPerRank, type JobEnvironment } from './environmen
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
 import { placementOf } from './placement.js';
 import type { RankCommand } from './rank-process.js';
-import { runJob } from './run-job.js';
+import { runJob, type JobEnd } from './run-job.js';
 import { nodeArguments, resolveScript } from './script.js';
 
 export type { LaunchOptions } from './options.js';
 
 /**
- * Runs a script on several ranks of this host, with torchrun's environment. Writes to this process's stdout and
- * stderr, listens to its SIGINT, SIGTERM and SIGHUP meanwhile, and leaves no process behind.
+ * Runs a script on several ranks of this host, with torchrun's environment, and again where a rank has failed and
+ * `maxRestarts` allows it. Writes to this process's stdout and stderr, listens to its SIGINT, SIGTERM, SIGHUP and SIGUSR1
+ * meanwhile, and leaves no process behind.
  *
  * @returns The exit code: 0; the first failing rank's, 128 + n for signal n; 130, 143 or 129 when interrupted.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`, `ACC_SCRIPT_NOT_FOUND`,
@@ -22,7 +23,20 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const plan = completeOptions(options);
   requireProcessGroups();
   const script = resolveScript(plan.script, process.cwd());
-  const job = await jobEnvironment(plan, process.env);
+  const { maxRestarts } = plan;
+  for (let restart = 0; ; restart++) {
+    const { exitCode, mayRestart } = await runOnce(plan, script, restart);
+    if (!mayRestart || restart === maxRestarts) return exitCode;
+    process.stderr.write(`acc: the job is started again: restart ${restart + 1} of ${maxRestarts}\n`);
+  }
+}
+
+async function runOnce(
+  plan: LaunchPlan,
+  script: ReturnType<typeof resolveScript>,
+  restart: number,
+): Promise<JobEnd> {
+  const job = await jobEnvironment(plan, process.env, restart);
   const place = await placementOf(plan, process.env.ACC_JOB_TOKEN || undefined);
   try {
     const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
@@ -47,9 +61,14 @@ function requireProcessGroups(): void {
   });
 }
 
-async function jobEnvironment(plan: LaunchPlan, env: NodeJS.ProcessEnv): Promise<JobEnvironment> {
+async function jobEnvironment(
+  plan: LaunchPlan,
+  env: NodeJS.ProcessEnv,
+  restart: number,
+): Promise<JobEnvironment> {
   return {
     threads: threadsPerRank(plan, env, availableParallelism()),
+    restarts: plan.maxRestarts > 0 ? { count: restart, max: plan.maxRestarts } : undefined,
     // Once for all ranks: the search may start a Python.
     libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
     networkInterface: plan.networkInterface,

@@ -23,6 +23,7 @@ describe('completeOptions', () => {
       rendezvous: undefined,
       networkInterface: undefined,
       threads: undefined,
+      maxRestarts: 0,
       prefix: true,
     });
   });

@@ -25,6 +25,8 @@ export interface LaunchOptions {
   readonly interface?: string;
   /** Threads of each rank. Default OMP_NUM_THREADS, else cores / ranks on this host. */
   readonly threads?: number;
+  /** How often a job of which a rank has failed is started again. Default 0. */
+  readonly maxRestarts?: number;
   /** Whether lines are marked with their rank. Default true; one rank alone is never marked. */
   readonly prefix?: boolean;
 }
@@ -54,6 +56,7 @@ export interface LaunchPlan {
   readonly rendezvous: EtcdRendezvous | undefined;
   readonly networkInterface: string | undefined;
   readonly threads: number | undefined;
+  readonly maxRestarts: number;
   readonly prefix: boolean;
 }
 
@@ -72,6 +75,7 @@ const KEYS = [
   'rdzvId',
   'interface',
   'threads',
+  'maxRestarts',
   'prefix',
 ];
 
@@ -83,13 +87,15 @@ const KEYS = [
  */
 export function completeOptions(options: LaunchOptions): LaunchPlan {
   checkKeys('launch', options, KEYS);
-  const { script, args = [], nnodes = 1, threads, prefix = true, rdzvBackend = 'c10d' } = options;
+  const { script, args = [], nnodes = 1, threads, maxRestarts = 0, prefix = true } = options;
+  const { rdzvBackend = 'c10d', interface: networkInterface } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
   requireWhole('-n', nproc, 1);
   requireWhole('--nnodes', nnodes, 1);
   if (threads !== undefined) requireWhole('--threads', threads, 1);
+  requireWhole('--max-restarts', maxRestarts, 0);
   if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
-  const common = { script, args, nproc, nnodes, threads, prefix, networkInterface: options.interface };
+  const common = { script, args, nproc, nnodes, threads, maxRestarts, prefix, networkInterface };
   if (rdzvBackend === 'etcd') {
     return {
       ...common,

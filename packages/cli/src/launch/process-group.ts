@@ -12,13 +12,26 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
   sendSignal(group, signal);
 }
 
+/** How a process group is ended. */
+export interface Farewell {
+  readonly signal: NodeJS.Signals;
+  /** Until SIGKILL. Default {@link GRACE_MS}. */
+  readonly graceMs?: number;
+  /** Whether the first process alone gets the signal: others may be what it needs to come to an end. Default false. */
+  readonly isToLeader?: boolean;
+}
+
 /**
  * Ends a process group: the signal first, SIGKILL after the grace period or as soon as `hurry` is aborted. Resolves
  * when nothing of the group runs.
  */
-export async function endGroup(group: number, signal: NodeJS.Signals, hurry: AbortSignal): Promise<void> {
-  if (!sendSignal(group, signal)) return;
-  await waitUntil(() => hurry.aborted || !isGroupRunning(group), GRACE_MS);
+export async function endGroup(
+  group: number,
+  { signal, graceMs = GRACE_MS, isToLeader = false }: Farewell,
+  hurry: AbortSignal,
+): Promise<void> {
+  if (!sendSignal(group, signal, isToLeader)) return;
+  await waitUntil(() => hurry.aborted || !isGroupRunning(group), graceMs);
   if (!sendSignal(group, 'SIGKILL')) return;
   await waitUntil(() => !isGroupRunning(group), KILL_MS);
 }
@@ -28,10 +41,15 @@ async function waitUntil(isDone: () => boolean, limitMs: number): Promise<void> 
   while (!isDone() && performance.now() - start < limitMs) await sleep(POLL_MS);
 }
 
-/** Signal 0 only asks. False when the group is no more. */
-function sendSignal(group: number, signal: NodeJS.Signals | 0): boolean {
+/** Sends a signal to the first process of a group. */
+export function signalLeader(group: number, signal: NodeJS.Signals): void {
+  sendSignal(group, signal, true);
+}
+
+/** Signal 0 only asks. False when the group, or its leader, is no more. */
+function sendSignal(group: number, signal: NodeJS.Signals | 0, isToLeader = false): boolean {
   try {
-    return process.kill(-group, signal);
+    return process.kill(isToLeader ? group : -group, signal);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // ESRCH: nothing of the group is left; EPERM: only zombies are, on macOS.

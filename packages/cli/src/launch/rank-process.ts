@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { AccError } from '@acc/contract';
 import pc from 'picocolors';
-import { endGroup } from './process-group.js';
+import { endGroup, signalLeader, type Farewell } from './process-group.js';
 import { Relay } from './relay.js';
 import type { Screen } from './screen.js';
 import type { Watchdog } from './watchdog.js';
@@ -94,7 +94,7 @@ export class RankProcess {
       return { rank, pid, exitCode: shellCode(code as number, signal as NodeJS.Signals), signal };
     });
     // At once, while the group's number can't have become another's.
-    this.#gone = this.exited.then(() => endGroup(pid, 'SIGTERM', surroundings.hurry));
+    this.#gone = this.exited.then(() => endGroup(pid, { signal: 'SIGTERM' }, surroundings.hurry));
   }
 
   /** The last lines of its stderr; none where it has the launcher's own. */
@@ -107,9 +107,14 @@ export class RankProcess {
     await this.#stderr?.finish();
   }
 
-  /** Ends the process group, if it still runs, with `signal` first. */
-  async end(signal: NodeJS.Signals): Promise<void> {
-    if (this.#isRunning) await endGroup(this.pid, signal, this.#surroundings.hurry);
+  /** Ends the process group, if it still runs. */
+  async end(farewell: Farewell): Promise<void> {
+    if (this.#isRunning) await endGroup(this.pid, farewell, this.#surroundings.hurry);
+  }
+
+  /** Sends a signal to the rank itself, not to its children. */
+  signal(signal: NodeJS.Signals): void {
+    if (this.#isRunning) signalLeader(this.pid, signal);
   }
 
   /** Resolves when its process group has ended and its output has been passed on. */

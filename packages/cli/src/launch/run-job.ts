@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import pc from 'picocolors';
 import { Interruption } from './interruption.js';
+import type { Farewell } from './process-group.js';
 import { RankProcess, type RankCommand } from './rank-process.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
@@ -18,6 +19,16 @@ export interface Job {
 /** How long, after an interruption, the ranks' last output waits for a reader that takes no more. */
 const OUTPUT_MS = 1_000;
 
+/** What a cluster manager leaves a program after SIGTERM: Slurm's KillWait, Kubernetes' grace period. Ranks may save in it. */
+const SAVING_MS = 30_000;
+
+export interface JobEnd {
+  /** For the launcher. */
+  readonly exitCode: number;
+  /** A rank has failed, and nobody has asked the job to end. */
+  readonly mayRestart: boolean;
+}
+
 /** Why a job ended. */
 type Ending =
   | { readonly kind: 'completed' }
@@ -27,17 +38,19 @@ type Ending =
 /**
  * Runs the ranks until all have ended, one has failed or the launcher is interrupted, and leaves no process behind.
  *
- * @returns The exit code of the launcher.
  * @throws AccError `ACC_SPAWN_FAILED`.
  */
-export async function runJob({ commands, worldSize, prefix }: Job): Promise<number> {
+export async function runJob({ commands, worldSize, prefix }: Job): Promise<JobEnd> {
   const screen = commands.length > 1 ? new Screen(process.stdout, process.stderr) : undefined;
   const hurry = new AbortController();
-  const interruption = new Interruption(() => hurry.abort());
+  const ranks: RankProcess[] = [];
+  const interruption = new Interruption(
+    () => hurry.abort(),
+    () => ranks.forEach((rank) => rank.signal('SIGUSR1')),
+  );
   const watchdog = new Watchdog(
     warnOnce('no watchdog: ranks outlive the launcher if it is killed with SIGKILL'),
   );
-  const ranks: RankProcess[] = [];
   let ending: Ending | undefined;
   try {
     for (const command of commands) {
@@ -47,8 +60,8 @@ export async function runJob({ commands, worldSize, prefix }: Job): Promise<numb
     // A Ctrl-C while ranks are being ended for another reason asks for haste, too.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
-    const signal = ending?.kind === 'interrupted' && ending.signal !== 'SIGPIPE' ? ending.signal : 'SIGTERM';
-    await Promise.all(ranks.map((rank) => rank.end(signal)));
+    const farewell = farewellOf(ending);
+    await Promise.all(ranks.map((rank) => rank.end(farewell)));
     const isHasty = (): boolean => ending?.kind === 'interrupted' || hurry.signal.aborted;
     const abandoning = setInterval(() => isHasty() && screen?.abandon(), OUTPUT_MS);
     await Promise.all(ranks.map((rank) => rank.finished()));
@@ -57,7 +70,13 @@ export async function runJob({ commands, worldSize, prefix }: Job): Promise<numb
     interruption.dispose();
   }
   if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, worldSize));
-  return exitCode(ending);
+  return { exitCode: exitCode(ending), mayRestart: ending.kind === 'failed' && !interruption.wasWarned };
+}
+
+function farewellOf(ending: Ending | undefined): Farewell {
+  if (ending?.kind !== 'interrupted' || ending.signal === 'SIGPIPE') return { signal: 'SIGTERM' };
+  if (ending.signal !== 'SIGTERM') return { signal: ending.signal };
+  return { signal: 'SIGTERM', graceMs: SAVING_MS, isToLeader: true };
 }
 
 async function findEnding(

@@ -4,6 +4,15 @@ import type { ModelInternals, StepFunction } from '../prepare/model-internals.js
 import type { Undo } from '../prepare/prepare.js';
 import { splitRows } from '../step/batch-rows.js';
 import type { FitContext } from './shard-fit.js';
+import {
+  boundaryCallback,
+  callbackOfPart,
+  prependHistory,
+  type Callback,
+  type History,
+  type Part,
+} from './callbacks.js';
+import type { FitPosition } from './fit-progress.js';
 import type { Validation } from './validation.js';
 
 const DEFAULT_BATCH_SIZE = 32;
@@ -17,28 +26,38 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
   const { fitLoop } = model;
 
   model.fitLoop = async (...args) => {
-    const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs, verbose, callbacks, ...rest] = args;
-    const [valF, valIns, shuffle, callbackMetrics, initialEpoch, stepsPerEpoch, validationSteps] = rest;
+    const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
+    const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     validation.testFunction = valF;
     const rows = ins[0]!.shape[0]!;
     const globalBatch = context.splitBatches ? batchSize : batchSize * context.collective.size;
-    const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, initialEpoch });
-    const rowNumbers = range(0, rows, 1, 'int32');
-    // The steps know the order of rows; tfjs-layers must not shuffle.
-    const loop = [step, [rowNumbers], outLabels, globalBatch, epochs, verbose, callbacks] as const;
-    const after = [
-      valF,
-      valIns,
-      false,
-      callbackMetrics,
-      initialEpoch,
-      stepsPerEpoch,
-      validationSteps,
-    ] as const;
+    const run: RunPart = async (part, { from, toEpoch }) => {
+      const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, from });
+      const rowNumbers = range(from.position, rows, 1, 'int32');
+      const heard = callbacksOf(callbacks).map((callback) => callbackOfPart(callback, part));
+      const all = [...heard, boundaryCallback(context.atBoundary)];
+      // The steps know the order of rows; tfjs-layers must not shuffle.
+      const loop = [step, [rowNumbers], outLabels, globalBatch, toEpoch, verbose, all] as const;
+      const after = [
+        valF,
+        valIns,
+        false,
+        callbackMetrics,
+        from.epoch,
+        stepsPerEpoch,
+        validationSteps,
+      ] as const;
+      try {
+        return await fitLoop.call(model, ...loop, ...after);
+      } finally {
+        rowNumbers.dispose();
+      }
+    };
     try {
-      return await fitLoop.call(model, ...loop, ...after);
+      const start = context.progress.begin(initialEpoch);
+      return await runInParts(run, { start, epochs, globalBatch, model });
     } finally {
-      rowNumbers.dispose();
+      context.progress.end();
       context.pipeline.batch = undefined;
       context.pipeline.accumulation.reset();
       validation.testFunction = null;
@@ -50,36 +69,71 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
   };
 }
 
+/** Runs tfjs-layers' loop from somewhere within an epoch, or its start, to the end of an epoch. */
+type RunPart = (
+  part: Part,
+  range: { readonly from: FitPosition; readonly toEpoch: number },
+) => Promise<History>;
+
+interface WholeFit {
+  readonly start: FitPosition;
+  readonly epochs: number;
+  readonly globalBatch: number;
+  readonly model: ModelInternals;
+}
+
+/** An epoch that goes on within, as one that is shorter, and then the others. */
+async function runInParts(run: RunPart, { start, epochs, globalBatch, model }: WholeFit): Promise<History> {
+  const { epoch, position } = start;
+  const isCut = position > 0 && epoch < epochs;
+  const only = { isFirst: true, isLast: true, firstBatch: 0 };
+  if (!isCut) return run(only, { from: start, toEpoch: epochs });
+  const hasMore = epoch + 1 < epochs;
+  const firstBatch = Math.ceil(position / globalBatch);
+  const first = await run({ ...only, isLast: !hasMore, firstBatch }, { from: start, toEpoch: epoch + 1 });
+  if (!hasMore) return first;
+  // A callback that has stopped training has stopped it before the epochs that are left.
+  const from = { epoch: model.stopTraining_ ? epochs : epoch + 1, position: 0 };
+  const rest = await run({ ...only, isFirst: false }, { from, toEpoch: epochs });
+  prependHistory(first, rest);
+  return rest;
+}
+
+function callbacksOf(callbacks: unknown): readonly Callback[] {
+  return (callbacks ?? []) as readonly Callback[];
+}
+
 interface ShardedStepOptions {
   readonly context: FitContext;
   readonly rows: number;
   readonly globalBatch: number;
   readonly shuffle: boolean | string | undefined;
-  readonly initialEpoch: number | undefined;
+  readonly from: FitPosition;
 }
 
 /** A step on this rank's rows of the next global batch. tfjs-layers calls it batch by batch, epoch by epoch. */
 function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedStepOptions): StepFunction {
-  const { context, rows, globalBatch, shuffle = true, initialEpoch = 0 } = options;
+  const { context, rows, globalBatch, shuffle = true, from } = options;
   const { rank, size } = context.collective;
-  const stepsPerEpoch = Math.ceil(rows / globalBatch);
-  let step = 0;
+  let { epoch, position: first } = from;
   let order: Int32Array | undefined;
+  let orderedEpoch: number | undefined;
   return () => {
-    const inEpoch = step % stepsPerEpoch;
-    if (inEpoch === 0 && shuffle) {
-      order = permutation(rows, context.seed, initialEpoch + step / stepsPerEpoch);
-    }
-    step++;
-    const first = inEpoch * globalBatch;
-    const parts = splitRows(Math.min(globalBatch, rows - first), size);
+    if (shuffle && orderedEpoch !== epoch) order = permutation(rows, context.seed, epoch);
+    orderedEpoch = epoch;
+    const end = Math.min(first + globalBatch, rows);
+    const parts = splitRows(end - first, size);
     const realRows = parts.map(({ start, end }) => end - start);
     // A rank without a row of a last, short batch takes one that counts for nothing.
     context.pipeline.batch = { realRows, rows: realRows.map((count) => Math.max(count, 1)) };
     const start = realRows[rank] === 0 ? first : first + parts[rank]!.start;
     const columns = takeRows(ins, order, start, context.pipeline.batch.rows[rank]!);
-    const isLast = inEpoch === stepsPerEpoch - 1;
-    return context.pipeline.microBatch(() => f(columns), { isLast, isInFit: true });
+    const isLast = end === rows;
+    const outs = context.pipeline.microBatch(() => f(columns), { isLast, isInFit: true });
+    if (isLast) epoch++;
+    first = isLast ? 0 : end;
+    context.progress.advance({ epoch, position: first });
+    return outs;
   };
 }
 

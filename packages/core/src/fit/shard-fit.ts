@@ -1,8 +1,10 @@
 import type { Collective } from '@acc/contract';
-import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type { ModelInternals } from '../prepare/model-internals.js';
 import type { Undo } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
+import type { FitProgress } from './fit-progress.js';
+import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
 import { reduceScalars } from './reduce-scalars.js';
 import { shardValidation, type Validation } from './validation.js';
@@ -12,6 +14,9 @@ export interface FitContext {
   readonly collective: Collective;
   readonly splitBatches: boolean;
   readonly seed: number;
+  readonly progress: FitProgress;
+  /** To be awaited after each batch. */
+  readonly atBoundary: () => Promise<void>;
   /** The dataset with this rank's part of the batches; one that was prepared comes back as it is. */
   shardDataset(dataset: object): ShardedData;
   /** The same for validation: nothing is filled in, so that every sample counts once. `onBatch` hears of each batch. */
@@ -22,6 +27,8 @@ export interface FitContext {
 export interface ShardedData {
   /** Frees what iterators hold that were left before their end. */
   closeIterators(): Promise<void>;
+  /** Begins a new iteration where the next one was to go on at the end of another. */
+  passEnd(): void;
 }
 
 /**
@@ -50,47 +57,5 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     model.makeTrainFunction = makeTrainFunction;
     model.makeTestFunction = makeTestFunction;
     for (const undo of undos) undo();
-  };
-}
-
-/** `fitDataset`: its steps take the batches that are this rank's. */
-function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
-  const { fitDataset, makeTrainFunction } = model;
-  model.fitDataset = async (dataset, args) => {
-    validation.data = args.validationData;
-    const part = context.shardDataset(dataset);
-    // fitDataset makes its function itself, once, before its first step.
-    model.makeTrainFunction = () => {
-      model.makeTrainFunction = makeTrainFunction;
-      return microBatches(makeTrainFunction.call(model), args.batchesPerEpoch, context.pipeline);
-    };
-    try {
-      return await fitDataset.call(model, part, args);
-    } finally {
-      // With batchesPerEpoch tfjs-layers stops reading without saying so.
-      model.makeTrainFunction = makeTrainFunction;
-      await part.closeIterators();
-      validation.data = undefined;
-      context.pipeline.batch = undefined;
-      context.pipeline.accumulation.reset();
-    }
-  };
-  return () => {
-    model.fitDataset = fitDataset;
-  };
-}
-
-/** Each step is a micro-batch; an epoch's last one closes its window. */
-function microBatches(
-  train: StepFunction,
-  batchesPerEpoch: number | undefined,
-  pipeline: StepPipeline,
-): StepFunction {
-  let done = 0;
-  return (ins) => {
-    done++;
-    const endsEpoch = batchesPerEpoch !== undefined && done % batchesPerEpoch === 0;
-    const isLast = endsEpoch || pipeline.batch?.isLast;
-    return pipeline.microBatch(() => train(ins), { isLast, isInFit: true });
   };
 }

@@ -39,6 +39,11 @@ export class Joinable {
     });
   }
 
+  /** Whether some ranks may have ended while others go on. */
+  get isJoining(): boolean {
+    return this.#isJoining;
+  }
+
   begin(): void {
     this.#isJoining = true;
   }

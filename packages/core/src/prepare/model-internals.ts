@@ -1,4 +1,5 @@
 import type { Optimizer, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { History } from '../fit/callbacks.js';
 
 export type StepFunction = (ins: Tensor[]) => Scalar[];
 
@@ -11,6 +12,8 @@ export interface ModelInternals {
   readonly metricsNames: readonly string[];
   readonly optimizer?: Optimizer;
   testFunction: StepFunction;
+  /** Whether a callback has ended training. */
+  stopTraining_?: boolean;
   compile(args: object): void;
   makeTrainFunction(): StepFunction;
   makeTestFunction(): void;
@@ -18,14 +21,17 @@ export interface ModelInternals {
   predictOnBatch(...args: unknown[]): Tensor | Tensor[];
   evaluate(x: unknown, y: unknown, args?: object): Scalar | Scalar[];
   evaluateDataset(dataset: unknown, args?: { batches?: number }): Promise<Scalar | Scalar[]>;
-  fitDataset(dataset: object, args: FitDatasetArguments): Promise<unknown>;
-  fitLoop(...args: FitLoopArguments): Promise<unknown>;
+  fitDataset(dataset: object, args: FitDatasetArguments): Promise<History>;
+  fitLoop(...args: FitLoopArguments): Promise<History>;
   testLoop(f: StepFunction, ins: Tensor[], batchSize: number, verbose?: number, steps?: number): Scalar[];
 }
 
 export interface FitDatasetArguments {
   readonly validationData?: unknown;
   readonly batchesPerEpoch?: number;
+  readonly epochs?: number;
+  readonly initialEpoch?: number;
+  readonly callbacks?: unknown;
   readonly [name: string]: unknown;
 }
 

@@ -1,4 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
 import {
   columns,
   DataLoader,
@@ -6,6 +7,7 @@ import {
   shardBatches,
   shardDataset,
   shardLoader,
+  type DataPosition,
   type DatasetLike,
   type ShardedDataset,
   type ShardOptions,
@@ -22,12 +24,25 @@ export interface DataPreparationOptions {
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed'>;
   /** Hears of each batch before it is yielded, and of the end with undefined. */
   readonly onBatch: (rows: BatchRows | undefined) => void;
+  /** Awaited before each batch is yielded, and before the end. */
+  readonly atBoundary: () => Promise<void>;
+}
+
+/** What all kinds of prepared data have. */
+interface PreparedData {
+  getState(): DataPosition;
+  setState(state: DataPosition): void;
+  skipFirst(batches: number): object;
 }
 
 /** Gives each rank its part of data of every kind. */
 export class DataPreparation {
   readonly #given: DataPreparationOptions;
   readonly #sharded = new WeakSet<object>();
+  /** In the order in which they were prepared. Weak: a program may prepare data anew in each epoch. */
+  readonly #prepared: WeakRef<PreparedData>[] = [];
+  /** Of data that a checkpoint knows, and which is not prepared yet. */
+  #toCome: readonly DataPosition[] = [];
 
   /** In place of the option, for epochs that begin now. */
   evenBatches: boolean | undefined;
@@ -41,11 +56,11 @@ export class DataPreparation {
     const { dataLoader, seed } = this.#given.options;
     switch (dataKind(object)) {
       case 'loader':
-        return this.#mark(shardLoader(object as DataLoader<unknown>, { ...this.#shardOptions(), seed }));
+        return this.#add(shardLoader(object as DataLoader<unknown>, { ...this.#shardOptions(), seed }));
       case 'dataset':
         return this.shardOnce(object as object);
       case 'batches':
-        return this.#mark(shardBatches(object as never[], this.#shardOptions()));
+        return this.#add(shardBatches(object as never[], this.#shardOptions()));
       case 'columns': {
         const { shuffle } = dataLoader;
         const loader = new DataLoader(columns(object as Tensor[]), {
@@ -53,17 +68,43 @@ export class DataPreparation {
           shuffle,
           seed,
         });
-        return this.#mark(shardLoader(loader, { ...this.#shardOptions(), seed }));
+        return this.#add(shardLoader(loader, { ...this.#shardOptions(), seed }));
       }
       default:
         return undefined;
     }
   }
 
+  /** Where prepared data is, in the order in which it was prepared. */
+  get positions(): DataPosition[] {
+    const positions = this.#prepared.map((data) => data.deref()?.getState() ?? { epoch: 0, position: 0 });
+    return [...positions, ...this.#toCome.slice(positions.length)];
+  }
+
+  /** Prepared data, and data that is prepared later, goes on from there. */
+  goOnFrom(positions: readonly DataPosition[]): void {
+    this.#toCome = positions;
+    this.#prepared.forEach((data, i) => {
+      if (positions[i]) data.deref()?.setState(positions[i]);
+    });
+  }
+
+  /**
+   * The same data, each iteration of which begins after the first `batches` of this rank.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT` for what is not prepared data.
+   */
+  skipFirst(data: object, batches: number): object {
+    if (this.#sharded.has(data)) return this.#mark((data as PreparedData).skipFirst(batches));
+    throw new AccError('ACC_INVALID_ARGUMENT', 'skipFirstBatches takes prepared data.', {
+      help: 'Give it what prepare has returned.',
+    });
+  }
+
   /** A tf.data.Dataset as this rank sees it; one that was prepared comes back as it is. */
   shardOnce(dataset: object): ShardedDataset<DatasetLike> {
     if (this.#sharded.has(dataset)) return dataset as ShardedDataset<DatasetLike>;
-    return this.#mark(shardDataset(dataset as DatasetLike, this.#shardOptions()));
+    return this.#add(shardDataset(dataset as DatasetLike, this.#shardOptions()));
   }
 
   /** A dataset's batches for this rank, none of them twice; `onBatch` hears of each. */
@@ -71,8 +112,16 @@ export class DataPreparation {
     return shardDataset(dataset as DatasetLike, {
       ...this.#shardOptions(),
       evenBatches: false,
+      atBoundary: () => {},
       onBatch: (rows) => rows && onBatch(rows),
     });
+  }
+
+  #add<T extends PreparedData>(data: T): T {
+    const toCome = this.#toCome[this.#prepared.length];
+    if (toCome) data.setState(toCome);
+    this.#prepared.push(new WeakRef<PreparedData>(data));
+    return this.#mark(data);
   }
 
   #mark<T extends object>(data: T): T {
@@ -81,8 +130,15 @@ export class DataPreparation {
   }
 
   #shardOptions(): ShardOptions {
-    const { rank, size, onBatch, options } = this.#given;
+    const { rank, size, onBatch, atBoundary, options } = this.#given;
     const { splitBatches, evenBatches } = options.dataLoader;
-    return { rank, size, splitBatches, evenBatches: () => this.evenBatches ?? evenBatches, onBatch };
+    return {
+      rank,
+      size,
+      splitBatches,
+      evenBatches: () => this.evenBatches ?? evenBatches,
+      onBatch,
+      atBoundary,
+    };
   }
 }

@@ -1,6 +1,7 @@
 import { Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import { AccError, type Collective, type KernelLayer, type Plugin, type Strategy } from '@acc/contract';
 import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
+import type { FitProgress } from '../fit/fit-progress.js';
 import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { DataPreparation } from './prepare-data.js';
@@ -18,6 +19,8 @@ export interface PreparationOptions {
   readonly kernels: KernelLayer;
   readonly plugins: readonly Plugin[];
   readonly data: DataPreparation;
+  readonly fit: FitProgress;
+  readonly atBoundary: () => Promise<void>;
   readonly splitBatches: boolean;
   readonly seed: number;
   /** Layers to a stretch that is computed again in backward; undefined: all is kept. */
@@ -104,7 +107,10 @@ export class Preparation {
 
   #modelContext() {
     const { pipeline, collective, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
+    const { fit, atBoundary } = this.#options;
     return {
+      progress: fit,
+      atBoundary,
       pipeline,
       collective,
       splitBatches,

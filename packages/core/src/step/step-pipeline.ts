@@ -58,11 +58,14 @@ export class StepPipeline implements DriverHooks {
   /** Names of variables whose gradients are not to be applied. */
   readonly #unusable = new Set<string>();
   readonly #options: StepPipelineOptions;
-  #steps = 0;
   #samples: number | undefined;
   #isLocal = false;
   #isInFit = false;
 
+  /** Optimizer steps taken. */
+  steps = 0;
+  /** Grows whenever something of training happens: a backward pass, a step. */
+  activity = 0;
   /** How many items the losses of this step are means over, where that was said. */
   readonly lossItems = new LossItems();
   /** The rows of the batch that prepared data gave last; undefined in a loop that feeds itself. */
@@ -77,6 +80,11 @@ export class StepPipeline implements DriverHooks {
   /** From now on gradients of `variables` are reduced. */
   add(variables: readonly Variable[]): void {
     for (const variable of variables) this.#prepared.add(variable);
+  }
+
+  /** What is prepared and was not disposed, in the order in which it was prepared. */
+  get parameters(): Variable[] {
+    return [...this.#prepared].filter(({ isDisposed }) => !isDisposed);
   }
 
   has(variable: Variable): boolean {
@@ -105,6 +113,11 @@ export class StepPipeline implements DriverHooks {
   /** Backward gives this rank's own gradients, and optimizers apply them, until `owner`, and every other, has ended that. */
   trainAlone(owner: object): void {
     this.#independent.add(owner);
+  }
+
+  /** Whether ranks have parameters of their own at the moment. */
+  get isTrainingAlone(): boolean {
+    return this.#independent.size > 0;
   }
 
   endAlone(owner: object): void {
@@ -215,18 +228,19 @@ export class StepPipeline implements DriverHooks {
     grads: NamedTensorMap,
     applyGradients: (grads: NamedTensorMap) => void,
   ): void {
+    this.activity++;
     if (this.accumulation.isHolding) return this.#requireHeld(grads);
     this.wasSkipped = this.#unusable.size > 0 && Object.keys(grads).some((name) => this.#unusable.has(name));
     if (this.wasSkipped) return;
     const { plugins } = this.#options;
     const samples = this.accumulation.isInWindow ? this.#samples : samplesOf(this.batch);
-    const info = { step: this.#steps, optimizer, samples, isInFit: this.#isInFit };
+    const info = { step: this.steps, optimizer, samples, isInFit: this.#isInFit };
     const global = this.#reduced(grads);
     this.clipping.clip(global);
     for (const plugin of plugins) plugin.transform?.(global, info);
     applyGradients(global);
     if (global !== grads) disposeNew(global, grads);
-    this.#steps++;
+    this.steps++;
     for (const plugin of plugins) plugin.afterStep?.(info);
   }
 
@@ -234,8 +248,7 @@ export class StepPipeline implements DriverHooks {
   #reduced(grads: NamedTensorMap): NamedTensorMap {
     const { strategy, collective } = this.#options;
     if (this.#independent.size > 0 || strategy.traits.syncAt !== 'apply') return grads;
-    const prepared = [...this.#prepared].filter(({ isDisposed }) => !isDisposed);
-    return reduceGiven(grads, { prepared, strategy, collective, weight: this.share });
+    return reduceGiven(grads, { prepared: this.parameters, strategy, collective, weight: this.share });
   }
 
   #beginPass(variables: readonly Variable[], y: Tensor): Pass {

@@ -5,6 +5,7 @@ export { lamb, type Lamb, type LambOptions } from './lamb.js';
 export { lion, type Lion, type LionOptions } from './lion.js';
 export type { NameFilter } from './name-filter.js';
 export { oneBitAdam, type OneBitAdam, type OneBitAdamOptions } from './one-bit-adam.js';
+export { optimizerState, type OptimizerState } from './optimizer-state.js';
 export { registerOptimizers } from './register-optimizers.js';
 export { sgdw, type SgdW, type SgdWOptions } from './sgdw.js';
 export type { WeightDecayOptions } from './weight-decay.js';

@@ -29,6 +29,11 @@ export abstract class SlotOptimizer extends Optimizer {
     super();
   }
 
+  /** The kinds of state with their variables. */
+  get stateLists(): readonly SlotList[] {
+    return this.slotLists;
+  }
+
   /** Counts from the next step on. */
   setLearningRate(learningRate: number): void {
     this.learningRate = learningRate;

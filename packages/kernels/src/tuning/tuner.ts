@@ -51,6 +51,7 @@ export class Tuner {
   #generation = 0;
   #store: ChoiceStore | undefined;
   readonly #families = new Set<string>();
+  #taken: Readonly<Record<string, string>> = {};
 
   constructor(private readonly options: () => TuningOptions) {}
 
@@ -63,6 +64,19 @@ export class Tuner {
   share(store: ChoiceStore | undefined): void {
     if (store === this.#store) return;
     this.#store = store;
+    this.#taken = {};
+    this.#choices.clear();
+    this.#generation++;
+  }
+
+  /** The way of each class of shapes, for {@link take}. */
+  get ways(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Array.from(this.#choices, ([key, { way }]) => [key, way]));
+  }
+
+  /** From now on takes these ways, on all ranks alike, before anything is measured; pins aside. */
+  take(ways: Readonly<Record<string, string>>): void {
+    this.#taken = { ...this.ways, ...ways };
     this.#choices.clear();
     this.#generation++;
   }
@@ -95,10 +109,12 @@ export class Tuner {
     if (pinned !== undefined) requireWay(family, pinned);
     const key = `${family.name}/${shapes}/${numThreads()}`;
     const usual = family.isSmall(...args) ? Object.keys(family.ways)[0] : undefined;
-    const given = pinned ?? usual ?? this.#store?.find(key);
+    const taken = this.#taken[key];
+    const own = pinned ?? usual ?? (taken !== undefined && taken in family.ways ? taken : undefined);
+    const given = own ?? this.#store?.find(key);
     const measuredMs = given === undefined ? measure(family, args) : {};
     const way = given ?? fastest(family, measuredMs);
-    const agreed = pinned ?? usual ?? this.#store?.agree(key, way) ?? way;
+    const agreed = own ?? this.#store?.agree(key, way) ?? way;
     const choice = { family: family.name, shapes, way: agreed, measuredMs };
     this.#choices.set(key, choice);
     if (print) console.error(describe(choice));

@@ -17,3 +17,13 @@ export function kernelChoices(): readonly Choice[] {
 export function shareKernelChoices(store: ChoiceStore | undefined): void {
   tuner.share(store);
 }
+
+/** What was chosen so far, for {@link takeWays}. */
+export function chosenWays(): Readonly<Record<string, string>> {
+  return tuner.ways;
+}
+
+/** Takes the ways that another run has chosen, where it has. */
+export function takeWays(ways: Readonly<Record<string, string>>): void {
+  tuner.take(ways);
+}

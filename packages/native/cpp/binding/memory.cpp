@@ -3,8 +3,10 @@
 #include <ATen/Version.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "binding/async.h"
 #include "binding/convert.h"
 #include "engine/caching_allocator.h"
+#include "engine/checksum.h"
 #include "engine/float32_precision.h"
 
 namespace acc {
@@ -46,6 +48,17 @@ void synchronize(const Context& context) {
   if (device.type() == c10::DeviceType::CPU) return;
   const c10::impl::VirtualGuardImpl guard(device.type());
   guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
+}
+
+// checksum(bytes): Promise<number>, computed on another thread
+Napi::Value checksum_async(const Napi::CallbackInfo& info) {
+  const auto bytes = bytes_at(info, 0);
+  // The array stays as long as it is read.
+  const auto held = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[0].As<Napi::Object>()));
+  const auto result = std::make_shared<uint32_t>(0);
+  return AsyncCall::start(
+      info.Env(), [bytes, result] { *result = checksum(bytes.data, bytes.size); },
+      [held, result](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *result); });
 }
 
 }  // namespace
@@ -96,6 +109,10 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
     set_float32_precision(string_at(info, 0), string_at(info, 1));
     return info.Env().Undefined();
   });
+  bind(env, exports, "hasChecksum", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Boolean::New(info.Env(), has_checksum());
+  });
+  bind(env, exports, "checksum", [](const Napi::CallbackInfo& info) { return checksum_async(info); });
   bind(env, exports, "buildConfiguration", [](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), at::show_config());
   });

@@ -63,6 +63,16 @@ Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
       [tensor](Napi::Env env) { return bytes_of(env, *tensor); });
 }
 
+// tensorMemory(tensor): ArrayBuffer over the elements themselves. It keeps nothing alive: JavaScript holds the tensor until
+// it has detached the buffer.
+Napi::Value memory(const Napi::CallbackInfo& info, Context& context) {
+  refuse_recording(context, "looks at memory");
+  const at::Tensor& tensor = context.tensors.get(number_at(info, 0));
+  void* data = row_major_memory(tensor);
+  if (tensor.nbytes() == 0) return Napi::ArrayBuffer::New(info.Env(), 0);
+  return Napi::ArrayBuffer::New(info.Env(), data, tensor.nbytes());
+}
+
 // All tensors in one call: an optimizer asks before each step.
 Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "asks who else holds the memory of a tensor, as an optimizer does that was not prepared");
@@ -82,6 +92,11 @@ void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) { return alias(info, context); });
   bind(env, exports, "tensorBytes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.get(number_at(info, 0)).nbytes()));
+  });
+  bind(env, exports, "tensorMemory", [&](const Napi::CallbackInfo& info) { return memory(info, context); });
+  bind(env, exports, "detachMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    info[0].As<Napi::ArrayBuffer>().Detach();
+    return info.Env().Undefined();
   });
   bind(env, exports, "tensorFlags", [&](const Napi::CallbackInfo& info) { return flags(info, context); });
   bind(env, exports, "tensorsAlive", [&](const Napi::CallbackInfo& info) -> Napi::Value {

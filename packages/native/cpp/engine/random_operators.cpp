@@ -22,7 +22,8 @@ at::Tensor exchange_random_state(const at::Tensor& state, c10::Device device) {
   auto generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
   auto before = generator.get_state().view(at::kInt);
-  generator.set_state(state.view(at::kByte));
+  // One that was kept elsewhere may lie on the device.
+  generator.set_state(state.cpu().view(at::kByte));
   return before;
 }
 

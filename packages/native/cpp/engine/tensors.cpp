@@ -28,6 +28,13 @@ at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {
   return tensor.to(at::TensorOptions().dtype(dtype).device(at::kCPU)).contiguous();
 }
 
+void* row_major_memory(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu() || !tensor.is_contiguous()) {
+    throw Error(kInvalidArgument, "only a row-major tensor in the host's memory can be looked at as bytes");
+  }
+  return tensor.mutable_data_ptr();
+}
+
 uint8_t memory_flags(const at::Tensor& tensor) {
   uint8_t flags = 0;
   if (tensor.is_contiguous()) flags |= kContiguous;

@@ -15,6 +15,9 @@ at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dty
 // The tensor on the CPU, row-major, as `dtype`; the tensor itself where it is that already.
 at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype);
 
+// Where the elements of a row-major tensor in the host's memory lie. Throws ACC_INVALID_ARGUMENT for another one.
+void* row_major_memory(const at::Tensor& tensor);
+
 // What may be done with a tensor's memory; the numbers are shared with src/tensor.ts.
 enum MemoryFlag : uint8_t {
   // Row-major without gaps.

@@ -53,6 +53,15 @@ export function fusedApply(
   };
 }
 
+/** How tfjs's class of `optimizer`, or the one that its class is made of, keeps its state; undefined for others. */
+export function ruleOf(optimizer: Optimizer): FusedRule<Optimizer> | undefined {
+  for (let each: unknown = optimizer; each !== null; each = Object.getPrototypeOf(each)) {
+    const rule = RULES.get((each as object).constructor);
+    if (rule) return rule as unknown as FusedRule<Optimizer>;
+  }
+  return undefined;
+}
+
 /** Whether steps on `backend` may be taken natively now. */
 export function isActive(backend: AccBackend): boolean {
   return engine().backend === backend && !env().getBool('DEBUG');

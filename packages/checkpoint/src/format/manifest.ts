@@ -1,0 +1,137 @@
+import { AccError } from '@acc/contract';
+import { z } from 'zod';
+import { STORED_DTYPES } from './dtypes.js';
+import type { Json } from './state-tree.js';
+
+/** Readers refuse a greater one. */
+export const FORMAT_VERSION = 1;
+const FORMAT = 'acc-checkpoint';
+
+/** The file that makes a checkpoint complete; written last. */
+export const MARKER = 'checkpoint.json';
+
+const count = z.number().int().nonnegative();
+const counts = z.array(count);
+const checksum = z.string().regex(/^[0-9a-f]{8}$/);
+const json = z.custom<Json>(() => true);
+
+/** Elements of a tensor that one file holds. */
+const part = z.object({
+  file: z.string(),
+  /** The tensor's key in that safetensors file. */
+  key: z.string(),
+  /** The first byte of its elements there. */
+  start: count,
+  offset: counts,
+  sizes: counts,
+  /** The CRC-32 of each `chunkBytes` bytes of it. */
+  crc32: z.array(checksum),
+});
+
+const tensor = z.object({ dtype: z.enum(STORED_DTYPES), shape: counts, parts: z.array(part) });
+
+const file = z.object({ name: z.string(), bytes: count });
+
+const run = z.object({
+  /** Optimizer steps. */
+  step: count,
+  epoch: count,
+  /** ISO 8601. */
+  savedAt: z.string(),
+  metrics: z.record(z.string(), z.number()),
+});
+
+const head = { format: z.literal(FORMAT), version: z.literal(FORMAT_VERSION), ...run.shape };
+
+const index = z.object({
+  ...head,
+  worldSize: count,
+  chunkBytes: count,
+  /** Those that hold tensors. */
+  files: z.array(file),
+  tensors: z.record(z.string(), tensor),
+  shared: json,
+  ranks: z.array(json),
+});
+
+const marker = z.object({ ...head, index: file.extend({ crc32: checksum }) });
+
+export type StoredPart = Readonly<z.infer<typeof part>>;
+export type StoredTensor = Readonly<z.infer<typeof tensor>>;
+export type StoredFile = Readonly<z.infer<typeof file>>;
+export type RunInfo = Readonly<z.infer<typeof run>>;
+export type Index = Readonly<z.infer<typeof index>>;
+export type Marker = Readonly<z.infer<typeof marker>>;
+
+/** What one rank has written. */
+export interface RankRecord {
+  /** Undefined for a rank that had no tensor to write. */
+  readonly file: StoredFile | undefined;
+  readonly parts: readonly (StoredPart & Omit<StoredTensor, 'parts'> & { readonly name: string })[];
+  readonly shared: Json;
+  readonly local: Json;
+}
+
+/** All ranks' records as one, in the order of ranks. */
+export function indexOf(records: readonly RankRecord[], info: RunInfo, chunkBytes: number): Index {
+  const tensors: Record<string, { dtype: StoredTensor['dtype']; shape: number[]; parts: StoredPart[] }> = {};
+  for (const { parts } of records) {
+    for (const { name, dtype, shape, ...place } of parts) {
+      tensors[name] ??= { dtype, shape: [...shape], parts: [] };
+      tensors[name].parts.push(place);
+    }
+  }
+  return {
+    format: FORMAT,
+    version: FORMAT_VERSION,
+    ...info,
+    worldSize: records.length,
+    chunkBytes,
+    files: records.flatMap(({ file: each }) => each ?? []),
+    tensors,
+    shared: records[0]!.shared,
+    ranks: records.map(({ local }) => local),
+  };
+}
+
+export function markerOf(info: RunInfo, indexFile: Marker['index']): Marker {
+  return { format: FORMAT, version: FORMAT_VERSION, ...info, index: indexFile };
+}
+
+/** @throws AccError `ACC_CHECKPOINT_INVALID`, `ACC_CHECKPOINT_VERSION`. */
+export function parseMarker(bytes: Uint8Array, where: string): Marker {
+  return parse(marker, bytes, where);
+}
+
+/** @throws AccError `ACC_CHECKPOINT_INVALID`, `ACC_CHECKPOINT_VERSION`. */
+export function parseIndex(bytes: Uint8Array, where: string): Index {
+  return parse(index, bytes, where);
+}
+
+function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string): z.infer<S> {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder().decode(bytes));
+  } catch (cause) {
+    throw invalid(where, cause);
+  }
+  const { version } = (value ?? {}) as { version?: unknown };
+  if (typeof version === 'number' && version > FORMAT_VERSION) {
+    throw new AccError(
+      'ACC_CHECKPOINT_VERSION',
+      `${where} is of version ${version} of the format; this reads ${FORMAT_VERSION}.`,
+      { help: 'Update @acc/checkpoint.', details: { version } },
+    );
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw invalid(where, result.error);
+}
+
+function invalid(where: string, cause: unknown): AccError {
+  return new AccError('ACC_CHECKPOINT_INVALID', `${where} is not a file of a checkpoint.`, { cause });
+}
+
+export function hexOf(crc32: number): string {
+  return crc32.toString(16).padStart(8, '0');
+}

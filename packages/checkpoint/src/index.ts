@@ -1,0 +1,30 @@
+export { Checkpoints, type CheckpointsParts } from './checkpoints.js';
+export type { RunInfo } from './format/manifest.js';
+export type { Json } from './format/state-tree.js';
+export { describeLocation, type Location } from './location.js';
+export {
+  resolveCheckpointOptions,
+  type CheckpointOptions,
+  type ResolvedCheckpointOptions,
+} from './options.js';
+export {
+  loadWeights,
+  type LoadedWeights,
+  type LoadWeightsOptions,
+  type NamedVariable,
+  type NameMap,
+  type WeightTarget,
+} from './model/load-weights.js';
+export { mergeWeights, type MergedWeights } from './model/merge-weights.js';
+export { modelFiles } from './model/model-json.js';
+export { openWeights, type StoredWeight } from './model/stored-weights.js';
+export { writeWeights, type NamedWeight, type WriteWeightsOptions } from './model/write-weights.js';
+export { openCheckpoint, type Checkpoint } from './read/open.js';
+export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
+export { readTensors, type Want } from './read/read-tensors.js';
+export type { KeepBest, RetentionOptions } from './retention.js';
+export { fileStorage } from './storage/file-storage.js';
+export type { GetOptions, Storage, StoredObject } from './storage/storage.js';
+export { onFirstRank, together } from './together.js';
+export type { Placement, PlacementOf } from './write/pieces.js';
+export type { SaveRequest } from './write/save.js';

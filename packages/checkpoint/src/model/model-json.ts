@@ -1,0 +1,85 @@
+import { io, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { locationOf, type Location } from '../location.js';
+import type { Storage } from '../storage/storage.js';
+import type { StoredWeight } from './stored-weights.js';
+
+/** tfjs's own file: topology, and where the weights are. */
+export const MODEL_JSON = 'model.json';
+/** What tfjs's converter cuts weights into. */
+const SHARD_BYTES = 4 * 1024 * 1024;
+
+/**
+ * A place for `model.save` and `tf.loadLayersModel`, which tfjs has none of in Node.js without its own addon: a folder with
+ * `model.json` and files of weights beside it. A folder that `saveModel` wrote in safetensors loads, too.
+ *
+ * @param path The folder; for loading also the path of a `model.json`.
+ */
+export function modelFiles(path: string, storage?: Storage): io.IOHandler {
+  const location = locationOf(path.endsWith('.json') ? path.replace(/[^/]*$/, '') || '.' : path, storage);
+  return {
+    save: (artifacts) => saveArtifacts(location, artifacts),
+    load: () => loadArtifacts(location),
+  };
+}
+
+async function saveArtifacts(
+  { storage, prefix }: Location,
+  { weightData, weightSpecs = [], ...rest }: io.ModelArtifacts,
+): Promise<io.SaveResult> {
+  const shards = weightData === undefined ? [] : shardsOf(new io.CompositeArrayBuffer(weightData));
+  const paths = shards.map((_, i) => `group1-shard${i + 1}of${shards.length}.bin`);
+  for (const [i, shard] of shards.entries()) await storage.put(prefix + paths[i]!, new Uint8Array(shard));
+  const json = { ...rest, weightsManifest: [{ paths, weights: weightSpecs }] };
+  await storage.put(prefix + MODEL_JSON, new TextEncoder().encode(JSON.stringify(json)));
+  return { modelArtifactsInfo: io.getModelArtifactsInfoForJSON({ ...rest, weightSpecs, weightData }) };
+}
+
+function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {
+  const count = Math.max(1, Math.ceil(data.byteLength / SHARD_BYTES));
+  return Array.from({ length: count }, (_, i) => data.slice(i * SHARD_BYTES, (i + 1) * SHARD_BYTES));
+}
+
+async function loadArtifacts(location: Location): Promise<io.ModelArtifacts> {
+  const json = await readJson(location, MODEL_JSON);
+  return io.getModelArtifactsForJSON(json, (manifest) => readManifest(location, manifest));
+}
+
+async function readJson({ storage, prefix }: Location, name: string): Promise<io.ModelJSON> {
+  const bytes = await storage.get(prefix + name);
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as io.ModelJSON;
+  } catch (cause) {
+    throw new AccError('ACC_MODEL_JSON_INVALID', `${storage.location}/${prefix}${name} is no model.json.`, {
+      cause,
+    });
+  }
+}
+
+async function readManifest(
+  { storage, prefix }: Location,
+  manifest: io.WeightsManifestConfig,
+): Promise<[io.WeightsManifestEntry[], ArrayBuffer[]]> {
+  const paths = manifest.flatMap((group) => group.paths);
+  const shards = await Promise.all(paths.map((path) => storage.get(prefix + path)));
+  const buffers = shards.map(({ buffer, byteOffset, byteLength }) =>
+    buffer.slice(byteOffset, byteOffset + byteLength),
+  );
+  return [io.getWeightSpecs(manifest), buffers as ArrayBuffer[]];
+}
+
+/** The weights of a `model.json`, dequantized where they are quantized; read as a whole when the first is asked for. */
+export async function readModelJsonWeights(location: Location, name: string): Promise<StoredWeight[]> {
+  const json = await readJson(location, name);
+  const specs = io.getWeightSpecs(json.weightsManifest ?? []);
+  let reading: Promise<Record<string, Tensor>> | undefined;
+  const readAll = async () => {
+    const [entries, data] = await readManifest(location, json.weightsManifest);
+    return io.decodeWeights(data, entries);
+  };
+  return specs.map(({ name: weight, shape }) => ({
+    name: weight,
+    shape,
+    read: async () => (await (reading ??= readAll()))[weight]!,
+  }));
+}

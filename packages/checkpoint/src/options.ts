@@ -1,0 +1,73 @@
+import { AccError, checkKeys } from '@acc/contract';
+import { z } from 'zod';
+import type { RetentionOptions } from './retention.js';
+import type { Storage } from './storage/storage.js';
+
+export interface CheckpointOptions extends RetentionOptions {
+  /** Where `saveState()` puts what it names itself, and `loadState('latest')` looks. Default `checkpoints` in `projectDir`. */
+  readonly dir?: string;
+  /** In place of the file system; `dir` is then not given. */
+  readonly storage?: Storage;
+  /** Whether saves copy nothing but what changes meanwhile, and write while training goes on. Default false. */
+  readonly async?: boolean;
+  /** What a save that fails does on all ranks: throw, or warn and let training go on. Default `throw`. */
+  readonly onError?: 'throw' | 'warn';
+  /**
+   * Whether SIGTERM and SIGUSR1 have all ranks save after the step that runs, and exit with a code that `acc launch
+   * --max-restarts` restarts from. Default: true, where `checkpoint` is given.
+   */
+  readonly preemption?: boolean;
+}
+
+const positive = z.number().int().positive();
+
+const schema = z
+  .object({
+    dir: z.string().min(1).optional(),
+    storage: z.custom<Storage>(isStorage, 'not a storage: it needs put, get, list and delete').optional(),
+    async: z.boolean().default(false),
+    onError: z.enum(['throw', 'warn']).default('throw'),
+    preemption: z.boolean().optional(),
+    keepLast: positive.optional(),
+    keepBest: z
+      .strictObject({
+        metric: z.string().min(1),
+        mode: z.enum(['min', 'max']),
+        count: positive.default(1),
+      })
+      .optional(),
+    keepEvery: positive.optional(),
+  })
+  .refine(({ dir, storage }) => dir === undefined || storage === undefined, {
+    path: ['dir'],
+    error: 'a storage has its own place; give one of both',
+  })
+  .refine(({ keepLast, keepBest, keepEvery }) => keepLast !== undefined || !(keepBest ?? keepEvery), {
+    path: ['keepLast'],
+    error: 'all are kept unless keepLast says how many: keepBest and keepEvery keep others besides',
+  });
+
+export type ResolvedCheckpointOptions = Readonly<z.infer<typeof schema>>;
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function resolveCheckpointOptions(options: CheckpointOptions = {}): ResolvedCheckpointOptions {
+  checkKeys('checkpoint', options, Object.keys(schema.shape));
+  const result = schema.safeParse(options);
+  if (result.success) return result.data;
+  const { path, message } = result.error.issues[0]!;
+  throw new AccError('ACC_INVALID_OPTION', `checkpoint: '${path.join('.')}': ${message}.`, {
+    cause: result.error,
+    details: { path },
+  });
+}
+
+function isStorage(value: unknown): boolean {
+  const candidate = value as Partial<Storage> | null;
+  return (
+    typeof candidate === 'object' &&
+    candidate !== null &&
+    [candidate.put, candidate.get, candidate.list, candidate.delete].every(
+      (verb) => typeof verb === 'function',
+    )
+  );
+}

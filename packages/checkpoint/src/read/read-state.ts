@@ -1,0 +1,66 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { StateArray, StateLayer } from '@acc/contract';
+import { arrayOver, type ArrayName } from '../format/dtypes.js';
+import { decodeTree, type Json } from '../format/state-tree.js';
+import type { Checkpoint } from './open.js';
+import { readBytes, readTensors } from './read-tensors.js';
+
+/** A tensor of a checkpoint that was not read yet. */
+export class StoredReference {
+  constructor(readonly name: string) {}
+}
+
+/** A typed array that was not read yet. */
+class ArrayReference {
+  constructor(
+    readonly name: string,
+    readonly type: ArrayName,
+  ) {}
+}
+
+/** A tree of a checkpoint as it was saved, with a {@link StoredReference} for each tensor. Typed arrays are read. */
+export async function readTree(checkpoint: Checkpoint, json: Json): Promise<unknown> {
+  const tree = decodeTree<object>(json, {
+    tensor: (name) => new StoredReference(name),
+    array: (name, type) => new ArrayReference(name, type),
+  });
+  return replace(tree, async (value) => {
+    if (!(value instanceof ArrayReference)) return undefined;
+    const array: StateArray = arrayOver(value.type, await readBytes(checkpoint, value.name));
+    return array;
+  });
+}
+
+/** A tree in which every tensor that is left is read as a whole. The tensors are the caller's, all of them in `tensors`. */
+export interface ReadTree {
+  readonly tree: unknown;
+  readonly tensors: readonly Tensor[];
+}
+
+export async function readRest(checkpoint: Checkpoint, tree: unknown, layer: StateLayer): Promise<ReadTree> {
+  const references: StoredReference[] = [];
+  await replace(tree, (value) => {
+    if (value instanceof StoredReference) references.push(value);
+    return Promise.resolve(undefined);
+  });
+  const read = await readTensors(checkpoint, references, layer);
+  const tensors = read.map((each) => each.toTensor());
+  const found = new Map(references.map((reference, i) => [reference, tensors[i]!]));
+  const replaced = await replace(tree, (value) =>
+    Promise.resolve(value instanceof StoredReference ? found.get(value) : undefined),
+  );
+  return { tree: replaced, tensors };
+}
+
+/** The tree with what `replacement` gives in the place of objects; where it gives undefined, their children are looked at. */
+async function replace(value: unknown, replacement: (value: object) => Promise<unknown>): Promise<unknown> {
+  if (typeof value !== 'object' || value === null) return value;
+  const given = await replacement(value);
+  if (given !== undefined) return given;
+  if (Array.isArray(value)) return Promise.all(value.map((each) => replace(each, replacement)));
+  if (ArrayBuffer.isView(value) || value instanceof StoredReference) return value;
+  const entries = Object.entries(value).map(
+    async ([key, child]) => [key, await replace(child, replacement)] as const,
+  );
+  return Object.fromEntries(await Promise.all(entries));
+}

@@ -1,0 +1,38 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { storageCases } from '../testing/storage-cases.js';
+import { fileStorage } from './file-storage.js';
+
+let folder: string;
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-files-'))));
+afterEach(() => rm(folder, { recursive: true }));
+
+const error = (code: string): Error => expect.objectContaining({ code }) as Error;
+
+describe('files', () => {
+  it.each(storageCases)('$name', ({ run }) => run(fileStorage(join(folder, 'not', 'there', 'yet'))));
+
+  it('leave no folder behind that is empty', async () => {
+    const storage = fileStorage(folder);
+    await storage.put('a/b', new Uint8Array(1));
+    await storage.delete(['a/b']);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('stay within their folder', async () => {
+    const storage = fileStorage(folder);
+    for (const key of ['../x', '/etc/passwd', 'a/../../x', '']) {
+      await expect(storage.get(key)).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
+    }
+  });
+
+  it('say what is wrong with a place where nothing can be written', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const under = fileStorage(join(folder, 'file', 'below'));
+    await expect(under.put('x', new Uint8Array(1))).rejects.toThrowError(error('ACC_STORAGE_NOT_FOUND'));
+    const kernels = fileStorage('/sys/acc-checkpoints');
+    await expect(kernels.put('x', new Uint8Array(1))).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
+  });
+});

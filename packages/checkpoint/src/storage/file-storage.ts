@@ -1,0 +1,144 @@
+import { open, mkdir, readdir, rename, rm, rmdir, stat, type FileHandle } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { AccError } from '@acc/contract';
+import { storageError, storageErrorOf } from './errors.js';
+import { piecesOf, type GetOptions, type Storage, type StoredObject } from './storage.js';
+
+/** What is being written, or was when its process ended. */
+export const UNFINISHED = '.unfinished';
+
+/**
+ * Files below `folder`, which need not exist yet. What is put is written beside its place, synced to the disk and renamed.
+ */
+export function fileStorage(folder: string): Storage {
+  const root = resolve(folder);
+  const pathOf = (key: string): string => {
+    const path = resolve(root, key);
+    if (path.startsWith(root + sep)) return path;
+    throw new AccError('ACC_STORAGE_DENIED', `'${key}' lies outside of ${root}.`);
+  };
+  const attempt = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw storageError(doing, error);
+    }
+  };
+  return {
+    location: root,
+    put: (key, content) =>
+      attempt(`Writing ${join(root, key)}`, () => putFile(pathOf(key), piecesOf(content))),
+    get: (key, options) => attempt(`Reading ${join(root, key)}`, () => getFile(pathOf(key), options)),
+    list: (prefix) => attempt(`Listing ${join(root, prefix)}`, () => listFiles(root, prefix)),
+    delete: (keys) =>
+      attempt(`Deleting in ${root}`, async () => {
+        for (const key of keys) await rm(pathOf(key), { force: true });
+        for (const parent of new Set(keys.map((key) => dirname(pathOf(key))))) {
+          if (parent !== root) await removeEmpty(parent);
+        }
+      }),
+  };
+}
+
+async function putFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  await makeFolder(dirname(path));
+  const unfinished = path + UNFINISHED;
+  try {
+    await writeSynced(unfinished, pieces);
+    await rename(unfinished, path);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {});
+    throw error;
+  }
+}
+
+async function writeSynced(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'w');
+  try {
+    for await (const piece of pieces) await writeAll(file, piece);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** One call may write less than it is given. */
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done)).bytesWritten;
+  }
+}
+
+/** New folders are only there for sure when what holds them is synced. */
+async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function getFile(path: string, { start = 0, into }: GetOptions = {}): Promise<Uint8Array> {
+  const file = await open(path, 'r');
+  try {
+    const target = into ?? new Uint8Array(Math.max(0, (await file.stat()).size - start));
+    for (let done = 0; done < target.length;) {
+      const { bytesRead } = await file.read(target, done, target.length - done, start + done);
+      if (bytesRead === 0) {
+        const reason = `it ends at byte ${start + done}, before what is to be read`;
+        throw storageErrorOf('ACC_STORAGE_NOT_FOUND', `Reading ${path}`, reason, undefined);
+      }
+      done += bytesRead;
+    }
+    return target;
+  } finally {
+    await file.close();
+  }
+}
+
+async function listFiles(root: string, prefix: string): Promise<StoredObject[]> {
+  const found: StoredObject[] = [];
+  const visit = async (key: string): Promise<void> => {
+    let entries;
+    try {
+      entries = await readdir(join(root, key), { withFileTypes: true });
+    } catch (error) {
+      // Nothing there, or gone since its parent was read.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      throw error;
+    }
+    for (const entry of entries) {
+      if (entry.isDirectory()) await visit(`${key}${entry.name}/`);
+      else found.push(...(await sizeOf(root, `${key}${entry.name}`)));
+    }
+  };
+  await visit(prefix);
+  return found;
+}
+
+async function sizeOf(root: string, key: string): Promise<StoredObject[]> {
+  try {
+    return [{ key, bytes: (await stat(join(root, key))).size }];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** What is not empty stays. */
+async function removeEmpty(folder: string): Promise<void> {
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error;
+  }
+}

@@ -1,0 +1,57 @@
+import { AccError, isAccError, type Collective } from '@acc/contract';
+
+/** What a rank has met, for the others. */
+interface Problem {
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * Runs `work` on every rank, and throws on all of them where it fails on one, so that none is left waiting. A rank on which it
+ * succeeded gets the first other's error.
+ *
+ * @param giveUp Called with what `work` gave on a rank where it succeeded in vain.
+ */
+export async function together<T>(
+  collective: Collective,
+  work: () => Promise<T>,
+  giveUp: (result: T) => void = () => {},
+): Promise<T> {
+  let result: { readonly value: T } | undefined;
+  let own: unknown;
+  try {
+    result = { value: await work() };
+  } catch (error) {
+    own = error;
+  }
+  const problems = collective.allGatherObject(result ? null : problemOf(own));
+  const rank = problems.findIndex((problem) => problem !== null);
+  if (rank < 0) return result!.value;
+  if (!result) throw own;
+  giveUp(result.value);
+  const { code, message } = problems[rank]!;
+  throw new AccError(code, `On rank ${rank}: ${message}`, { details: { rank } });
+}
+
+/** Runs `work` on rank 0, and gives its result, or its error, to every rank. */
+export async function onFirstRank<T>(collective: Collective, work: () => Promise<T>): Promise<T> {
+  let answer: { value?: T; problem?: Problem } = {};
+  let own: unknown;
+  if (collective.rank === 0) {
+    try {
+      answer = { value: await work() };
+    } catch (error) {
+      own = error;
+      answer = { problem: problemOf(error) };
+    }
+  }
+  const { value, problem } = collective.broadcastObject(answer);
+  if (!problem) return value as T;
+  if (own !== undefined) throw own as Error;
+  throw new AccError(problem.code, `On rank 0: ${problem.message}`, { details: { rank: 0 } });
+}
+
+function problemOf(error: unknown): Problem {
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: isAccError(error) ? error.code : 'ACC_RANK_FAILED', message };
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AccError } from '@acc/contract';
+import { checksumOf } from '../checksum.js';
+import { hexOf, indexOf, MARKER, markerOf, type RankRecord, type RunInfo } from '../format/manifest.js';
+import { describeLocation, type Location } from '../location.js';
+import { fileNames, isOurs } from '../names.js';
+import { CHUNK_BYTES } from './write-rank.js';
+
+export interface CommitJob {
+  readonly location: Location;
+  readonly info: RunInfo;
+  readonly id: string;
+  /** Ranks that write. */
+  readonly size: number;
+}
+
+const FIRST_POLL_MS = 5;
+const LAST_POLL_MS = 500;
+
+/**
+ * Makes a checkpoint of what the ranks have written, as soon as all of it is there: the index, then the marker, whose place is
+ * taken in one step. What an earlier save has left in the same place goes after that.
+ *
+ * @param abandoned Aborted when a rank has failed, or a while after all have said that they are done.
+ */
+export async function commit(job: CommitJob, own: RankRecord, abandoned: AbortSignal): Promise<void> {
+  const { storage, prefix } = job.location;
+  const records = [own, ...(await othersRecords(job, abandoned))];
+  const index = indexOf(records, job.info, CHUNK_BYTES);
+  await requireFiles(job, records);
+  const bytes = encode(index);
+  const name = fileNames.index(job.id);
+  await storage.put(prefix + name, bytes);
+  const crc32 = hexOf(await checksumOf(bytes));
+  await storage.put(prefix + MARKER, encode(markerOf(job.info, { name, bytes: bytes.length, crc32 })));
+  await deleteLeftovers(job.location, new Set([MARKER, name, ...index.files.map((file) => file.name)]));
+}
+
+/** The records of all ranks but the first, when they have appeared. */
+async function othersRecords(
+  { location, id, size }: CommitJob,
+  abandoned: AbortSignal,
+): Promise<RankRecord[]> {
+  const { storage, prefix } = location;
+  const keys = Array.from({ length: size - 1 }, (_, i) => prefix + fileNames.record(i + 1, size, id));
+  for (let waitMs = FIRST_POLL_MS; keys.length > 0; waitMs = Math.min(2 * waitMs, LAST_POLL_MS)) {
+    const present = new Set((await storage.list(prefix)).map(({ key }) => key));
+    const missing = keys.filter((key) => !present.has(key));
+    if (missing.length === 0) break;
+    if (abandoned.aborted) throw notShared(location, missing);
+    await sleep(waitMs, undefined, { signal: abandoned }).catch(() => {});
+  }
+  const texts = await Promise.all(keys.map((key) => storage.get(key)));
+  return texts.map((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RankRecord);
+}
+
+/** Every file is there, as long as it was written. */
+async function requireFiles({ location }: CommitJob, records: readonly RankRecord[]): Promise<void> {
+  const { storage, prefix } = location;
+  const sizes = new Map((await storage.list(prefix)).map(({ key, bytes }) => [key, bytes]));
+  const missing = records.flatMap(({ file }) =>
+    file && sizes.get(prefix + file.name) !== file.bytes ? [file.name] : [],
+  );
+  if (missing.length > 0) throw notShared(location, missing);
+}
+
+function notShared(location: Location, missing: readonly string[]): AccError {
+  return new AccError(
+    'ACC_STORAGE_NOT_SHARED',
+    `Rank 0 does not find what other ranks have written to ${describeLocation(location)}: ${missing.join(', ')}.`,
+    {
+      help: 'All ranks save to one place: a file system that all hosts share, or a bucket.',
+      details: { missing },
+    },
+  );
+}
+
+async function deleteLeftovers({ storage, prefix }: Location, kept: ReadonlySet<string>): Promise<void> {
+  const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
+  const leftovers = names.filter((name) => isOurs(name) && !kept.has(name));
+  if (leftovers.length > 0) await storage.delete(leftovers.map((name) => prefix + name));
+}
+
+const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));

@@ -1,0 +1,109 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { StateArray, StateLayer, TensorBytes, TensorPart } from '@acc/contract';
+import { wholeBox } from '../format/boxes.js';
+import { arrayNameOf, dtypeOfArray, elementBytes, elementsOf, storedDtypeOf } from '../format/dtypes.js';
+import type { StoredDtype } from '../format/dtypes.js';
+import type { EncodedTree } from '../format/state-tree.js';
+
+/** What is known of a tensor of a tree besides itself. */
+export interface Placement {
+  /** Its name in the checkpoint. Default: its place in the tree. */
+  readonly name?: string | undefined;
+  /** Which parts of whole tensors it holds; default: it is a whole one. */
+  readonly parts?: readonly TensorPart[] | undefined;
+}
+
+export type PlacementOf = (tensor: Tensor) => Placement | undefined;
+
+/** Elements that could be written: a box of a whole tensor. */
+export interface Piece {
+  readonly name: string;
+  readonly dtype: StoredDtype;
+  /** Of the whole tensor. */
+  readonly shape: readonly number[];
+  readonly offset: readonly number[];
+  readonly sizes: readonly number[];
+  readonly byteLength: number;
+  /** Where the elements are; undefined for what no tensor has. */
+  readonly tensor: Tensor | undefined;
+  /** To be called before the tensor is disposed. Caller disposes the bytes. */
+  open(tensor: Tensor | undefined): Promise<TensorBytes>;
+}
+
+/** What of `piece` tells it from others: its name in a file. */
+export function keyOf({ name, shape, offset, sizes }: Piece): string {
+  const isWhole = sizes.every((size, dim) => size === shape[dim]);
+  return isWhole ? name : `${name}[${offset.join()}]`;
+}
+
+export function piecesOfTree(
+  { tensors, arrays }: EncodedTree,
+  layer: StateLayer,
+  placementOf: PlacementOf,
+): Piece[] {
+  return [
+    ...tensors.flatMap(({ name, value }) => piecesOfTensor(name, value, layer, placementOf(value)?.parts)),
+    ...arrays.map(({ name, value }) => pieceOfArray(name, value)),
+  ];
+}
+
+function piecesOfTensor(
+  ownName: string,
+  tensor: Tensor,
+  layer: StateLayer,
+  parts: readonly TensorPart[] = [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }],
+): Piece[] {
+  const dtype = storedDtypeOf(layer.dtypeOf(tensor));
+  const size = elementBytes(dtype);
+  return parts
+    .filter(({ shape, sizes }) => elementsOf(sizes) > 0 || elementsOf(shape) === 0)
+    .map(({ name = ownName, shape, offset, sizes, start }) => {
+      const byteLength = elementsOf(sizes) * size;
+      return {
+        name,
+        dtype,
+        shape,
+        offset,
+        sizes,
+        byteLength,
+        tensor,
+        async open(held) {
+          const all = await layer.bytesOf(held!);
+          const bytes = all.bytes.subarray(start * size, start * size + byteLength);
+          return bytesFrom(bytes, () => all.dispose());
+        },
+      } satisfies Piece;
+    });
+}
+
+/** A whole tensor as a piece. */
+export function pieceOfTensor(name: string, tensor: Tensor, layer: StateLayer): Piece {
+  return piecesOfTensor(name, tensor, layer)[0]!;
+}
+
+/** A whole tensor whose elements are read when they are written. */
+export function pieceOfBytes(
+  { name, dtype, shape }: Pick<Piece, 'name' | 'dtype' | 'shape'>,
+  read: () => Promise<Uint8Array>,
+): Piece {
+  return {
+    name,
+    dtype,
+    shape,
+    ...wholeBox(shape),
+    byteLength: elementsOf(shape) * elementBytes(dtype),
+    tensor: undefined,
+    open: async () => bytesFrom(await read(), () => {}),
+  };
+}
+
+/** A copy: whoever has the array may go on writing into it. */
+function pieceOfArray(name: string, array: StateArray): Piece {
+  const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength).slice();
+  const dtype = dtypeOfArray(arrayNameOf(array)!);
+  return pieceOfBytes({ name, dtype, shape: [array.length] }, () => Promise.resolve(bytes));
+}
+
+function bytesFrom(bytes: Uint8Array, dispose: () => void): TensorBytes {
+  return { bytes, dispose, [Symbol.dispose]: dispose };
+}

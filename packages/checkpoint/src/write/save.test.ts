@@ -1,0 +1,203 @@
+import * as tf from '@tensorflow/tfjs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Collective } from '@acc/contract';
+import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
+import { liveTensors } from '@acc/native';
+import { expectNoLeak } from '@acc/testkit';
+import { Checkpoints } from '../checkpoints.js';
+import { resolveCheckpointOptions, type CheckpointOptions } from '../options.js';
+import { openCheckpoint } from '../read/open.js';
+import { readRest, readTree } from '../read/read-state.js';
+import { locationOf } from '../location.js';
+import type { SaveRequest } from './save.js';
+
+/** One rank. */
+const alone = {
+  rank: 0,
+  size: 1,
+  allGatherObject: <T>(value: T) => [value],
+  broadcastObject: <T>(value: T) => value,
+} as unknown as Collective;
+
+let folder: string;
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-save-'))));
+afterEach(() => rm(folder, { recursive: true }));
+
+const layer = () => kernelLayerOf(tf.getBackend(), tf.backend()).state;
+const checkpointsOf = (options: CheckpointOptions = {}) =>
+  new Checkpoints({
+    options: resolveCheckpointOptions({ dir: folder, ...options }),
+    layer: layer(),
+    collective: alone,
+  });
+
+function request(shared: unknown, step = 1): SaveRequest {
+  const info = { step, epoch: 0, savedAt: new Date(step * 1000).toISOString(), metrics: { loss: 1 / step } };
+  return { info, shared, local: { rank: 0 }, placementOf: () => undefined };
+}
+
+async function load(path: string) {
+  const checkpoint = await openCheckpoint(locationOf(path, undefined));
+  return readRest(checkpoint, await readTree(checkpoint, checkpoint.index.shared), layer());
+}
+
+const error = (code: string): Error => expect.objectContaining({ code }) as Error;
+
+describe.each(['acc', 'cpu'])('a checkpoint on %s', (backend) => {
+  beforeEach(async () => {
+    if (backend === 'acc') registerAccBackend({ device: 'cpu' });
+    await tf.setBackend(backend);
+  });
+
+  const state = () => ({
+    weights: [tf.tensor2d([[1, 2, 3]]), tf.scalar(5, 'int32'), tf.tensor1d([true, false], 'bool')],
+    empty: tf.zeros([0, 3]),
+    complex: tf.complex([1, 2], [3, 4]),
+    turned: tf.tidy(() => tf.transpose(tf.tensor2d([[1, 2, 3]]))),
+    big: tf.range(0, 40_000),
+    name: 'a run',
+    rates: Float64Array.of(0.1, NaN),
+  });
+
+  it('comes back, bit for bit, and nothing of it stays', async () => {
+    const saved = state();
+    await expectNoLeak(
+      async () => {
+        await checkpointsOf().save(join(folder, 'c'), request(saved), false);
+        const { tree, tensors } = await load(join(folder, 'c'));
+        const read = tree as typeof saved;
+        expect(read).toMatchObject({ name: 'a run', rates: saved.rates });
+        for (const key of ['empty', 'complex', 'turned', 'big'] as const) {
+          expect([read[key].shape, read[key].dtype]).toEqual([saved[key].shape, saved[key].dtype]);
+          expect(await read[key].data()).toEqual(await saved[key].data());
+        }
+        expect(read.weights.map((x) => x.arraySync())).toEqual([[[1, 2, 3]], 5, [1, 0]]);
+        tf.dispose([...tensors]);
+      },
+      { memory: () => ({ tensors: tf.memory().numTensors + liveTensors() }) },
+    );
+    tf.dispose(saved as unknown as tf.TensorContainer);
+  });
+
+  it('is of the moment at which it was asked for', async () => {
+    const w = tf.variable(tf.fill([100_000], 1));
+    const checkpoints = checkpointsOf();
+    await checkpoints.save(join(folder, 'c'), request({ w }), true);
+    w.assign(tf.tidy(() => tf.fill([100_000], 2)));
+    await checkpoints.settle();
+    const { tree } = await load(join(folder, 'c'));
+    expect((tree as { w: tf.Tensor }).w.dataSync()[99_999]).toBe(1);
+  });
+});
+
+describe('a checkpoint', () => {
+  beforeEach(() => tf.setBackend('cpu'));
+
+  it('replaces what is in its place only when it is complete', async () => {
+    const place = join(folder, 'c');
+    await checkpointsOf().save(place, request({ x: tf.scalar(1) }), false);
+    const before = await readdir(place);
+    await writeFile(join(place, 'notes.txt'), 'mine');
+    await expect(checkpointsOf().save(place, request({ f: () => 1 }), false)).rejects.toThrowError(
+      error('ACC_STATE_INVALID'),
+    );
+    expect((await readdir(place)).sort()).toEqual([...before, 'notes.txt'].sort());
+    await checkpointsOf().save(place, request({ x: tf.scalar(2) }), false);
+    const after = await readdir(place);
+    expect(after).toHaveLength(before.length + 1);
+    expect(after.filter((name) => before.includes(name))).toEqual(['checkpoint.json']);
+    expect(((await load(place)).tree as { x: tf.Tensor }).x.dataSync()[0]).toBe(2);
+  });
+
+  it.each(['safetensors', 'index', 'cut'])('of which the %s was damaged is refused', async (what) => {
+    const place = join(folder, 'c');
+    await checkpointsOf().save(place, request({ x: tf.range(0, 100) }), false);
+    const name = (await readdir(place)).find((each) =>
+      each.includes(what === 'index' ? 'index' : '.safetensors'),
+    )!;
+    const bytes = await readFile(join(place, name));
+    bytes[bytes.length - 9]! ^= 1;
+    await writeFile(join(place, name), what === 'cut' ? bytes.subarray(0, -1) : bytes);
+    await expect(load(place)).rejects.toThrowError(error('ACC_CHECKPOINT_CORRUPT'));
+  });
+
+  it('is found by name only when it is complete', async () => {
+    const checkpoints = checkpointsOf();
+    expect(await checkpoints.newest(new Set())).toBeUndefined();
+    for (const step of [1, 2, 3]) await checkpoints.save(undefined, request({ step }, step), false);
+    expect(await checkpoints.newest(new Set())).toBe('step-00000003');
+    expect(await checkpoints.newest(new Set(['step-00000003']))).toBe('step-00000002');
+    await rm(join(folder, 'step-00000003', 'checkpoint.json'));
+    await writeFile(join(folder, 'step-00000002', 'checkpoint.json'), '{"format"');
+    expect(await checkpoints.newest(new Set())).toBe('step-00000001');
+    await expect(openCheckpoint(locationOf(join(folder, 'step-00000003'), undefined))).rejects.toThrowError(
+      error('ACC_CHECKPOINT_NOT_FOUND'),
+    );
+  });
+
+  it('of a later version of the format is refused', async () => {
+    const place = join(folder, 'c');
+    await checkpointsOf().save(place, request({}), false);
+    const marker = JSON.parse(await readFile(join(place, 'checkpoint.json'), 'utf8')) as object;
+    await writeFile(join(place, 'checkpoint.json'), JSON.stringify({ ...marker, version: 2 }));
+    await expect(load(place)).rejects.toThrowError(error('ACC_CHECKPOINT_VERSION'));
+  });
+});
+
+describe('saves', () => {
+  beforeEach(() => tf.setBackend('cpu'));
+
+  it('keep what is to be kept, what they go on from, and what is not theirs', async () => {
+    await checkpointsOf().save(join(folder, 'mine'), request({}, 1), false);
+    const checkpoints = checkpointsOf({ keepLast: 2, keepEvery: 4 });
+    for (const step of [1, 2]) await checkpoints.save(undefined, request({}, step), false);
+    checkpoints.use('step-00000001');
+    for (const step of [3, 4, 5, 6, 7]) await checkpoints.save(undefined, request({}, step), false);
+    expect((await readdir(folder)).sort()).toEqual([
+      'mine',
+      'step-00000001',
+      'step-00000004',
+      'step-00000006',
+      'step-00000007',
+    ]);
+  });
+
+  it('clear away what a process has left that was killed', async () => {
+    const checkpoints = checkpointsOf();
+    await checkpoints.save(undefined, request({ x: tf.scalar(1) }, 1), false);
+    await checkpoints.save(undefined, request({ x: tf.scalar(1) }, 2), false);
+    await rm(join(folder, 'step-00000001', 'checkpoint.json'));
+    await checkpoints.save(undefined, request({}, 3), false);
+    expect((await readdir(folder)).sort()).toEqual(['step-00000002', 'step-00000003']);
+  });
+
+  it('that fail say so, or warn, and leave nothing', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const place = join(folder, 'file', 'below');
+    await expect(checkpointsOf().save(place, request({}), false)).rejects.toThrowError(
+      error('ACC_CHECKPOINT_SAVE_FAILED'),
+    );
+    expect(await checkpointsOf({ onError: 'warn' }).save(place, request({}), false)).toBeUndefined();
+    const behind = checkpointsOf();
+    await behind.save(place, request({}), true);
+    await expect(behind.save(join(folder, 'c'), request({}), true)).rejects.toThrowError(
+      error('ACC_CHECKPOINT_SAVE_FAILED'),
+    );
+    expect(await readdir(folder)).toEqual(['file']);
+  });
+});
+
+describe('options', () => {
+  it.each<[string, object, string]>([
+    ['an unknown one', { keepLats: 3 }, 'ACC_UNKNOWN_OPTION'],
+    ['a number below 1', { keepLast: 0 }, 'ACC_INVALID_OPTION'],
+    ['keepBest without keepLast', { keepBest: { metric: 'loss', mode: 'min' } }, 'ACC_INVALID_OPTION'],
+    ['an unknown mode', { keepLast: 1, keepBest: { metric: 'loss', mode: 'least' } }, 'ACC_INVALID_OPTION'],
+    ['a storage without verbs', { storage: { put() {} } }, 'ACC_INVALID_OPTION'],
+  ])('refuse %s', (_, options, code) => {
+    expect(() => resolveCheckpointOptions(options)).toThrowError(error(code));
+  });
+});

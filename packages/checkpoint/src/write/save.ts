@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { AccError, isAccError, type Collective, type StateLayer } from '@acc/contract';
+import { encodeTree, type EncodedTree } from '../format/state-tree.js';
+import type { RankRecord, RunInfo } from '../format/manifest.js';
+import { describeLocation, type Location } from '../location.js';
+import { fileNames } from '../names.js';
+import { assignPieces, type Offer } from './assign.js';
+import { commit, type CommitJob } from './commit.js';
+import { keyOf, piecesOfTree, type Piece, type PlacementOf } from './pieces.js';
+import { holdPieces, releasePieces, writePieces, type HeldPiece } from './write-rank.js';
+
+/** What is to be saved; ranks give the same but for `local`, and the tensors that they hold parts of. */
+export interface SaveRequest {
+  readonly info: RunInfo;
+  /** The same on every rank. */
+  readonly shared: unknown;
+  /** This rank's own. */
+  readonly local: unknown;
+  readonly placementOf: PlacementOf;
+}
+
+export interface SaveContext {
+  readonly layer: StateLayer;
+  readonly collective: Collective;
+}
+
+/** A save of which this rank has taken its snapshot. */
+export interface StartedSave {
+  readonly location: Location;
+  /** Resolves when this rank's part is written, or could not be; never rejects. */
+  readonly written: Promise<AccError | undefined>;
+  /** On rank 0: the save is complete, or why not. Elsewhere undefined. Never rejects. */
+  readonly committed: Promise<AccError | undefined> | undefined;
+  /** Has rank 0 no longer wait for the others' parts. */
+  abandon(): void;
+  /** Deletes what this rank has written, as far as that is possible. Never rejects. */
+  withdraw(): Promise<void>;
+}
+
+/** What a rank says before anything is written. */
+interface Announcement {
+  readonly id: string;
+  readonly offers: readonly Offer[];
+  readonly problem?: string;
+}
+
+/**
+ * Takes the snapshot, agrees with the other ranks on who writes what, and begins to write, while the caller goes on. Every rank
+ * calls it.
+ *
+ * @throws AccError `ACC_STATE_INVALID`, on all ranks, where the state of one can't be kept.
+ */
+export function startSave(location: Location, request: SaveRequest, context: SaveContext): StartedSave {
+  const { collective } = context;
+  const prepared = prepare(request, context);
+  const announced = collective.allGatherObject<Announcement>({
+    id: randomBytes(4).toString('hex'),
+    offers: prepared.pieces.map((piece) => ({ key: keyOf(piece), bytes: piece.byteLength })),
+    ...(prepared.error && { problem: prepared.error.message }),
+  });
+  throwProblems(announced, prepared.error);
+  const mine = assignPieces(announced.map(({ offers }) => offers))[collective.rank]!;
+  const held = holdPieces(prepared.pieces.filter((piece) => mine.has(keyOf(piece))));
+  const job: CommitJob = { location, info: request.info, id: announced[0]!.id, size: collective.size };
+  return writeBehind(job, held, prepared.trees!, context);
+}
+
+interface Prepared {
+  readonly pieces: readonly Piece[];
+  readonly trees: { readonly shared: EncodedTree; readonly local: EncodedTree } | undefined;
+  readonly error?: AccError;
+}
+
+/** Errors are told to all ranks before they are thrown: one that just stopped would leave the others waiting. */
+function prepare({ shared, local, placementOf }: SaveRequest, { layer, collective }: SaveContext): Prepared {
+  const nameOf = (tensor: Parameters<PlacementOf>[0]) => placementOf(tensor)?.name;
+  try {
+    const trees = {
+      shared: encodeTree(shared, 'shared', nameOf),
+      local: encodeTree(local, `rank-${collective.rank}`, nameOf),
+    };
+    const pieces = [trees.shared, trees.local].flatMap((tree) => piecesOfTree(tree, layer, placementOf));
+    return { pieces, trees };
+  } catch (error) {
+    if (!isAccError(error)) throw error;
+    return { pieces: [], trees: undefined, error };
+  }
+}
+
+function throwProblems(announced: readonly Announcement[], own: AccError | undefined): void {
+  if (own) throw own;
+  const rank = announced.findIndex(({ problem }) => problem !== undefined);
+  if (rank < 0) return;
+  throw new AccError(
+    'ACC_STATE_INVALID',
+    `The state of rank ${rank} cannot be kept: ${announced[rank]!.problem}`,
+  );
+}
+
+function writeBehind(
+  job: CommitJob,
+  held: readonly HeldPiece[],
+  trees: NonNullable<Prepared['trees']>,
+  { layer, collective }: SaveContext,
+): StartedSave {
+  const { location, id, size } = job;
+  const { rank } = collective;
+  const { storage, prefix } = location;
+  const abandoning = new AbortController();
+  const name = fileNames.tensors(rank, size, id);
+
+  const write = async (): Promise<RankRecord> => {
+    try {
+      const file = { storage, key: prefix + name, name, metadata: { format: 'acc' } };
+      const written = await writePieces(held, file, layer);
+      const record = { ...written, shared: trees.shared.json, local: trees.local.json };
+      if (rank > 0) {
+        const bytes = new TextEncoder().encode(JSON.stringify({ ...record, shared: null }));
+        await storage.put(prefix + fileNames.record(rank, size, id), bytes);
+      }
+      return record;
+    } finally {
+      releasePieces(held);
+    }
+  };
+  const record = write();
+  return {
+    location,
+    written: outcomeOf(record, location),
+    committed:
+      rank === 0
+        ? outcomeOf(
+            record.then((own) => commit(job, own, abandoning.signal)),
+            location,
+          )
+        : undefined,
+    abandon: () => abandoning.abort(),
+    withdraw: async () => {
+      const names = [name, fileNames.record(rank, size, id), ...(rank === 0 ? [fileNames.index(id)] : [])];
+      // Where nothing can be written, perhaps nothing can be deleted either.
+      await storage.delete(names.map((each) => prefix + each)).catch(() => {});
+    },
+  };
+}
+
+async function outcomeOf(work: Promise<unknown>, location: Location): Promise<AccError | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    if (isAccError(error)) return error;
+    const where = describeLocation(location);
+    return new AccError('ACC_STORAGE_FAILED', `Saving to ${where} failed: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,129 @@
+import { keep, clone, type Tensor } from '@tensorflow/tfjs-core';
+import type { StateLayer, TensorBytes } from '@acc/contract';
+import { checksumOf } from '../checksum.js';
+import { encodeHeader, type StoredEntry } from '../format/safetensors.js';
+import { elementBytes } from '../format/dtypes.js';
+import { hexOf, type RankRecord } from '../format/manifest.js';
+import type { Storage } from '../storage/storage.js';
+import { keyOf, type Piece } from './pieces.js';
+
+/** Tensors are read, written and checked in chunks of so many bytes. */
+export const CHUNK_BYTES = 16 * 1024 * 1024;
+/** Smaller ones are gathered, so that not each is a call of its own. */
+const SMALL_BYTES = 64 * 1024;
+const GATHERED_BYTES = 1024 * 1024;
+
+/** A piece, and what keeps its elements as they were when the save began. */
+export interface HeldPiece {
+  readonly piece: Piece;
+  readonly tensor: Tensor | undefined;
+}
+
+/**
+ * Keeps pieces as they are now, without copying them: a tensor that is written in place while somebody else holds it gets memory
+ * of its own first.
+ */
+export function holdPieces(pieces: readonly Piece[]): HeldPiece[] {
+  const sorted = [...pieces].sort((a, b) => elementBytes(b.dtype) - elementBytes(a.dtype));
+  return sorted.map((piece) => ({ piece, tensor: piece.tensor && keep(clone(piece.tensor)) }));
+}
+
+export function releasePieces(held: readonly HeldPiece[]): void {
+  for (const { tensor } of held) if (tensor && !tensor.isDisposed) tensor.dispose();
+}
+
+export interface PiecesFile {
+  readonly storage: Storage;
+  readonly key: string;
+  /** Its name in what is returned. */
+  readonly name: string;
+  /** For readers of the file. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Writes pieces into one safetensors file. Each is released when it was written. */
+export async function writePieces(
+  held: readonly HeldPiece[],
+  file: PiecesFile,
+  layer?: StateLayer,
+): Promise<Pick<RankRecord, 'file' | 'parts'>> {
+  if (held.length === 0) return { file: undefined, parts: [] };
+  const { bytes: header, entries } = encodeHeader(
+    held.map(({ piece }) => ({ key: keyOf(piece), dtype: piece.dtype, shape: piece.sizes })),
+    file.metadata,
+  );
+  const sums = held.map((): string[] => []);
+  await file.storage.put(file.key, contentOf(header, held, sums, layer));
+  const { start, byteLength } = entries.at(-1)!;
+  return {
+    file: { name: file.name, bytes: start + byteLength },
+    parts: held.map(({ piece }, i) => partOf(piece, entries[i]!, file.name, sums[i]!)),
+  };
+}
+
+function partOf(piece: Piece, { key, start }: StoredEntry, file: string, crc32: string[]) {
+  const { name, dtype, shape, offset, sizes } = piece;
+  const lists = { shape: [...shape], offset: [...offset], sizes: [...sizes] };
+  return { name, dtype, ...lists, file, key, start, crc32 };
+}
+
+/** The file's content; `sums` are filled as it is read. */
+async function* contentOf(
+  header: Uint8Array,
+  held: readonly HeldPiece[],
+  sums: readonly string[][],
+  layer: StateLayer | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const gathered = new Gathered();
+  yield* gathered.add(header);
+  for (const [i, { piece, tensor }] of held.entries()) {
+    using opened = await piece.open(tensor);
+    if (opened.bytes.length <= SMALL_BYTES) {
+      if (opened.bytes.length > 0) sums[i]!.push(hexOf(await checksumOf(opened.bytes)));
+      yield* gathered.add(opened.bytes);
+    } else {
+      yield* gathered.flush();
+      yield* checkedChunks(opened, sums[i]!, layer);
+    }
+    tensor?.dispose();
+  }
+  yield* gathered.flush();
+}
+
+/** Checksums are computed while the chunk is written. */
+async function* checkedChunks(
+  { bytes }: TensorBytes,
+  sums: string[],
+  layer: StateLayer | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+    const chunk = bytes.subarray(start, start + CHUNK_BYTES);
+    const sum = checksumOf(chunk, layer);
+    try {
+      yield chunk;
+    } finally {
+      // Also when writing failed: the memory is read until then.
+      sums.push(hexOf(await sum));
+    }
+  }
+}
+
+/** Small pieces, copied one after the other. */
+class Gathered {
+  readonly #buffer = new Uint8Array(GATHERED_BYTES);
+  #length = 0;
+
+  *add(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
+    if (this.#length + bytes.length > this.#buffer.length) yield* this.flush();
+    if (bytes.length > this.#buffer.length) yield bytes;
+    else {
+      this.#buffer.set(bytes, this.#length);
+      this.#length += bytes.length;
+    }
+  }
+
+  *flush(): Generator<Uint8Array, void, undefined> {
+    if (this.#length > 0) yield this.#buffer.subarray(0, this.#length);
+    this.#length = 0;
+  }
+}

@@ -1,0 +1,65 @@
+/** What tfjs-layers calls on a callback. */
+export interface Callback {
+  setParams(params: object): void;
+  setModel(model: object): void;
+  onTrainBegin(logs?: object): Promise<void>;
+  onTrainEnd(logs?: object): Promise<void>;
+  onEpochBegin(epoch: number, logs?: object): Promise<void>;
+  onEpochEnd(epoch: number, logs?: object): Promise<void>;
+  onBatchBegin(batch: number, logs?: object): Promise<void>;
+  onBatchEnd(batch: number, logs?: object): Promise<void>;
+}
+
+/** A callback that only waits for `atBoundary` after each batch. */
+export function boundaryCallback(atBoundary: () => Promise<void>): Callback {
+  const nothing = () => Promise.resolve();
+  return {
+    setParams() {},
+    setModel() {},
+    onTrainBegin: nothing,
+    onTrainEnd: nothing,
+    onEpochBegin: nothing,
+    onEpochEnd: nothing,
+    onBatchBegin: nothing,
+    onBatchEnd: () => atBoundary(),
+  };
+}
+
+/** Which part of a training tfjs-layers runs in one go. */
+export interface Part {
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+  /** Batches of its first epoch that came before it. */
+  readonly firstBatch: number;
+}
+
+/** A user's callback that hears of a training in parts as of one. */
+export function callbackOfPart<C extends Callback>(callback: C, { isFirst, isLast, firstBatch }: Part): C {
+  if (isFirst && isLast && firstBatch === 0) return callback;
+  const inPlace: Partial<Callback> = {
+    ...(!isFirst && { onTrainBegin: () => Promise.resolve() }),
+    ...(!isLast && { onTrainEnd: () => Promise.resolve() }),
+    onBatchBegin: (batch, logs) => callback.onBatchBegin(batch + firstBatch, logs),
+    onBatchEnd: (batch, logs) => callback.onBatchEnd(batch + firstBatch, logs),
+  };
+  return new Proxy(callback, {
+    get(target, key) {
+      const own = inPlace[key as keyof Callback] ?? (Reflect.get(target, key) as unknown);
+      return typeof own === 'function' ? (own.bind(target) as unknown) : own;
+    },
+  });
+}
+
+/** What tfjs-layers gives when training ends. */
+export interface History {
+  epoch: number[];
+  history: Record<string, unknown[]>;
+}
+
+/** Puts what an earlier part has come to before a later one's. */
+export function prependHistory(earlier: History, later: History): void {
+  later.epoch.unshift(...earlier.epoch);
+  for (const [key, values] of Object.entries(earlier.history)) {
+    later.history[key] = [...values, ...(later.history[key] ?? [])];
+  }
+}

@@ -1,0 +1,127 @@
+import type { FitDatasetArguments, ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type { Undo } from '../prepare/prepare.js';
+import { callbackOfPart, prependHistory, type Callback, type History, type Part } from './callbacks.js';
+import type { FitPosition } from './fit-progress.js';
+import type { FitContext, ShardedData } from './shard-fit.js';
+import type { Validation } from './validation.js';
+
+/** `fitDataset`: its steps take the batches that are this rank's. */
+export function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
+  const { fitDataset, makeTrainFunction } = model;
+  const run = async (data: object, args: FitDatasetArguments, from: FitPosition): Promise<History> => {
+    // fitDataset makes its function itself, once, before its first step.
+    model.makeTrainFunction = () => {
+      model.makeTrainFunction = makeTrainFunction;
+      const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
+      return microBatches(makeTrainFunction.call(model), perEpoch, from, context);
+    };
+    try {
+      return await fitDataset.call(model, data, { ...args, initialEpoch: from.epoch });
+    } finally {
+      model.makeTrainFunction = makeTrainFunction;
+    }
+  };
+  model.fitDataset = async (dataset, args) => {
+    validation.data = args.validationData;
+    const part = context.shardDataset(dataset);
+    const start = context.progress.begin(args.initialEpoch ?? 0);
+    if (start.position === 0) part.passEnd();
+    try {
+      const isCut = start.position > 0 && args.batchesPerEpoch !== undefined && start.epoch < args.epochs!;
+      return await (isCut ? runInParts(run, { model, part, args, start }) : run(part, args, start));
+    } finally {
+      // With batchesPerEpoch tfjs-layers stops reading without saying so.
+      await part.closeIterators();
+      context.progress.end();
+      validation.data = undefined;
+      context.pipeline.batch = undefined;
+      context.pipeline.accumulation.reset();
+    }
+  };
+  return () => {
+    model.fitDataset = fitDataset;
+  };
+}
+
+/**
+ * Each step is a micro-batch; an epoch's last one closes its window.
+ *
+ * @param from Where tfjs-layers begins. Without `batchesPerEpoch` the data itself goes on from there.
+ */
+function microBatches(
+  train: StepFunction,
+  batchesPerEpoch: number | undefined,
+  from: FitPosition,
+  { pipeline, progress }: FitContext,
+): StepFunction {
+  let { epoch, position } = from;
+  return (ins) => {
+    position++;
+    const isLast = position === batchesPerEpoch || pipeline.batch?.isLast;
+    const outs = pipeline.microBatch(() => train(ins), { isLast, isInFit: true });
+    const endsEpoch = batchesPerEpoch === undefined ? isLast : position === batchesPerEpoch;
+    if (endsEpoch) {
+      epoch++;
+      position = 0;
+    }
+    progress.advance({ epoch, position });
+    return outs;
+  };
+}
+
+interface CutFit {
+  readonly model: ModelInternals;
+  readonly part: ShardedData;
+  readonly args: FitDatasetArguments;
+  readonly start: FitPosition;
+}
+
+/** What is left of an epoch of `batchesPerEpoch`, as one that is shorter, and then the others, over one iterator. */
+async function runInParts(
+  run: (data: object, args: FitDatasetArguments, from: FitPosition) => Promise<History>,
+  { model, part, args, start }: CutFit,
+): Promise<History> {
+  const { epoch, position } = start;
+  const data = withOneIterator(part);
+  const hasMore = epoch + 1 < args.epochs!;
+  const argsOf = (piece: Part) => ({ ...args, callbacks: callbacksOfPart(args.callbacks, piece) });
+  const left = { epochs: epoch + 1, batchesPerEpoch: args.batchesPerEpoch! - position };
+  const only = { isFirst: true, isLast: !hasMore, firstBatch: position };
+  const first = await run(data, { ...argsOf(only), ...left }, start);
+  if (!hasMore) return first;
+  const from = { epoch: model.stopTraining_ ? args.epochs! : epoch + 1, position: 0 };
+  const rest = await run(data, argsOf({ isFirst: false, isLast: true, firstBatch: 0 }), from);
+  prependHistory(first, rest);
+  return rest;
+}
+
+/** The same data, which both parts read from where the one before has stopped. */
+function withOneIterator(part: ShardedData): object {
+  let iterator: Promise<unknown> | undefined;
+  return Object.create(part, {
+    iterator: {
+      value: () => (iterator ??= (part as unknown as { iterator(): Promise<unknown> }).iterator()),
+    },
+  }) as object;
+}
+
+/** tfjs-layers takes callbacks, or records of functions that become callbacks, one or a list of them. */
+function callbacksOfPart(callbacks: unknown, part: Part): unknown {
+  const list = (callbacks === undefined ? [] : [callbacks].flat()) as (Callback | Partial<Callback>)[];
+  return list.map((each) =>
+    'setParams' in each ? callbackOfPart(each as Callback, part) : functionsOf(each, part),
+  );
+}
+
+function functionsOf(given: Partial<Callback>, { isFirst, isLast, firstBatch }: Part): object {
+  const { onTrainBegin, onTrainEnd, onBatchBegin, onBatchEnd, ...others } = given;
+  return {
+    ...others,
+    ...(isFirst && onTrainBegin && { onTrainBegin }),
+    ...(isLast && onTrainEnd && { onTrainEnd }),
+    ...(onBatchBegin && {
+      onBatchBegin: (batch: number, logs: object) => onBatchBegin(batch + firstBatch, logs),
+    }),
+    ...(onBatchEnd && { onBatchEnd: (batch: number, logs: object) => onBatchEnd(batch + firstBatch, logs) }),
+  };
+}

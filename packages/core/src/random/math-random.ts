@@ -1,0 +1,58 @@
+import { randomInt } from 'node:crypto';
+import { RandomSource, type RandomState } from './random-source.js';
+
+/**
+ * tfjs draws in JavaScript, from `Math.random` where it is given no seed: initializers, dropout, `tf.random*`. V8's own state can
+ * neither be read nor set, so that `Math.random` is replaced: while an Accelerator runs, and by {@link setSeed}.
+ */
+let source: RandomSource | undefined;
+let replaced: (() => number) | undefined;
+/** The generators of the backend that an Accelerator runs on. */
+let seedBackend: ((seed: number) => void) | undefined;
+/** For a backend that is chosen later. */
+let seedToCome: number | undefined;
+
+const draw = (): number => source!.next();
+
+/** From now on `Math.random` draws from a source with a state; from where it was, if it does already. */
+export function installRandom(seedKernels: (seed: number) => void): void {
+  replace();
+  seedBackend = seedKernels;
+  if (seedToCome !== undefined) seedKernels(seedToCome);
+  seedToCome = undefined;
+}
+
+/** Gives `Math.random` back, unless somebody has put another one in its place. */
+export function uninstallRandom(): void {
+  if (Math.random === draw) Math.random = replaced!;
+  source = undefined;
+  seedBackend = undefined;
+}
+
+export function readRandomState(): RandomState {
+  return source!.getState();
+}
+
+export function restoreRandomState(state: RandomState): void {
+  source!.setState(state);
+}
+
+/**
+ * Makes the random numbers of this process those of `seed`: unseeded `tf.random*`, initializers and dropout of tfjs, which draw
+ * from `Math.random`, and libtorch's own. Ranks that give the same seed draw the same.
+ *
+ * @param seed An integer from 0 to 2^53 - 1.
+ */
+export function setSeed(seed: number): void {
+  source = new RandomSource(seed);
+  replace();
+  if (seedBackend) seedBackend(seed);
+  else seedToCome = seed;
+}
+
+function replace(): void {
+  source ??= new RandomSource(randomInt(2 ** 47));
+  if (Math.random === draw) return;
+  replaced = Math.random;
+  Math.random = draw;
+}

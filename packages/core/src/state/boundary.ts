@@ -1,0 +1,42 @@
+import type { CheckpointOptions } from '@acc/checkpoint';
+import type { Collective } from '@acc/contract';
+import type { TrackerBus } from '@acc/tracker';
+import type { Joinable } from '../join/joinable.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import { Preemption } from './preemption.js';
+import type { RunCheckpoints } from './run-checkpoints.js';
+
+interface BoundaryParts {
+  readonly collective: Collective;
+  readonly joinable: Joinable;
+  readonly pipeline: StepPipeline;
+  readonly checkpoints: RunCheckpoints;
+  readonly bus: TrackerBus;
+}
+
+/** What happens between two batches, once it is known. */
+export class Boundary {
+  #preemption: Preemption | undefined;
+
+  readonly atBoundary = async (): Promise<void> => {
+    await this.#preemption?.atBoundary();
+  };
+
+  /** Has signals save, where the options are for it. @returns Ends that. */
+  listen(options: CheckpointOptions | undefined, parts: BoundaryParts): () => void {
+    if (!(options?.preemption ?? options !== undefined)) return () => {};
+    const { collective, joinable, pipeline, checkpoints, bus } = parts;
+    const preemption = new Preemption({
+      collective,
+      isJoining: () => joinable.isJoining,
+      activity: () => pipeline.activity,
+      save: () => checkpoints.save(undefined, { async: false }),
+      beforeExit: () => bus.finish('aborted'),
+    });
+    this.#preemption = preemption;
+    return () => {
+      preemption.dispose();
+      this.#preemption = undefined;
+    };
+  }
+}

@@ -1,0 +1,196 @@
+import * as tf from '@tensorflow/tfjs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Accelerator } from '../accelerator.js';
+import { adafactor, adamw, DataLoader, LRScheduler, setSeed } from '../index.js';
+import type { AcceleratorOptions } from '../options.js';
+
+let folder: string;
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-resume-'))));
+let accelerator: Accelerator | undefined;
+afterEach(async () => {
+  accelerator?.freeMemory();
+  await rm(folder, { recursive: true });
+});
+
+const ROWS = 22;
+const BATCH = 4;
+const EPOCHS = 3;
+const features = () => tf.tidy(() => tf.sin(tf.range(0, ROWS * 5)).reshape([ROWS, 5]) as tf.Tensor2D);
+const labels = () => tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
+
+/** Draws from `Math.random` for its weights and the dropout. */
+function network(): tf.Sequential {
+  return tf.sequential({
+    layers: [
+      tf.layers.dense({ units: 6, inputShape: [5], activation: 'tanh' }),
+      tf.layers.batchNormalization(),
+      tf.layers.dropout({ rate: 0.2 }),
+      tf.layers.dense({ units: 1 }),
+    ],
+  });
+}
+
+/** Where a run is stopped, and whether it goes on from there instead of beginning. */
+interface Plan {
+  /** After so many batches. */
+  readonly stopAfter?: number;
+  readonly resumes?: boolean;
+}
+
+class Stopped extends Error {}
+
+interface Outcome {
+  readonly weights: Float32Array[];
+  readonly iterations: number;
+  readonly rate: number;
+}
+
+type Loop = (plan: Plan, options: AcceleratorOptions) => Promise<Outcome>;
+
+async function begin({ resumes }: Plan, options: AcceleratorOptions): Promise<Accelerator> {
+  if (options.engine === 'tfjs') await tf.setBackend('cpu');
+  setSeed(resumes ? 99 : 5);
+  return (accelerator = await Accelerator.create({
+    ...options,
+    checkpoint: { dir: folder, preemption: false },
+  }));
+}
+
+const rateOf = (optimizer: tf.Optimizer) => (optimizer as unknown as { learningRate: number }).learningRate;
+
+function outcome(weights: readonly tf.Tensor[], optimizer: tf.Optimizer): Outcome {
+  const { iterations } = optimizer;
+  const result = {
+    weights: weights.map((w) => w.dataSync<'float32'>().slice()),
+    iterations,
+    rate: rateOf(optimizer),
+  };
+  accelerator!.freeMemory();
+  return result;
+}
+
+/** Counts batches, saves after the one that is the last, and stops there. */
+function stopper({ stopAfter }: Plan): () => Promise<void> {
+  let batches = 0;
+  return async () => {
+    if (++batches !== stopAfter) return;
+    await accelerator!.saveState();
+    throw new Stopped();
+  };
+}
+
+const customLoop =
+  (makeOptimizer: () => tf.Optimizer): Loop =>
+  async (plan, options) => {
+    await begin(plan, options);
+    const model = network();
+    const [xs, ys] = [features(), labels()];
+    const loader = new DataLoader({ xs, ys }, { batchSize: BATCH, shuffle: true });
+    const adam = makeOptimizer();
+    const [, optimizer, data, schedule] = accelerator!.prepare(
+      model,
+      adam,
+      loader,
+      LRScheduler.linear(adam, { totalSteps: 20, warmupSteps: 3 }),
+    );
+    const progress = { epoch: 0 };
+    accelerator!.registerForCheckpointing({
+      getState: () => ({ ...progress }),
+      setState: (state: typeof progress) => Object.assign(progress, state),
+    });
+    if (plan.resumes) {
+      const { epoch } = await accelerator!.loadState();
+      expect(epoch).toBe(progress.epoch);
+    }
+    const afterBatch = stopper(plan);
+    for (; progress.epoch < EPOCHS; progress.epoch++) {
+      for await (const batch of data) {
+        accelerator!.accumulate(() => {
+          optimizer.minimize(() => {
+            const noise = tf.randomNormal([batch.xs.shape[0], 5], 0, 0.1);
+            const predicted = model.apply(tf.add(batch.xs, noise), { training: true }) as tf.Tensor;
+            return tf.losses.meanSquaredError(batch.ys, predicted).asScalar();
+          });
+        });
+        schedule.step();
+        tf.dispose(batch);
+        await afterBatch();
+      }
+    }
+    return outcome(model.getWeights(), optimizer);
+  };
+
+const fitLoop: Loop = async (plan, options) => {
+  await begin(plan, options);
+  const model = network();
+  const optimizer = tf.train.momentum(0.05, 0.9);
+  model.compile({ optimizer, loss: 'meanSquaredError' });
+  accelerator!.prepare(model, LRScheduler.cosine(optimizer, { totalSteps: 20 }));
+  if (plan.resumes) await accelerator!.loadState();
+  await model.fit(features(), labels(), {
+    batchSize: BATCH,
+    epochs: EPOCHS,
+    verbose: 0,
+    callbacks: { onBatchEnd: stopper(plan) },
+  });
+  return outcome(model.getWeights(), optimizer);
+};
+
+const fitDatasetLoop =
+  (batchesPerEpoch?: number): Loop =>
+  async (plan, options) => {
+    await begin(plan, options);
+    const model = network();
+    const optimizer = tf.train.rmsprop(0.02, 0.9, 0.5, undefined, true);
+    model.compile({ optimizer, loss: 'meanSquaredError' });
+    accelerator!.prepare(model);
+    const [xs, ys] = [features().arraySync(), labels().arraySync()];
+    const rows = tf.data
+      .zip({ xs: tf.data.array(xs), ys: tf.data.array(ys) })
+      .shuffle(8, 'seed')
+      .batch(BATCH);
+    const dataset = (batchesPerEpoch === undefined ? rows : rows.repeat()) as tf.data.Dataset<never>;
+    if (plan.resumes) await accelerator!.loadState();
+    await model.fitDataset(dataset, {
+      epochs: EPOCHS,
+      verbose: 0,
+      ...(batchesPerEpoch !== undefined && { batchesPerEpoch }),
+      callbacks: { onBatchEnd: stopper(plan) },
+    });
+    return outcome(model.getWeights(), optimizer);
+  };
+
+const ALL: readonly [string, Loop, number][] = [
+  ['a loop of its own', customLoop(() => tf.train.adam(0.02)), 18],
+  ['a loop with an optimizer of ours', customLoop(() => adamw({ learningRate: 0.02, weightDecay: 0.1 })), 18],
+  ['a loop with factored state', customLoop(() => adafactor({ learningRate: 0.02 })), 18],
+  ['fit', fitLoop, 18],
+  ['fitDataset', fitDatasetLoop(), 18],
+  ['fitDataset with batchesPerEpoch', fitDatasetLoop(5), 15],
+];
+
+describe.each<[string, AcceleratorOptions, typeof ALL]>([
+  ['acc', {}, ALL],
+  ['acc, in windows', { gradientAccumulationSteps: 4 }, ALL],
+  ['tfjs, in windows', { engine: 'tfjs', gradientAccumulationSteps: 4 }, [ALL[0]!, ALL[3]!]],
+  ['acc, in 16 bits', { mixedPrecision: 'fp16' }, [ALL[0]!, ALL[3]!]],
+])('on %s', (_, options, loops) => {
+  it.each(loops)(
+    '%s, stopped anywhere and resumed, ends as if it had not been',
+    { timeout: 120_000 },
+    async (_name, run, batches) => {
+      const whole = await run({}, options);
+      expect(whole.weights[0]!.some((x) => x !== 0)).toBe(true);
+      for (const stopAfter of [1, 6, batches - 4]) {
+        await expect(run({ stopAfter }, options)).rejects.toThrowError(Stopped);
+        accelerator!.freeMemory();
+        expect(await run({ resumes: true }, options), `stopped after ${stopAfter}`).toEqual(whole);
+        await rm(folder, { recursive: true });
+      }
+      await mkdir(folder);
+    },
+  );
+});

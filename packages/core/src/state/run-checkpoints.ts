@@ -1,0 +1,145 @@
+import {
+  Checkpoints,
+  describeLocation,
+  resolveCheckpointOptions,
+  together,
+  type Checkpoint,
+} from '@acc/checkpoint';
+import { AccError, checkKeys, isAccError, type Stateful } from '@acc/contract';
+import { join } from 'node:path';
+import type { ResolvedOptions } from '../options.js';
+import { collectRun } from './collect-run.js';
+import { readRun } from './restore-run.js';
+import type { RunParts } from './run-parts.js';
+
+export interface SaveStateOptions {
+  /** In place of the option `checkpoint.async`. */
+  readonly async?: boolean;
+  /** What the run has come to, for `checkpoint.keepBest`; the same on every rank. */
+  readonly metrics?: Readonly<Record<string, number>>;
+}
+
+export interface LoadStateOptions {
+  /** Whether `latest` may find nothing: `loadState` then gives undefined. Default false: that is an error. */
+  readonly ifPresent?: boolean;
+}
+
+/** Where a run goes on. */
+export interface RestoredRun {
+  /** The checkpoint, for people. */
+  readonly path: string;
+  /** Optimizer steps taken. */
+  readonly step: number;
+  /** The epoch that goes on, or comes next, from 0. */
+  readonly epoch: number;
+}
+
+/** Of checkpoints that were damaged after they were written: `latest` passes over them. */
+const DAMAGED = ['ACC_CHECKPOINT_CORRUPT', 'ACC_CHECKPOINT_INVALID'];
+
+/** Saves and restores the run of an Accelerator. */
+export class RunCheckpoints {
+  readonly #parts: RunParts;
+  readonly #checkpoints: Checkpoints;
+  readonly #isAsync: boolean;
+  readonly #registered: Stateful[] = [];
+
+  constructor(
+    parts: Omit<RunParts, 'registered'>,
+    { checkpoint, projectDir }: Pick<ResolvedOptions, 'checkpoint' | 'projectDir'>,
+  ) {
+    const resolved = resolveCheckpointOptions(checkpoint);
+    this.#parts = { ...parts, registered: this.#registered };
+    this.#isAsync = resolved.async;
+    const { kernels, collective } = parts;
+    const defaultDir = join(projectDir, 'checkpoints');
+    const options = resolved.storage ? resolved : { ...resolved, dir: resolved.dir ?? defaultDir };
+    this.#checkpoints = new Checkpoints({ options, layer: kernels.state, collective });
+  }
+
+  /** @throws AccError `ACC_INVALID_ARGUMENT` for what has no state. */
+  register(objects: readonly Stateful[]): void {
+    for (const each of objects) {
+      if (typeof each?.getState === 'function' && typeof each.setState === 'function') continue;
+      throw new AccError(
+        'ACC_INVALID_ARGUMENT',
+        'registerForCheckpointing takes objects with getState() and setState(state).',
+      );
+    }
+    this.#registered.push(...objects);
+  }
+
+  async save(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
+    checkKeys('saveState', options, ['async', 'metrics']);
+    const { metrics = {} } = options;
+    const collected = await collectRun(this.#parts);
+    const { step } = collected.shared;
+    const info = { step, epoch: this.#epoch(), savedAt: new Date().toISOString(), metrics };
+    try {
+      return await this.#checkpoints.save(path, { info, ...collected }, options.async ?? this.#isAsync);
+    } finally {
+      for (const tensor of collected.made) tensor.dispose();
+    }
+  }
+
+  settle(): Promise<void> {
+    return this.#checkpoints.settle();
+  }
+
+  async load(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
+    checkKeys('loadState', options, ['ifPresent']);
+    await this.settle();
+    if (path !== 'latest') return this.#restore(() => this.#checkpoints.open(path));
+    const tried = new Set<string>();
+    for (;;) {
+      const name = await this.#checkpoints.newest(tried);
+      if (name === undefined) {
+        if (options.ifPresent && tried.size === 0) return undefined;
+        throw this.#nothingFound(tried);
+      }
+      try {
+        const restored = await this.#restore(() => this.#checkpoints.openNamed(name));
+        this.#checkpoints.use(name);
+        return restored;
+      } catch (error) {
+        if (!isAccError(error) || !DAMAGED.includes(error.code)) throw error;
+        if (this.#parts.collective.rank === 0)
+          console.warn(`acc: ${error.code}: ${error.message} Trying the one before.`);
+        tried.add(name);
+      }
+    }
+  }
+
+  async #restore(open: () => Promise<Checkpoint>): Promise<RestoredRun> {
+    const { collective } = this.#parts;
+    const read = async () => {
+      const checkpoint = await open();
+      return { checkpoint, run: await readRun(checkpoint, this.#parts) };
+    };
+    const { checkpoint, run } = await together(collective, read, (given) => given.run.dispose());
+    try {
+      await run.apply();
+    } finally {
+      run.dispose();
+    }
+    const { step, epoch } = checkpoint.index;
+    return { path: describeLocation(checkpoint.location), step, epoch };
+  }
+
+  #epoch(): number {
+    const { fit, data } = this.#parts;
+    return fit.position?.epoch ?? data.positions[0]?.epoch ?? 0;
+  }
+
+  #nothingFound(tried: ReadonlySet<string>): AccError {
+    const { place } = this.#checkpoints;
+    const which =
+      tried.size > 0
+        ? `All complete checkpoints in ${place} are damaged`
+        : `There is no complete checkpoint in ${place}`;
+    return new AccError('ACC_CHECKPOINT_NOT_FOUND', `${which}.`, {
+      help: "saveState() makes one; loadState('latest', { ifPresent: true }) does without.",
+      details: { place, damaged: [...tried] },
+    });
+  }
+}

@@ -1,0 +1,19 @@
+import type { Collective, KernelLayer, Plugin, Stateful, Strategy } from '@acc/contract';
+import type { FitProgress } from '../fit/fit-progress.js';
+import type { DataPreparation } from '../prepare/prepare-data.js';
+import type { Preparation } from '../prepare/prepare.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
+
+/** What a run consists of, as its checkpoints see it. */
+export interface RunParts {
+  readonly collective: Collective;
+  readonly kernels: KernelLayer;
+  readonly strategy: Strategy;
+  readonly plugins: readonly Plugin[];
+  readonly pipeline: StepPipeline;
+  readonly preparation: Preparation;
+  readonly data: DataPreparation;
+  readonly fit: FitProgress;
+  /** Given to `registerForCheckpointing`, in that order. */
+  readonly registered: readonly Stateful[];
+}

@@ -1,0 +1,86 @@
+import { engine, type Tensor } from '@tensorflow/tfjs-core';
+import type { NativeDtype, type StateLayer, type TensorBytes, type UnfilledTensor } from '@acc/contract';
+import {
+  arrayTypeOf,
+  checksum,
+  hasChecksum,
+  operator,
+  tensorFrom,
+  TensorMemory,
+  type Tensor as NativeTensor,
+} from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { labelOf, sizeOf } from './dtypes.js';
+import { restoreWays, savedWays } from './ways.js';
+
+const contiguous = operator('aten::contiguous');
+const empty = operator('aten::empty.memory_format');
+
+/** In the host's memory tensors are read and filled where they lie; those of a device go through a copy. */
+export function nativeState(backend: AccBackend): StateLayer {
+  const isHost = backend.device === 'cpu';
+  return {
+    dtypeOf: (x) => backend.native(x).dtype,
+    bytesOf: async (x) => (isHost ? hostBytes(backend, x) : copiedBytes(backend, x)),
+    allocate: (dtype, shape) => (isHost ? onHost(backend, dtype, shape) : forDevice(backend, dtype, shape)),
+    ...(hasChecksum() && { checksum }),
+    getState: savedWays,
+    setState: restoreWays,
+  };
+}
+
+/** Filled where the tensor is to lie. */
+function onHost(backend: AccBackend, dtype: NativeDtype, shape: readonly number[]): UnfilledTensor {
+  const native = empty(shape, dtype);
+  const memory = new TensorMemory(native);
+  return unfilled(dtype, shape, memory.bytes, {
+    toTensor() {
+      memory.dispose();
+      return wrapped(backend, native);
+    },
+    dispose() {
+      memory.dispose();
+      native.dispose();
+    },
+  });
+}
+
+function forDevice(backend: AccBackend, dtype: NativeDtype, shape: readonly number[]): UnfilledTensor {
+  const array = arrayTypeOf(dtype);
+  const values = new array(sizeOf(dtype, shape) / array.BYTES_PER_ELEMENT);
+  return unfilled(dtype, shape, bytesUnder(values), {
+    toTensor: () => wrapped(backend, tensorFrom(values, dtype, shape)),
+    dispose() {},
+  });
+}
+
+function wrapped(backend: AccBackend, native: NativeTensor): Tensor {
+  return engine().makeTensorFromTensorInfo(backend.wrap(native, labelOf(native.dtype)));
+}
+
+function hostBytes(backend: AccBackend, x: Tensor): TensorBytes {
+  using rows = contiguous(backend.native(x));
+  return new TensorMemory(rows);
+}
+
+async function copiedBytes(backend: AccBackend, x: Tensor): Promise<TensorBytes> {
+  return plainBytes(bytesUnder(await backend.native(x).readAsync()));
+}
+
+/** Bytes that nobody has to free. */
+export function plainBytes(bytes: Uint8Array): TensorBytes {
+  return { bytes, dispose() {}, [Symbol.dispose]() {} };
+}
+
+export function bytesUnder({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+export function unfilled(
+  dtype: NativeDtype,
+  shape: readonly number[],
+  bytes: Uint8Array,
+  { toTensor, dispose }: Pick<UnfilledTensor, 'toTensor' | 'dispose'>,
+): UnfilledTensor {
+  return { dtype, shape, bytes, toTensor, dispose, [Symbol.dispose]: dispose };
+}

@@ -1,0 +1,24 @@
+import fc from 'fast-check';
+import { crc32 } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { checksum, hasChecksum } from './checksum.js';
+
+it("is zlib's, of bytes of any length, wherever they begin", async () => {
+  expect(hasChecksum()).toBe(true);
+  const bytes = fc.tuple(fc.uint8Array({ maxLength: 700 }), fc.nat(20));
+  await fc.assert(
+    fc.asyncProperty(bytes, async ([all, first]) => {
+      const part = all.subarray(first);
+      expect(await checksum(part)).toBe(crc32(part));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it('reads what it is given, not what takes its place meanwhile', async () => {
+  const pending = Array.from({ length: 8 }, (_, i) => new Uint8Array(1 << 20).fill(i)).map((bytes) => ({
+    sum: checksum(bytes),
+    expected: crc32(bytes),
+  }));
+  for (const { sum, expected } of pending) expect(await sum).toBe(expected);
+});

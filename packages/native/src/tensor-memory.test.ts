@@ -1,0 +1,50 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { liveTensors } from './memory.js';
+import { operator } from './operator.js';
+import { MemoryFlag, memoryFlags, tensorFrom } from './tensor.js';
+import { TensorMemory } from './tensor-memory.js';
+
+const transpose = operator('aten::transpose.int');
+const before = liveTensors();
+afterEach(() => expect(liveTensors()).toBe(before));
+
+describe('memory of a tensor', () => {
+  it('is the elements themselves, and keeps them', () => {
+    const x = tensorFrom(Float32Array.of(1, 2, 3), 'float32', [3]);
+    const memory = new TensorMemory(x);
+    expect(new Float32Array(memory.bytes.buffer)).toEqual(Float32Array.of(1, 2, 3));
+    new Float32Array(memory.bytes.buffer)[1] = 7;
+    expect(x.read()).toEqual(Float32Array.of(1, 7, 3));
+    expect(memoryFlags([x])[0]! & MemoryFlag.exclusive).toBe(0);
+    x.dispose();
+    expect(new Float32Array(memory.bytes.buffer)[2]).toBe(3);
+    memory.dispose();
+    expect(memory.bytes).toHaveLength(0);
+    memory.dispose();
+  });
+
+  it('is given free when it is disposed', () => {
+    using x = tensorFrom(Int32Array.of(1), 'int32', [1]);
+    new TensorMemory(x).dispose();
+    expect(memoryFlags([x])[0]! & MemoryFlag.exclusive).not.toBe(0);
+    // Again, at the same address.
+    using memory = new TensorMemory(x);
+    expect(memory.bytes).toHaveLength(4);
+  });
+
+  it('of nothing is empty', () => {
+    using x = tensorFrom(new Float32Array(0), 'float32', [0, 3]);
+    using memory = new TensorMemory(x);
+    expect(memory.bytes).toHaveLength(0);
+  });
+
+  it('is refused for elements in another order, and for what was disposed', () => {
+    using x = tensorFrom(Float32Array.of(1, 2, 3, 4), 'float32', [2, 2]);
+    using other = transpose(x, 0, 1);
+    const error = (code: string) => expect.objectContaining({ code }) as Error;
+    expect(() => new TensorMemory(other)).toThrowError(error('ACC_INVALID_ARGUMENT'));
+    const gone = tensorFrom(Float32Array.of(1), 'float32', [1]);
+    gone.dispose();
+    expect(() => new TensorMemory(gone)).toThrowError(error('ACC_TENSOR_DISPOSED'));
+  });
+});
