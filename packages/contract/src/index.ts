@@ -16,10 +16,12 @@ export type {
   Pending,
   ReduceOp,
 } from './collective.js';
+export type { Determinism } from './determinism.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';
 export { finallyAfter } from './finally-after.js';
 export type {
+  FixedResults,
   Float32Precision,
   KernelLayer,
   PrecisionLayer,
@@ -28,6 +30,16 @@ export type {
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
+export {
+  repetitionsOf,
+  rowsAt,
+  withoutOthersRows,
+  type PartedInfo,
+  type PartLayout,
+  type Parts,
+  type PartsLayer,
+  type RowsAt,
+} from './parts.js';
 export {
   PLUGIN_KEYS,
   type AutocastOptions,

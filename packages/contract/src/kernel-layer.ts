@@ -1,6 +1,7 @@
 import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import type { ListMath } from './list-math.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
+import type { PartsLayer } from './parts.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
 
@@ -54,6 +55,11 @@ export interface KernelLayer extends TensorBridge {
   readonly precision?: PrecisionLayer;
   /** Absent where all random numbers are drawn in JavaScript. */
   readonly random?: RandomLayer;
+  /**
+   * Has the same call give the same bits in every run: one thread for each kernel, and no kernel chosen by measuring. Absent
+   * where the backend cannot.
+   */
+  fixResults?(): FixedResults;
 }
 
 /** The random generator of the backend's own, which tfjs's seeds don't reach. */
@@ -64,6 +70,14 @@ export interface RandomLayer {
   state(): Tensor;
   /** Goes on from `state`. Gives the state before; caller disposes. */
   exchange(state: Tensor): Tensor;
+}
+
+export interface FixedResults {
+  readonly parts: PartsLayer;
+  /** What kernels draw from now on follows from `seed`, a whole number. */
+  seed(seed: number): void;
+  /** Ends it. */
+  restore(): void;
 }
 
 /** Element types behind tfjs's `float32`. */

@@ -25,6 +25,11 @@ export interface StrategyContext {
   readonly kernels: KernelLayer;
   /** How many rows each rank has of the batch that prepared data gave last; undefined in a loop that feeds itself. */
   readonly batchRows: () => BatchRows | undefined;
+  /**
+   * Weights are to be the same, bit for bit, on any number of ranks: what ranks add up goes through `allReduce`, which has one
+   * order of additions for all numbers of ranks. Default false.
+   */
+  readonly isDeterministic?: boolean;
 }
 
 /** How many rows each rank has of a step's batch. */

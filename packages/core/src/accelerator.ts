@@ -13,6 +13,7 @@ import {
   requireSameOptions,
   type AutocastOptions,
   type Collective,
+  type Determinism,
   type KernelLayer,
   type PrecisionPlugin,
   type ReduceOp,
@@ -29,11 +30,18 @@ import { Joinable } from './join/joinable.js';
 import { offerLocalTraining } from './local-steps/local-training.js';
 import { gatherReal } from './nested/gather-real.js';
 import { mapNested, type Nested } from './nested/nested.js';
-import { resolveOptions, type AcceleratorOptions } from './options.js';
+import { resolveOptions, type AcceleratorOptions, type ResolvedOptions } from './options.js';
 import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import { builtInPlugins, collectiveOf, kernelsOf, precisionOf, strategyOf } from './presets.js';
+import {
+  builtInPlugins,
+  collectiveOf,
+  determinismOf,
+  kernelsOf,
+  precisionOf,
+  strategyOf,
+} from './presets.js';
 import { installRandom, uninstallRandom } from './random/math-random.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 import { Boundary } from './state/boundary.js';
@@ -58,6 +66,7 @@ interface Parts {
   readonly checkpoints: RunCheckpoints;
   readonly atBoundary: () => Promise<void>;
   readonly stopListening: () => void;
+  readonly determinism: Determinism | undefined;
 }
 
 /**
@@ -86,7 +95,7 @@ export class Accelerator extends StatefulProcess {
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`, `ACC_LIBTORCH_MISSING`,
    * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`; `ACC_ALREADY_CREATED` before the last one's `freeMemory`,
-   * `ACC_TRAINING_ENDED` after `endTraining` of several processes.
+   * `ACC_TRAINING_ENDED` after `endTraining` of several processes; `ACC_DETERMINISTIC_BACKEND`, `ACC_DETERMINISTIC_UNSUPPORTED`.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
     if (whatRuns()) {
@@ -96,50 +105,61 @@ export class Accelerator extends StatefulProcess {
     }
     const resolved = resolveOptions(options);
     const environment = readLaunchEnvironment();
-    const { rank, size } = environment;
     const kernels = await kernelsOf(resolved, environment);
     const joinable = new Joinable(await collectiveOf(environment, resolved, kernels));
-    const { collective } = joinable;
-    const strategy = strategyOf(resolved, size);
-    requireSameOptions('AcceleratorOptions', { strategy: strategy.name }, collective);
-    const { seed, dataLoader, checkpointEvery } = resolved;
+    const determinism = determinismOf(resolved, environment, kernels);
+    try {
+      const given = { environment, kernels: determinism?.kernels ?? kernels, joinable, determinism };
+      return Accelerator.#assemble(resolved, given);
+    } catch (error) {
+      determinism?.end();
+      throw error;
+    }
+  }
+
+  static #assemble(
+    resolved: ResolvedOptions,
+    given: Pick<Parts, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
+  ): Accelerator {
+    const { environment, kernels, joinable, determinism } = given;
+    const { rank, size } = environment;
+    const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
+    const chosen = strategyOf(resolved, size);
+    const strategy = determinism?.strategy(chosen) ?? chosen;
+    const { seed, dataLoader, deterministic, checkpointEvery } = resolved;
+    requireSameOptions('AcceleratorOptions', { strategy: strategy.name, deterministic }, collective);
     const precision = precisionOf(resolved);
     const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
     const builtIn = [...builtInPlugins(resolved), trackingPlugin(tracking.bus)];
-    const plugins = [...builtIn, ...(precision ? [precision] : []), ...resolved.plugins];
-    const context = { collective, kernels, batchRows: () => pipeline.batch };
+    const optional = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
+    const plugins = [...builtIn, ...optional, ...resolved.plugins];
+    const isDeterministic = determinism !== undefined;
+    const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
     for (const part of [strategy, ...plugins]) part.attach?.(context);
     const countRanks = () => joinable.countActive();
-    const pipeline = createPipeline(resolved, { strategy, plugins, collective, kernels, countRanks });
+    const parts = { strategy, plugins, collective, kernels, countRanks, isDeterministic };
+    const pipeline = createPipeline(resolved, parts);
     const boundary = new Boundary();
     const { atBoundary } = boundary;
     const data = new DataPreparation({
       rank,
       size,
       options: resolved,
-      onBatch: (batch) => {
+      onBatch: (batch, tensors) => {
+        determinism?.beginBatch(batch, tensors);
         pipeline.batch = batch;
       },
       atBoundary,
     });
     const { splitBatches } = dataLoader;
-    const shared = { kernels, collective, strategy, pipeline, data, fit: new FitProgress(), atBoundary };
+    const shared = { ...given, collective, strategy, pipeline, data, fit: new FitProgress(), atBoundary };
     const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
     const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
     installRandom((given) => kernels.random?.seed(given));
     const restoreGradients = installGradientDriver(pipeline);
     const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
     const stopListening = boundary.listen(resolved.checkpoint, ending);
-    const own = {
-      environment,
-      joinable,
-      preparation,
-      restoreGradients,
-      precision,
-      tracking,
-      checkpoints,
-      stopListening,
-    };
+    const own = { preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
     return new Accelerator({ ...shared, ...own });
   }
 
@@ -289,7 +309,7 @@ export class Accelerator extends StatefulProcess {
    *
    * Within `fn` each collective costs a round more. `evenBatches: false` lets prepared data end where it ends on each rank.
    *
-   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_JOIN_COLLECTIVE`, and what `fn` throws.
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_JOIN_COLLECTIVE`, `ACC_DETERMINISTIC_UNSUPPORTED`, and what `fn` throws.
    */
   joinUnevenInputs<T>(fn: () => T | Promise<T>, options: JoinUnevenInputsOptions = {}): Promise<T> {
     return joinUnevenInputs(fn, options, this.#parts);
@@ -361,6 +381,7 @@ export class Accelerator extends StatefulProcess {
     this.#parts.strategy.detach?.();
     this.#parts.restoreGradients();
     this.#parts.pipeline.dispose();
+    this.#parts.determinism?.end();
   }
 
   /** What a compiled step does anew each time, as ranks must. */

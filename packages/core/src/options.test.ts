@@ -12,7 +12,9 @@ describe('AcceleratorOptions', () => {
       gradientAccumulationSteps: 1,
       gradientClipping: {},
       mixedPrecision: 'no',
+      deterministic: false,
       plugins: [],
+      projectDir: '.',
     });
   });
 

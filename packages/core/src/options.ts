@@ -2,6 +2,7 @@ import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy, type Trac
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
+import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
 import { z } from 'zod';
 
 export type {
@@ -43,6 +44,11 @@ export interface AcceleratorOptions {
    * there: much less memory for a third more time. Default: all is kept.
    */
   readonly checkpointEvery?: number;
+  /**
+   * The same weights, bit for bit, on any number of ranks: random operators draw as for the batch of all ranks, batch
+   * normalisation takes all ranks' samples, sums run in a fixed tree, each rank computes with one thread. Default false.
+   */
+  readonly deterministic?: boolean | DeterministicOptions;
   readonly plugins?: readonly Plugin[];
   /**
    * Where `log` and its like go: `console`, `jsonl`, `csv`, `tensorboard`, `mlflow`, `wandb`, names of installed packages
@@ -92,6 +98,12 @@ const schema = z.object({
     .object({ norm: z.number().positive().optional(), value: z.number().positive().optional() })
     .default({}),
   checkpointEvery: z.number().int().positive().optional(),
+  deterministic: z
+    .union([
+      z.boolean(),
+      z.custom<DeterministicOptions>((value) => typeof value === 'object' && value !== null),
+    ])
+    .default(false),
   plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
   logWith: z.array(z.custom<string | Tracker>(isNameOrObject, 'expected a name or a tracker')).optional(),
   projectDir: z.string().min(1).default('.'),
@@ -122,6 +134,8 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
       },
     );
   }
+  if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
+  if (result.data.deterministic !== false) refuseBesideDeterministic(result.data);
   for (const plugin of result.data.plugins) {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
   }
@@ -130,6 +144,25 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
 
 function isNameOrObject(value: unknown): boolean {
   return typeof value === 'string' || (typeof value === 'object' && value !== null);
+}
+
+/** What leaves different sums to different numbers of ranks. */
+function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
+  const { commHook, syncAt } = resolveDdpOptions(ddp);
+  const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
+  const refused = [
+    !['auto', 'ddp'].includes(strategy as string) && 'strategy: only ddp and auto go',
+    commHook !== undefined &&
+      'ddp.commHook: its sums are rounded otherwise for each number of ranks; none goes',
+    syncAt !== 'backward' && "ddp.syncAt: only 'backward' goes",
+    batchNorm !== 'sync' && "ddp.batchNorm: only 'sync' goes",
+  ].filter((reason) => reason !== false);
+  if (refused.length === 0) return;
+  throw new AccError(
+    'ACC_DETERMINISTIC_UNSUPPORTED',
+    `Options that do not go with deterministic:\n  ${refused.join('\n  ')}`,
+    { help: 'Leave these options out, or deterministic.', details: { refused } },
+  );
 }
 
 function isStrategy(value: unknown): boolean {

@@ -6,6 +6,7 @@ import {
   isAccError,
   nearestName,
   type Collective,
+  type Determinism,
   type GradientAccumulation,
   type KernelLayer,
   type Plugin,
@@ -22,11 +23,13 @@ import {
 } from '@acc/collective';
 import { amp, float32Precision } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
+import { Deterministic } from '@acc/deterministic';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import {
   BACKEND_NAME,
   kernelLayerOf,
   optimizerState,
+  portableLists,
   registerAccBackend,
   registerOptimizers,
   shareKernelChoices,
@@ -54,8 +57,25 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
 export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   const { strategy } = options;
   if (typeof strategy === 'object') return strategy;
-  const name = strategy === 'auto' ? (size > 1 ? 'ddp' : 'single') : strategy;
-  return name === 'ddp' ? ddp(options.ddp) : singleStrategy();
+  // Alone, too, what is deterministic goes the way that it goes on several ranks.
+  const isShared = size > 1 || options.deterministic !== false;
+  const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
+  if (name !== 'ddp') return singleStrategy();
+  return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });
+}
+
+/**
+ * What makes results the same on any number of ranks, where the options ask for it.
+ *
+ * @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_BACKEND`.
+ */
+export function determinismOf(
+  { deterministic, seed }: ResolvedOptions,
+  { rank, size }: LaunchEnvironment,
+  kernels: KernelLayer,
+): Determinism | undefined {
+  if (deterministic === false) return undefined;
+  return new Deterministic(deterministic === true ? {} : deterministic, { kernels, rank, size, seed });
 }
 
 /**
@@ -79,7 +99,9 @@ export function precisionOf({ mixedPrecision, amp: options }: ResolvedOptions): 
 }
 
 /** What holds gradients back between the steps of the optimizer. */
-export function accumulationOf(options: ResolvedOptions, { lists }: KernelLayer): GradientAccumulation {
+export function accumulationOf(options: ResolvedOptions, kernels: KernelLayer): GradientAccumulation {
+  // Native lists would add up what of each micro-batch has been summed; each shard's sum goes over all of them.
+  const lists = options.deterministic === false ? kernels.lists : portableLists();
   return gradientAccumulation({ steps: options.gradientAccumulationSteps, lists });
 }
 

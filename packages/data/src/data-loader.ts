@@ -145,8 +145,9 @@ class Loader implements DataLoader {
 
   #plan(): EpochPlan {
     const { batchSize, dropLast } = this.#config;
-    const { rank, size, splitBatches } = this.#shard;
-    return { rank, dropLast, deal: { batchSize, size, splitBatches, fills: fillsLastStep(this.#shard) } };
+    const { rank, size, splitBatches, sharesLastStep: sharesLast } = this.#shard;
+    const fills = fillsLastStep(this.#shard);
+    return { rank, dropLast, deal: { batchSize, size, splitBatches, fills, sharesLast } };
   }
 }
 

@@ -55,7 +55,7 @@ export async function* deliver<T>(
     for await (const { batch, counts, end } of steps) {
       try {
         await atBoundary?.();
-        onBatch?.(counts);
+        onBatch?.(counts, batch);
       } catch (error) {
         disposeTensors(batch);
         throw error;

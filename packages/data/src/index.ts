@@ -10,5 +10,6 @@ export type { DataPosition } from './progress.js';
 export { randomWords, type RandomWords } from './random.js';
 export type { IndexedDataset } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
+export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
 export type { SampleStream } from './stream-source.js';

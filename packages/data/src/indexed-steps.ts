@@ -10,7 +10,7 @@ export interface EpochPlan {
 
 /** How many batches the rank has of an epoch of `samples`. */
 export function epochLength(samples: number, { deal, rank, dropLast }: EpochPlan): number {
-  return countSteps(epochSamples(samples, deal.batchSize, dropLast), rank, deal);
+  return countSteps(epochSamples(samples, deal, dropLast), rank, deal);
 }
 
 /**
@@ -26,7 +26,7 @@ export async function* indexedSteps(
   from: number,
 ): AsyncGenerator<Step<unknown>> {
   const { deal, rank } = plan;
-  const samples = epochSamples(source.length, deal.batchSize, plan.dropLast);
+  const samples = epochSamples(source.length, deal, plan.dropLast);
   const steps = countSteps(Math.max(samples - from, 0), rank, deal);
   for (let step = 0; step < steps; step++) {
     const first = from + step * stepSamples(deal);

@@ -31,6 +31,11 @@ export interface ShardOptions {
    * Default true.
    */
   readonly evenBatches?: boolean | (() => boolean);
+  /**
+   * Has ranks share the rows of a loader's last step as equally as can be, in place of filling it; `dropLast` then leaves out a step
+   * that is not full on all ranks together. Default false.
+   */
+  readonly sharesLastStep?: boolean;
   readonly onBatch?: OnBatch;
   readonly atBoundary?: AtBoundary;
 }
@@ -55,6 +60,7 @@ const shardSchema = z.object({
   size: z.int().positive(),
   splitBatches: z.boolean().default(false),
   evenBatches: z.union([z.boolean(), z.custom<() => boolean>(isFunction)]).default(true),
+  sharesLastStep: z.boolean().default(false),
   onBatch: z.custom<OnBatch>(isFunction).optional(),
   atBoundary: z.custom<AtBoundary>(isFunction).optional(),
 });
@@ -66,7 +72,13 @@ export type Shard = Readonly<z.infer<typeof shardSchema>>;
 export type LoaderShard = Readonly<z.infer<typeof loaderShardSchema>>;
 
 /** A loader that was not sharded: one rank has all. */
-export const WHOLE: LoaderShard = { rank: 0, size: 1, splitBatches: false, evenBatches: true };
+export const WHOLE: LoaderShard = {
+  rank: 0,
+  size: 1,
+  splitBatches: false,
+  evenBatches: true,
+  sharesLastStep: false,
+};
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveLoaderOptions(options: object): LoaderConfig {

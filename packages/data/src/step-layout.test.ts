@@ -8,6 +8,7 @@ const deals = fc
     size: fc.integer({ min: 1, max: 7 }),
     splitBatches: fc.boolean(),
     fills: fc.boolean(),
+    sharesLast: fc.boolean(),
   })
   .filter(({ batchSize, size, splitBatches }) => !splitBatches || batchSize >= size);
 
@@ -15,7 +16,7 @@ const sum = (counts: readonly number[]) => counts.reduce((total, count) => total
 
 describe('layoutStep', () => {
   it('gives each rank a batch in turn', () => {
-    const deal: Deal = { batchSize: 4, size: 3, splitBatches: false, fills: false };
+    const deal: Deal = { batchSize: 4, size: 3, splitBatches: false, fills: false, sharesLast: false };
     expect(layoutStep(100, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 4, 4], realRows: [4, 4, 4] });
     expect(layoutStep(6, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 2, 0], realRows: [4, 2, 0] });
     expect(layoutStep(6, { ...deal, fills: true })).toEqual({
@@ -26,7 +27,7 @@ describe('layoutStep', () => {
   });
 
   it('cuts a batch into parts with splitBatches', () => {
-    const deal: Deal = { batchSize: 8, size: 3, splitBatches: true, fills: false };
+    const deal: Deal = { batchSize: 8, size: 3, splitBatches: true, fills: false, sharesLast: false };
     expect(layoutStep(8, deal)).toEqual({ starts: [0, 3, 6], rows: [3, 3, 2], realRows: [3, 3, 2] });
     expect(layoutStep(4, deal)).toEqual({ starts: [0, 2, 3], rows: [2, 1, 1], realRows: [2, 1, 1] });
     expect(layoutStep(4, { ...deal, fills: true })).toEqual({
@@ -36,12 +37,18 @@ describe('layoutStep', () => {
     });
   });
 
+  it('lets ranks share a step that is not full', () => {
+    const deal: Deal = { batchSize: 4, size: 3, splitBatches: false, fills: true, sharesLast: true };
+    expect(layoutStep(100, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 4, 4], realRows: [4, 4, 4] });
+    expect(layoutStep(6, deal)).toEqual({ starts: [0, 2, 4], rows: [2, 2, 2], realRows: [2, 2, 2] });
+  });
+
   it('deals out every slot once and counts every real sample once', () => {
     fc.assert(
       fc.property(deals, fc.nat(100), (deal, left) => {
         const { starts, rows, realRows } = layoutStep(left, deal);
         const real = Math.min(left, stepSamples(deal));
-        expect(sum(rows)).toBe(deal.fills ? stepSamples(deal) : real);
+        expect(sum(rows)).toBe(deal.fills && !deal.sharesLast ? stepSamples(deal) : real);
         expect(sum(realRows)).toBe(real);
         let slot = 0;
         rows.forEach((count, rank) => {
@@ -72,7 +79,7 @@ describe('countSteps', () => {
     fc.assert(
       fc.property(deals, fc.nat(100), (deal, samples) => {
         const steps = Array.from({ length: deal.size }, (_, rank) =>
-          countSteps(samples, rank, { ...deal, fills: true }),
+          countSteps(samples, rank, { ...deal, fills: true, sharesLast: false }),
         );
         expect(new Set(steps).size).toBe(1);
       }),
@@ -88,9 +95,16 @@ describe('splitRows', () => {
 });
 
 describe('epochSamples', () => {
+  const deal: Deal = { batchSize: 4, size: 2, splitBatches: false, fills: true, sharesLast: false };
+
   it('leaves out a short batch where asked', () => {
-    expect(epochSamples(10, 4, true)).toBe(8);
-    expect(epochSamples(10, 4, false)).toBe(10);
-    expect(epochSamples(3, 4, true)).toBe(0);
+    expect(epochSamples(10, deal, true)).toBe(8);
+    expect(epochSamples(10, deal, false)).toBe(10);
+    expect(epochSamples(3, deal, true)).toBe(0);
+  });
+
+  it('leaves out a short step where ranks would share it', () => {
+    expect(epochSamples(14, { ...deal, sharesLast: true }, true)).toBe(8);
+    expect(epochSamples(14, { ...deal, sharesLast: true, splitBatches: true }, true)).toBe(12);
   });
 });

@@ -6,6 +6,8 @@ export interface Deal {
   readonly splitBatches: boolean;
   /** A step that is not full is filled. */
   readonly fills: boolean;
+  /** A loader's last step that is not full is shared by all ranks, as equally as can be, and not filled. */
+  readonly sharesLast: boolean;
 }
 
 /** Which of a step's slots each rank has. Slots count from 0 in the order of the data; real ones come first. */
@@ -20,16 +22,17 @@ export function stepSamples({ batchSize, size, splitBatches }: Deal): number {
   return splitBatches ? batchSize : batchSize * size;
 }
 
-/** The samples of an epoch: all, or those of full batches. */
-export function epochSamples(samples: number, batchSize: number, dropLast: boolean): number {
-  return dropLast ? samples - (samples % batchSize) : samples;
+/** The samples of an epoch: all, or those of full batches; of full steps, where the last one would be shared. */
+export function epochSamples(samples: number, deal: Deal, dropLast: boolean): number {
+  return dropLast ? samples - (samples % (deal.sharesLast ? stepSamples(deal) : deal.batchSize)) : samples;
 }
 
 /** @param real Samples of the data that are left for this step; those beyond a full step are another's. */
 export function layoutStep(real: number, deal: Deal): StepLayout {
-  const { batchSize, size, splitBatches, fills } = deal;
-  const slots = fills ? stepSamples(deal) : Math.min(real, stepSamples(deal));
-  const parts = splitBatches ? splitRows(slots, size) : cutRows(slots, batchSize, size);
+  const { batchSize, size, splitBatches, fills, sharesLast } = deal;
+  const slots = fills && !sharesLast ? stepSamples(deal) : Math.min(real, stepSamples(deal));
+  const isSplit = splitBatches || (sharesLast && slots < stepSamples(deal));
+  const parts = isSplit ? splitRows(slots, size) : cutRows(slots, batchSize, size);
   return {
     starts: parts.map(({ start }) => start),
     rows: parts.map(({ count }) => count),

@@ -32,7 +32,7 @@ export async function* streamSteps(
     }
     while (goesOn) {
       goesOn = await readWindow(stream, window, stepSamples(deal));
-      const real = epochSamples(window.length, deal.batchSize, dropLast);
+      const real = epochSamples(window.length, deal, dropLast);
       total += real;
       filling.remember(window.slice(0, real));
       const { starts, rows, realRows } = layoutStep(real, deal);
@@ -77,7 +77,7 @@ class Filling {
   constructor({ deal, rank }: EpochPlan) {
     const { starts, rows } = layoutStep(stepSamples(deal), deal);
     // At least one sample of a step that is filled is real, so that the rank's last slot takes this one at most.
-    this.#capacity = deal.fills ? starts[rank]! + rows[rank]! - 1 : 0;
+    this.#capacity = deal.fills && !deal.sharesLast ? starts[rank]! + rows[rank]! - 1 : 0;
   }
 
   remember(samples: readonly unknown[]): void {

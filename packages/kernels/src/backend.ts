@@ -8,7 +8,7 @@ import {
   type DataType,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { AccError, type NativeDtype } from '@acc/contract';
+import { AccError, rowsAt, withoutOthersRows, type NativeDtype } from '@acc/contract';
 import {
   memoryStats,
   operator,
@@ -19,7 +19,7 @@ import {
   type Tensor as NativeTensor,
 } from '@acc/native';
 import { Garbage } from './garbage.js';
-import { TensorData } from './tensor-data.js';
+import { TensorData, type DataParts } from './tensor-data.js';
 
 /** tfjs's name of the backend. It holds no underscore: tfjs would skip the set-up of its kernels. */
 export const BACKEND_NAME = 'acc';
@@ -117,6 +117,56 @@ export class AccBackend extends KernelBackend {
     };
   }
 
+  /**
+   * A tensor whose data lies in parts, which it takes over.
+   *
+   * @param join Gives the whole when somebody asks for it.
+   */
+  wrapParts(
+    { shape, dtype }: Omit<TensorInfo, 'dataId'>,
+    parted: DataParts,
+    join: () => NativeTensor,
+  ): TensorInfo {
+    const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
+      const native = join();
+      // It holds memory only from now on.
+      queueMicrotask(() => data.isDisposed || this.#garbage.add(data));
+      return native;
+    });
+    const info = { dataId: this.#hold(data), shape, dtype };
+    this.setParts(info, parted);
+    return info;
+  }
+
+  /** From now on the data of `info` lies in parts, which it takes over, as well. */
+  setParts(info: TensorInfo, parted: DataParts): void {
+    const data = this.#dataOf(info.dataId);
+    this.#disposeParts(data);
+    data.parted = parted;
+    // tfjs, which looks for leaks, counts what a kernel has returned.
+    this.#count -= parted.parts?.length ?? 0;
+  }
+
+  /** The parts that the data of `info` lies in. Borrowed. */
+  partsOf(info: TensorInfo): DataParts | undefined {
+    return this.#find(info.dataId)?.parted;
+  }
+
+  /** The first part of a tensor whose rows lie in parts. Borrowed. */
+  firstPart({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
+    const parted = this.#find(dataId)?.parted;
+    const at = parted?.layout.kind === 'rows' && rowsAt(shape, parted.layout);
+    if (!at) return undefined;
+    const part = parted.parts?.[0]!.dataId ?? dataId;
+    return { dataId: part, shape: withoutOthersRows(shape, at, parted.count), dtype };
+  }
+
+  /** The native dtype behind `info`; undefined for strings. */
+  nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
+    const [part] = this.partsOf(info)?.parts ?? [];
+    return part ? this.nativeDtypeOf(part) : this.nativeOfData(info)?.dtype;
+  }
+
   /** Elements in the memory that `info`'s data keeps alive: its own or, where it is a view, those of its base. */
   keptElements(info: TensorInfo): number {
     return this.#dataOf(info.dataId).keptElements ?? util.sizeFromShape(info.shape);
@@ -166,8 +216,13 @@ export class AccBackend extends KernelBackend {
   /** As {@link standIn}, with what is attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
     const data = new TensorData('float32', undefined, undefined, undefined);
-    data.attach(this.#dataOf(dataId).attached?.map((tensor) => tensor.alias()) ?? []);
-    return { dataId: this.#hold(data), shape, dtype };
+    const { attached, parted } = this.#dataOf(dataId);
+    data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
+    const info = { dataId: this.#hold(data), shape, dtype };
+    if (parted) {
+      this.setParts(info, { ...parted, parts: parted.parts?.map((part) => this.standInWithAttached(part)) });
+    }
+    return info;
   }
 
   /** A tensor of strings. `values` are encoded as tfjs encodes them, in UTF-8 bytes. */
@@ -220,7 +275,15 @@ export class AccBackend extends KernelBackend {
     this.#garbage.forget(data);
     data.dispose();
     this.#count--;
+    this.#disposeParts(data);
     return true;
+  }
+
+  #disposeParts({ parted }: TensorData): void {
+    for (const part of parted?.parts ?? []) {
+      this.#count++;
+      this.disposeData(part.dataId);
+    }
   }
 
   /** Frees what a kernel made for itself. */

@@ -50,8 +50,8 @@ export class Garbage {
 
   /** To be called before watched data is disposed by the program. */
   forget(data: TensorData): void {
-    if (!data.watched || !data.native) return;
-    const bytes = data.native.byteLength;
+    if (!data.watched || !data.held) return;
+    const bytes = data.held.byteLength;
     this.#registry.unregister(data);
     adjustExternalMemory(-bytes);
     data.watched = false;
@@ -66,7 +66,7 @@ export class Garbage {
   #sweep(): void {
     let bytes = 0;
     const alive = this.#nursery.filter((data) => {
-      if (!data.native || data.native.isDisposed) return false;
+      if (!data.held || data.held.isDisposed) return false;
       bytes += estimatedBytes(data);
       return true;
     });
@@ -84,8 +84,8 @@ export class Garbage {
     let bytes = 0;
     for (const data of tensors) {
       data.watched = true;
-      bytes += data.native!.byteLength;
-      this.#registry.register(data, data.handles(data.native!), data);
+      bytes += data.held!.byteLength;
+      this.#registry.register(data, data.handles(data.held!), data);
     }
     if (bytes > 0) adjustExternalMemory(bytes);
   }
@@ -98,9 +98,9 @@ export class Garbage {
   }
 }
 
-function estimatedBytes({ native }: TensorData): number {
-  if (!native) return 0;
+function estimatedBytes({ held }: TensorData): number {
+  if (!held) return 0;
   let count = BYTES_PER_ELEMENT;
-  for (const size of native.shape) count *= size;
+  for (const size of held.shape) count *= size;
   return count;
 }

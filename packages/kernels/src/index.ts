@@ -40,6 +40,7 @@ export {
   type SgdWOptions,
   type WeightDecayOptions,
 } from './optimizers/index.js';
+export { portableLists } from './list-math/portable-lists.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';

@@ -1,16 +1,35 @@
-import { engine, tensor, Variable, type DataType, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type KernelLayer, type NativeTensor } from '@acc/contract';
-import { MemoryFlag, memoryFlags, operator, tensorFrom, type Tensor as Handle } from '@acc/native';
+import {
+  engine,
+  tensor,
+  Variable,
+  type DataType,
+  type KernelBackend,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
+import { AccError, type FixedResults, type KernelLayer, type NativeTensor } from '@acc/contract';
+import {
+  MemoryFlag,
+  memoryFlags,
+  numThreads,
+  operator,
+  setNumThreads,
+  setSeed,
+  tensorFrom,
+  type Tensor as Handle,
+} from '@acc/native';
 import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from './backend.js';
 import { freeActivations, fuseLayers } from './layers/index.js';
 import { nativeLists } from './list-math/native-lists.js';
 import { portableLists } from './list-math/portable-lists.js';
 import { fusedApply } from './optimizers/index.js';
+import { nativeParts } from './parts/native-parts.js';
+import { portableParts } from './parts/portable-parts.js';
 import { cast, setFloat32Precision } from './precision/index.js';
 import { randomLayer } from './random-layer.js';
 import { StepRecorder } from './recording/recorder.js';
 import { nativeState } from './state/native-state.js';
 import { portableState } from './state/portable-state.js';
+import { fixKernelChoices } from './tuning/tuning.js';
 
 const contiguous = operator('aten::contiguous');
 const copied = operator('aten::_to_copy');
@@ -19,7 +38,9 @@ const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
 /** The kernel layer of a tfjs backend: without copies for `acc`, by host buffers for every other. */
 export function kernelLayerOf(backendName: string, backend: unknown): KernelLayer {
-  return backendName === BACKEND_NAME ? accLayer(backend as AccBackend) : hostLayer(backendName);
+  return backendName === BACKEND_NAME
+    ? accLayer(backend as AccBackend)
+    : hostLayer(backendName, backend as KernelBackend);
 }
 
 function accLayer(backend: AccBackend): KernelLayer {
@@ -37,9 +58,11 @@ function accLayer(backend: AccBackend): KernelLayer {
     recorder: new StepRecorder(backend),
     freeActivations,
     random: randomLayer(backend),
+    // On a GPU sums are made by many threads in any order.
+    ...(backend.device === 'cpu' && { fixResults: () => fixResults(backend) }),
     precision: {
-      dtypeOf: (x) => backend.nativeOfData(x)?.dtype,
-      cast: (x, to) => cast(x, to, backend.nativeOfData(x)!.dtype, x instanceof Variable),
+      dtypeOf: (x) => backend.nativeDtypeOf(x),
+      cast: (x, to) => cast(x, to, backend.nativeDtypeOf(x)!, x instanceof Variable),
       setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
     },
   };
@@ -61,12 +84,31 @@ function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
   });
 }
 
-function hostLayer(backendName: string): KernelLayer {
+/** Sums depend on how many threads share them, and on the kernel. */
+function fixResults(backend: AccBackend): FixedResults {
+  const threads = numThreads();
+  setNumThreads(1);
+  fixKernelChoices(true);
+  return {
+    parts: nativeParts(backend),
+    seed: setSeed,
+    restore() {
+      setNumThreads(threads);
+      fixKernelChoices(false);
+    },
+  };
+}
+
+/** The backend whose kernels are plain JavaScript, one after the other. */
+const PLAIN_BACKEND = 'cpu';
+
+function hostLayer(backendName: string, backend: KernelBackend): KernelLayer {
   return {
     backendName,
     device: 'cpu',
     lists: portableLists(),
     state: portableState(),
+    ...(backendName === PLAIN_BACKEND && { fixResults: () => portableParts(backendName, backend) }),
     toNative(x: Tensor): NativeTensor {
       if (x.dtype === 'string') {
         throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${x.dtype} has no native form.`);

@@ -1,5 +1,5 @@
-import type { BackendValues, DataType } from '@tensorflow/tfjs-core';
-import type { NativeDtype } from '@acc/contract';
+import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core';
+import type { NativeDtype, PartLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { toDtype } from './families/conversion.js';
 
@@ -25,6 +25,14 @@ export interface NativeHandles {
   readonly others: readonly (readonly NativeTensor[])[];
 }
 
+/** Parts that data lies in. */
+export interface DataParts {
+  readonly layout: PartLayout;
+  readonly count: number;
+  /** Absent for one part, which is the data itself, and for data that was not cut yet. The data's own. */
+  readonly parts?: readonly TensorInfo[] | undefined;
+}
+
 /**
  * What a tfjs `dataId` of this backend is: the object itself holds the data, so that no table has to be searched.
  * tfjs counts references to it.
@@ -36,7 +44,11 @@ export class TensorData {
   isDisposed = false;
   /** The element of a scalar that was made of a JavaScript number. What is written in place since does not count. */
   uploaded: number | undefined;
+  /** What the data is made of, where it lies in parts. */
+  parted: DataParts | undefined;
 
+  /** What there is now. */
+  #native: NativeTensor | undefined;
   /** {@link native} in other shapes, the oldest first. */
   #reshaped: NativeTensor[] | undefined;
   #epoch = 0;
@@ -45,12 +57,25 @@ export class TensorData {
 
   constructor(
     readonly dtype: DataType,
-    /** Absent for strings, which live in {@link strings}. */
-    readonly native: NativeTensor | undefined,
+    native: NativeTensor | undefined,
     readonly strings: BackendValues | undefined,
     /** Elements in the memory that `native` keeps alive, where it is a view of a part of them. */
     readonly keptElements: number | undefined,
-  ) {}
+    /** Gives {@link native} when somebody asks for it. */
+    private readonly join?: () => NativeTensor,
+  ) {
+    this.#native = native;
+  }
+
+  /** Absent for strings, which live in {@link strings}, and for stand-ins. */
+  get native(): NativeTensor | undefined {
+    return this.#native ?? (this.join && (this.#native = this.join()));
+  }
+
+  /** {@link native}, unless nobody has asked for it yet. */
+  get held(): NativeTensor | undefined {
+    return this.#native;
+  }
 
   /**
    * The native tensor in the shape `shape`: tfjs tensors of different shapes share one data id, since a reshape copies
@@ -73,9 +98,10 @@ export class TensorData {
    * copies, and those that are views would count as others that share the memory.
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
-    if (!this.native || !sameShape(this.native.shape, shape)) return undefined;
+    // What lies in parts is not written: its parts would be what it was.
+    if (this.parted || !this.#native || !sameShape(this.#native.shape, shape)) return undefined;
     this.#dropShapes();
-    return this.native;
+    return this.#native;
   }
 
   #dropOldShapes(): void {
@@ -126,7 +152,7 @@ export class TensorData {
     if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
     if (this.#attached) for (const tensor of this.#attached) tensor.dispose();
     if (this.#converted) for (const tensor of this.#converted) tensor.dispose();
-    this.native?.dispose();
+    this.#native?.dispose();
   }
 }
 

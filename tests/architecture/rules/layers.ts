@@ -10,6 +10,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/ddp': 3,
   '@acc/fsdp': 3,
   '@acc/amp': 3,
+  '@acc/deterministic': 3,
   '@acc/grad-accumulation': 3,
   '@acc/schedule': 3,
   '@acc/checkpoint': 3,

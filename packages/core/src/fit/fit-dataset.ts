@@ -35,6 +35,7 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
       context.progress.end();
       validation.data = undefined;
       context.pipeline.batch = undefined;
+      context.determinism?.beginBatch(undefined);
       context.pipeline.accumulation.reset();
     }
   };

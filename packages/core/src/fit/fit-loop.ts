@@ -2,7 +2,7 @@ import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-co
 import { permutation } from '@acc/data';
 import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
 import type { Undo } from '../prepare/prepare.js';
-import { splitRows } from '../step/batch-rows.js';
+import { splitRows, type BatchRows } from '../step/batch-rows.js';
 import type { FitContext } from './shard-fit.js';
 import {
   boundaryCallback,
@@ -31,6 +31,9 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     validation.testFunction = valF;
     const rows = ins[0]!.shape[0]!;
     const globalBatch = context.splitBatches ? batchSize : batchSize * context.collective.size;
+    for (const count of [Math.min(globalBatch, rows), rows % globalBatch]) {
+      if (count > 0) context.determinism?.requireRows(batchRowsOf(count, context.collective.size));
+    }
     const run: RunPart = async (part, { from, toEpoch }) => {
       const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, from });
       const rowNumbers = range(from.position, rows, 1, 'int32');
@@ -59,6 +62,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     } finally {
       context.progress.end();
       context.pipeline.batch = undefined;
+      context.determinism?.beginBatch(undefined);
       context.pipeline.accumulation.reset();
       validation.testFunction = null;
     }
@@ -122,12 +126,11 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
     if (shuffle && orderedEpoch !== epoch) order = permutation(rows, context.seed, epoch);
     orderedEpoch = epoch;
     const end = Math.min(first + globalBatch, rows);
-    const parts = splitRows(end - first, size);
-    const realRows = parts.map(({ start, end }) => end - start);
-    // A rank without a row of a last, short batch takes one that counts for nothing.
-    context.pipeline.batch = { realRows, rows: realRows.map((count) => Math.max(count, 1)) };
-    const start = realRows[rank] === 0 ? first : first + parts[rank]!.start;
-    const columns = takeRows(ins, order, start, context.pipeline.batch.rows[rank]!);
+    const batch = batchRowsOf(end - first, size);
+    const start = batch.realRows[rank] === 0 ? first : first + splitRows(end - first, size)[rank]!.start;
+    const columns = takeRows(ins, order, start, batch.rows[rank]!);
+    context.pipeline.batch = batch;
+    context.determinism?.beginBatch(batch, columns.filter(isThere));
     const isLast = end === rows;
     const outs = context.pipeline.microBatch(() => f(columns), { isLast, isInFit: true });
     if (isLast) epoch++;
@@ -136,6 +139,14 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
     return outs;
   };
 }
+
+/** Parts of a global batch. A rank without a row of a last, short batch takes one that counts for nothing. */
+function batchRowsOf(count: number, size: number): BatchRows {
+  const realRows = splitRows(count, size).map(({ start, end }) => end - start);
+  return { realRows, rows: realRows.map((own) => Math.max(own, 1)) };
+}
+
+const isThere = (column: Tensor | null): column is Tensor => column !== null;
 
 /** tfjs-layers has null in place of sample weights that were not given. */
 function takeRows(

@@ -7,7 +7,6 @@ import type { Collective } from '@acc/contract';
  * @param weight This rank's factor; 0 leaves its values out, whatever they are.
  */
 export function reduceScalars(scalars: readonly Scalar[], weight: number, collective: Collective): Scalar[] {
-  if (collective.size === 1) return [...scalars];
   const reduced = tidy(() => {
     const values = stack(scalars.map((scalar) => reshape(scalar, [])));
     const weighted = weight === 0 ? zerosLike(values) : mul(values, weight);

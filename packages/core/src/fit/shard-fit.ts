@@ -1,4 +1,5 @@
-import type { Collective } from '@acc/contract';
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { Collective, Determinism } from '@acc/contract';
 import type { ModelInternals } from '../prepare/model-internals.js';
 import type { Undo } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
@@ -17,6 +18,8 @@ export interface FitContext {
   readonly progress: FitProgress;
   /** To be awaited after each batch. */
   readonly atBoundary: () => Promise<void>;
+  /** Validation then is every rank's own affair: divided, its sums would depend on how many ranks there are. */
+  readonly determinism: Determinism | undefined;
   /** The dataset with this rank's part of the batches; one that was prepared comes back as it is. */
   shardDataset(dataset: object): ShardedData;
   /** The same for validation: nothing is filled in, so that every sample counts once. `onBatch` hears of each batch. */
@@ -40,18 +43,22 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const { makeTrainFunction, makeTestFunction } = model;
   model.makeTrainFunction = () => {
     const train = makeTrainFunction.call(model);
-    return (ins) => reduceScalars(train(ins), context.pipeline.share, context.collective);
+    const { pipeline, collective, determinism } = context;
+    // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
+    if (collective.size === 1 && !determinism) return train;
+    return (ins) => reduceScalars(train(ins), pipeline.share, collective);
   };
   model.makeTestFunction = () => {
     makeTestFunction.call(model);
     const test = model.testFunction;
-    model.testFunction = (ins) => context.pipeline.predict(() => test(ins));
+    const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
+    model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
   };
   const validation: Validation = { testFunction: null, data: undefined };
   const undos = [
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
-    shardValidation(model, context, validation),
+    ...(context.determinism ? [] : [shardValidation(model, context, validation)]),
   ];
   return () => {
     model.makeTrainFunction = makeTrainFunction;

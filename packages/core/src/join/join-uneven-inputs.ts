@@ -1,6 +1,7 @@
 import { checkKeys, type Collective, type Strategy } from '@acc/contract';
 import type { DataPreparation } from '../prepare/prepare-data.js';
 import type { Preparation } from '../prepare/prepare.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
 import type { Joinable } from './joinable.js';
 import { shareOptimizer } from './share-optimizer.js';
 
@@ -15,15 +16,17 @@ interface JoinParts {
   readonly collective: Collective;
   readonly strategy: Strategy;
   readonly preparation: Preparation;
+  readonly pipeline: StepPipeline;
 }
 
 /** See `Accelerator.joinUnevenInputs`. */
 export async function joinUnevenInputs<T>(
   fn: () => T | Promise<T>,
   options: JoinUnevenInputsOptions,
-  { joinable, data, collective, strategy, preparation }: JoinParts,
+  { joinable, data, collective, strategy, preparation, pipeline }: JoinParts,
 ): Promise<T> {
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
+  pipeline.requireSeveralWays('joinUnevenInputs');
   let result: T;
   let source: number;
   data.evenBatches = options.evenBatches;

@@ -11,6 +11,7 @@ import {
   type DatasetLike,
   type ShardedDataset,
   type ShardOptions,
+  tensorsIn,
 } from '@acc/data';
 import type { ResolvedOptions } from '../options.js';
 import type { BatchRows } from '../step/batch-rows.js';
@@ -21,9 +22,9 @@ const DEFAULT_BATCH_SIZE = 32;
 export interface DataPreparationOptions {
   readonly rank: number;
   readonly size: number;
-  readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed'>;
-  /** Hears of each batch before it is yielded, and of the end with undefined. */
-  readonly onBatch: (rows: BatchRows | undefined) => void;
+  readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
+  /** Hears of each batch, and its tensors, before it is yielded, and of the end with undefined. */
+  readonly onBatch: (rows: BatchRows | undefined, tensors: readonly Tensor[]) => void;
   /** Awaited before each batch is yielded, and before the end. */
   readonly atBoundary: () => Promise<void>;
 }
@@ -137,7 +138,9 @@ export class DataPreparation {
       size,
       splitBatches,
       evenBatches: () => this.evenBatches ?? evenBatches,
-      onBatch,
+      // Global batch k, then, has the same rows on any number of ranks, the last one too.
+      sharesLastStep: options.deterministic !== false,
+      onBatch: (rows, batch) => onBatch(rows, tensorsIn(batch)),
       atBoundary,
     };
   }

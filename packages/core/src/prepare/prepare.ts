@@ -1,5 +1,12 @@
 import { Variable, type Optimizer } from '@tensorflow/tfjs-core';
-import { AccError, type Collective, type KernelLayer, type Plugin, type Strategy } from '@acc/contract';
+import {
+  AccError,
+  type Collective,
+  type Determinism,
+  type KernelLayer,
+  type Plugin,
+  type Strategy,
+} from '@acc/contract';
 import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
 import type { FitProgress } from '../fit/fit-progress.js';
 import { describe } from '../nested/nested.js';
@@ -21,6 +28,7 @@ export interface PreparationOptions {
   readonly data: DataPreparation;
   readonly fit: FitProgress;
   readonly atBoundary: () => Promise<void>;
+  readonly determinism: Determinism | undefined;
   readonly splitBatches: boolean;
   readonly seed: number;
   /** Layers to a stretch that is computed again in backward; undefined: all is kept. */
@@ -107,7 +115,7 @@ export class Preparation {
 
   #modelContext() {
     const { pipeline, collective, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
-    const { fit, atBoundary } = this.#options;
+    const { fit, atBoundary, determinism } = this.#options;
     return {
       progress: fit,
       atBoundary,
@@ -115,6 +123,7 @@ export class Preparation {
       collective,
       splitBatches,
       seed,
+      determinism,
       shardDataset: (dataset: object) => data.shardOnce(dataset),
       shardValidation: data.shardValidation.bind(data),
       prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),

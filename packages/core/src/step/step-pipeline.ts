@@ -28,6 +28,8 @@ export interface StepPipelineOptions {
   readonly collective: Collective;
   /** Ranks whose gradients are to be averaged; all that take the step call it together. */
   readonly countRanks: () => number;
+  /** Weights are to be the same on any number of ranks. */
+  readonly isDeterministic?: boolean;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
   /** What strategy and plugins do is not recorded: it is called again in every replay. */
@@ -112,12 +114,21 @@ export class StepPipeline implements DriverHooks {
 
   /** Backward gives this rank's own gradients, and optimizers apply them, until `owner`, and every other, has ended that. */
   trainAlone(owner: object): void {
+    this.requireSeveralWays('ranks that train by themselves');
     this.#independent.add(owner);
   }
 
   /** Whether ranks have parameters of their own at the moment. */
   get isTrainingAlone(): boolean {
     return this.#independent.size > 0;
+  }
+
+  /** @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what` when another number of ranks may give no other weights. */
+  requireSeveralWays(what: string): void {
+    if (!this.#options.isDeterministic) return;
+    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
+      help: 'Their weights depend on how many ranks there are. Leave deterministic out.',
+    });
   }
 
   endAlone(owner: object): void {
@@ -144,6 +155,8 @@ export class StepPipeline implements DriverHooks {
 
   /** Why a step can't be recorded now. */
   get obstacle(): string | undefined {
+    if (this.#options.isDeterministic)
+      return 'random numbers and parts of tensors are followed through JavaScript (deterministic)';
     return this.accumulation.isInWindow ? 'it runs inside a window of gradient accumulation' : undefined;
   }
 

@@ -48,6 +48,24 @@ export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor)
   return { mean: meanOfAll, variance, count };
 }
 
+/**
+ * The same in two sums over ranks, which all have as many samples: where these sums do not depend on how many ranks there are, the
+ * moments do not.
+ *
+ * @param sumOverRanks Of values by channel.
+ */
+export function summedMoments(
+  x: Tensor,
+  axis: number,
+  { ranks, sumOverRanks }: { readonly ranks: number; readonly sumOverRanks: (own: Tensor) => Tensor },
+): GlobalMoments {
+  const others = otherDims(x, axis);
+  const count = scalar((ranks * x.size) / x.shape[axis]!);
+  const mean = div(sumOverRanks(sum(x, others)), count);
+  const squares = sum(square(sub(x, broadcastable(mean, x, axis))), others);
+  return { mean, variance: div(sumOverRanks(squares), count), count };
+}
+
 /** Mean and sum of squared distances from it, by channel. */
 function localMoments(x: Tensor, axis: number): { mean: Tensor; squares: Tensor } {
   const others = otherDims(x, axis);

@@ -20,7 +20,7 @@ import {
   type BatchNormalizationLayer,
   type LayerCall,
 } from '@acc/kernels';
-import { broadcastable, globalMoments, otherDims } from './global-moments.js';
+import { broadcastable, globalMoments, otherDims, summedMoments } from './global-moments.js';
 
 /**
  * Lets the batch normalisation layers among `layers`, and within them, take the statistics of all ranks' samples in training:
@@ -64,9 +64,12 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
       (kept: Tensor[]) => void,
     ];
     const real = realRows === x.shape[0] ? input : slice(input, 0, realRows);
-    const { mean, variance, count } = globalMoments(real, axis, (row) =>
-      overRanks(row, context, (x) => collective.allGather(x)),
-    );
+    const { mean, variance, count } = context.isDeterministic
+      ? summedMoments(real, axis, {
+          ranks: collective.size,
+          sumOverRanks: (own) => overRanks(own, context, (x) => collective.allReduce(x, 'sum')),
+        })
+      : globalMoments(real, axis, (row) => overRanks(row, context, (x) => collective.allGather(x)));
     move(layer.movingMean, mean, layer.momentum);
     move(layer.movingVariance, variance, layer.momentum);
     const rstd = rsqrt(add(variance, epsilon));

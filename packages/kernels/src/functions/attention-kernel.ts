@@ -49,11 +49,22 @@ export function fusedAttrs(
   inputs: readonly Tensor[],
   settings: AttentionSettings,
 ): FusedAttentionAttrs | undefined {
+  const samples = samplesOf(backend, inputs);
   for (const needsCopies of [false, true]) {
-    const way = withNatives(backend, inputs, needsCopies, (natives) => wayFor(backend, natives, settings));
+    const way = withNatives(backend, samples, needsCopies, (natives) => wayFor(backend, natives, settings));
     if (way) return { ...settings, way, needsCopies };
   }
   return undefined;
+}
+
+/** Of inputs that lie in parts the first ones, since the kernel runs on one part after the other. */
+function samplesOf(backend: AccBackend, inputs: readonly TensorInfo[]): readonly TensorInfo[] {
+  const samples = inputs.map((x) => backend.firstPart(x) ?? x);
+  const [q, k, v, mask] = samples as [TensorInfo, TensorInfo, TensorInfo, TensorInfo?];
+  const [batch] = q.shape;
+  const isMaskOfAll = !mask || mask.shape.length < 4 || mask.shape[0] === 1;
+  const fits = k.shape[0] === batch && v.shape[0] === batch && (isMaskOfAll || mask.shape[0] === batch);
+  return fits ? samples : inputs;
 }
 
 function withNatives<T>(

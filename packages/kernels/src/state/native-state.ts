@@ -1,5 +1,5 @@
 import { engine, type Tensor } from '@tensorflow/tfjs-core';
-import type { NativeDtype, type StateLayer, type TensorBytes, type UnfilledTensor } from '@acc/contract';
+import type { NativeDtype, StateLayer, TensorBytes, UnfilledTensor } from '@acc/contract';
 import {
   arrayTypeOf,
   checksum,

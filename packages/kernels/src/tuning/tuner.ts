@@ -50,6 +50,7 @@ export class Tuner {
   readonly #choices = new Map<string, Choice>();
   #generation = 0;
   #store: ChoiceStore | undefined;
+  #isFixed = false;
   readonly #families = new Set<string>();
   #taken: Readonly<Record<string, string>> = {};
 
@@ -65,8 +66,14 @@ export class Tuner {
     if (store === this.#store) return;
     this.#store = store;
     this.#taken = {};
-    this.#choices.clear();
-    this.#generation++;
+    this.#forget();
+  }
+
+  /** Whether the first way is taken wherever none is pinned, so that every run takes the same. */
+  fix(isFixed: boolean): void {
+    if (isFixed === this.#isFixed) return;
+    this.#isFixed = isFixed;
+    this.#forget();
   }
 
   /** The way of each class of shapes, for {@link take}. */
@@ -77,8 +84,7 @@ export class Tuner {
   /** From now on takes these ways, on all ranks alike, before anything is measured; pins aside. */
   take(ways: Readonly<Record<string, string>>): void {
     this.#taken = { ...this.ways, ...ways };
-    this.#choices.clear();
-    this.#generation++;
+    this.#forget();
   }
 
   /** The function that takes the chosen way. */
@@ -101,6 +107,11 @@ export class Tuner {
     };
   }
 
+  #forget(): void {
+    this.#choices.clear();
+    this.#generation++;
+  }
+
   #choose<Args extends readonly unknown[]>(family: Family<Args>, args: Args): string {
     const shapes = family.nameOf(...args);
     const { pins, print } = this.options();
@@ -108,7 +119,7 @@ export class Tuner {
     const pinned = pins[family.name];
     if (pinned !== undefined) requireWay(family, pinned);
     const key = `${family.name}/${shapes}/${numThreads()}`;
-    const usual = family.isSmall(...args) ? Object.keys(family.ways)[0] : undefined;
+    const usual = this.#isFixed || family.isSmall(...args) ? Object.keys(family.ways)[0] : undefined;
     const taken = this.#taken[key];
     const own = pinned ?? usual ?? (taken !== undefined && taken in family.ways ? taken : undefined);
     const given = own ?? this.#store?.find(key);

@@ -27,3 +27,8 @@ export function chosenWays(): Readonly<Record<string, string>> {
 export function takeWays(ways: Readonly<Record<string, string>>): void {
   tuner.take(ways);
 }
+
+/** Takes the same way in every run, the first or the one that is pinned, instead of the fastest; false ends that. */
+export function fixKernelChoices(isFixed: boolean): void {
+  tuner.fix(isFixed);
+}

@@ -1,0 +1,73 @@
+import type { DataType, TensorInfo } from '@tensorflow/tfjs-core';
+
+/** How a tensor is made of parts, which are all of one shape and dtype. */
+export type PartLayout =
+  /**
+   * With `outer` · `length` · rest elements in row-major order, whatever its shape, each of n parts has
+   * `outer` · `length` / n · rest of them: its own of the `length` rows, in each of the `outer` repetitions.
+   */
+  | { readonly kind: 'rows'; readonly outer: number; readonly length: number }
+  /** `scale` times the sum of the parts, added up pair by pair. */
+  | { readonly kind: 'sum'; readonly scale: number };
+
+/** Where rows lie in a shape: in dim `dim`, which holds them `times` times, one repetition after the other. */
+export interface RowsAt {
+  readonly dim: number;
+  /** Repetitions within the dim; those of the dims before come on top. */
+  readonly times: number;
+}
+
+/** Where in a tensor of shape `shape` the rows of a layout lie; undefined where a reshape has taken them apart. */
+export function rowsAt(
+  shape: readonly number[],
+  { outer, length }: { readonly outer: number; readonly length: number },
+): RowsAt | undefined {
+  let before = 1;
+  for (const [dim, size] of shape.entries()) {
+    const times = outer / before;
+    if (Number.isInteger(times) && size > 0 && size % (times * length) === 0) return { dim, times };
+    before *= size;
+  }
+  return undefined;
+}
+
+/** The repetitions of rows that lie at `at` in a tensor of shape `shape`: the `outer` of their layout. */
+export function repetitionsOf(shape: readonly number[], { dim, times }: RowsAt): number {
+  return shape.slice(0, dim).reduce((product, size) => product * size, times);
+}
+
+/** `shape` with `count` times fewer rows at `at`. */
+export function withoutOthersRows(shape: readonly number[], { dim }: RowsAt, count: number): number[] {
+  return shape.map((size, i) => (i === dim ? size / count : size));
+}
+
+/** What a tensor is made of. */
+export interface Parts {
+  readonly layout: PartLayout;
+  /** In their order. Borrowed: they live as long as the tensor. */
+  readonly parts: readonly TensorInfo[];
+}
+
+/** What a new tensor in parts looks like from outside. */
+export interface PartedInfo {
+  readonly shape: number[];
+  readonly dtype: DataType;
+  readonly layout: PartLayout;
+}
+
+/** Tensors whose values lie in parts, and are joined when somebody asks for them as a whole. */
+export interface PartsLayer {
+  /** A tensor made of `parts`, which it takes over. One part is the whole tensor. */
+  hold(info: PartedInfo, parts: readonly TensorInfo[]): TensorInfo;
+  /** From now on the data of `x` also consists of `count` parts, each with as many rows along dim 0. */
+  divide(x: TensorInfo, count: number): void;
+  /** What the data of `x` is made of; undefined for what is only whole. */
+  of(x: TensorInfo): Parts | undefined;
+  /** Copies of what would be the parts of `x`, a whole tensor, each of shape `shape`. The caller's. */
+  cut(
+    x: TensorInfo,
+    cut: { readonly outer: number; readonly count: number; readonly shape: number[] },
+  ): TensorInfo[];
+  /** The values of `x`, in a tensor that is whole. The caller's. */
+  join(x: TensorInfo): TensorInfo;
+}

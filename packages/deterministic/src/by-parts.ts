@@ -1,0 +1,188 @@
+import {
+  engine,
+  getKernel,
+  Multiply,
+  Tensor,
+  type KernelBackend,
+  type KernelFunc,
+  type NamedAttrMap,
+  type NamedTensorInfoMap,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import {
+  repetitionsOf,
+  rowsAt,
+  withoutOthersRows,
+  type PartLayout,
+  type Parts,
+  type PartsLayer,
+  type RowsAt,
+} from '@acc/contract';
+import type { Plan, Result } from './rules/plan.js';
+
+export type KernelCall = Parameters<KernelFunc>[0];
+export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];
+
+export interface PartsOptions {
+  readonly parts: PartsLayer;
+  /** Parts of each tensor that lies in parts. */
+  readonly count: number;
+  readonly backendName: string;
+}
+
+/**
+ * Runs a kernel on one part of its inputs after the other. The results, which lie in parts, are the caller's.
+ *
+ * @param beforePart Called before each part.
+ */
+export function runByParts(
+  kernelFunc: KernelFunc,
+  call: KernelCall,
+  { inputs, plan }: { readonly inputs: Inputs; readonly plan: Plan },
+  options: PartsOptions,
+  beforePart: (part: number) => void,
+): TensorInfo | TensorInfo[] {
+  const operands = new Operands(call, options);
+  const results: TensorInfo[][] = [];
+  let isList = false;
+  try {
+    const lists = inputs.map(([name, x]) => [name, operands.of(name, x, plan)] as const);
+    const attrs = { ...call.attrs, ...plan.attrs } as NamedAttrMap;
+    for (let part = 0; part < options.count; part++) {
+      const ofPart = (Array.isArray(call.inputs) ? [] : {}) as NamedTensorInfoMap;
+      for (const [name, list] of lists) ofPart[name] = asTensor(list[part]!);
+      beforePart(part);
+      const given = kernelFunc({ inputs: ofPart, attrs, backend: call.backend });
+      isList = Array.isArray(given);
+      results.push([given].flat().map((x) => apart(x, call.backend as Backend)));
+    }
+  } catch (error) {
+    operands.free(results.flat());
+    throw error;
+  } finally {
+    operands.dispose();
+  }
+  const shapes = results[0]!.map(({ shape }) => shape);
+  const length = lengthOf(inputs, plan, options.parts);
+  const held = shapes.map((shape, i) => {
+    const ofParts = results.map((list) => list[i]!);
+    const result = resultOf(plan, i, shape);
+    if (result.kind !== 'whole') return hold(ofParts, result, length, options);
+    operands.free(ofParts.slice(1));
+    return ofParts[0]!;
+  });
+  return isList ? held : held[0]!;
+}
+
+/** The parts of `x`, in its shape. Borrowed. Undefined where it is whole, or a reshape has taken its rows apart. */
+export function partsIn(x: TensorInfo, { layout, parts }: Parts): TensorInfo[] | undefined {
+  const at = layout.kind === 'rows' ? rowsAt(x.shape, layout) : undefined;
+  if (layout.kind === 'rows' && !at) return undefined;
+  const shape = at ? withoutOthersRows(x.shape, at, parts.length) : x.shape;
+  return parts.map(({ dataId, dtype }) => ({ dataId, shape, dtype }));
+}
+
+/** What kernels are given for one part, and what was made for that. */
+class Operands {
+  readonly #made: TensorInfo[] = [];
+
+  constructor(
+    private readonly call: KernelCall,
+    private readonly options: PartsOptions,
+  ) {}
+
+  /** One tensor for each part. */
+  of(name: string, x: TensorInfo, { cuts, factors }: Plan): readonly TensorInfo[] {
+    const { parts, count } = this.options;
+    const own = parts.of(x);
+    const cut = own ? undefined : cuts?.get(name);
+    const factor = factors?.get(name) ?? 1;
+    if (!own && !cut) return new Array<TensorInfo>(count).fill(this.#scaled(x, factor));
+    const operands = own ? partsIn(x, own)! : this.#cut(x, cut!);
+    return operands.map((part) => this.#scaled(part, factor));
+  }
+
+  free(tensors: readonly TensorInfo[]): void {
+    for (const { dataId } of tensors) (this.call.backend as Backend).disposeData(dataId);
+  }
+
+  dispose(): void {
+    this.free(this.#made.splice(0));
+  }
+
+  #cut(x: TensorInfo, at: RowsAt): TensorInfo[] {
+    const { parts, count } = this.options;
+    const shape = withoutOthersRows(x.shape, at, count);
+    const cut = parts.cut(x, { outer: repetitionsOf(x.shape, at), count, shape });
+    this.#made.push(...cut);
+    return cut;
+  }
+
+  #scaled(x: TensorInfo, factor: number): TensorInfo {
+    if (factor === 1) return x;
+    const backend = this.call.backend as Backend;
+    const scale = {
+      dataId: backend.write(Float32Array.of(factor), [], 'float32'),
+      shape: [],
+      dtype: 'float32' as const,
+    };
+    const { kernelFunc } = getKernel(Multiply, this.options.backendName);
+    const scaled = kernelFunc({ inputs: { a: x, b: scale }, backend }) as TensorInfo;
+    this.#made.push(scaled, scale);
+    return scaled;
+  }
+}
+
+/** A kernel's result as one that tfjs does not count: some kernels of `cpu` give tensors. */
+function apart(x: TensorInfo, backend: Backend): TensorInfo {
+  const { dataId, shape, dtype } = x;
+  if (x instanceof Tensor) {
+    backend.incRef(dataId);
+    x.dispose();
+    engine().removeDataId(dataId, backend as KernelBackend);
+  }
+  return { dataId, shape, dtype };
+}
+
+/** Some kernels of tfjs take their inputs for tensors, which know their rank. */
+function asTensor(x: TensorInfo): TensorInfo {
+  return 'rank' in x ? x : Object.assign({ ...x }, { rank: x.shape.length });
+}
+
+interface Backend {
+  incRef(dataId: object): void;
+  write(values: Float32Array, shape: number[], dtype: 'float32'): object;
+  disposeData(dataId: object): boolean;
+}
+
+function resultOf({ results }: Plan, i: number, shape: readonly number[]): Result {
+  if (typeof results === 'function') return results(shape);
+  return Array.isArray(results) ? (results as Result[])[i]! : (results as Result);
+}
+
+/** The rows that those of all parts are, in one repetition. */
+function lengthOf(inputs: Inputs, { cuts }: Plan, parts: PartsLayer): number {
+  for (const [name, x] of inputs) {
+    const layout = parts.of(x)?.layout;
+    if (layout?.kind === 'rows') return layout.length;
+    const cut = cuts?.get(name);
+    if (cut) return x.shape[cut.dim]! / cut.times;
+  }
+  return 0;
+}
+
+function hold(
+  ofParts: readonly TensorInfo[],
+  result: Result & { readonly kind: 'rows' | 'sum' },
+  length: number,
+  { parts, count }: PartsOptions,
+): TensorInfo {
+  const { shape: partShape, dtype } = ofParts[0]!;
+  if (result.kind === 'sum') {
+    const layout: PartLayout = { kind: 'sum', scale: result.scale };
+    return parts.hold({ shape: partShape, dtype, layout }, ofParts);
+  }
+  const shape = partShape.map((size, dim) => (dim === result.at.dim ? size * count : size));
+  const layout: PartLayout = { kind: 'rows', outer: repetitionsOf(shape, result.at), length };
+  return parts.hold({ shape, dtype, layout }, ofParts);
+}

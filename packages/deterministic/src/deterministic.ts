@@ -1,0 +1,218 @@
+import { engine, Tensor, type NamedTensorMap } from '@tensorflow/tfjs-core';
+import {
+  AccError,
+  type BatchRows,
+  type Collective,
+  type Determinism,
+  type FixedResults,
+  type KernelLayer,
+  type PartsLayer,
+  type Plugin,
+  type Strategy,
+} from '@acc/contract';
+import { Draws } from './draws.js';
+import { dependsOnRanks, notFromData, rowsDontFit } from './errors.js';
+import { joiningStrategy } from './joining-strategy.js';
+import { requireShards, resolveDeterministicOptions, type DeterministicOptions } from './options.js';
+import { drawForAllRanks } from './random-ops.js';
+import { ShardedKernels } from './sharded-kernels.js';
+import { treeCollective } from './tree-collective.js';
+
+export interface DeterministicContext {
+  readonly kernels: KernelLayer;
+  readonly rank: number;
+  readonly size: number;
+  /** Fixes what random operators draw. */
+  readonly seed: number;
+}
+
+/**
+ * Training whose weights are the same, bit for bit, on any number of ranks. The batch of all ranks is divided into virtual shards,
+ * of which each rank has as many, one after the other; kernels run on one shard's rows after the other, and what is summed over
+ * rows is summed in a binary tree over shards, which goes on over ranks.
+ */
+export class Deterministic implements Determinism {
+  readonly plugin: Plugin;
+  readonly kernels: KernelLayer;
+  readonly #size: number;
+  readonly #rank: number;
+  readonly #virtualShards: number;
+  readonly #fixed: FixedResults;
+  readonly #parts: PartsLayer;
+  readonly #sharded: ShardedKernels;
+  readonly #draws: Draws;
+  readonly #restoreRandom: () => void;
+  #isInStep = false;
+
+  /**
+   * Takes hold of the active backend until {@link end}.
+   *
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DETERMINISTIC_BACKEND` for one whose kernels do not give the
+   * same bits in every run.
+   */
+  constructor(
+    options: DeterministicOptions | undefined,
+    { kernels, rank, size, seed }: DeterministicContext,
+  ) {
+    const resolved = resolveDeterministicOptions(options);
+    requireShards(resolved, size);
+    const { backendName } = kernels;
+    if (!kernels.fixResults) throw notOn(kernels);
+    this.#rank = rank;
+    this.#size = size;
+    this.#virtualShards = resolved.virtualShards;
+    const count = this.#virtualShards / size;
+    this.#fixed = kernels.fixResults();
+    this.#parts = inParts(this.#fixed.parts, count);
+    const draws = new Draws({ seed, firstShard: rank * count });
+    this.#draws = draws;
+    this.kernels = { ...kernels, random: draws };
+    this.#sharded = new ShardedKernels({
+      parts: this.#parts,
+      backendName,
+      count,
+      hasRows: (shape) => draws.hasRows(shape),
+      seedDraw: (part) => this.#fixed.seed(draws.nextOf(part)),
+    });
+    this.#restoreRandom = drawForAllRanks({
+      draws,
+      rank,
+      size,
+      onRows: (x) => this.#parts.divide(x, count),
+      onOwnRows: (x) =>
+        this.#sharded.note(x, { kernelName: 'rand', reason: "draws numbers by a function of the program's" }),
+    });
+    this.plugin = this.#plugin();
+  }
+
+  collective(collective: Collective): Collective {
+    return treeCollective(collective, (x) => this.#whole(x));
+  }
+
+  strategy(strategy: Strategy): Strategy {
+    return joiningStrategy(strategy, (grad) => {
+      this.#requireRanksDontMatter(grad);
+      return this.#whole(grad);
+    });
+  }
+
+  beginBatch(batch: BatchRows | undefined, tensors: readonly Tensor[] = []): void {
+    const rows = batch?.rows[this.#rank];
+    this.#draws.beginBatch(rows);
+    if (!batch || rows === undefined) return;
+    this.requireRows(batch);
+    for (const tensor of tensors) {
+      if (tensor.shape[0] === rows && tensor.dtype !== 'string') {
+        this.#parts.divide(tensor, this.#virtualShards / this.#size);
+      }
+    }
+  }
+
+  requireRows(batch: BatchRows): void {
+    const [rows] = batch.rows as readonly [number];
+    const count = this.#virtualShards / this.#size;
+    const isEven = batch.rows.every((own, rank) => own === rows && batch.realRows[rank] === rows);
+    if (rows === 0 || rows % count !== 0 || !isEven) throw rowsDontFit(batch, this.#virtualShards);
+  }
+
+  alike<T>(compute: () => T): T {
+    this.#sharded.isOn = false;
+    try {
+      return compute();
+    } finally {
+      this.#sharded.isOn = true;
+    }
+  }
+
+  end(): void {
+    this.#sharded.restore();
+    this.#restoreRandom();
+    this.#fixed.restore();
+  }
+
+  #plugin(): Plugin {
+    return {
+      name: 'deterministic',
+      forward: (compute) => this.#forward(compute),
+      backward: (compute) => {
+        this.#sharded.isBackward = true;
+        try {
+          return compute();
+        } finally {
+          this.#sharded.isBackward = false;
+        }
+      },
+      transform: (grads: NamedTensorMap) => {
+        for (const grad of Object.values(grads)) if (grad as Tensor | null) this.#requireWhole(grad);
+      },
+    };
+  }
+
+  /** Looks at the loss of a training step: what ranks add up must be a sum over rows. */
+  #forward<T>(compute: () => T): T {
+    const isStep = !this.#isInStep && gradientDepth() > 0;
+    if (!isStep) return compute();
+    this.#isInStep = true;
+    try {
+      const loss = compute();
+      if (loss instanceof Tensor) this.#requireSum(loss);
+      return loss;
+    } finally {
+      this.#isInStep = false;
+    }
+  }
+
+  #requireSum(loss: Tensor): void {
+    this.#requireRanksDontMatter(loss);
+    if (this.#parts.of(loss)?.layout.kind !== 'sum') throw notFromData();
+  }
+
+  /** Of what an optimizer is to apply. */
+  #requireWhole(grad: Tensor): void {
+    this.#requireRanksDontMatter(grad);
+    if (this.#parts.of(grad)) {
+      throw dependsOnRanks({ kernelName: 'applyGradients', reason: "is given this rank's own gradients" });
+    }
+  }
+
+  #requireRanksDontMatter(x: Tensor): void {
+    const reason = this.#sharded.reasonOf(x);
+    if (reason) throw dependsOnRanks(reason);
+    if (this.#parts.of(x)?.layout.kind !== 'rows') return;
+    throw dependsOnRanks({ kernelName: 'Loss', reason: 'has a number for each row in place of one for all' });
+  }
+
+  /** The caller's. */
+  #whole(x: Tensor): Tensor {
+    return this.#parts.of(x) ? engine().makeTensorFromTensorInfo(this.#parts.join(x)) : x.clone();
+  }
+}
+
+/** Of what another number of ranks has left in parts only the whole is seen. */
+function inParts(layer: PartsLayer, count: number): PartsLayer {
+  return {
+    hold: (info, parts) => layer.hold(info, parts),
+    divide: (x, into) => layer.divide(x, into),
+    cut: (x, cut) => layer.cut(x, cut),
+    join: (x) => layer.join(x),
+    of(x) {
+      const parts = layer.of(x);
+      return parts?.parts.length === count ? parts : undefined;
+    },
+  };
+}
+
+function gradientDepth(): number {
+  return (engine() as unknown as { state: { gradientDepth: number } }).state.gradientDepth;
+}
+
+function notOn({ backendName, device }: KernelLayer): AccError {
+  return new AccError(
+    'ACC_DETERMINISTIC_BACKEND',
+    `The backend '${backendName}' on ${device} does not give the same bits in every run.`,
+    {
+      help: "Choose device: 'cpu' with the engine 'acc', or the tfjs backend 'cpu'.",
+      details: { backendName, device },
+    },
+  );
+}

@@ -1,0 +1,69 @@
+import { tensor1d, type Tensor } from '@tensorflow/tfjs-core';
+import type { RandomLayer } from '@acc/contract';
+
+/** Which numbers random operators draw: as for the batch of all ranks, whatever part of it this one has. */
+export class Draws implements RandomLayer {
+  #batches = 0;
+  #draws = 0;
+  /** This rank's rows of the batch that the loop works on. */
+  #rows: number | undefined;
+
+  #seed: number;
+  readonly #firstShard: number;
+
+  constructor({ seed, firstShard }: { readonly seed: number; readonly firstShard: number }) {
+    this.#seed = seed;
+    this.#firstShard = firstShard;
+  }
+
+  seed(seed: number): void {
+    this.#seed = seed;
+    this.#batches = 0;
+    this.#draws = 0;
+  }
+
+  /** The loop goes on with a batch of so many rows of this rank; undefined: it has ended. */
+  beginBatch(rows: number | undefined): void {
+    this.#rows = rows;
+    this.#batches++;
+    this.#draws = 0;
+  }
+
+  state(): Tensor {
+    return tensor1d([this.#batches, this.#draws], 'int32');
+  }
+
+  exchange(state: Tensor): Tensor {
+    const before = this.state();
+    [this.#batches, this.#draws] = Array.from(state.dataSync()) as [number, number];
+    return before;
+  }
+
+  /** Whether what is drawn in this shape has something for each row of the batch. */
+  hasRows(shape: readonly number[]): boolean {
+    return this.#rows !== undefined && shape[0] !== undefined && shape[0] > 0 && shape[0] % this.#rows === 0;
+  }
+
+  /** A whole number, below 2³², for the next draw of all ranks. */
+  next(): number {
+    return this.#numberOf(this.#draws++, 0);
+  }
+
+  /** The same for one of this rank's parts, beginning with the first; without a part, for what all ranks draw alike. */
+  nextOf(part?: number): number {
+    if (part === undefined || part === 0) this.#draws++;
+    return this.#numberOf(this.#draws, part === undefined ? 0 : 1 + this.#firstShard + part);
+  }
+
+  #numberOf(draw: number, shard: number): number {
+    return [this.#batches, draw, shard].reduce(mixed, mixed(0, this.#seed));
+  }
+}
+
+/** By the finalizer of MurmurHash3 (Appleby, 2011). */
+function mixed(hash: number, value: number): number {
+  let h = Math.imul(hash ^ value, 0x9e3779b1) + 0x7f4a7c15;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}

@@ -1,0 +1,2 @@
+export { Deterministic, type DeterministicContext } from './deterministic.js';
+export { resolveDeterministicOptions, type DeterministicOptions } from './options.js';

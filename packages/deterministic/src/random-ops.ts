@@ -1,0 +1,99 @@
+import { engine, Tensor, TensorBuffer, type TensorContainer } from '@tensorflow/tfjs-core';
+import type { Draws } from './draws.js';
+
+/** tfjs's operators that draw in JavaScript, by the names of their scopes; all others that draw are made of these. */
+const SCOPES: ReadonlySet<string> = new Set([
+  'randomUniform__op',
+  'randomNormal__op',
+  'truncatedNormal__op',
+  'randomGamma__op',
+  'multinomial__op',
+]);
+/** Draws by a function of the user's, for this rank's rows only. */
+const USERS_SCOPE = 'rand__op';
+
+export interface RandomOpsOptions {
+  readonly draws: Draws;
+  readonly rank: number;
+  readonly size: number;
+  /** A tensor was drawn that has rows of the batch of all ranks, of which it holds this rank's. */
+  readonly onRows: (x: Tensor) => void;
+  /** A tensor was drawn whose rows are this rank's own affair. */
+  readonly onOwnRows: (x: Tensor) => void;
+}
+
+/** The members of tfjs's engine that are worked with. */
+interface Scopes {
+  startScope(name?: string): void;
+  endScope(result?: TensorContainer): void;
+  readonly state: { readonly activeScope: { readonly name: string } };
+}
+
+/**
+ * While tfjs's random operators run they get their seeds from `draws`, the same on every rank; what has rows they draw for the
+ * batch of all ranks, and this rank's rows are cut out. Returns what ends it.
+ *
+ * An operator learns how much to draw from the buffer that it has made; so a longer one is put in its place.
+ */
+export function drawForAllRanks(options: RandomOpsOptions): () => void {
+  const scopes = engine() as unknown as Scopes;
+  const { startScope, endScope } = scopes;
+  let depth = 0;
+  let leave = (): void => {};
+  scopes.startScope = (name) => {
+    startScope.call(scopes, name);
+    if (name !== undefined && SCOPES.has(name) && depth++ === 0) leave = enter(options);
+  };
+  scopes.endScope = (result) => {
+    const { name } = scopes.state.activeScope;
+    const isDrawn = SCOPES.has(name);
+    if (isDrawn && --depth === 0) leave();
+    endScope.call(scopes, result);
+    const hasRows = result instanceof Tensor && options.draws.hasRows(result.shape);
+    if (hasRows && isDrawn && name !== 'multinomial__op') options.onRows(result);
+    if (hasRows && name === USERS_SCOPE) options.onOwnRows(result);
+  };
+  return () => {
+    scopes.startScope = startScope;
+    scopes.endScope = endScope;
+  };
+}
+
+type Values = Float32Array | Int32Array | Uint8Array;
+type Buffer = { values: Values; readonly shape: number[]; toTensor(): Tensor };
+
+/** Until the returned function is called, seeds come from `draws`, and buffers with rows are those of all ranks. */
+function enter({ draws, rank, size }: RandomOpsOptions): () => void {
+  const { random } = Math;
+  Math.random = () => draws.next() / 2 ** 32;
+  const { prototype } = TensorBuffer;
+  // A buffer assigns its values in the constructor, after its shape.
+  Object.defineProperty(prototype, 'values', {
+    configurable: true,
+    set(this: Buffer, values: Values) {
+      const ofAll = size > 1 && draws.hasRows(this.shape);
+      const drawn = ofAll
+        ? new (values.constructor as Float32ArrayConstructor)(values.length * size)
+        : values;
+      defineValues(this, drawn);
+      if (!ofAll) return;
+      this.toTensor = () => {
+        defineValues(this, drawn.slice(rank * values.length, (rank + 1) * values.length));
+        return (prototype as unknown as Buffer).toTensor.call(this);
+      };
+    },
+  });
+  return () => {
+    Math.random = random;
+    delete (prototype as Partial<Buffer>).values;
+  };
+}
+
+function defineValues(buffer: Buffer, values: Values): void {
+  Object.defineProperty(buffer, 'values', {
+    value: values,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}

@@ -1,0 +1,117 @@
+// Kernels that only the backend `acc` has. Inputs without a name are numbered.
+import type { RowsAt } from '@acc/contract';
+import { alignment, MIXES_SUMS } from './aligned.js';
+import { elementwise } from './elementwise.js';
+import { bySample } from './images.js';
+import { rows, sum, type Plan, type Result, type Rule } from './plan.js';
+import type { ShardedCall } from './sharded-call.js';
+
+/** Inputs that have the shape of the first, all with rows. */
+function sameShape(call: ShardedCall, names: readonly string[], free: number): Plan | string {
+  const aligned = alignment(call, names);
+  if (typeof aligned === 'string') return aligned;
+  const { at, cuts } = aligned;
+  if (at.dim >= call.shape(names[0]!).length - free) return 'works along the rows';
+  return { results: { kind: 'rows', at }, cuts };
+}
+
+/** Normalisation over the last dims, and its gradient; gain and bias are whole. */
+export const norm: Rule = (call) => sameShape(call, ['0'], call.attrs['dims'] as number);
+
+/** Inputs are dy, x, gain and bias where they are there, and the output. */
+export const normGradient: Rule = (call) => {
+  const { names } = call;
+  const plan = sameShape(call, [names[0]!, names[1]!, names.at(-1)!], call.attrs['dims'] as number);
+  if (typeof plan === 'string') return plan;
+  const ofWeights = names.slice(2, -1).map((): Result => sum());
+  return { ...plan, results: [plan.results as Result, ...ofWeights] };
+};
+
+/** Works along the last `free` dims of its one input. */
+export function withinLast(name: string, free: number): Rule {
+  return (call) => sameShape(call, [name], free);
+}
+
+/** q, k, v and perhaps a mask, `[batch, heads, …]`. */
+export const attention: Rule = (call) => {
+  const cuts = attentionCuts(call, ['0', '1', '2'], '3');
+  return typeof cuts === 'string' ? cuts : { results: rows(0), cuts };
+};
+
+/** dy, q, k, v, perhaps a mask, and the output. */
+export const attentionGradient: Rule = (call) => {
+  const cuts = attentionCuts(
+    call,
+    ['0', '1', '2', '3', call.names.at(-1)!],
+    call.names.length > 5 ? '4' : undefined,
+  );
+  return typeof cuts === 'string' ? cuts : { results: rows(0), cuts };
+};
+
+function attentionCuts(
+  call: ShardedCall,
+  names: readonly string[],
+  mask: string | undefined,
+): ReadonlyMap<string, RowsAt> | string {
+  const cuts = new Map<string, RowsAt>();
+  for (const name of names) {
+    const at = call.rows(name);
+    if (call.isSum(name)) return MIXES_SUMS;
+    if (at && (at.dim !== 0 || at.times !== 1)) return 'takes the batch in its first dim only';
+    if (!at) cuts.set(name, { dim: 0, times: 1 });
+  }
+  if (mask !== undefined && call.inputs.has(mask)) {
+    const shape = call.shape(mask);
+    if (call.isSum(mask) || (call.rows(mask)?.dim ?? 0) !== 0) return MIXES_SUMS;
+    if (call.isWhole(mask) && shape.length === 4 && shape[0] !== 1) cuts.set(mask, { dim: 0, times: 1 });
+  }
+  return cuts;
+}
+
+/** x `[batch, steps, …]`, weights, and perhaps states. */
+export const recurrent: Rule = (call) => {
+  const states = call.attrs['hasStates'] ? call.names.slice(call.attrs['hasBias'] ? 4 : 3) : [];
+  return bySample('0', ...states)(call);
+};
+
+/** Results begin with rows of all steps, which lie one step's after the other's; gradients of states follow. */
+export const recurrentGradient: Rule = (call) => {
+  const weight = call.names.at(-2)!;
+  const plan = bySample(...call.names.filter((name) => name !== weight))(call);
+  if (typeof plan === 'string') return plan;
+  const samples = call.shape(call.names.at(-1)!)[0]! / call.parts;
+  return { ...plan, results: ([length]) => rows(0, length! / samples) };
+};
+
+/** `[…, classes]`; one number for all samples, or each one's. */
+export const crossEntropy =
+  (drops: 'lastDim' | 'nothing'): Rule =>
+  (call) => {
+    const plan = sameShape(call, ['logits', 'labels'], drops === 'lastDim' ? 1 : 0);
+    if (typeof plan === 'string') return plan;
+    if ((plan.cuts?.get('labels')?.dim ?? 0) !== 0)
+      return 'takes labels that are not prepared data, with samples in another dim';
+    return call.attrs['isMean'] ? { ...plan, results: sum(1 / call.parts) } : plan;
+  };
+
+/** A mean over all samples is divided by those of the part, which are as many times fewer. */
+export const softmaxCrossEntropyGradient: Rule = (call) => {
+  const at = call.rows('labels') ?? { dim: 0, times: 1 };
+  const cuts = new Map<string, RowsAt>();
+  if (call.isWhole('labels')) cuts.set('labels', at);
+  if (!call.attrs['isMean']) {
+    const aligned = alignment(call, ['dy', 'loss']);
+    if (typeof aligned === 'string') return aligned;
+    for (const [name, cut] of aligned.cuts) cuts.set(name, cut);
+    return { results: { kind: 'rows', at }, cuts };
+  }
+  if (!call.isWhole('dy') || !call.isSum('loss')) return MIXES_SUMS;
+  return { results: { kind: 'rows', at }, cuts, factors: new Map([['dy', 1 / call.parts]]) };
+};
+
+export const sigmoidCrossEntropyGradient: Rule = (call) => {
+  if (!call.attrs['isMean']) return elementwise(call);
+  const plan = sameShape(call, ['logits', 'labels'], 0);
+  if (typeof plan === 'string') return plan;
+  return call.isWhole('dy') ? { ...plan, factors: new Map([['dy', 1 / call.parts]]) } : MIXES_SUMS;
+};

@@ -1,0 +1,100 @@
+import { slice_util, util } from '@tensorflow/tfjs-core';
+import { alignment } from './aligned.js';
+import { rows, type Rule } from './plan.js';
+
+const ALONG_ROWS = 'works along the rows';
+
+/** The result has the rows where the input `x` has them, unless `touches` says that the kernel works along the dim. */
+export function keepsDim(
+  touches: (dim: number, attrs: Readonly<Record<string, unknown>>, shape: readonly number[]) => boolean,
+  name = 'x',
+): Rule {
+  return (call) => {
+    const at = call.rows(name)!;
+    if (touches(at.dim, call.attrs, call.shape(name))) return ALONG_ROWS;
+    return { results: rows(at.dim, at.times) };
+  };
+}
+
+export const transpose: Rule = (call) => {
+  const at = call.rows('x')!;
+  return { results: rows((call.attrs['perm'] as number[]).indexOf(at.dim), at.times) };
+};
+
+export const slice: Rule = (call) => {
+  const at = call.rows('x')!;
+  const shape = call.shape('x');
+  const { begin, size } = call.attrs as { begin: number; size: number };
+  const [from, lengths] = slice_util.parseSliceParams({ shape } as never, begin, size) as [
+    number[],
+    number[],
+  ];
+  if (lengths[at.dim] !== shape[at.dim]) return 'takes some of the rows';
+  const ofPart = lengths.with(at.dim, shape[at.dim]! / call.parts);
+  return { results: rows(at.dim, at.times), attrs: { begin: from, size: ofPart } };
+};
+
+export const concat: Rule = (call) => {
+  const aligned = alignment(call);
+  if (typeof aligned === 'string') return aligned;
+  const [axis] = call.dims('axis', call.names[0]!);
+  if (axis === aligned.at.dim) return ALONG_ROWS;
+  return { results: { kind: 'rows', at: aligned.at }, cuts: aligned.cuts };
+};
+
+/** Inputs become slices along a new dim. */
+export const pack: Rule = (call) => {
+  const aligned = alignment(call);
+  if (typeof aligned === 'string') return aligned;
+  const { dim, times } = aligned.at;
+  const rank = call.shape(call.names[0]!).length + 1;
+  const axis = call.attrs['axis'] as number;
+  return { results: rows((axis < 0 ? axis + rank : axis) <= dim ? dim + 1 : dim, times), cuts: aligned.cuts };
+};
+
+export const unpack: Rule = (call) => {
+  const at = call.rows('value')!;
+  const [axis] = call.dims('axis', 'value') as [number];
+  if (axis === at.dim) return ALONG_ROWS;
+  return { results: rows(axis < at.dim ? at.dim - 1 : at.dim, at.times) };
+};
+
+/** Of a table that is whole by indices with rows, or within the rows of `x`. */
+export const gather: Rule = (call) => {
+  const [axis] = call.dims('axis', 'x') as [number];
+  const batchDims = (call.attrs['batchDims'] as number | undefined) ?? 0;
+  const [ofX, ofIndices] = [call.rows('x'), call.rows('indices')];
+  if (ofX && ofIndices) {
+    const isWithinRows =
+      batchDims > 0 && ofX.dim === 0 && ofIndices.dim === 0 && ofX.times === ofIndices.times;
+    return isWithinRows ? { results: rows(0, ofX.times) } : 'takes some of the rows';
+  }
+  if (batchDims > 0) return 'takes from rows by what is whole, or the other way round';
+  if (ofIndices) return { results: rows(axis + ofIndices.dim, ofIndices.times) };
+  const at = ofX!;
+  if (at.dim === axis) return 'takes some of the rows';
+  const added = call.shape('indices').length - 1;
+  return { results: rows(at.dim < axis ? at.dim : at.dim + added, at.times) };
+};
+
+/** Of a table that is whole. */
+export const gatherNd: Rule = (call) => {
+  const at = call.rows('indices');
+  if (!at || call.rows('params')) return 'takes some of the rows';
+  return at.dim === call.shape('indices').length - 1 ? ALONG_ROWS : { results: rows(at.dim, at.times) };
+};
+
+/** Dims that differ from what leaves a dim as it is. */
+export const isPadded = (dim: number, { paddings }: Readonly<Record<string, unknown>>): boolean =>
+  (paddings as number[][])[dim]!.some((count) => count !== 0);
+
+export const isTiled = (dim: number, { reps }: Readonly<Record<string, unknown>>): boolean =>
+  (reps as number[])[dim] !== 1;
+
+export const isAmong =
+  (attr: string) =>
+  (dim: number, attrs: Readonly<Record<string, unknown>>, shape: readonly number[]): boolean =>
+    util.parseAxisParam(attrs[attr] as number | number[], [...shape]).includes(dim);
+
+export const isLast = (dim: number, _attrs: unknown, shape: readonly number[]): boolean =>
+  dim === shape.length - 1;

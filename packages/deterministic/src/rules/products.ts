@@ -1,0 +1,98 @@
+import type { RowsAt } from '@acc/contract';
+import { rows, sum, type Plan, type Rule } from './plan.js';
+import type { ShardedCall } from './sharded-call.js';
+
+/** What a dim of a factor is for the product; those before the last two are counted from the end. */
+type Role = 'own' | 'summed' | number;
+
+const MIXES = 'multiplies rows with rows of other samples';
+
+/** Of `a`, `[…, M, K]`, or of `b`, `[…, K, N]`; transposed, the last two dims change places. */
+function roleOf(call: ShardedCall, name: 'a' | 'b'): { role: Role; at: RowsAt } | undefined {
+  const at = call.rows(name);
+  if (!at) return undefined;
+  const fromEnd = call.shape(name).length - at.dim;
+  if (fromEnd > 2) return { role: fromEnd, at };
+  const isTransposed = Boolean(call.attrs[name === 'a' ? 'transposeA' : 'transposeB']);
+  const ownFromEnd = (name === 'a') === isTransposed ? 1 : 2;
+  return { role: fromEnd === ownFromEnd ? 'own' : 'summed', at };
+}
+
+/** Where the summed dim of a factor lies. */
+function summedDim(call: ShardedCall, name: 'a' | 'b'): number {
+  const isTransposed = Boolean(call.attrs[name === 'a' ? 'transposeA' : 'transposeB']);
+  return call.shape(name).length - ((name === 'a') === isTransposed ? 2 : 1);
+}
+
+/** Products of matrices, in any number of batches. */
+export const matMul: Rule = (call) => {
+  if (call.isSum('a') || call.isSum('b')) return MIXES;
+  const [a, b] = [roleOf(call, 'a'), roleOf(call, 'b')];
+  const given = a ?? b;
+  if (!given) return 'has rows in neither factor';
+  const other = a ? 'b' : 'a';
+  const both = a && b;
+  if (both && (a.role !== b.role || a.role === 'own' || a.at.times !== b.at.times)) return MIXES;
+  const rank = Math.max(call.shape('a').length, call.shape('b').length);
+  const { role, at } = given;
+  if (role === 'own') return { results: rows(a ? rank - 2 : rank - 1, at.times) };
+  if (role === 'summed') {
+    const cuts = both ? undefined : new Map([[other, { dim: summedDim(call, other), times: at.times }]]);
+    return { results: sum(), ...(cuts && { cuts }) };
+  }
+  const dim = call.shape(other).length - role;
+  const isCut = !both && dim >= 0 && call.shape(other)[dim] !== 1;
+  return {
+    results: rows(rank - role, at.times),
+    ...(isCut && { cuts: new Map([[other, { dim, times: at.times }]]) }),
+  };
+};
+
+/** With a bias by column, which every row is given. */
+export const fusedMatMul: Rule = (call) => {
+  const plan = matMul(call);
+  if (typeof plan === 'string') return plan;
+  const others = call.names.filter((name) => name !== 'a' && name !== 'b');
+  const isByColumn = others.every((name) => call.isWhole(name) && call.shape(name).length <= 1);
+  const isOfRows = (plan.results as { kind: string }).kind === 'rows' && call.rows('b') === undefined;
+  if (others.length > 0 && !(isByColumn && isOfRows)) return 'adds a bias to what is not made of rows';
+  return plan;
+};
+
+/** Sums over letters. Rows are those of one letter. */
+export const einsum: Rule = (call) => {
+  const [left, right] = (call.attrs['equation'] as string).replace(/\s/g, '').split('->') as [string, string];
+  const letters = left.split(',');
+  const found = new Set<string>();
+  for (const [i, name] of call.names.entries()) {
+    if (call.isSum(name)) return MIXES;
+    const at = call.rows(name);
+    if (!at) continue;
+    if (at.times !== 1) return MIXES;
+    found.add(letters[i]![at.dim]!);
+  }
+  const [letter] = found;
+  if (found.size !== 1) return MIXES;
+  const cuts = new Map<string, RowsAt>();
+  for (const [i, name] of call.names.entries()) {
+    const dim = letters[i]!.indexOf(letter!);
+    if (dim < 0) continue;
+    if (call.isWhole(name)) cuts.set(name, { dim, times: 1 });
+    else if (call.rows(name)!.dim !== dim) return MIXES;
+  }
+  const dim = right.indexOf(letter!);
+  return { results: dim < 0 ? sum() : rows(dim), cuts } satisfies Plan;
+};
+
+/** Rows of `values`, added to those places of the result that rows of `places` name. */
+export function scatterAdd(values: string, places: string): Rule {
+  return (call) => {
+    const names = [values, places];
+    if (names.some((name) => call.isSum(name))) return MIXES;
+    const ats = names.flatMap((name) => call.rows(name) ?? []);
+    if (ats.some(({ dim, times }) => dim !== 0 || times !== ats[0]!.times))
+      return 'adds up along another dim';
+    const cuts = new Map(names.filter((name) => call.isWhole(name)).map((name) => [name, ats[0]!]));
+    return { results: sum(), cuts };
+  };
+}

@@ -1,0 +1,139 @@
+import {
+  getKernelsForBackend,
+  registerKernel,
+  unregisterKernel,
+  type DataId,
+  type KernelConfig,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { rowsAt, type Parts } from '@acc/contract';
+import { runByParts, type Inputs, type KernelCall, type PartsOptions } from './by-parts.js';
+import { dependsOnRanks, type Reason } from './errors.js';
+import { LINEAR_RULES, RANDOM, RULES, SAME_DATA } from './rules/table.js';
+import { rows, type Plan } from './rules/plan.js';
+import { ShardedCall, type InputState } from './rules/sharded-call.js';
+
+export interface ShardedKernelsOptions extends PartsOptions {
+  /** Whether a tensor of this shape has rows although it does not lie in parts. */
+  readonly hasRows: (shape: readonly number[]) => boolean;
+  /** Called before numbers are drawn: for one part, or for what has none. */
+  readonly seedDraw: (part?: number) => void;
+}
+
+/**
+ * Puts itself before all kernels of a backend. A call with inputs in parts runs part by part, by the rule of its kernel, so that
+ * each part's bits are what they are on a rank that has this part alone.
+ */
+export class ShardedKernels {
+  /** True while gradients are computed that ranks add up. */
+  isBackward = false;
+  /** False: tensors in parts are taken for whole ones. */
+  isOn = true;
+  readonly #options: ShardedKernelsOptions;
+  readonly #originals: readonly KernelConfig[];
+  readonly #reasons = new WeakMap<DataId, Reason>();
+
+  constructor(options: ShardedKernelsOptions) {
+    this.#options = options;
+    this.#originals = getKernelsForBackend(options.backendName);
+    for (const config of this.#originals) {
+      replaceKernel({ ...config, kernelFunc: (call) => this.#run(config, call) });
+    }
+  }
+
+  /** Gives the backend its own kernels back. */
+  restore(): void {
+    for (const config of this.#originals) replaceKernel(config);
+  }
+
+  /** From now on that is why the values of `x` depend on how many ranks there are. */
+  note(x: TensorInfo, reason: Reason): void {
+    this.#reasons.set(x.dataId, reason);
+  }
+
+  /** Why the values of `x` depend on how many ranks there are; undefined for what does not, or lies in parts. */
+  reasonOf(x: TensorInfo): Reason | undefined {
+    const known = this.#reasons.get(x.dataId);
+    if (known) return known;
+    const layout = this.#options.parts.of(x)?.layout;
+    if (layout?.kind !== 'rows' || rowsAt(x.shape, layout)) return undefined;
+    return { kernelName: 'Reshape', reason: 'takes rows apart' };
+  }
+
+  #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {
+    const { kernelName, kernelFunc } = config;
+    if (!this.isOn || SAME_DATA.has(kernelName)) return kernelFunc(call);
+    const { parts, seedDraw } = this.#options;
+    const inputs = Object.entries(call.inputs ?? {}).filter(isThere);
+    const isParted = inputs.some(([, x]) => parts.of(x));
+    const isRandom = RANDOM.has(kernelName);
+    const reason = this.#firstReason(inputs);
+    if (reason) return this.#whole(config, call, inputs, reason);
+    if (!isParted && !isRandom) return kernelFunc(call);
+    const plan = isParted ? this.#plan(config, call, inputs) : this.#planOfDraw(inputs);
+    if (typeof plan === 'string') return this.#whole(config, call, inputs, { kernelName, reason: plan });
+    if (plan)
+      return runByParts(kernelFunc, call, { inputs, plan }, this.#options, isRandom ? seedDraw : nothing);
+    seedDraw();
+    return kernelFunc(call);
+  }
+
+  #firstReason(inputs: Inputs): Reason | undefined {
+    for (const [, x] of inputs) {
+      const reason = this.reasonOf(x);
+      if (reason) return reason;
+    }
+    return undefined;
+  }
+
+  /** Computes with this rank's own rows as they are: fine for what nobody learns from. */
+  #whole(
+    { kernelFunc }: KernelConfig,
+    call: KernelCall,
+    inputs: Inputs,
+    why: Reason,
+  ): TensorInfo | TensorInfo[] {
+    if (this.isBackward) throw dependsOnRanks(why);
+    const results = kernelFunc(call);
+    const given = new Set(inputs.map(([, { dataId }]) => dataId));
+    for (const { dataId } of [results].flat()) if (!given.has(dataId)) this.#reasons.set(dataId, why);
+    return results;
+  }
+
+  #plan({ kernelName }: KernelConfig, { attrs = {} }: KernelCall, inputs: Inputs): Plan | string {
+    const { parts, count } = this.#options;
+    const states = inputs.map(
+      ([name, x]) => [name, { shape: x.shape, state: stateOf(x, parts.of(x)) }] as const,
+    );
+    const sharded = new ShardedCall(new Map(states), attrs, count);
+    const hasRows = sharded.names.some((name) => sharded.rows(name));
+    const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
+    if (rule) return rule(sharded);
+    return hasRows ? 'has no way by parts' : "is not linear in what was computed over this rank's own rows";
+  }
+
+  /** What is drawn for each row, although it comes from no rows; undefined for what is the same on every rank. */
+  #planOfDraw(inputs: Inputs): Plan | undefined {
+    const [[name, { shape }]] = inputs as readonly [readonly [string, TensorInfo]];
+    if (!this.#options.hasRows(shape)) return undefined;
+    return { results: rows(0), cuts: new Map([[name, { dim: 0, times: 1 }]]) };
+  }
+}
+
+function isThere(input: [string, unknown]): input is [string, TensorInfo] {
+  return input[1] != null;
+}
+
+function stateOf(x: TensorInfo, parts: Parts | undefined): InputState {
+  if (!parts) return { kind: 'whole' };
+  const { layout } = parts;
+  return layout.kind === 'sum' ? layout : { kind: 'rows', at: rowsAt(x.shape, layout)! };
+}
+
+/** tfjs warns of kernels that are registered twice. */
+function replaceKernel(config: KernelConfig): void {
+  unregisterKernel(config.kernelName, config.backendName);
+  registerKernel(config);
+}
+
+const nothing = (): void => {};
