@@ -131,8 +131,8 @@ export class Accelerator extends StatefulProcess {
     const precision = precisionOf(resolved);
     const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
     const builtIn = [...builtInPlugins(resolved), trackingPlugin(tracking.bus)];
-    const optional = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
-    const plugins = [...builtIn, ...optional, ...resolved.plugins];
+    const ours = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
+    const plugins = [...builtIn, ...ours, ...resolved.plugins];
     const isDeterministic = determinism !== undefined;
     const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
     for (const part of [strategy, ...plugins]) part.attach?.(context);
@@ -159,7 +159,14 @@ export class Accelerator extends StatefulProcess {
     const restoreGradients = installGradientDriver(pipeline);
     const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
     const stopListening = boundary.listen(resolved.checkpoint, ending);
-    const own = { preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
+    const own = {
+      preparation,
+      restoreGradients,
+      precision,
+      tracking,
+      checkpoints,
+      stopListening,
+    };
     return new Accelerator({ ...shared, ...own });
   }
 

@@ -64,7 +64,7 @@ export class Deterministic implements Determinism {
     const count = this.#virtualShards / size;
     this.#fixed = kernels.fixResults();
     this.#parts = inParts(this.#fixed.parts, count);
-    const draws = new Draws({ seed, firstShard: rank * count });
+    const draws = new Draws(seed, rank * count);
     this.#draws = draws;
     this.kernels = { ...kernels, random: draws };
     this.#sharded = new ShardedKernels({

@@ -3,17 +3,18 @@ import type { RandomLayer } from '@acc/contract';
 
 /** Which numbers random operators draw: as for the batch of all ranks, whatever part of it this one has. */
 export class Draws implements RandomLayer {
+  #seed: number;
   #batches = 0;
   #draws = 0;
   /** This rank's rows of the batch that the loop works on. */
   #rows: number | undefined;
 
-  #seed: number;
-  readonly #firstShard: number;
-
-  constructor({ seed, firstShard }: { readonly seed: number; readonly firstShard: number }) {
+  /** @param firstShard The virtual shard of this rank's first part. */
+  constructor(
+    seed: number,
+    private readonly firstShard: number,
+  ) {
     this.#seed = seed;
-    this.#firstShard = firstShard;
   }
 
   seed(seed: number): void {
@@ -30,12 +31,15 @@ export class Draws implements RandomLayer {
   }
 
   state(): Tensor {
-    return tensor1d([this.#batches, this.#draws], 'int32');
+    return tensor1d([...wordsOf(this.#seed), this.#batches, this.#draws], 'int32');
   }
 
   exchange(state: Tensor): Tensor {
     const before = this.state();
-    [this.#batches, this.#draws] = Array.from(state.dataSync()) as [number, number];
+    const [high, low, batches, draws] = Array.from(state.dataSync()) as [number, number, number, number];
+    this.#seed = high * WORD + (low >>> 0);
+    this.#batches = batches;
+    this.#draws = draws;
     return before;
   }
 
@@ -52,12 +56,19 @@ export class Draws implements RandomLayer {
   /** The same for one of this rank's parts, beginning with the first; without a part, for what all ranks draw alike. */
   nextOf(part?: number): number {
     if (part === undefined || part === 0) this.#draws++;
-    return this.#numberOf(this.#draws, part === undefined ? 0 : 1 + this.#firstShard + part);
+    return this.#numberOf(this.#draws, part === undefined ? 0 : 1 + this.firstShard + part);
   }
 
   #numberOf(draw: number, shard: number): number {
-    return [this.#batches, draw, shard].reduce(mixed, mixed(0, this.#seed));
+    return [...wordsOf(this.#seed), this.#batches, draw, shard].reduce(mixed, 0);
   }
+}
+
+const WORD = 2 ** 32;
+
+/** The halves of a whole number. */
+function wordsOf(seed: number): [high: number, low: number] {
+  return [Math.floor(seed / WORD), seed | 0];
 }
 
 /** By the finalizer of MurmurHash3 (Appleby, 2011). */

@@ -138,10 +138,10 @@ export class DataPreparation {
       size,
       splitBatches,
       evenBatches: () => this.evenBatches ?? evenBatches,
+      atBoundary,
       // Global batch k, then, has the same rows on any number of ranks, the last one too.
       sharesLastStep: options.deterministic !== false,
       onBatch: (rows, batch) => onBatch(rows, tensorsIn(batch)),
-      atBoundary,
     };
   }
 }

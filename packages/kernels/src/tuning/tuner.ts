@@ -69,13 +69,6 @@ export class Tuner {
     this.#forget();
   }
 
-  /** Whether the first way is taken wherever none is pinned, so that every run takes the same. */
-  fix(isFixed: boolean): void {
-    if (isFixed === this.#isFixed) return;
-    this.#isFixed = isFixed;
-    this.#forget();
-  }
-
   /** The way of each class of shapes, for {@link take}. */
   get ways(): Readonly<Record<string, string>> {
     return Object.fromEntries(Array.from(this.#choices, ([key, { way }]) => [key, way]));
@@ -84,6 +77,13 @@ export class Tuner {
   /** From now on takes these ways, on all ranks alike, before anything is measured; pins aside. */
   take(ways: Readonly<Record<string, string>>): void {
     this.#taken = { ...this.ways, ...ways };
+    this.#forget();
+  }
+
+  /** Whether the first way is taken wherever none is pinned, so that every run takes the same. */
+  fix(isFixed: boolean): void {
+    if (isFixed === this.#isFixed) return;
+    this.#isFixed = isFixed;
     this.#forget();
   }
 
