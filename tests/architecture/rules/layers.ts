@@ -22,7 +22,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/tracker-tensorboard': 3,
   '@acc/core': 4,
   '@acc/cli': 5,
-  '@acc/create-acc-tracker': 5,
+  'create-acc-tracker': 5,
 };
 
 /** The layer of programs: `bench/` and `examples/` import what they like. */

@@ -1,0 +1,84 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createTrackerPackage } from './create.js';
+import { main } from './main.js';
+import { namesOf } from './names.js';
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-create-'));
+const coded = (code: string) => expect.objectContaining({ code }) as Error;
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('names', () => {
+  it('of a service in code and on npm', () => {
+    const names = {
+      kebab: 'my-2nd-try',
+      camel: 'my2ndTry',
+      pascal: 'My2ndTry',
+      packageName: 'acc-tracker-my-2nd-try',
+    };
+    expect(namesOf('my-2nd-try')).toEqual(names);
+    expect(namesOf('acc-tracker-my-2nd-try')).toEqual(names);
+  });
+
+  it.each(['', 'My', '-a', 'a--b', '2a', '@x/y', 'a_b', '../a'])("'%s' is none", (name) => {
+    expect(() => namesOf(name)).toThrow(coded('ACC_BAD_OPTION'));
+  });
+});
+
+describe('the package', () => {
+  it('has its own names everywhere', () => {
+    const dir = join(newFolder(), 'new');
+    const { packageName, files } = createTrackerPackage({ name: 'board', dir });
+    expect(packageName).toBe('acc-tracker-board');
+    expect(files).toEqual([
+      '.github/workflows/publish.yml',
+      '.gitignore',
+      'README.md',
+      'package.json',
+      'src/index.ts',
+      'src/store.ts',
+      'src/tracker.ts',
+      'test/conformance.test.ts',
+      'tsconfig.build.json',
+      'tsconfig.json',
+    ]);
+    const texts = files.map((file) => readFileSync(join(dir, file), 'utf8'));
+    expect(texts.filter((text) => /my-?service/i.test(text))).toEqual([]);
+    expect(JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'))).toMatchObject({
+      name: 'acc-tracker-board',
+    });
+  });
+
+  it('comes into no folder that has something in it', () => {
+    const dir = newFolder();
+    writeFileSync(join(dir, 'mine'), '');
+    expect(() => createTrackerPackage({ name: 'board', dir })).toThrow(coded('ACC_FOLDER_NOT_EMPTY'));
+    expect(() => createTrackerPackage({ name: 'board', folder: dir } as never)).toThrow(
+      coded('ACC_UNKNOWN_OPTION'),
+    );
+  });
+});
+
+describe('the command line', () => {
+  it.each([
+    [[], 2],
+    [['--help'], 0],
+    [['a', 'b'], 2],
+    [['Bad_Name'], 2],
+    [['--nope'], 2],
+  ])('%j ends with %i', (args, code) => {
+    vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    expect(main(args)).toBe(code);
+  });
+
+  it('says what comes next', () => {
+    const lines: string[] = [];
+    vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+    expect(main(['board', '--dir', join(newFolder(), 'x')])).toBe(0);
+    expect(lines.join('\n')).toContain('npm test');
+  });
+});

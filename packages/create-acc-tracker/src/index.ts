@@ -1,0 +1,2 @@
+export { createTrackerPackage, type CreateOptions } from './create.js';
+export { main } from './main.js';

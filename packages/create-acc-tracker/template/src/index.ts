@@ -1,0 +1,1 @@
+export { myServiceTracker as default, myServiceTracker, type MyServiceOptions } from './tracker.js';
