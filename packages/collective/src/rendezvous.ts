@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineWish } from './engine-choice.js';
 import type { JoinOptions } from './options.js';
+import { allowedCores } from './share-cores.js';
 
 /** A rank, as it tells the others. */
 export interface Member {
@@ -16,6 +17,8 @@ export interface Member {
   /** Ranks of the job, as this one was told. */
   readonly size: number;
   readonly wish: EngineWish;
+  /** The cores that it may run on, as its system lists them. */
+  readonly cpus?: string;
   /** Tells processes with the same rank apart. */
   readonly id: string;
 }
@@ -44,7 +47,9 @@ export async function meet(
   const deadline = Date.now() + timeoutMs;
   const meeting = new Meeting(store, options);
   await meeting.requireSameJob(deadline);
-  meeting.introduce({ rank, host: hostname(), pid: process.pid, address, size, wish, id: randomUUID() });
+  const cpus = allowedCores();
+  const own = { rank, host: hostname(), pid: process.pid, address, size, wish, id: randomUUID() };
+  meeting.introduce({ ...own, ...(cpus && { cpus }) });
   return meeting.allMembers(deadline, timeoutMs);
 }
 

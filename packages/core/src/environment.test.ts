@@ -43,3 +43,113 @@ describe('the launch environment', () => {
     );
   });
 });
+
+/** What srun (Slurm 22.05) gave the last of three tasks on two nodes. */
+const slurm = {
+  SLURM_JOB_ID: '71',
+  SLURM_STEP_ID: '0',
+  SLURM_PROCID: '2',
+  SLURM_LOCALID: '0',
+  SLURM_NODEID: '1',
+  SLURM_NTASKS: '3',
+  SLURM_STEP_NUM_TASKS: '3',
+  SLURM_STEP_NODELIST: 'acc[1-2]',
+  SLURM_JOB_NODELIST: 'acc[1-2]',
+  SLURM_STEP_TASKS_PER_NODE: '2,1',
+  SLURM_TASKS_PER_NODE: '2,1',
+};
+
+describe("srun's environment", () => {
+  it('says the place, and where the first task is', () => {
+    const place = readLaunchEnvironment(slurm);
+    expect(place).toMatchObject({ rank: 2, size: 3, localRank: 0, localSize: 1, masterAddress: 'acc1' });
+    expect(place.masterPort).toBeGreaterThanOrEqual(15_000);
+    expect(place.masterPort).toBeLessThan(30_000);
+    const first = { ...slurm, SLURM_PROCID: '0', SLURM_NODEID: '0' };
+    expect(readLaunchEnvironment(first)).toMatchObject({ rank: 0, localSize: 2, masterAddress: 'acc1' });
+    expect(readLaunchEnvironment(first).masterPort).toBe(place.masterPort);
+  });
+
+  it('gives steps of a job other ports and names', () => {
+    const [one, other] = [slurm, { ...slurm, SLURM_STEP_ID: '1' }].map((env) => readLaunchEnvironment(env));
+    expect(one!.masterPort).not.toBe(other!.masterPort);
+    expect(one!.jobToken).not.toBe(other!.jobToken);
+  });
+
+  it('is enough with the variables of the job, and of one node', () => {
+    const few = { SLURM_PROCID: '1', SLURM_NTASKS: '2', SLURM_LOCALID: '1', SLURM_NODELIST: 'a' };
+    expect(readLaunchEnvironment(few)).toMatchObject({
+      rank: 1,
+      size: 2,
+      localSize: 2,
+      masterAddress: '127.0.0.1',
+    });
+  });
+
+  it('counts for nothing in a batch script itself', () => {
+    const batch = {
+      ENVIRONMENT: 'BATCH',
+      SLURM_PROCID: '0',
+      SLURM_NTASKS: '3',
+      SLURM_JOB_NODELIST: 'acc[1-2]',
+    };
+    expect(readLaunchEnvironment(batch)).toMatchObject({ rank: 0, size: 1 });
+  });
+
+  it("stands behind the user's own and other launchers'", () => {
+    const own = { ...slurm, MASTER_ADDR: '10.0.0.9', MASTER_PORT: '4000', ACC_JOB_TOKEN: 'mine' };
+    expect(readLaunchEnvironment(own)).toMatchObject({
+      rank: 2,
+      masterAddress: '10.0.0.9',
+      masterPort: 4000,
+      jobToken: 'mine',
+    });
+    expect(readLaunchEnvironment({ ...slurm, ...torchrun })).toMatchObject({ rank: 3, size: 4 });
+    expect(readLaunchEnvironment({ ...slurm, ...openMpi })).toMatchObject({ rank: 1, size: 2 });
+  });
+
+  it('is refused where it does not add up', () => {
+    for (const [name, value] of [
+      ['SLURM_PROCID', '3'],
+      ['SLURM_NODEID', '2'],
+      ['SLURM_STEP_TASKS_PER_NODE', 'many'],
+    ] as const) {
+      expect(() => readLaunchEnvironment({ ...slurm, [name]: value }), name).toThrowError(
+        expect.objectContaining({ code: 'ACC_ENVIRONMENT' }),
+      );
+    }
+  });
+});
+
+/** What mpirun (Open MPI 4.1) gave the second of two processes on one host. */
+const openMpi = {
+  OMPI_COMM_WORLD_SIZE: '2',
+  OMPI_COMM_WORLD_RANK: '1',
+  OMPI_COMM_WORLD_LOCAL_SIZE: '2',
+  OMPI_COMM_WORLD_LOCAL_RANK: '1',
+  OMPI_MCA_orte_precondition_transports: '87c8d814c78ebcf3-c2957393066de802',
+  PMIX_NAMESPACE: '927793153',
+};
+
+describe("mpirun's environment", () => {
+  it('says the place, and holds a secret of the job', () => {
+    expect(readLaunchEnvironment(openMpi)).toMatchObject({
+      rank: 1,
+      size: 2,
+      localRank: 1,
+      localSize: 2,
+      masterAddress: '127.0.0.1',
+      jobToken: openMpi.OMPI_MCA_orte_precondition_transports,
+    });
+  });
+
+  it('needs MASTER_ADDR with several hosts', () => {
+    const several = { ...openMpi, OMPI_COMM_WORLD_LOCAL_SIZE: '1', OMPI_COMM_WORLD_LOCAL_RANK: '0' };
+    expect(() => readLaunchEnvironment(several)).toThrowError(
+      expect.objectContaining({ code: 'ACC_ENVIRONMENT' }),
+    );
+    expect(readLaunchEnvironment({ ...several, MASTER_ADDR: 'head' })).toMatchObject({
+      masterAddress: 'head',
+    });
+  });
+});

@@ -5,6 +5,8 @@ import type { JobPlace, Variables } from './launchers/variables.js';
 
 /** What the launcher tells a process; the only place that reads the environment. */
 export interface LaunchEnvironment extends JobPlace {
+  /** Whether OMP_NUM_THREADS says how many threads a rank has, as under `acc launch`. */
+  readonly hasThreads: boolean;
   readonly networkInterface: string | undefined;
   /** The engine of collectives that is asked for, where the program leaves it open. */
   readonly collectiveEngine: string | undefined;
@@ -32,6 +34,7 @@ export function readLaunchEnvironment(env: Variables = process.env): LaunchEnvir
   return {
     ...place,
     jobToken: env['ACC_JOB_TOKEN'] || place.jobToken,
+    hasThreads: Boolean(env['OMP_NUM_THREADS']),
     networkInterface: env['GLOO_SOCKET_IFNAME'] || undefined,
     collectiveEngine: env['ACC_COLLECTIVE_ENGINE'] || undefined,
   };

@@ -14,6 +14,7 @@ import {
   type Strategy,
 } from '@acc/contract';
 import {
+  coresOfRank,
   ENGINE_CHOICES,
   GroupCollective,
   joinGroup,
@@ -45,7 +46,7 @@ import {
   type RecordedTracker,
   type TrackerMaker,
 } from '@acc/tracker';
-import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
+import { deviceCount, setDefaultDevice, setNumThreads, torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
 import type { ResolvedOptions } from './options.js';
 import { singleStrategy } from './single-strategy/single-strategy.js';
@@ -258,6 +259,7 @@ export async function collectiveOf(
     ...(networkInterface && { networkInterface }),
   });
   const { group, store, engine, members, close } = await joined;
+  if (!environment.hasThreads) setNumThreads(coresOfRank(members, rank));
   shareKernelChoices(store);
   const onClose = () => {
     hasLeft = true;

@@ -11,6 +11,7 @@ const LEASE_SECONDS = 10;
 const PAUSE_MS = 200;
 const NOTICE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
+const RELEASE_MS = 2_000;
 
 /** What a host tells the others. */
 interface Node {
@@ -43,7 +44,9 @@ export async function meetThroughEtcd(
   // Once hosts have met they need etcd no more; what happens to it then is no concern of the job.
   lease.on('lost', () => {});
   const release = async (): Promise<void> => {
-    await lease.revoke().catch(() => {});
+    // The lease runs out by itself where etcd is gone.
+    const revoked = lease.revoke().catch(() => {});
+    await Promise.race([revoked, sleep(RELEASE_MS, undefined, { ref: false })]);
     client.close();
   };
   try {
