@@ -6,6 +6,7 @@ import { allowedCores, coresOfRank } from './share-cores.js';
 const member = (host: string, cpus: string): Member => ({
   rank: 0,
   host,
+  address: host,
   cpus,
   pid: 1,
   size: 4,

@@ -7,67 +7,22 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import {
-  AccError,
-  checkKeys,
-  requireSameOptions,
-  type AutocastOptions,
-  type Collective,
-  type Determinism,
-  type KernelLayer,
-  type PrecisionPlugin,
-  type ReduceOp,
-  type RunStatus,
-  type Strategy,
-} from '@acc/contract';
-import { TrackerBus } from '@acc/tracker';
+import { AccError, checkKeys, type AutocastOptions, type ReduceOp, type RunStatus } from '@acc/contract';
+import { assemble, type Parts } from './assemble.js';
 import { compileStep, type CompiledStep } from './compile/compile.js';
-import { readLaunchEnvironment, type LaunchEnvironment } from './environment.js';
-import { FitProgress } from './fit/fit-progress.js';
-import { installGradientDriver } from './gradient-driver/driver.js';
+import { readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from './join/joinable.js';
 import { offerLocalTraining } from './local-steps/local-training.js';
 import { gatherReal } from './nested/gather-real.js';
 import { mapNested, type Nested } from './nested/nested.js';
-import { resolveOptions, type AcceleratorOptions, type ResolvedOptions } from './options.js';
-import { DataPreparation } from './prepare/prepare-data.js';
-import { Preparation } from './prepare/prepare.js';
+import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import {
-  builtInPlugins,
-  collectiveOf,
-  determinismOf,
-  kernelsOf,
-  precisionOf,
-  strategyOf,
-} from './presets.js';
-import { installRandom, uninstallRandom } from './random/math-random.js';
+import { collectiveOf, determinismOf, kernelsOf } from './presets.js';
+import { uninstallRandom } from './random/math-random.js';
 import { setRunning, whatRuns, type Running } from './running.js';
-import { Boundary } from './state/boundary.js';
-import { RunCheckpoints } from './state/run-checkpoints.js';
 import { StatefulProcess } from './state/stateful-process.js';
-import { createPipeline } from './step/create-pipeline.js';
-import type { AccumulateOptions, StepPipeline } from './step/step-pipeline.js';
-import { trackingPlugin, type Tracking } from './tracking/tracked-role.js';
-
-interface Parts {
-  readonly environment: LaunchEnvironment;
-  readonly kernels: KernelLayer;
-  readonly collective: Collective;
-  readonly joinable: Joinable;
-  readonly data: DataPreparation;
-  readonly strategy: Strategy;
-  readonly pipeline: StepPipeline;
-  readonly preparation: Preparation;
-  readonly restoreGradients: () => void;
-  readonly precision: PrecisionPlugin | undefined;
-  readonly tracking: Tracking;
-  readonly checkpoints: RunCheckpoints;
-  readonly atBoundary: () => Promise<void>;
-  readonly stopListening: () => void;
-  readonly determinism: Determinism | undefined;
-}
+import type { AccumulateOptions } from './step/step-pipeline.js';
 
 /**
  * Trains an existing tfjs loop on every process of a job. Started by `acc launch`, or any launcher that sets torchrun's
@@ -110,64 +65,11 @@ export class Accelerator extends StatefulProcess {
     const determinism = determinismOf(resolved, environment, kernels);
     try {
       const given = { environment, kernels: determinism?.kernels ?? kernels, joinable, determinism };
-      return Accelerator.#assemble(resolved, given);
+      return new Accelerator(assemble(resolved, given));
     } catch (error) {
       determinism?.end();
       throw error;
     }
-  }
-
-  static #assemble(
-    resolved: ResolvedOptions,
-    given: Pick<Parts, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
-  ): Accelerator {
-    const { environment, kernels, joinable, determinism } = given;
-    const { rank, size } = environment;
-    const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
-    const chosen = strategyOf(resolved, size);
-    const strategy = determinism?.strategy(chosen) ?? chosen;
-    const { seed, dataLoader, deterministic, checkpointEvery } = resolved;
-    requireSameOptions('AcceleratorOptions', { strategy: strategy.name, deterministic }, collective);
-    const precision = precisionOf(resolved);
-    const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
-    const builtIn = [...builtInPlugins(resolved), trackingPlugin(tracking.bus)];
-    const ours = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
-    const plugins = [...builtIn, ...ours, ...resolved.plugins];
-    const isDeterministic = determinism !== undefined;
-    const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
-    for (const part of [strategy, ...plugins]) part.attach?.(context);
-    const countRanks = () => joinable.countActive();
-    const parts = { strategy, plugins, collective, kernels, countRanks, isDeterministic };
-    const pipeline = createPipeline(resolved, parts);
-    const boundary = new Boundary();
-    const { atBoundary } = boundary;
-    const data = new DataPreparation({
-      rank,
-      size,
-      options: resolved,
-      onBatch: (batch, tensors) => {
-        determinism?.beginBatch(batch, tensors);
-        pipeline.batch = batch;
-      },
-      atBoundary,
-    });
-    const { splitBatches } = dataLoader;
-    const shared = { ...given, collective, strategy, pipeline, data, fit: new FitProgress(), atBoundary };
-    const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
-    const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
-    installRandom((given) => kernels.random?.seed(given));
-    const restoreGradients = installGradientDriver(pipeline);
-    const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
-    const stopListening = boundary.listen(resolved.checkpoint, ending);
-    const own = {
-      preparation,
-      restoreGradients,
-      precision,
-      tracking,
-      checkpoints,
-      stopListening,
-    };
-    return new Accelerator({ ...shared, ...own });
   }
 
   /** Where tensors live: `cpu`, `cuda:0`. */

@@ -1,0 +1,96 @@
+import {
+  requireSameOptions,
+  type Collective,
+  type Determinism,
+  type KernelLayer,
+  type PrecisionPlugin,
+  type Strategy,
+} from '@acc/contract';
+import { TrackerBus } from '@acc/tracker';
+import type { LaunchEnvironment } from './environment.js';
+import { FitProgress } from './fit/fit-progress.js';
+import { installGradientDriver } from './gradient-driver/driver.js';
+import type { Joinable } from './join/joinable.js';
+import type { ResolvedOptions } from './options.js';
+import { DataPreparation } from './prepare/prepare-data.js';
+import { Preparation } from './prepare/prepare.js';
+import { builtInPlugins, precisionOf, strategyOf } from './presets.js';
+import { installRandom } from './random/math-random.js';
+import { Boundary } from './state/boundary.js';
+import { RunCheckpoints } from './state/run-checkpoints.js';
+import { createPipeline } from './step/create-pipeline.js';
+import type { StepPipeline } from './step/step-pipeline.js';
+import { trackingPlugin, type Tracking } from './tracking/tracked-role.js';
+
+/** What an Accelerator is made of. */
+export interface Parts {
+  readonly environment: LaunchEnvironment;
+  readonly kernels: KernelLayer;
+  readonly collective: Collective;
+  readonly joinable: Joinable;
+  readonly data: DataPreparation;
+  readonly strategy: Strategy;
+  readonly pipeline: StepPipeline;
+  readonly preparation: Preparation;
+  readonly restoreGradients: () => void;
+  readonly precision: PrecisionPlugin | undefined;
+  readonly tracking: Tracking;
+  readonly checkpoints: RunCheckpoints;
+  readonly atBoundary: () => Promise<void>;
+  readonly stopListening: () => void;
+  readonly determinism: Determinism | undefined;
+}
+
+/** Puts together what an Accelerator is made of, and installs it. */
+export function assemble(
+  resolved: ResolvedOptions,
+  given: Pick<Parts, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
+): Parts {
+  const { environment, kernels, joinable, determinism } = given;
+  const { rank, size } = environment;
+  const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
+  const chosen = strategyOf(resolved, size);
+  const strategy = determinism?.strategy(chosen) ?? chosen;
+  const { seed, dataLoader, deterministic, checkpointEvery } = resolved;
+  requireSameOptions('AcceleratorOptions', { strategy: strategy.name, deterministic }, collective);
+  const precision = precisionOf(resolved);
+  const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
+  const builtIn = [...builtInPlugins(resolved), trackingPlugin(tracking.bus)];
+  const ours = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
+  const plugins = [...builtIn, ...ours, ...resolved.plugins];
+  const isDeterministic = determinism !== undefined;
+  const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
+  for (const part of [strategy, ...plugins]) part.attach?.(context);
+  const countRanks = () => joinable.countActive();
+  const parts = { strategy, plugins, collective, kernels, countRanks, isDeterministic };
+  const pipeline = createPipeline(resolved, parts);
+  const boundary = new Boundary();
+  const { atBoundary } = boundary;
+  const data = new DataPreparation({
+    rank,
+    size,
+    options: resolved,
+    onBatch: (batch, tensors) => {
+      determinism?.beginBatch(batch, tensors);
+      pipeline.batch = batch;
+    },
+    atBoundary,
+  });
+  const { splitBatches } = dataLoader;
+  const shared = { ...given, collective, strategy, pipeline, data, fit: new FitProgress(), atBoundary };
+  const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
+  const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
+  installRandom((given) => kernels.random?.seed(given));
+  const restoreGradients = installGradientDriver(pipeline);
+  const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
+  const stopListening = boundary.listen(resolved.checkpoint, ending);
+  const own = {
+    preparation,
+    restoreGradients,
+    precision,
+    tracking,
+    checkpoints,
+    stopListening,
+  };
+  return { ...shared, ...own };
+}
