@@ -1,0 +1,130 @@
+// Trains by several loops. `whole`: to the end, and again up to a stop where it saves. `resume`: on from there. Reports the weights.
+import * as tf from '@tensorflow/tfjs';
+import { join } from 'node:path';
+import { Accelerator, DataLoader, LRScheduler, setSeed, type AcceleratorOptions } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const [action, folder] = process.argv.slice(2) as ['whole' | 'resume', string];
+const ROWS = 46;
+const EPOCHS = 2;
+
+class Stopped extends Error {}
+
+/** Where a run stops after so many batches; undefined: never. */
+interface Plan {
+  readonly place: string;
+  readonly stopAfter: number | undefined;
+  readonly resumes: boolean;
+}
+
+interface Loop {
+  readonly options: AcceleratorOptions;
+  run(accelerator: Accelerator, afterBatch: () => Promise<void>, plan: Plan): Promise<tf.LayersModel>;
+}
+
+const features = () => tf.tidy(() => tf.sin(tf.range(0, ROWS * 5)).reshape([ROWS, 5]) as tf.Tensor2D);
+const labels = () => tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
+const network = (rate = 0.3) =>
+  tf.sequential({
+    layers: [
+      tf.layers.dense({ units: 16, inputShape: [5], activation: 'tanh' }),
+      tf.layers.dropout({ rate }),
+      tf.layers.dense({ units: 1 }),
+    ],
+  });
+
+async function customLoop(
+  accelerator: Accelerator,
+  afterBatch: () => Promise<void>,
+  { place, resumes }: Plan,
+) {
+  const model = network(place.includes('global') ? 0 : undefined);
+  const adam = tf.train.adam(0.02);
+  const loader = new DataLoader({ xs: features(), ys: labels() }, { batchSize: 4, shuffle: true });
+  const [, optimizer, data, schedule] = accelerator.prepare(
+    model,
+    adam,
+    loader,
+    LRScheduler.cosine(adam, { totalSteps: 12, warmupSteps: 2 }),
+  );
+  const run = resumes ? await accelerator.loadState(place) : undefined;
+  for (let epoch = run?.epoch ?? 0; epoch < EPOCHS; epoch++) {
+    for await (const { xs, ys } of data) {
+      accelerator.accumulate(() => {
+        optimizer.minimize(() =>
+          tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }) as tf.Tensor).asScalar(),
+        );
+        schedule.step();
+      });
+      tf.dispose([xs, ys]);
+      await afterBatch();
+    }
+  }
+  return model;
+}
+
+async function fitLoop(accelerator: Accelerator, afterBatch: () => Promise<void>, { place, resumes }: Plan) {
+  const model = network(place.includes('global') ? 0 : undefined);
+  model.compile({ optimizer: tf.train.adam(0.02), loss: 'meanSquaredError' });
+  accelerator.prepare(model);
+  if (resumes) await accelerator.loadState(place);
+  await model.fit(features(), labels(), {
+    batchSize: 4,
+    epochs: EPOCHS,
+    verbose: 0,
+    callbacks: { onBatchEnd: afterBatch },
+  });
+  return model;
+}
+
+/** The same batches on any number of ranks, and nothing drawn by each. */
+const GLOBAL: AcceleratorOptions = { dataLoader: { splitBatches: true }, gradientAccumulationSteps: 4 };
+
+const LOOPS: Readonly<Record<string, Loop>> = {
+  custom: { options: {}, run: customLoop },
+  'in windows': { options: { gradientAccumulationSteps: 4 }, run: customLoop },
+  compressed: {
+    options: { ddp: { commHook: 'powerSgd', bucketBytes: 512 } },
+    run: customLoop,
+  },
+  'in 16 bits': { options: { mixedPrecision: 'fp16' }, run: customLoop },
+  fit: { options: {}, run: fitLoop },
+  'fit in windows': { options: { gradientAccumulationSteps: 3 }, run: fitLoop },
+  'global batches': { options: GLOBAL, run: customLoop },
+  'global batches in fit': { options: GLOBAL, run: fitLoop },
+};
+
+async function weightsOf({ options, run }: Loop, plan: Plan): Promise<number[][] | undefined> {
+  setSeed(plan.resumes ? 99 : 7);
+  const accelerator = await Accelerator.create(options);
+  let batches = 0;
+  const afterBatch = async () => {
+    if (++batches !== plan.stopAfter) return;
+    await accelerator.saveState(plan.place);
+    throw new Stopped();
+  };
+  try {
+    const model = await run(accelerator, afterBatch, plan);
+    return model.getWeights().map((w) => [...w.dataSync()]);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    return undefined;
+  } finally {
+    accelerator.freeMemory();
+  }
+}
+
+const results: Record<string, number[][]> = {};
+for (const [name, loop] of Object.entries(LOOPS)) {
+  for (const stopAfter of [3, 6]) {
+    const plan = { place: join(folder, `${name} ${stopAfter}`), stopAfter, resumes: action === 'resume' };
+    if (action === 'whole') {
+      results[name] ??= (await weightsOf(loop, { ...plan, stopAfter: undefined }))!;
+      await weightsOf(loop, plan);
+    } else {
+      results[`${name} ${stopAfter}`] = (await weightsOf(loop, { ...plan, stopAfter: undefined }))!;
+    }
+  }
+}
+reportResult(results);
+await (await Accelerator.create()).endTraining();

@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+type Weights = Record<string, number[][]>;
+
+const GLOBAL = ['global batches', 'global batches in fit'];
+const LOOPS = ['custom', 'in windows', 'compressed', 'in 16 bits', 'fit', 'fit in windows', ...GLOBAL];
+const STOPS = [3, 6];
+let folder: string;
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-resume-'))));
+afterAll(() => rm(folder, { recursive: true }));
+
+async function train(ranks: number, action: string, place: string): Promise<Weights[]> {
+  const results = await runRanks<Weights>({
+    script: new URL('./ranks/resume.ts', import.meta.url),
+    ranks,
+    args: [action, place],
+    env: { OMP_NUM_THREADS: '1' },
+    timeoutMs: 240_000,
+  });
+  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+  return results.map(({ result }) => result!);
+}
+
+describe.each([1, 2])('on %i ranks, in new processes', (ranks) => {
+  let whole: Weights;
+  let resumed: Weights;
+  beforeAll(async () => {
+    const place = join(folder, String(ranks));
+    [whole] = (await train(ranks, 'whole', place)) as [Weights];
+    const all = await train(ranks, 'resume', place);
+    resumed = all[0]!;
+    for (const rank of all) expect(rank).toEqual(resumed);
+  }, 500_000);
+
+  it.each(LOOPS.flatMap((loop) => STOPS.map((stop) => [loop, stop] as const)))(
+    '%s, stopped after %i batches, ends with the same weights',
+    (loop, stop) => {
+      expect(whole[loop]!.flat().every(Number.isFinite)).toBe(true);
+      expect(resumed[`${loop} ${stop}`]).toEqual(whole[loop]);
+    },
+  );
+});
+
+describe.each([1, 3])('on %i ranks, what two have saved', (ranks) => {
+  it('goes on with the same batches, and gradients of the window that was open', async () => {
+    const place = join(folder, '2');
+    const [whole] = (await train(2, 'whole', place)) as [Weights];
+    const [resumed] = (await train(ranks, 'resume', place)) as [Weights];
+    for (const loop of GLOBAL) {
+      for (const stop of STOPS) {
+        const values = resumed[`${loop} ${stop}`]!;
+        values.forEach((x, i) => expectClose(x, whole[loop]![i]!, { rtol: 1e-4, atol: 1e-5 }));
+      }
+    }
+  }, 500_000);
+});
