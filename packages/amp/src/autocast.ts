@@ -90,6 +90,7 @@ export class Autocast {
   #enter(phase: Phase | undefined): void {
     this.#phase = phase;
     this.#besideTape = new WeakMap();
+    this.precision.keepIn(phase === 'forward' ? this.dtype : undefined);
     // Put back, not deleted: V8 would treat the engine as a dictionary from then on.
     this.#engine.runKernel = phase ? this.#runConverted : this.#runKernel;
     this.#engine.runKernelFunc = phase ? this.#runSavingShort : this.#runKernelFunc;

@@ -89,6 +89,8 @@ export interface PrecisionLayer {
    * once for all calls until it has another value. Caller disposes.
    */
   cast(x: Tensor, dtype: NativeDtype): Tensor;
+  /** From now on kernels that compute in float32 may keep what their gradient needs in `dtype`; undefined: in float32. */
+  keepIn(dtype: NativeDtype | undefined): void;
   /**
    * How products and convolutions of float32 compute from now on, in the whole process; undefined: as libtorch does by itself.
    *

@@ -1,7 +1,6 @@
 import { operator, operatorWithResults, UNDEFINED_TENSOR, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { toDtype } from '../families/conversion.js';
-import { backTo, inFloat32 } from './float32.js';
 
 /** Tensors as attention takes them: `[batch, heads, length, dim]`, of one dtype; k and v may have fewer heads. */
 export interface AttentionInputs {
@@ -34,7 +33,8 @@ interface AttentionWay {
 }
 
 const hostForward = operatorWithResults('aten::_scaled_dot_product_flash_attention_for_cpu');
-const hostBackward = operatorWithResults('aten::_scaled_dot_product_flash_attention_for_cpu_backward');
+/** Of this package's addon: libtorch's, but of bfloat16 on the CPU's matrix units. */
+const hostBackward = operatorWithResults('acc::attention_backward');
 const flashForward = operatorWithResults('aten::_scaled_dot_product_flash_attention');
 const flashBackward = operatorWithResults('aten::_scaled_dot_product_flash_attention_backward');
 const efficientForward = operatorWithResults('aten::_scaled_dot_product_efficient_attention');
@@ -54,13 +54,8 @@ const host: AttentionWay = {
     const [output, sums] = hostForward(q, k, v, NO_DROPOUT, isCausal, mask, scale) as NativeTensor[];
     return [output!, [sums!]];
   },
-  // In float32 also for 16-bit tensors: libtorch's kernel takes more than twice as long on those.
-  backward(dy, { q, k, v, mask }, output, [sums], { isCausal, scale }) {
-    const grads = inFloat32([dy, q, k, v, output, mask], ([dy, q, k, v, output, mask]) =>
-      hostBackward(dy, q, k, v, output, sums, NO_DROPOUT, isCausal, mask, scale),
-    ) as Gradients;
-    return grads.map((grad) => backTo(q.dtype, grad)) as Gradients;
-  },
+  backward: (dy, { q, k, v, mask }, output, [sums], { isCausal, scale }) =>
+    hostBackward(dy, q, k, v, output, sums, isCausal, mask, scale) as Gradients,
 };
 
 const flash: AttentionWay = {

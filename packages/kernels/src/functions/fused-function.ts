@@ -11,9 +11,9 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { AccBackend } from '../backend.js';
-import { withoutValues } from '../gradients/saved-shapes.js';
+import { isStandIn, withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
-import { isTaped, onOwnTape } from '../tape.js';
+import { isTaped, onOwnTape, requireFirstOrder } from '../tape.js';
 
 /** What the forward kernel of a function works on. Inputs are borrowed, its result is the caller's. */
 export interface ForwardCall<Attrs> {
@@ -39,6 +39,8 @@ export interface FusedFunctionOptions<Attrs> {
   forward(call: ForwardCall<Attrs>): TensorInfo;
   /** False when `backward` takes no values of `output`, only what was attached to it: its memory isn't kept. Default true. */
   readonly needsOutput?: boolean;
+  /** False when what is attached to this `output` does in place of the first input, whose memory isn't kept then. Default true. */
+  keepsFirst?(backend: AccBackend, output: TensorInfo): boolean;
   /** Gradients of the first inputs, in their order; those of further ones are computed by plain ops. */
   backward(call: BackwardCall<Attrs>): TensorInfo[];
   /** The same numbers in tfjs's ops, each with a gradient of its own. */
@@ -61,7 +63,7 @@ export interface FusedFunction<Attrs> {
 export function fusedFunction<Attrs extends object>(
   options: FusedFunctionOptions<Attrs>,
 ): FusedFunction<Attrs> {
-  const { kernelName, forward, backward, plain, needsOutput = true } = options;
+  const { kernelName, forward, backward, plain, needsOutput = true, keepsFirst } = options;
   const gradientName = `${kernelName}Grad`;
   const run = (name: string, inputs: readonly (Tensor | TensorInfo)[], attrs: Attrs) =>
     engine().runKernel(name, inputs as unknown as NamedTensorMap, attrs as unknown as NamedAttrMap);
@@ -72,7 +74,10 @@ export function fusedFunction<Attrs extends object>(
       const ofInput = (value: Tensor) => plain(inputs.with(i, value), attrs);
       return onOwnTape(() => grad(ofInput)(x, dy));
     });
-    if (isTaped()) return byPlainOps;
+    if (isTaped()) {
+      if (keepsFirst && isStandIn(saved[0]!)) requireFirstOrder(kernelName);
+      return byPlainOps;
+    }
     const grads = run(gradientName, [dy, ...saved], attrs) as unknown as Tensor[];
     return byPlainOps.map((inPlainOps, i) => {
       const fused = grads[i];
@@ -86,6 +91,10 @@ export function fusedFunction<Attrs extends object>(
     outputsToSave: [true],
     gradFunc: gradFunc as unknown as GradConfig['gradFunc'],
   };
+  const valueless = keepsFirst
+    ? (saved: readonly Tensor[], backend: AccBackend) =>
+        keepsFirst(backend, saved.at(-1)!) ? 'last' : 'firstAndLast'
+    : 'last';
   return {
     kernels: [
       kernel<readonly TensorInfo[], Attrs>(kernelName, ({ inputs, attrs, backend }) =>
@@ -95,7 +104,7 @@ export function fusedFunction<Attrs extends object>(
         backward({ dy: inputs[0]!, inputs: inputs.slice(1, -1), output: inputs.at(-1)!, attrs, backend }),
       ),
     ],
-    gradient: needsOutput ? gradient : withoutValues(gradient, 'last'),
+    gradient: needsOutput ? gradient : withoutValues(gradient, valueless),
     apply: (inputs, attrs) =>
       backend() instanceof AccBackend
         ? (run(kernelName, inputs, attrs) as Tensor)

@@ -4,6 +4,7 @@ import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
 import { requireFloat, requireShape } from './check-input.js';
 import { backTo, inFloat32 } from './float32.js';
 import { fusedFunction } from './fused-function.js';
+import { isShortNorm, shortNorm, shortNormGradients } from './short-norm.js';
 import { lastDims, normalizedDims, overLastDims, type NormAttrs } from './normalized-dims.js';
 
 export interface LayerNormOptions {
@@ -26,11 +27,14 @@ type Native = NativeTensor | null;
 export const layerNormFunction = fusedFunction<Attrs>({
   kernelName: 'AccLayerNorm',
   needsOutput: false,
+  keepsFirst: (backend, output) => !isShortNorm(backend, output),
   forward({ inputs, attrs, backend, isTaped }) {
     const [x, gain, bias] = placed(
       inputs.map((input) => backend.native(input)),
       attrs,
     );
+    const short = isTaped && shortNorm(backend, { x: x!, gain: gain!, bias: bias! }, attrs, true);
+    if (short) return short;
     const shape = lastDims(x!.shape, attrs.dims);
     const [y, mean, rstd] = inFloat32([x!, gain!, bias!], (given) =>
       forward(given[0]!, shape, given[1]!, given[2]!, attrs.epsilon),
@@ -45,6 +49,14 @@ export const layerNormFunction = fusedFunction<Attrs>({
     return output;
   },
   backward({ dy, inputs, output, attrs, backend }) {
+    if (isShortNorm(backend, output)) {
+      const gain = attrs.hasGain ? inputs[1] : undefined;
+      const [dx, dgain, dbias] = shortNormGradients(backend, dy, output, gain, attrs, true);
+      const asked = [dx, attrs.hasGain ? dgain : null, attrs.hasBias ? dbias : null];
+      if (!attrs.hasGain) dgain.dispose();
+      if (!attrs.hasBias) dbias.dispose();
+      return asked.flatMap((grad) => (grad ? backend.wrap(grad, 'float32') : []));
+    }
     const [x, gain, bias] = placed(
       inputs.map((input) => backend.native(input)),
       attrs,

@@ -4,6 +4,7 @@ import { operator, operatorInPlace, operatorWithResults, type Tensor as NativeTe
 import { requireFloat, requireShape } from './check-input.js';
 import { backTo, inFloat32 } from './float32.js';
 import { fusedFunction } from './fused-function.js';
+import { isShortNorm, shortNorm, shortNormGradients } from './short-norm.js';
 import { lastDims, normalizedDims, overLastDims, type NormAttrs } from './normalized-dims.js';
 
 export interface RmsNormOptions {
@@ -30,8 +31,11 @@ const layerNormBackward = operatorWithResults('aten::native_layer_norm_backward'
 export const rmsNormFunction = fusedFunction<NormAttrs>({
   kernelName: 'AccRmsNorm',
   needsOutput: false,
+  keepsFirst: (backend, output) => !isShortNorm(backend, output),
   forward({ inputs, attrs, backend, isTaped }) {
     const [x, gain] = inputs.map((input) => backend.native(input)) as [NativeTensor, NativeTensor?];
+    const short = isTaped && shortNorm(backend, { x, gain: gain ?? null, bias: null }, attrs, false);
+    if (short) return short;
     const [y, rstd] = inFloat32([x, gain ?? null], ([x, gain]) => normalized(x!, gain!, attrs));
     const output = backend.wrap(backTo(x.dtype, y), 'float32');
     if (isTaped) backend.attach(output, [rstd]);
@@ -39,6 +43,12 @@ export const rmsNormFunction = fusedFunction<NormAttrs>({
     return output;
   },
   backward({ dy, inputs, output, attrs, backend }) {
+    if (isShortNorm(backend, output)) {
+      const [dx, dgain, dbias] = shortNormGradients(backend, dy, output, inputs[1], attrs, false);
+      dbias.dispose();
+      if (!inputs[1]) dgain.dispose();
+      return (inputs[1] ? [dx, dgain] : [dx]).map((grad) => backend.wrap(grad, 'float32'));
+    }
     const [x, gain] = inputs.map((input) => backend.native(input)) as [NativeTensor, NativeTensor?];
     const [rstd] = backend.attached(output) as [NativeTensor];
     const [dx, dgain] = inFloat32([backend.native(dy), x, gain ?? null], ([dy, x, gain]) =>

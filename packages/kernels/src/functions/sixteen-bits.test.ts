@@ -64,6 +64,32 @@ describe('bfloat16 behind float32', () => {
     },
   );
 
+  // Of lengths beyond a block of scores, and of heads that the matrix units take or don't.
+  it.each([
+    ['causal', 70, 70, 64, true],
+    ['of fewer keys', 130, 65, 80, false],
+    ['of more keys', 33, 200, 32, false],
+    ['of wide heads, causal', 150, 150, 128, true],
+    ['of odd heads', 20, 30, 24, true],
+  ] as const)('has the gradients of attention in float32: %s', (_, queries, keys, width, isCausal) => {
+    tf.tidy(() => {
+      const shapes = [queries, keys, keys].map((length) => [2, length, 3, width]);
+      // The heads lie between the rows, as after a split of what one product gave.
+      const inputs = shapes.map((shape, seed) => wave(shape, seed).transpose([0, 2, 1, 3]));
+      const attention = (...xs: tf.Tensor[]) =>
+        scaledDotProductAttention(...(xs as [tf.Tensor4D, tf.Tensor4D, tf.Tensor4D]), { isCausal });
+      const expected = valueAndGradients(
+        attention,
+        inputs.map((x) => rounded(rounded(x, 'bfloat16'), 'float32')),
+      );
+      const actual = valueAndGradients((...xs) => attention(...xs.map((x) => short(x))), inputs);
+      actual.forEach((x, i) => {
+        const largest = Math.max(...expected[i]!.dataSync().map(Math.abs));
+        expectClose(x.dataSync(), expected[i]!.dataSync(), { rtol: 0, atol: 0.03 * largest });
+      });
+    });
+  });
+
   it('takes a query of it beside others of float32', () => {
     tf.tidy(() => {
       const [q, k, v] = [0, 1, 2].map(heads) as [tf.Tensor, tf.Tensor, tf.Tensor];

@@ -32,12 +32,13 @@ export const SHAPES_SUFFICE = [
 ] as const;
 
 /** What a gradient function takes no values of: all that is saved for it, or the last of it, only what is attached there. */
-type Valueless = 'all' | 'last';
+type Valueless = 'all' | 'last' | 'firstAndLast';
+type ValuelessOf = Valueless | ((saved: readonly Tensor[], backend: AccBackend) => Valueless);
 
-const valueless = new WeakMap<GradConfig, Valueless>();
+const valueless = new WeakMap<GradConfig, ValuelessOf>();
 
-/** Says what values `config`'s function does without. Returns `config`. */
-export function withoutValues(config: GradConfig, which: Valueless = 'all'): GradConfig {
+/** Says what values `config`'s function does without, in each call where that differs. Returns `config`. */
+export function withoutValues(config: GradConfig, which: ValuelessOf = 'all'): GradConfig {
   valueless.set(config, which);
   return config;
 }
@@ -70,6 +71,9 @@ interface EngineInside {
 const engineInside = (): EngineInside => engine() as unknown as EngineInside;
 
 const standIns = new WeakSet<Tensor>();
+/** Whether `tensor`, saved for a gradient, has no values. */
+export const isStandIn = (tensor: Tensor): boolean => standIns.has(tensor);
+
 let isInstalled = false;
 
 /** From now on tfjs saves stand-ins where gradient functions need no values. May be called again. */
@@ -96,8 +100,11 @@ export function saveShapesOnly(): void {
       const isShape = (tensor: Tensor) => outputs.includes(tensor) && valuelessResults.get(tensor) === 0;
       return tensors.map((tensor) => (isShape(tensor) ? keep(current.standIn(tensor)) : tensor));
     }
-    if (which === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
-    return [...tensors.slice(0, -1), keep(current.standInWithAttached(tensors.at(-1)!))];
+    const without = typeof which === 'function' ? which(tensors, current) : which;
+    if (without === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
+    const [first, ...others] = tensors.slice(0, -1);
+    const last = keep(current.standInWithAttached(tensors.at(-1)!));
+    return first ? [without === 'last' ? first : keep(current.standIn(first)), ...others, last] : [last];
   };
   // What operators with a gradient function of their own save comes here directly, while their scope lasts.
   inside.clone = (tensor) =>

@@ -1,3 +1,4 @@
 export { cast, castGradient, castKernel } from './cast.js';
+export { keepIn } from './kept.js';
 export { promoted } from './promoted.js';
 export { setFloat32Precision } from './float32-precision.js';

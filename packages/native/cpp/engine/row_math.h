@@ -55,4 +55,13 @@ ACC_INLINE float tanh(float x) {
   return std::fabs(x) < 0.625f ? near_zero : elsewhere;
 }
 
+// The bits of the bfloat16 next to x, of two the even one.
+ACC_INLINE uint16_t bfloat16_bits(float x) {
+  const auto bits = std::bit_cast<uint32_t>(x);
+  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  return static_cast<uint16_t>(x != x ? 0x7FC0 : rounded);
+}
+
+ACC_INLINE float of_bfloat16_bits(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
 }  // namespace acc::rows

@@ -1,0 +1,60 @@
+import type { TensorInfo } from '@tensorflow/tfjs-core';
+import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { keptDtype } from '../precision/kept.js';
+import type { NormAttrs } from './normalized-dims.js';
+
+const forward = operatorWithResults('acc::norm');
+const backward = operatorWithResults('acc::norm_backward');
+
+/** What both normalisations take. */
+interface NormInputs {
+  readonly x: NativeTensor;
+  readonly gain: NativeTensor | null;
+  readonly bias: NativeTensor | null;
+}
+
+/**
+ * In mixed precision: normalised, with the normalised values attached in 16 bits, so that x isn't kept for the gradient.
+ * Undefined where x is to be kept as it is.
+ *
+ * @param isCentred Whether the mean is taken away: layer normalisation.
+ */
+export function shortNorm(
+  backend: AccBackend,
+  { x, gain, bias }: NormInputs,
+  { dims, epsilon }: NormAttrs,
+  isCentred: boolean,
+): TensorInfo | undefined {
+  const kept = keptDtype();
+  const isWide = [x, gain, bias].every((input) => input === null || input.dtype === 'float32');
+  if (kept === undefined || !isWide) return undefined;
+  const results = forward(x, dims, gain, bias, isCentred, epsilon, kept) as NativeTensor[];
+  const [y, normalized, rstd] = results;
+  const output = backend.wrap(y!, 'float32');
+  backend.attach(output, [normalized!, rstd!]);
+  return output;
+}
+
+/** Whether `output` has its normalised values attached: x has none then. */
+export function isShortNorm(backend: AccBackend, output: TensorInfo): boolean {
+  return backend.attached(output)[0]!.dtype !== 'float32';
+}
+
+/** The gradients of x, gain and bias. */
+export function shortNormGradients(
+  backend: AccBackend,
+  dy: TensorInfo,
+  output: TensorInfo,
+  gain: TensorInfo | undefined,
+  { dims }: NormAttrs,
+  isCentred: boolean,
+): [dx: NativeTensor, dgain: NativeTensor, dbias: NativeTensor] {
+  const [normalized, rstd] = backend.attached(output);
+  const weights = gain ? backend.native(gain) : null;
+  return backward(backend.native(dy), normalized, rstd, dims, weights, isCentred) as [
+    NativeTensor,
+    NativeTensor,
+    NativeTensor,
+  ];
+}
