@@ -43,11 +43,13 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
 
   function logitsOf(ids: Tensor): Tensor2D {
     const [B] = ids.shape as [number];
-    const embedded_BTC = tf.add(tf.gather(weights.tokens, ids.toInt()), weights.positions);
-    let x = embedded_BTC.reshape([B * T, -1]) as Tensor2D;
+    const embed = () => tf.add(tf.gather(weights.tokens, ids.toInt()), weights.positions);
+    let x = tf.tidy(() => embed().reshape([B * T, -1])) as Tensor2D;
     for (const block of weights.blocks) {
       const layer = (h: Tensor2D) => layerOf(tf, sizes, block, h);
+      const before = x;
       x = sizes.checkpointed ? checkpoint(layer, [x]) : layer(x);
+      before.dispose();
     }
     return tf.matMul(normalized(x, weights.finalNorm), weights.head);
   }
@@ -101,9 +103,16 @@ function createWeights(tf: Tf, { layers, width: C, sequence: T, vocabulary: V }:
 }
 
 function layerOf(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D {
-  const attended = x.add<Tensor2D>(attention(tf, sizes, block, normalized(x, block.attentionNorm)));
-  const hidden = linear(tf, normalized(attended, block.mlpNorm), block.expand);
-  return attended.add(linear(tf, gelu(hidden), block.contract));
+  const attended = tf.tidy(() =>
+    x.add<Tensor2D>(attention(tf, sizes, block, normalized(x, block.attentionNorm))),
+  );
+  const y = tf.tidy(() => attended.add<Tensor2D>(mlp(tf, block, normalized(attended, block.mlpNorm))));
+  attended.dispose();
+  return y;
+}
+
+function mlp(tf: Tf, { expand, contract }: Block, x: Tensor2D): Tensor2D {
+  return linear(tf, gelu(linear(tf, x, expand)), contract);
 }
 
 /** `[N, inputs]` to `[N, outputs]` */
