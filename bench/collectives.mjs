@@ -1,130 +1,151 @@
 /** `npm run bench:collectives`: all-reduce of ours beside Open MPI and torch.distributed, in one run. See README.md. */
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { exitOnError } from './harness/exit-on-error.mjs';
+import { runInterruptibly } from './harness/interruption.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
+import { runRanks } from './harness/ranks.mjs';
 import { runProcess } from './harness/run-process.mjs';
+import { requireBuild } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
+import { measureConnection, openNetwork } from './network/network.mjs';
+import { parseNetwork } from './network/shapes.mjs';
 import { ensurePeer } from './peers/setup.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const KiB = 1024;
+const MiB = 1024 * KiB;
 
-/** Bytes and how often: a run of each side takes about a second. */
-const PLAN = [
-  [4 * KiB, 20000],
-  [64 * KiB, 5000],
-  [1024 * KiB, 500],
-  [16 * 1024 * KiB, 15],
-  [64 * 1024 * KiB, 6],
-];
-const SIDES = ['ours, shm', 'ours, gloo', 'Open MPI', 'torch gloo'];
+/** Sides, bytes and how often: a run of each side takes about a second. */
+const ONE_HOST = {
+  sides: ['ours, shm', 'ours, gloo', 'Open MPI', 'torch gloo'],
+  ratios: [
+    ['ours, shm', 'Open MPI'],
+    ['ours, shm', 'torch gloo'],
+    ['ours, gloo', 'torch gloo'],
+  ],
+  plan: [
+    [4 * KiB, 20000],
+    [64 * KiB, 5000],
+    [MiB, 500],
+    [16 * MiB, 15],
+    [64 * MiB, 6],
+  ],
+};
+const TWO_HOSTS = {
+  sides: ['ours, gloo', 'torch gloo'],
+  ratios: [['ours, gloo', 'torch gloo']],
+  plan: [
+    [4 * KiB, 60],
+    [64 * KiB, 60],
+    [MiB, 40],
+    [4 * MiB, 20],
+    [16 * MiB, 12],
+    [64 * MiB, 6],
+  ],
+};
+const USUAL_NETWORK = '10gbit/1ms';
 
-await exitOnError(async () => {
+await runInterruptibly(async (signal) => {
   const { values } = parseArgs({
     options: {
       ranks: { type: 'string', default: '2,4' },
+      network: { type: 'string' },
       repeats: { type: 'string', default: '3' },
       python: { type: 'string' },
     },
   });
+  requireBuild();
   const machine = describeMachine();
   const python = ensurePeer(values.python);
   const folder = mkdtempSync(join(tmpdir(), 'acc-bench-'));
   try {
     const mpi = join(folder, 'mpi');
     await runProcess('mpicc', ['-O2', here('collectives/mpi.c'), '-o', mpi]);
+    const options = { repeats: Number(values.repeats), python, mpi, signal };
+    const ofHosts = await compareHosts(values.network, options);
     const tables = [];
     for (const ranks of values.ranks.split(',').map(Number)) {
-      tables.push(`## ${ranks} ranks\n\n${await compare(ranks, Number(values.repeats), python, mpi)}`);
-      console.log(tables.at(-1));
+      tables.push(await compare(`## ${ranks} ranks`, ONE_HOST, { ...options, ranks }));
     }
-    writeFileSync(here('results/collectives.md'), formatReport(machine, tables));
+    writeFileSync(here('results/collectives.md'), formatReport(machine, [...tables, ofHosts]));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 });
 
-/** All sides in turn, `repeats` times, each in new processes. */
-async function compare(ranks, repeats, python, mpi) {
-  const plan = PLAN.map((pair) => pair.join(':'));
+/** Two hosts, a rank on each; where network namespaces can't be made and were not asked for, why. */
+async function compareHosts(asked, options) {
+  const shape = parseNetwork(asked ?? USUAL_NETWORK);
+  const title = `## 2 hosts, ${shape.title}`;
+  let network;
+  try {
+    network = await openNetwork(shape, 2);
+  } catch (error) {
+    if (asked) throw error;
+    return `${title}\n\nLeft out: ${error.message}`;
+  }
+  try {
+    const { roundTripMs, gbitPerS } = await measureConnection(network, shape, options.signal);
+    const found = `a round trip takes ${roundTripMs.toFixed(2)} ms, and one stream gets ${gbitPerS.toFixed(2)} Gbit/s`;
+    const head = `${title}\n\nNetwork namespaces: ${found}.`;
+    return await compare(head, TWO_HOSTS, { ...options, ranks: 2, network });
+  } finally {
+    await network.dispose();
+  }
+}
+
+/** All sides in turn, `repeats` times, each in new processes: a table under `head`. */
+async function compare(head, { sides, ratios, plan }, options) {
+  const pairs = plan.map((pair) => pair.join(':'));
   const runs = [];
-  for (let repeat = 0; repeat < repeats; repeat++) {
+  for (let repeat = 0; repeat < options.repeats; repeat++) {
     const run = {};
     // Forwards and backwards in turn, so that no side always has the warmer machine.
-    for (const side of repeat % 2 ? [...SIDES].reverse() : SIDES) {
-      run[side] = await measure(side, ranks, plan, python, mpi);
+    for (const side of repeat % 2 ? sides.toReversed() : sides) {
+      run[side] = await measure(side, pairs, options);
     }
     runs.push(run);
   }
-  return formatColumns(
-    ['bytes', ...SIDES, 'shm / Open MPI', 'shm / torch gloo', 'gloo / torch gloo'],
-    PLAN.map(([bytes]) => row(bytes, runs)),
+  const table = formatColumns(
+    ['bytes', ...sides, ...ratios.map(([a, b]) => `${a} / ${b}`)],
+    plan.map(([bytes]) => row(bytes, runs, sides, ratios)),
   );
+  const section = `${head}\n\n${table}`;
+  console.log(section);
+  return section;
 }
 
-function row(bytes, runs) {
+function row(bytes, runs, sides, ratios) {
   const time = (run, side) => median(run[side][bytes]);
-  const ratio = (a, b) => median(runs.map((run) => time(run, a) / time(run, b))).toFixed(2);
   return [
     formatBytes(bytes),
-    ...SIDES.map((side) => formatTime(median(runs.map((run) => time(run, side))))),
-    ratio('ours, shm', 'Open MPI'),
-    ratio('ours, shm', 'torch gloo'),
-    ratio('ours, gloo', 'torch gloo'),
+    ...sides.map((side) => formatTime(median(runs.map((run) => time(run, side))))),
+    ...ratios.map(([a, b]) => median(runs.map((run) => time(run, a) / time(run, b))).toFixed(2)),
   ];
 }
 
-async function measure(side, ranks, plan, python, mpi) {
+/** The seconds of each call, by bytes. */
+async function measure(side, plan, { ranks, network, python, mpi, signal }) {
   if (side === 'Open MPI') {
     const options = ['--allow-run-as-root', '--oversubscribe', '-n', String(ranks)];
-    return JSON.parse(await runProcess('mpirun', [...options, mpi, ...plan]));
+    return JSON.parse(await runProcess('mpirun', [...options, mpi, ...plan], {}, signal));
   }
-  const port = await freePort();
-  const token = randomBytes(16).toString('hex');
-  const outputs = await Promise.all(
-    Array.from({ length: ranks }, (_, rank) => {
-      const env = {
-        RANK: String(rank),
-        LOCAL_RANK: String(rank),
-        WORLD_SIZE: String(ranks),
-        LOCAL_WORLD_SIZE: String(ranks),
-        MASTER_ADDR: '127.0.0.1',
-        MASTER_PORT: String(port),
-        ACC_JOB_TOKEN: token,
-        OMP_NUM_THREADS: '1',
-      };
-      const engine = side.slice('ours, '.length);
-      return side === 'torch gloo'
-        ? runProcess(python, [here('collectives/torch_gloo.py'), ...plan], env)
-        : runProcess(
-            process.execPath,
-            ['--import', 'tsx', here('collectives/ours.ts'), engine, ...plan],
-            env,
-          );
-    }),
-  );
+  const engine = side.slice('ours, '.length);
+  const commands = {
+    ours: [process.execPath, ['--import', 'tsx', here('collectives/ours.ts'), engine, ...plan]],
+    theirs: [python, [here('collectives/torch_gloo.py'), ...plan]],
+  };
+  const command = commands[side === 'torch gloo' ? 'theirs' : 'ours'];
+  const outputs = await runRanks(() => command, { ranks, network, signal });
   return JSON.parse(outputs[0]);
 }
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 function formatBytes(bytes) {
-  return bytes < 1024 * KiB ? `${bytes / KiB} KiB` : `${bytes / KiB / 1024} MiB`;
+  return bytes < MiB ? `${bytes / KiB} KiB` : `${bytes / MiB} MiB`;
 }
 
 function formatTime(seconds) {
@@ -137,7 +158,7 @@ function formatReport({ cpu, cores, memoryGiB, system, load, date }, tables) {
 
 ${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}; load ${load.toFixed(1)} before the run.
 
-Sum of float32 over ranks of one host, each of one thread. Ours is called on tfjs tensors from JavaScript, Open MPI from C,
+Sum of float32 over ranks of one thread each. Ours is called on tfjs tensors from JavaScript, Open MPI from C,
 torch.distributed from Python; each call comes after a barrier. Times are medians; a ratio is the median of those of the
 single rounds, below 1 where the first is faster. Repeat with \`npm run bench:collectives\`.
 

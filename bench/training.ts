@@ -31,6 +31,8 @@ export interface Training {
   readonly firstLoss: number;
   /** Takes `count` steps and returns the last loss: the only one read. On a GPU, reading waits for all of them. */
   runSteps(count: number): number;
+  /** As `runSteps`, on batches of another size, made here. */
+  stepsOn(batch: number): (count: number) => number;
 }
 
 /**
@@ -50,29 +52,31 @@ export async function startTraining(job: Job): Promise<Training> {
   const [, optimizer] = accelerator.prepare(bench.trainable, tf.train.adam(job.learningRate));
 
   const random = seededRandom(seed + accelerator.processIndex);
-  const batches = Array.from({ length: job.batches }, () => bench.makeBatch(job.batch, random));
-
   const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
     optimizer.minimize(() => bench.loss({ xs, ys }, true), true)!;
   const compiled = job.compile ? accelerator.compile(plain) : undefined;
   const takeStep = compiled ?? plain;
 
-  function runSteps(count: number): number {
-    let loss: tf.Scalar | null = null;
-    for (let step = 0; step < count; step++) {
-      loss?.dispose();
-      const { xs, ys } = batches[step % batches.length]!;
-      loss = takeStep(xs, ys);
-    }
-    const value = loss!.dataSync()[0]!;
-    loss!.dispose();
-    return value;
+  function stepsOn(batch: number) {
+    const batches = Array.from({ length: job.batches }, () => bench.makeBatch(batch, random));
+    return (count: number): number => {
+      let loss: tf.Scalar | null = null;
+      for (let step = 0; step < count; step++) {
+        loss?.dispose();
+        const { xs, ys } = batches[step % batches.length]!;
+        loss = takeStep(xs, ys);
+      }
+      const value = loss!.dataSync()[0]!;
+      loss!.dispose();
+      return value;
+    };
   }
 
+  const runSteps = stepsOn(job.batch);
   const firstLoss = runSteps(1);
   runSteps(job.warmupSteps);
   if (compiled && compiled.replays === 0) throw new Error(`${job.model} is not replayed: ${compiled.reason}`);
-  return { accelerator, parameterCount, firstLoss, runSteps };
+  return { accelerator, parameterCount, firstLoss, runSteps, stepsOn };
 }
 
 /** What ran, for the report. */

@@ -5,7 +5,7 @@ import { GroupCollective, joinGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 
 const [engine, ...plan] = process.argv.slice(2);
-const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
+const { RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
 registerAccBackend();
 await tf.setBackend('acc');
 const { group, close } = await joinGroup({
@@ -14,7 +14,7 @@ const { group, close } = await joinGroup({
   masterAddress: MASTER_ADDR!,
   masterPort: Number(MASTER_PORT),
   jobToken: ACC_JOB_TOKEN!,
-  isOneHost: true,
+  isOneHost: LOCAL_WORLD_SIZE === WORLD_SIZE,
   engine: engine as 'shm' | 'gloo',
 });
 const bridge = kernelLayerOf(tf.getBackend(), tf.backend());

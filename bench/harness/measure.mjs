@@ -42,8 +42,12 @@ export async function measure({ model, ranks, threads }, options) {
   return { model, ranks, threads, steps: job.steps, results };
 }
 
-/** A comparison holds only between equals: same ranks, same device, parameters and threads as asked, a number for a loss. */
-function checkResult(what, result, job, ranks) {
+/**
+ * A comparison holds only between equals: same ranks, same device, parameters and threads as asked, a number for a loss.
+ *
+ * @throws Error that names what differs.
+ */
+export function checkResult(what, result, job, ranks) {
   const expect = (name, isRight) => {
     if (!isRight) throw new Error(`${what}: unexpected ${name} in ${JSON.stringify(result)}`);
   };

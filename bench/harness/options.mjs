@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { parseNetwork } from '../network/shapes.mjs';
+import { defaultRanks } from '../scaling/plan.mjs';
 import { workloads } from './workloads.mjs';
 
 const SIDES = ['ours', 'theirs'];
@@ -53,6 +55,18 @@ export const convergenceUsage = `node bench/convergence.mjs [options]
   --steps N       of training; default 300
   --threads N     default 1
   --name NAME     of the file in bench/results; default convergence
+  --help          this text`;
+
+export const scalingUsage = `node bench/scaling.mjs [options]
+  --models a,b    of ${Object.keys(workloads).join(', ')}; default mlp,convnet,gpt
+  --ranks 1,2     numbers of processes, none of more than the cores; default 1, 2, 4, … and the number of cores
+  --networks a,b  host: this machine itself; or rate/delay, as 200mbit/20ms: ranks in network namespaces (Linux, as root, with
+                  iproute2). Default host,10gbit/1ms,1gbit/1ms, of which a machine that can't leaves out the namespaces
+  --repeats N     processes started for each side and case, in turn; default 2
+  --blocks N      timed blocks in each process; default 2
+  --steps N       steps in each block; default is the model's
+  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
+  --name NAME     of the files in bench/results; default scaling
   --help          this text`;
 
 const text = (value) => ({ type: 'string', default: value });
@@ -157,6 +171,31 @@ export function parseCheckpointingOptions(args) {
     repeats: count('repeats', values.repeats),
     threads: count('threads', values.threads),
     precision: oneOf('precision', values.precision, PRECISIONS),
+  };
+}
+
+/** The options of `npm run bench:scaling`, for a machine of so many cores; as {@link parseOptions}. */
+export function parseScalingOptions(args, cores) {
+  const known = {
+    ...{ models: text('mlp,convnet,gpt'), ranks: given, networks: given, repeats: text('2') },
+    ...{ blocks: text('2'), steps: given, python: given, name: text('scaling'), help },
+  };
+  const values = parseValues(args, known, scalingUsage);
+  const ranks = values.ranks === undefined ? defaultRanks(cores) : counts('ranks', values.ranks);
+  if (Math.max(...ranks) > cores) throw new Error(`--ranks: ${values.ranks}, but there are ${cores} cores`);
+  const networks = values.networks ?? 'host,10gbit/1ms,1gbit/1ms';
+  return {
+    models: list('models', values.models, Object.keys(workloads)),
+    // Efficiency is in terms of one rank.
+    ranks: [...new Set([1, ...ranks])].sort((a, b) => a - b),
+    networks: [...new Set(networks.split(','))].map(parseNetwork),
+    isNetworkAskedFor: values.networks !== undefined,
+    repeats: count('repeats', values.repeats),
+    blocks: count('blocks', values.blocks),
+    steps: values.steps === undefined ? undefined : count('steps', values.steps),
+    python: values.python,
+    name: values.name,
+    help: values.help,
   };
 }
 

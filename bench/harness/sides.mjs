@@ -4,6 +4,11 @@ import { benchDir, rootDir } from './workloads.mjs';
 
 const launcher = `${rootDir}packages/cli/dist/acc.js`;
 
+/** @throws Error when the packages are not built: our side runs what users would install. */
+export function requireBuild() {
+  if (!existsSync(launcher)) throw new Error(`${launcher} is missing: build the packages (npm run build)`);
+}
+
 /** The two sides of the comparison: each runs a job on so many ranks, in new processes, and gives its result. */
 export const sides = {
   ours: (job, { ranks }) => runOurs('ours.ts', job, ranks),
@@ -26,7 +31,7 @@ export const memoryProbes = {
 export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
 
 function runOurs(script, job, ranks) {
-  if (!existsSync(launcher)) throw new Error(`${launcher} is missing: build the packages (npm run build)`);
+  requireBuild();
   return runJob(job, (jobPath) =>
     runProcess(
       process.execPath,

@@ -21,6 +21,8 @@ class Training:
     parameter_count: int
     first_loss: float
     run_steps: Callable[[int], float]
+    steps_on: Callable[[int], Callable[[int], float]]
+    """`run_steps` on batches of another size, made when it is called."""
 
 
 def start_training(job: dict) -> Training:
@@ -37,26 +39,31 @@ def start_training(job: dict) -> Training:
     model, optimizer = accelerator.prepare(model, optimizer)
 
     generator = torch.Generator().manual_seed(job["seed"] + accelerator.process_index)
-    batches = [
-        tuple(part.to(accelerator.device) for part in make_batch(job["model"], job["sizes"], job["batch"], generator))
-        for _ in range(job["batches"])
-    ]
 
-    def run_steps(count: int) -> float:
-        """Takes `count` steps and returns the last loss: the only one read. On a GPU, reading waits for all of them."""
-        for step in range(count):
-            xs, ys = batches[step % len(batches)]
-            optimizer.zero_grad()
-            logits = model(xs)
-            loss = F.cross_entropy(logits.flatten(0, -2), ys.flatten())
-            accelerator.backward(loss)
-            optimizer.step()
-        return loss.item()
+    def steps_on(batch: int) -> Callable[[int], float]:
+        batches = [
+            tuple(part.to(accelerator.device) for part in make_batch(job["model"], job["sizes"], batch, generator))
+            for _ in range(job["batches"])
+        ]
 
+        def run_steps(count: int) -> float:
+            """Takes `count` steps and returns the last loss: the only one read. On a GPU, reading waits for all of them."""
+            for step in range(count):
+                xs, ys = batches[step % len(batches)]
+                optimizer.zero_grad()
+                logits = model(xs)
+                loss = F.cross_entropy(logits.flatten(0, -2), ys.flatten())
+                accelerator.backward(loss)
+                optimizer.step()
+            return loss.item()
+
+        return run_steps
+
+    run_steps = steps_on(job["batch"])
     model.train()
     first_loss = run_steps(1)
     run_steps(job["warmupSteps"])
-    return Training(accelerator, parameter_count, first_loss, run_steps)
+    return Training(accelerator, parameter_count, first_loss, run_steps, steps_on)
 
 
 def versions() -> dict:

@@ -1,0 +1,67 @@
+/**
+ * What a connection between two hosts really gives: `node probe.mjs serve PORT` on one, `node probe.mjs measure ADDRESS PORT`
+ * on the other, which prints `{roundTripMs, gbitPerS}` as JSON.
+ */
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const ROUND_TRIPS = 30;
+const STREAM_MS = 500;
+const TRIES = 100;
+const CHUNK = Buffer.alloc(1 << 20);
+
+const [role, ...rest] = process.argv.slice(2);
+await { serve, measure }[role](...rest);
+
+/** Answers one byte by one, and the end of the stream by how many bytes came. */
+async function serve(port) {
+  const server = createServer({ allowHalfOpen: true }).listen(Number(port));
+  await once(server, 'listening');
+  const [socket] = await once(server, 'connection');
+  server.close();
+  socket.setNoDelay(true);
+  let received = 0;
+  socket.on('data', ({ length }) => {
+    received += length;
+    if (received <= ROUND_TRIPS) socket.write('x');
+  });
+  await once(socket, 'end');
+  socket.end(`${received}`);
+}
+
+/** Tries until the other side listens. */
+async function reach(host, port) {
+  for (let tries = 1; ; tries++) {
+    const socket = connect({ host, port, allowHalfOpen: true });
+    try {
+      await once(socket, 'connect');
+      return socket;
+    } catch (error) {
+      if (tries === TRIES) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+async function measure(address, port) {
+  const socket = await reach(address, Number(port));
+  socket.setNoDelay(true);
+  const roundTrips = [];
+  for (let i = 0; i < ROUND_TRIPS; i++) {
+    const start = performance.now();
+    socket.write('x');
+    await once(socket, 'data');
+    roundTrips.push(performance.now() - start);
+  }
+  const start = performance.now();
+  while (performance.now() - start < STREAM_MS) {
+    if (!socket.write(CHUNK)) await once(socket, 'drain');
+  }
+  socket.end();
+  const [answer] = await once(socket, 'data');
+  const seconds = (performance.now() - start) / 1000;
+  const gbitPerS = (Number(`${answer}`) * 8) / 1e9 / seconds;
+  console.log(JSON.stringify({ roundTripMs: roundTrips.sort((a, b) => a - b)[ROUND_TRIPS / 2], gbitPerS }));
+}

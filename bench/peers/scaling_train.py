@@ -1,0 +1,64 @@
+"""Times training steps of one model on one rank, on batches of several sizes by turns: `python scaling_train.py job.json`.
+
+Writes what it measured to the job's `resultPath`. The same as `scaling/ours.ts`.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+from training import start_training, versions
+
+
+def main() -> None:
+    with open(sys.argv[1]) as file:
+        job = json.load(file)
+    training = start_training(job)
+    accelerator = training.accelerator
+    runners = [training.run_steps, *map(training.steps_on, job["batchSizes"][1:])]
+    for run in runners[1:]:
+        run(-(-job["warmupSteps"] // 5))
+
+    meeting = job.get("meeting")
+    block_ms = [[] for _ in runners]
+    for block in range(job["blocks"]):
+        for i, run in enumerate(runners):
+            if meeting:
+                meet(f"block-{block}-{i}", **meeting)
+            else:
+                accelerator.wait_for_everyone()
+            start = time.perf_counter()
+            last_loss = run(job["steps"])
+            if not meeting:
+                accelerator.wait_for_everyone()
+            block_ms[i].append((time.perf_counter() - start) * 1e3)
+
+    result = {
+        "ranks": accelerator.num_processes,
+        "threads": torch.get_num_threads(),
+        "device": str(accelerator.device),
+        "engine": str(accelerator.distributed_type).split(".")[-1],
+        "parameterCount": training.parameter_count,
+        "blockMs": block_ms,
+        "firstLoss": training.first_loss,
+        "lastLoss": last_loss,
+        "versions": versions(),
+    }
+    with open(job["resultPath"], "w") as file:
+        json.dump(result, file)
+    accelerator.wait_for_everyone()  # c10d's threads may abort a rank that leaves long before the others
+    accelerator.end_training()
+
+
+def meet(name: str, folder: str, index: int, count: int) -> None:
+    """Lets processes that don't communicate begin together: by files in a folder of theirs."""
+    paths = [Path(folder, f"{name}-{process}") for process in range(count)]
+    paths[index].touch()
+    while not all(path.exists() for path in paths):
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+/**
+ * Times training steps of one model on one rank, on batches of several sizes by turns: `node scaling/ours.ts job.json`. Writes
+ * what it measured to the job's `resultPath`.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { numThreads } from '@acc/native';
+import { startTraining, versions, type Job } from '../training.js';
+
+interface ScalingJob extends Job {
+  /** Samples of a step on this rank: `batch` first. */
+  readonly batchSizes: readonly number[];
+  /** Processes that don't communicate, and yet begin each block together: files in a folder of theirs. */
+  readonly meeting?: { readonly folder: string; readonly index: number; readonly count: number };
+}
+
+const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ScalingJob;
+const { accelerator, parameterCount, firstLoss, runSteps, stepsOn } = await startTraining(job);
+const [, ...others] = job.batchSizes;
+const runners = [runSteps, ...others.map(stepsOn)];
+// The program is warm by now, its allocator and kernels for these shapes are not.
+for (const run of runners.slice(1)) run(Math.ceil(job.warmupSteps / 5));
+
+let blocksBegun = 0;
+async function begin(): Promise<void> {
+  const name = `block-${blocksBegun++}`;
+  if (!job.meeting) return accelerator.waitForEveryone();
+  const { folder, index, count } = job.meeting;
+  const pathOf = (process: number) => `${folder}/${name}-${process}`;
+  writeFileSync(pathOf(index), '');
+  for (let process = 0; process < count; process++) while (!existsSync(pathOf(process))) await sleep(1);
+}
+
+const blockMs: number[][] = runners.map(() => []);
+let lastLoss = firstLoss;
+for (let block = 0; block < job.blocks; block++) {
+  for (const [i, run] of runners.entries()) {
+    await begin();
+    const start = performance.now();
+    lastLoss = run(job.steps);
+    if (!job.meeting) accelerator.waitForEveryone();
+    blockMs[i]!.push(performance.now() - start);
+  }
+}
+
+const result = {
+  ranks: accelerator.numProcesses,
+  threads: numThreads(),
+  device: accelerator.device,
+  engine: accelerator.backendName,
+  parameterCount,
+  blockMs,
+  firstLoss,
+  lastLoss,
+  versions: versions(),
+};
+writeFileSync(job.resultPath, JSON.stringify(result));
+await accelerator.endTraining();
