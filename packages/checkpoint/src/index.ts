@@ -1,4 +1,5 @@
 export { Checkpoints, type CheckpointsParts } from './checkpoints.js';
+export { sharedRuns, wholeBox, type Box } from './format/boxes.js';
 export type { RunInfo } from './format/manifest.js';
 export type { Json } from './format/state-tree.js';
 export { describeLocation, type Location } from './location.js';
@@ -11,14 +12,16 @@ export {
   loadWeights,
   type LoadedWeights,
   type LoadWeightsOptions,
-  type NamedVariable,
   type NameMap,
+  type WeightReceiver,
   type WeightTarget,
 } from './model/load-weights.js';
 export { mergeWeights, type MergedWeights } from './model/merge-weights.js';
 export { modelFiles } from './model/model-json.js';
-export { openWeights, type StoredWeight } from './model/stored-weights.js';
-export { writeWeights, type NamedWeight, type WriteWeightsOptions } from './model/write-weights.js';
+export type { StoredWeight } from './model/safetensors-weights.js';
+export { openWeights } from './model/stored-weights.js';
+export { writeModel, type WriteModelOptions, type WrittenModel } from './model/write-model.js';
+export type { NamedWeight, WriteWeightsOptions } from './model/write-weights.js';
 export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
 export { readTensors, type Want } from './read/read-tensors.js';

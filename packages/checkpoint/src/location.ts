@@ -17,5 +17,5 @@ export function describeLocation({ storage, prefix }: Location): string {
 export function locationOf(path: string, storage: Storage | undefined): Location {
   if (!storage) return { storage: fileStorage(path), prefix: '' };
   const name = path.replace(/^\/+|\/+$/g, '');
-  return { storage, prefix: name === '' ? '' : `${name}/` };
+  return { storage, prefix: name === '' || name === '.' ? '' : `${name}/` };
 }

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
 import { addEnvCommand } from './environment/command.js';
 import { addLaunchCommand } from './launch/command.js';
+import { addMergeWeightsCommand } from './merge-weights/command.js';
 import { addSetupCommand } from './setup/command.js';
 import { cliVersion } from './version.js';
 
@@ -44,6 +45,7 @@ function createProgram(setExitCode: (code: number) => void): Command {
     .allowExcessArguments(false);
   addLaunchCommand(program, setExitCode);
   addEnvCommand(program);
+  addMergeWeightsCommand(program);
   addSetupCommand(program);
   return program;
 }

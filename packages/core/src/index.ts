@@ -10,7 +10,18 @@ export {
   type Strategy,
   type Tracker,
 } from '@acc/contract';
-export { fileStorage, type CheckpointOptions, type KeepBest, type Storage } from '@acc/checkpoint';
+export {
+  fileStorage,
+  modelFiles,
+  type CheckpointOptions,
+  type KeepBest,
+  type LoadedWeights,
+  type LoadWeightsOptions,
+  type NameMap,
+  type Storage,
+  type WeightTarget,
+  type WriteModelOptions,
+} from '@acc/checkpoint';
 export { DataLoader } from '@acc/data';
 export {
   adafactor,
@@ -99,5 +110,6 @@ export type {
 export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
 export type { Nested } from './nested/nested.js';
 export { setSeed } from './random/math-random.js';
+export type { Weighted } from './state/model-weights.js';
 export type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
 export type { AccumulateOptions } from './step/step-pipeline.js';

@@ -1,7 +1,8 @@
-import { transpose, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { transpose, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type StateLayer } from '@acc/contract';
 import type { Storage } from '../storage/storage.js';
-import { openWeights, type StoredWeight } from './stored-weights.js';
+import type { StoredWeight } from './safetensors-weights.js';
+import { openWeights } from './stored-weights.js';
 
 /** Which variable a stored tensor goes to. */
 export interface WeightTarget {
@@ -25,10 +26,13 @@ export interface LoadWeightsOptions {
   readonly storage?: Storage;
 }
 
-/** A variable that takes weights. */
-export interface NamedVariable {
+/** What takes the values of a weight. */
+export interface WeightReceiver {
   readonly name: string;
-  readonly variable: Variable;
+  readonly shape: readonly number[];
+  readonly dtype: DataType;
+  /** The tensor stays the caller's. */
+  assign(values: Tensor): void;
 }
 
 export interface LoadedWeights {
@@ -42,27 +46,27 @@ export interface LoadedWeights {
 
 interface Match {
   readonly stored: StoredWeight;
-  readonly target: NamedVariable;
+  readonly target: WeightReceiver;
   readonly permute: readonly number[] | undefined;
 }
 
 /**
- * Gives variables the values of stored weights. Names and shapes are compared before any value is read.
+ * Gives weights the values of stored ones. Names and shapes are compared before any value is read.
  *
  * @param path A safetensors file or a folder of such, as on the Hugging Face Hub; a `model.json` of tfjs; a checkpoint.
  * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
  */
 export async function loadWeights(
-  variables: readonly NamedVariable[],
+  receivers: readonly WeightReceiver[],
   path: string,
   options: LoadWeightsOptions,
   layer: StateLayer,
 ): Promise<LoadedWeights> {
   checkKeys('loadWeights', options, ['names', 'allowMissing', 'storage']);
   const stored = await openWeights(path, options.storage);
-  const matches = match(stored, variables, options.names);
+  const matches = match(stored, receivers, options.names);
   const taken = new Set(matches.map(({ target }) => target.name));
-  const missing = variables.map(({ name }) => name).filter((name) => !taken.has(name));
+  const missing = receivers.map(({ name }) => name).filter((name) => !taken.has(name));
   if (missing.length > 0 && !options.allowMissing) throw nothingFor(missing, stored, path);
   for (const each of matches) requireShape(each);
   for (const { stored: source, target, permute } of matches) {
@@ -76,10 +80,10 @@ export async function loadWeights(
 
 function match(
   stored: readonly StoredWeight[],
-  variables: readonly NamedVariable[],
+  receivers: readonly WeightReceiver[],
   names: NameMap | undefined,
 ): Match[] {
-  const targets = new Map(variables.map((each) => [each.name, each]));
+  const targets = new Map(receivers.map((each) => [each.name, each]));
   return stored.flatMap((source) => {
     const mapped = mappedName(source, names);
     if (mapped === undefined) return [];
@@ -91,7 +95,7 @@ function match(
       'ACC_WEIGHTS_MISMATCH',
       `'${source.name}' is to go to '${name}', which is no variable.`,
       {
-        help: `Variables are: ${shortList(variables.map((each) => each.name))}.`,
+        help: `Variables are: ${shortList(receivers.map((each) => each.name))}.`,
       },
     );
   });
@@ -105,10 +109,10 @@ function mappedName({ name, shape }: StoredWeight, names: NameMap | undefined) {
 
 function requireShape({ stored, target, permute }: Match): void {
   const shape = permute ? permute.map((dim) => stored.shape[dim]) : stored.shape;
-  if (shape.join() === target.variable.shape.join()) return;
+  if (shape.join() === target.shape.join()) return;
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
-    `'${stored.name}' has the shape [${shape.join()}]${permute ? ' when it is permuted' : ''}, '${target.name}' [${target.variable.shape.join()}].`,
+    `'${stored.name}' has the shape [${shape.join()}]${permute ? ' when it is permuted' : ''}, '${target.name}' [${target.shape.join()}].`,
     { help: 'PyTorch keeps a dense kernel transposed: names: { … : { name, permute: [1, 0] } }.' },
   );
 }
@@ -119,15 +123,15 @@ function permuted(read: Tensor, permute: readonly number[]): Tensor {
   return turned;
 }
 
-function assign({ name, variable }: NamedVariable, values: Tensor): void {
+function assign(target: WeightReceiver, values: Tensor): void {
   try {
-    if (values.dtype === variable.dtype) return void variable.assign(values);
+    if (values.dtype === target.dtype) return target.assign(values);
   } finally {
     values.dispose();
   }
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
-    `'${name}' is ${variable.dtype}, what is stored ${values.dtype}.`,
+    `'${target.name}' is ${target.dtype}, what is stored ${values.dtype}.`,
   );
 }
 

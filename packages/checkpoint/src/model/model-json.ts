@@ -1,8 +1,9 @@
-import { io, type Tensor } from '@tensorflow/tfjs-core';
+import { backend, getBackend, io, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { kernelLayerOf } from '@acc/kernels';
 import { locationOf, type Location } from '../location.js';
 import type { Storage } from '../storage/storage.js';
-import type { StoredWeight } from './stored-weights.js';
+import { openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';
 
 /** tfjs's own file: topology, and where the weights are. */
 export const MODEL_JSON = 'model.json';
@@ -30,9 +31,12 @@ async function saveArtifacts(
   const shards = weightData === undefined ? [] : shardsOf(new io.CompositeArrayBuffer(weightData));
   const paths = shards.map((_, i) => `group1-shard${i + 1}of${shards.length}.bin`);
   for (const [i, shard] of shards.entries()) await storage.put(prefix + paths[i]!, new Uint8Array(shard));
-  const json = { ...rest, weightsManifest: [{ paths, weights: weightSpecs }] };
-  await storage.put(prefix + MODEL_JSON, new TextEncoder().encode(JSON.stringify(json)));
+  await writeModelJson({ storage, prefix }, { ...rest, weightsManifest: [{ paths, weights: weightSpecs }] });
   return { modelArtifactsInfo: io.getModelArtifactsInfoForJSON({ ...rest, weightSpecs, weightData }) };
+}
+
+export function writeModelJson({ storage, prefix }: Location, json: object): Promise<void> {
+  return storage.put(prefix + MODEL_JSON, new TextEncoder().encode(JSON.stringify(json)));
 }
 
 function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {
@@ -42,7 +46,22 @@ function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {
 
 async function loadArtifacts(location: Location): Promise<io.ModelArtifacts> {
   const json = await readJson(location, MODEL_JSON);
-  return io.getModelArtifactsForJSON(json, (manifest) => readManifest(location, manifest));
+  const artifacts = await io.getModelArtifactsForJSON(json, (manifest) => readManifest(location, manifest));
+  return json.weightsManifest ? artifacts : { ...artifacts, ...(await readSafetensors(location)) };
+}
+
+/** The weights that lie beside a `model.json` without any. */
+async function readSafetensors(
+  location: Location,
+): Promise<Pick<io.ModelArtifacts, 'weightData' | 'weightSpecs'>> {
+  const { state } = kernelLayerOf(getBackend(), backend());
+  const stored = await openSafetensorsIn(location);
+  const tensors = await Promise.all(
+    stored.map(async (weight) => ({ name: weight.name, tensor: await weight.read(state) })),
+  );
+  const { data, specs } = await io.encodeWeights(tensors);
+  for (const { tensor } of tensors) tensor.dispose();
+  return { weightData: data, weightSpecs: specs };
 }
 
 async function readJson({ storage, prefix }: Location, name: string): Promise<io.ModelJSON> {

@@ -3,10 +3,8 @@ import { AccError, type StateLayer } from '@acc/contract';
 import type { Location } from '../location.js';
 import { holdPieces, writePieces } from '../write/write-rank.js';
 import { pieceOfTensor, type Piece } from '../write/pieces.js';
+import { WEIGHTS, WEIGHTS_INDEX } from './safetensors-weights.js';
 
-/** Files of weights, named as the Hugging Face libraries name them. */
-export const WEIGHTS = 'model.safetensors';
-export const WEIGHTS_INDEX = `${WEIGHTS}.index.json`;
 const NAMED_SO = /^model(?:-\d{5}-of-\d{5})?\.safetensors(?:\.index\.json)?$/;
 
 export interface WriteWeightsOptions {

@@ -8,12 +8,14 @@ export interface ModelInternals {
   /** Of a Sequential: the model that trains. */
   readonly model?: ModelInternals;
   readonly layers: readonly unknown[];
-  readonly weights: readonly { read(): Variable }[];
+  readonly weights: readonly { readonly originalName: string; read(): Variable }[];
   readonly metricsNames: readonly string[];
   readonly optimizer?: Optimizer;
   testFunction: StepFunction;
   /** Whether a callback has ended training. */
   stopTraining_?: boolean;
+  /** What tfjs-layers makes the model of. */
+  toJSON(unused: null, returnString: false): object;
   compile(args: object): void;
   makeTrainFunction(): StepFunction;
   makeTestFunction(): void;

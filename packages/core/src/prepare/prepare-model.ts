@@ -65,6 +65,14 @@ function trainedModelOf(model: ModelInternals): ModelInternals {
   return model.model ?? model;
 }
 
+/** What layers call their weights: tfjs gives variables other names where a process has made such a layer before. */
+const weightNames = new WeakMap<Variable, string>();
+
+/** The name that a variable has in files. */
+export function weightName(variable: Variable): string {
+  return weightNames.get(variable) ?? variable.name;
+}
+
 /** All weights of the model: trained ones first, statistics after, as the model lists them. */
 export function variablesOf(model: ModelInternals): Variable[] {
   if (model.layers.length === 0) {
@@ -72,5 +80,9 @@ export function variablesOf(model: ModelInternals): Variable[] {
       help: 'Add its layers, the first of them with an inputShape, before prepare.',
     });
   }
-  return model.weights.map((weight) => weight.read());
+  return model.weights.map((weight) => {
+    const variable = weight.read();
+    weightNames.set(variable, weight.originalName);
+    return variable;
+  });
 }

@@ -52,7 +52,7 @@ export interface CollectedRun {
 /** Everything that a run is, at this moment. The tensors stay their owners'. */
 export async function collectRun(parts: RunParts): Promise<CollectedRun> {
   const { pipeline, strategy, kernels, data, fit, registered } = parts;
-  const names = new NamedTensors(strategy);
+  const names = new NamedTensors(strategy, pipeline.parameters);
   const made: Tensor[] = [];
   const keepMade = (tensor: Tensor | undefined) => {
     if (tensor) made.push(tensor);

@@ -1,21 +1,36 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Placement } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorPart } from '@acc/contract';
+import { weightName } from '../prepare/prepare-model.js';
 
 /** Names in a checkpoint for the tensors of a run, and which parts of whole tensors they are. */
 export class NamedTensors {
   readonly #placements = new Map<Tensor, Placement>();
   readonly #strategy: Strategy;
+  readonly #names = new Map<Variable, string>();
 
-  constructor(strategy: Strategy) {
+  /** @param parameters All whose names are asked for, in the order in which they were prepared. */
+  constructor(strategy: Strategy, parameters: readonly Variable[]) {
     this.#strategy = strategy;
+    const taken = new Set<string>();
+    for (const variable of parameters) {
+      const wanted = weightName(variable);
+      const name = taken.has(wanted) ? variable.name : wanted;
+      this.#names.set(variable, name);
+      taken.add(name);
+    }
+  }
+
+  /** The name of a parameter in files. */
+  nameOf(parameter: Variable): string {
+    return this.#names.get(parameter)!;
   }
 
   readonly placementOf = (tensor: Tensor): Placement | undefined => this.#placements.get(tensor);
 
   /** A trained variable, or another one that is prepared. */
   addParameter(variable: Variable, folder: string): void {
-    const name = `${folder}/${variable.name}`;
+    const name = `${folder}/${this.nameOf(variable)}`;
     this.#placements.set(variable, { name, parts: this.partsOf(variable, variable, folder) });
   }
 
@@ -44,6 +59,6 @@ export class NamedTensors {
         { help: 'Use an optimizer whose state has the shape of the parameter, as Adam.' },
       );
     }
-    return parts.map((part) => ({ ...part, name: `${folder}/${part.name ?? parameter.name}` }));
+    return parts.map((part) => ({ ...part, name: `${folder}/${part.name ?? this.nameOf(parameter)}` }));
   }
 }

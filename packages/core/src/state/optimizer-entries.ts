@@ -68,7 +68,8 @@ function slotEntry(
 ): SlotEntry<Tensor> {
   const ofName = name.slice(0, -suffix.length - 1);
   const parameter = parameters.findIndex((each) => each.name === ofName);
-  names.addState(variable, parameters[parameter], `${folder}/${suffix}`, ofName);
+  const owner = parameters[parameter];
+  names.addState(variable, owner, `${folder}/${suffix}`, owner ? names.nameOf(owner) : ofName);
   return { parameter: parameter < 0 ? null : parameter, name, value: variable };
 }
 

@@ -20,7 +20,7 @@ export function parameterEntries(
 ): ParameterEntry<Variable>[] {
   return parameters.map((variable) => {
     names.addParameter(variable, root + PARAMETERS);
-    return { name: variable.name, value: variable };
+    return { name: names.nameOf(variable), value: variable };
   });
 }
 
@@ -31,7 +31,10 @@ export function restoreParameters(
   names: NamedTensors,
   root: string,
 ): Restoration {
-  const matched = matchParameters(parameters, entries);
+  const matched = matchParameters(
+    parameters.map((variable) => names.nameOf(variable)),
+    entries,
+  );
   const wants = parameters.map((variable, i): Want => {
     const parts = names.partsOf(variable, variable, root + PARAMETERS);
     return { name: matched[i]!.name, held: { shape: variable.shape, parts } };
@@ -45,19 +48,19 @@ export function restoreParameters(
 
 /** For each parameter here the one in the checkpoint. */
 function matchParameters(
-  parameters: readonly Variable[],
+  names: readonly string[],
   entries: readonly ParameterEntry<StoredReference>[],
 ): StoredReference[] {
   const stored = new Map(entries.map(({ name, value }) => [name, value]));
-  if (entries.length === parameters.length) {
+  if (entries.length === names.length) {
     // By name where all are there, else by place: tfjs counts the layers of a process, so that names may differ in a new one.
-    const byName = parameters.flatMap(({ name }) => stored.get(name) ?? []);
-    return byName.length === parameters.length ? byName : entries.map(({ value }) => value);
+    const byName = names.flatMap((name) => stored.get(name) ?? []);
+    return byName.length === names.length ? byName : entries.map(({ value }) => value);
   }
-  const here = new Set(parameters.map(({ name }) => name));
+  const here = new Set(names);
   throw new AccError(
     'ACC_CHECKPOINT_MISMATCH',
-    `The checkpoint has ${entries.length} parameters, ${parameters.length} are prepared.`,
+    `The checkpoint has ${entries.length} parameters, ${names.length} are prepared.`,
     {
       help: 'Prepare the same models and lists of variables, in the same order, before loadState.',
       details: {

@@ -90,8 +90,8 @@ async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<St
 }
 
 function restorationsOf(model: ModelState<StoredReference>, parts: RunParts, root: string): Restoration[] {
-  const names = new NamedTensors(parts.strategy);
   const { parameters } = parts.pipeline;
+  const names = new NamedTensors(parts.strategy, parameters);
   const { optimizers } = parts.preparation;
   if (optimizers.length !== model.optimizers.length) {
     throw mismatch(

@@ -1,21 +1,28 @@
-import type { Stateful } from '@acc/contract';
+import type { NamedTensorMap } from '@tensorflow/tfjs-core';
+import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
+import type { Collective, KernelLayer, Stateful, Strategy } from '@acc/contract';
 import type { LaunchEnvironment } from '../environment.js';
 import { TrackedRole, type Tracking } from '../tracking/tracked-role.js';
+import type { DataPreparation } from '../prepare/prepare-data.js';
+import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';
 import type { LoadStateOptions, RestoredRun, RunCheckpoints, SaveStateOptions } from './run-checkpoints.js';
+
+interface StatefulParts {
+  readonly checkpoints: RunCheckpoints;
+  readonly atBoundary: () => Promise<void>;
+  readonly collective: Collective;
+  readonly kernels: KernelLayer;
+  readonly strategy: Strategy;
+  readonly data: DataPreparation;
+}
 
 /** A process whose run can be saved, and gone on with. */
 export abstract class StatefulProcess extends TrackedRole {
-  readonly #checkpoints: RunCheckpoints;
-  readonly #atBoundary: () => Promise<void>;
+  readonly #parts: StatefulParts;
 
-  constructor(
-    environment: LaunchEnvironment,
-    tracking: Tracking,
-    parts: { readonly checkpoints: RunCheckpoints; readonly atBoundary: () => Promise<void> },
-  ) {
+  constructor(environment: LaunchEnvironment, tracking: Tracking, parts: StatefulParts) {
     super(environment, tracking);
-    this.#checkpoints = parts.checkpoints;
-    this.#atBoundary = parts.atBoundary;
+    this.#parts = parts;
   }
 
   /**
@@ -29,7 +36,7 @@ export abstract class StatefulProcess extends TrackedRole {
    * `ACC_UNKNOWN_OPTION`.
    */
   saveState(path?: string, options: SaveStateOptions = {}): Promise<string | undefined> {
-    return this.#checkpoints.save(path, options);
+    return this.#parts.checkpoints.save(path, options);
   }
 
   /**
@@ -43,7 +50,7 @@ export abstract class StatefulProcess extends TrackedRole {
   loadState(path?: string, options?: LoadStateOptions & { ifPresent?: false }): Promise<RestoredRun>;
   loadState(path: string | undefined, options: LoadStateOptions): Promise<RestoredRun | undefined>;
   loadState(path = 'latest', options: LoadStateOptions = {}): Promise<RestoredRun | undefined> {
-    return this.#checkpoints.load(path, options);
+    return this.#parts.checkpoints.load(path, options);
   }
 
   /**
@@ -52,18 +59,57 @@ export abstract class StatefulProcess extends TrackedRole {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   registerForCheckpointing(...objects: readonly Stateful[]): void {
-    this.#checkpoints.register(objects);
+    this.#parts.checkpoints.register(objects);
+  }
+
+  /**
+   * Writes a model, or a list of variables, for programs that use it: whole weights, and of a model of tfjs-layers its topology.
+   * Every rank calls it; the first writes.
+   *
+   * @param path A folder.
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`, and those of the storage.
+   */
+  saveModel(model: Weighted, path: string, options: WriteModelOptions = {}): Promise<void> {
+    return saveModel(model, path, options, this.#parts);
+  }
+
+  /**
+   * Gives a model, or a list of variables, the weights of files: safetensors, of the Hugging Face Hub for instance, tfjs's own
+   * `model.json`, or a checkpoint. `names` says which stored weight goes where. Every rank calls it, and reads.
+   *
+   * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
+   */
+  loadModel(model: Weighted, path: string, options: LoadWeightsOptions = {}): Promise<LoadedWeights> {
+    return loadModel(model, path, options, this.#parts);
+  }
+
+  /**
+   * The whole weights of a model, or a list of variables, by their names, also where ranks hold parts: then every rank calls it.
+   * Caller disposes.
+   */
+  getStateDict(model: Weighted): NamedTensorMap {
+    return stateDict(model, this.#parts);
+  }
+
+  /**
+   * Prepared data that leaves out the first `batches` of this rank in each of its epochs, counted from the epoch's start. Both share the
+   * count of epochs. After {@link loadState} it is not needed.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`.
+   */
+  skipFirstBatches<T extends object>(data: T, batches: number): T {
+    return this.#parts.data.skipFirst(data, batches) as T;
   }
 
   /** Resolves when an async save is complete. Every rank calls it. @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`. */
   waitForCheckpoint(): Promise<void> {
-    return this.#checkpoints.settle();
+    return this.#parts.checkpoints.settle();
   }
 
   /**
    * For loops without prepared data, between steps: where the job was asked to end, saves and exits, as others do by themselves.
    */
   checkPreemption(): Promise<void> {
-    return this.#atBoundary();
+    return this.#parts.atBoundary();
   }
 }

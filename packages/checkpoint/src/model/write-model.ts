@@ -1,0 +1,66 @@
+import { io } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys, type StateLayer } from '@acc/contract';
+import { locationOf } from '../location.js';
+import type { Storage } from '../storage/storage.js';
+import { modelFiles, writeModelJson } from './model-json.js';
+import { writeWeights, type NamedWeight, type WriteWeightsOptions } from './write-weights.js';
+
+export interface WriteModelOptions extends WriteWeightsOptions {
+  /** `safetensors` (default): weights that others read, and the topology beside them; `tfjs`: tfjs's own files. */
+  readonly format?: 'safetensors' | 'tfjs';
+  /** In place of the file system. */
+  readonly storage?: Storage;
+}
+
+/** A model whose weights are whole. */
+export interface WrittenModel {
+  /** What tfjs-layers makes the model of; undefined for weights alone. */
+  readonly topology: object | undefined;
+  readonly weights: readonly NamedWeight[];
+}
+
+/** What tfjs-layers looks for. */
+const LAYERS_MODEL = 'layers-model';
+
+/**
+ * Writes a model for programs that use it. `tf.loadLayersModel(modelFiles(path))` reads both formats.
+ *
+ * @param path A folder.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and those of the storage.
+ */
+export async function writeModel(
+  path: string,
+  { topology, weights }: WrittenModel,
+  options: WriteModelOptions,
+  layer: StateLayer,
+): Promise<void> {
+  checkKeys('saveModel', options, ['format', 'maxShardSize', 'storage']);
+  const { format = 'safetensors', storage } = options;
+  const about = {
+    modelTopology: topology,
+    format: LAYERS_MODEL,
+    generatedBy: '@acc/checkpoint',
+    convertedBy: null,
+  };
+  switch (format) {
+    case 'safetensors': {
+      const location = locationOf(path, storage);
+      await writeWeights(location, weights, options, layer);
+      if (topology) await writeModelJson(location, about);
+      return;
+    }
+    case 'tfjs': {
+      if (!topology) throw invalid("format: 'tfjs' is for models of tfjs-layers; these are weights alone");
+      if (options.maxShardSize !== undefined) throw invalid("maxShardSize is for format: 'safetensors'");
+      const { data, specs } = await io.encodeWeights([...weights]);
+      await modelFiles(path, storage).save!({ ...about, weightData: data, weightSpecs: specs });
+      return;
+    }
+    default:
+      throw invalid(`format is '${String(format)}', not 'safetensors' or 'tfjs'`);
+  }
+}
+
+function invalid(problem: string): AccError {
+  return new AccError('ACC_INVALID_OPTION', `saveModel: ${problem}.`);
+}

@@ -1,0 +1,215 @@
+import * as tf from '@tensorflow/tfjs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Accelerator } from '../accelerator.js';
+import { modelFiles } from '../index.js';
+
+let folder: string;
+let accelerator: Accelerator;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'acc-model-'));
+  accelerator = await Accelerator.create();
+});
+afterEach(async () => {
+  accelerator.freeMemory();
+  await rm(folder, { recursive: true });
+});
+
+const network = () =>
+  tf.sequential({
+    layers: [
+      tf.layers.conv2d({ filters: 4, kernelSize: 3, inputShape: [8, 8, 2], name: 'conv' }),
+      tf.layers.batchNormalization({ name: 'norm' }),
+      tf.layers.flatten({ name: 'flat' }),
+      tf.layers.dense({ units: 5, name: 'dense' }),
+    ],
+  });
+const values = (model: tf.LayersModel) => model.getWeights().map((w) => [...w.dataSync()]);
+const error = (code: string): Error => expect.objectContaining({ code }) as Error;
+
+describe('saveModel', () => {
+  it.each([
+    ['safetensors', {}, ['model.json', 'model.safetensors']],
+    [
+      'safetensors in several files',
+      { maxShardSize: 400 },
+      [
+        'model-00001-of-00003.safetensors',
+        'model-00002-of-00003.safetensors',
+        'model-00003-of-00003.safetensors',
+        'model.json',
+        'model.safetensors.index.json',
+      ],
+    ],
+    ["tfjs's own files", { format: 'tfjs' }, ['group1-shard1of1.bin', 'model.json']],
+  ] as const)('writes %s, which loads as it was', async (_, options, files) => {
+    const model = accelerator.prepare(network());
+    await accelerator.saveModel(model, folder, options);
+    expect((await readdir(folder)).sort()).toEqual(files);
+    const loaded = await tf.loadLayersModel(modelFiles(folder));
+    expect(values(loaded)).toEqual(values(model));
+    const other = accelerator.prepare(network());
+    expect(values(other)).not.toEqual(values(model));
+    const { loaded: names } = await accelerator.loadModel(other, folder);
+    expect(values(other)).toEqual(values(model));
+    expect(names).toContain('conv/kernel');
+  });
+
+  it('takes the place of another number of files', async () => {
+    const model = accelerator.prepare(network());
+    await accelerator.saveModel(model, folder, { maxShardSize: 400 });
+    await accelerator.saveModel(model, folder);
+    expect((await readdir(folder)).sort()).toEqual(['model.json', 'model.safetensors']);
+  });
+
+  it('reads what tfjs saves, and the other way round', async () => {
+    const model = accelerator.prepare(network());
+    await model.save(modelFiles(join(folder, 'saved')));
+    const other = accelerator.prepare(network());
+    await accelerator.loadModel(other, join(folder, 'saved', 'model.json'));
+    expect(values(other)).toEqual(values(model));
+  });
+
+  it('refuses options that make no sense', async () => {
+    const w = [tf.variable(tf.zeros([2]))];
+    await expect(accelerator.saveModel(w, folder, { format: 'tfjs' })).rejects.toThrowError(
+      error('ACC_INVALID_OPTION'),
+    );
+    await expect(accelerator.saveModel(w, folder, { maxShardSize: 0 })).rejects.toThrowError(
+      error('ACC_INVALID_OPTION'),
+    );
+    await expect(accelerator.saveModel(w, folder, { shards: 1 } as object)).rejects.toThrowError(
+      error('ACC_UNKNOWN_OPTION'),
+    );
+    await expect(accelerator.saveModel({}, folder)).rejects.toThrowError(error('ACC_INVALID_ARGUMENT'));
+  });
+});
+
+describe('loadModel', () => {
+  /** As PyTorch would have written it: kernels transposed, in bfloat16, under other names. */
+  async function writeTorch(name: string): Promise<Buffer> {
+    const bits = (list: readonly number[]) =>
+      Buffer.from(Uint16Array.from(list, (x) => f32Bits(x) >>> 16).buffer);
+    const weight = bits([1, 2, 3, 4, 5, 6]);
+    const bias = bits([0.5, -0.5]);
+    const header = JSON.stringify({
+      __metadata__: { format: 'pt' },
+      'fc.bias': { dtype: 'BF16', shape: [2], data_offsets: [12, 16] },
+      'fc.weight': { dtype: 'BF16', shape: [2, 3], data_offsets: [0, 12] },
+    });
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    const file = Buffer.concat([length, Buffer.from(header), weight, bias]);
+    await writeFile(join(folder, name), file);
+    return file;
+  }
+  const f32Bits = (x: number) => new Uint32Array(Float32Array.of(x).buffer)[0]!;
+  const dense = () =>
+    tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [3], name: 'head' })] });
+
+  it('takes weights of the Hugging Face Hub by a map of names', async () => {
+    await writeTorch('pytorch.safetensors');
+    const names = { 'fc.weight': { name: 'head/kernel', permute: [1, 0] }, 'fc.bias': 'head/bias' };
+    const model = accelerator.prepare(dense());
+    const report = await accelerator.loadModel(model, folder, { names });
+    expect(report).toEqual({ loaded: ['head/kernel', 'head/bias'], missing: [], unused: [] });
+    expect(model.layers[0]!.getWeights().map((w) => w.arraySync())).toEqual([
+      [
+        [1, 4],
+        [2, 5],
+        [3, 6],
+      ],
+      [0.5, -0.5],
+    ]);
+  });
+
+  it('takes a function for names, and leaves out what it gives undefined for', async () => {
+    await writeTorch('pytorch.safetensors');
+    const model = accelerator.prepare(dense());
+    const before = values(model);
+    const report = await accelerator.loadModel(model, join(folder, 'pytorch.safetensors'), {
+      names: (name) => (name === 'fc.bias' ? 'head/bias' : undefined),
+      allowMissing: true,
+    });
+    expect(report).toEqual({ loaded: ['head/bias'], missing: ['head/kernel'], unused: ['fc.weight'] });
+    expect(values(model)).toEqual([before[0], [0.5, -0.5]]);
+  });
+
+  it('changes nothing where names or shapes do not fit', async () => {
+    await writeTorch('pytorch.safetensors');
+    const model = accelerator.prepare(dense());
+    const before = values(model);
+    const maps: Record<string, string>[] = [
+      { 'fc.weight': 'head/kernel', 'fc.bias': 'head/bias' },
+      { 'fc.bias': 'head/offset' },
+    ];
+    for (const options of [{}, ...maps.map((names) => ({ names }))]) {
+      await expect(accelerator.loadModel(model, folder, options)).rejects.toThrowError(
+        error('ACC_WEIGHTS_MISMATCH'),
+      );
+    }
+    expect(values(model)).toEqual(before);
+  });
+
+  it('says what is no file of weights', async () => {
+    const model = accelerator.prepare(dense());
+    const load = (name: string) => accelerator.loadModel(model, join(folder, name));
+    await expect(load('')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
+    await expect(load('none.safetensors')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
+    await writeFile(join(folder, 'model.json'), 'not JSON');
+    await expect(load('model.json')).rejects.toThrowError(error('ACC_MODEL_JSON_INVALID'));
+    const file = await writeTorch('a.safetensors');
+    await writeFile(join(folder, 'b.safetensors'), file.subarray(0, 30));
+    await expect(load('')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
+    await expect(load('b.safetensors')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
+  });
+
+  it('takes the weights of a checkpoint', async () => {
+    const model = network();
+    accelerator.prepare(model, tf.train.adam());
+    await accelerator.saveState(join(folder, 'run'));
+    const saved = values(model);
+    model.setWeights(model.getWeights().map((w) => tf.onesLike(w)));
+    await accelerator.loadModel(model, join(folder, 'run'));
+    expect(values(model)).toEqual(saved);
+  });
+});
+
+it('getStateDict gives copies that are the caller’s', () => {
+  const model = accelerator.prepare(network());
+  const before = tf.memory().numTensors;
+  const state = accelerator.getStateDict(model);
+  expect(Object.keys(state)[0]).toBe('conv/kernel');
+  expect(state['dense/kernel']!.shape).toEqual([144, 5]);
+  tf.dispose(state);
+  expect(tf.memory().numTensors).toBe(before);
+  expect(() => accelerator.getStateDict({})).toThrowError(error('ACC_INVALID_ARGUMENT'));
+});
+
+describe('skipFirstBatches', () => {
+  const batches = async (data: AsyncIterable<{ x: tf.Tensor }>) => {
+    const seen: number[][] = [];
+    for await (const { x } of data) {
+      seen.push([...x.dataSync()]);
+      x.dispose();
+    }
+    return seen;
+  };
+
+  it('leaves out the beginning of each epoch of prepared data', async () => {
+    const list = [1, 2, 3, 4, 5].map((x) => ({ x: tf.tensor1d([x]) }));
+    const rows = tf.data.array([1, 2, 3, 4, 5].map((x) => ({ x })));
+    const dataset = rows.batch(1) as unknown as tf.data.Dataset<{ x: tf.Tensor }>;
+    const [fromList, fromDataset] = accelerator.prepare(list, dataset);
+    for (const data of [fromList, fromDataset]) {
+      const rest = accelerator.skipFirstBatches(data, 3);
+      expect(await batches(rest)).toEqual([[4], [5]]);
+      expect(await batches(rest)).toEqual([[4], [5]]);
+      expect(await batches(data)).toHaveLength(5);
+    }
+    expect(() => accelerator.skipFirstBatches({}, 1)).toThrowError(error('ACC_INVALID_ARGUMENT'));
+    expect(() => accelerator.skipFirstBatches(fromList, -1)).toThrowError(error('ACC_INVALID_OPTION'));
+  });
+});
