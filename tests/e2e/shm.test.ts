@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 
@@ -41,6 +42,13 @@ describe('shared memory', () => {
       expect(code).toBe('ACC_PEER_LOST');
       expect(message).toContain('rank 1 has left the group');
     }
+  });
+
+  it('leaves nothing behind when all ranks are killed', async () => {
+    const before = readdirSync('/dev/shm');
+    const results = await runRanks({ script, ranks: 3, args: ['killAll'], env });
+    for (const { signal } of results) expect(signal).toBe('SIGKILL');
+    expect(readdirSync('/dev/shm')).toEqual(before);
   });
 
   it('lets a process end that never waited for a handle', async () => {

@@ -48,10 +48,17 @@ function untilItFails(run: () => void): { code: string; message: string; ms: num
 }
 
 const x = tensorFrom(new Float32Array(1_000_000), 'float32', [1_000_000]);
+let round = 0;
 const faults: Record<string, () => unknown> = {
   precision: () => [sumOf('bfloat16', 256), sumOf('float16', 2048)],
   kill() {
     return untilItFails(after(20, () => process.kill(process.pid, 'SIGKILL')));
+  },
+  killAll() {
+    return untilItFails(() => {
+      collective.allReduce(x).dispose();
+      if (round++ === 20) process.kill(process.pid, 'SIGKILL');
+    });
   },
   stop() {
     const failure = untilItFails(after(20, () => process.kill(process.pid, 'SIGSTOP')));

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 /** Where in a program a call was made: kept as it was, and written out only when somebody asks. */
 export interface CallSite {
   readonly stack?: string;
@@ -17,17 +20,20 @@ export function captureSite(): CallSite {
 }
 
 /** Where this package and those beside it lie: `packages/` of a checkout, or `node_modules/@acc/`. */
-const OURS = new URL('../../../', import.meta.url).href;
+const OURS = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** The first line of a trace that is the user's own, as `file:line:column`; undefined where there is none. */
 export function lineOf({ stack = '' }: CallSite): string | undefined {
   for (const frame of stack.split('\n').slice(1)) {
     const [, place] = /\(?((?:file:\/\/|\/)[^()]*:\d+:\d+)\)?$/.exec(frame) ?? [];
-    if (place && !place.includes('/node_modules/') && !isOurs(place)) return place.replace('file://', '');
+    if (place && isUsers(place)) return place.replace('file://', '');
   }
   return undefined;
 }
 
-function isOurs(place: string): boolean {
-  return place.startsWith(OURS) || place.startsWith(OURS.replace('file://', ''));
+function isUsers(place: string): boolean {
+  const path = place.replace('file://', '').replace(/:\d+:\d+$/, '');
+  if (path.includes('/node_modules/') || path.startsWith(OURS)) return false;
+  // Source maps of packages name sources that are not there.
+  return existsSync(path);
 }

@@ -83,7 +83,7 @@ function tellRank({ rank, host, pid, calls, isWaiting }: RankStory, now: number)
   const last = calls?.[calls.length - 1];
   if (!last) return `${name}: nothing came from it`;
   const number = last.number > 0 ? ` ${last.number}` : '';
-  const line = last.line ? ` at ${last.line}` : '';
+  const line = last.line ? ` ${last.isNear ? 'near' : 'at'} ${last.line}` : '';
   const seconds = ((now - last.at) / 1000).toFixed(1);
   return `${name}: ${isWaiting ? 'in' : 'not in a collective since'} call${number}, ${last.call}${line}, begun ${seconds} s ago`;
 }

@@ -8,7 +8,9 @@ interface Entry {
   readonly number: number;
   readonly call: Words | string;
   readonly at: number;
+  /** Of an earlier call in the same millisecond, where `isOwnSite` is false. */
   readonly site: CallSite;
+  readonly isOwnSite: boolean;
 }
 
 /** A call as it is told to people. */
@@ -19,25 +21,44 @@ export interface RecordedCall {
   readonly call: string;
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
-  /** The program's line that made it, where there is one. */
+  /** The program's line that made it, or one that made another call in the same millisecond, `isNear`. */
   readonly line?: string;
+  readonly isNear?: boolean;
 }
 
-/** The last calls of this rank, always kept. */
+/**
+ * The last calls of this rank, always kept. To find a caller's line takes as long as a small collective, so it is done once in a
+ * millisecond at most.
+ */
 export class FlightRecorder {
   readonly #ring: Entry[] = [];
   #count = 0;
+  #siteAt = 0;
+  #site: CallSite = {};
 
   record(number: number, call: Words | string): void {
-    this.#ring[this.#count++ % CALLS] = { number, call, at: Date.now(), site: captureSite() };
+    const at = Date.now();
+    const isOwnSite = at !== this.#siteAt;
+    if (isOwnSite) {
+      this.#siteAt = at;
+      this.#site = captureSite();
+    }
+    this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
   }
 
   /** Oldest first. */
   calls(): RecordedCall[] {
     const start = this.#count % this.#ring.length;
-    return [...this.#ring.slice(start), ...this.#ring.slice(0, start)].map(({ number, call, at, site }) => {
+    return [...this.#ring.slice(start), ...this.#ring.slice(0, start)].map((entry) => {
+      const { number, call, at, site, isOwnSite } = entry;
       const line = lineOf(site);
-      return { number, call: typeof call === 'string' ? call : formatWords(call), at, ...(line && { line }) };
+      return {
+        number,
+        call: typeof call === 'string' ? call : formatWords(call),
+        at,
+        ...(line && { line }),
+        ...(line && !isOwnSite && { isNear: true }),
+      };
     });
   }
 }

@@ -48,6 +48,13 @@ GlooLinks::GlooLinks(const NewSockets& sockets, const StorePtr& store, const Gro
     ask_when_idle(socket.get());
     links_.push_back({peer->second, std::move(socket)});
   }
+#ifdef __linux__
+  if (links_.size() + 1 < static_cast<size_t>(options.size)) {
+    throw Error(kRendezvousFailed, "group '" + options.name + "' did not come together: a connection of rank " +
+                                       std::to_string(options.rank) +
+                                       " leads to nobody of the job, who reached a port of it while it started");
+  }
+#endif
 }
 
 std::vector<ProcessGroup::Loss> GlooLinks::losses() const {

@@ -25,10 +25,9 @@ class WatchedPending final : public Pending {
     try {
       group_->explained([&] { work_->wait(); });
     } catch (...) {
-      log.end_wait();
+      log.end_wait(ticket_);
       throw;
     }
-    log.end_wait();
     log.end(ticket_);
   }
 
@@ -41,22 +40,20 @@ class WatchedPending final : public Pending {
 }  // namespace
 
 std::shared_ptr<Pending> WatchedGroup::start(CollectiveCall call) {
-  const auto ticket = watch_.log().begin(call);
+  const auto ticket = watch_.log().begin(call, false);
   auto work = explained([&] { return engine_->start(std::move(call)); });
   return std::make_shared<WatchedPending>(shared_from_this(), std::move(work), ticket);
 }
 
 void WatchedGroup::run(CollectiveCall call) {
   auto& log = watch_.log();
-  const auto ticket = log.begin(call);
-  log.begin_wait(ticket);
+  const auto ticket = log.begin(call, true);
   try {
     explained([&] { engine_->run(std::move(call)); });
   } catch (...) {
-    log.end_wait();
+    log.end_wait(ticket);
     throw;
   }
-  log.end_wait();
   log.end(ticket);
 }
 

@@ -14,7 +14,7 @@ int64_t milliseconds_since(CallLog::Clock::time_point time, CallLog::Clock::time
 
 }  // namespace
 
-uint64_t CallLog::begin(const CollectiveCall& call) {
+uint64_t CallLog::begin(const CollectiveCall& call, bool is_awaited) {
   const bool is_message = call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
   const auto now = Clock::now();
   const std::lock_guard guard(mutex_);
@@ -28,17 +28,40 @@ uint64_t CallLog::begin(const CollectiveCall& call) {
   entry.started = now;
   entry.ended.reset();
   entry.awaited.reset();
+  if (is_awaited) {
+    entry.awaited = now;
+    awaited_ = ticket;
+  }
   return ticket;
+}
+
+CallLog::Entry* CallLog::find(uint64_t ticket) {
+  return tickets_ - ticket > kCalls ? nullptr : &ring_[ticket % kCalls];
+}
+
+void CallLog::begin_wait(uint64_t ticket) {
+  const auto now = Clock::now();
+  const std::lock_guard guard(mutex_);
+  auto* entry = find(ticket);
+  if (entry == nullptr) return;
+  entry->awaited = now;
+  awaited_ = ticket;
+}
+
+void CallLog::end_wait(uint64_t ticket) {
+  const std::lock_guard guard(mutex_);
+  awaited_.reset();
+  if (auto* entry = find(ticket)) entry->awaited.reset();
 }
 
 void CallLog::end(uint64_t ticket) {
   const auto now = Clock::now();
   const std::lock_guard guard(mutex_);
-  // Newer calls may have taken its place.
-  if (tickets_ - ticket > kCalls) return;
-  auto& entry = ring_[ticket % kCalls];
-  if (!entry.ended) entry.ended = now;
-  entry.awaited.reset();
+  if (awaited_ == ticket) awaited_.reset();
+  auto* entry = find(ticket);
+  if (entry == nullptr) return;
+  if (!entry->ended) entry->ended = now;
+  entry->awaited.reset();
 }
 
 int32_t CallLog::last_number() const {
@@ -55,23 +78,10 @@ std::vector<CallLog::Entry> CallLog::entries() const {
   return entries;
 }
 
-void CallLog::begin_wait(uint64_t ticket) {
-  const auto now = Clock::now();
-  const std::lock_guard guard(mutex_);
-  if (tickets_ - ticket > kCalls) return;
-  auto& entry = ring_[ticket % kCalls];
-  entry.awaited = now;
-  awaited_ = entry;
-}
-
-void CallLog::end_wait() {
-  const std::lock_guard guard(mutex_);
-  awaited_.reset();
-}
-
 std::optional<CallLog::Entry> CallLog::awaited() const {
   const std::lock_guard guard(mutex_);
-  return awaited_;
+  if (!awaited_) return std::nullopt;
+  return ring_[*awaited_ % kCalls];
 }
 
 std::string CallLog::text() const {

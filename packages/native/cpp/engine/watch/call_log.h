@@ -31,8 +31,12 @@ class CallLog {
     std::optional<Clock::time_point> awaited;
   };
 
-  // Gives what end() takes.
-  uint64_t begin(const CollectiveCall& call);
+  // Gives what the others take. `is_awaited`: the rank's own thread waits for it from now on.
+  uint64_t begin(const CollectiveCall& call, bool is_awaited);
+  void begin_wait(uint64_t ticket);
+  // The call may go on.
+  void end_wait(uint64_t ticket);
+  // It has ended.
   void end(uint64_t ticket);
 
   // Of the last of the user's collectives.
@@ -40,8 +44,6 @@ class CallLog {
 
   // Oldest first.
   std::vector<Entry> entries() const;
-  void begin_wait(uint64_t ticket);
-  void end_wait();
   // What the rank's own thread waits for.
   std::optional<Entry> awaited() const;
 
@@ -51,11 +53,14 @@ class CallLog {
   static std::vector<Entry> from_text(const std::string& text);
 
  private:
+  // Null where newer calls have taken its place.
+  Entry* find(uint64_t ticket);
+
   mutable std::mutex mutex_;
   std::array<Entry, kCalls> ring_;
   uint64_t tickets_ = 0;
   int32_t last_number_ = 0;
-  std::optional<Entry> awaited_;
+  std::optional<uint64_t> awaited_;
 };
 
 }  // namespace acc

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { encodeDescription } from '../agreement.js';
+import { lineOf } from './call-sites.js';
+import { FlightRecorder } from './recorder.js';
+
+/** Into the next millisecond. */
+function pass(): void {
+  const now = Date.now();
+  while (Date.now() === now);
+}
+
+it('keeps the last calls, oldest first', () => {
+  const recorder = new FlightRecorder();
+  expect(recorder.calls()).toEqual([]);
+  for (let i = 1; i <= 100; i++) recorder.record(i, `call ${i}`);
+  const calls = recorder.calls();
+  expect(calls.map(({ number }) => number)).toEqual(Array.from({ length: 64 }, (_, i) => 37 + i));
+  expect(calls.at(-1)!.call).toBe('call 100');
+});
+
+it('tells calls with their dtype and shape', () => {
+  const recorder = new FlightRecorder();
+  recorder.record(
+    1,
+    encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum' }, 1),
+  );
+  expect(recorder.calls()[0]!.call).toBe("allReduce(float32[2,3], 'sum')");
+});
+
+it('says of a call in a millisecond that has one already that its line is another', () => {
+  const recorder = new FlightRecorder();
+  pass();
+  for (let i = 0; i < 1000; i++) recorder.record(i, 'call');
+  expect(recorder.calls().every(({ line, isNear }) => line !== undefined || isNear === undefined)).toBe(true);
+});
+
+it("finds the user's line: not ours, not a package's, not a source that is only in a source map", () => {
+  const path = process.execPath;
+  const stack = [
+    'Error',
+    `    at captureSite (${import.meta.url}:3:5)`,
+    '    at Engine.gradients (file:///app/node_modules/@tensorflow/tfjs-core/dist/tf-core.js:1:1)',
+    '    at Engine.tidy (/app/tfjs-core/src/engine.ts:469:20)',
+    '    at node:internal/process/task_queues:95:5',
+    `    at step (file://${path}:14:3)`,
+    `    at file://${path}:99:1`,
+  ].join('\n');
+  expect(lineOf({ stack })).toBe(`${path}:14:3`);
+  expect(lineOf({})).toBeUndefined();
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+const script = new URL('./ranks/faults.ts', import.meta.url);
+
+interface Fault {
+  readonly code: string;
+  readonly message: string;
+  readonly ms: number;
+}
+
+/** What three ranks get to know, by rank. */
+async function faultsOf(engine: string, what: string): Promise<(Fault | undefined)[]> {
+  const env = { OMP_NUM_THREADS: '1' };
+  const results = await runRanks<Fault>({ script, ranks: 3, args: [engine, what], env, timeoutMs: 110_000 });
+  return results.map(({ result, stderr, rank }) => {
+    if (rank !== 1) expect(result, stderr).toBeDefined();
+    return result;
+  });
+}
+
+describe.each(['shm', 'gloo'])('over %s', (engine) => {
+  it('ranks with different numbers of backward passes are named on every rank, long before the time-out', async () => {
+    for (const fault of await faultsOf(engine, 'fewer')) {
+      expect(fault!.code, fault!.message).toBe('ACC_COLLECTIVE_MISMATCH');
+      expect(fault!.message).toMatch(/^ {2}rank 0: allReduce\(float32/m);
+      expect(fault!.message).toMatch(/^ {2}rank 1: barrier\(\)/m);
+      expect(fault!.message).toMatch(/^ {2}rank 2: allReduce\(float32/m);
+      expect(fault!.ms).toBeLessThan(15_000);
+    }
+  });
+
+  it('ranks that train models in another order are named on every rank', async () => {
+    for (const fault of await faultsOf(engine, 'order')) {
+      expect(fault!.code, fault!.message).toBe('ACC_COLLECTIVE_MISMATCH');
+      expect(fault!.message.match(/^ {2}rank \d: allReduce\(float32\[\d+\]/gm)).toHaveLength(3);
+    }
+  });
+
+  it.each(['throws', 'ends'])('a rank that %s is named', async (what) => {
+    const [first, , last] = await faultsOf(engine, what);
+    for (const fault of [first!, last!]) {
+      expect(fault.code, fault.message).toBe('ACC_PEER_LOST');
+      expect(fault.message).toMatch(/call \d+: rank 1\b/);
+      expect(fault.message).toMatch(/faults\.ts:\d+:\d+/);
+      expect(fault.ms).toBeLessThan(15_000);
+    }
+  });
+
+  it('a rank that computes on is named after the time-out, with what it called last', async () => {
+    const [first, , last] = await faultsOf(engine, 'idles');
+    for (const fault of [first!, last!]) {
+      expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_TIMEOUT');
+      expect(fault.message).toMatch(/call \d+: rank 1 did not come/);
+      expect(fault.message).toMatch(
+        /rank 1 \(process \d+ on \S+\): not in a collective since call \d+, allReduce/,
+      );
+    }
+  });
+});

@@ -1,0 +1,71 @@
+// What ranks get to know when rank 1 does something else than the others. Arguments: the engine, and what rank 1 does.
+import * as tf from '@tensorflow/tfjs';
+import type { AccError } from '@acc/contract';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const [engine, what] = process.argv.slice(2) as ['shm' | 'gloo', string];
+const accelerator = await Accelerator.create({ ddp: { engine, timeoutMs: 20_000 } });
+const isOdd = accelerator.processIndex === 1;
+const modelOf = (units: number) =>
+  tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [4], useBias: false })] });
+const [small, large] = [modelOf(3), modelOf(50)];
+const [, smallOptimizer, , largeOptimizer] = accelerator.prepare(
+  small,
+  tf.train.sgd(0.1),
+  large,
+  tf.train.sgd(0.1),
+);
+
+function step(model: tf.Sequential, optimizer: tf.Optimizer): void {
+  tf.tidy(() => {
+    const loss = () => (model.predict(tf.ones([2, 4])) as tf.Tensor).square().mean() as tf.Scalar;
+    const variables = model.trainableWeights.map((weight) => weight.read() as tf.Variable);
+    optimizer.minimize(loss, false, variables);
+  });
+}
+const smallStep = () => step(small, smallOptimizer);
+const largeStep = () => step(large, largeOptimizer);
+
+const deeds: Record<string, () => void> = {
+  // Rank 1 has less data, and goes on to what comes after training.
+  fewer() {
+    for (let i = 0; i < (isOdd ? 3 : 4); i++) smallStep();
+    accelerator.waitForEveryone();
+  },
+  order() {
+    if (isOdd) largeStep();
+    smallStep();
+    largeStep();
+  },
+  throws() {
+    smallStep();
+    if (isOdd) throw new Error('the culprit');
+    for (;;) smallStep();
+  },
+  ends() {
+    smallStep();
+    if (isOdd) process.exit(0);
+    for (;;) smallStep();
+  },
+  // It does not even call anything.
+  idles() {
+    smallStep();
+    const deadline = Date.now() + 35_000;
+    while (isOdd && Date.now() < deadline) tf.tidy(() => tf.ones([10]).sum().dataSync());
+    smallStep();
+  },
+};
+
+smallStep();
+largeStep();
+const start = Date.now();
+try {
+  deeds[what]!();
+  reportResult({ code: 'none' });
+} catch (error) {
+  const { code, message } = error as AccError;
+  if (code === undefined) throw error;
+  reportResult({ code, message, ms: Date.now() - start });
+  process.exit(0);
+}
