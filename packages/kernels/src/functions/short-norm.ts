@@ -38,7 +38,8 @@ export function shortNorm(
 
 /** Whether `output` has its normalised values attached: x has none then. */
 export function isShortNorm(backend: AccBackend, output: TensorInfo): boolean {
-  return backend.attached(output)[0]!.dtype !== 'float32';
+  const [part = output] = backend.partsOf(output)?.parts ?? [];
+  return backend.attached(part)[0]!.dtype !== 'float32';
 }
 
 /** The gradients of x, gain and bias. */
