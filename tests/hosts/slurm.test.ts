@@ -1,0 +1,56 @@
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { writeFileSync, readFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TestNetwork } from '@acc/testkit';
+import { SlurmCluster } from './slurm-cluster.js';
+
+const meet = fileURLToPath(new URL('./ranks/meet.ts', import.meta.url));
+const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
+const tsx = createRequire(import.meta.url).resolve('tsx');
+const program = [process.execPath, '--conditions=@acc/source', '--import', tsx, meet];
+
+let network: TestNetwork;
+let cluster: SlurmCluster;
+beforeAll(async () => {
+  network = await TestNetwork.create({ hosts: 2 });
+  cluster = await SlurmCluster.start(network);
+});
+afterAll(async () => {
+  await cluster?.dispose();
+  await network?.dispose();
+});
+
+it('srun on one node', async () => {
+  const output = await cluster.run('srun', ['-N1', '-n2', ...program]);
+  expect(output).toContain('met 0/2 local 0/2 sum 3');
+  expect(output).toContain('met 1/2 local 1/2 sum 3');
+});
+
+it('srun on two nodes with different numbers of tasks', async () => {
+  const output = await cluster.run('srun', ['-N2', '-n3', ...program]);
+  expect(output).toContain('met 0/3 local 0/2 sum 6');
+  expect(output).toContain('met 1/3 local 1/2 sum 6');
+  expect(output).toContain('met 2/3 local 0/1 sum 6');
+});
+
+it('steps of a job beside each other', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-batch-'));
+  const [script, log] = [join(folder, 'job.sh'), join(folder, 'log')];
+  const step = `srun --overlap -N2 -n2 ${program.join(' ')}`;
+  // In the script itself, which has the variables of a task but is none, a program runs alone.
+  writeFileSync(script, `#!/bin/sh\n${program.join(' ')}\n${step} &\n${step} &\nwait\n`, { mode: 0o755 });
+  await cluster.run('sbatch', ['--wait', '-N2', '-n4', '-o', log, script]);
+  const output = readFileSync(log, 'utf8');
+  rmSync(folder, { recursive: true });
+  expect(output).toContain('met 0/1 local 0/1 sum 1');
+  for (const rank of [0, 1]) expect(output.split(`met ${rank}/2 local 0/1 sum 3`), output).toHaveLength(3);
+});
+
+it('acc launch under srun, once on each node', async () => {
+  const launch = `exec "${process.execPath}" "${acc}" launch -n 2 --nnodes 2 --node-rank "$SLURM_NODEID" --rdzv-endpoint host0:29600 "${meet}"`;
+  const output = await cluster.run('srun', ['-N2', '-n2', '-c2', 'sh', '-c', launch]);
+  for (let rank = 0; rank < 4; rank++) expect(output).toContain(`met ${rank}/4 local ${rank % 2}/2 sum 10`);
+});
