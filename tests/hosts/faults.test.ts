@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { TestNetwork, type TestNetworkOptions } from '@acc/testkit';
+import { TestNetwork } from '@acc/testkit';
 import { startRanks, written, type Running } from './run-on-hosts.js';
 
 interface Fault {
@@ -14,17 +14,23 @@ interface Situation {
   readonly ranks: readonly Running[];
 }
 
-/** Ranks all-reduce, one a host, until `strike` does something to them. Gives what the ranks `victims` aside say. */
-async function faultsAfter(
-  options: TestNetworkOptions,
-  { timeoutMs = 60_000, floats = 100_000, victim }: { timeoutMs?: number; floats?: number; victim: number },
-  strike: (situation: Situation) => Promise<void>,
-): Promise<Fault[]> {
-  await using network = await TestNetwork.create(options);
-  const ranks = startRanks(network, 'endless.ts', [String(timeoutMs), String(floats)]);
+interface Job {
+  readonly hosts: number;
+  readonly engine?: 'gloo' | 'hierarchical';
+  readonly ranksPerHost?: number;
+  readonly timeoutMs?: number;
+  /** Ranks that say nothing any more. */
+  readonly victims: readonly number[];
+}
+
+/** Ranks all-reduce until `strike` does something to them. Gives what the others say. */
+async function faultsAfter(job: Job, strike: (situation: Situation) => Promise<void>): Promise<Fault[]> {
+  const { hosts, engine = 'gloo', ranksPerHost = 1, timeoutMs = 60_000, victims } = job;
+  await using network = await TestNetwork.create({ hosts });
+  const ranks = startRanks(network, 'endless.ts', [engine, String(timeoutMs), '100000'], { ranksPerHost });
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
   await strike({ network, ranks });
-  const others = ranks.filter((_, rank) => rank !== victim);
+  const others = ranks.filter((_, rank) => !victims.includes(rank));
   const ends = await Promise.all(others.map(({ ended }) => ended));
   return ends.map(({ result, output }) => {
     expect(result, output).toBeDefined();
@@ -32,47 +38,77 @@ async function faultsAfter(
   });
 }
 
+const kill = (rank: Running, signal: NodeJS.Signals) => process.kill(-rank.child.pid!, signal);
+const NAME = "allReduce\\(float32\\[100000\\], 'sum'\\), call \\d+: ";
+
+function expectLost(faults: readonly Fault[], what: RegExp): void {
+  expect(faults.length).toBeGreaterThan(0);
+  for (const { code, message, ms } of faults) {
+    expect(code, message).toBe('ACC_PEER_LOST');
+    expect(message).toMatch(new RegExp(`^${NAME}${what.source}`));
+    expect(ms).toBeLessThan(20_000);
+  }
+}
+
 describe.each([0, 1, 2])('a rank that is lost: rank %i of 3', (victim) => {
+  const job = { hosts: 3, victims: [victim] };
+
   it('by a cut cable', async () => {
-    const faults = await faultsAfter({ hosts: 3 }, { victim }, async ({ network }) => {
-      await network.cut(network.hosts[victim]!);
-    });
-    for (const { code, message, ms } of faults) {
-      expect(code, message).toBe('ACC_PEER_LOST');
-      expect(message).toMatch(
-        new RegExp(`^allReduce\\(float32\\[100000\\], 'sum'\\), call \\d+: rank ${victim} does not answer`),
-      );
-      expect(ms).toBeLessThan(20_000);
-    }
+    const faults = await faultsAfter(job, ({ network }) => network.cut(network.hosts[victim]!));
+    expectLost(faults, new RegExp(`rank ${victim} does not answer`));
   });
 
   it('by SIGKILL', async () => {
-    const faults = await faultsAfter({ hosts: 3 }, { victim }, async ({ ranks }) => {
-      process.kill(-ranks[victim]!.child.pid!, 'SIGKILL');
-    });
-    for (const { code, message, ms } of faults) {
-      expect(code, message).toBe('ACC_PEER_LOST');
-      expect(message).toMatch(new RegExp(`call \\d+: rank ${victim} has died`));
+    const faults = await faultsAfter(job, async ({ ranks }) => kill(ranks[victim]!, 'SIGKILL'));
+    expectLost(faults, new RegExp(`rank ${victim} has died`));
+    for (const { message } of faults) {
       expect(message).toMatch(new RegExp(`rank ${victim} \\(process \\d+ on host${victim}\\)`));
-      expect(ms).toBeLessThan(20_000);
     }
   });
 
   it('by SIGSTOP', async () => {
-    const faults = await faultsAfter({ hosts: 3 }, { victim, timeoutMs: 5_000 }, async ({ ranks }) => {
-      process.kill(-ranks[victim]!.child.pid!, 'SIGSTOP');
-    });
+    const faults = await faultsAfter({ ...job, timeoutMs: 5_000 }, async ({ ranks }) =>
+      kill(ranks[victim]!, 'SIGSTOP'),
+    );
     for (const { code, message } of faults) {
       expect(code, message).toBe('ACC_COLLECTIVE_TIMEOUT');
-      expect(message).toMatch(new RegExp(`call \\d+: rank ${victim} did not come`));
+      expect(message).toMatch(new RegExp(`${NAME}rank ${victim} did not come`));
       expect(message).toMatch(new RegExp(`rank ${victim} \\(process \\d+ on host${victim}\\)`));
     }
   });
 });
 
+describe('two ranks on each of two hosts, in shared memory within each', () => {
+  const job = { hosts: 2, engine: 'hierarchical', ranksPerHost: 2 } as const;
+
+  it.each([0, 1, 2, 3])('rank %i is killed', async (victim) => {
+    const faults = await faultsAfter({ ...job, victims: [victim] }, async ({ ranks }) =>
+      kill(ranks[victim]!, 'SIGKILL'),
+    );
+    expectLost(faults, new RegExp(`rank ${victim} has died`));
+  });
+
+  it.each([0, 1, 3])('rank %i is stopped', async (victim) => {
+    const faults = await faultsAfter({ ...job, timeoutMs: 5_000, victims: [victim] }, async ({ ranks }) =>
+      kill(ranks[victim]!, 'SIGSTOP'),
+    );
+    for (const { code, message } of faults) {
+      expect(code, message).toBe('ACC_COLLECTIVE_TIMEOUT');
+      expect(message).toMatch(new RegExp(`${NAME}rank ${victim} did not come`));
+    }
+  });
+
+  it('a host is cut off', async () => {
+    const faults = await faultsAfter({ ...job, victims: [] }, ({ network }) =>
+      network.cut(network.hosts[1]!),
+    );
+    expectLost(faults, /rank \d does not answer/);
+  });
+});
+
 it('a cable that is mended in time is no fault', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
-  const ranks = startRanks(network, 'endless.ts', ['60000', '1000']);
+  const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
   await network.cut(network.hosts[1]!);
   await new Promise((resolve) => setTimeout(resolve, 2_000));
@@ -82,14 +118,14 @@ it('a cable that is mended in time is no fault', async () => {
 
 it('slow and lossy cables are no fault', async () => {
   await using network = await TestNetwork.create({ hosts: 3, cable: { delayMs: 20, lossPercent: 2 } });
-  const ranks = startRanks(network, 'endless.ts', ['60000', '1000']);
+  const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
 });
 
 it('what every rank last called is in a file', async () => {
-  const [fault] = await faultsAfter({ hosts: 2 }, { victim: 1 }, async ({ ranks }) => {
-    process.kill(-ranks[1]!.child.pid!, 'SIGKILL');
-  });
+  const [fault] = await faultsAfter({ hosts: 2, victims: [1] }, async ({ ranks }) =>
+    kill(ranks[1]!, 'SIGKILL'),
+  );
   const path = /\S+\.json$/.exec(fault!.message)![0];
   expect(existsSync(path)).toBe(true);
   const record = JSON.parse(readFileSync(path, 'utf8')) as {
@@ -108,9 +144,9 @@ it('what every rank last called is in a file', async () => {
 it('nothing is left of ranks that were all killed: the next job takes the same port', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   for (let job = 0; job < 2; job++) {
-    const ranks = startRanks(network, 'endless.ts', ['60000', '1000']);
+    const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
     await Promise.all(ranks.map((rank) => written(rank, 'under way')));
-    for (const { child } of ranks) process.kill(-child.pid!, 'SIGKILL');
+    for (const rank of ranks) kill(rank, 'SIGKILL');
     await Promise.all(ranks.map(({ ended }) => ended));
   }
 });

@@ -103,7 +103,7 @@ function listeners(namespace: string): string[] {
 it('listens on the chosen address only, and to nobody once all ranks have come', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   const [first, second] = network.hosts;
-  const ranks = startRanks(network, 'endless.ts', ['60000', '1000']);
+  const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
   const ends = listeners(first!.namespace);
   expect(ends.length).toBeGreaterThan(0);

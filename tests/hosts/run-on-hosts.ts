@@ -48,23 +48,25 @@ export function startRank(
   return start(network, host, ['--conditions=@acc/source', '--import', tsx, path, ...args], env);
 }
 
-/** One rank on each host, in the order of the hosts; rank 0 keeps the store on host 0. */
+/** As many ranks on each host, in the order of the hosts; rank 0 keeps the store on host 0. */
 export function startRanks(
   network: TestNetwork,
   script: string,
   args: readonly string[] = [],
-  env: Variables = {},
+  { ranksPerHost = 1, env = {} }: { readonly ranksPerHost?: number; readonly env?: Variables } = {},
 ): Running[] {
   const job = {
     MASTER_ADDR: network.hosts[0]!.address,
     MASTER_PORT: '29500',
-    WORLD_SIZE: String(network.hosts.length),
-    LOCAL_WORLD_SIZE: '1',
-    LOCAL_RANK: '0',
+    WORLD_SIZE: String(network.hosts.length * ranksPerHost),
+    LOCAL_WORLD_SIZE: String(ranksPerHost),
     ACC_JOB_TOKEN: randomBytes(16).toString('hex'),
   };
-  return network.hosts.map((host, rank) =>
-    startRank(network, host, script, args, { ...job, RANK: String(rank), ...env }),
+  return network.hosts.flatMap((host, node) =>
+    Array.from({ length: ranksPerHost }, (_, local) => {
+      const place = { LOCAL_RANK: String(local), RANK: String(node * ranksPerHost + local) };
+      return startRank(network, host, script, args, { ...job, ...place, ...env });
+    }),
   );
 }
 

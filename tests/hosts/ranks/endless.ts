@@ -1,10 +1,11 @@
-// All-reduces over Gloo until something goes wrong, which it reports. Arguments: milliseconds that a collective may take, floats.
+// All-reduces until something goes wrong, which it reports. Arguments: the engine, milliseconds that a collective may take, floats.
 import type { AccError } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 
-const [timeoutMs, floats] = process.argv.slice(2).map(Number) as [number, number];
+const engine = process.argv[2] as 'gloo' | 'hierarchical';
+const [timeoutMs, floats] = process.argv.slice(3).map(Number) as [number, number];
 const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
 const { group, members, close } = await joinGroup({
   rank: Number(RANK),
@@ -13,13 +14,13 @@ const { group, members, close } = await joinGroup({
   masterPort: Number(MASTER_PORT),
   jobToken: ACC_JOB_TOKEN!,
   isOneHost: false,
-  engine: 'gloo',
+  engine,
   timeoutMs,
 });
 const collective = new GroupCollective({
   group,
   bridge: nativeBridge,
-  engine: 'gloo',
+  engine,
   members,
   onClose: close,
 });

@@ -58,10 +58,15 @@ GlooLinks::GlooLinks(const NewSockets& sockets, const StorePtr& store, const Gro
 }
 
 std::vector<ProcessGroup::Loss> GlooLinks::losses() const {
+  using Kind = ProcessGroup::Loss::Kind;
   std::vector<ProcessGroup::Loss> losses;
   for (const auto& link : links_) {
-    const auto state = state_of(link.socket.get());
-    if (state != LinkState::kOpen) losses.push_back({link.rank, state == LinkState::kSilent});
+    switch (state_of(link.socket.get())) {
+      case LinkState::kOpen: break;
+      case LinkState::kClosed: losses.push_back({link.rank, Kind::kClosed}); break;
+      case LinkState::kSilent: losses.push_back({link.rank, Kind::kSilent}); break;
+      case LinkState::kDoubtful: losses.push_back({link.rank, Kind::kDoubtful}); break;
+    }
   }
   return losses;
 }

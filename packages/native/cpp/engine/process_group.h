@@ -89,11 +89,15 @@ class ProcessGroup {
 
   // True where the engine itself finds out which ranks are dead, late or call other things.
   virtual bool judges_itself() const { return false; }
-  // Ranks that this one is cut off from.
+  // Ranks that this one is, or may be, cut off from.
   struct Loss {
+    enum class Kind {
+      kClosed,    // the connection was closed
+      kSilent,    // the rank's host does not answer
+      kDoubtful,  // it has not answered for a while
+    };
     int rank;
-    // Its host does not answer; else the connection was closed.
-    bool is_silent;
+    Kind kind;
   };
   virtual std::vector<Loss> losses() { return {}; }
   // A number that grows while bytes move.

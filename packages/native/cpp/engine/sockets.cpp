@@ -131,7 +131,8 @@ LinkState state_of(int fd) {
   if (!read_info(fd, info)) return LinkState::kClosed;
   if (info.tcpi_state != kEstablished) return LinkState::kClosed;
   const bool waits_for_answer = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
-  return waits_for_answer && info.tcpi_last_ack_recv > kSilence.count() ? LinkState::kSilent : LinkState::kOpen;
+  if (!waits_for_answer || info.tcpi_last_ack_recv < kDoubt.count()) return LinkState::kOpen;
+  return info.tcpi_last_ack_recv > kSilence.count() ? LinkState::kSilent : LinkState::kDoubtful;
 }
 
 uint64_t traffic_of(int fd) {

@@ -61,12 +61,13 @@ void limit_receiving(int fd, std::chrono::milliseconds timeout);
 // Lets the kernel ask an idle connection's other side every second whether it is there.
 void ask_when_idle(int fd);
 
-enum class LinkState { kOpen, kClosed, kSilent };
+enum class LinkState { kOpen, kClosed, kDoubtful, kSilent };
 
-// Whether the other side of a connection has closed it, or its host has not answered for kSilence, though asked. A process
-// that only stands still is answered for by its host. Linux; elsewhere kOpen.
+// Whether the other side of a connection has closed it, or its host has not answered for kSilence, or for kDoubt, though asked.
+// A process that only stands still is answered for by its host. Linux; elsewhere kOpen.
 LinkState state_of(int fd);
 inline constexpr std::chrono::milliseconds kSilence(5000);
+inline constexpr std::chrono::milliseconds kDoubt(1500);
 
 // Bytes that went either way and arrived.
 uint64_t traffic_of(int fd);

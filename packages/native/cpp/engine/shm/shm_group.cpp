@@ -76,6 +76,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   ~ShmGroup() override { close(); }
 
   bool judges_itself() const override { return true; }
+  void cut() override { ranks_.leave(); }
 
   // The call under way ends by itself once this rank has left; then the queue's thread can.
   void close() override {

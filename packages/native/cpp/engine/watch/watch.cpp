@@ -14,6 +14,8 @@ constexpr milliseconds kTick(100);
 constexpr milliseconds kMoment(1000);
 // What ranks that end at about the same time need to finish the last call, once nothing moves any more.
 constexpr milliseconds kGrace(1000);
+// For a rank's failure to be explained: longer than it takes until a host's silence is certain.
+constexpr milliseconds kExplanation(6000);
 // For other ranks to say what they know, and for any sign of life of them once they are asked.
 constexpr milliseconds kPatience(3000);
 constexpr milliseconds kSignOfLife(1500);
@@ -71,7 +73,7 @@ void Watch::tick() {
   if (looks && is_inspector_) {
     if (auto verdict = different_calls()) return decide(*verdict);
   }
-  if (waiting || has_failed) judge(waiting);
+  if (waiting || has_failed) judge(waiting, has_failed);
 }
 
 void Watch::look_for_verdict() {
@@ -80,33 +82,36 @@ void Watch::look_for_verdict() {
   if (const auto verdict = Verdict::from_text(*text)) settle(*verdict);
 }
 
-void Watch::judge(const std::optional<CallLog::Entry>& waiting) {
-  if (auto verdict = lost_ranks(waiting)) return decide(*verdict);
+void Watch::judge(const std::optional<CallLog::Entry>& waiting, bool has_failed) {
+  if (auto verdict = lost_ranks(waiting, has_failed)) return decide(*verdict);
   if (!waiting || Clock::now() - *waiting->awaited < options_.timeout) return;
   decide({Verdict::Kind::kLate, late_ranks(*waiting), waiting->number, options_.rank});
 }
 
-// A rank that went after its part of a call is no loss to the others as long as they get on with it.
-std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& waiting) {
+// A rank that went after its part of a call is no loss to the others as long as they get on with it. Nor is a rank that closed its
+// connections the cause, perhaps, while another has not answered for a while: it may have found that out before.
+std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed) {
+  using Kind = ProcessGroup::Loss::Kind;
   const auto now = Clock::now();
   const auto traffic = engine_.traffic();
   if (traffic != traffic_) moved_ = now;
   traffic_ = traffic;
   const auto losses = engine_.losses();
-  const auto concerns = [&](const ProcessGroup::Loss& loss) {
-    return !waiting || is_collective(*waiting) || waiting->peer == loss.rank;
+  const auto first = [&](Kind kind) {
+    return std::find_if(losses.begin(), losses.end(), [&](const ProcessGroup::Loss& loss) {
+      const bool concerns = !waiting || is_collective(*waiting) || waiting->peer == loss.rank;
+      return concerns && loss.kind == kind;
+    });
   };
-  auto found = std::find_if(losses.begin(), losses.end(), concerns);
-  if (found == losses.end()) return std::nullopt;
-  bool has_failed = false;
-  {
-    const std::lock_guard guard(mutex_);
-    has_failed = has_failed_;
+  const auto number = waiting ? waiting->number : log_.last_number();
+  if (const auto silent = first(Kind::kSilent); silent != losses.end()) {
+    return Verdict{Verdict::Kind::kSilent, {silent->rank}, number, options_.rank};
   }
-  if (!found->is_silent && !has_failed && now - moved_ < kGrace) return std::nullopt;
-  const bool has_left = bulletin_.find_of("left", found->rank).has_value();
-  const auto kind = found->is_silent ? Verdict::Kind::kSilent : has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied;
-  return Verdict{kind, {found->rank}, waiting ? waiting->number : log_.last_number(), options_.rank};
+  const auto closed = first(Kind::kClosed);
+  if (closed == losses.end() || first(Kind::kDoubtful) != losses.end()) return std::nullopt;
+  if (!has_failed && now - moved_ < kGrace) return std::nullopt;
+  const bool has_left = bulletin_.find_of("left", closed->rank).has_value();
+  return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {closed->rank}, number, options_.rank};
 }
 
 // A rank that waits for a call of which another rank has begun one with other words, both for more than a moment: calls that
@@ -170,7 +175,7 @@ void Watch::settle(const Verdict& verdict) {
 Verdict Watch::explain_failure() {
   std::unique_lock lock(mutex_);
   has_failed_ = true;
-  changed_.wait_for(lock, kPatience, [this] { return verdict_.has_value(); });
+  changed_.wait_for(lock, kExplanation, [this] { return verdict_.has_value(); });
   if (verdict_) return *verdict_;
   lock.unlock();
   decide({Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank});

@@ -28,7 +28,7 @@ class Watch {
   CallLog& log() { return log_; }
 
   // To be called when the engine has failed a call: gives what broke the group, as soon as it is known, but waits no longer
-  // than kPatience.
+  // than some seconds.
   Verdict explain_failure();
   // Every rank's description of a call, zeros where it did not come to it: kCallWords numbers each.
   std::vector<int32_t> words_of(int32_t number);
@@ -36,7 +36,7 @@ class Watch {
   // What this rank says of itself at the end, for the others.
   void publish(const std::string& report);
   // By rank: the report of each, else its calls as it last posted them (CallLog::text), else nothing. Waits for reports of ranks
-  // that can still give one, no longer than kPatience.
+  // that can still give one, no longer than some seconds.
   struct Account {
     bool is_report = false;
     std::string text;
@@ -52,8 +52,8 @@ class Watch {
   void run();
   void tick();
   void look_for_verdict();
-  void judge(const std::optional<CallLog::Entry>& waiting);
-  std::optional<Verdict> lost_ranks(const std::optional<CallLog::Entry>& waiting);
+  void judge(const std::optional<CallLog::Entry>& waiting, bool has_failed);
+  std::optional<Verdict> lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> different_calls();
   std::vector<int> late_ranks(const CallLog::Entry& waiting);
   void decide(Verdict verdict);
