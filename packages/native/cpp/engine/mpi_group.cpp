@@ -71,6 +71,8 @@ class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<
     queue_.close();
   }
   void execute(CollectiveCall& call);
+  void reduce_many(const CollectiveCall& call);
+  void perform(CollectiveCall& call);
   void compare(const CollectiveCall& call);
   void move(const CollectiveCall& call);
 
@@ -120,7 +122,7 @@ class Message final : public Pending {
 
 std::shared_ptr<Pending> MpiGroup::start(CollectiveCall call) {
   require_fitting(call, options_.rank, options_.size);
-  if (!call.input.is_cpu()) throw Error(kInvalidArgument, "the engine mpi moves tensors of the CPU");
+  if (call.input.defined() && !call.input.is_cpu()) throw Error(kInvalidArgument, "the engine mpi moves tensors of the CPU");
   if (is_message(call)) {
     acc_mpi_call message{};
     message.kind = static_cast<int>(call.kind);
@@ -160,13 +162,36 @@ void MpiGroup::finish(void* request) {
 void MpiGroup::execute(CollectiveCall& call) {
   const c10::InferenceMode guard;
   compare(call);
+  if (call.kind == CollectiveKind::kAllReduceMany) return reduce_many(call);
+  perform(call);
+}
+
+// As one message.
+void MpiGroup::reduce_many(const CollectiveCall& call) {
+  if (call.many.empty()) return;
+  std::vector<at::Tensor> flat;
+  for (const auto& tensor : call.many) flat.push_back(tensor.view({-1}));
+  CollectiveCall packed;
+  packed.kind = CollectiveKind::kAllReduce;
+  packed.op = call.op;
+  packed.input = packed.output = at::cat(flat);
+  perform(packed);
+  int64_t at = 0;
+  for (const auto& tensor : flat) {
+    tensor.copy_(packed.output.narrow(0, at, tensor.numel()));
+    at += tensor.numel();
+  }
+}
+
+void MpiGroup::perform(CollectiveCall& call) {
   const bool is_narrow = call.input.scalar_type() == at::kHalf || call.input.scalar_type() == at::kBFloat16;
   if (!is_reduction(call.kind)) return move(call);
   CollectiveCall wide = call;
   if (is_narrow) {
     // MPI has no such elements.
     wide.input = call.input.to(at::kFloat);
-    if (call.output.defined()) wide.output = at::empty_like(call.output, at::kFloat);
+    if (call.output.is_same(call.input)) wide.output = wide.input;
+    else if (call.output.defined()) wide.output = at::empty_like(call.output, at::kFloat);
   }
   move(wide);
   if (!call.output.defined()) return;

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const tsx = createRequire(import.meta.url).resolve('tsx');
+
+export interface MpiEnd {
+  readonly code: number | null;
+  readonly output: string;
+  /** What each rank handed to `reportResult`. */
+  readonly results: readonly unknown[];
+}
+
+export interface MpiOptions {
+  readonly ranks: number;
+  readonly args?: readonly string[];
+  /** Beside this process's own. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of mpirun itself. */
+  readonly options?: readonly string[];
+  /** What mpirun is started by. Default: nothing. */
+  readonly before?: readonly string[];
+}
+
+/** Runs a script, from source, by Open MPI's mpirun; on more ranks than there are cores, and as root. */
+export async function mpirun(script: URL, given: MpiOptions): Promise<MpiEnd> {
+  const { ranks, args = [], env = {}, options = [], before = [] } = given;
+  const program = [
+    process.execPath,
+    '--conditions=@acc/source',
+    '--import',
+    tsx,
+    fileURLToPath(script),
+    ...args,
+  ];
+  const command = [
+    ...before,
+    'mpirun',
+    '--tag-output',
+    '--oversubscribe',
+    '-n',
+    String(ranks),
+    ...options,
+    ...program,
+  ];
+  const child = spawn(command[0]!, command.slice(1), {
+    env: {
+      ...process.env,
+      OMPI_ALLOW_RUN_AS_ROOT: '1',
+      OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1',
+      OMP_NUM_THREADS: '1',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  const results: unknown[] = [];
+  for (const [, rank, json] of output.matchAll(/^\[\d+,(\d+)\]<stdout>:::result::(.*)$/gm)) {
+    results[Number(rank)] = JSON.parse(json!);
+  }
+  return { code, output, results };
+}

@@ -1,0 +1,32 @@
+// The published suite on the engine mpi, with native tensors.
+import type { NativeTensor } from '@acc/contract';
+import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { operator, tensorFrom, type Tensor } from '@acc/native';
+import { reportResult, runCollectiveCases, type CollectiveSubject } from '@acc/testkit';
+
+const { OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_NAMESPACE } = process.env;
+const { group, members, close } = await joinGroup({
+  rank: Number(OMPI_COMM_WORLD_RANK),
+  size: Number(OMPI_COMM_WORLD_SIZE),
+  masterAddress: '127.0.0.1',
+  masterPort: 20_000 + (Number(PMIX_NAMESPACE) % 10_000),
+  jobToken: PMIX_NAMESPACE!,
+  isOneHost: true,
+  engine: 'mpi',
+  timeoutMs: 60_000,
+});
+const to = operator('aten::to.dtype');
+const subject: CollectiveSubject<NativeTensor> = {
+  collective: new GroupCollective({ group, bridge: nativeBridge, engine: 'mpi', members, onClose: close }),
+  dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
+  make({ values, shape, dtype }) {
+    using floats = tensorFrom(values, 'float32', shape);
+    return to(floats, dtype);
+  },
+  read: (x) => ({ values: (x as Tensor).read('float32') as Float32Array, shape: x.shape, dtype: x.dtype }),
+  dispose: (x) => x.dispose(),
+};
+const results = runCollectiveCases(subject);
+subject.collective.barrier();
+reportResult(results);
+subject.collective.close();
