@@ -19,6 +19,7 @@ export type {
 export type { Determinism } from './determinism.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';
+export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
 export type {
   FixedResults,

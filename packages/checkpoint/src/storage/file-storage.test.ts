@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -26,6 +26,13 @@ describe('files', () => {
     for (const key of ['../x', '/etc/passwd', 'a/../../x', '']) {
       await expect(storage.get(key)).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
     }
+  });
+
+  it('say that the disk is full, and leave nothing', async () => {
+    await symlink('/dev/full', join(folder, 'x.unfinished'));
+    const storage = fileStorage(folder);
+    await expect(storage.put('x', new Uint8Array(1))).rejects.toThrowError(error('ACC_STORAGE_FULL'));
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it('say what is wrong with a place where nothing can be written', async () => {

@@ -1,8 +1,9 @@
 import { constants } from 'node:os';
+import { SAVED_EXIT_CODE } from '@acc/contract';
 import pc from 'picocolors';
 import { Interruption } from './interruption.js';
 import type { Farewell } from './process-group.js';
-import { RankProcess, type RankCommand } from './rank-process.js';
+import { RankProcess, type RankCommand, type RankExit } from './rank-process.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
 import { describeFailure } from './summary.js';
@@ -70,7 +71,11 @@ export async function runJob({ commands, worldSize, prefix }: Job): Promise<JobE
     interruption.dispose();
   }
   if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, worldSize));
-  return { exitCode: exitCode(ending), mayRestart: ending.kind === 'failed' && !interruption.wasWarned };
+  const exits = await Promise.all(ranks.map(({ exited }) => exited));
+  return {
+    exitCode: exitCode(ending, exits),
+    mayRestart: ending.kind === 'failed' && !interruption.wasWarned,
+  };
 }
 
 function farewellOf(ending: Ending | undefined): Farewell {
@@ -93,9 +98,10 @@ async function findEnding(
   return Promise.race(endings);
 }
 
-function exitCode(ending: Ending): number {
+function exitCode(ending: Ending, exits: readonly RankExit[]): number {
   if (ending.kind === 'completed') return 0;
   if (ending.kind === 'failed') return ending.failure.exit.exitCode;
+  if (exits.every((exit) => exit.exitCode === SAVED_EXIT_CODE)) return SAVED_EXIT_CODE;
   return 128 + constants.signals[ending.signal];
 }
 

@@ -1,13 +1,17 @@
+import { SAVED_EXIT_CODE } from '@acc/contract';
 import type { Failure } from './root-cause.js';
 
 /** What is said of the rank that ended the job, for stderr. */
 export function describeFailure({ exit, rank: { stderrTail } }: Failure, worldSize: number): string {
   const { rank, pid, exitCode, signal } = exit;
+  const who = `acc: rank ${rank} of ${worldSize} (pid ${pid})`;
+  if (exitCode === SAVED_EXIT_CODE)
+    return `${who} was asked to end, and has saved (exit code ${exitCode}).\n`;
   const how = signal
     ? `was killed by ${signal} (exit code ${exitCode})`
     : `failed with exit code ${exitCode}`;
   const others = worldSize > 1 ? ' The other ranks were ended.' : '';
-  const lines = [`acc: rank ${rank} of ${worldSize} (pid ${pid}) ${how}.${others}`];
+  const lines = [`${who} ${how}.${others}`];
   if (stderrTail.length > 0) {
     lines.push(`  the end of its stderr:`, ...stderrTail.map((line) => `    ${line}`.trimEnd()));
   }

@@ -1,16 +1,13 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Collective } from '@acc/contract';
-
-/** What a process exits with that has saved since it was asked to end: EX_TEMPFAIL of sysexits.h, "try again". */
-export const SAVED_EXIT_CODE = 75;
+import { SAVED_EXIT_CODE, type Collective } from '@acc/contract';
 
 /** Cluster managers send SIGTERM before they kill; Slurm sends what `--signal` names. */
 const SIGNALS = ['SIGTERM', 'SIGUSR1'] as const;
 /** Loops over data in memory never wait, and signals are heard in turns of the event loop only. */
 const TURN_MS = 50;
 /** How often ranks ask each other. */
-const CHECK_MS = 500;
+const CHECK_MS = 200;
 const MAX_BOUNDARIES = 10_000;
 
 export interface PreemptionParts {

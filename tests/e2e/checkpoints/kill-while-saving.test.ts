@@ -28,7 +28,7 @@ let script: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'acc-kill-'));
   // In one file it starts in a moment.
-  script = fileURLToPath(new URL(`../../node_modules/.cache/acc-save-forever.mjs`, import.meta.url));
+  script = fileURLToPath(new URL(`../../../node_modules/.cache/acc-save-forever.mjs`, import.meta.url));
   await build({
     entryPoints: [fileURLToPath(new URL('./ranks/save-forever.ts', import.meta.url))],
     outfile: script,

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+type Results = Record<string, unknown>;
+
+let folder: string;
+let ranks: Results[];
+let warnings: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'acc-failing-'));
+  const script = new URL('./ranks/failing.ts', import.meta.url);
+  const results = await runRanks<Results>({
+    script,
+    ranks: 2,
+    args: [folder],
+    env: { OMP_NUM_THREADS: '1' },
+  });
+  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+  ranks = results.map(({ result }) => result!);
+  warnings = results[0]!.stderr;
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const FULL = {
+  code: 'ACC_CHECKPOINT_SAVE_FAILED',
+  ranks: { '1': expect.stringContaining('ENOSPC') as string },
+};
+
+it.each<[string, unknown]>([
+  ['saved', expect.stringContaining('step-00000001')],
+  ['cannot write', FULL],
+  ['behind', expect.stringContaining('step-00000002')],
+  ['told by the next', FULL],
+  ['or when it is waited for', FULL],
+  ['nothing is left', true],
+  ['cannot be kept', { code: 'ACC_STATE_INVALID', ranks: null }],
+  ['goes on', 'undefined'],
+  ['saved again', expect.stringContaining('step-00000001')],
+  ['reads something else', { code: 'ACC_CHECKPOINT_NOT_FOUND', ranks: null }],
+  ['weight stays', -4],
+  ['loads', { path: expect.stringContaining('step-00000001') as string, step: 1, epoch: 0 }],
+  ['weight', -3],
+])('both ranks: %s', (what, expected) => {
+  for (const rank of ranks) expect(rank[what]).toEqual(expected);
+});
+
+it('warns once where it was asked to go on', () => {
+  expect(warnings.match(/ACC_CHECKPOINT_SAVE_FAILED/g)).toHaveLength(1);
+  expect(warnings).toContain('Trying the one before');
+});

@@ -1,0 +1,112 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const ACC = fileURLToPath(new URL('../../../packages/cli/src/acc.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('./ranks/preempted.ts', import.meta.url));
+const SAVED = 75;
+
+let folder: string;
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-preempted-'))));
+afterAll(() => rm(folder, { recursive: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Who is to be told what, once the job has come to a step. */
+interface Strike {
+  readonly atStep: number;
+  readonly signal: NodeJS.Signals;
+  readonly at: 'rank' | 'launcher';
+}
+
+/** Runs a job; each strike hits it once, in the order of the list. */
+async function launch(
+  loop: string,
+  name: string,
+  { ranks = 2, restarts = 3, strikes = [] as readonly Strike[] } = {},
+): Promise<Ended> {
+  const args = ['launch', '-n', String(ranks), '--threads', '1', '--max-restarts', String(restarts)];
+  const child = spawn(
+    process.execPath,
+    ['--conditions=@acc/source', '--import', 'tsx', ACC, ...args, SCRIPT, loop, join(folder, name)],
+    { stdio: 'pipe', env: { ...process.env, NO_COLOR: '1', NODE_OPTIONS: '--conditions=@acc/source' } },
+  );
+  let [stdout, stderr] = ['', ''];
+  const left = [...strikes];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    for (const [, pid, step] of text.matchAll(/pid (\d+) step (\d+)/g))
+      strike(child, left, Number(pid), Number(step));
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect(left, stderr).toEqual([]);
+  return { code, stdout, stderr };
+}
+
+function strike(launcher: ChildProcess, left: Strike[], pid: number, step: number): void {
+  const [next] = left;
+  if (!next || step < next.atStep) return;
+  left.shift();
+  if (next.at === 'launcher') launcher.kill(next.signal);
+  else process.kill(pid, next.signal);
+}
+
+/** The weights that a job says it came to. */
+function weightsOf({ code, stdout, stderr }: Ended): string {
+  expect(code, stderr).toBe(0);
+  return /ended (.*)/.exec(stdout)![1]!;
+}
+
+const between = (low: number, high: number) => low + Math.floor(Math.random() * (high - low));
+
+describe.each(['custom', 'fit', 'self-fed'])('by %s', (loop) => {
+  let whole: string;
+  beforeAll(async () => void (whole = weightsOf(await launch(loop, `${loop} whole`))), 120_000);
+
+  it(
+    'killed at random steps, and started again, it comes to the same weights',
+    { timeout: 240_000 },
+    async () => {
+      const strikes: Strike[] = [
+        { atStep: between(2, 9), signal: 'SIGTERM', at: 'rank' },
+        { atStep: between(20, 27), signal: 'SIGKILL', at: 'rank' },
+        { atStep: between(38, 45), signal: 'SIGUSR1', at: 'rank' },
+      ];
+      const ended = await launch(loop, `${loop} killed`, { strikes });
+      expect(ended.stderr.match(/restart \d of 3/g)).toHaveLength(3);
+      expect(ended.stderr.match(/^\[\d\] acc: saved to /gm)).toHaveLength(2);
+      expect(weightsOf(ended)).toBe(whole);
+    },
+  );
+});
+
+describe('where the whole job is to end', () => {
+  it.each([
+    ['SIGTERM', 1],
+    ['SIGTERM', 2],
+    ['SIGUSR1', 2],
+  ] as const)(
+    '%s to the launcher saves on %i ranks, and is no reason to start again',
+    async (signal, ranks) => {
+      const name = `${signal} ${ranks}`;
+      const whole = weightsOf(await launch('custom', `${name} whole`, { ranks }));
+      const strikes: Strike[] = [{ atStep: between(3, 12), signal, at: 'launcher' }];
+      const first = await launch('custom', name, { ranks, strikes });
+      expect(first.code, first.stderr).toBe(SAVED);
+      expect(first.stderr).not.toContain('restart 1');
+      const second = await launch('custom', name, { ranks, restarts: 0 });
+      expect(weightsOf(second)).toBe(whole);
+      expect(second.stdout).not.toContain('step 1\n');
+    },
+    240_000,
+  );
+});
