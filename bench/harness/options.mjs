@@ -69,6 +69,14 @@ export const scalingUsage = `node bench/scaling.mjs [options]
   --name NAME     of the files in bench/results; default scaling
   --help          this text`;
 
+export const deterministicUsage = `node bench/deterministic.mjs [options]
+  --models a,b    of ${Object.keys(workloads).join(', ')}; default mlp,convnet,gpt
+  --ranks 1,2     numbers of processes, powers of two; default 1,2
+  --steps N       steps in each block, and before it; default 20
+  --blocks N      timed blocks of each kind; default 3
+  --name NAME     of the file in bench/results; default deterministic
+  --help          this text`;
+
 const text = (value) => ({ type: 'string', default: value });
 const given = { type: 'string' };
 const help = { type: 'boolean', default: false };
@@ -196,6 +204,22 @@ export function parseScalingOptions(args, cores) {
     python: values.python,
     name: values.name,
     help: values.help,
+  };
+}
+
+/** The options of `npm run bench:deterministic`; as {@link parseOptions}. */
+export function parseDeterministicOptions(args) {
+  const known = {
+    ...{ models: text('mlp,convnet,gpt'), ranks: text('1,2'), steps: text('20'), blocks: text('3') },
+    ...{ name: text('deterministic'), help },
+  };
+  const values = parseValues(args, known, deterministicUsage);
+  return {
+    ...values,
+    models: list('models', values.models, Object.keys(workloads)),
+    ranks: counts('ranks', values.ranks),
+    steps: count('steps', values.steps),
+    blocks: count('blocks', values.blocks),
   };
 }
 

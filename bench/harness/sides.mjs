@@ -30,6 +30,9 @@ export const memoryProbes = {
 /** Trains a model to the end; what it gives tells how well. */
 export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
 
+/** Times our steps with and without `deterministic`. */
+export const timeDeterministic = (job, { ranks }) => runOurs('deterministic/ours.ts', job, ranks);
+
 function runOurs(script, job, ranks) {
   requireBuild();
   return runJob(job, (jobPath) =>

@@ -1,3 +1,6 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 
@@ -67,6 +70,32 @@ describe('deterministic gives the same weights and losses, bit for bit, on 1, 2 
     }
   });
 });
+
+it(
+  'goes on from a checkpoint on other numbers of ranks, to the same weights',
+  { timeout: 600_000 },
+  async () => {
+    const resume = new URL('./ranks/deterministic-resume.ts', import.meta.url);
+    const run = async (ranks: number, dir: string, endsAfter: number) => {
+      const args = [dir, String(endsAfter)];
+      const results = await runRanks<{ step: number; weights: string }>({
+        script: resume,
+        ranks,
+        args,
+        timeoutMs: 120_000,
+      });
+      for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+      return results[0]!.result!;
+    };
+    const folder = () => mkdtemp(join(tmpdir(), 'acc-deterministic-'));
+    const through = await run(1, await folder(), 0);
+    expect(through.step).toBe(15);
+    const dir = await folder();
+    expect((await run(2, dir, 3)).step).toBe(3);
+    expect((await run(1, dir, 7)).step).toBe(7);
+    expect(await run(4, dir, 0)).toEqual(through);
+  },
+);
 
 describe('sums over ranks', () => {
   it.each([

@@ -143,10 +143,12 @@ export class Accelerator extends StatefulProcess {
    * then counts as much: over all micro-batches of a window and all ranks it is the mean over items. Ranks do so alike.
    *
    * @param count May differ between ranks and be 0; a scalar tensor is read from the device.
-   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_DETERMINISTIC_UNSUPPORTED`.
    */
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
-    return this.#parts.pipeline.lossItems.say(loss, count);
+    const { pipeline } = this.#parts;
+    pipeline.requireSeveralWays('weighLoss');
+    return pipeline.lossItems.say(loss, count);
   }
 
   /**

@@ -157,6 +157,12 @@ describe('what depends on the number of ranks is refused', () => {
     await expect(fit).rejects.toThrowError(withCode('ACC_DETERMINISTIC_ROWS'));
   });
 
+  it('means over other items than rows', async () => {
+    await create();
+    const weighed: Loss = (xs, ys, w) => accelerator.weighLoss(squared(xs, ys, w), 3);
+    await expect(train(weighed)).rejects.toThrowError(withCode('ACC_DETERMINISTIC_UNSUPPORTED'));
+  });
+
   it('ranks that train by themselves', async () => {
     await create();
     const w = tf.variable(tf.ones([3]));

@@ -10,7 +10,7 @@ import {
   type Plugin,
   type Strategy,
 } from '@acc/contract';
-import { Draws } from './draws.js';
+import { Draws, type DrawsState } from './draws.js';
 import { dependsOnRanks, notFromData, rowsDontFit } from './errors.js';
 import { joiningStrategy } from './joining-strategy.js';
 import { requireShards, resolveDeterministicOptions, type DeterministicOptions } from './options.js';
@@ -133,6 +133,9 @@ export class Deterministic implements Determinism {
   #plugin(): Plugin {
     return {
       name: 'deterministic',
+      // Of every rank the same, so that ranks may be more when it is loaded.
+      getState: () => this.#draws.getState(),
+      setState: (state: DrawsState) => this.#draws.setState(state),
       forward: (compute) => this.#forward(compute),
       backward: (compute) => {
         this.#sharded.isBackward = true;

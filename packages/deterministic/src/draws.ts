@@ -1,5 +1,14 @@
 import { tensor1d, type Tensor } from '@tensorflow/tfjs-core';
-import type { RandomLayer } from '@acc/contract';
+import { AccError, type RandomLayer } from '@acc/contract';
+
+/** From where draws go on: plain values. */
+export interface DrawsState {
+  readonly seed: number;
+  /** Batches that the loop has begun. */
+  readonly batches: number;
+  /** Draws since the last of them. */
+  readonly draws: number;
+}
 
 /** Which numbers random operators draw: as for the batch of all ranks, whatever part of it this one has. */
 export class Draws implements RandomLayer {
@@ -26,8 +35,24 @@ export class Draws implements RandomLayer {
   /** The loop goes on with a batch of so many rows of this rank; undefined: it has ended. */
   beginBatch(rows: number | undefined): void {
     this.#rows = rows;
+    // What is drawn after the last batch goes on counting.
+    if (rows === undefined) return;
     this.#batches++;
     this.#draws = 0;
+  }
+
+  getState(): DrawsState {
+    return { seed: this.#seed, batches: this.#batches, draws: this.#draws };
+  }
+
+  /** @throws AccError `ACC_STATE_INVALID`. */
+  setState({ seed, batches, draws }: DrawsState): void {
+    if (![seed, batches, draws].every((value) => Number.isSafeInteger(value) && value >= 0)) {
+      throw new AccError('ACC_STATE_INVALID', 'This is no state of deterministic draws.');
+    }
+    this.#seed = seed;
+    this.#batches = batches;
+    this.#draws = draws;
   }
 
   state(): Tensor {
@@ -37,9 +62,7 @@ export class Draws implements RandomLayer {
   exchange(state: Tensor): Tensor {
     const before = this.state();
     const [high, low, batches, draws] = Array.from(state.dataSync()) as [number, number, number, number];
-    this.#seed = high * WORD + (low >>> 0);
-    this.#batches = batches;
-    this.#draws = draws;
+    this.setState({ seed: high * WORD + (low >>> 0), batches, draws });
     return before;
   }
 

@@ -4,7 +4,12 @@ interface DatasetLike<Batch> {
   iterator(): Promise<{ next(): Promise<IteratorResult<Batch>> }>;
 }
 
-type Columns = readonly Tensor[] | Readonly<Record<string, Tensor>>;
+/** `T` where it is a list or an object, of an interface too, of nothing but tensors. */
+type Columns<T> = T extends readonly Tensor[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]: Tensor }
+    : never;
 
 /** The type that `prepare` gives for an object: the object's own, data aside, which becomes async-iterable. */
 export type Prepared<T> =
@@ -14,10 +19,14 @@ export type Prepared<T> =
       ? T
       : T extends Tensor
         ? AsyncIterable<T>
-        : T extends Columns
-          ? AsyncIterable<T>
-          : T extends readonly (infer Batch extends Columns)[]
-            ? AsyncIterable<Batch>
+        : T extends readonly (infer Batch extends object)[]
+          ? Batch extends Tensor
+            ? AsyncIterable<T>
+            : Batch extends Columns<Batch>
+              ? AsyncIterable<Batch>
+              : T
+          : T extends Columns<T>
+            ? AsyncIterable<T>
             : T;
 
 /** One object for one, a tuple in the same order for several. */

@@ -7,7 +7,7 @@ import {
   type Json,
   type StoredReference,
 } from '@acc/checkpoint';
-import { AccError, type StateTree } from '@acc/contract';
+import { AccError, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreRandomState } from '../random/math-random.js';
 import { gatherWindows, windowState, type AccumulationEntry } from './accumulation-entries.js';
 import { keyedPlugins, type LocalState, type ModelState, type SharedState } from './collect-run.js';
@@ -133,8 +133,15 @@ async function applyRest(
   for (const [i, each] of registered.entries()) await each.setState(local.registered[i] as never);
   // Last: what the others do may draw.
   if (!wasHere) return;
-  if (local.generator) kernels.random?.exchange(local.generator).dispose();
+  if (local.generator && kernels.random) restoreGenerator(local.generator, kernels.random);
   restoreRandomState(local.random);
+}
+
+/** Leaves a generator alone whose state is of another kind: of another device, or of a run that was deterministic or is. */
+function restoreGenerator(state: Tensor, random: RandomLayer): void {
+  const now = random.state();
+  if (now.size === state.size) random.exchange(state).dispose();
+  now.dispose();
 }
 
 function requireSameObjects(

@@ -44,7 +44,8 @@ function gpt(random: () => number): Task {
   }));
   const head = weight(C, V);
   const successors = Array.from({ length: V }, () => [0, 1, 2].map(() => Math.floor(random() * V)));
-  const next = (symbol: number, chance: number) => successors[symbol]![chance < 0.6 ? 0 : chance < 0.9 ? 1 : 2]!;
+  const next = (symbol: number, chance: number) =>
+    successors[symbol]![chance < 0.6 ? 0 : chance < 0.9 ? 1 : 2]!;
 
   const attend = (x: tf.Tensor2D, { qkv, out }: (typeof layers)[number]) => {
     const heads = tf

@@ -127,7 +127,7 @@ export class StepPipeline implements DriverHooks {
   requireSeveralWays(what: string): void {
     if (!this.#options.isDeterministic) return;
     throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
-      help: 'Their weights depend on how many ranks there are. Leave deterministic out.',
+      help: 'Weights would depend on how many ranks there are. Do without it, or leave deterministic out.',
     });
   }
 
