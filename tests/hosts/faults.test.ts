@@ -24,7 +24,10 @@ interface Job {
 }
 
 /** Ranks all-reduce until `strike` does something to them. Gives what the others say. */
-async function faultsAfter(job: Job, strike: (situation: Situation) => Promise<void>): Promise<Fault[]> {
+async function faultsAfter(
+  job: Job,
+  strike: (situation: Situation) => void | Promise<void>,
+): Promise<Fault[]> {
   const { hosts, engine = 'gloo', ranksPerHost = 1, timeoutMs = 60_000, victims } = job;
   await using network = await TestNetwork.create({ hosts });
   const ranks = startRanks(network, 'endless.ts', [engine, String(timeoutMs), '100000'], { ranksPerHost });
@@ -38,7 +41,10 @@ async function faultsAfter(job: Job, strike: (situation: Situation) => Promise<v
   });
 }
 
-const kill = (rank: Running, signal: NodeJS.Signals) => process.kill(-rank.child.pid!, signal);
+function kill(rank: Running, signal: NodeJS.Signals): void {
+  process.kill(-rank.child.pid!, signal);
+}
+
 const NAME = "allReduce\\(float32\\[100000\\], 'sum'\\), call \\d+: ";
 
 function expectLost(faults: readonly Fault[], what: RegExp): void {
@@ -59,7 +65,7 @@ describe.each([0, 1, 2])('a rank that is lost: rank %i of 3', (victim) => {
   });
 
   it('by SIGKILL', async () => {
-    const faults = await faultsAfter(job, async ({ ranks }) => kill(ranks[victim]!, 'SIGKILL'));
+    const faults = await faultsAfter(job, ({ ranks }) => kill(ranks[victim]!, 'SIGKILL'));
     expectLost(faults, new RegExp(`rank ${victim} has died`));
     for (const { message } of faults) {
       expect(message).toMatch(new RegExp(`rank ${victim} \\(process \\d+ on host${victim}\\)`));
@@ -67,7 +73,7 @@ describe.each([0, 1, 2])('a rank that is lost: rank %i of 3', (victim) => {
   });
 
   it('by SIGSTOP', async () => {
-    const faults = await faultsAfter({ ...job, timeoutMs: 5_000 }, async ({ ranks }) =>
+    const faults = await faultsAfter({ ...job, timeoutMs: 5_000 }, ({ ranks }) =>
       kill(ranks[victim]!, 'SIGSTOP'),
     );
     for (const { code, message } of faults) {
@@ -82,14 +88,14 @@ describe('two ranks on each of two hosts, in shared memory within each', () => {
   const job = { hosts: 2, engine: 'hierarchical', ranksPerHost: 2 } as const;
 
   it.each([0, 1, 2, 3])('rank %i is killed', async (victim) => {
-    const faults = await faultsAfter({ ...job, victims: [victim] }, async ({ ranks }) =>
+    const faults = await faultsAfter({ ...job, victims: [victim] }, ({ ranks }) =>
       kill(ranks[victim]!, 'SIGKILL'),
     );
     expectLost(faults, new RegExp(`rank ${victim} has died`));
   });
 
   it.each([0, 1, 3])('rank %i is stopped', async (victim) => {
-    const faults = await faultsAfter({ ...job, timeoutMs: 5_000, victims: [victim] }, async ({ ranks }) =>
+    const faults = await faultsAfter({ ...job, timeoutMs: 5_000, victims: [victim] }, ({ ranks }) =>
       kill(ranks[victim]!, 'SIGSTOP'),
     );
     for (const { code, message } of faults) {
@@ -123,9 +129,7 @@ it('slow and lossy cables are no fault', async () => {
 });
 
 it('what every rank last called is in a file', async () => {
-  const [fault] = await faultsAfter({ hosts: 2, victims: [1] }, async ({ ranks }) =>
-    kill(ranks[1]!, 'SIGKILL'),
-  );
+  const [fault] = await faultsAfter({ hosts: 2, victims: [1] }, ({ ranks }) => kill(ranks[1]!, 'SIGKILL'));
   const path = /\S+\.json$/.exec(fault!.message)![0];
   expect(existsSync(path)).toBe(true);
   const record = JSON.parse(readFileSync(path, 'utf8')) as {
