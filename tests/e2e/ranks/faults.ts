@@ -33,6 +33,13 @@ const deeds: Record<string, () => void> = {
     for (let i = 0; i < (isOdd ? 3 : 4); i++) smallStep();
     accelerator.waitForEveryone();
   },
+  // The same, and rank 2 comes to the call long after the others have begun to wait for each other.
+  'fewer-slow'() {
+    for (let i = 0; i < 3; i++) smallStep();
+    if (accelerator.processIndex === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_000);
+    if (!isOdd) smallStep();
+    accelerator.waitForEveryone();
+  },
   order() {
     if (isOdd) largeStep();
     smallStep();

@@ -19,6 +19,9 @@ constexpr milliseconds kExplanation(6000);
 // For other ranks to say what they know, and for any sign of life of them once they are asked.
 constexpr milliseconds kPatience(3000);
 constexpr milliseconds kSignOfLife(1500);
+// For a rank to come to the call in which others differ: it may be slow, and its words are half of what the error tells.
+constexpr milliseconds kWordsPatience(8000);
+constexpr milliseconds kPoll(20);
 
 bool is_collective(const CallLog::Entry& entry) { return entry.peer < 0; }
 
@@ -184,16 +187,41 @@ Verdict Watch::explain_failure() {
 }
 
 std::vector<int32_t> Watch::words_of(int32_t number) {
-  std::vector<int32_t> words;
+  const std::lock_guard guard(words_mutex_);
+  if (!words_.empty()) return words_;
+  bulletin_.put_own("calls", log_.text());
+  const auto started = Clock::now();
   for (int rank = 0; rank < options_.size; ++rank) {
-    const auto text = rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or("");
-    std::array<int32_t, kCallWords> own{};
-    for (const auto& entry : CallLog::from_text(text)) {
-      if (entry.number == number) own = entry.words;
+    auto own = called_words(rank, number);
+    while (!own && bulletin_.is_reachable() && Clock::now() - started < kWordsPatience) {
+      std::this_thread::sleep_for(kPoll);
+      own = called_words(rank, number);
     }
-    words.insert(words.end(), own.begin(), own.end());
+    const auto words = own.value_or(std::array<int32_t, kCallWords>{});
+    words_.insert(words_.end(), words.begin(), words.end());
+  }
+  wait_for_readers(started + kWordsPatience);
+  return words_;
+}
+
+std::optional<std::array<int32_t, kCallWords>> Watch::called_words(int rank, int32_t number) {
+  const auto text = rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or("");
+  std::optional<std::array<int32_t, kCallWords>> words;
+  for (const auto& entry : CallLog::from_text(text)) {
+    if (entry.number == number) words = entry.words;
   }
   return words;
+}
+
+// Rank 0 keeps the store, and often ends with the error: not before the others have read what they need for theirs.
+void Watch::wait_for_readers(Clock::time_point deadline) {
+  bulletin_.put_own("has-read", "1");
+  if (options_.rank != 0) return;
+  for (int rank = 1; rank < options_.size; ++rank) {
+    while (!is_lost(rank) && !bulletin_.find_of("has-read", rank) && Clock::now() < deadline) {
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
 }
 
 void Watch::publish(const std::string& report) { bulletin_.put_own("report", report); }
@@ -212,9 +240,10 @@ std::vector<Watch::Account> Watch::accounts() {
     if (is_final || !bulletin_.is_reachable()) {
       ++rank;
     } else {
-      std::this_thread::sleep_for(milliseconds(20));
+      std::this_thread::sleep_for(kPoll);
     }
   }
+  wait_for_readers(started + kPatience);
   return accounts;
 }
 

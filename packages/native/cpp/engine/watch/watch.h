@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "engine/process_group.h"
 #include "engine/watch/bulletin.h"
@@ -30,7 +33,8 @@ class Watch {
   // To be called when the engine has failed a call: gives what broke the group, as soon as it is known, but waits no longer
   // than some seconds.
   Verdict explain_failure();
-  // Every rank's description of a call, zeros where it did not come to it: kCallWords numbers each.
+  // Every rank's description of the call in which they differ, zeros where it did not come to it within some seconds: kCallWords
+  // numbers each.
   std::vector<int32_t> words_of(int32_t number);
 
   // What this rank says of itself at the end, for the others.
@@ -55,6 +59,8 @@ class Watch {
   void judge(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> different_calls();
+  std::optional<std::array<int32_t, kCallWords>> called_words(int rank, int32_t number);
+  void wait_for_readers(Clock::time_point deadline);
   std::vector<int> late_ranks(const CallLog::Entry& waiting);
   void decide(Verdict verdict);
   void settle(const Verdict& verdict);
@@ -71,6 +77,9 @@ class Watch {
   Clock::time_point next_look_{};
   uint64_t traffic_ = 0;
   Clock::time_point moved_{};
+
+  std::mutex words_mutex_;
+  std::vector<int32_t> words_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
