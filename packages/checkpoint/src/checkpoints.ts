@@ -1,4 +1,4 @@
-import { isAccError, type Collective, type StateLayer } from '@acc/contract';
+import { isAccError, type Collective, type StateLayer, type Storage } from '@acc/contract';
 import { describeLocation, locationOf, type Location } from './location.js';
 import { onFirstRank } from './together.js';
 import { isOurs, isStepName, nameOfStep } from './names.js';
@@ -7,7 +7,6 @@ import { findCheckpoints } from './read/find.js';
 import { openCheckpoint, type Checkpoint } from './read/open.js';
 import { expendable, newestFirst } from './retention.js';
 import { fileStorage } from './storage/file-storage.js';
-import type { Storage } from './storage/storage.js';
 import { settleSave } from './write/settle.js';
 import { startSave, type SaveRequest, type StartedSave } from './write/save.js';
 

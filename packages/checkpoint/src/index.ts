@@ -27,7 +27,8 @@ export { readRest, readTree, StoredReference, type ReadTree } from './read/read-
 export { readTensors, type Want } from './read/read-tensors.js';
 export type { KeepBest, RetentionOptions } from './retention.js';
 export { fileStorage } from './storage/file-storage.js';
-export type { GetOptions, Storage, StoredObject } from './storage/storage.js';
+export type { S3Credentials, S3StorageOptions } from './storage/s3/options.js';
+export { s3Storage } from './storage/s3/s3-storage.js';
 export { onFirstRank, together } from './together.js';
 export type { Placement, PlacementOf } from './write/pieces.js';
 export type { SaveRequest } from './write/save.js';

@@ -1,5 +1,5 @@
 import { fileStorage } from './storage/file-storage.js';
-import type { Storage } from './storage/storage.js';
+import type { Storage } from '@acc/contract';
 
 /** One checkpoint's place. */
 export interface Location {

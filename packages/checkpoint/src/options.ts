@@ -1,7 +1,6 @@
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, checkKeys, type Storage } from '@acc/contract';
 import { z } from 'zod';
 import type { RetentionOptions } from './retention.js';
-import type { Storage } from './storage/storage.js';
 
 export interface CheckpointOptions extends RetentionOptions {
   /** Where `saveState()` puts what it names itself, and `loadState('latest')` looks. Default `checkpoints` in `projectDir`. */

@@ -52,6 +52,7 @@ export {
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
 export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
+export type { GetOptions, Storage, StoredObject } from './storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './state.js';
 export type { StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
 export type {

@@ -7,18 +7,21 @@ export {
   type RunStatus,
   type Stateful,
   type StateTree,
+  type Storage,
   type Strategy,
   type Tracker,
 } from '@acc/contract';
 export {
   fileStorage,
   modelFiles,
+  s3Storage,
   type CheckpointOptions,
   type KeepBest,
   type LoadedWeights,
   type LoadWeightsOptions,
   type NameMap,
-  type Storage,
+  type S3Credentials,
+  type S3StorageOptions,
   type WeightTarget,
   type WriteModelOptions,
 } from '@acc/checkpoint';

@@ -10,5 +10,6 @@ export {
   type TestHost,
   type TestNetworkOptions,
 } from './network/test-network.js';
+export { storageCases, type StorageCase } from './storages/storage-cases.js';
 export { trackerCases, trackerCasesFor } from './trackers/conformance.js';
 export type { TrackedRun, TrackedValue, TrackerCase, TrackerSubject } from './trackers/subject.js';

@@ -1,6 +1,5 @@
 import { transpose, type DataType, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys, type StateLayer } from '@acc/contract';
-import type { Storage } from '../storage/storage.js';
+import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
 import type { StoredWeight } from './safetensors-weights.js';
 import { openWeights } from './stored-weights.js';
 

@@ -1,7 +1,7 @@
 import { locationOf } from '../location.js';
 import { openCheckpoint } from '../read/open.js';
 import { readBytes } from '../read/read-tensors.js';
-import type { Storage } from '../storage/storage.js';
+import type { Storage } from '@acc/contract';
 import { pieceOfBytes } from '../write/pieces.js';
 import { writeWeightPieces, type WriteWeightsOptions } from './write-weights.js';
 

@@ -1,8 +1,7 @@
 import { backend, getBackend, io, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { AccError, type Storage } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { locationOf, type Location } from '../location.js';
-import type { Storage } from '../storage/storage.js';
 import { openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';
 
 /** tfjs's own file: topology, and where the weights are. */

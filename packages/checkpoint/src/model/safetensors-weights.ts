@@ -1,9 +1,8 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type StateLayer } from '@acc/contract';
+import { AccError, type StateLayer, type Storage } from '@acc/contract';
 import { nativeDtypeOf } from '../format/dtypes.js';
 import { headerLength, LENGTH_BYTES, parseHeader, type StoredEntry } from '../format/safetensors.js';
 import { describeLocation, type Location } from '../location.js';
-import type { Storage } from '../storage/storage.js';
 
 /** A tensor that was not read yet. */
 export interface StoredWeight {

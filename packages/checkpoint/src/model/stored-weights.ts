@@ -1,10 +1,9 @@
-import { AccError, isAccError } from '@acc/contract';
+import { AccError, isAccError, type Storage } from '@acc/contract';
 import { basename, dirname } from 'node:path';
 import { MARKER } from '../format/manifest.js';
 import { locationOf, type Location } from '../location.js';
 import { openCheckpoint } from '../read/open.js';
 import { readTensors } from '../read/read-tensors.js';
-import type { Storage } from '../storage/storage.js';
 import { PARAMETERS } from './merge-weights.js';
 import { MODEL_JSON, readModelJsonWeights } from './model-json.js';
 import { openSafetensors, openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';

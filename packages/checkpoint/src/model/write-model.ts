@@ -1,7 +1,6 @@
 import { io } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys, type StateLayer } from '@acc/contract';
+import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
 import { locationOf } from '../location.js';
-import type { Storage } from '../storage/storage.js';
 import { modelFiles, writeModelJson } from './model-json.js';
 import { writeWeights, type NamedWeight, type WriteWeightsOptions } from './write-weights.js';
 

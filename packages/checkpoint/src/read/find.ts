@@ -1,7 +1,6 @@
-import { isAccError } from '@acc/contract';
+import { isAccError, type Storage } from '@acc/contract';
 import { MARKER, parseMarker } from '../format/manifest.js';
 import type { SavedCheckpoint } from '../retention.js';
-import type { Storage } from '../storage/storage.js';
 
 /** Checkpoints below a place, by whether they are complete. */
 export interface Found {

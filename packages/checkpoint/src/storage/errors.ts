@@ -13,7 +13,8 @@ const CODES: Readonly<Record<string, string>> = {
 
 const HELP: Readonly<Record<string, string>> = {
   ACC_STORAGE_FULL: 'Free space (`df -h` and `quota` show what is left), or keep fewer checkpoints.',
-  ACC_STORAGE_DENIED: 'Choose a folder or bucket that this user may write to.',
+  ACC_STORAGE_DENIED:
+    'Choose a folder or bucket that this user may write to; for a bucket, compare the credentials.',
 };
 
 /** What a system call failed with, as an error of {@link Storage}. */

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { storageCases } from '../testing/storage-cases.js';
+import { storageCases } from '@acc/testkit';
 import { fileStorage } from './file-storage.js';
 
 let folder: string;

@@ -1,8 +1,8 @@
 import { open, mkdir, readdir, rename, rm, rmdir, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
-import { AccError } from '@acc/contract';
+import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
 import { storageError, storageErrorOf } from './errors.js';
-import { piecesOf, type GetOptions, type Storage, type StoredObject } from './storage.js';
+import { piecesOf } from './content.js';
 
 /** What is being written, or was when its process ended. */
 export const UNFINISHED = '.unfinished';

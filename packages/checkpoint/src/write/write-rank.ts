@@ -1,10 +1,9 @@
 import { keep, clone, type Tensor } from '@tensorflow/tfjs-core';
-import type { StateLayer, TensorBytes } from '@acc/contract';
+import type { StateLayer, Storage, TensorBytes } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import { encodeHeader, type StoredEntry } from '../format/safetensors.js';
 import { elementBytes } from '../format/dtypes.js';
 import { hexOf, type RankRecord } from '../format/manifest.js';
-import type { Storage } from '../storage/storage.js';
 import { keyOf, type Piece } from './pieces.js';
 
 /** Tensors are read, written and checked in chunks of so many bytes. */

@@ -31,11 +31,3 @@ export interface Storage {
   /** Keys that there aren't are none to delete. */
   delete(keys: readonly string[]): Promise<void>;
 }
-
-/** The content of {@link Storage.put} as what is iterated. */
-export async function* piecesOf(
-  content: Uint8Array | AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  if (content instanceof Uint8Array) yield content;
-  else yield* content;
-}

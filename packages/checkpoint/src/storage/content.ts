@@ -1,0 +1,7 @@
+/** What is put, as what is iterated. */
+export async function* piecesOf(
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (content instanceof Uint8Array) yield content;
+  else yield* content;
+}

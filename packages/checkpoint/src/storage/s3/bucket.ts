@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AwsClient } from 'aws4fetch';
+import { AccError } from '@acc/contract';
+import { storageErrorOf } from '../errors.js';
+import { areCredentials, type ResolvedS3Options } from './options.js';
+import { contentOf } from './xml.js';
+
+interface RequestParts {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+}
+
+/** What came back, all of it read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+}
+
+/** How often a request is repeated that the service could not answer, and one that did not reach it. */
+const RETRIES = { refused: 5, lost: 3 };
+const FIRST_WAIT_MS = 100;
+
+const CODES: Readonly<Record<number, string>> = {
+  401: 'ACC_STORAGE_DENIED',
+  403: 'ACC_STORAGE_DENIED',
+  404: 'ACC_STORAGE_NOT_FOUND',
+  416: 'ACC_STORAGE_NOT_FOUND',
+  507: 'ACC_STORAGE_FULL',
+};
+
+/** Signed requests for keys of a bucket. */
+export class Bucket {
+  readonly location: string;
+  readonly partBytes: number;
+  readonly #options: ResolvedS3Options;
+  readonly #url: string;
+  readonly #prefix: string;
+
+  constructor(options: ResolvedS3Options) {
+    const { bucket, prefix, region, endpoint, partBytes } = options;
+    const name = prefix.replace(/^\/+|\/+$/g, '');
+    this.#options = options;
+    this.#prefix = name === '' ? '' : `${name}/`;
+    // The bucket in the path, which every service understands; Amazon's wants it in the host.
+    this.#url = endpoint
+      ? `${endpoint.replace(/\/+$/, '')}/${bucket}/`
+      : `https://${bucket}.s3.${region}.amazonaws.com/`;
+    this.location = `s3://${bucket}/${name}`.replace(/\/$/, '');
+    this.partBytes = partBytes;
+  }
+
+  keyOf(name: string): string {
+    return this.#prefix + name;
+  }
+
+  nameOf(key: string): string {
+    return key.slice(this.#prefix.length);
+  }
+
+  /**
+   * @param key Undefined: the bucket itself.
+   * @param allowed Statuses besides success that are the caller's to understand.
+   */
+  async request(
+    method: string,
+    key: string | undefined,
+    { query = {}, headers = {}, body }: RequestParts = {},
+    allowed: readonly number[] = [],
+  ): Promise<Answer> {
+    const path = key === undefined ? '' : this.keyOf(key).split('/').map(encode).join('/');
+    const pairs = Object.entries(query).map(([name, value]) => `${encode(name)}=${encode(value)}`);
+    const url = `${this.#url}${path}${pairs.length > 0 ? `?${pairs.join('&')}` : ''}`;
+    const doing = `${method} ${this.location}${key === undefined ? '' : `/${key}`}`;
+    const init = { method, headers, ...(body !== undefined && { body }) } as RequestInit;
+    const answer = await this.#reach(url, init, doing);
+    if (answer.status < 300 || allowed.includes(answer.status)) return answer;
+    throw errorOf(answer, doing);
+  }
+
+  async #reach(url: string, init: RequestInit, doing: string): Promise<Answer> {
+    const client = await this.#client(doing);
+    for (let lost = 0; ; lost++) {
+      try {
+        const response = await client.fetch(url, init);
+        return answerOf(response, new Uint8Array(await response.arrayBuffer()));
+      } catch (error) {
+        if (lost === RETRIES.lost) throw unreachable(error as Error, doing, new URL(url).origin);
+        await sleep(FIRST_WAIT_MS * 2 ** lost);
+      }
+    }
+  }
+
+  async #client(doing: string): Promise<AwsClient> {
+    const { credentials, region } = this.#options;
+    const { AwsClient } = await importClient();
+    const given = typeof credentials === 'function' ? await credentials() : credentials;
+    if (!areCredentials(given)) {
+      const reason = 'the function given as credentials gave none';
+      throw storageErrorOf('ACC_STORAGE_DENIED', doing, reason, undefined);
+    }
+    return new AwsClient({ ...given, region, service: 's3', retries: RETRIES.refused });
+  }
+}
+
+/** By RFC 3986, as signatures have it. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+async function importClient(): Promise<typeof import('aws4fetch')> {
+  try {
+    return await import('aws4fetch');
+  } catch (cause) {
+    throw new AccError(
+      'ACC_S3_CLIENT_MISSING',
+      'The package aws4fetch, which signs requests, is not installed.',
+      {
+        help: 'npm install aws4fetch',
+        cause,
+      },
+    );
+  }
+}
+
+function unreachable(error: Error, doing: string, origin: string): AccError {
+  const reason = (error.cause as Error | undefined)?.message || error.message;
+  return storageErrorOf('ACC_STORAGE_FAILED', doing, `${origin} does not answer: ${reason}`, error);
+}
+
+function answerOf({ status, headers }: Response, bytes: Uint8Array): Answer {
+  return {
+    status,
+    headers,
+    bytes,
+    get text() {
+      return new TextDecoder().decode(bytes);
+    },
+  };
+}
+
+function errorOf({ status, text }: Answer, doing: string): AccError {
+  const reason = contentOf(text, 'Message') ?? `status ${status}`;
+  const code = CODES[status] ?? 'ACC_STORAGE_FAILED';
+  return storageErrorOf(code, doing, `${contentOf(text, 'Code') ?? status}: ${reason}`, undefined);
+}

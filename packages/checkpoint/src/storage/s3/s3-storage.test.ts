@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import type { S3Credentials } from './options.js';
+import { s3Storage } from './s3-storage.js';
+import { contentOf, elementsIn } from './xml.js';
+
+const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' };
+const error = (code: string): Error => expect.objectContaining({ code }) as Error;
+
+describe('s3Storage', () => {
+  it.each<[string, object, string]>([
+    ['an unknown option', { buckets: 'a' }, 'ACC_UNKNOWN_OPTION'],
+    ['a name that no bucket has', { bucket: 'Runs!' }, 'ACC_INVALID_OPTION'],
+    ['parts that are too small', { partBytes: 1 }, 'ACC_INVALID_OPTION'],
+    ['no credentials', { credentials: undefined }, 'ACC_INVALID_OPTION'],
+    ['half of them', { credentials: { accessKeyId: 'id' } }, 'ACC_INVALID_OPTION'],
+    ['what is no address', { endpoint: 'localhost:9000' }, 'ACC_INVALID_OPTION'],
+  ])('refuses %s', (_, options, code) => {
+    expect(() => s3Storage({ bucket: 'runs', credentials, ...options })).toThrowError(error(code));
+  });
+
+  it('says where it is', () => {
+    expect(s3Storage({ bucket: 'runs', credentials }).location).toBe('s3://runs');
+    expect(s3Storage({ bucket: 'runs', prefix: '/a/b/', credentials }).location).toBe('s3://runs/a/b');
+  });
+
+  it('says that nobody answers', async () => {
+    const storage = s3Storage({ bucket: 'runs', endpoint: 'http://127.0.0.1:1', credentials });
+    await expect(storage.get('x')).rejects.toThrowError(error('ACC_STORAGE_FAILED'));
+  });
+
+  it('says that it was given no credentials when it asked for them', async () => {
+    const storage = s3Storage({ bucket: 'runs', credentials: () => ({}) as S3Credentials });
+    await expect(storage.get('x')).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
+  });
+});
+
+it('answers are read with their entities', () => {
+  const xml = '<A><Key>a&amp;b&#228;&#xe4;&lt;</Key></A><A><Key>2</Key></A>';
+  expect(elementsIn(xml, 'A').map((element) => contentOf(element, 'Key'))).toEqual(['a&bää<', '2']);
+  expect(contentOf(xml, 'None')).toBeUndefined();
+});

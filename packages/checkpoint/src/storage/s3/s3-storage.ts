@@ -1,0 +1,89 @@
+import type { GetOptions, Storage, StoredObject } from '@acc/contract';
+import { piecesOf } from '../content.js';
+import { storageErrorOf } from '../errors.js';
+import { Bucket } from './bucket.js';
+import { resolveS3Options, type S3StorageOptions } from './options.js';
+import { Part, Upload } from './upload.js';
+import { contentOf, elementsIn } from './xml.js';
+
+/**
+ * Objects of a bucket, in Amazon's S3 or a service that speaks as it does. An object is there as a whole or not at all. Signs with the
+ * package `aws4fetch`, which is to be installed beside this one; failed requests are repeated.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; when used also `ACC_S3_CLIENT_MISSING`.
+ */
+export function s3Storage(options: S3StorageOptions): Storage {
+  const bucket = new Bucket(resolveS3Options(options));
+  return {
+    location: bucket.location,
+    put: (key, content) => put(bucket, key, content),
+    get: (key, range) => get(bucket, key, range),
+    list: (prefix) => list(bucket, prefix),
+    async delete(keys) {
+      // One by one: the request for many at once needs a checksum that not all services know.
+      for (const key of keys) await bucket.request('DELETE', key, {}, [404]);
+    },
+  };
+}
+
+async function put(
+  bucket: Bucket,
+  key: string,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+): Promise<void> {
+  let upload: Upload | undefined;
+  try {
+    let part = new Part(bucket.partBytes);
+    for await (const piece of piecesOf(content)) {
+      for (let rest = piece; rest.length > 0;) {
+        rest = part.take(rest);
+        if (!part.isFull) continue;
+        upload ??= await Upload.begin(bucket, key);
+        await upload.send(part.bytes);
+        part = new Part(bucket.partBytes);
+      }
+    }
+    if (!upload) await bucket.request('PUT', key, { body: part.bytes });
+    else {
+      if (part.bytes.length > 0) await upload.send(part.bytes);
+      await upload.complete();
+    }
+  } catch (error) {
+    await upload?.abort();
+    throw error;
+  }
+}
+
+async function get(bucket: Bucket, key: string, { start = 0, into }: GetOptions = {}): Promise<Uint8Array> {
+  if (into?.length === 0) return into;
+  const end = into ? start + into.length - 1 : '';
+  const isPart = start > 0 || into !== undefined;
+  const range = isPart ? { headers: { range: `bytes=${start}-${end}` } } : {};
+  const { bytes } = await bucket.request('GET', key, range);
+  if (!into) return bytes;
+  if (bytes.length !== into.length) {
+    const reason = `it has ${bytes.length} of the ${into.length} bytes from ${start} on`;
+    throw storageErrorOf('ACC_STORAGE_NOT_FOUND', `GET ${bucket.location}/${key}`, reason, undefined);
+  }
+  into.set(bytes);
+  return into;
+}
+
+async function list(bucket: Bucket, prefix: string): Promise<StoredObject[]> {
+  const found: StoredObject[] = [];
+  let token: string | undefined;
+  do {
+    const query = {
+      'list-type': '2',
+      prefix: bucket.keyOf(prefix),
+      ...(token !== undefined && { 'continuation-token': token }),
+    };
+    const { text } = await bucket.request('GET', undefined, { query });
+    for (const element of elementsIn(text, 'Contents')) {
+      const key = contentOf(element, 'Key')!;
+      found.push({ key: bucket.nameOf(key), bytes: Number(contentOf(element, 'Size')) });
+    }
+    token = contentOf(text, 'IsTruncated') === 'true' ? contentOf(text, 'NextContinuationToken') : undefined;
+  } while (token !== undefined);
+  return found;
+}

@@ -1,0 +1,85 @@
+import { storageErrorOf } from '../errors.js';
+import type { Bucket } from './bucket.js';
+import { contentOf } from './xml.js';
+
+/** Parts on their way at the same time. */
+const SENDERS = 4;
+
+/** An object that comes in several parts. */
+export class Upload {
+  readonly #etags: string[] = [];
+  readonly #sending = new Set<Promise<void>>();
+  #error: Error | undefined;
+
+  private constructor(
+    private readonly bucket: Bucket,
+    private readonly key: string,
+    private readonly id: string,
+  ) {}
+
+  static async begin(bucket: Bucket, key: string): Promise<Upload> {
+    const { text } = await bucket.request('POST', key, { query: { uploads: '' } });
+    return new Upload(bucket, key, contentOf(text, 'UploadId')!);
+  }
+
+  /** Resolves when there is room for a further part. @param body Stays as it is until the upload has ended. */
+  async send(body: Uint8Array): Promise<void> {
+    const sent = this.#sendPart(this.#etags.push('') - 1, body)
+      .catch((error: Error) => void (this.#error ??= error))
+      .finally(() => this.#sending.delete(sent));
+    this.#sending.add(sent);
+    if (this.#sending.size >= SENDERS) await Promise.race(this.#sending);
+    if (this.#error) throw this.#error;
+  }
+
+  async #sendPart(part: number, body: Uint8Array): Promise<void> {
+    const query = { partNumber: String(part + 1), uploadId: this.id };
+    const { headers } = await this.bucket.request('PUT', this.key, { query, body });
+    this.#etags[part] = headers.get('etag') ?? '';
+  }
+
+  async complete(): Promise<void> {
+    await Promise.all(this.#sending);
+    if (this.#error) throw this.#error;
+    const parts = this.#etags.map(
+      (tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`,
+    );
+    const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
+    const { text } = await this.bucket.request('POST', this.key, { query: { uploadId: this.id }, body });
+    // The service may begin to answer before it has succeeded.
+    const code = /<Error>/.test(text) ? contentOf(text, 'Code') : undefined;
+    if (code) throw storageErrorOf('ACC_STORAGE_FAILED', `Completing ${this.key}`, code, undefined);
+  }
+
+  /** Has the service forget the parts, as far as it can be reached. */
+  async abort(): Promise<void> {
+    await Promise.all(this.#sending);
+    await this.bucket.request('DELETE', this.key, { query: { uploadId: this.id } }).catch(() => {});
+  }
+}
+
+/** Bytes that are sent at once. */
+export class Part {
+  readonly #buffer: Uint8Array;
+  #length = 0;
+
+  constructor(size: number) {
+    this.#buffer = new Uint8Array(size);
+  }
+
+  get isFull(): boolean {
+    return this.#length === this.#buffer.length;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  /** Takes what there is room for, and gives the rest. */
+  take(bytes: Uint8Array): Uint8Array {
+    const taken = bytes.subarray(0, this.#buffer.length - this.#length);
+    this.#buffer.set(taken, this.#length);
+    this.#length += taken.length;
+    return bytes.subarray(taken.length);
+  }
+}
