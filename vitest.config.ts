@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 const source = { conditions: ['@acc/source'] };
 const shared = { resolve: source, ssr: { resolve: source } };
+/** Test files run side by side: threads of libtorch that spin while they wait would take the cores from each other. */
+const env = { OMP_WAIT_POLICY: 'passive' };
 
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
@@ -14,6 +16,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'unit',
+          env,
           include: [
             'packages/*/src/**/*.test.ts',
             'tests/layers-parity/*.test.ts',
@@ -35,6 +38,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'e2e',
+          env,
           include: ['tests/e2e/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -45,6 +49,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'hosts',
+          env,
           include: ['tests/hosts/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,
