@@ -1,0 +1,176 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import fc from 'fast-check';
+
+const script = fileURLToPath(new URL('./ranks/late-gloo.ts', import.meta.url));
+const tsx = createRequire(import.meta.url).resolve('tsx');
+
+let folder: string;
+let port: number;
+let ranks: ChildProcess[];
+let outputs: string[];
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'acc-strangers-'));
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  port = (server.address() as AddressInfo).port;
+  server.close();
+  await once(server, 'close');
+  const job = {
+    WORLD_SIZE: '2',
+    MASTER_ADDR: '127.0.0.1',
+    MASTER_PORT: String(port),
+    ACC_JOB_TOKEN: 'a token',
+  };
+  outputs = ['', ''];
+  ranks = [0, 1].map((rank) => {
+    const child = spawn(process.execPath, ['--conditions=@acc/source', '--import', tsx, script, folder], {
+      env: { ...process.env, OMP_NUM_THREADS: '1', ...job, RANK: String(rank) },
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (outputs[rank] += text));
+    }
+    return child;
+  });
+});
+afterEach(() => {
+  for (const rank of ranks) rank.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+async function exitOf(rank: ChildProcess): Promise<number | null> {
+  if (rank.exitCode === null) await once(rank, 'exit');
+  return rank.exitCode;
+}
+
+/** Lets rank 1 go on. */
+const release = (name: string) => writeFileSync(join(folder, name), '');
+
+async function until<T>(find: () => T | undefined): Promise<T> {
+  for (;;) {
+    const found = find();
+    if (found !== undefined) return found;
+    await sleep(50);
+  }
+}
+
+/** Ports that rank 0 listens on, as Linux lists them. */
+function portsOfRank0(): number[] {
+  const processFolder = `/proc/${ranks[0]!.pid}`;
+  const sockets = readdirSync(`${processFolder}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`${processFolder}/fd/${fd}`);
+    } catch {
+      // Closed between the two reads.
+      return '';
+    }
+  });
+  const lines = readFileSync(`${processFolder}/net/tcp`, 'utf8').trim().split('\n').slice(1);
+  return lines.flatMap((line) => {
+    const [, local, , state, , , , , , inode] = line.trim().split(/\s+/);
+    const isListening = state === '0A' && sockets.includes(`socket:[${inode}]`);
+    return isListening ? [Number.parseInt(local!.split(':')[1]!, 16)] : [];
+  });
+}
+
+/** How long a port that lets nobody in is watched: it answers nothing at all, so that a connection is never made nor refused. */
+const SHUT_MS = 3_000;
+
+/** Sends bytes, stays for a while, and leaves; resolves with whether there was a connection within `patienceMs`. */
+function send(to: number, bytes: Uint8Array, stayMs = 5, patienceMs = 60_000): Promise<boolean> {
+  return new Promise((resolve) => {
+    let isConnected = false;
+    const socket = connect(to, '127.0.0.1');
+    let timer = setTimeout(() => socket.destroy(), patienceMs);
+    socket.on('connect', () => {
+      isConnected = true;
+      socket.write(bytes);
+      clearTimeout(timer);
+      timer = setTimeout(() => socket.destroy(), stayMs);
+    });
+    // The port's owner may well end the connection first.
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        clearTimeout(timer);
+        resolve(isConnected);
+      });
+  });
+}
+
+const words = fc.array(
+  fc.oneof(
+    fc.uint8Array({ maxLength: 40 }),
+    fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((n) => new Uint8Array(BigUint64Array.of(n).buffer)),
+    fc
+      .constantFrom(0n, 1n, 8n, 2n ** 31n, 2n ** 62n, 2n ** 64n - 1n)
+      .map((n) => new Uint8Array(BigUint64Array.of(n).buffer)),
+  ),
+  { maxLength: 6 },
+);
+
+/** What begins as a client of c10d's store does, and goes on with a command of any number. */
+const storeBytes = fc
+  .tuple(fc.boolean(), fc.integer({ min: 0, max: 30 }), words)
+  .map(([isValid, command, rest]) => {
+    const start = isValid ? [Uint8Array.of(0), new Uint8Array(Uint32Array.of(0x3c85f7ce).buffer)] : [];
+    return Buffer.concat([...start, Uint8Array.of(command), ...rest]);
+  });
+
+/** What begins as a Gloo rank does, with a number that no rank waits for, and goes on somehow. */
+const glooBytes = fc
+  .tuple(fc.bigInt({ min: 1000n, max: 2n ** 63n }), words)
+  .map(([number, rest]) => Buffer.concat([new Uint8Array(BigInt64Array.of(number).buffer), ...rest]));
+
+it("strangers' bytes at the store and at Gloo's port change nothing, and later nobody is let in", async () => {
+  await until(() => (portsOfRank0().includes(port) ? true : undefined));
+  const attack = (to: number, bytes: fc.Arbitrary<Uint8Array>) =>
+    fc.assert(
+      fc.asyncProperty(bytes, async (some) => {
+        expect(await send(to, some)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  await attack(port, storeBytes);
+  await Promise.all(Array.from({ length: 200 }, () => send(port, randomBytes(3), 300)));
+  release('to-the-store');
+  const gloo = await until(() => portsOfRank0().find((one) => one !== port));
+  await attack(gloo, glooBytes);
+  await Promise.all(Array.from({ length: 200 }, () => send(gloo, randomBytes(3), 300)));
+  release('to-the-group');
+  await until(() => (outputs.every((output) => output.includes('sum 3')) ? true : undefined));
+  for (const one of [port, gloo]) expect(await send(one, randomBytes(20), 5, SHUT_MS)).toBe(false);
+  release('to-the-end');
+  const codes = await Promise.all(ranks.map(exitOf));
+  expect(codes, outputs.join('\n')).toEqual([0, 0]);
+  for (const output of outputs) expect(output).toContain('::result::6');
+}, 240_000);
+
+it('who takes the place of a rank on a connection, without the token, makes the start fail, and gets nothing', async () => {
+  await until(() => (portsOfRank0().includes(port) ? true : undefined));
+  release('to-the-store');
+  const gloo = await until(() => portsOfRank0().find((one) => one !== port));
+  // Which of the two ranks Gloo lets connect to the other is by their ports: rank 1's is not known yet.
+  const socket = connect(gloo, '127.0.0.1');
+  let received = 0;
+  socket.on('error', () => {}).on('data', (data) => (received += data.length));
+  socket.write(new Uint8Array(8));
+  release('to-the-group');
+  const met = () => outputs.every((output) => output.includes('sum 3'));
+  await until(() => (met() || ranks.some(({ exitCode }) => exitCode !== null) ? true : undefined));
+  if (!met()) {
+    await Promise.all(ranks.map(exitOf));
+    expect(outputs.join('\n')).toMatch(/ACC_RENDEZVOUS_FAILED|ACC_JOB_TOKEN|ACC_PEER_LOST/);
+  }
+  socket.destroy();
+  expect(received).toBe(0);
+}, 240_000);
