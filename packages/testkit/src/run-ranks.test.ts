@@ -1,7 +1,9 @@
+import { fork } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runRanks } from './run-ranks.js';
 
 const fixture = (name: string): URL => new URL(`../fixtures/${name}`, import.meta.url);
@@ -16,6 +18,16 @@ function isRunning(pid: number): boolean {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;
+  }
+}
+
+/** What both ranks of `hang-with-pids.ts` have written; undefined as long as something is missing. */
+function pidsIn(folder: string): number[] | undefined {
+  try {
+    const texts = [0, 1].map((rank) => readFileSync(join(folder, `rank${rank}.json`), 'utf8'));
+    return texts.flatMap((text) => JSON.parse(text) as number[]);
+  } catch {
+    return undefined;
   }
 }
 
@@ -57,6 +69,22 @@ describe('runRanks', () => {
     expect(started).toHaveLength(2);
     await vi.waitUntil(() => !started.some(isRunning), { timeout: 5_000 });
   });
+
+  it.each(['caller', 'parent'])(
+    'leaves no process when its %s is killed',
+    async (who) => {
+      const options = ['--conditions=@acc/source', '--import', createRequire(import.meta.url).resolve('tsx')];
+      const caller = fork(fixture('run-and-wait.ts'), [folder], { execArgv: options });
+      onTestFinished(() => void caller.kill('SIGKILL'));
+      const started = await vi.waitUntil(() => pidsIn(folder), { timeout: 60_000 });
+      expect(started.every(isRunning)).toBe(true);
+      // A parent's end closes the channel.
+      if (who === 'caller') caller.kill('SIGKILL');
+      else caller.disconnect();
+      await vi.waitUntil(() => !started.some(isRunning), { timeout: 10_000 });
+    },
+    90_000,
+  );
 
   it('refuses a bad number of ranks and unknown options', async () => {
     await expect(runRanks({ script: 'x.mjs', ranks: 0 })).rejects.toMatchObject({ code: 'ACC_BAD_OPTION' });

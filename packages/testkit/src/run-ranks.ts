@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { AccError, checkKeys } from '@acc/contract';
 import { parseResult } from './rank-result.js';
+import { endWithThisProcess } from './end-with-parent.js';
 
 export interface RunRanksOptions {
   /** JavaScript or TypeScript file that every rank runs. */
@@ -42,7 +43,8 @@ const KEYS = ['script', 'ranks', 'args', 'env', 'nodeArgs', 'cwd', 'timeoutMs'];
 /**
  * Runs a script on `ranks` processes with torchrun's environment (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, …)
  * and gives how each ended, in the order of the ranks. A failing rank ends no other: what the others make of it is
- * what a test wants to see. Nothing that the ranks started in their process groups is left running.
+ * what a test wants to see. Nothing that the ranks started in their process groups is left running, also when this process
+ * is killed.
  *
  * @throws AccError `ACC_RANKS_TIMEOUT` with what the ranks printed; `ACC_RANK_RESULT` for a damaged result line.
  */
@@ -55,8 +57,11 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   const jobEnv = { MASTER_PORT: String(await freePort()), ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
   const running = Array.from({ length: ranks }, (_, rank) => startRank(options, rank, jobEnv));
   const killAll = (): void => running.forEach(({ child }) => killRank(child));
-  // A test runner that gives up on the test leaves through here.
+  // A test runner that gives up on the test leaves through here; one that is killed closes the watcher's pipe.
   process.once('exit', killAll);
+  // A worker of a test runner that is killed hears of it by its channel's end, and lives on for as long as ranks run.
+  process.once('disconnect', killAll);
+  const stopWatching = endWithThisProcess(running.map(({ child }) => child));
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
@@ -69,7 +74,9 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   } finally {
     clearTimeout(timer);
     killAll();
+    stopWatching();
     process.off('exit', killAll);
+    process.off('disconnect', killAll);
   }
 }
 

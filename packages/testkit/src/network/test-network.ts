@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { AccError, checkKeys } from '@acc/contract';
+import { endWithThisProcess } from '../end-with-parent.js';
 import { command } from './command.js';
 import { Switch } from './switch.js';
 
@@ -105,11 +106,13 @@ export class TestNetwork {
     writeFileSync(`/etc/netns/${host.namespace}/hosts`, text);
   }
 
-  /** Starts a program on a host, in a process group of its own. `dispose` ends it. */
+  /** Starts a program on a host, in a process group of its own. `dispose` ends it, and so does the end of this process. */
   spawn(host: TestHost, program: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     const named = ['unshare', '--uts', 'sh', '-c', `hostname ${host.name}; exec "$@"`, 'sh'];
     const all = ['netns', 'exec', host.namespace, ...named, program, ...args];
-    return spawn('ip', all, { detached: true, ...options });
+    const child = spawn('ip', all, { detached: true, ...options });
+    child.once('exit', endWithThisProcess([child]));
+    return child;
   }
 
   /** Kills what still runs on the hosts and removes them. */

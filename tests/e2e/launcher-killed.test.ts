@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished, vi } from 'vitest';
+
+const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
+const script = fileURLToPath(new URL('./ranks/reduce-for-ever.ts', import.meta.url));
+
+const sharesMemory = (pid: number) =>
+  readFileSync(`/proc/${pid}/maps`, 'utf8').includes('memfd:acc-collectives');
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+it('ranks in the middle of collectives end within seconds when acc launch is killed, with their shared memory', async () => {
+  const before = readdirSync('/dev/shm');
+  const launcher = spawn(process.execPath, [acc, 'launch', '-n', '3', '--threads', '1', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void launcher.kill('SIGKILL'));
+  let output = '';
+  launcher.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const pids = await vi.waitUntil(
+    () => {
+      const found = [...output.matchAll(/rank \d is process (\d+)/g)].map(([, pid]) => Number(pid));
+      return found.length === 3 ? found : undefined;
+    },
+    { timeout: 90_000 },
+  );
+  expect(pids.every(sharesMemory)).toBe(true);
+  launcher.kill('SIGKILL');
+  // SIGTERM, and SIGKILL three seconds later: the ranks have no time for a signal.
+  await vi.waitUntil(() => !pids.some(isRunning), { timeout: 15_000 });
+  expect(readdirSync('/dev/shm')).toEqual(before);
+});
