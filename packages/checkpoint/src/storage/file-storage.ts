@@ -1,8 +1,8 @@
-import { open, mkdir, readdir, rename, rm, rmdir, stat, type FileHandle } from 'node:fs/promises';
+import { open, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
 import { storageError, storageErrorOf } from './errors.js';
-import { piecesOf } from './content.js';
+import { writeSynced } from './block-file.js';
 
 /** What is being written, or was when its process ended. */
 export const UNFINISHED = '.unfinished';
@@ -26,8 +26,7 @@ export function fileStorage(folder: string): Storage {
   };
   return {
     location: root,
-    put: (key, content) =>
-      attempt(`Writing ${join(root, key)}`, () => putFile(pathOf(key), piecesOf(content))),
+    put: (key, content) => attempt(`Writing ${join(root, key)}`, () => putFile(pathOf(key), content)),
     get: (key, options) => attempt(`Reading ${join(root, key)}`, () => getFile(pathOf(key), options)),
     list: (prefix) => attempt(`Listing ${join(root, prefix)}`, () => listFiles(root, prefix)),
     delete: (keys) =>
@@ -40,11 +39,13 @@ export function fileStorage(folder: string): Storage {
   };
 }
 
-async function putFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+async function putFile(path: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
   await makeFolder(dirname(path));
   const unfinished = path + UNFINISHED;
   try {
-    await writeSynced(unfinished, pieces);
+    await (content instanceof Uint8Array
+      ? writeSmall(unfinished, content)
+      : writeSynced(unfinished, content));
     await rename(unfinished, path);
     await syncFolder(dirname(path));
   } catch (error) {
@@ -53,20 +54,13 @@ async function putFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise
   }
 }
 
-async function writeSynced(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeSmall(path: string, content: Uint8Array): Promise<void> {
   const file = await open(path, 'w');
   try {
-    for await (const piece of pieces) await writeAll(file, piece);
+    await file.writeFile(content);
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** One call may write less than it is given. */
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) {
-    done += (await file.write(bytes, done)).bytesWritten;
   }
 }
 
