@@ -85,6 +85,12 @@ describe('a run is finished', () => {
   );
 });
 
+it('by a handler of the program’s own, which decides', async () => {
+  const ended = await train('handle', { signals: ['SIGTERM'] });
+  expect(ended.code, ended.output).toBe(3);
+  expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
+});
+
 it('a loop that never lets the event loop turn is ended by Ctrl-C all the same, and the next run finishes its run', async () => {
   const ended = await train('busy', { signals: ['SIGINT'] });
   expect(ended.signal, ended.output).toBe('SIGINT');

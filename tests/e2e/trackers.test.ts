@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -9,6 +9,30 @@ interface Result {
   readonly runs: { name: string; id: string; rank: number; size: number }[];
   readonly names: (string | undefined)[];
 }
+
+it('a run goes on where a checkpoint has it', async () => {
+  const script = new URL('./ranks/tracked-resume.ts', import.meta.url);
+  const folder = mkdtempSync(join(tmpdir(), 'acc-resume-'));
+  const [first] = await runRanks({ script, ranks: 1, args: [folder] });
+  expect(first!.stderr).toContain('the power goes out');
+  const [second] = await runRanks({ script, ranks: 1, args: [folder] });
+  expect(second!.exitCode, second!.stderr).toBe(0);
+  const runs = readdirSync(join(folder, 'runs', 'resumed'));
+  expect(runs).toHaveLength(1);
+  const text = readFileSync(join(folder, 'runs', 'resumed', runs[0]!, 'metrics.jsonl'), 'utf8');
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines.map(({ _timeMs, ...line }) => line)).toEqual([
+    { _config: { attempt: 1 } },
+    ...[0, 1, 2].map((i) => ({ _step: i + 1, i })),
+    { _status: 'failed' },
+    { _config: { attempt: 2 } },
+    ...[0, 1, 2].map((i) => ({ _step: i + 4, i })),
+    { _status: 'completed' },
+  ]);
+});
 
 it('trackers run on the main process, or on all that ask for it, in one run', async () => {
   const script = new URL('./ranks/tracked-ranks.ts', import.meta.url);

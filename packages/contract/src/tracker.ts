@@ -34,7 +34,10 @@ export interface RunInfo {
 
 /** When something was logged, and how its call may be told from others. */
 export interface Stamp {
-  /** Counts what a rank logs in a run, from 0. A call that is repeated has the number it had. */
+  /**
+   * Ascends with what a rank logs in a run, from 0. A call that is repeated has the number it had; no other call of the rank in this
+   * run has it, though an earlier process made that.
+   */
   readonly sequence: number;
   /** Ms since 1970. */
   readonly timeMs: number;

@@ -37,7 +37,7 @@ export class Recording {
   readonly #takers = new Map<Entry['kind'], readonly Lane[]>();
   readonly #pulse: NodeJS.Timeout;
   readonly #ending: ProcessEnding;
-  #sequence = 0;
+  #sequence: number;
   #finishing: Promise<void> | undefined;
   #deadlineMs = Infinity;
   #isClosed = false;
@@ -45,7 +45,9 @@ export class Recording {
   constructor(given: RecordingOptions) {
     this.#given = given;
     const { run, projectDir, trackers, earlier, limits, warn } = given;
-    mkdirSync(run.dir, { recursive: true });
+    makeFolder(run.dir);
+    // Beyond the numbers of the processes that began the run: none logs more than one entry in a microsecond.
+    this.#sequence = earlier ? Math.max(0, Date.now() - run.startTimeMs) * 1_000 : 0;
     const ids = run.rank === 0 ? earlier : readRecord(recordPath(run.dir, run.rank))?.trackers;
     this.#lanes = trackers.map(({ tracker }) => {
       const resumedId = earlier && ids?.[tracker.name];
@@ -104,8 +106,22 @@ export class Recording {
   }
 
   give(payload: Payload, step: number): void {
+    this.#push(this.#takersOf(payload.kind), payload, step);
+  }
+
+  /** The same without an error where nobody takes it. */
+  giveWhereTaken(payload: Payload, step: number): void {
+    const method = methodFor(payload.kind);
+    this.#push(
+      this.#lanes.filter(({ tracker }) => tracker[method]),
+      payload,
+      step,
+    );
+  }
+
+  #push(lanes: readonly Lane[], payload: Payload, step: number): void {
     const entry: Entry = { ...payload, step, sequence: this.#sequence++, timeMs: Date.now() };
-    for (const lane of this.#takersOf(payload.kind)) lane.push(entry);
+    for (const lane of lanes) lane.push(entry);
   }
 
   /** Called once a step: gives trackers their calls in loops that let the event loop not turn. */
@@ -189,6 +205,17 @@ export class Recording {
       host: hostname(),
       trackers: { ...this.#given.earlier, ...this.trackerIds },
       unsent: this.#lanes.filter(({ isFinished }) => !isFinished).map(({ tracker }) => tracker.name),
+    });
+  }
+}
+
+function makeFolder(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true });
+  } catch (cause) {
+    throw new AccError('ACC_PROJECT_DIR', `The run's folder can't be made: ${(cause as Error).message}`, {
+      help: 'Choose a projectDir in which this process may write.',
+      cause,
     });
   }
 }

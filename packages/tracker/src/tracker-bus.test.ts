@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Tracker } from '@acc/contract';
@@ -258,6 +258,18 @@ describe('misuse', () => {
     expect(() => bus.log({ x: 1 })).toThrow(expect.objectContaining({ code: 'ACC_TRACKERS_FINISHED' }));
   });
 
+  it('a name that no tracker has, and a folder that can’t be made', async () => {
+    const { bus } = await startBus([{ tracker: trackerOf(new Service()) }]);
+    expect(() => bus.getTracker('sevice')).toThrow(
+      expect.objectContaining({ code: 'ACC_TRACKER_UNKNOWN', help: "Did you mean 'service'?" }),
+    );
+    await bus.finish('completed');
+    const file = join(newFolder(), 'file');
+    writeFileSync(file, '');
+    const starting = startBus([{ tracker: trackerOf(new Service()) }], { projectDir: file });
+    await expect(starting).rejects.toMatchObject({ code: 'ACC_PROJECT_DIR' });
+  });
+
   it('two trackers of one name, two runs at once', async () => {
     const twice = [{ tracker: trackerOf(new Service()) }, { tracker: trackerOf(new Service()) }];
     await expect(startBus(twice)).rejects.toMatchObject({ code: 'ACC_TRACKER_DUPLICATE' });
@@ -291,6 +303,16 @@ describe('going on with a run', () => {
     const state = bus.getState();
     expect(state).toMatchObject({ run: { id: bus.run!.id, earlier: { service: 'theirs' } }, step: 5 });
     await bus.finish('completed');
+    const other = await startBus([{ tracker: trackerOf(new Service()) }]);
+    other.bus.setState(state);
+    expect(other.said.at(-1)).toContain('before initTrackers');
+    await other.bus.finish('completed');
+    expect([other.bus.loaded?.id, other.bus.step]).toEqual([bus.run!.id, 5]);
+    for (const wrong of [{}, { step: 'a', run: null }, { step: 1, run: {} }, null]) {
+      expect(() => other.bus.setState(wrong as never)).toThrow(
+        expect.objectContaining({ code: 'ACC_STATE_INVALID' }),
+      );
+    }
   });
 
   it('that nobody knows is an error', async () => {

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import {
   AccError,
   checkKeys,
+  nearestName,
   type RunConfig,
   type RunInfo,
   type RunStatus,
@@ -61,6 +62,8 @@ export class TrackerBus {
   #identity: RunIdentity | undefined;
   #loaded: RunIdentity | undefined;
   #isFinished = false;
+  /** Of all trackers, on whatever ranks they run. */
+  #names: readonly string[] = [];
 
   /** Optimizer steps so far: the step of what is logged without one. */
   step = 0;
@@ -81,6 +84,11 @@ export class TrackerBus {
     return this.#run;
   }
 
+  /** Whether a run is under way, on this rank and so on all. */
+  get isRunning(): boolean {
+    return this.#run !== undefined && !this.#isFinished;
+  }
+
   /**
    * Starts the trackers. Resolves when they have started, or when one takes long, which then goes on in the background.
    *
@@ -88,7 +96,7 @@ export class TrackerBus {
    * `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`.
    */
   async start({ identity, config, projectDir, trackers }: BusRun): Promise<void> {
-    if (this.#run && !this.#isFinished) throw alreadyRunning(this.#run);
+    if (this.isRunning) throw alreadyRunning(this.#run!);
     const { rank, size } = this.#options;
     const dir = resolve(runFolder(projectDir, identity.project, identity.id));
     const own = trackers.filter(({ tracker }) => rank === 0 || tracker.ranks === 'all');
@@ -100,6 +108,7 @@ export class TrackerBus {
       this.#recording = new Recording(parts);
     }
     this.#run = run;
+    this.#names = trackers.map(({ tracker }) => tracker.name);
     this.#identity = identity;
     this.#isFinished = false;
     if (!this.#recording) return;
@@ -155,13 +164,19 @@ export class TrackerBus {
   }
 
   /**
-   * A tracker of the run by its name; undefined where it doesn't run.
+   * A tracker of the run by its name; undefined on ranks where it doesn't run.
    *
-   * @throws AccError `ACC_TRACKERS_NOT_STARTED`.
+   * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKER_UNKNOWN`.
    */
   getTracker(name: string): Tracker | undefined {
     if (!this.#run) throw notStarted('getTracker');
+    if (!this.#names.includes(name)) throw unknownTracker(name, this.#names);
     return this.#recording?.trackers.find((tracker) => tracker.name === name);
+  }
+
+  /** A text `alerts/<kind>` for the trackers that take text; for nobody, where none does. */
+  alert(kind: string, text: string, step: number): void {
+    this.#recording?.giveWhereTaken({ kind: 'text', key: `alerts/${kind}`, text }, step);
   }
 
   /** Called once a step. */
@@ -172,7 +187,7 @@ export class TrackerBus {
 
   /** Sends what is left and finishes the run. Does nothing where none is under way. */
   async finish(status: RunStatus): Promise<void> {
-    if (!this.#run || this.#isFinished) return;
+    if (!this.isRunning) return;
     this.#isFinished = true;
     await this.#recording?.finish(status);
   }
@@ -184,8 +199,13 @@ export class TrackerBus {
     return { run: run ?? this.#loaded ?? null, step: this.step };
   }
 
-  /** The next `start` then goes on with the run of the state. */
-  setState({ run, step }: TrackersState): void {
+  /**
+   * The next `start` then goes on with the run of the state.
+   *
+   * @throws AccError `ACC_STATE_INVALID`.
+   */
+  setState(state: TrackersState): void {
+    const { run, step } = checkedState(state);
     this.step = step;
     this.#loaded = run ?? undefined;
     if (!run || !this.#run || this.#isFinished || run.id === this.#run.id) return;
@@ -204,12 +224,28 @@ export class TrackerBus {
   }
 }
 
+function checkedState(state: TrackersState): TrackersState {
+  const isRun = (run: RunIdentity | null) => run === null || typeof run?.id === 'string';
+  if (Number.isSafeInteger(state?.step) && isRun(state.run)) return state;
+  throw new AccError('ACC_STATE_INVALID', 'This is no state of trackers.', {
+    help: 'Give what getState() returned.',
+  });
+}
+
 function requireDifferentNames(trackers: readonly RecordedTracker[]): void {
   const names = trackers.map(({ tracker }) => tracker.name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice === undefined) return;
   throw new AccError('ACC_TRACKER_DUPLICATE', `logWith has two trackers with the name '${twice}'.`, {
     help: 'Leave one out.',
+  });
+}
+
+function unknownTracker(name: string, known: readonly string[]): AccError {
+  const nearest = nearestName(name, known);
+  return new AccError('ACC_TRACKER_UNKNOWN', `No tracker of the run is called '${name}'.`, {
+    help: nearest ? `Did you mean '${nearest}'?` : `There is ${known.join(', ') || 'none'}.`,
+    details: { name, nearest, known },
   });
 }
 

@@ -39,6 +39,13 @@ const ways: Record<string, () => Promise<void> | void> = {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   },
+  // As `wait`, with a handler of its own.
+  handle: async () => {
+    process.on('SIGTERM', () => {
+      void accelerator.endTraining('aborted').then(() => process.exit(3));
+    });
+    await ways['wait']!();
+  },
   // A loop that never lets the event loop turn.
   busy: () => {
     console.log('waiting');

@@ -174,7 +174,7 @@ const resumed: TrackerCase = {
       await first.tracker.start(run);
       await first.log(0, { a: 1 });
       await first.tracker.finish('aborted');
-      const second = new Caller(subject.make());
+      const second = new Caller(subject.make(), 1_000_000);
       await second.tracker.resume!(run, first.tracker.runId ?? run.id);
       require(second.tracker.runId === first.tracker.runId, 'runId is another after resume');
       await second.log(1, { a: 2 });

@@ -67,9 +67,15 @@ export async function withRun<T>(body: (run: RunInfo) => Promise<T>): Promise<T>
 
 /** Calls as the bus makes them, with numbers that go up. */
 export class Caller {
-  #sequence = 0;
+  #sequence: number;
 
-  constructor(readonly tracker: Tracker) {}
+  /** @param sequence Where an earlier process has logged, beyond what it had. */
+  constructor(
+    readonly tracker: Tracker,
+    sequence = 0,
+  ) {
+    this.#sequence = sequence;
+  }
 
   stamp(): Stamp {
     return { sequence: this.#sequence++, timeMs: Date.now(), signal: new AbortController().signal };

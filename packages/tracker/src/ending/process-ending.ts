@@ -26,6 +26,7 @@ export class ProcessEnding {
   #isListening = false;
   #firstSignalMs: number | undefined;
   #isEnding = false;
+  #wasInterrupted = false;
 
   constructor(handlers: EndingHandlers) {
     this.#handlers = handlers;
@@ -72,6 +73,9 @@ export class ProcessEnding {
   }
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.#wasInterrupted = true;
+    // Somebody else sees to the signal: the end comes by them.
+    if (process.listenerCount(signal) > 1) return;
     const now = performance.now();
     if (this.#firstSignalMs !== undefined) {
       if (now - this.#firstSignalMs > SAME_PRESS_MS) this.#leave(signal);
@@ -84,10 +88,10 @@ export class ProcessEnding {
     void this.#handlers.finish('aborted').finally(() => this.#leave(signal));
   };
 
-  /** What the signal does to a process that does not listen. Whoever else listens decides. */
+  /** What the signal does to a process that does not listen. */
   #leave(signal: NodeJS.Signals): void {
     this.dispose();
-    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    process.kill(process.pid, signal);
   }
 
   readonly #onError = (error: unknown): void => {
@@ -104,10 +108,15 @@ export class ProcessEnding {
   readonly #onIdle = (code: number): void => {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    void this.#handlers.finish(code === 0 ? 'completed' : 'failed').finally(() => this.dispose());
+    void this.#handlers.finish(this.#statusOf(code)).finally(() => this.dispose());
   };
 
   readonly #onExit = (code: number): void => {
-    this.#handlers.finishNow(code === 0 ? 'completed' : 'failed');
+    this.#handlers.finishNow(this.#statusOf(code));
   };
+
+  #statusOf(exitCode: number): RunStatus {
+    if (this.#wasInterrupted) return 'aborted';
+    return exitCode === 0 ? 'completed' : 'failed';
+  }
 }
