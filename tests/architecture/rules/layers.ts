@@ -20,6 +20,8 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/tracker-mlflow': 3,
   '@acc/tracker-wandb': 3,
   '@acc/tracker-tensorboard': 3,
+  'acc-tracker-prometheus': 3,
+  'acc-tracker-trackio': 3,
   '@acc/core': 4,
   '@acc/cli': 5,
   'create-acc-tracker': 5,

@@ -1,0 +1,5 @@
+export {
+  prometheusTracker as default,
+  prometheusTracker,
+  type PrometheusOptions,
+} from './prometheus-tracker.js';
