@@ -11,6 +11,8 @@ export interface StepInfo {
   readonly samples: number | undefined;
   /** The step is one of `fit` or `fitDataset`, whose loop is tfjs's, not the user's. */
   readonly isInFit: boolean;
+  /** Ranks take the step together. False while each trains by itself. */
+  readonly isShared: boolean;
 }
 
 /** What a plugin learns about the backward pass that a gradient comes from. */
@@ -50,6 +52,8 @@ export interface Plugin {
    * again. It stays the same until then.
    */
   lossScale?(): number;
+  /** Slot `loss`: this rank's mean loss of a training micro-batch, without scale, a scalar. It stays the pipeline's. */
+  loss?(lossLocal: Tensor, pass: PassInfo): void;
   /** Slot `gradients`: one variable's gradient of this rank is final. It stays the pipeline's. */
   ready?(gradLocal: Tensor, pass: PassInfo): void;
   /**
@@ -64,6 +68,8 @@ export interface Plugin {
   transform?(grads: NamedTensorMap, info: StepInfo): void;
   /** Slot `afterStep`: the optimizer has applied the gradients. */
   afterStep?(info: StepInfo): void;
+  /** Called by `freeMemory`: frees what the plugin holds. */
+  detach?(): void;
   /** What a checkpoint keeps of it, on each rank its own; with `setState`, or neither. See {@link Stateful}. */
   getState?(): unknown;
   /** Goes on from what `getState` gave. @throws AccError `ACC_STATE_INVALID` for something else. */
@@ -93,10 +99,12 @@ export const PLUGIN_KEYS = [
   'backward',
   'gradient',
   'lossScale',
+  'loss',
   'ready',
   'settle',
   'transform',
   'afterStep',
+  'detach',
   'getState',
   'setState',
 ] as const;

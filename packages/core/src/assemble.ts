@@ -1,3 +1,4 @@
+import type { NamedTensorMap } from '@tensorflow/tfjs-core';
 import {
   requireSameOptions,
   type Collective,
@@ -20,7 +21,8 @@ import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { StepPipeline } from './step/step-pipeline.js';
-import { trackingPlugin, type Tracking } from './tracking/tracked-role.js';
+import type { Tracking } from './tracking/tracked-role.js';
+import { trackingPlugins } from './tracking/tracking-plugins.js';
 
 /** What an Accelerator is made of. */
 export interface Parts {
@@ -55,7 +57,8 @@ export function assemble(
   requireSameOptions('AcceleratorOptions', { strategy: strategy.name, deterministic }, collective);
   const precision = precisionOf(resolved);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
-  const builtIn = [...builtInPlugins(resolved), trackingPlugin(tracking.bus)];
+  const norm = (grads: NamedTensorMap) => pipeline.clipping.norm(grads);
+  const builtIn = [...builtInPlugins(resolved), ...trackingPlugins(resolved, tracking.bus, { size, norm })];
   const ours = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
   const plugins = [...builtIn, ...ours, ...resolved.plugins];
   const isDeterministic = determinism !== undefined;

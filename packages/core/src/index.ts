@@ -97,6 +97,8 @@ export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';
 export type { Trained } from './local-steps/local-steps.js';
 export type {
   AcceleratorOptions,
+  Alert,
+  AutoLogOptions,
   BucketVariable,
   CommHook,
   CommHookName,

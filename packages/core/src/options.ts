@@ -3,8 +3,10 @@ import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
+import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { z } from 'zod';
 
+export type { Alert, AutoLogOptions } from '@acc/monitor';
 export type {
   BucketVariable,
   CommHook,
@@ -55,6 +57,8 @@ export interface AcceleratorOptions {
    * (`acc-tracker-…`), or trackers themselves. `initTrackers` starts them.
    */
   readonly logWith?: readonly (string | Tracker)[];
+  /** Logs loss, rates, times of a step's parts and use of the machine by itself, and alerts. Default false. */
+  readonly autoLog?: boolean | AutoLogOptions;
   /** The folder under which runs are recorded. Default: the working directory. */
   readonly projectDir?: string;
 }
@@ -106,6 +110,7 @@ const schema = z.object({
     .default(false),
   plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
   logWith: z.array(z.custom<string | Tracker>(isNameOrObject, 'expected a name or a tracker')).optional(),
+  autoLog: z.custom<boolean | AutoLogOptions>(isSwitch, 'expected true, false or options').default(false),
   projectDir: z.string().min(1).default('.'),
 });
 
@@ -122,6 +127,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   resolveDdpOptions(options.ddp);
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
+  if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
   const result = schema.safeParse(options);
   if (!result.success) {
     const issue = result.error.issues[0]!;
@@ -140,6 +146,10 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
   }
   return result.data;
+}
+
+function isSwitch(value: unknown): boolean {
+  return typeof value === 'boolean' || (typeof value === 'object' && value !== null);
 }
 
 function isNameOrObject(value: unknown): boolean {

@@ -35,6 +35,7 @@ import {
   registerOptimizers,
   shareKernelChoices,
 } from '@acc/kernels';
+import { monitor, resolveAutoLog, type MonitorSink } from '@acc/monitor';
 import { schedules } from '@acc/schedule';
 import {
   checkTracker,
@@ -109,6 +110,12 @@ export function accumulationOf(options: ResolvedOptions, kernels: KernelLayer): 
 /** The plugins that take part in every Accelerator, before those of the options. */
 export function builtInPlugins({ amp: options }: ResolvedOptions): Plugin[] {
   return [schedules(), float32Precision(options)];
+}
+
+/** Figures by themselves, where the options ask for them. */
+export function monitorOf({ autoLog }: ResolvedOptions, sink: MonitorSink, size: number): Plugin[] {
+  if (autoLog === false) return [];
+  return [monitor(resolveAutoLog(autoLog === true ? {} : autoLog), sink, size)];
 }
 
 const BUILT_IN_TRACKERS: Readonly<Record<string, TrackerMaker['make']>> = {

@@ -31,6 +31,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
 export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/core/src/environment.ts', reason: "the launcher's variables" },
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
+  { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
   { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'hands PATH to the search for a compiler' },
   { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows it' },

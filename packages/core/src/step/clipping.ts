@@ -44,12 +44,17 @@ export class GradientClipping {
    */
   clipNorm(grads: NamedTensorMap, maxNorm: number): void {
     requirePositive('clipGradNorm', maxNorm);
-    const norm = this.#strategy.globalNorm?.(grads) ?? this.#lists.norm(tensorsOf(grads));
+    const norm = this.norm(grads);
     this.#lastNorm?.dispose();
     this.#lastNorm = keep(norm);
     const factor = tidy(() => minimum(div(maxNorm, add(norm, EPSILON)), 1));
     replace(grads, (list) => this.#lists.scale(list, factor));
     factor.dispose();
+  }
+
+  /** The norm over all gradients of the record, and over ranks where each has a part; a scalar, the caller's. */
+  norm(grads: NamedTensorMap): Tensor {
+    return this.#strategy.globalNorm?.(grads) ?? this.#lists.norm(tensorsOf(grads));
   }
 
   clipValue(grads: NamedTensorMap, value: number): void {

@@ -188,8 +188,11 @@ export class StepPipeline implements DriverHooks {
     const place = new Map(indices.map((index, k) => [index, k]));
     const host = this.#host();
     let pass!: Pass;
-    host([], () => {
+    const listeners = this.#options.plugins.filter((plugin) => plugin.loss);
+    host(listeners.length > 0 ? [y] : [], ([lossLocal]) => {
       pass = this.#beginPass(variables, y);
+      const samples = this.batch?.realRows[this.#options.collective.rank];
+      for (const plugin of listeners) plugin.loss!(lossLocal!, { weight: pass.weight, samples });
       return [];
     });
     return {
@@ -234,6 +237,7 @@ export class StepPipeline implements DriverHooks {
   dispose(): void {
     this.accumulation.reset();
     this.clipping.dispose();
+    for (const plugin of this.#options.plugins) plugin.detach?.();
   }
 
   #applyNow(
@@ -247,7 +251,8 @@ export class StepPipeline implements DriverHooks {
     if (this.wasSkipped) return;
     const { plugins } = this.#options;
     const samples = this.accumulation.isInWindow ? this.#samples : samplesOf(this.batch);
-    const info = { step: this.steps, optimizer, samples, isInFit: this.#isInFit };
+    const isShared = !this.#isLocal && this.#independent.size === 0;
+    const info = { step: this.steps, optimizer, samples, isInFit: this.#isInFit, isShared };
     const global = this.#reduced(grads);
     this.clipping.clip(global);
     for (const plugin of plugins) plugin.transform?.(global, info);
@@ -283,7 +288,8 @@ export class StepPipeline implements DriverHooks {
   /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
   #host(): Recorder['host'] {
     const { recorder, strategy, plugins } = this.#options;
-    const isRepeated = !strategy.traits.isLocal || plugins.some(({ ready, settle }) => ready ?? settle);
+    const isRepeated =
+      !strategy.traits.isLocal || plugins.some(({ loss, ready, settle }) => loss ?? ready ?? settle);
     return (inputs, action) => (recorder && isRepeated ? recorder.host(inputs, action) : action(inputs));
   }
 

@@ -1,4 +1,4 @@
-import type { Plugin, RunConfig, RunStatus, Tracker } from '@acc/contract';
+import type { RunConfig, RunStatus, Tracker } from '@acc/contract';
 import {
   identifyRun,
   type TrackerBus,
@@ -10,7 +10,6 @@ import {
   type MetricValues,
   type RunOptions,
   type TableInput,
-  type TrackersState,
 } from '@acc/tracker';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
@@ -20,17 +19,6 @@ import { ProcessRole } from '../process-role.js';
 export interface Tracking {
   readonly bus: TrackerBus;
   readonly options: Pick<ResolvedOptions, 'logWith' | 'projectDir'>;
-}
-
-/** By which the trackers know how many steps were taken, and a checkpoint knows the run. */
-export function trackingPlugin(bus: TrackerBus): Plugin {
-  const plugin = {
-    name: 'trackers',
-    afterStep: () => bus.beat(),
-    getState: () => bus.getState(),
-    setState: (state: TrackersState) => bus.setState(state),
-  };
-  return plugin;
 }
 
 /** A process that logs to the trackers of its job. */
@@ -52,7 +40,7 @@ export abstract class TrackedRole extends ProcessRole {
    * @param perTracker Options of the trackers that `logWith` names, by those names.
    * @param run The run's name and tags, or the earlier run to go on with.
    * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`, `ACC_TRACKER_START`, `ACC_TRACKER_CANNOT`,
-   * `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`, `ACC_RUN_MISSING`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_ARGUMENT`.
+   * `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`, `ACC_RUN_MISSING`, `ACC_PROJECT_DIR`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_ARGUMENT`.
    */
   async initTrackers(
     project: string,
@@ -114,7 +102,7 @@ export abstract class TrackedRole extends ProcessRole {
   /**
    * A tracker of the run by its name; undefined on ranks where it doesn't run.
    *
-   * @throws AccError `ACC_TRACKERS_NOT_STARTED`.
+   * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKER_UNKNOWN`.
    */
   getTracker(name: string): Tracker | undefined {
     return this.#bus.getTracker(name);

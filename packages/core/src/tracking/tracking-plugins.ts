@@ -1,0 +1,38 @@
+import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
+import type { Plugin } from '@acc/contract';
+import type { TrackerBus, TrackersState } from '@acc/tracker';
+import type { ResolvedOptions } from '../options.js';
+import { monitorOf } from '../presets.js';
+
+/** By which trackers know how many steps were taken and a checkpoint knows the run; and what logs by itself. */
+export function trackingPlugins(
+  options: ResolvedOptions,
+  bus: TrackerBus,
+  { size, norm }: { size: number; norm: (grads: NamedTensorMap) => Tensor },
+): Plugin[] {
+  const counting: Plugin = {
+    name: 'trackers',
+    afterStep: () => bus.beat(),
+    getState: () => bus.getState(),
+    setState: (state: TrackersState) => bus.setState(state),
+  };
+  const onAlert = typeof options.autoLog === 'object' ? options.autoLog.onAlert : undefined;
+  const warn = (message: string) => console.warn(message);
+  const sink = {
+    get isOpen() {
+      return bus.isRunning;
+    },
+    get step() {
+      return bus.step;
+    },
+    log: (metrics: Readonly<Record<string, number>>, step: number) => bus.log(metrics, { step }),
+    alert: (alert: Parameters<NonNullable<typeof onAlert>>[0]) => {
+      warn(`acc: step ${alert.step}: ${alert.message}`);
+      bus.alert(alert.kind, alert.message, alert.step);
+      onAlert?.(alert);
+    },
+    warn,
+    norm,
+  };
+  return [counting, ...monitorOf(options, sink, size)];
+}

@@ -1,0 +1,38 @@
+import { tensor2d, tidy } from '@tensorflow/tfjs-core';
+import type { Collective } from '@acc/contract';
+
+/** Figures of one rank: one row of what ranks exchange. A figure that there isn't is NaN. */
+export const FIGURES = [
+  'rank',
+  'lossSum',
+  'lossWeight',
+  'step',
+  'data',
+  'forward',
+  'backward',
+  'communication',
+  'optimizer',
+  'longest',
+  'processCpuPercent',
+  'processMemoryMib',
+  'gpuPercent',
+  'gpuMemoryMib',
+] as const;
+
+export type Figures = Readonly<Record<(typeof FIGURES)[number], number>>;
+
+/** Every rank's figures, in one call. Ranks that have no data any more have none. */
+export function exchange(own: Figures, collective: Pick<Collective, 'allGather' | 'size'>): Figures[] {
+  if (collective.size === 1) return [own];
+  const values = tidy(() => {
+    const row = tensor2d([FIGURES.map((name) => own[name])]);
+    return collective.allGather(row).dataSync();
+  });
+  return Array.from({ length: values.length / FIGURES.length }, (_, i) => {
+    const at = i * FIGURES.length;
+    return Object.fromEntries(FIGURES.map((name, j) => [name, values[at + j]!])) as Record<
+      (typeof FIGURES)[number],
+      number
+    >;
+  });
+}

@@ -1,0 +1,71 @@
+import type { Figures } from './exchange.js';
+import type { SystemFigures } from './system.js';
+
+export interface StepFigures {
+  readonly learningRate: number | undefined;
+  readonly gradientNorm: number | undefined;
+  /** Of all ranks, to a step; undefined where nobody counts them. */
+  readonly samples: number | undefined;
+  readonly tokensPerSample: number | undefined;
+  /** Of this process and its host; undefined where they are not asked for. */
+  readonly system: SystemFigures | undefined;
+}
+
+/** Of a step, in ms: what is logged of it. */
+const PARTS = ['step', 'data', 'forward', 'backward', 'communication', 'optimizer'] as const;
+const MEGABYTES_PER_MIB = 2 ** 20 / 1e6;
+
+/** What is logged, by name. A figure that there isn't is left out. */
+export function metricsOf(ranks: readonly Figures[], step: StepFigures): Record<string, number> {
+  const mean = (name: keyof Figures) => sum(ranks.map((figures) => figures[name])) / ranks.length;
+  const stepMs = mean('step');
+  const samplesPerSecond = step.samples === undefined ? undefined : (1000 * step.samples) / stepMs;
+  const { tokensPerSample } = step;
+  const metrics: Record<string, number | undefined> = {
+    'train/loss': lossOf(ranks),
+    'train/learning_rate': step.learningRate,
+    'train/grad_norm': step.gradientNorm,
+    'train/samples_per_second': samplesPerSecond,
+    'train/tokens_per_second':
+      samplesPerSecond !== undefined && tokensPerSample !== undefined
+        ? samplesPerSecond * tokensPerSample
+        : undefined,
+    ...Object.fromEntries(PARTS.map((name) => [`time/${name}_ms`, mean(name)])),
+    ...systemMetrics(ranks, step.system),
+  };
+  const isThere = ([name, value]: [string, number | undefined]) =>
+    value !== undefined && (name === 'train/loss' || !Number.isNaN(value));
+  return Object.fromEntries(Object.entries(metrics).filter(isThere)) as Record<string, number>;
+}
+
+/** The mean over samples of all ranks; undefined where there was no loss. */
+function lossOf(ranks: readonly Figures[]): number | undefined {
+  const weight = sum(ranks.map(({ lossWeight }) => lossWeight));
+  return weight === 0 ? undefined : sum(ranks.map(({ lossSum }) => lossSum)) / weight;
+}
+
+/** Names of hosts are MLflow's. */
+function systemMetrics(
+  ranks: readonly Figures[],
+  system: SystemFigures | undefined,
+): Record<string, number | undefined> {
+  if (!system) return {};
+  const ofRanks = ranks.flatMap((figures) => {
+    const prefix = `system/rank_${figures.rank}`;
+    return [
+      [`${prefix}/cpu_percentage`, figures.processCpuPercent],
+      [`${prefix}/memory_megabytes`, figures.processMemoryMib * MEGABYTES_PER_MIB],
+      [`${prefix}/gpu_percentage`, figures.gpuPercent],
+      [`${prefix}/gpu_memory_megabytes`, figures.gpuMemoryMib * MEGABYTES_PER_MIB],
+    ] as const;
+  });
+  return {
+    'system/cpu_utilization_percentage': system.hostCpuPercent,
+    'system/system_memory_usage_megabytes': system.hostMemoryMib * MEGABYTES_PER_MIB,
+    ...Object.fromEntries(ofRanks),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

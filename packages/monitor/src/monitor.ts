@@ -1,0 +1,212 @@
+import { keep, type NamedTensorMap, type Optimizer, type Tensor } from '@tensorflow/tfjs-core';
+import type { PassInfo, Plugin, StepInfo, StrategyContext } from '@acc/contract';
+import { LossWatch, SlowRankWatch, stallAlert, type Alert } from './alerts.js';
+import { exchange, type Figures } from './exchange.js';
+import { GpuClock } from './gpu.js';
+import { metricsOf } from './metrics.js';
+import type { ResolvedAutoLog } from './options.js';
+import { StallWatch } from './stall-watch.js';
+import { StepClock } from './step-clock.js';
+import { SystemClock, type SystemFigures } from './system.js';
+
+/** Where figures and alerts go. */
+export interface MonitorSink {
+  /** Whether anything takes figures now; on all ranks alike. */
+  readonly isOpen: boolean;
+  /** Optimizer steps taken so far; on all ranks alike. */
+  readonly step: number;
+  /** Called on every rank, with the same figures of other ranks. */
+  log(metrics: Readonly<Record<string, number>>, step: number): void;
+  /** Called on rank 0. */
+  alert(alert: Alert): void;
+  warn(message: string): void;
+  /** The norm of the gradients, as they are applied, over all variables and ranks: a scalar, the caller's. */
+  norm(grads: NamedTensorMap): Tensor;
+}
+
+/**
+ * Measures steps, and every so many of them gives loss, rates, times and use of the machine to `sink`, and alerts when there is a
+ * reason. Costs two looks at a clock for each part of a step, and one small collective for each set of figures.
+ *
+ * @param size Ranks of the job.
+ */
+export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: number): Plugin {
+  const measuring = new Monitor(options, sink);
+  const { clock } = measuring;
+  return {
+    name: 'autoLog',
+    attach: (context) => measuring.attach(context),
+    forward: (compute) => clock.forward(compute),
+    backward: (compute) => clock.backward(compute),
+    loss: (value, pass) => measuring.loss(value, pass),
+    // A rank alone waits for nobody; without these a recorded step stays in one piece.
+    ...(size > 1 && {
+      ready: () => clock.gradient(),
+      settle: () => {
+        clock.reduced();
+        return true;
+      },
+    }),
+    transform: (grads) => measuring.transform(grads),
+    afterStep: (info) => measuring.afterStep(info),
+    detach: () => measuring.detach(),
+  };
+}
+
+class Monitor {
+  readonly clock = new StepClock();
+  readonly #options: ResolvedAutoLog;
+  readonly #sink: MonitorSink;
+  readonly #system = new SystemClock();
+  readonly #losses: { tensor: Tensor; weight: number; step: number }[] = [];
+  readonly #lossWatch: LossWatch;
+  readonly #slowRanks: SlowRankWatch;
+  #context!: StrategyContext;
+  #gpu: GpuClock | undefined;
+  #stall: StallWatch | undefined;
+  #norm: Tensor | undefined;
+  #steps = 0;
+  #samples = 0;
+  #countsSamples = true;
+
+  constructor(options: ResolvedAutoLog, sink: MonitorSink) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#lossWatch = new LossWatch(options);
+    this.#slowRanks = new SlowRankWatch(options);
+  }
+
+  attach(context: StrategyContext): void {
+    this.#context = context;
+  }
+
+  /** Kept, and read later with others: reading waits for the device. */
+  loss(value: Tensor, { samples = 1 }: PassInfo): void {
+    if (!this.#sink.isOpen) return;
+    this.#losses.push({ tensor: keep(value.clone()), weight: samples, step: this.#sink.step + 1 });
+  }
+
+  transform(grads: NamedTensorMap): void {
+    if (this.#isDue(this.#sink.step + 1)) {
+      this.#norm?.dispose();
+      this.#norm = keep(this.#sink.norm(grads));
+    }
+    this.clock.beginOptimizer();
+  }
+
+  afterStep(info: StepInfo): void {
+    this.clock.endStep();
+    if (!this.#sink.isOpen) return;
+    this.#begin();
+    this.#stall!.step();
+    this.#steps++;
+    if (info.samples === undefined) this.#countsSamples = false;
+    else this.#samples += info.samples;
+    const { step } = this.#sink;
+    if (this.#isDue(step)) this.#report(step, info);
+  }
+
+  /** Ends what runs beside the training. */
+  detach(): void {
+    this.#gpu?.close();
+    this.#stall?.close();
+    this.#norm?.dispose();
+    for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
+  }
+
+  /** With the first step of a run: before that, nobody wants anything. */
+  #begin(): void {
+    if (this.#stall) return;
+    const { collective, kernels } = this.#context;
+    this.#stall = new StallWatch({ stallMs: this.#options.stallMs, rank: collective.rank });
+    const hasGpu = this.#options.system && kernels.device.startsWith('cuda');
+    if (hasGpu) this.#gpu = new GpuClock(kernels.device, (message) => this.#sink.warn(message));
+  }
+
+  #isDue(step: number): boolean {
+    return this.#sink.isOpen && step % this.#options.every === 0;
+  }
+
+  #report(step: number, { optimizer, isShared }: StepInfo): void {
+    const { collective } = this.#context;
+    const system = this.#options.system ? this.#system.take() : undefined;
+    const losses = this.#takeLosses();
+    const { longestMs } = this.clock;
+    const own = this.#figures(losses, longestMs, system);
+    const ranks = isShared ? exchange(own, collective) : [own];
+    const metrics = metricsOf(ranks, {
+      learningRate: learningRateOf(optimizer),
+      gradientNorm: this.#norm?.dataSync()[0],
+      samples: this.#countsSamples ? this.#samples / this.#steps : undefined,
+      tokensPerSample: this.#options.tokensPerSample,
+      system,
+    });
+    this.#steps = this.#samples = 0;
+    this.#countsSamples = true;
+    this.#sink.log(metrics, step);
+    if (collective.rank === 0) this.#alert({ losses, ranks, loss: metrics['train/loss'] }, step);
+  }
+
+  #takeLosses(): { value: number; weight: number; step: number }[] {
+    return this.#losses.splice(0).map(({ tensor, weight, step }) => {
+      const value = tensor.dataSync()[0]!;
+      tensor.dispose();
+      return { value, weight, step };
+    });
+  }
+
+  #figures(
+    losses: readonly { value: number; weight: number }[],
+    longestMs: number,
+    system: SystemFigures | undefined,
+  ): Figures {
+    const times = this.clock.take();
+    const gpu = this.#gpu?.latest;
+    return {
+      rank: this.#context.collective.rank,
+      lossSum: losses.reduce((sum, { value, weight }) => sum + value * weight, 0),
+      lossWeight: losses.reduce((sum, { weight }) => sum + weight, 0),
+      step: times?.step ?? NaN,
+      data: times?.data ?? NaN,
+      forward: times?.forward ?? NaN,
+      backward: times?.backward ?? NaN,
+      communication: times?.communication ?? NaN,
+      optimizer: times?.optimizer ?? NaN,
+      longest: longestMs,
+      processCpuPercent: system?.processCpuPercent ?? NaN,
+      processMemoryMib: system?.processMemoryMib ?? NaN,
+      gpuPercent: gpu?.percent ?? NaN,
+      gpuMemoryMib: gpu?.memoryMib ?? NaN,
+    };
+  }
+
+  #alert(
+    {
+      losses,
+      ranks,
+      loss,
+    }: {
+      losses: readonly { value: number; step: number }[];
+      ranks: readonly Figures[];
+      loss: number | undefined;
+    },
+    step: number,
+  ): void {
+    const found = losses.map((one) => this.#lossWatch.look(one.value, one.step));
+    // Another rank's may not be a number, though this one's is.
+    if (loss !== undefined && !Number.isFinite(loss)) found.push(this.#lossWatch.look(loss, step));
+    const busyMs = new Map(
+      ranks.map(({ rank, step: stepMs, communication }) => [rank, stepMs - communication]),
+    );
+    found.push(...this.#slowRanks.look(busyMs, step));
+    const longestMs = Math.max(...ranks.map(({ longest }) => longest));
+    if (longestMs > this.#options.stallMs) found.push(stallAlert(longestMs, busyMs, step));
+    for (const alert of found) if (alert) this.#sink.alert(alert);
+  }
+}
+
+/** Protected for those who write TypeScript. */
+function learningRateOf(optimizer: Optimizer): number | undefined {
+  const { learningRate } = optimizer as { learningRate?: unknown };
+  return typeof learningRate === 'number' ? learningRate : undefined;
+}

@@ -1,0 +1,105 @@
+/** Where the time of steps went, in ms. What no part is for is `data`: waiting for batches, and the loop's own code. */
+export interface StepTimes {
+  readonly step: number;
+  readonly data: number;
+  readonly forward: number;
+  readonly backward: number;
+  /** What the step waited for other ranks after its own gradients were done. */
+  readonly communication: number;
+  readonly optimizer: number;
+}
+
+const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
+
+/** Adds up the parts of steps. On a GPU, work is only begun in them: parts are then the time that JavaScript needs for it. */
+export class StepClock {
+  readonly #now: () => number;
+  #parts = { ...NOTHING };
+  #steps = 0;
+  #startMs: number | undefined;
+  #lastStepMs: number | undefined;
+  #longestMs = 0;
+  #lastForwardMs = 0;
+  #gradientMs: number | undefined;
+  #transformMs: number | undefined;
+
+  /** @param now A clock in ms. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** The longest step since the last `take`. */
+  get longestMs(): number {
+    return this.#longestMs;
+  }
+
+  forward<T>(compute: () => T): T {
+    const start = this.#now();
+    try {
+      return compute();
+    } finally {
+      this.#lastForwardMs = this.#now() - start;
+    }
+  }
+
+  /** A forward pass that no backward pass follows was no training. */
+  backward<T>(compute: () => T): T {
+    const start = this.#now();
+    const before = this.#parts.communication;
+    try {
+      return compute();
+    } finally {
+      this.#parts.backward += this.#now() - start - (this.#parts.communication - before);
+      this.#parts.forward += this.#lastForwardMs;
+      this.#lastForwardMs = 0;
+    }
+  }
+
+  gradient(): void {
+    this.#gradientMs = this.#now();
+  }
+
+  /** All gradients have come back from the other ranks. */
+  reduced(): void {
+    if (this.#gradientMs !== undefined) this.#parts.communication += this.#now() - this.#gradientMs;
+    this.#gradientMs = undefined;
+  }
+
+  beginOptimizer(): void {
+    this.#transformMs = this.#now();
+  }
+
+  endStep(): void {
+    const now = this.#now();
+    if (this.#transformMs !== undefined) this.#parts.optimizer += now - this.#transformMs;
+    this.#transformMs = undefined;
+    if (this.#startMs === undefined) {
+      // The first step of all also makes what later ones have.
+      this.#startMs = this.#lastStepMs = now;
+      this.#parts = { ...NOTHING };
+      return;
+    }
+    this.#longestMs = Math.max(this.#longestMs, now - this.#lastStepMs!);
+    this.#lastStepMs = now;
+    this.#steps++;
+  }
+
+  /** Means over the steps since the last call; undefined when there was none. */
+  take(): StepTimes | undefined {
+    const steps = this.#steps;
+    if (steps === 0) return undefined;
+    const total = (this.#lastStepMs! - this.#startMs!) / steps;
+    const { forward, backward, communication, optimizer } = this.#parts;
+    const parts = {
+      forward: forward / steps,
+      backward: backward / steps,
+      communication: communication / steps,
+      optimizer: optimizer / steps,
+    };
+    const known = parts.forward + parts.backward + parts.communication + parts.optimizer;
+    this.#parts = { ...NOTHING };
+    this.#steps = this.#longestMs = 0;
+    this.#startMs = this.#lastStepMs;
+    return { step: total, data: Math.max(0, total - known), ...parts };
+  }
+}

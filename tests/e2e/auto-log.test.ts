@@ -1,0 +1,80 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+interface Result {
+  readonly rows: { readonly step: number; readonly metrics: Record<string, number> }[];
+  readonly texts: Record<string, string>;
+  readonly alerts: { kind: string; step: number; rank?: number }[];
+  readonly losses: number[];
+}
+
+const script = new URL('./ranks/auto-log.ts', import.meta.url);
+
+async function train(way: string, ranks: number) {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-auto-'));
+  const found = await runRanks<Result>({ script, ranks, args: [way, folder] });
+  for (const { exitCode, stderr } of found) expect(exitCode, stderr).toBe(0);
+  return { results: found.map(({ result }) => result!), stderr: found.map(({ stderr }) => stderr) };
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+describe('autoLog', () => {
+  it('logs the figures of all ranks every so many steps', async () => {
+    const { results } = await train('plain', 2);
+    const [main, other] = results as [Result, Result];
+    expect(main.rows.map(({ step }) => step)).toEqual([4, 8, 12]);
+    expect(other.rows).toEqual([]);
+    const all = main.losses.map((loss, i) => (loss + other.losses[i]!) / 2);
+    const logged = main.rows.map(({ metrics }) => metrics['train/loss']!);
+    expectClose(logged, [mean(all.slice(0, 4)), mean(all.slice(4, 8)), mean(all.slice(8, 12))], {
+      rtol: 1e-5,
+    });
+    const { metrics } = main.rows[1]!;
+    expect(metrics).toMatchObject({ 'train/learning_rate': expect.closeTo(0.001) as number });
+    expect(metrics['train/grad_norm']).toBeGreaterThan(0);
+    const parts = ['data', 'forward', 'backward', 'communication', 'optimizer'];
+    const sum = parts.reduce((total, part) => total + metrics[`time/${part}_ms`]!, 0);
+    expectClose([sum], [metrics['time/step_ms']!], { rtol: 1e-3 });
+    const perSecond = 4_000 / metrics['time/step_ms']!;
+    expectClose([metrics['train/samples_per_second']!], [perSecond], { rtol: 1e-3 });
+    expectClose([metrics['train/tokens_per_second']!], [5 * perSecond], { rtol: 1e-3 });
+    for (const name of ['cpu_utilization_percentage', 'rank_0/memory_megabytes', 'rank_1/cpu_percentage']) {
+      expect(metrics[`system/${name}`], name).toBeGreaterThanOrEqual(0);
+    }
+    expect(main.alerts).toEqual([]);
+  });
+
+  it('hears of the loss of a compiled step, too', async () => {
+    const { results } = await train('compiled', 1);
+    const { rows, losses } = results[0]!;
+    const logged = rows.map(({ metrics }) => metrics['train/loss']!);
+    expectClose(
+      logged,
+      [0, 4, 8, 12, 16, 20].map((i) => mean(losses.slice(i, i + 4))),
+      { rtol: 1e-5 },
+    );
+  });
+
+  it('alerts once when the loss is no number, by trackers, stderr and callback', async () => {
+    const { results, stderr } = await train('nan', 1);
+    const { alerts, texts } = results[0]!;
+    expect(alerts.map(({ kind, step }) => [kind, step])).toEqual([['loss-not-finite', 7]]);
+    expect(texts['alerts/loss-not-finite']).toContain('NaN');
+    expect(stderr[0]).toContain('NaN');
+  });
+
+  it('alerts of a rank that is slower than the others', async () => {
+    const { results } = await train('slow', 2);
+    expect(results[0]!.alerts).toContainEqual({ kind: 'slow-rank', step: 12, rank: 1 });
+  });
+
+  it('tells of a stall while it lasts, and alerts when it is over', async () => {
+    const { results, stderr } = await train('stall', 1);
+    expect(results[0]!.alerts).toMatchObject([{ kind: 'stall', step: 4 }]);
+    expect(stderr[0]).toContain('has taken no step for');
+  });
+});

@@ -1,0 +1,57 @@
+// Trains with autoLog on, and reports what was logged on the main process.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, DataLoader, type Tracker } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const [way, projectDir] = process.argv.slice(2) as ['plain' | 'slow' | 'nan' | 'compiled' | 'stall', string];
+const rows: { step: number; metrics: Record<string, number> }[] = [];
+const texts: Record<string, string> = {};
+const alerts: { kind: string; step: number; rank?: number }[] = [];
+const tracker: Tracker = {
+  name: 'memory',
+  start: () => Promise.resolve(),
+  log: (step, metrics) => void rows.push({ step, metrics: { ...metrics } }),
+  logText: (_step, key, text) => void (texts[key] = text),
+  finish: () => Promise.resolve(),
+};
+const accelerator = await Accelerator.create({
+  logWith: [tracker],
+  projectDir,
+  autoLog: {
+    every: 4,
+    tokensPerSample: 5,
+    stallMs: 1_000,
+    onAlert: ({ kind, step, rank }) => alerts.push({ kind, step, ...(rank !== undefined && { rank }) }),
+  },
+});
+const model = tf.sequential({
+  layers: [tf.layers.dense({ units: 1, inputShape: [2], kernelInitializer: 'ones' })],
+});
+// Rank 1 has other rows, and so another loss.
+const ys = tf.tensor2d(Array.from({ length: 48 }, (_, i) => [i]));
+const loader = new DataLoader({ xs: tf.ones([48, 2]), ys }, { batchSize: 2 });
+const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.001), loader);
+await accelerator.initTrackers('auto');
+
+const losses: number[] = [];
+const train = (xs: tf.Tensor, labels: tf.Tensor) =>
+  optimizer.minimize(() => {
+    const loss = tf.losses.meanSquaredError(labels, model.apply(xs) as tf.Tensor);
+    return (way === 'nan' && losses.length > 5 ? tf.mul(loss, NaN) : loss) as tf.Scalar;
+  }, true)!;
+const step = way === 'compiled' ? accelerator.compile(train) : train;
+
+function wait(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+for await (const { xs, ys: labels } of data) {
+  if (way === 'slow' && accelerator.processIndex === 1) wait(40);
+  if (way === 'stall' && losses.length === 3) wait(2_500);
+  const loss = step(xs, labels);
+  losses.push(loss.dataSync()[0]!);
+  tf.dispose([loss, xs, labels]);
+}
+const held = tf.memory().numTensors;
+await accelerator.endTraining();
+reportResult({ rows, texts, alerts, losses, held });
