@@ -44,6 +44,7 @@ export {
 export {
   PLUGIN_KEYS,
   type AutocastOptions,
+  type LossInfo,
   type PassInfo,
   type Plugin,
   type PrecisionPlugin,

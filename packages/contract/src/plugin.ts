@@ -23,6 +23,12 @@ export interface PassInfo {
   readonly samples: number | undefined;
 }
 
+/** What a plugin learns about a loss. */
+export interface LossInfo {
+  /** Over how many items it is a mean: samples, or what `weighLoss` said; 1 in a loop that feeds itself. */
+  readonly items: number;
+}
+
 /**
  * Something that takes part in the steps of an Accelerator. Hooks fill named slots whose order core fixes; the order
  * of registration decides nothing but the order within one slot. An absent hook means that the plugin has no part there.
@@ -53,7 +59,7 @@ export interface Plugin {
    */
   lossScale?(): number;
   /** Slot `loss`: this rank's mean loss of a training micro-batch, without scale, a scalar. It stays the pipeline's. */
-  loss?(lossLocal: Tensor, pass: PassInfo): void;
+  loss?(lossLocal: Tensor, info: LossInfo): void;
   /** Slot `gradients`: one variable's gradient of this rank is final. It stays the pipeline's. */
   ready?(gradLocal: Tensor, pass: PassInfo): void;
   /**

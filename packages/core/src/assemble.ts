@@ -57,7 +57,7 @@ export function assemble(
   requireSameOptions('AcceleratorOptions', { strategy: strategy.name, deterministic }, collective);
   const precision = precisionOf(resolved);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
-  const norm = (grads: NamedTensorMap) => pipeline.clipping.norm(grads);
+  const norm = (grads: NamedTensorMap) => pipeline.clipping.normBefore(grads);
   const builtIn = [...builtInPlugins(resolved), ...trackingPlugins(resolved, tracking.bus, { size, norm })];
   const ours = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
   const plugins = [...builtIn, ...ours, ...resolved.plugins];

@@ -13,6 +13,8 @@ export interface StepFigures {
 
 /** Of a step, in ms: what is logged of it. */
 const PARTS = ['step', 'data', 'forward', 'backward', 'communication', 'optimizer'] as const;
+/** Figures that are told although they are no number; of the others that means that there is none. */
+const MAY_BE_NAN: readonly string[] = ['train/loss', 'train/grad_norm'];
 const MEGABYTES_PER_MIB = 2 ** 20 / 1e6;
 
 /** What is logged, by name. A figure that there isn't is left out. */
@@ -34,7 +36,7 @@ export function metricsOf(ranks: readonly Figures[], step: StepFigures): Record<
     ...systemMetrics(ranks, step.system),
   };
   const isThere = ([name, value]: [string, number | undefined]) =>
-    value !== undefined && (name === 'train/loss' || !Number.isNaN(value));
+    value !== undefined && (MAY_BE_NAN.includes(name) || !Number.isNaN(value));
   return Object.fromEntries(Object.entries(metrics).filter(isThere)) as Record<string, number>;
 }
 

@@ -1,5 +1,5 @@
 import { keep, type NamedTensorMap, type Optimizer, type Tensor } from '@tensorflow/tfjs-core';
-import type { PassInfo, Plugin, StepInfo, StrategyContext } from '@acc/contract';
+import type { LossInfo, Plugin, StepInfo, StrategyContext } from '@acc/contract';
 import { LossWatch, SlowRankWatch, stallAlert, type Alert } from './alerts.js';
 import { exchange, type Figures } from './exchange.js';
 import { GpuClock } from './gpu.js';
@@ -20,7 +20,7 @@ export interface MonitorSink {
   /** Called on rank 0. */
   alert(alert: Alert): void;
   warn(message: string): void;
-  /** The norm of the gradients, as they are applied, over all variables and ranks: a scalar, the caller's. */
+  /** The norm of the gradients over all variables and ranks, before clipping by it: a scalar, the caller's. */
   norm(grads: NamedTensorMap): Tensor;
 }
 
@@ -38,7 +38,7 @@ export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: numbe
     attach: (context) => measuring.attach(context),
     forward: (compute) => clock.forward(compute),
     backward: (compute) => clock.backward(compute),
-    loss: (value, pass) => measuring.loss(value, pass),
+    loss: (value, info) => measuring.loss(value, info),
     // A rank alone waits for nobody; without these a recorded step stays in one piece.
     ...(size > 1 && {
       ready: () => clock.gradient(),
@@ -81,9 +81,10 @@ class Monitor {
   }
 
   /** Kept, and read later with others: reading waits for the device. */
-  loss(value: Tensor, { samples = 1 }: PassInfo): void {
-    if (!this.#sink.isOpen) return;
-    this.#losses.push({ tensor: keep(value.clone()), weight: samples, step: this.#sink.step + 1 });
+  loss(value: Tensor, { items }: LossInfo): void {
+    // A mean over nothing is no number.
+    if (!this.#sink.isOpen || items === 0) return;
+    this.#losses.push({ tensor: keep(value.clone()), weight: items, step: this.#sink.step + 1 });
   }
 
   transform(grads: NamedTensorMap): void {
@@ -111,6 +112,7 @@ class Monitor {
     this.#gpu?.close();
     this.#stall?.close();
     this.#norm?.dispose();
+    this.#norm = undefined;
     for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
   }
 

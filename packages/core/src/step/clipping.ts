@@ -16,6 +16,8 @@ export class GradientClipping {
   readonly #lists: ListMath;
   readonly #clipped = new WeakSet<Tensor>();
   #lastNorm: Tensor | undefined;
+  /** The first gradient of those that had the last norm. */
+  #lastFirst: Tensor | undefined;
 
   constructor(options: ClippingOptions, strategy: Strategy, lists: ListMath) {
     this.#options = options;
@@ -44,27 +46,39 @@ export class GradientClipping {
    */
   clipNorm(grads: NamedTensorMap, maxNorm: number): void {
     requirePositive('clipGradNorm', maxNorm);
-    const norm = this.norm(grads);
+    const norm = this.#norm(grads);
     this.#lastNorm?.dispose();
     this.#lastNorm = keep(norm);
     const factor = tidy(() => minimum(div(maxNorm, add(norm, EPSILON)), 1));
     replace(grads, (list) => this.#lists.scale(list, factor));
     factor.dispose();
+    [this.#lastFirst] = tensorsOf(grads);
   }
 
-  /** The norm over all gradients of the record, and over ranks where each has a part; a scalar, the caller's. */
-  norm(grads: NamedTensorMap): Tensor {
+  /** The norm of gradients before they were clipped by it, where they were; a scalar, the caller's. */
+  normBefore(grads: NamedTensorMap): Tensor {
+    return this.#lastNorm && this.#hasLastNorm(grads) ? this.#lastNorm.clone() : this.#norm(grads);
+  }
+
+  /** Over all gradients of the record, and over ranks where each has a part. */
+  #norm(grads: NamedTensorMap): Tensor {
     return this.#strategy.globalNorm?.(grads) ?? this.#lists.norm(tensorsOf(grads));
   }
 
   clipValue(grads: NamedTensorMap, value: number): void {
     requirePositive('clipGradValue', value);
+    const hasLastNorm = this.#hasLastNorm(grads);
     replace(grads, (list) => this.#lists.clamp(list, -value, value));
+    if (hasLastNorm) [this.#lastFirst] = tensorsOf(grads);
   }
 
   dispose(): void {
     this.#lastNorm?.dispose();
-    this.#lastNorm = undefined;
+    this.#lastNorm = this.#lastFirst = undefined;
+  }
+
+  #hasLastNorm(grads: NamedTensorMap): boolean {
+    return this.#lastFirst !== undefined && tensorsOf(grads)[0] === this.#lastFirst;
   }
 }
 

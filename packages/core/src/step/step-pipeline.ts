@@ -10,6 +10,7 @@ import {
   finallyAfter,
   type Collective,
   type GradientAccumulation,
+  type ItemCounts,
   type Plugin,
   type Recorder,
   type Strategy,
@@ -190,9 +191,9 @@ export class StepPipeline implements DriverHooks {
     let pass!: Pass;
     const listeners = this.#options.plugins.filter((plugin) => plugin.loss);
     host(listeners.length > 0 ? [y] : [], ([lossLocal]) => {
-      pass = this.#beginPass(variables, y);
-      const samples = this.batch?.realRows[this.#options.collective.rank];
-      for (const plugin of listeners) plugin.loss!(lossLocal!, { weight: pass.weight, samples });
+      const counts = this.#countsOf(y);
+      pass = this.#beginPass(variables, counts);
+      for (const plugin of listeners) plugin.loss!(lossLocal!, { items: counts.own });
       return [];
     });
     return {
@@ -269,20 +270,24 @@ export class StepPipeline implements DriverHooks {
     return reduceGiven(grads, { prepared: this.parameters, strategy, collective, weight: this.share });
   }
 
-  #beginPass(variables: readonly Variable[], y: Tensor): Pass {
-    const { collective, strategy, countRanks } = this.#options;
+  /** Gradients are this rank's own for now. */
+  get #reducesLater(): boolean {
+    return this.#independent.size > 0 || this.#options.strategy.traits.syncAt === 'apply';
+  }
+
+  #countsOf(y: Tensor): ItemCounts {
+    const { collective, countRanks } = this.#options;
     const { rank } = collective;
-    const ownSamples = this.batch?.realRows[rank];
-    if (this.#independent.size === 0 && strategy.traits.syncAt !== 'apply') {
-      const counts = this.lossItems.countsOf(y, this.batch, { rank, countRanks });
-      return beginPass({ variables, counts, ownSamples }, this.#options);
-    }
+    if (!this.#reducesLater) return this.lossItems.countsOf(y, this.batch, { rank, countRanks });
     const counts = this.lossItems.countsOf(y, this.batch, { rank, countRanks: () => 1 });
-    const ownCounts = { ...counts, all: counts.own };
-    return beginPass(
-      { variables, counts: ownCounts, ownSamples },
-      { ...this.#options, strategy: singleStrategy() },
-    );
+    return { ...counts, all: counts.own };
+  }
+
+  #beginPass(variables: readonly Variable[], counts: ItemCounts): Pass {
+    const ownSamples = this.batch?.realRows[this.#options.collective.rank];
+    const subject = { variables, counts, ownSamples };
+    if (!this.#reducesLater) return beginPass(subject, this.#options);
+    return beginPass(subject, { ...this.#options, strategy: singleStrategy() });
   }
 
   /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
