@@ -48,6 +48,17 @@ describe('autoLog', () => {
     expect(main.alerts).toEqual([]);
   });
 
+  it('divides a step’s time into its parts', async () => {
+    const { results } = await train('parts', 2);
+    const { metrics } = results[0]!.rows[1]!;
+    // What each is made to wait; rank 0 waits 40 ms for rank 1, and rank 1 for nobody.
+    const waitedMs = { data: 60, forward: 50, backward: 25, communication: 20, optimizer: 15 };
+    for (const [part, ms] of Object.entries(waitedMs)) {
+      expect(metrics[`time/${part}_ms`], part).toBeGreaterThan(ms - 2);
+    }
+    expect(metrics['time/step_ms']).toBeGreaterThan(168);
+  });
+
   it('hears of the loss of a compiled step, too', async () => {
     const { results } = await train('compiled', 1);
     const { rows, losses } = results[0]!;
@@ -65,6 +76,13 @@ describe('autoLog', () => {
     expect(alerts.map(({ kind, step }) => [kind, step])).toEqual([['loss-not-finite', 7]]);
     expect(texts['alerts/loss-not-finite']).toContain('NaN');
     expect(stderr[0]).toContain('NaN');
+  });
+
+  it('alerts of a loss that jumps', async () => {
+    const { results } = await train('spike', 1);
+    const { alerts, texts } = results[0]!;
+    expect(alerts[0]).toEqual({ kind: 'loss-spike', step: 41 });
+    expect(texts['alerts/loss-spike']).toContain('jumped');
   });
 
   it('alerts of a rank that is slower than the others', async () => {

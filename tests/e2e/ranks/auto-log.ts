@@ -3,7 +3,10 @@ import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type Tracker } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [way, projectDir] = process.argv.slice(2) as ['plain' | 'slow' | 'nan' | 'compiled' | 'stall', string];
+const [way, projectDir] = process.argv.slice(2) as [
+  'plain' | 'slow' | 'nan' | 'spike' | 'parts' | 'compiled' | 'stall',
+  string,
+];
 const rows: { step: number; metrics: Record<string, number> }[] = [];
 const texts: Record<string, string> = {};
 const alerts: { kind: string; step: number; rank?: number }[] = [];
@@ -20,7 +23,9 @@ const accelerator = await Accelerator.create({
   autoLog: {
     every: 4,
     tokensPerSample: 5,
-    stallMs: 1_000,
+    // Machines that are busy otherwise make for no alert.
+    slowFactor: way === 'slow' ? 1.5 : 100,
+    stallMs: way === 'stall' ? 1_000 : 100_000,
     onAlert: ({ kind, step, rank }) => alerts.push({ kind, step, ...(rank !== undefined && { rank }) }),
   },
 });
@@ -30,28 +35,49 @@ const model = tf.sequential({
 // Rank 1 has other rows, and so another loss.
 const ys = tf.tensor2d(Array.from({ length: 48 }, (_, i) => [i]));
 const loader = new DataLoader({ xs: tf.ones([48, 2]), ys }, { batchSize: 2 });
-const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.001), loader);
+class SlowSgd extends tf.SGDOptimizer {
+  override applyGradients(grads: tf.NamedTensorMap): void {
+    wait(15);
+    super.applyGradients(grads);
+  }
+}
+
+const sgd = way === 'parts' ? new SlowSgd(0.001) : tf.train.sgd(0.001);
+const [, optimizer, data] = accelerator.prepare(model, sgd, loader);
 await accelerator.initTrackers('auto');
 
 const losses: number[] = [];
 const train = (xs: tf.Tensor, labels: tf.Tensor) =>
   optimizer.minimize(() => {
     const loss = tf.losses.meanSquaredError(labels, model.apply(xs) as tf.Tensor);
-    return (way === 'nan' && losses.length > 5 ? tf.mul(loss, NaN) : loss) as tf.Scalar;
+    if (way === 'parts') wait(accelerator.processIndex === 1 ? 70 : 30);
+    if (way === 'nan' && losses.length > 5) return tf.mul(loss, NaN);
+    if (way === 'spike' && losses.length === 40) return tf.mul(loss, 1_000);
+    return (way === 'parts' ? waitInBackward(loss) : loss) as tf.Scalar;
   }, true)!;
 const step = way === 'compiled' ? accelerator.compile(train) : train;
+
+const waitInBackward = tf.customGrad((x) => {
+  const gradFunc = (dy: tf.Tensor) => {
+    wait(25);
+    return dy.clone();
+  };
+  return { value: (x as tf.Tensor).clone(), gradFunc };
+});
 
 function wait(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-for await (const { xs, ys: labels } of data) {
-  if (way === 'slow' && accelerator.processIndex === 1) wait(40);
-  if (way === 'stall' && losses.length === 3) wait(2_500);
-  const loss = step(xs, labels);
-  losses.push(loss.dataSync()[0]!);
-  tf.dispose([loss, xs, labels]);
+for (let epoch = 0; epoch < (way === 'spike' ? 2 : 1); epoch++) {
+  for await (const { xs, ys: labels } of data) {
+    if (way === 'slow' && accelerator.processIndex === 1) wait(150);
+    if (way === 'stall' && losses.length === 3) wait(2_500);
+    if (way === 'parts') wait(60);
+    const loss = step(xs, labels);
+    losses.push(loss.dataSync()[0]!);
+    tf.dispose([loss, xs, labels]);
+  }
 }
-const held = tf.memory().numTensors;
 await accelerator.endTraining();
-reportResult({ rows, texts, alerts, losses, held });
+reportResult({ rows, texts, alerts, losses });
