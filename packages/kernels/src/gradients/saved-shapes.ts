@@ -104,7 +104,9 @@ export function saveShapesOnly(): void {
     if (without === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
     const [first, ...others] = tensors.slice(0, -1);
     const last = keep(current.standInWithAttached(tensors.at(-1)!));
-    return first ? [without === 'last' ? first : keep(current.standInWithAttached(first)), ...others, last] : [last];
+    return first
+      ? [without === 'last' ? first : keep(current.standInWithAttached(first)), ...others, last]
+      : [last];
   };
   // What operators with a gradient function of their own save comes here directly, while their scope lasts.
   inside.clone = (tensor) =>
