@@ -1,0 +1,163 @@
+/** `node bench/trackers.mjs`: what logging costs a training step. See README.md. */
+import { Accelerator, DataLoader } from '@acc/core';
+import { setNumThreads } from '@acc/native';
+import * as tf from '@tensorflow/tfjs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { exitOnError } from './harness/exit-on-error.mjs';
+import { describeMachine } from './harness/machine.mjs';
+import { formatColumns } from './harness/markdown-table.mjs';
+import { formatHead, writeResult } from './harness/report.mjs';
+import { median } from './harness/statistics.mjs';
+
+const SCALARS_PER_SECOND = 1_000;
+const TRACKERS = ['jsonl', 'csv', 'tensorboard', 'wandb', 'mlflow'];
+/** In turn. Two of them log nothing: what they differ by is noise. */
+const MODES = ['silent', 'logging', 'silent again'];
+const BLOCK_MS = 2_000;
+/** What is sent a moment later belongs to the block before. */
+const SETTLE_MS = 1_200;
+
+/** Blocks of steps in each mode, in turn, until so many seconds were spent logging; ms of each step. */
+async function train({ seconds, folder, url }) {
+  const accelerator = await Accelerator.create({
+    engine: 'acc',
+    device: 'cpu',
+    logWith: TRACKERS,
+    projectDir: folder,
+  });
+  setNumThreads(1);
+  const perTracker = { mlflow: { url }, wandb: { upload: 'never' } };
+  const { model, loader } = workload();
+  const [, optimizer, data] = accelerator.prepare(model, tf.train.adam(1e-3), loader);
+  await accelerator.initTrackers('bench', {}, perTracker);
+  const blocks = new Blocks(seconds);
+  while (!blocks.isDone) {
+    for await (const { xs, ys } of data) {
+      const loss = optimizer.minimize(() => tf.losses.softmaxCrossEntropy(ys, model.apply(xs)), true);
+      const value = loss.dataSync()[0];
+      if (blocks.mode === 'logging') accelerator.log(scalars(value, blocks.dueScalars()));
+      tf.dispose([loss, xs, ys]);
+      blocks.endStep();
+      if (blocks.isDone) break;
+    }
+  }
+  await accelerator.endTraining();
+  return blocks;
+}
+
+/** A step of some milliseconds. */
+function workload() {
+  const layers = [
+    tf.layers.dense({ units: 256, activation: 'relu', inputShape: [784] }),
+    tf.layers.dense({ units: 10 }),
+  ];
+  const model = tf.sequential({ layers });
+  const rows = 64 * 50;
+  const xs = tf.randomUniform([rows, 784]);
+  const ys = tf.oneHot(tf.randomUniform([rows], 0, 10, 'int32'), 10).toFloat();
+  return { model, loader: new DataLoader({ xs, ys }, { batchSize: 64 }) };
+}
+
+/** As many numbers as are due, the loss among them. */
+function scalars(loss, count) {
+  const values = { loss };
+  for (let i = 1; i < count; i++) values[`layer/${i}`] = i / 3;
+  return values;
+}
+
+/** Whose turn it is, and what its steps took. */
+class Blocks {
+  steps = Object.fromEntries(MODES.map((mode) => [mode, []]));
+  logged = 0;
+  #seconds;
+  #index = 0;
+  #startMs = performance.now();
+  #lastLogMs = performance.now();
+  #lastStepMs;
+  #loggingMs = 0;
+
+  constructor(seconds) {
+    this.#seconds = seconds;
+  }
+
+  get mode() {
+    return MODES[this.#index % MODES.length];
+  }
+
+  get isDone() {
+    return this.#loggingMs >= 1000 * this.#seconds;
+  }
+
+  get scalarsPerSecond() {
+    return this.logged / (this.#loggingMs / 1000);
+  }
+
+  dueScalars() {
+    const now = performance.now();
+    const count = Math.max(1, Math.floor(((now - this.#lastLogMs) / 1000) * SCALARS_PER_SECOND));
+    this.#lastLogMs += (1000 * count) / SCALARS_PER_SECOND;
+    this.logged += count;
+    return count;
+  }
+
+  /** A step lasts from the end of the one before: what the event loop does in between is part of it. */
+  endStep() {
+    const now = performance.now();
+    const elapsedMs = now - this.#startMs;
+    if (elapsedMs > SETTLE_MS) this.steps[this.mode].push(now - this.#lastStepMs);
+    this.#lastStepMs = now;
+    if (elapsedMs < SETTLE_MS + BLOCK_MS) return;
+    if (this.mode === 'logging') this.#loggingMs += elapsedMs;
+    this.#index++;
+    this.#startMs = this.#lastLogMs = now;
+  }
+}
+
+function format(blocks) {
+  const base = median(blocks.steps['silent']);
+  const mean = (list) => list.reduce((sum, value) => sum + value, 0) / list.length;
+  const baseMean = mean(blocks.steps['silent']);
+  const cells = MODES.map((mode) => {
+    const list = blocks.steps[mode];
+    const ratios = [median(list) / base, mean(list) / baseMean].map((ratio) => ratio.toFixed(3));
+    return [
+      mode,
+      list.length.toLocaleString('en'),
+      median(list).toFixed(3),
+      mean(list).toFixed(3),
+      ...ratios,
+    ];
+  });
+  const titles = ['blocks', 'steps', 'median, ms', 'mean, ms', 'median / silent', 'mean / silent'];
+  return `${formatColumns(titles, cells)}
+
+An MLP of 784-256-10, batches of 64, one thread; ${blocks.logged.toLocaleString('en')} scalars were logged, ${Math.round(blocks.scalarsPerSecond)} a
+second, to ${TRACKERS.join(', ')}, all at once; MLflow's server is a process that stores nothing. Blocks of
+${BLOCK_MS / 1000} s take turns; ${SETTLE_MS / 1000} s between them are left out. A step lasts from the end of the one before, so that what trackers do
+between steps is part of it. What the two silent blocks differ by is noise.`;
+}
+
+await exitOnError(async () => {
+  const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
+  const seconds = Number(values.seconds);
+  if (!(seconds > 0)) throw new Error('--seconds takes the seconds that are spent logging');
+  const machine = describeMachine();
+  const folder = mkdtempSync(join(tmpdir(), 'acc-bench-trackers-'));
+  const server = spawn(process.execPath, [join(import.meta.dirname, 'harness', 'sink-server.mjs')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [port] = await once(server.stdout, 'data');
+  const measured = await train({ seconds, folder, url: `http://127.0.0.1:${Number(port)}` });
+  server.stdin.end();
+  rmSync(folder, { recursive: true });
+
+  const versions = { node: process.versions.node, tfjs: tf.version['tfjs-core'] };
+  const head = formatHead({ name: 'trackers', machine, versions, options: { device: 'cpu' } });
+  const text = `${head}\n\n${format(measured)}\n\nRepeat it: \`npm run bench:trackers\`\n`;
+  console.log(`${text}\n${writeResult('trackers.md', text)}`);
+});
