@@ -233,13 +233,20 @@ export class Lane {
       return true;
     }
     this.#isBusy = true;
+    const { tracker, queue } = this.#given;
+    // What comes meanwhile makes the next batch, in its time: else a quick service would be called all the time.
+    const isWhole = tracker.logBatch && call.kind === 'entries' && call.entries.length === queue.length;
     const isOn = (): boolean => {
       this.#isBusy = false;
       this.#wake?.();
       return true;
     };
     callWithin(outcome, limitOf(call, this.#given.limits.callMs), this.#current).then(
-      () => isOn() && (this.#arrived(call), this.advance()),
+      () => {
+        isOn();
+        this.#arrived(call);
+        if (!isWhole || this.#ending !== undefined) this.advance();
+      },
       (error: unknown) => isOn() && this.#failed(call, error) && this.advance(),
     );
     return false;

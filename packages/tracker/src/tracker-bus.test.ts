@@ -38,6 +38,25 @@ describe('what is logged arrives', () => {
     expect(single.calls).toBe(1_002);
   });
 
+  it('no sooner than a batch is due, however soon the service answers', async () => {
+    const sizes: number[] = [];
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const tracker: Tracker = {
+      ...trackerOf(new Service()),
+      async logBatch(rows) {
+        sizes.push(rows.length);
+        for (let i = 0; i < 3; i++) await turn();
+      },
+    };
+    const { bus } = await startBus([{ tracker }], { limits: { batchMs: 60_000, batchRows: 10 } });
+    for (const row of numbers(100)) {
+      bus.log(row);
+      await turn();
+    }
+    await bus.finish('completed');
+    expect(sizes).toEqual(Array.from({ length: 10 }, () => 10));
+  });
+
   it('without the end of a run, soon', async () => {
     const service = new Service();
     const { bus } = await startBus([{ tracker: trackerOf(service) }]);
