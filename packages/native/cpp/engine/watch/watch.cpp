@@ -114,7 +114,9 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   if (closed == losses.end() || first(Kind::kDoubtful) != losses.end()) return std::nullopt;
   if (!has_failed && now - moved_ < kGrace) return std::nullopt;
   const bool has_left = bulletin_.find_of("left", closed->rank).has_value();
-  return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {closed->rank}, number, options_.rank};
+  // The store ends with rank 0, which keeps it. Others may have found that out, and closed their connections, before.
+  const int lost = bulletin_.is_reachable() || options_.rank == 0 ? closed->rank : 0;
+  return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {lost}, number, options_.rank};
 }
 
 // A rank that waits for a call of which another rank has begun one with other words, both for more than a moment: calls that
