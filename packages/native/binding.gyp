@@ -2,7 +2,8 @@
   "variables": {
     "acc_torch_include%": "",
     "acc_torch_lib%": "",
-    "acc_node_addon_api%": ""
+    "acc_node_addon_api%": "",
+    "acc_nccl_includes%": ""
   },
   "target_defaults": {
     "cflags_cc": ["-std=c++20", "-O2", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
@@ -35,7 +36,15 @@
           "-isystem", "<(acc_torch_include)", "-isystem", "<(acc_torch_include)/torch/csrc/api/include"
         ]
       },
-      "libraries": ["-L<(acc_torch_lib)", "-ltorch_cpu", "-lc10"]
+      "libraries": ["-L<(acc_torch_lib)", "-ltorch_cpu", "-lc10"],
+      "conditions": [
+        ["acc_nccl_includes!=''", {
+          "sources": ["cpp/unit_nccl.cpp"],
+          "defines": ["ACC_HAS_NCCL", "USE_C10D_NCCL"],
+          "include_dirs": ["<!@(echo <(acc_nccl_includes))"],
+          "libraries": ["-ltorch_cuda", "-lc10_cuda"]
+        }]
+      ]
     }
   ]
 }

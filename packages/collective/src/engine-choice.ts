@@ -1,5 +1,11 @@
 import { AccError, isAccError } from '@acc/contract';
-import { locateMpi, shmUnavailableReason, type ProcessGroup } from '@acc/native';
+import {
+  gpuId,
+  locateMpi,
+  ncclUnavailableReason,
+  shmUnavailableReason,
+  type ProcessGroup,
+} from '@acc/native';
 import type { JobLayout } from './layout.js';
 import type { EngineChoice, JoinOptions } from './options.js';
 
@@ -15,15 +21,20 @@ export interface ChosenEngine {
 /** What a rank tells the others before they choose. */
 export interface EngineWish {
   readonly choice: EngineChoice;
-  /** Why this rank cannot use what it asks for, or with `auto` shared memory. */
+  /** Why this rank cannot use what it asks for, or what `auto` would try. */
   readonly obstacle?: string;
+  /** Whether its tensors live on a GPU, and which that is where NCCL could use it. */
+  readonly isOnGpu?: boolean;
+  readonly gpu?: string;
 }
 
 /** This rank's wish. */
 export function engineWish(options: JoinOptions): EngineWish {
-  const { engine: choice = 'auto' } = options;
-  const obstacle = obstacleOf(options, choice);
-  return { choice, ...(obstacle && { obstacle }) };
+  const { engine: choice = 'auto', device = 'cpu' } = options;
+  const obstacle = obstacleOf(device, choice);
+  if (device === 'cpu') return { choice, ...(obstacle && { obstacle }) };
+  const usesNccl = !obstacle && triesNccl(choice, true);
+  return { choice, isOnGpu: true, ...(obstacle && { obstacle }), ...(usesNccl && { gpu: gpuId(device) }) };
 }
 
 /**
@@ -40,9 +51,14 @@ export async function agreeOnEngine(
 ): Promise<ChosenEngine> {
   requireSameChoice(wishes);
   const { choice } = wishes[0]!;
-  const { engine, reason } = choice === 'auto' ? preferred(layout) : { engine: choice, reason: 'asked for' };
+  const isOnGpu = wishes.some((wish) => wish.isOnGpu);
+  const { engine, reason } =
+    choice === 'auto' ? preferred(layout, isOnGpu) : { engine: choice, reason: 'asked for' };
   if (engine === 'gloo') return { group: await make.gloo(), engine, reason };
-  const obstacles = wishes.flatMap(({ obstacle }, rank) => (obstacle ? [`rank ${rank}: ${obstacle}`] : []));
+  const obstacles = [
+    ...wishes.flatMap(({ obstacle }, rank) => (obstacle ? [`rank ${rank}: ${obstacle}`] : [])),
+    ...(engine === 'nccl' ? gpuObstacles(wishes) : []),
+  ];
   try {
     if (obstacles.length > 0) {
       throw new AccError('ACC_ENGINE_UNAVAILABLE', `Ranks cannot use '${engine}': ${obstacles.join('; ')}.`, {
@@ -57,7 +73,8 @@ export async function agreeOnEngine(
 }
 
 /** What `auto` tries first. */
-function preferred({ hosts, sharesHosts }: JobLayout): { engine: Engine; reason: string } {
+function preferred({ hosts, sharesHosts }: JobLayout, isOnGpu: boolean): { engine: Engine; reason: string } {
+  if (isOnGpu) return { engine: 'nccl', reason: 'tensors live on GPUs' };
   if (hosts === 1) return { engine: 'shm', reason: 'all ranks reach one memory' };
   if (!sharesHosts) return { engine: 'gloo', reason: 'every rank has a host of its own' };
   return { engine: 'hierarchical', reason: `ranks of ${hosts} hosts, some of which share memory` };
@@ -76,10 +93,25 @@ function requireSameChoice(wishes: readonly EngineWish[]): void {
   );
 }
 
-function obstacleOf({ device = 'cpu' }: JoinOptions, choice: EngineChoice): string | undefined {
+function obstacleOf(device: string, choice: EngineChoice): string | undefined {
   if (choice === 'gloo') return undefined;
-  if (device !== 'cpu') return `tensors live on ${device}`;
+  const isOnGpu = device !== 'cpu';
+  if (triesNccl(choice, isOnGpu)) return isOnGpu ? ncclUnavailableReason() : 'tensors live on the CPU';
+  if (isOnGpu) return `tensors live on ${device}`;
   if (choice === 'mpi')
     return locateMpi() ? undefined : 'the engine is not built here; run: npx acc setup --mpi';
   return shmUnavailableReason();
+}
+
+function triesNccl(choice: EngineChoice, isOnGpu: boolean): boolean {
+  return choice === 'nccl' || (choice === 'auto' && isOnGpu);
+}
+
+/** NCCL wants a GPU for each rank, and on every rank. */
+function gpuObstacles(wishes: readonly EngineWish[]): string[] {
+  return wishes.flatMap(({ gpu, isOnGpu }, rank) => {
+    if (!isOnGpu) return [`rank ${rank}: tensors live on the CPU`];
+    const first = wishes.findIndex((wish) => wish.gpu === gpu);
+    return gpu !== undefined && first < rank ? [`ranks ${first} and ${rank} have one GPU`] : [];
+  });
 }

@@ -39,6 +39,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
         shm: () => ProcessGroup.shm(store, named('shm')),
         gloo: () => ProcessGroup.gloo(store, named('world'), own),
         hierarchical: () => ProcessGroup.hierarchical(store, named('hosts'), own, layout),
+        nccl: () => ProcessGroup.nccl(store, named('nccl'), own),
         mpi: () => ProcessGroup.mpi(store, named('mpi'), locateMpi()!.path),
       },
     );

@@ -1,11 +1,12 @@
 /** How long a collective, or the coming together of the ranks, may take before it is an error. */
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
-export const ENGINE_CHOICES = ['auto', 'shm', 'gloo', 'hierarchical', 'mpi'] as const;
+export const ENGINE_CHOICES = ['auto', 'shm', 'gloo', 'hierarchical', 'nccl', 'mpi'] as const;
 
 /**
- * What moves the bytes between ranks. `auto` takes shared memory where all ranks can reach it, `hierarchical` where ranks of
- * several hosts share memory on each, else Gloo. `mpi` is the cluster's own, for programs that mpirun or srun starts.
+ * What moves the bytes between ranks. For tensors of the CPU `auto` takes shared memory where all ranks can reach it,
+ * `hierarchical` where ranks of several hosts share memory on each; for those of GPUs `nccl`, where each rank has a GPU of its
+ * own; else Gloo. `mpi` is the cluster's own, for programs that mpirun or srun starts.
  */
 export type EngineChoice = (typeof ENGINE_CHOICES)[number];
 
@@ -22,7 +23,7 @@ export interface JoinOptions {
   readonly isOneHost: boolean;
   /** The same on every rank. Default `auto`. */
   readonly engine?: EngineChoice;
-  /** Where tensors live; shared memory is for the CPU's. Default `cpu`. */
+  /** Where tensors live; shared memory is for the CPU's, NCCL for those of GPUs. Default `cpu`. */
   readonly device?: string;
   /** The network interface to use between hosts, or several to choose from; by default the one that reaches the master. */
   readonly networkInterface?: string;

@@ -1,5 +1,6 @@
 // The other translation unit: c10d's headers are the slowest of all.
 #include "binding/distributed.cpp"
+#include "engine/backend_group.cpp"
 #include "engine/gloo_group.cpp"
 #include "engine/gloo_links.cpp"
 #include "engine/meeting.cpp"
@@ -11,6 +12,9 @@
 #include "engine/watch/verdict.cpp"
 #include "engine/watch/watch.cpp"
 #include "engine/watched_group.cpp"
+#ifndef ACC_HAS_NCCL
+#include "engine/nccl_unsupported.cpp"
+#endif
 #ifdef __linux__
 #include "engine/hierarchical_group.cpp"
 #include "engine/mpi_group.cpp"

@@ -81,6 +81,16 @@ export interface Addon {
     timeoutMs: number,
     library: string,
   ): Promise<number>;
+  createNcclGroup(
+    store: number,
+    name: string,
+    rank: number,
+    size: number,
+    timeoutMs: number,
+    address: string,
+  ): Promise<number>;
+  ncclUnavailableReason(): string;
+  gpuId(index: number): string;
   groupPublish(group: number, report: string): void;
   groupAccounts(group: number): (boolean | string)[];
   shmUnavailableReason(): string;

@@ -20,12 +20,12 @@ export {
   torchVersion,
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
+export { gpuId, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
 export { operator, operatorInPlace, operatorWithResults } from './operator.js';
 export {
   CALL_WORDS,
   COMPARED_WORDS,
   ProcessGroup,
-  shmUnavailableReason,
   Work,
   type CallOptions,
   type GroupOptions,

@@ -23,11 +23,6 @@ export interface HostLayout {
   readonly localSize: number;
 }
 
-/** Why ranks on this system cannot share memory; undefined where they can. */
-export function shmUnavailableReason(): string | undefined {
-  return addon().shmUnavailableReason() || undefined;
-}
-
 /** A collective under way in a {@link ProcessGroup}. Its tensors stay alive until it ends. */
 export class Work {
   #id: number;
@@ -217,6 +212,18 @@ export class ProcessGroup {
     const { name, rank, size, timeoutMs } = options;
     const id = await converted(addon().createMpiGroup(store.id, name, rank, size, timeoutMs, library));
     return new ProcessGroup(id, rank, size, true);
+  }
+
+  /**
+   * A group over NCCL, for tensors on GPUs, of which each rank has one of its own.
+   *
+   * @param address Of this host, that peers reach it by.
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
+   */
+  static async nccl(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
+    const { name, rank, size, timeoutMs } = options;
+    const id = await converted(addon().createNcclGroup(store.id, name, rank, size, timeoutMs, address));
+    return new ProcessGroup(id, rank, size, false);
   }
 
   /** `tensor` of `root` over that of every rank, in place. */

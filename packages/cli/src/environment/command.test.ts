@@ -58,7 +58,7 @@ describe('acc env', () => {
       env: { ACC_COLLECTIVE_ENGINE: 'gloo', ACC_LIBTORCH: undefined },
     });
     const { collective } = JSON.parse(stdout) as EnvironmentReport;
-    expect(collective).toMatchObject({ oneHost: 'gloo', severalHosts: 'gloo' });
+    expect(collective).toMatchObject({ oneHost: 'gloo', severalHosts: 'gloo', gpus: 'gloo' });
     expect(collective!.reason).toContain('ACC_COLLECTIVE_ENGINE');
   });
 

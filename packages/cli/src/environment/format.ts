@@ -28,6 +28,10 @@ export function formatReport(report: EnvironmentReport): string {
             'collective',
             `${collective.oneHost} on one host (${collective.reason}), ${collective.severalHosts} between hosts`,
           ),
+          row(
+            '',
+            `${collective.gpus} for tensors on GPUs${collective.ncclObstacle === undefined ? '' : ` (no nccl: ${collective.ncclObstacle})`}; no ucc: libtorch comes without it`,
+          ),
         ]
       : []),
     ...block(

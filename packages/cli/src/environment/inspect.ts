@@ -7,6 +7,7 @@ import {
   describeSearch,
   loadAddon,
   locateAddon,
+  ncclUnavailableReason,
   shmUnavailableReason,
   type LibtorchInstall,
   type LibtorchSearch,
@@ -49,6 +50,10 @@ export interface CollectiveState {
   readonly oneHost: 'shm' | 'gloo';
   readonly severalHosts: 'gloo';
   readonly reason: string;
+  /** For tensors of GPUs, where each rank has one of its own. */
+  readonly gpus: 'nccl' | 'gloo';
+  /** What keeps NCCL from them. */
+  readonly ncclObstacle?: string;
 }
 
 export interface FoundPackage {
@@ -113,11 +118,17 @@ function inspectAddon(libtorch: LibtorchInstall | undefined): AddonState {
 /** What ranks take, as far as one process can tell; whether they reach each other's memory shows when they meet. */
 function inspectCollective(asked: string): CollectiveState {
   const obstacle = shmUnavailableReason();
-  const state = (oneHost: 'shm' | 'gloo', reason: string) =>
-    ({ oneHost, severalHosts: 'gloo', reason }) as const;
+  const ncclObstacle = ncclUnavailableReason();
+  const state = (oneHost: 'shm' | 'gloo', reason: string): CollectiveState => ({
+    oneHost,
+    severalHosts: 'gloo',
+    reason,
+    gpus: ncclObstacle !== undefined || asked === 'gloo' ? 'gloo' : 'nccl',
+    ...(ncclObstacle !== undefined && { ncclObstacle }),
+  });
   if (asked === 'gloo') return state('gloo', 'ACC_COLLECTIVE_ENGINE asks for it');
   if (obstacle) return state('gloo', `no shared memory: ${obstacle}`);
-  return state('shm', 'memfd, futex and pidfd work here; tensors on a GPU go by gloo');
+  return state('shm', 'memfd, futex and pidfd work here');
 }
 
 /** As Node looks for them: in each `node_modules` from `cwd` upwards. */

@@ -4,6 +4,7 @@
 #include "engine/gloo_group.h"
 #include "engine/hierarchical_group.h"
 #include "engine/mpi_group.h"
+#include "engine/nccl_group.h"
 #include "engine/shm/shm_group.h"
 #include "engine/store.h"
 #include "engine/watched_group.h"
@@ -132,6 +133,15 @@ Napi::Value create_mpi(const Napi::CallbackInfo& info, Distributed& held) {
   });
 }
 
+// createNcclGroup(store, name, rank, size, timeoutMs, address): Promise<group>
+Napi::Value create_nccl(const Napi::CallbackInfo& info, Distributed& held) {
+  return create_group(info, held, [address = string_at(info, 5)](const StorePtr& store, const GroupOptions& options) {
+    auto control_options = options;
+    control_options.name += "/control";
+    return create_nccl_group(store, options, create_gloo_group(store, control_options, address));
+  });
+}
+
 // groupPublish(group, report)
 Napi::Value publish(const Napi::CallbackInfo& info, Distributed& held) {
   held.groups.get(number_at(info, 0), "process group")->watch().publish(string_at(info, 1));
@@ -210,6 +220,7 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   add("createShmGroup", create_shm);
   add("createHierarchicalGroup", create_hierarchical);
   add("createMpiGroup", create_mpi);
+  add("createNcclGroup", create_nccl);
   add("groupPublish", publish);
   add("groupAccounts", accounts);
   add("setCollectiveBuffer", set_buffer);
@@ -221,6 +232,12 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "shmUnavailableReason", [](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), shm_unavailable_reason());
+  });
+  bind(env, exports, "ncclUnavailableReason", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), nccl_unavailable_reason());
+  });
+  bind(env, exports, "gpuId", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), gpu_id(static_cast<int>(number_at(info, 0))));
   });
   bind(env, exports, "closeGroup", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     const double id = number_at(info, 0);

@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { addonCacheFolder, addonIn, addonSources, type AddonFiles } from './addon-files.js';
 import { asDiskError, makeCacheFolder } from './disk.js';
 import { readEnvironment } from './environment.js';
+import { ncclIncludes } from './nccl.js';
 import type { LibtorchInstall } from './inspect.js';
 import { packageRoot } from './package-root.js';
 import { createStaging, type Staging } from './staging.js';
@@ -76,6 +77,7 @@ async function runNodeGyp(
     `--acc_torch_include=${libtorch.includeDir}`,
     `--acc_torch_lib=${libtorch.libDir}`,
     `--acc_node_addon_api=${dirname(nodeAddonApi)}`,
+    `--acc_nccl_includes=${ncclIncludes(libtorch).join(' ')}`,
   ];
   const status = await runLogged(args, folder, log);
   if (status === 0) return;

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import type { ProcessGroup } from '@acc/native';
+import { agreeOnEngine, engineWish, type Engine, type EngineWish } from './engine-choice.js';
+
+const ENGINES: readonly Engine[] = ['shm', 'gloo', 'hierarchical', 'nccl', 'mpi'];
+const layout = { host: 0, hosts: 1, localRank: 0, localSize: 2, sharesHosts: true };
+const make = Object.fromEntries(
+  ENGINES.map((engine) => [engine, () => Promise.resolve({} as ProcessGroup)]),
+) as Record<Engine, () => Promise<ProcessGroup>>;
+const agree = (wishes: readonly EngineWish[]) => agreeOnEngine(wishes, layout, make);
+
+const onGpu = (gpu: string): EngineWish => ({ choice: 'auto', isOnGpu: true, gpu });
+
+describe('agreeOnEngine', () => {
+  it('takes shared memory on one host, and NCCL where every rank has a GPU of its own', async () => {
+    expect(await agree([{ choice: 'auto' }, { choice: 'auto' }])).toMatchObject({ engine: 'shm' });
+    expect(await agree([onGpu('a'), onGpu('b')])).toMatchObject({ engine: 'nccl' });
+  });
+
+  it.each([
+    ['two ranks have one GPU', [onGpu('a'), onGpu('a')], 'ranks 0 and 1 have one GPU'],
+    ['one has none', [onGpu('a'), { choice: 'auto' }], 'rank 1: tensors live on the CPU'],
+    ['a rank has no NCCL', [onGpu('a'), { choice: 'auto', isOnGpu: true, obstacle: 'none' }], 'rank 1: none'],
+  ] as const)('takes Gloo where %s, and says so', async (_, wishes, reason) => {
+    expect(await agree(wishes)).toMatchObject({ engine: 'gloo', reason: expect.stringContaining(reason) });
+  });
+
+  it('refuses an engine that was asked for and cannot be', async () => {
+    const job = { rank: 0, size: 2, masterAddress: '', masterPort: 1, jobToken: '', isOneHost: true };
+    const onCpu = engineWish({ ...job, engine: 'nccl' });
+    await expect(agree([onCpu, onCpu])).rejects.toMatchObject({ code: 'ACC_ENGINE_UNAVAILABLE' });
+    await expect(agree([{ choice: 'shm' }, { choice: 'gloo' }])).rejects.toMatchObject({
+      code: 'ACC_ENGINE_MISMATCH',
+    });
+  });
+});

@@ -1,0 +1,104 @@
+#include "engine/nccl_group.h"
+
+#include <ATen/cuda/CUDAContext.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include "engine/backend_group.h"
+#include "engine/error.h"
+
+namespace acc {
+namespace {
+
+using c10d::ProcessGroupNCCL;
+
+// NCCL's own time-out: the watch's comes first, and says more.
+constexpr std::chrono::milliseconds kPatience(30'000);
+
+class NcclGroup final : public BackendGroup, public std::enable_shared_from_this<NcclGroup> {
+ public:
+  NcclGroup(c10::intrusive_ptr<ProcessGroupNCCL> nccl, std::shared_ptr<ProcessGroup> control, const GroupOptions& options)
+      : BackendGroup(nccl, options, options.timeout + kPatience), nccl_(std::move(nccl)), control_(std::move(control)) {}
+  ~NcclGroup() override { end(); }
+
+  std::shared_ptr<Pending> start(CollectiveCall call) override {
+    const bool is_on_cpu = call.input.defined() ? call.input.is_cpu() : call.many.empty() || call.many.front().is_cpu();
+    if (is_on_cpu) return control_->start(std::move(call));
+    return std::make_shared<WholePending>(shared_from_this(), BackendGroup::start(std::move(call)));
+  }
+
+  std::vector<Loss> losses() override { return control_->losses(); }
+  uint64_t traffic() override { return control_->traffic(); }
+  void cut() override { end(); }
+  void close() override { end(); }
+
+ private:
+  // A call that was cut ends in NCCL as if it had done its work.
+  class WholePending final : public Pending {
+   public:
+    WholePending(std::shared_ptr<NcclGroup> group, std::shared_ptr<Pending> work)
+        : group_(std::move(group)), work_(std::move(work)) {}
+    bool is_done() override { return work_->is_done(); }
+    void wait() override {
+      work_->wait();
+      if (group_->is_ended_) throw Error(kPeerLost, "the group was cut");
+    }
+
+   private:
+    std::shared_ptr<NcclGroup> group_;
+    std::shared_ptr<Pending> work_;
+  };
+
+  void end() {
+    if (is_ended_.exchange(true)) return;
+    control_->close();
+    nccl_->abort();
+  }
+
+  c10::intrusive_ptr<ProcessGroupNCCL> nccl_;
+  std::shared_ptr<ProcessGroup> control_;
+  std::atomic<bool> is_ended_{false};
+};
+
+// c10d would end the process when something goes wrong; what went wrong is told by the watch, as an error. The user's own
+// settings stay.
+void leave_errors_to_us() {
+  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 0);
+  ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+}
+
+}  // namespace
+
+std::string gpu_id(int index) {
+  if (index < 0) index = at::cuda::current_device();
+  const auto& bytes = at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(index))->uuid.bytes;
+  std::string text;
+  for (const char byte : bytes) {
+    constexpr char digits[] = "0123456789abcdef";
+    const auto value = static_cast<unsigned char>(byte);
+    text += {digits[value >> 4], digits[value & 15]};
+  }
+  return text;
+}
+
+std::string nccl_unavailable_reason() { return at::cuda::device_count() > 0 ? "" : "there is no GPU"; }
+
+std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options,
+                                                std::shared_ptr<ProcessGroup> control) {
+  leave_errors_to_us();
+  auto nccl_options = ProcessGroupNCCL::Options::create();
+  nccl_options->timeout = options.timeout + kPatience;
+  const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(options.name, store);
+  try {
+    auto nccl = c10::make_intrusive<ProcessGroupNCCL>(prefixed, options.rank, options.size, nccl_options);
+    return std::make_shared<NcclGroup>(std::move(nccl), std::move(control), options);
+  } catch (const std::exception&) {
+    const auto info = describe_current_exception(kEngineUnavailable);
+    throw Error(kEngineUnavailable, "NCCL does not start: " + info.message);
+  }
+}
+
+}  // namespace acc
