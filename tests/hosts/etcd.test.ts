@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
@@ -55,21 +56,28 @@ it('keeps the places that were asked for, and jobs apart', async () => {
 });
 
 it('refuses a host too many, and lets the job go on without etcd', async () => {
-  const running = [start(0, 'd', [], wait), start(1, 'd', [], wait)];
+  const end = join(folder, 'end-of-d');
+  const running = [0, 1].map((host) => start(host, 'd', [], wait, { ACC_TEST_END: end }));
   await Promise.all(running.map((one) => written(one, 'waiting')));
   const late = await start(2, 'd', []).ended;
   expect(late.code).toBe(2);
   expect(late.output).toContain('ACC_NODE_RANK_TAKEN');
   await network.cut(network.hosts[2]!);
+  writeFileSync(end, '');
   const ended = await Promise.all(running.map((one) => one.ended));
   await network.mend(network.hosts[2]!);
   for (const { code, output } of ended) expect(code, output).toBe(0);
 });
 
 it('a job of the same name comes after one that was killed', async () => {
-  const killed = [start(0, 'e', [], wait), start(1, 'e', [], wait)];
+  const end = join(folder, 'never');
+  const killed = [0, 1].map((host) => start(host, 'e', [], wait, { ACC_TEST_END: end }));
   await Promise.all(killed.map((one) => written(one, 'waiting')));
-  for (const { child } of killed) process.kill(-child.pid!, 'SIGKILL');
+  // The places are free again one after the other, the second first: who takes it finds what the earlier job decided.
+  for (const { child } of killed.toReversed()) {
+    process.kill(-child.pid!, 'SIGKILL');
+    await sleep(4_000);
+  }
   await Promise.all(killed.map((one) => one.ended));
   const again = await Promise.all([start(0, 'e', []), start(1, 'e', [])].map(({ ended }) => ended));
   for (const { output } of again) expect(output).toMatch(/met \d\/2 local 0\/1 sum 3/);

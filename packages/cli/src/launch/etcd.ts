@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AccError } from '@acc/contract';
@@ -15,12 +16,16 @@ const RELEASE_MS = 2_000;
 
 /** What a host tells the others. */
 interface Node {
+  /** Tells it from one that held the place before, and was killed. */
+  readonly id: string;
   readonly host: string;
   readonly nproc: number;
 }
 
-/** What node 0 decides. */
+/** What node 0 decides, once all have answered it. */
 interface Decision {
+  /** By place. */
+  readonly nodes: readonly Node[];
   readonly host: string;
   readonly port: number;
   /** Absent where the user set one. */
@@ -53,12 +58,13 @@ export async function meetThroughEtcd(
     const meeting = new Meeting(client.namespace(`/acc/${rendezvous.id}/`), lease, plan);
     const nodeRank = await meeting.takePlace();
     if (nodeRank === 0) {
+      const nodes = await meeting.nodesThatAnswer();
       const host = await addressTowards(rendezvous, plan.networkInterface);
       const token = ownToken === undefined ? { token: newToken() } : {};
-      await meeting.decide({ host, port: await tryPort(0, host), ...token });
+      await meeting.decide({ nodes, host, port: await tryPort(0, host), ...token });
     }
-    const decision = await meeting.decision();
-    const sizes = (await meeting.allNodes()).map(({ nproc }) => nproc);
+    const decision = await meeting.decision(nodeRank);
+    const sizes = decision.nodes.map(({ nproc }) => nproc);
     return {
       nnodes: plan.nnodes,
       nodeRank,
@@ -102,50 +108,64 @@ async function connectEtcd({ host, port }: EtcdRendezvous): Promise<Etcd3> {
 class Meeting {
   readonly #deadline = Date.now() + TIMEOUT_MS;
   readonly #noticeAt = Date.now() + NOTICE_MS;
+  readonly #own: Node;
   #isNoticed = false;
 
   constructor(
     private readonly keys: Namespace,
     private readonly lease: Lease,
     private readonly plan: LaunchPlan,
-  ) {}
+  ) {
+    this.#own = { id: randomUUID(), host: hostname(), nproc: plan.nproc };
+  }
 
   /**
    * The place that was asked for, or the first free one. The places of an earlier job of this name are free again when it
    * has ended, or some seconds after it was killed.
    */
   async takePlace(): Promise<number> {
-    const { nodeRank, nnodes, nproc } = this.plan;
-    const node: Node = { host: hostname(), nproc };
+    const { nodeRank, nnodes } = this.plan;
     const wanted = nodeRank === undefined ? Array.from({ length: nnodes }, (_, rank) => rank) : [nodeRank];
     const patience = Date.now() + 2_000 * LEASE_SECONDS;
     while (Date.now() < patience) {
-      for (const rank of wanted) if (await this.#create(`node/${rank}`, node)) return rank;
+      for (const rank of wanted) if (await this.#create(`node/${rank}`, this.#own)) return rank;
       await sleep(PAUSE_MS);
     }
     const holders = (await this.#nodes()).map((held, rank) => `${rank}: ${held?.host ?? 'nobody'}`);
     throw new AccError(
       'ACC_NODE_RANK_TAKEN',
-      `No place is free for this host (${node.host}) among the ${nnodes} of the job (${holders.join(', ')}).`,
+      `No place is free for this host (${this.#own.host}) among the ${nnodes} of the job (${holders.join(', ')}).`,
       { help: 'Start each host once, and give every job an --rdzv-id of its own.' },
     );
   }
 
-  async decide(decision: Decision): Promise<void> {
-    await this.#create('decision', decision);
-  }
-
-  async decision(): Promise<Decision> {
+  /** For node 0: all nodes, once every other has answered this very one. Those of a job that was killed answer nobody. */
+  async nodesThatAnswer(): Promise<Node[]> {
     return this.#poll(async () => {
-      const text = await this.keys.get('decision').string();
-      return text === null ? undefined : (JSON.parse(text) as Decision);
+      const nodes = await this.#nodes();
+      const answers = await this.keys.getAll().prefix('answer/').strings();
+      const isAnswered = (rank: number) => rank === 0 || answers[`answer/${rank}`] === this.#own.id;
+      const present = nodes.filter((node, rank) => node !== undefined && isAnswered(rank)) as Node[];
+      return present.length === nodes.length ? present : undefined;
     });
   }
 
-  async allNodes(): Promise<Node[]> {
+  async decide(decision: Decision): Promise<void> {
+    await this.#put('decision', JSON.stringify(decision));
+  }
+
+  /** The decision in which this node has its place; node 0 gets an answer for it, also when another takes its place. */
+  async decision(nodeRank: number): Promise<Decision> {
+    let answered: string | undefined;
     return this.#poll(async () => {
-      const nodes = await this.#nodes();
-      return nodes.every((node) => node !== undefined) ? nodes : undefined;
+      const [first] = await this.#nodes();
+      if (nodeRank > 0 && first && first.id !== answered) {
+        await this.#put(`answer/${nodeRank}`, first.id);
+        answered = first.id;
+      }
+      const text = await this.keys.get('decision').string();
+      const decision = text === null ? undefined : (JSON.parse(text) as Decision);
+      return decision?.nodes[nodeRank]?.id === this.#own.id ? decision : undefined;
     });
   }
 
@@ -155,6 +175,11 @@ class Meeting {
       const text = texts[`node/${rank}`];
       return text === undefined ? undefined : (JSON.parse(text) as Node);
     });
+  }
+
+  async #put(key: string, value: string): Promise<void> {
+    const lease = await this.lease.grant();
+    await this.keys.put(key).value(value).lease(lease);
   }
 
   async #create(key: string, value: object): Promise<boolean> {
