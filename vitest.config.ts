@@ -7,7 +7,8 @@ const env = { OMP_WAIT_POLICY: 'passive' };
 
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
- * built packages, one file at a time since they use both cores. hosts: the same on several hosts, which takes root.
+ * built packages, one file at a time since they use both cores. hosts: the same on several
+ * hosts, which are network namespaces: takes Linux and root.
  */
 export default defineConfig({
   test: {
@@ -51,6 +52,7 @@ export default defineConfig({
           name: 'hosts',
           env,
           include: ['tests/hosts/**/*.test.ts'],
+          globalSetup: ['tests/hosts/provide-tools.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,
           fileParallelism: false,

@@ -16,5 +16,7 @@ await runMain(async () => {
     check('lint', 'npm', ['run', '--silent', 'lint']),
     check('types', 'npm', ['run', '--silent', 'typecheck']),
   ];
-  return runSteps(process.argv.includes('--fast') ? tests : [...all, ...tests, vitest('e2e'), tfjsSpecs()]);
+  return runSteps(
+    process.argv.includes('--fast') ? tests : [...all, ...tests, vitest('e2e'), vitest('hosts'), tfjsSpecs()],
+  );
 });

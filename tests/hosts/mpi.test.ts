@@ -21,7 +21,7 @@ it('mpirun alone starts a program that joins', async () => {
 });
 
 describe('collectives on mpi keep the published rules', () => {
-  it.each([1, 2, 3, 4, 7])('on %i ranks', async (ranks) => {
+  it.each([1, 2, 3, 7])('on %i ranks', async (ranks) => {
     const { code, output, results } = await mpirun(conformance, { ranks });
     expect(code, output).toBe(0);
     expect(results).toHaveLength(ranks);

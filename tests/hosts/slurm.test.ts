@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { writeFileSync, readFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
 import { SlurmCluster } from './slurm-cluster.js';
 
@@ -38,11 +38,19 @@ it('srun on two nodes with different numbers of tasks', async () => {
 
 it('steps of a job beside each other', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-batch-'));
-  const [script, log] = [join(folder, 'job.sh'), join(folder, 'log')];
+  const [script, log, end] = ['job.sh', 'log', 'end'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
   const step = `srun --overlap -N2 -n2 ${program.join(' ')}`;
   // In the script itself, which has the variables of a task but is none, a program runs alone.
-  writeFileSync(script, `#!/bin/sh\n${program.join(' ')}\n${step} &\n${step} &\nwait\n`, { mode: 0o755 });
-  await cluster.run('sbatch', ['--wait', '-N2', '-n4', '-o', log, script]);
+  writeFileSync(script, `#!/bin/sh\n${program.join(' ')}\n${step} &\n${step} &\nwait\ntouch ${end}\n`, {
+    mode: 0o755,
+  });
+  // sbatch itself, told to wait, looks every half minute.
+  await cluster.run('sbatch', ['-N2', '-n4', '-o', log, script]);
+  await vi.waitUntil(() => existsSync(end), { timeout: 150_000, interval: 200 });
   const output = readFileSync(log, 'utf8');
   rmSync(folder, { recursive: true });
   expect(output).toContain('met 0/1 local 0/1 sum 1');
