@@ -55,7 +55,7 @@ export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
 export type { GetOptions, Storage, StoredObject } from './storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './state.js';
-export type { StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
+export type { MappedTensor, StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
 export type {
   BatchRows,
   GradientReduction,

@@ -21,6 +21,12 @@ export interface UnfilledTensor extends Disposable {
   dispose(): void;
 }
 
+/** Elements in a file that become a tensor without a copy. */
+export interface MappedTensor extends UnfilledTensor {
+  /** Has to come before `part` of the bytes is looked at. @returns False where the file can't be read. */
+  load(part: Uint8Array): Promise<boolean>;
+}
+
 /** What checkpoints need of a tfjs backend. */
 export interface StateLayer {
   /** The element type behind `x`. @throws AccError `ACC_NOT_NATIVE` for strings. */
@@ -28,6 +34,11 @@ export interface StateLayer {
   /** The elements of `x`, without a copy where they lie in the host's memory. They keep `x`'s memory; caller disposes. */
   bytesOf(x: Tensor): Promise<TensorBytes>;
   allocate(dtype: NativeDtype, shape: readonly number[]): UnfilledTensor;
+  /**
+   * Elements in a file, from byte `start` on, which is a multiple of 64. The file may go meanwhile, but not change. Undefined where
+   * it can't be mapped; absent where none can.
+   */
+  map?(path: string, start: number, dtype: NativeDtype, shape: readonly number[]): MappedTensor | undefined;
   /** The CRC-32 (as zlib's) of `bytes`, which stay as they are meanwhile, on another thread. Absent where there is none. */
   checksum?(bytes: Uint8Array): Promise<number>;
   /** What numbers depend on beside tensors and random generators, the same on every rank: which of several kernels are taken. */

@@ -28,6 +28,11 @@ export interface Storage {
   get(key: string, options?: GetOptions): Promise<Uint8Array>;
   /** All whose keys begin with `prefix`, which is empty or ends with a slash; in no order. */
   list(prefix: string): Promise<StoredObject[]>;
+  /**
+   * A file on this machine's disks that holds just this, and is never changed while it is in use. Undefined where there is none; absent
+   * where there never is: all is read by `get`.
+   */
+  pathOf?(key: string): Promise<string | undefined>;
   /** Keys that there aren't are none to delete. */
   delete(keys: readonly string[]): Promise<void>;
 }

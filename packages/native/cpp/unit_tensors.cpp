@@ -11,6 +11,7 @@
 #include "engine/checksum.cpp"
 #include "engine/error.cpp"
 #include "engine/float32_precision.cpp"
+#include "engine/mapped_file.cpp"
 #include "engine/max_pool.cpp"
 #include "engine/norm.cpp"
 #include "engine/operator_call.cpp"

@@ -4,6 +4,8 @@ import { loadAddon } from './libtorch/index.js';
 export interface Addon {
   readonly torchVersion: string;
   createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
+  mapTensor(path: string, start: number, scalarType: number, shape: readonly number[]): number | undefined;
+  loadPages(bytes: Uint8Array): Promise<boolean>;
   readTensor(id: number, scalarType: number): ArrayBuffer;
   readTensorAsync(id: number, scalarType: number): Promise<ArrayBuffer>;
   aliasTensor(id: number): number;

@@ -26,7 +26,7 @@ describe('a header', () => {
       fc.property(entries, (list: Entry[]) => {
         const kept = list.filter(({ key }) => key !== '__metadata__');
         const { bytes, entries: written } = encodeHeader(kept, { format: 'test' });
-        expect(bytes.length % 8).toBe(0);
+        expect(bytes.length % 64).toBe(0);
         const { metadata, entries: read } = parse(bytes);
         expect(metadata).toEqual({ format: 'test' });
         const byKey = (a: Entry, b: Entry) => (a.key < b.key ? -1 : 1);

@@ -24,8 +24,8 @@ export interface Header {
 export const LENGTH_BYTES = 8;
 /** What the format's own reader takes at most. */
 export const MAX_HEADER_BYTES = 100_000_000;
-/** Headers are filled up with spaces, so that elements begin at a multiple of it. */
-const ALIGNMENT = 8;
+/** Headers are filled up with spaces, so that elements begin at a multiple of it: as tensors in memory do. */
+export const ALIGNMENT = 64;
 
 /**
  * The beginning of a safetensors file: its length as a little-endian u64, then JSON. Elements follow without gaps, tensor
@@ -45,7 +45,7 @@ export function encodeHeader(
     return { ...entry, start, byteLength };
   });
   const text = new TextEncoder().encode(JSON.stringify(json));
-  const length = Math.ceil(text.length / ALIGNMENT) * ALIGNMENT;
+  const length = Math.ceil((LENGTH_BYTES + text.length) / ALIGNMENT) * ALIGNMENT - LENGTH_BYTES;
   const bytes = new Uint8Array(LENGTH_BYTES + length).fill(0x20);
   new DataView(bytes.buffer).setBigUint64(0, BigInt(length), true);
   bytes.set(text, LENGTH_BYTES);

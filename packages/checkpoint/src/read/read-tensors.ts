@@ -1,7 +1,16 @@
-import { AccError, isAccError, type StateLayer, type TensorPart, type UnfilledTensor } from '@acc/contract';
+import {
+  AccError,
+  isAccError,
+  type MappedTensor,
+  type NativeDtype,
+  type StateLayer,
+  type TensorPart,
+  type UnfilledTensor,
+} from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import { sharedRuns, wholeBox } from '../format/boxes.js';
 import { elementBytes, elementsOf, nativeDtypeOf } from '../format/dtypes.js';
+import { ALIGNMENT } from '../format/safetensors.js';
 import { hexOf, type StoredPart, type StoredTensor } from '../format/manifest.js';
 import { corrupt, type Checkpoint } from './open.js';
 
@@ -19,6 +28,8 @@ interface Held {
   readonly parts?: readonly TensorPart[] | undefined;
 }
 
+/** Smaller tensors are read, so that there are not too many mappings. */
+const MAPPED_BYTES = 1024 * 1024;
 /** Reads under way at the same time: as many as Node has threads for files. */
 const READERS = 4;
 
@@ -32,6 +43,8 @@ interface Job {
   /** Where all of the chunk lies in one piece in memory; undefined: {@link scatter} takes it apart. */
   readonly target: Uint8Array | undefined;
   scatter(bytes: Uint8Array): void;
+  /** Where the target has its bytes already. */
+  readonly mapped?: MappedTensor;
 }
 
 /**
@@ -48,18 +61,53 @@ export async function readTensors(
 ): Promise<UnfilledTensor[]> {
   const made: UnfilledTensor[] = [];
   try {
-    const jobs = wants.flatMap((want) => {
+    const pathOf = pathsOf(checkpoint);
+    const jobs: Job[] = [];
+    for (const want of wants) {
       const stored = storedTensor(checkpoint, want.held?.parts?.[0]?.name ?? want.name);
-      const target = layer.allocate(nativeDtypeOf(stored.dtype, want.name), want.held?.shape ?? stored.shape);
+      const dtype = nativeDtypeOf(stored.dtype, want.name);
+      const mapped = await mappedTensor(want, stored, { dtype, layer, pathOf });
+      const target = mapped ?? layer.allocate(dtype, want.held?.shape ?? stored.shape);
       made.push(target);
-      return jobsOf(checkpoint, want, target.bytes);
-    });
+      jobs.push(
+        ...jobsOf(checkpoint, want, target.bytes).map((job) => ({ ...job, ...(mapped && { mapped }) })),
+      );
+    }
     await runAll(jobs, (job) => readChunk(checkpoint, job, layer));
     return made;
   } catch (error) {
     for (const each of made) each.dispose();
     throw error;
   }
+}
+
+/** Files of a checkpoint that can be mapped, each asked for once. */
+function pathsOf({ location: { storage, prefix } }: Checkpoint) {
+  const paths = new Map<string, Promise<string | undefined> | undefined>();
+  return (file: string) => {
+    if (!paths.has(file)) paths.set(file, storage.pathOf?.(prefix + file));
+    return paths.get(file);
+  };
+}
+
+interface Mapping {
+  readonly dtype: NativeDtype;
+  readonly layer: StateLayer;
+  readonly pathOf: ReturnType<typeof pathsOf>;
+}
+
+/** A whole tensor in one piece, at a place where memory could begin as well, so that kernels compute the same on it. */
+async function mappedTensor(
+  { held }: Want,
+  { shape, parts, dtype: stored }: StoredTensor,
+  { dtype, layer, pathOf }: Mapping,
+): Promise<MappedTensor | undefined> {
+  const [part] = parts;
+  const isWhole = !held?.parts && parts.length === 1 && elementsOf(part!.sizes) === elementsOf(shape);
+  if (!layer.map || !isWhole || part!.start % ALIGNMENT > 0) return undefined;
+  if (elementsOf(shape) * elementBytes(stored) < MAPPED_BYTES) return undefined;
+  const path = await pathOf(part!.file);
+  return path === undefined ? undefined : layer.map(path, part!.start, dtype, shape);
 }
 
 export function storedTensor({ index, location }: Checkpoint, name: string): StoredTensor {
@@ -161,15 +209,16 @@ function scatter(
 }
 
 async function readChunk({ location }: Checkpoint, job: Job, layer?: StateLayer): Promise<void> {
-  const { part, begin, length, target } = job;
+  const { part, begin, length, target, mapped } = job;
   const into = target ?? new Uint8Array(length);
   try {
-    await location.storage.get(location.prefix + part.file, { start: part.start + begin, into });
+    if (!mapped) await location.storage.get(location.prefix + part.file, { start: part.start + begin, into });
   } catch (error) {
     if (isAccError(error, 'ACC_STORAGE_NOT_FOUND'))
       throw corrupt(location, part.file, 'it is cut off or missing');
     throw error;
   }
+  if (mapped && !(await mapped.load(into))) throw corrupt(location, part.file, 'it cannot be read');
   if (hexOf(await checksumOf(into, layer)) !== part.crc32[job.chunk]) {
     throw corrupt(location, part.file, `the elements of '${part.key}' are not those that were written`);
   }

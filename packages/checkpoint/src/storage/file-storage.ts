@@ -1,4 +1,4 @@
-import { open, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { open, mkdir, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
 import { storageError, storageErrorOf } from './errors.js';
@@ -28,6 +28,7 @@ export function fileStorage(folder: string): Storage {
     location: root,
     put: (key, content) => attempt(`Writing ${join(root, key)}`, () => putFile(pathOf(key), content)),
     get: (key, options) => attempt(`Reading ${join(root, key)}`, () => getFile(pathOf(key), options)),
+    pathOf: (key) => attempt(`Looking at ${join(root, key)}`, () => mappable(pathOf(key))),
     list: (prefix) => attempt(`Listing ${join(root, prefix)}`, () => listFiles(root, prefix)),
     delete: (keys) =>
       attempt(`Deleting in ${root}`, async () => {
@@ -96,6 +97,21 @@ async function getFile(path: string, { start = 0, into }: GetOptions = {}): Prom
   } finally {
     await file.close();
   }
+}
+
+/** File systems of this machine's disks, by the numbers that the system has for them: nobody else deletes a file there that is in use. */
+const LOCAL_FILE_SYSTEMS = new Set([
+  0xef53, // ext2 to ext4
+  0x58465342, // XFS
+  0x9123683e, // Btrfs
+  0xf2f52010, // F2FS
+  0x2fc12fc1, // ZFS
+  0x794c7630, // overlays
+  0x01021994, // tmpfs
+]);
+
+async function mappable(path: string): Promise<string | undefined> {
+  return LOCAL_FILE_SYSTEMS.has((await statfs(path)).type) ? path : undefined;
 }
 
 async function listFiles(root: string, prefix: string): Promise<StoredObject[]> {

@@ -93,6 +93,52 @@ describe.each(['acc', 'cpu'])('a checkpoint on %s', (backend) => {
   });
 });
 
+describe('large tensors on acc', () => {
+  const place = () => join(folder, 'c');
+  const tensorsFile = async () =>
+    join(
+      place(),
+      (await readdir(place())).find((name) => name.endsWith('.safetensors'))!,
+    );
+  const elements = Float32Array.from({ length: 5_000_000 }, (_, i) => i);
+  beforeEach(async () => {
+    registerAccBackend({ device: 'cpu' });
+    await tf.setBackend('acc');
+    // The first is not of a multiple of 64 bytes: others follow it in memory, and begin before it in the file.
+    const state = { odd: tf.tensor1d(elements.subarray(0, 500_001)), big: tf.tensor1d(elements) };
+    await checkpointsOf().save(place(), request(state), false);
+    tf.dispose(state);
+  });
+
+  it('come back, and change for themselves, whatever becomes of the file', async () => {
+    const before = await readFile(await tensorsFile());
+    await expectNoLeak(
+      async () => {
+        const { tree, tensors } = await load(place());
+        const { odd, big } = tree as Record<'odd' | 'big', tf.Tensor>;
+        expect(Buffer.from(odd.dataSync().buffer).equals(Buffer.from(elements.buffer, 0, 2_000_004))).toBe(
+          true,
+        );
+        const w = tf.variable(big);
+        tf.dispose([...tensors]);
+        tf.tidy(() => void w.assign(w.add(1)));
+        expect(w.dataSync()[4_999_999]).toBe(5_000_000);
+        w.dispose();
+      },
+      { memory: () => ({ tensors: tf.memory().numTensors + liveTensors() }) },
+    );
+    expect((await readFile(await tensorsFile())).equals(before)).toBe(true);
+  });
+
+  it('are refused where they are not what was written', async () => {
+    const file = await tensorsFile();
+    const bytes = await readFile(file);
+    bytes[bytes.length >> 1]! ^= 1;
+    await writeFile(file, bytes);
+    await expect(load(place())).rejects.toThrowError(error('ACC_CHECKPOINT_CORRUPT'));
+  });
+});
+
 describe('a checkpoint', () => {
   beforeEach(() => tf.setBackend('cpu'));
 

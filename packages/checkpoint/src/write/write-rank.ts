@@ -1,7 +1,7 @@
 import { keep, clone, type Tensor } from '@tensorflow/tfjs-core';
 import type { StateLayer, Storage, TensorBytes } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
-import { encodeHeader, type StoredEntry } from '../format/safetensors.js';
+import { ALIGNMENT, encodeHeader, type StoredEntry } from '../format/safetensors.js';
 import { elementBytes } from '../format/dtypes.js';
 import { hexOf, type RankRecord } from '../format/manifest.js';
 import { keyOf, type Piece } from './pieces.js';
@@ -23,7 +23,11 @@ export interface HeldPiece {
  * of its own first.
  */
 export function holdPieces(pieces: readonly Piece[]): HeldPiece[] {
-  const sorted = [...pieces].sort((a, b) => elementBytes(b.dtype) - elementBytes(a.dtype));
+  // Elements begin where they may lie in memory: those after whom others do come first.
+  const isOdd = ({ byteLength }: Piece) => (byteLength % ALIGNMENT === 0 ? 0 : 1);
+  const sorted = [...pieces].sort(
+    (a, b) => isOdd(a) - isOdd(b) || elementBytes(b.dtype) - elementBytes(a.dtype),
+  );
   return sorted.map((piece) => ({ piece, tensor: piece.tensor && keep(clone(piece.tensor)) }));
 }
 

@@ -1,9 +1,11 @@
 import { engine, type Tensor } from '@tensorflow/tfjs-core';
-import type { NativeDtype, StateLayer, TensorBytes, UnfilledTensor } from '@acc/contract';
+import type { MappedTensor, NativeDtype, StateLayer, TensorBytes, UnfilledTensor } from '@acc/contract';
 import {
   arrayTypeOf,
   checksum,
   hasChecksum,
+  loadPages,
+  mapTensor,
   operator,
   tensorFrom,
   TensorMemory,
@@ -23,6 +25,9 @@ export function nativeState(backend: AccBackend): StateLayer {
     dtypeOf: (x) => backend.native(x).dtype,
     bytesOf: async (x) => (isHost ? hostBytes(backend, x) : copiedBytes(backend, x)),
     allocate: (dtype, shape) => (isHost ? onHost(backend, dtype, shape) : forDevice(backend, dtype, shape)),
+    ...(isHost && {
+      map: (path, start, dtype, shape) => mapped(backend, mapTensor(path, start, dtype, shape)),
+    }),
     ...(hasChecksum() && { checksum }),
     getState: savedWays,
     setState: restoreWays,
@@ -31,9 +36,17 @@ export function nativeState(backend: AccBackend): StateLayer {
 
 /** Filled where the tensor is to lie. */
 function onHost(backend: AccBackend, dtype: NativeDtype, shape: readonly number[]): UnfilledTensor {
-  const native = empty(shape, dtype);
+  return over(backend, empty(shape, dtype));
+}
+
+function mapped(backend: AccBackend, native: NativeTensor | undefined): MappedTensor | undefined {
+  return native && { ...over(backend, native), load: loadPages };
+}
+
+/** A tensor of ours that is to be filled, or is. */
+function over(backend: AccBackend, native: NativeTensor): UnfilledTensor {
   const memory = new TensorMemory(native);
-  return unfilled(dtype, shape, memory.bytes, {
+  return unfilled(native.dtype, native.shape, memory.bytes, {
     toTensor() {
       memory.dispose();
       return wrapped(backend, native);

@@ -4,6 +4,7 @@
 
 #include "binding/async.h"
 #include "binding/convert.h"
+#include "engine/mapped_file.h"
 
 namespace acc {
 namespace {
@@ -73,6 +74,25 @@ Napi::Value memory(const Napi::CallbackInfo& info, Context& context) {
   return Napi::ArrayBuffer::New(info.Env(), data, tensor.nbytes());
 }
 
+// mapTensor(path, start, dtype, shape): the tensor's number; undefined where the file can't be mapped
+Napi::Value map(const Napi::CallbackInfo& info, Context& context) {
+  refuse_recording(context, "maps a file");
+  const auto start = static_cast<size_t>(number_at(info, 1));
+  const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 2)));
+  const auto tensor = map_tensor(string_at(info, 0), start, dtype, shape_at(info, 3));
+  if (!tensor) return info.Env().Undefined();
+  return Napi::Number::New(info.Env(), context.tensors.add(*tensor));
+}
+
+// loadPages(bytes): Promise<boolean>; the caller keeps the tensor whose memory it is
+Napi::Value load_async(const Napi::CallbackInfo& info) {
+  const auto bytes = bytes_at(info, 0);
+  const auto result = std::make_shared<bool>(false);
+  return AsyncCall::start(
+      info.Env(), [bytes, result] { *result = load_pages(bytes.data, bytes.size); },
+      [result](Napi::Env env) -> Napi::Value { return Napi::Boolean::New(env, *result); });
+}
+
 // All tensors in one call: an optimizer asks before each step.
 Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "asks who else holds the memory of a tensor, as an optimizer does that was not prepared");
@@ -86,6 +106,8 @@ Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
 
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "createTensor", [&](const Napi::CallbackInfo& info) { return create(info, context); });
+  bind(env, exports, "mapTensor", [&](const Napi::CallbackInfo& info) { return map(info, context); });
+  bind(env, exports, "loadPages", [](const Napi::CallbackInfo& info) { return load_async(info); });
   bind(env, exports, "readTensor", [&](const Napi::CallbackInfo& info) { return read(info, context); });
   bind(env, exports, "readTensorAsync", [&](const Napi::CallbackInfo& info) { return read_async(info, context); });
   // Two handles of one tensor: what one of them releases, the other keeps.

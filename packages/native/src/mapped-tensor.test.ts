@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadPages, mapTensor } from './mapped-tensor.js';
+import { liveTensors } from './memory.js';
+import { TensorMemory } from './tensor-memory.js';
+
+const elements = Float32Array.from({ length: 3000 }, (_, i) => i);
+
+let folder: string;
+let path: string;
+let before: number;
+beforeEach(async () => {
+  before = liveTensors();
+  folder = await mkdtemp(join(tmpdir(), 'acc-mapped-'));
+  path = join(folder, 'file');
+  await writeFile(path, elements);
+});
+afterEach(async () => {
+  expect(liveTensors()).toBe(before);
+  await rm(folder, { recursive: true });
+});
+
+describe('a tensor in a file', () => {
+  it('has the elements from there on, whatever becomes of the name', async () => {
+    using x = mapTensor(path, 64, 'float32', [2, 1000])!;
+    await rm(path);
+    expect(x.shape).toEqual([2, 1000]);
+    expect(x.read()).toEqual(elements.subarray(16, 2016));
+  });
+
+  it('changes for itself', async () => {
+    using x = mapTensor(path, 0, 'float32', [3000])!;
+    using y = mapTensor(path, 0, 'float32', [3000])!;
+    using memory = new TensorMemory(x);
+    memory.bytes.fill(0);
+    expect(x.read()[7]).toBe(0);
+    expect(y.read()[7]).toBe(7);
+    expect(new Float32Array((await readFile(path)).buffer)[7]).toBe(7);
+  });
+
+  it('is none where the file ends too early, or is not there', () => {
+    expect(mapTensor(path, 4, 'float32', [3000])).toBeUndefined();
+    expect(mapTensor(join(folder, 'none'), 0, 'float32', [1])).toBeUndefined();
+    expect(mapTensor(path, 0, 'float32', [0])).toBeUndefined();
+  });
+
+  it('says that pages are gone, rather than ending the process', async () => {
+    using x = mapTensor(path, 64, 'float32', [2900])!;
+    using memory = new TensorMemory(x);
+    expect(await loadPages(memory.bytes.subarray(100))).toBe(true);
+    await truncate(path, 0);
+    expect(await loadPages(memory.bytes)).toBe(false);
+  });
+});
