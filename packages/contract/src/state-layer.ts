@@ -22,9 +22,15 @@ export interface UnfilledTensor extends Disposable {
 }
 
 /** Elements in a file that become a tensor without a copy. */
-export interface MappedTensor extends UnfilledTensor {
-  /** Has to come before `part` of the bytes is looked at. @returns False where the file can't be read. */
-  load(part: Uint8Array): Promise<boolean>;
+export interface MappedTensor extends Disposable {
+  /**
+   * The CRC-32 (as zlib's) of so many bytes from `start` on, computed on another thread. Has to be asked of every byte before
+   * `toTensor`. Undefined where the file can't be read.
+   */
+  checksum(start: number, length: number): Promise<number | undefined>;
+  /** As of {@link UnfilledTensor}. */
+  toTensor(): Tensor;
+  dispose(): void;
 }
 
 /** What checkpoints need of a tfjs backend. */

@@ -5,7 +5,7 @@ export interface Addon {
   readonly torchVersion: string;
   createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
   mapTensor(path: string, start: number, scalarType: number, shape: readonly number[]): number | undefined;
-  loadPages(bytes: Uint8Array): Promise<boolean>;
+  mappedChecksum(id: number, start: number, length: number): Promise<number | undefined>;
   readTensor(id: number, scalarType: number): ArrayBuffer;
   readTensorAsync(id: number, scalarType: number): Promise<ArrayBuffer>;
   aliasTensor(id: number): number;

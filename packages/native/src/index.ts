@@ -47,5 +47,5 @@ export {
 } from './recording.js';
 export { Store, type StoreOptions } from './store.js';
 export { TensorMemory } from './tensor-memory.js';
-export { loadPages, mapTensor } from './mapped-tensor.js';
+export { mappedChecksum, mapTensor } from './mapped-tensor.js';
 export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

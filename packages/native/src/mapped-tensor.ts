@@ -22,11 +22,10 @@ export function mapTensor(
 }
 
 /**
- * Brings pages of a {@link mapTensor} in from the disk, on another thread.
+ * The CRC-32 (zlib's) of so many bytes of a {@link mapTensor} from `start` on, which another thread brings in from the disk.
  *
- * @param bytes Of the tensor, which is kept until then.
- * @returns Whether all of them could be read: to look at one that can't ends the process.
+ * @returns Undefined where they can't be read: to look at one that can't ends the process.
  */
-export function loadPages(bytes: Uint8Array): Promise<boolean> {
-  return converted(guarded(() => addon().loadPages(bytes)));
+export function mappedChecksum(tensor: Tensor, start: number, length: number): Promise<number | undefined> {
+  return converted(guarded(() => addon().mappedChecksum(tensor.id, start, length)));
 }

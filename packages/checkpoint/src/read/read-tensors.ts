@@ -1,17 +1,9 @@
-import {
-  AccError,
-  isAccError,
-  type MappedTensor,
-  type NativeDtype,
-  type StateLayer,
-  type TensorPart,
-  type UnfilledTensor,
-} from '@acc/contract';
+import { AccError, isAccError, type StateLayer, type TensorPart, type UnfilledTensor } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import { sharedRuns, wholeBox } from '../format/boxes.js';
 import { elementBytes, elementsOf, nativeDtypeOf } from '../format/dtypes.js';
-import { ALIGNMENT } from '../format/safetensors.js';
 import { hexOf, type StoredPart, type StoredTensor } from '../format/manifest.js';
+import { TensorMapper } from './map-stored.js';
 import { corrupt, type Checkpoint } from './open.js';
 
 /** What a rank wants of a checkpoint for one tensor that it holds. */
@@ -22,14 +14,15 @@ export interface Want {
   readonly held?: Held | undefined;
 }
 
+/** A tensor of a checkpoint that has all its elements. */
+export type FilledTensor = Pick<UnfilledTensor, 'toTensor' | 'dispose'>;
+
 interface Held {
   readonly shape: readonly number[];
   /** Default: it is a whole tensor. */
   readonly parts?: readonly TensorPart[] | undefined;
 }
 
-/** Smaller tensors are read, so that there are not too many mappings. */
-const MAPPED_BYTES = 1024 * 1024;
 /** Reads under way at the same time: as many as Node has threads for files. */
 const READERS = 4;
 
@@ -43,8 +36,6 @@ interface Job {
   /** Where all of the chunk lies in one piece in memory; undefined: {@link scatter} takes it apart. */
   readonly target: Uint8Array | undefined;
   scatter(bytes: Uint8Array): void;
-  /** Where the target has its bytes already. */
-  readonly mapped?: MappedTensor;
 }
 
 /**
@@ -58,56 +49,27 @@ export async function readTensors(
   checkpoint: Checkpoint,
   wants: readonly Want[],
   layer: StateLayer,
-): Promise<UnfilledTensor[]> {
-  const made: UnfilledTensor[] = [];
+): Promise<FilledTensor[]> {
+  const made: FilledTensor[] = [];
   try {
-    const pathOf = pathsOf(checkpoint);
-    const jobs: Job[] = [];
+    const mapper = new TensorMapper(checkpoint, layer);
+    const work: (() => Promise<void>)[] = [];
     for (const want of wants) {
-      const stored = storedTensor(checkpoint, want.held?.parts?.[0]?.name ?? want.name);
-      const dtype = nativeDtypeOf(stored.dtype, want.name);
-      const mapped = await mappedTensor(want, stored, { dtype, layer, pathOf });
-      const target = mapped ?? layer.allocate(dtype, want.held?.shape ?? stored.shape);
-      made.push(target);
-      jobs.push(
-        ...jobsOf(checkpoint, want, target.bytes).map((job) => ({ ...job, ...(mapped && { mapped }) })),
-      );
+      const { name, held } = want;
+      const stored = storedTensor(checkpoint, held?.parts?.[0]?.name ?? name);
+      const shape = held?.shape ?? stored.shape;
+      const mapped = held?.parts ? undefined : await mapper.map(name, stored, shape);
+      const target = mapped ? undefined : layer.allocate(nativeDtypeOf(stored.dtype, name), shape);
+      made.push(mapped?.tensor ?? target!);
+      if (mapped) work.push(...mapped.checks);
+      else work.push(...readsOf(checkpoint, want, target!.bytes, layer));
     }
-    await runAll(jobs, (job) => readChunk(checkpoint, job, layer));
+    await runAll(work);
     return made;
   } catch (error) {
     for (const each of made) each.dispose();
     throw error;
   }
-}
-
-/** Files of a checkpoint that can be mapped, each asked for once. */
-function pathsOf({ location: { storage, prefix } }: Checkpoint) {
-  const paths = new Map<string, Promise<string | undefined> | undefined>();
-  return (file: string) => {
-    if (!paths.has(file)) paths.set(file, storage.pathOf?.(prefix + file));
-    return paths.get(file);
-  };
-}
-
-interface Mapping {
-  readonly dtype: NativeDtype;
-  readonly layer: StateLayer;
-  readonly pathOf: ReturnType<typeof pathsOf>;
-}
-
-/** A whole tensor in one piece, at a place where memory could begin as well, so that kernels compute the same on it. */
-async function mappedTensor(
-  { held }: Want,
-  { shape, parts, dtype: stored }: StoredTensor,
-  { dtype, layer, pathOf }: Mapping,
-): Promise<MappedTensor | undefined> {
-  const [part] = parts;
-  const isWhole = !held?.parts && parts.length === 1 && elementsOf(part!.sizes) === elementsOf(shape);
-  if (!layer.map || !isWhole || part!.start % ALIGNMENT > 0) return undefined;
-  if (elementsOf(shape) * elementBytes(stored) < MAPPED_BYTES) return undefined;
-  const path = await pathOf(part!.file);
-  return path === undefined ? undefined : layer.map(path, part!.start, dtype, shape);
 }
 
 export function storedTensor({ index, location }: Checkpoint, name: string): StoredTensor {
@@ -124,8 +86,17 @@ export function storedTensor({ index, location }: Checkpoint, name: string): Sto
 export async function readBytes(checkpoint: Checkpoint, name: string): Promise<Uint8Array<ArrayBuffer>> {
   const { dtype, shape } = storedTensor(checkpoint, name);
   const bytes = new Uint8Array(elementsOf(shape) * elementBytes(dtype));
-  await runAll(jobsOf(checkpoint, { name }, bytes), (job) => readChunk(checkpoint, job));
+  await runAll(readsOf(checkpoint, { name }, bytes));
   return bytes;
+}
+
+function readsOf(
+  checkpoint: Checkpoint,
+  want: Want,
+  target: Uint8Array,
+  layer?: StateLayer,
+): (() => Promise<void>)[] {
+  return jobsOf(checkpoint, want, target).map((job) => () => readChunk(checkpoint, job, layer));
 }
 
 function jobsOf(checkpoint: Checkpoint, want: Want, target: Uint8Array): Job[] {
@@ -209,16 +180,15 @@ function scatter(
 }
 
 async function readChunk({ location }: Checkpoint, job: Job, layer?: StateLayer): Promise<void> {
-  const { part, begin, length, target, mapped } = job;
+  const { part, begin, length, target } = job;
   const into = target ?? new Uint8Array(length);
   try {
-    if (!mapped) await location.storage.get(location.prefix + part.file, { start: part.start + begin, into });
+    await location.storage.get(location.prefix + part.file, { start: part.start + begin, into });
   } catch (error) {
     if (isAccError(error, 'ACC_STORAGE_NOT_FOUND'))
       throw corrupt(location, part.file, 'it is cut off or missing');
     throw error;
   }
-  if (mapped && !(await mapped.load(into))) throw corrupt(location, part.file, 'it cannot be read');
   if (hexOf(await checksumOf(into, layer)) !== part.crc32[job.chunk]) {
     throw corrupt(location, part.file, `the elements of '${part.key}' are not those that were written`);
   }
@@ -226,11 +196,11 @@ async function readChunk({ location }: Checkpoint, job: Job, layer?: StateLayer)
 }
 
 /** A few at a time. After one has failed no further one begins, and it waits for those under way. */
-async function runAll<T>(jobs: readonly T[], run: (job: T) => Promise<void>): Promise<void> {
+async function runAll(jobs: readonly (() => Promise<void>)[]): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {
     try {
-      while (next < jobs.length) await run(jobs[next++]!);
+      while (next < jobs.length) await jobs[next++]!();
     } catch (error) {
       next = jobs.length;
       throw error;

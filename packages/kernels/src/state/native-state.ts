@@ -4,7 +4,7 @@ import {
   arrayTypeOf,
   checksum,
   hasChecksum,
-  loadPages,
+  mappedChecksum,
   mapTensor,
   operator,
   tensorFrom,
@@ -25,10 +25,12 @@ export function nativeState(backend: AccBackend): StateLayer {
     dtypeOf: (x) => backend.native(x).dtype,
     bytesOf: async (x) => (isHost ? hostBytes(backend, x) : copiedBytes(backend, x)),
     allocate: (dtype, shape) => (isHost ? onHost(backend, dtype, shape) : forDevice(backend, dtype, shape)),
-    ...(isHost && {
-      map: (path, start, dtype, shape) => mapped(backend, mapTensor(path, start, dtype, shape)),
+    ...(hasChecksum() && {
+      checksum,
+      ...(isHost && {
+        map: (path, start, dtype, shape) => mapped(backend, mapTensor(path, start, dtype, shape)),
+      }),
     }),
-    ...(hasChecksum() && { checksum }),
     getState: savedWays,
     setState: restoreWays,
   };
@@ -36,17 +38,9 @@ export function nativeState(backend: AccBackend): StateLayer {
 
 /** Filled where the tensor is to lie. */
 function onHost(backend: AccBackend, dtype: NativeDtype, shape: readonly number[]): UnfilledTensor {
-  return over(backend, empty(shape, dtype));
-}
-
-function mapped(backend: AccBackend, native: NativeTensor | undefined): MappedTensor | undefined {
-  return native && { ...over(backend, native), load: loadPages };
-}
-
-/** A tensor of ours that is to be filled, or is. */
-function over(backend: AccBackend, native: NativeTensor): UnfilledTensor {
+  const native = empty(shape, dtype);
   const memory = new TensorMemory(native);
-  return unfilled(native.dtype, native.shape, memory.bytes, {
+  return unfilled(dtype, shape, memory.bytes, {
     toTensor() {
       memory.dispose();
       return wrapped(backend, native);
@@ -56,6 +50,18 @@ function over(backend: AccBackend, native: NativeTensor): UnfilledTensor {
       native.dispose();
     },
   });
+}
+
+function mapped(backend: AccBackend, native: NativeTensor | undefined): MappedTensor | undefined {
+  const dispose = () => native?.dispose();
+  return (
+    native && {
+      checksum: (start, length) => mappedChecksum(native, start, length),
+      toTensor: () => wrapped(backend, native),
+      dispose,
+      [Symbol.dispose]: dispose,
+    }
+  );
 }
 
 function forDevice(backend: AccBackend, dtype: NativeDtype, shape: readonly number[]): UnfilledTensor {

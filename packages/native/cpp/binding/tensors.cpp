@@ -4,6 +4,7 @@
 
 #include "binding/async.h"
 #include "binding/convert.h"
+#include "engine/checksum.h"
 #include "engine/mapped_file.h"
 
 namespace acc {
@@ -84,13 +85,24 @@ Napi::Value map(const Napi::CallbackInfo& info, Context& context) {
   return Napi::Number::New(info.Env(), context.tensors.add(*tensor));
 }
 
-// loadPages(bytes): Promise<boolean>; the caller keeps the tensor whose memory it is
-Napi::Value load_async(const Napi::CallbackInfo& info) {
-  const auto bytes = bytes_at(info, 0);
-  const auto result = std::make_shared<bool>(false);
+// mappedChecksum(tensor, start, length): Promise<number | undefined>, computed on another thread
+Napi::Value mapped_checksum(const Napi::CallbackInfo& info, Context& context) {
+  const at::Tensor tensor = context.tensors.get(number_at(info, 0));
+  const auto start = static_cast<size_t>(number_at(info, 1));
+  const auto size = static_cast<size_t>(number_at(info, 2));
+  if (start > tensor.nbytes() || size > tensor.nbytes() - start) {
+    throw Error(kInvalidArgument, "the tensor has " + std::to_string(tensor.nbytes()) + " bytes");
+  }
+  const auto result = std::make_shared<std::optional<uint32_t>>();
   return AsyncCall::start(
-      info.Env(), [bytes, result] { *result = load_pages(bytes.data, bytes.size); },
-      [result](Napi::Env env) -> Napi::Value { return Napi::Boolean::New(env, *result); });
+      info.Env(),
+      [tensor, start, size, result] {
+        const auto* data = static_cast<const uint8_t*>(tensor.const_data_ptr()) + start;
+        if (load_pages(data, size)) *result = checksum(data, size);
+      },
+      [result](Napi::Env env) -> Napi::Value {
+        return *result ? Napi::Number::New(env, **result) : env.Undefined();
+      });
 }
 
 // All tensors in one call: an optimizer asks before each step.
@@ -107,7 +119,8 @@ Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "createTensor", [&](const Napi::CallbackInfo& info) { return create(info, context); });
   bind(env, exports, "mapTensor", [&](const Napi::CallbackInfo& info) { return map(info, context); });
-  bind(env, exports, "loadPages", [](const Napi::CallbackInfo& info) { return load_async(info); });
+  bind(env, exports, "mappedChecksum",
+       [&](const Napi::CallbackInfo& info) { return mapped_checksum(info, context); });
   bind(env, exports, "readTensor", [&](const Napi::CallbackInfo& info) { return read(info, context); });
   bind(env, exports, "readTensorAsync", [&](const Napi::CallbackInfo& info) { return read_async(info, context); });
   // Two handles of one tensor: what one of them releases, the other keeps.
