@@ -48,6 +48,13 @@ export const checkpointingUsage = `node bench/checkpointing.mjs [options]
   --name NAME     of the file in bench/results; default checkpointing
   --help          this text`;
 
+export const checkpointUsage = `node bench/checkpoint.mjs [options]
+  --folder PATH   where checkpoints are written; default bench/.checkpoints, deleted afterwards
+  --repeats N     of everything, in turn; default 5
+  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
+  --name NAME     of the file in bench/results; default checkpoint
+  --help          this text`;
+
 const LEARNERS = ['convnet', 'gpt'];
 
 export const convergenceUsage = `node bench/convergence.mjs [options]
@@ -180,6 +187,13 @@ export function parseCheckpointingOptions(args) {
     threads: count('threads', values.threads),
     precision: oneOf('precision', values.precision, PRECISIONS),
   };
+}
+
+/** The options of `npm run bench:checkpoint`; as {@link parseOptions}. */
+export function parseCheckpointOptions(args) {
+  const known = { folder: given, repeats: text('5'), python: given, name: text('checkpoint'), help };
+  const values = parseValues(args, known, checkpointUsage);
+  return { ...values, repeats: count('repeats', values.repeats) };
 }
 
 /** The options of `npm run bench:scaling`, for a machine of so many cores; as {@link parseOptions}. */
