@@ -7,7 +7,16 @@ import { expectClose, runRanks } from '@acc/testkit';
 type Weights = Record<string, number[][]>;
 
 const GLOBAL = ['global batches', 'global batches in fit'];
-const LOOPS = ['custom', 'in windows', 'compressed', 'in 16 bits', 'fit', 'fit in windows', ...GLOBAL];
+const LOOPS = [
+  'custom',
+  'large',
+  'in windows',
+  'compressed',
+  'in 16 bits',
+  'fit',
+  'fit in windows',
+  ...GLOBAL,
+];
 const STOPS = [3, 6];
 let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-resume-'))));

@@ -1,5 +1,6 @@
 // Trains by several loops. `whole`: to the end, and again up to a stop where it saves. `resume`: on from there. Reports the weights.
 import * as tf from '@tensorflow/tfjs';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { Accelerator, DataLoader, LRScheduler, setSeed, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -24,11 +25,13 @@ interface Loop {
 
 const features = () => tf.tidy(() => tf.sin(tf.range(0, ROWS * 5)).reshape([ROWS, 5]) as tf.Tensor2D);
 const labels = () => tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
-const network = (rate = 0.3) =>
+/** @param extra Layers of so many units, whose weights are large enough to be mapped when they are loaded. */
+const network = (rate = 0.3, extra: readonly number[] = []) =>
   tf.sequential({
     layers: [
       tf.layers.dense({ units: 16, inputShape: [5], activation: 'tanh' }),
       tf.layers.dropout({ rate }),
+      ...extra.map((units) => tf.layers.dense({ units, activation: 'tanh' })),
       tf.layers.dense({ units: 1 }),
     ],
   });
@@ -38,7 +41,7 @@ async function customLoop(
   afterBatch: () => Promise<void>,
   { place, resumes }: Plan,
 ) {
-  const model = network(place.includes('global') ? 0 : undefined);
+  const model = network(place.includes('global') ? 0 : undefined, place.includes('large') ? [600, 601] : []);
   const adam = tf.train.adam(0.02);
   const loader = new DataLoader({ xs: features(), ys: labels() }, { batchSize: 4, shuffle: true });
   const [, optimizer, data, schedule] = accelerator.prepare(
@@ -82,6 +85,7 @@ const GLOBAL: AcceleratorOptions = { dataLoader: { splitBatches: true }, gradien
 
 const LOOPS: Readonly<Record<string, Loop>> = {
   custom: { options: {}, run: customLoop },
+  large: { options: {}, run: customLoop },
   'in windows': { options: { gradientAccumulationSteps: 4 }, run: customLoop },
   compressed: {
     options: { ddp: { commHook: 'powerSgd', bucketBytes: 512 } },
@@ -94,6 +98,12 @@ const LOOPS: Readonly<Record<string, Loop>> = {
   'global batches in fit': { options: GLOBAL, run: fitLoop },
 };
 
+/** Of many, their digest. */
+function numbersOf(values: Float32Array | Int32Array | Uint8Array): number[] {
+  if (values.length < 1000) return [...values];
+  return [...createHash('sha256').update(values).digest()];
+}
+
 async function weightsOf({ options, run }: Loop, plan: Plan): Promise<number[][] | undefined> {
   setSeed(plan.resumes ? 99 : 7);
   const accelerator = await Accelerator.create(options);
@@ -105,7 +115,7 @@ async function weightsOf({ options, run }: Loop, plan: Plan): Promise<number[][]
   };
   try {
     const model = await run(accelerator, afterBatch, plan);
-    return model.getWeights().map((w) => [...w.dataSync()]);
+    return model.getWeights().map((w) => numbersOf(w.dataSync()));
   } catch (error) {
     if (!(error instanceof Stopped)) throw error;
     return undefined;
