@@ -12,6 +12,7 @@ describe('AcceleratorOptions', () => {
       gradientAccumulationSteps: 1,
       gradientClipping: {},
       mixedPrecision: 'no',
+      autoLog: false,
       deterministic: false,
       plugins: [],
       projectDir: '.',

@@ -3,12 +3,14 @@ import { captureSite, lineOf, type CallSite } from './call-sites.js';
 
 /** Calls that are kept. */
 const CALLS = 64;
+/** Milliseconds for which a caller's line stands for the calls after it. */
+const NEAR_MS = 10;
 
 interface Entry {
   readonly number: number;
   readonly call: Words | string;
   readonly at: number;
-  /** Of an earlier call in the same millisecond, where `isOwnSite` is false. */
+  /** Of an earlier call, some milliseconds before, where `isOwnSite` is false. */
   readonly site: CallSite;
   readonly isOwnSite: boolean;
 }
@@ -21,14 +23,14 @@ export interface RecordedCall {
   readonly call: string;
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
-  /** The program's line that made it, or one that made another call in the same millisecond, `isNear`. */
+  /** The program's line that made it, or one that made another call some milliseconds before, `isNear`. */
   readonly line?: string;
   readonly isNear?: boolean;
 }
 
 /**
- * The last calls of this rank, always kept. To find a caller's line takes as long as a small collective, so it is done once in a
- * millisecond at most.
+ * The last calls of this rank, always kept. To find a caller's line takes longer than a small collective, so it is done once in ten
+ * milliseconds at most.
  */
 export class FlightRecorder {
   readonly #ring: Entry[] = [];
@@ -38,7 +40,7 @@ export class FlightRecorder {
 
   record(number: number, call: Words | string): void {
     const at = Date.now();
-    const isOwnSite = at !== this.#siteAt;
+    const isOwnSite = Math.abs(at - this.#siteAt) >= NEAR_MS;
     if (isOwnSite) {
       this.#siteAt = at;
       this.#site = captureSite();
