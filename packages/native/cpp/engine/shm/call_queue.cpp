@@ -9,6 +9,8 @@ namespace {
 
 // Longer than it takes to start a few calls and then wait for them.
 constexpr std::chrono::milliseconds kMoment(1);
+// To wake the thread takes as long as a call itself. While calls keep coming it looks for itself.
+constexpr std::chrono::milliseconds kAwake(20);
 
 }  // namespace
 
@@ -38,18 +40,21 @@ CallQueue::Turn::~Turn() {
 void CallQueue::end_turn() {
   is_running_ = false;
   ended_.notify_all();
-  if (!calls_.empty()) waiting_.notify_one();
+  if (!calls_.empty() && is_asleep_) waiting_.notify_one();
 }
 
 std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
   auto call = std::make_shared<Call>();
   call->body = std::move(body);
+  bool is_to_wake;
   {
     const std::lock_guard guard(mutex_);
     calls_.push_back(call);
+    last_start_ = std::chrono::steady_clock::now();
+    is_to_wake = is_asleep_;
     if (!thread_.joinable() && !is_closed_) thread_ = std::thread([this] { run_in_background(); });
   }
-  waiting_.notify_one();
+  if (is_to_wake) waiting_.notify_one();
   return call;
 }
 
@@ -89,8 +94,12 @@ void CallQueue::run_in_background() {
   on_thread_();
   std::unique_lock lock(mutex_);
   for (;;) {
-    waiting_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
-    // By then somebody may have run it.
+    if (std::chrono::steady_clock::now() - last_start_ > kAwake) {
+      is_asleep_ = true;
+      waiting_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
+      is_asleep_ = false;
+    }
+    // By then somebody may have run what there is.
     waiting_.wait_for(lock, kMoment, [this] { return is_closed_; });
     if (is_closed_) return;
     if (!is_running_ && !calls_.empty()) run_front(lock);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -71,6 +72,9 @@ class CallQueue {
   std::deque<std::shared_ptr<Call>> calls_;
   bool is_running_ = false;
   bool is_closed_ = false;
+  // Whether the thread waits until it is woken, and not a moment only.
+  bool is_asleep_ = false;
+  std::chrono::steady_clock::time_point last_start_;
   std::thread thread_;
 };
 
