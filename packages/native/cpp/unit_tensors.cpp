@@ -9,6 +9,7 @@
 #include "engine/block_heap.cpp"
 #include "engine/caching_allocator.cpp"
 #include "engine/checksum.cpp"
+#include "engine/convolution.cpp"
 #include "engine/error.cpp"
 #include "engine/float32_precision.cpp"
 #include "engine/mapped_file.cpp"

@@ -1,4 +1,4 @@
-import { operator, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { channelsLastStrides, shapeOnly } from './images.js';
 import { tuned } from '../tuning/tuning.js';
 import { after, explicitPads, isSymmetric, padded, unpadded, type WindowAxis } from './sliding-window.js';
@@ -7,7 +7,7 @@ import { after, explicitPads, isSymmetric, padded, unpadded, type WindowAxis } f
 // and weights `[out, in / groups, ...window]`.
 
 const convolution = operator('aten::convolution');
-const convolutionBackward = operatorWithResults('aten::convolution_backward');
+const weightGradientOf = operator('acc::convolution_weight_gradient');
 const reshape = operator('aten::reshape');
 const slice = operator('aten::slice.Tensor');
 const transpose = operator('aten::t');
@@ -153,20 +153,7 @@ function weightGradientAsIs(
   using images = pads && padded(x, pads);
   // A real weight would be converted to channels-last for nothing, which can take longer than the gradient.
   using weight = shapeOnly(dy, shape);
-  const [, gradient] = convolutionBackward(
-    dy,
-    images ?? x,
-    weight,
-    null,
-    strides(axes),
-    padding,
-    dilations(axes),
-    false,
-    zeros(axes),
-    groups,
-    [false, true, false],
-  );
-  return gradient as NativeTensor;
+  return weightGradientOf(dy, images ?? x, weight, strides(axes), padding, dilations(axes), groups);
 }
 
 const UNIT_AXIS = { window: 1, stride: 1, dilation: 1, before: 0 };
