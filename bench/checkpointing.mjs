@@ -16,6 +16,9 @@ const WARMUP_STEPS = 2;
 const STEPS = 2;
 const BLOCKS = 2;
 
+const whole = (number) => Math.round(number).toLocaleString('en');
+const ratio = (a, b) => (a / b).toFixed(2);
+
 await exitOnError(async () => {
   const args = process.argv.slice(2);
   const options = parseCheckpointingOptions(args);
@@ -62,9 +65,6 @@ function jobFor({ layers, threads, precision }, checkpointed) {
     parameterCount: layers * (12 * C * C + 13 * C) + (2 * V + T + 2) * C,
   };
 }
-
-const whole = (number) => Math.round(number).toLocaleString('en');
-const ratio = (a, b) => (a / b).toFixed(2);
 
 function format(measured, { layers, threads, repeats }) {
   const of = (side, checkpointed) =>
