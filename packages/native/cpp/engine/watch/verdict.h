@@ -12,7 +12,7 @@ struct Verdict {
     kDied = 0,      // the rank's process has ended
     kLeft = 1,      // it has closed the group
     kSilent = 2,    // its host no longer answers
-    kLate = 3,      // it did not come within the time-out
+    kLate = 3,      // it did not come within the time-out; no rank where all came, and the call did not end
     kMismatch = 4,  // ranks called different things; `number` is the call
     kFailed = 5,    // the engine failed on it
   };

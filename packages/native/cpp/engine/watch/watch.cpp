@@ -21,6 +21,8 @@ constexpr milliseconds kPatience(3000);
 constexpr milliseconds kSignOfLife(1500);
 // For a rank to come to the call in which others differ: it may be slow, and its words are half of what the error tells.
 constexpr milliseconds kWordsPatience(8000);
+// A rank that lives posts more often than this, once it is asked.
+constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
 
 bool is_collective(const CallLog::Entry& entry) { return entry.peer < 0; }
@@ -87,8 +89,8 @@ void Watch::look_for_verdict() {
 
 void Watch::judge(const std::optional<CallLog::Entry>& waiting, bool has_failed) {
   if (auto verdict = lost_ranks(waiting, has_failed)) return decide(*verdict);
-  if (!waiting || Clock::now() - *waiting->awaited < options_.timeout) return;
-  decide({Verdict::Kind::kLate, late_ranks(*waiting), waiting->number, options_.rank});
+  if (!waiting || Clock::now() - *waiting->awaited < options_.timeout) return suspicion_.reset();
+  if (auto late = late_ranks(*waiting)) decide({Verdict::Kind::kLate, *late, waiting->number, options_.rank});
 }
 
 // A rank that went after its part of a call is no loss to the others as long as they get on with it. Nor is a rank that closed its
@@ -114,9 +116,15 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   if (closed == losses.end() || first(Kind::kDoubtful) != losses.end()) return std::nullopt;
   if (!has_failed && now - moved_ < kGrace) return std::nullopt;
   const bool has_left = bulletin_.find_of("left", closed->rank).has_value();
-  // The store ends with rank 0, which keeps it. Others may have found that out, and closed their connections, before.
-  const int lost = bulletin_.is_reachable() || options_.rank == 0 ? closed->rank : 0;
-  return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {lost}, number, options_.rank};
+  if (bulletin_.is_reachable() || options_.rank == 0) {
+    return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {closed->rank}, number, options_.rank};
+  }
+  // Rank 0 keeps the store: it has died, or stands still. Others found that out, and closed their connections, before.
+  const auto now_lost = engine_.losses();
+  const bool has_died = std::any_of(now_lost.begin(), now_lost.end(), [](const ProcessGroup::Loss& loss) {
+    return loss.rank == 0 && loss.kind == Kind::kClosed;
+  });
+  return Verdict{has_died ? Verdict::Kind::kDied : Verdict::Kind::kLate, {0}, number, options_.rank};
 }
 
 // A rank that waits for a call of which another rank has begun one with other words, both for more than a moment: calls that
@@ -128,9 +136,9 @@ std::optional<Verdict> Watch::different_calls() {
     CallLog::Entry entry;
   };
   std::map<int32_t, std::vector<Begun>> calls;
+  const auto texts = posted_calls();
   for (int rank = 0; rank < options_.size; ++rank) {
-    const auto text = bulletin_.find_of("calls", rank);
-    for (auto& entry : CallLog::from_text(text.value_or(""))) {
+    for (auto& entry : CallLog::from_text(texts[static_cast<size_t>(rank)])) {
       const bool is_open = entry.number > 0 && !entry.ended && now - entry.started > kMoment;
       if (is_open) calls[entry.number].push_back({rank, entry});
     }
@@ -146,20 +154,47 @@ std::optional<Verdict> Watch::different_calls() {
   return std::nullopt;
 }
 
-std::vector<int> Watch::late_ranks(const CallLog::Entry& waiting) {
-  if (!is_collective(waiting)) return {waiting.peer};
-  std::vector<int> late;
-  for (int rank = 0; rank < options_.size; ++rank) {
-    if (rank == options_.rank) continue;
-    const auto text = bulletin_.find_of("calls", rank);
-    const auto entries = text ? CallLog::from_text(*text) : std::vector<CallLog::Entry>{};
-    const bool has_come = std::any_of(entries.begin(), entries.end(),
-                                      [&](const auto& entry) { return entry.number >= waiting.number; });
-    if (!has_come) late.push_back(rank);
-  }
+// Nothing as long as it is not known.
+std::optional<std::vector<int>> Watch::late_ranks(const CallLog::Entry& waiting) {
+  if (!is_collective(waiting)) return std::vector<int>{waiting.peer};
+  const auto texts = posted_calls();
   // Where rank 0 does not answer, nobody can be asked.
-  if (!bulletin_.is_reachable() && options_.rank != 0) return {0};
+  if (!bulletin_.is_reachable() && options_.rank != 0) return std::vector<int>{0};
+  auto late = missing_ranks(texts, waiting.number);
+  if (!late.empty()) return late;
+  // All have come, and one stands still in the call: it is the one that posts nothing any more.
+  if (!suspicion_) suspicion_ = {Clock::now(), texts};
+  if (Clock::now() - suspicion_->since < kSilentPosts) return std::nullopt;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    const auto of = static_cast<size_t>(rank);
+    if (rank != options_.rank && texts[of] == suspicion_->texts[of]) late.push_back(rank);
+  }
   return late;
+}
+
+std::vector<std::string> Watch::posted_calls() {
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    texts.push_back(rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or(""));
+  }
+  return texts;
+}
+
+// Ranks that have not come to the call that holds the others up: `number`, or an earlier one in which another rank waits.
+std::vector<int> Watch::missing_ranks(const std::vector<std::string>& texts, int32_t number) const {
+  std::vector<int32_t> last;
+  for (const auto& text : texts) {
+    last.push_back(-1);
+    for (const auto& entry : CallLog::from_text(text)) {
+      last.back() = std::max(last.back(), entry.number);
+      if (entry.awaited && entry.number > 0) number = std::min(number, entry.number);
+    }
+  }
+  std::vector<int> missing;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    if (rank != options_.rank && last[static_cast<size_t>(rank)] < number) missing.push_back(rank);
+  }
+  return missing;
 }
 
 void Watch::decide(Verdict verdict) {

@@ -61,7 +61,10 @@ class Watch {
   std::optional<Verdict> different_calls();
   std::optional<std::array<int32_t, kCallWords>> called_words(int rank, int32_t number);
   void wait_for_readers(Clock::time_point deadline);
-  std::vector<int> late_ranks(const CallLog::Entry& waiting);
+  std::optional<std::vector<int>> late_ranks(const CallLog::Entry& waiting);
+  // CallLog::text of every rank, as it last posted it.
+  std::vector<std::string> posted_calls();
+  std::vector<int> missing_ranks(const std::vector<std::string>& texts, int32_t number) const;
   void decide(Verdict verdict);
   void settle(const Verdict& verdict);
   bool is_lost(int rank) const;
@@ -77,6 +80,12 @@ class Watch {
   Clock::time_point next_look_{};
   uint64_t traffic_ = 0;
   Clock::time_point moved_{};
+  // What was posted when a call had taken too long though all ranks had come to it.
+  struct Suspicion {
+    Clock::time_point since;
+    std::vector<std::string> texts;
+  };
+  std::optional<Suspicion> suspicion_;
 
   std::mutex words_mutex_;
   std::vector<int32_t> words_;
