@@ -1,4 +1,4 @@
-import { AccError, isAccError } from '@acc/contract';
+import { AccError, isAccError, type EngineChoice } from '@acc/contract';
 import {
   gpuId,
   locateMpi,
@@ -7,7 +7,7 @@ import {
   type ProcessGroup,
 } from '@acc/native';
 import type { JobLayout } from './layout.js';
-import type { EngineChoice, JoinOptions } from './options.js';
+import type { JoinOptions } from './options.js';
 
 export type Engine = Exclude<EngineChoice, 'auto'>;
 

@@ -1,6 +1,6 @@
 export { GroupCollective, type GroupCollectiveOptions } from './group-collective.js';
 export { joinGroup, type JoinedGroup } from './join.js';
-export { DEFAULT_TIMEOUT_MS, ENGINE_CHOICES, type EngineChoice, type JoinOptions } from './options.js';
+export { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 export type { Member } from './rendezvous.js';
 export { coresOfRank } from './share-cores.js';
 export { SingleCollective } from './single.js';

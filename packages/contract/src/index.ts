@@ -17,6 +17,7 @@ export type {
   ReduceOp,
 } from './collective.js';
 export type { Determinism } from './determinism.js';
+export { ENGINE_CHOICES, type EngineChoice } from './engine-choice.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';
 export { SAVED_EXIT_CODE } from './exit-codes.js';

@@ -103,10 +103,7 @@ const schema = z.object({
     .default({}),
   checkpointEvery: z.number().int().positive().optional(),
   deterministic: z
-    .union([
-      z.boolean(),
-      z.custom<DeterministicOptions>((value) => typeof value === 'object' && value !== null),
-    ])
+    .custom<boolean | DeterministicOptions>(isSwitch, 'expected true, false or options')
     .default(false),
   plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
   logWith: z.array(z.custom<string | Tracker>(isNameOrObject, 'expected a name or a tracker')).optional(),

@@ -3,25 +3,19 @@ import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
 import {
   AccError,
   checkKeys,
+  ENGINE_CHOICES,
   isAccError,
   nearestName,
   type Collective,
   type Determinism,
+  type EngineChoice,
   type GradientAccumulation,
   type KernelLayer,
   type Plugin,
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
-import {
-  coresOfRank,
-  ENGINE_CHOICES,
-  GroupCollective,
-  joinGroup,
-  SingleCollective,
-  type EngineChoice,
-  type JoinedGroup,
-} from '@acc/collective';
+import { coresOfRank, GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
 import { amp, float32Precision } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { Deterministic } from '@acc/deterministic';

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, ENGINE_CHOICES, type EngineChoice } from '@acc/contract';
 import { z } from 'zod';
 import type { CommHook } from './comm-hook.js';
 import { commHookOf, type NamedCommHook } from './comm-hooks/named.js';
@@ -30,7 +30,7 @@ export interface DdpOptions {
    * memory on each host and sockets between them; `mpi` the cluster's MPI. Default: what `ACC_COLLECTIVE_ENGINE` says, else
    * `auto`: memory where ranks share it, sockets where they don't.
    */
-  readonly engine?: 'auto' | 'shm' | 'gloo' | 'hierarchical' | 'nccl' | 'mpi';
+  readonly engine?: EngineChoice;
 }
 
 const schema = z.object({
@@ -45,7 +45,7 @@ const schema = z.object({
   syncAt: z.enum(['backward', 'apply']).default('backward'),
   findUnused: z.boolean().default(true),
   timeoutMs: z.number().int().positive().default(300_000),
-  engine: z.enum(['auto', 'shm', 'gloo', 'hierarchical', 'nccl', 'mpi']).optional(),
+  engine: z.enum(ENGINE_CHOICES).optional(),
 });
 
 type Parsed = z.infer<typeof schema>;

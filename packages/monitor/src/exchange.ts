@@ -30,9 +30,6 @@ export function exchange(own: Figures, collective: Pick<Collective, 'allGather' 
   });
   return Array.from({ length: values.length / FIGURES.length }, (_, i) => {
     const at = i * FIGURES.length;
-    return Object.fromEntries(FIGURES.map((name, j) => [name, values[at + j]!])) as Record<
-      (typeof FIGURES)[number],
-      number
-    >;
+    return Object.fromEntries(FIGURES.map((name, j) => [name, values[at + j]!])) as Figures;
   });
 }

@@ -1,5 +1,10 @@
 import { loadAddon } from './libtorch/index.js';
 
+/** What every group is made with. */
+export type GroupGiven = [store: number, name: string, rank: number, size: number, timeoutMs: number];
+
+type HostPlace = [host: number, hosts: number, localRank: number, localSize: number];
+
 /** The functions of the C++ addon (`cpp/binding`). Numbers name things that the addon holds. */
 export interface Addon {
   readonly torchVersion: string;
@@ -54,43 +59,11 @@ export interface Addon {
   ): Promise<number>;
   storeFind(store: number, key: string): string | undefined;
   storeAgree(store: number, key: string, value: string): string;
-  createGlooGroup(
-    store: number,
-    name: string,
-    rank: number,
-    size: number,
-    timeoutMs: number,
-    address: string,
-  ): Promise<number>;
-  createShmGroup(store: number, name: string, rank: number, size: number, timeoutMs: number): Promise<number>;
-  createHierarchicalGroup(
-    store: number,
-    name: string,
-    rank: number,
-    size: number,
-    timeoutMs: number,
-    address: string,
-    host: number,
-    hosts: number,
-    localRank: number,
-    localSize: number,
-  ): Promise<number>;
-  createMpiGroup(
-    store: number,
-    name: string,
-    rank: number,
-    size: number,
-    timeoutMs: number,
-    library: string,
-  ): Promise<number>;
-  createNcclGroup(
-    store: number,
-    name: string,
-    rank: number,
-    size: number,
-    timeoutMs: number,
-    address: string,
-  ): Promise<number>;
+  createGlooGroup(...given: [...GroupGiven, address: string]): Promise<number>;
+  createShmGroup(...given: GroupGiven): Promise<number>;
+  createHierarchicalGroup(...given: [...GroupGiven, address: string, ...HostPlace]): Promise<number>;
+  createMpiGroup(...given: [...GroupGiven, library: string]): Promise<number>;
+  createNcclGroup(...given: [...GroupGiven, address: string]): Promise<number>;
   ncclUnavailableReason(): string;
   gpuId(index: number): string;
   groupPublish(group: number, report: string): void;

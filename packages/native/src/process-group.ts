@@ -1,5 +1,5 @@
 import type { NativeTensor, ReduceOp } from '@acc/contract';
-import { addon } from './addon.js';
+import { addon, type GroupGiven } from './addon.js';
 import { converted, guarded } from './errors.js';
 import type { Store } from './store.js';
 import { requireAlive, Tensor } from './tensor.js';
@@ -163,9 +163,8 @@ export class ProcessGroup {
    * @throws AccError `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
    */
   static async gloo(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
-    const { name, rank, size, timeoutMs } = options;
-    const id = await converted(addon().createGlooGroup(store.id, name, rank, size, timeoutMs, address));
-    return new ProcessGroup(id, rank, size, false);
+    const id = await converted(addon().createGlooGroup(...given(store, options), address));
+    return new ProcessGroup(id, options.rank, options.size, false);
   }
 
   /**
@@ -182,12 +181,9 @@ export class ProcessGroup {
     address: string,
     { host, hosts, localRank, localSize }: HostLayout,
   ): Promise<ProcessGroup> {
-    const { name, rank, size, timeoutMs } = options;
     const place = [host, hosts, localRank, localSize] as const;
-    const id = await converted(
-      addon().createHierarchicalGroup(store.id, name, rank, size, timeoutMs, address, ...place),
-    );
-    return new ProcessGroup(id, rank, size, false);
+    const id = await converted(addon().createHierarchicalGroup(...given(store, options), address, ...place));
+    return new ProcessGroup(id, options.rank, options.size, false);
   }
 
   /**
@@ -197,9 +193,8 @@ export class ProcessGroup {
    * `ACC_RENDEZVOUS_FAILED`.
    */
   static async shm(store: Store, options: GroupOptions): Promise<ProcessGroup> {
-    const { name, rank, size, timeoutMs } = options;
-    const id = await converted(addon().createShmGroup(store.id, name, rank, size, timeoutMs));
-    return new ProcessGroup(id, rank, size, true);
+    const id = await converted(addon().createShmGroup(...given(store, options)));
+    return new ProcessGroup(id, options.rank, options.size, true);
   }
 
   /**
@@ -209,9 +204,8 @@ export class ProcessGroup {
    * @throws AccError `ACC_ENGINE_UNAVAILABLE`.
    */
   static async mpi(store: Store, options: GroupOptions, library: string): Promise<ProcessGroup> {
-    const { name, rank, size, timeoutMs } = options;
-    const id = await converted(addon().createMpiGroup(store.id, name, rank, size, timeoutMs, library));
-    return new ProcessGroup(id, rank, size, true);
+    const id = await converted(addon().createMpiGroup(...given(store, options), library));
+    return new ProcessGroup(id, options.rank, options.size, true);
   }
 
   /**
@@ -221,9 +215,8 @@ export class ProcessGroup {
    * @throws AccError `ACC_ENGINE_UNAVAILABLE`, `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
    */
   static async nccl(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
-    const { name, rank, size, timeoutMs } = options;
-    const id = await converted(addon().createNcclGroup(store.id, name, rank, size, timeoutMs, address));
-    return new ProcessGroup(id, rank, size, false);
+    const id = await converted(addon().createNcclGroup(...given(store, options), address));
+    return new ProcessGroup(id, options.rank, options.size, false);
   }
 
   /** `tensor` of `root` over that of every rank, in place. */
@@ -359,6 +352,10 @@ export class ProcessGroup {
     buffer[Slot.counts] = 0;
     for (let i = 0; i < CALL_WORDS; i++) buffer[Slot.words + i] = words ? words[i]! : 0;
   }
+}
+
+function given(store: Store, { name, rank, size, timeoutMs }: GroupOptions): GroupGiven {
+  return [store.id, name, rank, size, timeoutMs];
 }
 
 /** A line of CallLog::text in cpp/engine/watch. */

@@ -1,20 +1,15 @@
 // The published suite on one engine: arguments are the engine and what tensors are, native or a tfjs backend's.
 import * as tf from '@tensorflow/tfjs';
-import { type NativeTensor } from '@acc/contract';
-import { GroupCollective, joinGroup, nativeBridge, type EngineChoice } from '@acc/collective';
+import type { EngineChoice, NativeTensor } from '@acc/contract';
+import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
 import { reportResult, runCollectiveCases, type CollectiveSubject } from '@acc/testkit';
+import { startedRank } from '../../started-rank.js';
 
 const [engine, tensors] = process.argv.slice(2);
-const { RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
 const { group, close } = await joinGroup({
-  rank: Number(RANK),
-  size: Number(WORLD_SIZE),
-  masterAddress: MASTER_ADDR!,
-  masterPort: Number(MASTER_PORT),
-  jobToken: ACC_JOB_TOKEN!,
-  isOneHost: LOCAL_WORLD_SIZE === WORLD_SIZE,
+  ...startedRank(),
   engine: engine as EngineChoice,
   timeoutMs: 60_000,
 });

@@ -3,18 +3,14 @@ import * as tf from '@tensorflow/tfjs';
 import { GroupCollective, joinGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { reportResult } from '@acc/testkit';
+import { startedRank } from '../../started-rank.js';
 
 registerAccBackend();
 await tf.setBackend(process.argv[2] ?? 'acc');
-const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
-const rank = Number(RANK);
+const started = startedRank();
+const { rank } = started;
 const { group, engine, close } = await joinGroup({
-  rank,
-  size: Number(WORLD_SIZE),
-  masterAddress: MASTER_ADDR!,
-  masterPort: Number(MASTER_PORT),
-  jobToken: ACC_JOB_TOKEN!,
-  isOneHost: true,
+  ...started,
   engine: (process.argv[3] ?? 'auto') as 'auto' | 'shm' | 'gloo',
 });
 const bridge = kernelLayerOf(tf.getBackend(), tf.backend());

@@ -6,10 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { joinGroup } from '@acc/collective';
 import { ProcessGroup, tensorFrom } from '@acc/native';
 import { reportResult } from '@acc/testkit';
+import { startedRank } from '../../started-rank.js';
 
 const [folder] = process.argv.slice(2) as [string];
-const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
-const rank = Number(RANK);
+const started = startedRank();
+const { rank } = started;
 
 async function appears(name: string): Promise<void> {
   while (!existsSync(join(folder, name))) await sleep(50);
@@ -24,11 +25,7 @@ if (rank === 1) {
   };
 }
 const { group, close } = await joinGroup({
-  rank,
-  size: Number(WORLD_SIZE),
-  masterAddress: MASTER_ADDR!,
-  masterPort: Number(MASTER_PORT),
-  jobToken: ACC_JOB_TOKEN!,
+  ...started,
   isOneHost: false,
   engine: 'gloo',
   timeoutMs: 60_000,

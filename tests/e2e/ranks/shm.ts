@@ -4,17 +4,13 @@ import { type AccError, type NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
 import { reportResult } from '@acc/testkit';
+import { startedRank } from '../../started-rank.js';
 
 const what = process.argv[2]!;
-const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
-const rank = Number(RANK);
+const started = startedRank();
+const { rank } = started;
 const { group, close } = await joinGroup({
-  rank,
-  size: Number(WORLD_SIZE),
-  masterAddress: MASTER_ADDR!,
-  masterPort: Number(MASTER_PORT),
-  jobToken: ACC_JOB_TOKEN!,
-  isOneHost: true,
+  ...started,
   engine: 'shm',
   // The ranks' meeting has no longer.
   timeoutMs: what === 'stop' ? 10_000 : 60_000,

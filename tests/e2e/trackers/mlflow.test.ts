@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunStatus } from '@acc/contract';
-import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
+import type { TrackerSubject } from '@acc/testkit';
 import { mlflowTracker, type MlflowOptions } from '@acc/tracker-mlflow';
 import { freePort } from './background.js';
 import { MlflowServer } from './mlflow-server.js';
+import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
 
 const server = new MlflowServer(await freePort());
@@ -37,15 +38,7 @@ const subject: TrackerSubject = {
   },
 };
 
-describe('it does what every tracker does', () => {
-  it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))(
-    '%s',
-    async (_name, one) => {
-      await one.run(subject);
-    },
-    120_000,
-  );
-});
+itDoesWhatEveryTrackerDoes(subject, 120_000);
 
 it('a run has its metrics, params, tags, text, images, tables and files', async () => {
   const { bus } = await beginRun(make(), {

@@ -1,9 +1,10 @@
 import { appendFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
+import type { TrackerSubject } from '@acc/testkit';
 import { tensorboardTracker } from '@acc/tracker-tensorboard';
 import { freePort, startServer } from './background.js';
+import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
 import type { Reader } from './python/reader.js';
 import { venv, type Venv } from './python/venv.js';
@@ -51,15 +52,7 @@ function numberOf(value: number | string): number {
   return typeof value === 'number' ? value : { nan: NaN, inf: Infinity, '-inf': -Infinity }[value]!;
 }
 
-describe('it does what every tracker does', () => {
-  it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))(
-    '%s',
-    async (_name, one) => {
-      await one.run(subject);
-    },
-    60_000,
-  );
-});
+itDoesWhatEveryTrackerDoes(subject, 60_000);
 
 async function recordRun(logDir: string, name: string) {
   const begun = await beginRun(tensorboardTracker({ logDir }), {

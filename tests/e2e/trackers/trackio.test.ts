@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { trackioTracker } from 'acc-tracker-trackio';
-import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
+import type { TrackerSubject } from '@acc/testkit';
 import { freePort, startServer, type Background } from './background.js';
 import { venv } from './python/venv.js';
+import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, newFolder } from './record-run.js';
 
 const port = await freePort();
@@ -62,15 +63,7 @@ const subject: TrackerSubject = {
   },
 };
 
-describe('it does what every tracker does', () => {
-  it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))(
-    '%s',
-    async (_name, one) => {
-      await one.run(subject);
-    },
-    120_000,
-  );
-});
+itDoesWhatEveryTrackerDoes(subject, 120_000);
 
 it('a run has its metrics, config, text, tables, alerts and figures of the system', async () => {
   const { bus, id } = await beginRun(trackioTracker({ url: `${url}/?write_token=${writeToken}` }), {

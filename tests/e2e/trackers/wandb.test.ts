@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunStatus } from '@acc/contract';
-import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
+import type { TrackerSubject } from '@acc/testkit';
 import { wandbTracker, type WandbHandle } from '@acc/tracker-wandb';
 import type { Reader } from './python/reader.js';
 import { venv, type Venv } from './python/venv.js';
+import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE } from './record-run.js';
 import { WandbBackend } from './wandb-backend.js';
 
@@ -74,15 +75,7 @@ const subject: TrackerSubject = {
   },
 };
 
-describe('it does what every tracker does', () => {
-  it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))(
-    '%s',
-    async (_name, one) => {
-      await one.run(subject);
-    },
-    60_000,
-  );
-});
+itDoesWhatEveryTrackerDoes(subject, 60_000);
 
 /** As a user's environment, whose service is on this machine. */
 const environment = () => ({

@@ -3,16 +3,12 @@ import type { AccError } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom } from '@acc/native';
 import { reportResult } from '@acc/testkit';
+import { startedRank } from '../../started-rank.js';
 
 const engine = process.argv[2] as 'gloo' | 'hierarchical';
 const [timeoutMs, floats] = process.argv.slice(3).map(Number) as [number, number];
-const { RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
 const { group, members, close } = await joinGroup({
-  rank: Number(RANK),
-  size: Number(WORLD_SIZE),
-  masterAddress: MASTER_ADDR!,
-  masterPort: Number(MASTER_PORT),
-  jobToken: ACC_JOB_TOKEN!,
+  ...startedRank(),
   isOneHost: false,
   engine,
   timeoutMs,

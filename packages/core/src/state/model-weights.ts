@@ -3,6 +3,7 @@ import {
   slice,
   tensor,
   tidy,
+  util,
   type NamedTensorMap,
   type Tensor,
   type Variable,
@@ -140,7 +141,7 @@ function gatherWholes(
   for (const { parts: held, size } of partsOfRanks) {
     const values = tidy(() => slice(all, [first], [size]).dataSync());
     for (const part of held) {
-      const elements = part.shape.reduce((count, length) => count * length, 1);
+      const elements = util.sizeFromShape([...part.shape]);
       const whole = (wholes[part.name ?? name] ??= {
         shape: part.shape,
         values: new (values.constructor as Float32ArrayConstructor)(elements),

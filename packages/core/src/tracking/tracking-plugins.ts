@@ -1,6 +1,7 @@
 import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
 import type { Plugin } from '@acc/contract';
 import type { TrackerBus, TrackersState } from '@acc/tracker';
+import type { Alert } from '@acc/monitor';
 import type { ResolvedOptions } from '../options.js';
 import { monitorOf } from '../presets.js';
 
@@ -26,7 +27,7 @@ export function trackingPlugins(
       return bus.step;
     },
     log: (metrics: Readonly<Record<string, number>>, step: number) => bus.log(metrics, { step }),
-    alert: (alert: Parameters<NonNullable<typeof onAlert>>[0]) => {
+    alert: (alert: Alert) => {
       warn(`acc: step ${alert.step}: ${alert.message}`);
       bus.alert(alert.kind, alert.message, alert.step);
       onAlert?.(alert);

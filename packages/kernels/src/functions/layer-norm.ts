@@ -51,11 +51,7 @@ export const layerNormFunction = fusedFunction<Attrs>({
   backward({ dy, inputs, output, attrs, backend }) {
     if (isShortNorm(backend, output)) {
       const gain = attrs.hasGain ? inputs[1] : undefined;
-      const [dx, dgain, dbias] = shortNormGradients(backend, dy, output, gain, attrs, true);
-      const asked = [dx, attrs.hasGain ? dgain : null, attrs.hasBias ? dbias : null];
-      if (!attrs.hasGain) dgain.dispose();
-      if (!attrs.hasBias) dbias.dispose();
-      return asked.flatMap((grad) => (grad ? backend.wrap(grad, 'float32') : []));
+      return shortNormGradients(backend, { dy, output, gain, hasBias: attrs.hasBias }, attrs, true);
     }
     const [x, gain, bias] = placed(
       inputs.map((input) => backend.native(input)),

@@ -44,10 +44,7 @@ export const rmsNormFunction = fusedFunction<NormAttrs>({
   },
   backward({ dy, inputs, output, attrs, backend }) {
     if (isShortNorm(backend, output)) {
-      const [dx, dgain, dbias] = shortNormGradients(backend, dy, output, inputs[1], attrs, false);
-      dbias.dispose();
-      if (!inputs[1]) dgain.dispose();
-      return (inputs[1] ? [dx, dgain] : [dx]).map((grad) => backend.wrap(grad, 'float32'));
+      return shortNormGradients(backend, { dy, output, gain: inputs[1], hasBias: false }, attrs, false);
     }
     const [x, gain] = inputs.map((input) => backend.native(input)) as [NativeTensor, NativeTensor?];
     const [rstd] = backend.attached(output) as [NativeTensor];

@@ -42,20 +42,28 @@ export function isShortNorm(backend: AccBackend, output: TensorInfo): boolean {
   return backend.attached(part)[0]!.dtype !== 'float32';
 }
 
-/** The gradients of x, gain and bias. */
+/** What a short norm's gradients are made of. */
+interface ShortNormGradientInputs {
+  readonly dy: TensorInfo;
+  readonly output: TensorInfo;
+  readonly gain: TensorInfo | undefined;
+  readonly hasBias: boolean;
+}
+
+/** The gradients of x, and of gain and bias where there are such, in this order. */
 export function shortNormGradients(
   backend: AccBackend,
-  dy: TensorInfo,
-  output: TensorInfo,
-  gain: TensorInfo | undefined,
+  { dy, output, gain, hasBias }: ShortNormGradientInputs,
   { dims }: NormAttrs,
   isCentred: boolean,
-): [dx: NativeTensor, dgain: NativeTensor, dbias: NativeTensor] {
+): TensorInfo[] {
   const [normalized, rstd] = backend.attached(output);
   const weights = gain ? backend.native(gain) : null;
-  return backward(backend.native(dy), normalized, rstd, dims, weights, isCentred) as [
-    NativeTensor,
-    NativeTensor,
-    NativeTensor,
-  ];
+  const grads = backward(backend.native(dy), normalized, rstd, dims, weights, isCentred) as NativeTensor[];
+  const isAskedFor = [true, gain !== undefined, hasBias];
+  return grads.flatMap((grad, i) => {
+    if (isAskedFor[i]) return backend.wrap(grad, 'float32');
+    grad.dispose();
+    return [];
+  });
 }

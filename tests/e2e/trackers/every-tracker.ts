@@ -1,0 +1,15 @@
+import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
+import { describe, it } from 'vitest';
+
+/** The published rules for trackers, a test for each. */
+export function itDoesWhatEveryTrackerDoes(subject: TrackerSubject, timeoutMs: number): void {
+  describe('it does what every tracker does', () => {
+    it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))(
+      '%s',
+      async (_name, one) => {
+        await one.run(subject);
+      },
+      timeoutMs,
+    );
+  });
+}
