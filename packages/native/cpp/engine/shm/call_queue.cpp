@@ -7,10 +7,8 @@
 namespace acc::shm {
 namespace {
 
-// Longer than it takes to start a few calls and then wait for them.
-constexpr std::chrono::milliseconds kMoment(1);
 // To wake the thread takes as long as a call itself. While calls keep coming it looks for itself.
-constexpr std::chrono::milliseconds kAwake(20);
+constexpr int kAwakePatiences = 20;
 
 }  // namespace
 
@@ -46,11 +44,13 @@ void CallQueue::end_turn() {
 std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
   auto call = std::make_shared<Call>();
   call->body = std::move(body);
+  const auto patience = patience_of_();
   bool is_to_wake;
   {
     const std::lock_guard guard(mutex_);
     calls_.push_back(call);
     last_start_ = std::chrono::steady_clock::now();
+    patience_ = patience;
     is_to_wake = is_asleep_;
     if (!thread_.joinable() && !is_closed_) thread_ = std::thread([this] { run_in_background(); });
   }
@@ -94,13 +94,13 @@ void CallQueue::run_in_background() {
   on_thread_();
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (std::chrono::steady_clock::now() - last_start_ > kAwake) {
+    if (std::chrono::steady_clock::now() - last_start_ > kAwakePatiences * patience_) {
       is_asleep_ = true;
       waiting_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
       is_asleep_ = false;
     }
     // By then somebody may have run what there is.
-    waiting_.wait_for(lock, kMoment, [this] { return is_closed_; });
+    waiting_.wait_for(lock, patience_, [this] { return is_closed_; });
     if (is_closed_) return;
     if (!is_running_ && !calls_.empty()) run_front(lock);
   }

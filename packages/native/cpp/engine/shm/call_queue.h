@@ -12,14 +12,18 @@
 namespace acc::shm {
 
 // Runs calls one after the other, in the order in which they were started. Whoever waits for a call runs it, and those
-// before it, where nobody does yet: that is quickest. A thread runs calls that nobody waits for after a moment. Its
+// before it, where nobody does yet: that is quickest. A thread runs calls that nobody waits for after a while. Its
 // priority is the usual one, since a peer, or this rank's own wait, may hang on it while other programs want the cores.
 class CallQueue {
  public:
   using Body = std::function<void()>;
 
-  // `on_thread` is called first on that thread.
-  explicit CallQueue(Body on_thread) : on_thread_(std::move(on_thread)) {}
+  // Longer than it takes to start a few calls and then wait for them.
+  static constexpr std::chrono::milliseconds kMoment{1};
+
+  // `on_thread` is called first on that thread. `patience`: how long a call waits to be waited for before the thread runs it.
+  explicit CallQueue(Body on_thread, std::function<std::chrono::milliseconds()> patience = [] { return kMoment; })
+      : on_thread_(std::move(on_thread)), patience_of_(std::move(patience)) {}
   struct Call {
     Body body;
     bool is_done = false;
@@ -65,6 +69,7 @@ class CallQueue {
   void run_in_background();
 
   Body on_thread_;
+  std::function<std::chrono::milliseconds()> patience_of_;
   std::mutex mutex_;
   // For those who wait for a call that another thread runs, and for the queue's own thread.
   std::condition_variable ended_;
@@ -72,7 +77,9 @@ class CallQueue {
   std::deque<std::shared_ptr<Call>> calls_;
   bool is_running_ = false;
   bool is_closed_ = false;
-  // Whether the thread waits until it is woken, and not a moment only.
+  // As it was when the last call was started.
+  std::chrono::milliseconds patience_ = kMoment;
+  // Whether the thread waits until it is woken, and not for a while only.
   bool is_asleep_ = false;
   std::chrono::steady_clock::time_point last_start_;
   std::thread thread_;

@@ -68,10 +68,16 @@ std::string names_of(const std::vector<int>& ranks) {
 
 Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout)
     : segment_(std::move(segment)), rank_(rank), size_(size), timeout_(timeout), processes_(size, -1) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int peer = 0; peer < size_; ++peer) {
+    cpu_set_t cores;
+    const pid_t pid = peer == rank_ ? 0 : segment_.control(peer).pid;
+    if (::sched_getaffinity(pid, sizeof cores, &cores) == 0) CPU_OR(&all, &all, &cores);
+  }
+  cores_ = CPU_COUNT(&all);
   // Spinning is quickest while every rank has a core. Where it has none, the peer that is waited for needs this one.
-  cpu_set_t cores;
-  const bool has_cores = ::sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= size;
-  spin_ = has_cores ? kLongSpin : kShortSpin;
+  spin_ = cores_ >= size ? kLongSpin : kShortSpin;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     const auto& control = segment_.control(peer);

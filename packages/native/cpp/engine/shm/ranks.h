@@ -28,6 +28,8 @@ class Ranks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  // Whether some core is left when every rank computes with so many threads.
+  bool has_spare_core(int threads) const { return cores_ > size_ * threads; }
   const Segment& segment() const { return segment_; }
   // To be called when no peer looks for it any more.
   void close_fd() { segment_.close_fd(); }
@@ -66,6 +68,8 @@ class Ranks {
   const int rank_;
   const int size_;
   const Milliseconds timeout_;
+  // That the ranks may run on, all together.
+  int cores_ = 0;
   // How long this rank's main thread spins before it sleeps.
   std::chrono::microseconds spin_{0};
   uint32_t step_ = 0;

@@ -1,5 +1,7 @@
 #include "engine/shm/shm_group.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -19,6 +21,9 @@ using shm::Messages;
 using shm::Ranks;
 
 static_assert(kCallWords == shm::kCallWords);
+
+// For calls that nobody ever waits for, on machines without a spare core.
+constexpr std::chrono::milliseconds kBusyPatience(50);
 
 Element element_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
@@ -183,7 +188,13 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
 
   Ranks ranks_;
   Messages messages_;
-  CallQueue queue_{Ranks::be_patient};
+  // To move bytes through memory is work for a core. Where all are busy it is cheapest done by the rank that waits for it, and
+  // a thread that looks whether there is something to do takes its time from training.
+  std::chrono::milliseconds patience() const {
+    return ranks_.has_spare_core(at::get_num_threads()) ? CallQueue::kMoment : kBusyPatience;
+  }
+
+  CallQueue queue_{Ranks::be_patient, [this] { return patience(); }};
 };
 
 }  // namespace
