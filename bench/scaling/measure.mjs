@@ -18,10 +18,11 @@ import { stepsOf } from './plan.mjs';
  */
 export async function measureCase({ model, side, one, link }, { blocks, steps, python, signal }) {
   const isTogether = one.network !== undefined;
-  const { warmupSteps, steps: stepsOfBlock } = stepsOf(model, steps);
+  const isOnCable = Boolean(one.network?.rateMbit);
+  const { warmupSteps, steps: stepsOfBlock } = stepsOf(model, side, { given: steps, isOnCable });
   const job = {
     ...jobOf(model, { threads: 1, device: 'cpu', precision: 'fp32', blocks, steps: stepsOfBlock }),
-    warmupSteps: warmupSteps[side],
+    warmupSteps,
     batchSizes: Object.values(one.batches),
     parameterCount: parameterCountOf(model, side),
   };

@@ -1,19 +1,24 @@
 import { workloads } from '../harness/workloads.mjs';
 
 /**
- * Fewer steps than where the times themselves are asked for, since there are many cases. V8 needs some hundred steps of mlp
- * until it has compiled them; PyTorch's operators become slow on this model after 700 (README.md says why).
+ * Fewer steps than where the times themselves are asked for, since there are many cases. V8 needs some thousand steps of mlp
+ * until it has compiled all of them, which training of any length soon has behind it; on a cable they would take minutes.
+ * PyTorch's operators become slow on this model after 700 (README.md says why).
  */
 const STEPS = {
-  mlp: { warmupSteps: { ours: 800, theirs: 150 }, steps: 70 },
-  gpt: { warmupSteps: { ours: 4, theirs: 4 }, steps: 3 },
+  mlp: {
+    ours: { warmupSteps: 6000, warmupStepsOnCable: 800, steps: 500 },
+    theirs: { warmupSteps: 150, steps: 70 },
+  },
+  convnet: { ours: { warmupSteps: 150, warmupStepsOnCable: 20, steps: 20 } },
+  gpt: { ours: { warmupSteps: 4, steps: 3 }, theirs: { warmupSteps: 4, steps: 3 } },
 };
 
-/** Steps of a block, and before the first on each side. */
-export function stepsOf(model, given) {
-  const { warmupSteps: both, steps: usual } = workloads[model];
-  const { warmupSteps, steps } = STEPS[model] ?? { warmupSteps: { ours: both, theirs: both }, steps: usual };
-  return { warmupSteps, steps: given ?? steps };
+/** Steps of a block, and before the first, on one side. */
+export function stepsOf(model, side, { given, isOnCable } = {}) {
+  const of = { ...workloads[model], ...STEPS[model]?.[side] };
+  const warmupSteps = (isOnCable && of.warmupStepsOnCable) || of.warmupSteps;
+  return { warmupSteps, steps: given ?? of.steps };
 }
 
 /** 1, 2, 4, … and the number of cores. */

@@ -68,12 +68,17 @@ ${models.map(({ model, runs }) => formatModel(name, model, runs)).join('\n\n')}
 ## How
 
 ${options.repeats} times each case, ours and theirs in turn, each of them first by turns, in new processes; in each, ${options.blocks} timed blocks for
-weak and strong by turns. Steps of a block: ${models.map(({ model }) => `${model} ${stepsOf(model, options.steps).steps}`).join(', ')}. Rates are of the median block; a figure is the
+weak and strong by turns. Steps of a block: ${models.map(({ model }) => stepsOfBoth(model, options.steps)).join(', ')}. Rates are of the median block; a figure is the
 median of the repeats' own. Else as in [bench](../README.md). Between ranks on the host itself ours takes shared memory, theirs
 Gloo over the loopback; between namespaces both take Gloo.
 
 Repeat it: \`${command}\`
 `;
+}
+
+function stepsOfBoth(model, given) {
+  const [ours, theirs] = ['ours', 'theirs'].map((side) => stepsOf(model, side, { given }).steps);
+  return `${model} ${ours}${ours === theirs ? '' : ` (theirs ${theirs})`}`;
 }
 
 function formatNetworks({ probes, leftOut }) {

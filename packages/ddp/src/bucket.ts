@@ -1,5 +1,6 @@
 import {
   concat,
+  fill,
   reshape,
   split,
   tensor1d,
@@ -61,7 +62,10 @@ export class Bucket {
       const variables = this.members.map((i) => this.variables[i]!);
       this.#travelling = { flat: hook.reduce({ id: this.id, gradsLocal: flat, variables, collective }) };
     } else {
-      const flags = tensor1d(this.members.map((i) => Number(this.#grads.has(i))));
+      // No host memory where all are there.
+      const flags = this.isFull
+        ? fill([this.members.length], 1)
+        : tensor1d(this.members.map((i) => Number(this.#grads.has(i))));
       const options = { donate: true, agreed: true };
       this.#travelling = { list: collective.allReduceCoalescedAsync([...grads, flags], 'sum', options) };
     }

@@ -8,7 +8,9 @@ namespace acc::shm {
 namespace {
 
 // To wake the thread takes as long as a call itself. While calls keep coming it looks for itself.
-constexpr int kAwakePatiences = 20;
+constexpr int kAwakeIntervals = 20;
+// After this a call is run whether or not anybody wants it.
+constexpr std::chrono::seconds kLongest(1);
 
 }  // namespace
 
@@ -44,13 +46,14 @@ void CallQueue::end_turn() {
 std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
   auto call = std::make_shared<Call>();
   call->body = std::move(body);
-  const auto patience = patience_of_();
+  call->started = std::chrono::steady_clock::now();
+  const auto interval = background_.interval();
   bool is_to_wake;
   {
     const std::lock_guard guard(mutex_);
     calls_.push_back(call);
-    last_start_ = std::chrono::steady_clock::now();
-    patience_ = patience;
+    last_start_ = call->started;
+    interval_ = interval;
     is_to_wake = is_asleep_;
     if (!thread_.joinable() && !is_closed_) thread_ = std::thread([this] { run_in_background(); });
   }
@@ -60,7 +63,10 @@ std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
 
 bool CallQueue::is_done(const std::shared_ptr<Call>& call) {
   const std::lock_guard guard(mutex_);
-  return call->is_done;
+  if (call->is_done) return true;
+  for (const auto& one : calls_) one->is_asked_for = true;
+  if (is_asleep_) waiting_.notify_one();
+  return false;
 }
 
 void CallQueue::wait(const std::shared_ptr<Call>& call) {
@@ -90,19 +96,24 @@ void CallQueue::run_front(std::unique_lock<std::mutex>& lock) {
   end_turn();
 }
 
+bool CallQueue::is_due(const Call& call, std::chrono::steady_clock::time_point now) const {
+  return call.is_asked_for || now - call.started > kLongest || background_.is_wanted();
+}
+
 void CallQueue::run_in_background() {
   on_thread_();
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (std::chrono::steady_clock::now() - last_start_ > kAwakePatiences * patience_) {
+    if (std::chrono::steady_clock::now() - last_start_ > kAwakeIntervals * interval_) {
       is_asleep_ = true;
       waiting_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
       is_asleep_ = false;
     }
     // By then somebody may have run what there is.
-    waiting_.wait_for(lock, patience_, [this] { return is_closed_; });
+    waiting_.wait_for(lock, interval_, [this] { return is_closed_; });
     if (is_closed_) return;
-    if (!is_running_ && !calls_.empty()) run_front(lock);
+    const bool runs = !is_running_ && !calls_.empty() && is_due(*calls_.front(), std::chrono::steady_clock::now());
+    if (runs) run_front(lock);
   }
 }
 

@@ -18,14 +18,24 @@ class CallQueue {
  public:
   using Body = std::function<void()>;
 
-  // Longer than it takes to start a few calls and then wait for them.
+  // What the thread does; asked by whoever starts a call, and by the thread.
+  struct Background {
+    // How often it looks for calls: longer than it takes to start a few and then wait for them.
+    std::function<std::chrono::milliseconds()> interval = [] { return kMoment; };
+    // Whether it is to run a call that nobody in this process has asked for.
+    std::function<bool()> is_wanted = [] { return true; };
+  };
   static constexpr std::chrono::milliseconds kMoment{1};
 
-  // `on_thread` is called first on that thread. `patience`: how long a call waits to be waited for before the thread runs it.
-  explicit CallQueue(Body on_thread, std::function<std::chrono::milliseconds()> patience = [] { return kMoment; })
-      : on_thread_(std::move(on_thread)), patience_of_(std::move(patience)) {}
+  // `on_thread` is called first on the thread.
+  explicit CallQueue(Body on_thread) : CallQueue(std::move(on_thread), Background()) {}
+  CallQueue(Body on_thread, Background background)
+      : on_thread_(std::move(on_thread)), background_(std::move(background)) {}
   struct Call {
     Body body;
+    std::chrono::steady_clock::time_point started;
+    // Somebody has asked whether it is done.
+    bool is_asked_for = false;
     bool is_done = false;
     std::exception_ptr error;
   };
@@ -67,9 +77,10 @@ class CallQueue {
   void end_turn();
   void run_front(std::unique_lock<std::mutex>& lock);
   void run_in_background();
+  bool is_due(const Call& call, std::chrono::steady_clock::time_point now) const;
 
   Body on_thread_;
-  std::function<std::chrono::milliseconds()> patience_of_;
+  Background background_;
   std::mutex mutex_;
   // For those who wait for a call that another thread runs, and for the queue's own thread.
   std::condition_variable ended_;
@@ -78,7 +89,7 @@ class CallQueue {
   bool is_running_ = false;
   bool is_closed_ = false;
   // As it was when the last call was started.
-  std::chrono::milliseconds patience_ = kMoment;
+  std::chrono::milliseconds interval_ = kMoment;
   // Whether the thread waits until it is woken, and not for a while only.
   bool is_asleep_ = false;
   std::chrono::steady_clock::time_point last_start_;

@@ -127,6 +127,13 @@ void Ranks::wait_for_all() {
   });
 }
 
+bool Ranks::has_sleeping_peer() const {
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_ && segment_.control(peer).sleepers.load() > 0) return true;
+  }
+  return false;
+}
+
 void Ranks::ring(int peer) {
   auto& control = segment_.control(peer);
   if (control.sleepers.load(std::memory_order_seq_cst) == 0) return;

@@ -38,6 +38,8 @@ class Ranks {
   uint8_t* buffer() const { return segment_.buffer(rank_, step_ + 1); }
   void publish();
   void wait_for_all();
+  // Whether any rank sleeps until others come.
+  bool has_sleeping_peer() const;
   // What `peer` wrote for the step that was waited for.
   const uint8_t* buffer_of(int peer) const { return segment_.buffer(peer, step_); }
 

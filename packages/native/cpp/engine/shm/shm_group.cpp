@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "engine/error.h"
@@ -22,8 +23,8 @@ using shm::Ranks;
 
 static_assert(kCallWords == shm::kCallWords);
 
-// For calls that nobody ever waits for, on machines without a spare core.
-constexpr std::chrono::milliseconds kBusyPatience(50);
+// Between two looks of a thread for what a peer sleeps for, on machines without a spare core.
+constexpr std::chrono::milliseconds kBusyInterval(20);
 
 Element element_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
@@ -189,12 +190,19 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   Ranks ranks_;
   Messages messages_;
   // To move bytes through memory is work for a core. Where all are busy it is cheapest done by the rank that waits for it, and
-  // a thread that looks whether there is something to do takes its time from training.
-  std::chrono::milliseconds patience() const {
-    return ranks_.has_spare_core(at::get_num_threads()) ? CallQueue::kMoment : kBusyPatience;
+  // a thread that looks for work takes its time from training. Unless a peer sleeps: then its core is free.
+  CallQueue::Background background() {
+    const auto interval = [this] {
+      has_spare_core_ = ranks_.has_spare_core(at::get_num_threads());
+      return has_spare_core_ ? CallQueue::kMoment : kBusyInterval;
+    };
+    return {interval, [this] { return has_spare_core_ || ranks_.has_sleeping_peer(); }};
   }
 
-  CallQueue queue_{Ranks::be_patient, [this] { return patience(); }};
+  // As it was when the last call was started, by a thread that knows with how many this rank computes.
+  std::atomic<bool> has_spare_core_{false};
+
+  CallQueue queue_{Ranks::be_patient, background()};
 };
 
 }  // namespace
