@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { runInterruptibly } from './harness/interruption.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
+import { collectivesUsage, parseCollectivesOptions } from './harness/options.mjs';
 import { runRanks } from './harness/ranks.mjs';
 import { runProcess } from './harness/run-process.mjs';
 import { requireBuild } from './harness/sides.mjs';
@@ -50,25 +50,19 @@ const TWO_HOSTS = {
 const USUAL_NETWORK = '10gbit/1ms';
 
 await runInterruptibly(async (signal) => {
-  const { values } = parseArgs({
-    options: {
-      ranks: { type: 'string', default: '2,4' },
-      network: { type: 'string' },
-      repeats: { type: 'string', default: '3' },
-      python: { type: 'string' },
-    },
-  });
+  const given = parseCollectivesOptions(process.argv.slice(2));
+  if (given.help) return console.log(collectivesUsage);
   requireBuild();
   const machine = describeMachine();
-  const python = ensurePeer(values.python);
+  const python = ensurePeer(given.python);
   const folder = mkdtempSync(join(tmpdir(), 'acc-bench-'));
   try {
     const mpi = join(folder, 'mpi');
     await runProcess('mpicc', ['-O2', here('collectives/mpi.c'), '-o', mpi]);
-    const options = { repeats: Number(values.repeats), python, mpi, signal };
-    const ofHosts = await compareHosts(values.network, options);
+    const options = { repeats: given.repeats, python, mpi, signal };
+    const ofHosts = await compareHosts(given.network, options);
     const tables = [];
-    for (const ranks of values.ranks.split(',').map(Number)) {
+    for (const ranks of given.ranks) {
       tables.push(await compare(`## ${ranks} ranks`, ONE_HOST, { ...options, ranks }));
     }
     writeFileSync(here('results/collectives.md'), formatReport(machine, [...tables, ofHosts]));

@@ -4,12 +4,12 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { numThreads } from '@acc/native';
 import { memory } from '@tensorflow/tfjs';
-import { startTraining, versions, type Job } from './training.js';
+import { reportOf, startTraining, type Job } from './training.js';
 
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
-const { accelerator, parameterCount, firstLoss, runSteps } = await startTraining(job);
+const training = await startTraining(job);
+const { accelerator, firstLoss, runSteps } = training;
 const tensorsBefore = memory().numTensors;
 const blockMs: number[] = [];
 const cpuMs: number[] = [];
@@ -28,18 +28,6 @@ const tensorsLeaked = memory().numTensors - tensorsBefore;
 if (tensorsLeaked !== 0) throw new Error(`${job.model}: ${tensorsLeaked} tensors leaked in the timed steps`);
 
 if (accelerator.isMainProcess) {
-  const result = {
-    ranks: accelerator.numProcesses,
-    threads: numThreads(),
-    device: accelerator.device,
-    engine: accelerator.backendName,
-    parameterCount,
-    blockMs,
-    cpuMs,
-    firstLoss,
-    lastLoss,
-    versions: versions(),
-  };
-  writeFileSync(job.resultPath, JSON.stringify(result));
+  writeFileSync(job.resultPath, reportOf(training, { blockMs, cpuMs, lastLoss }));
 }
 await accelerator.endTraining();

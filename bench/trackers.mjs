@@ -7,10 +7,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
+import { parseTrackersOptions, trackersUsage } from './harness/options.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { median } from './harness/statistics.mjs';
 
@@ -150,9 +150,8 @@ between steps is part of it. What the two silent blocks differ by is noise.`;
 }
 
 await exitOnError(async () => {
-  const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
-  const seconds = Number(values.seconds);
-  if (!(seconds > 0)) throw new Error('--seconds takes the seconds that are spent logging');
+  const { seconds, help } = parseTrackersOptions(process.argv.slice(2));
+  if (help) return console.log(trackersUsage);
   const machine = describeMachine();
   const folder = mkdtempSync(join(tmpdir(), 'acc-bench-trackers-'));
   const server = spawn(process.execPath, [join(import.meta.dirname, 'harness', 'sink-server.mjs')], {

@@ -1,5 +1,5 @@
 import { Accelerator } from '@acc/core';
-import { torchVersion } from '@acc/native';
+import { numThreads, torchVersion } from '@acc/native';
 import * as tf from '@tensorflow/tfjs';
 import { countParameters, createModel, seededRandom, type Sizes } from './models/index.js';
 
@@ -77,6 +77,20 @@ export async function startTraining(job: Job): Promise<Training> {
   runSteps(job.warmupSteps);
   if (compiled && compiled.replays === 0) throw new Error(`${job.model} is not replayed: ${compiled.reason}`);
   return { accelerator, parameterCount, firstLoss, runSteps, stepsOn };
+}
+
+/** What a process reports: what it measured, and what it was measured on. */
+export function reportOf({ accelerator, parameterCount, firstLoss }: Training, measured: object): string {
+  return JSON.stringify({
+    ranks: accelerator.numProcesses,
+    threads: numThreads(),
+    device: accelerator.device,
+    engine: accelerator.backendName,
+    parameterCount,
+    firstLoss,
+    ...measured,
+    versions: versions(),
+  });
 }
 
 /** What ran, for the report. */

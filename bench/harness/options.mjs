@@ -76,6 +76,17 @@ export const scalingUsage = `node bench/scaling.mjs [options]
   --name NAME     of the files in bench/results; default scaling
   --help          this text`;
 
+export const collectivesUsage = `node bench/collectives.mjs [options]
+  --ranks 2,4     numbers of processes on this host; default 2,4
+  --network RATE  rate/delay between two hosts, network namespaces; default 10gbit/1ms, left out where there are no namespaces
+  --repeats N     processes started for each side and case, in turn; default 3
+  --python PATH   a Python with torch; default is bench/.venv, made when it is not there
+  --help          this text`;
+
+export const trackersUsage = `node bench/trackers.mjs [options]
+  --seconds N     spent logging; default 60
+  --help          this text`;
+
 export const deterministicUsage = `node bench/deterministic.mjs [options]
   --models a,b    of ${Object.keys(workloads).join(', ')}; default mlp,convnet,gpt
   --ranks 1,2     numbers of processes, powers of two; default 1,2
@@ -235,6 +246,19 @@ export function parseDeterministicOptions(args) {
     steps: count('steps', values.steps),
     blocks: count('blocks', values.blocks),
   };
+}
+
+/** The options of `npm run bench:collectives`; as {@link parseOptions}. */
+export function parseCollectivesOptions(args) {
+  const known = { ranks: text('2,4'), network: given, repeats: text('3'), python: given, help };
+  const values = parseValues(args, known, collectivesUsage);
+  return { ...values, ranks: counts('ranks', values.ranks), repeats: count('repeats', values.repeats) };
+}
+
+/** The options of `npm run bench:trackers`; as {@link parseOptions}. */
+export function parseTrackersOptions(args) {
+  const values = parseValues(args, { seconds: text('60'), help }, trackersUsage);
+  return { ...values, seconds: count('seconds', values.seconds) };
 }
 
 function parseValues(args, options, usageText) {

@@ -8,8 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-from training import start_training, versions
+from training import report_of, start_training
 
 
 def main() -> None:
@@ -35,19 +34,7 @@ def main() -> None:
                 accelerator.wait_for_everyone()
             block_ms[i].append((time.perf_counter() - start) * 1e3)
 
-    result = {
-        "ranks": accelerator.num_processes,
-        "threads": torch.get_num_threads(),
-        "device": str(accelerator.device),
-        "engine": str(accelerator.distributed_type).split(".")[-1],
-        "parameterCount": training.parameter_count,
-        "blockMs": block_ms,
-        "firstLoss": training.first_loss,
-        "lastLoss": last_loss,
-        "versions": versions(),
-    }
-    with open(job["resultPath"], "w") as file:
-        json.dump(result, file)
+    Path(job["resultPath"]).write_text(report_of(training, blockMs=block_ms, lastLoss=last_loss))
     accelerator.wait_for_everyone()  # c10d's threads may abort a rank that leaves long before the others
     accelerator.end_training()
 

@@ -6,9 +6,9 @@ The main process writes what it measured to the job's `resultPath`.
 import json
 import sys
 import time
+from pathlib import Path
 
-import torch
-from training import start_training, versions
+from training import report_of, start_training
 
 
 def main() -> None:
@@ -26,20 +26,8 @@ def main() -> None:
         cpu_ms.append((time.process_time() - cpu_start) * 1e3)
 
     if accelerator.is_main_process:
-        result = {
-            "ranks": accelerator.num_processes,
-            "threads": torch.get_num_threads(),
-            "device": str(accelerator.device),
-            "engine": str(accelerator.distributed_type).split(".")[-1],
-            "parameterCount": training.parameter_count,
-            "blockMs": block_ms,
-            "cpuMs": cpu_ms,
-            "firstLoss": training.first_loss,
-            "lastLoss": last_loss,
-            "versions": versions(),
-        }
-        with open(job["resultPath"], "w") as file:
-            json.dump(result, file)
+        report = report_of(training, blockMs=block_ms, cpuMs=cpu_ms, lastLoss=last_loss)
+        Path(job["resultPath"]).write_text(report)
     accelerator.wait_for_everyone()  # c10d's threads may abort a rank that leaves long before the others
     accelerator.end_training()
 

@@ -1,5 +1,6 @@
 """The training loop as a user of PyTorch + Accelerate writes it, ready to be measured."""
 
+import json
 import platform
 from dataclasses import dataclass
 from typing import Callable
@@ -64,6 +65,23 @@ def start_training(job: dict) -> Training:
     first_loss = run_steps(1)
     run_steps(job["warmupSteps"])
     return Training(accelerator, parameter_count, first_loss, run_steps, steps_on)
+
+
+def report_of(training: Training, **measured) -> str:
+    """What a process reports, as JSON: what it measured, and what it was measured on."""
+    accelerator = training.accelerator
+    return json.dumps(
+        {
+            "ranks": accelerator.num_processes,
+            "threads": torch.get_num_threads(),
+            "device": str(accelerator.device),
+            "engine": str(accelerator.distributed_type).split(".")[-1],
+            "parameterCount": training.parameter_count,
+            "firstLoss": training.first_loss,
+            **measured,
+            "versions": versions(),
+        }
+    )
 
 
 def versions() -> dict:

@@ -5,8 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { numThreads } from '@acc/native';
-import { startTraining, versions, type Job } from '../training.js';
+import { reportOf, startTraining, type Job } from '../training.js';
 
 interface ScalingJob extends Job {
   /** Samples of a step on this rank: `batch` first. */
@@ -16,7 +15,8 @@ interface ScalingJob extends Job {
 }
 
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ScalingJob;
-const { accelerator, parameterCount, firstLoss, runSteps, stepsOn } = await startTraining(job);
+const training = await startTraining(job);
+const { accelerator, firstLoss, runSteps, stepsOn } = training;
 const [, ...others] = job.batchSizes;
 const runners = [runSteps, ...others.map(stepsOn)];
 // The program is warm by now, its allocator and kernels for these shapes are not.
@@ -44,16 +44,5 @@ for (let block = 0; block < job.blocks; block++) {
   }
 }
 
-const result = {
-  ranks: accelerator.numProcesses,
-  threads: numThreads(),
-  device: accelerator.device,
-  engine: accelerator.backendName,
-  parameterCount,
-  blockMs,
-  firstLoss,
-  lastLoss,
-  versions: versions(),
-};
-writeFileSync(job.resultPath, JSON.stringify(result));
+writeFileSync(job.resultPath, reportOf(training, { blockMs, lastLoss }));
 await accelerator.endTraining();

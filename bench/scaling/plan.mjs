@@ -11,7 +11,7 @@ const STEPS = {
     theirs: { warmupSteps: 150, steps: 70 },
   },
   convnet: { ours: { warmupSteps: 150, warmupStepsOnCable: 20, steps: 20 } },
-  gpt: { ours: { warmupSteps: 4, steps: 3 }, theirs: { warmupSteps: 4, steps: 3 } },
+  gpt: { ours: { warmupSteps: 20, warmupStepsOnCable: 4, steps: 3 }, theirs: { warmupSteps: 4, steps: 3 } },
 };
 
 /** Steps of a block, and before the first, on one side. */
