@@ -8,7 +8,8 @@ export const base = {
   platform: 'node',
   sourcemap: true,
   splitting: true,
-  clean: false,
+  // Chunks of earlier builds have other names, and would be published. Types are tsc's.
+  clean: ['!**/*.d.ts', '!**/*.d.ts.map'],
   silent: true,
 } satisfies Options;
 
