@@ -1,4 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 
@@ -55,6 +57,19 @@ describe('shared memory', () => {
     const results = await runRanks({ script, ranks: 2, args: ['forgotten'], env });
     for (const { exitCode, result, stderr } of results)
       expect([exitCode, result], stderr).toEqual([0, 'ended']);
+  });
+
+  it('goes on beside a rank that only asks whether a call is done', async () => {
+    const results = await runRanks({ script, ranks: 2, args: ['asked'], env });
+    for (const { result, stderr } of results) expect(result, stderr).toBe('done');
+  });
+
+  it('goes on beside a rank that computes while another waits', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-shm-'));
+    const args = ['busy', join(folder, 'has-come')];
+    const results = await runRanks({ script, ranks: 2, args, env });
+    rmSync(folder, { recursive: true });
+    for (const { result, stderr } of results) expect(result, stderr).toBe('done');
   });
 
   it('adds 16-bit floats up in float32', async () => {

@@ -1,5 +1,6 @@
 // Shared memory where something goes wrong: rank 1 is killed or stopped amid collectives, by argument; or what it promises
 // beyond the published rules.
+import { existsSync, writeFileSync } from 'node:fs';
 import { type AccError, type NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
@@ -72,6 +73,21 @@ const faults: Record<string, () => unknown> = {
     collective.allReduceAsync(x);
     if (rank === 0) collective.close();
     return 'ended';
+  },
+  // Nobody waits for it, all ask.
+  asked() {
+    const pending = collective.allReduceAsync(x);
+    while (!pending.isDone);
+    return 'done';
+  },
+  // Rank 0 waits for rank 1, which is busy until rank 0 has what it waits for.
+  busy() {
+    const path = process.argv[3]!;
+    const pending = collective.allReduceAsync(x);
+    if (rank === 1) while (!existsSync(path));
+    pending.wait().dispose();
+    if (rank === 0) writeFileSync(path, '');
+    return 'done';
   },
 };
 
