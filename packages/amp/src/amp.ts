@@ -42,9 +42,10 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
       lossScale: () => scaler.scale,
       settle(grads) {
         const places = [...grads.keys()].filter((i) => grads[i] !== null);
+        // The pipeline has taken the scale out: this looks at them only.
         const { list, isFinite } = listMath!.unscale(
           places.map((i) => grads[i]!),
-          1 / scaler.scale,
+          1,
         );
         places.forEach((place, i) => (grads[place] = list[i]!));
         scaler.update(isFinite);

@@ -22,7 +22,7 @@ export function stateSchema(state: unknown): z.infer<typeof pluginState> {
 /**
  * The factor by which losses are multiplied, so that small gradients are numbers in float16 (Micikevicius et al. 2018,
  * section 3.2): it grows while gradients are finite, and goes back when one was not. Every rank sees the same reduced gradients,
- * so that all have the same scale.
+ * so that all go alike. Ranks that have trained alone may have other scales: gradients are added up without theirs.
  */
 export class LossScaler {
   #state: LossScalerState;

@@ -54,8 +54,8 @@ export interface Plugin {
   /** Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and gives what takes its place. */
   gradient?(grad: Tensor): Tensor;
   /**
-   * Slot `scaleLoss`: a factor for the gradients of a backward pass from its very start, which `settle` takes out of them
-   * again. It stays the same until then.
+   * Slot `scaleLoss`: a factor for the gradients of a backward pass from its very start. The pipeline takes it out of each as
+   * soon as that is final on this rank, before anybody adds it to another: so ranks and passes may have factors of their own.
    */
   lossScale?(): number;
   /** Slot `loss`: this rank's mean loss of a training micro-batch, without scale, a scalar. It stays the pipeline's. */

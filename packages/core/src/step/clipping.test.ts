@@ -95,17 +95,14 @@ it.each([0, -1, NaN])('refuses %s as a bound', async (bound) => {
 });
 
 describe('plugins that scale the loss', () => {
-  /** Scales by 1024, takes it out again, and has steps with other than finite gradients skipped. */
+  /** Scales by 1024, and has steps with other than finite gradients skipped. */
   const scaler = (seen: string[]): Plugin => ({
     name: 'scaler',
     lossScale: () => 1024,
     ready: (grad, { weight }) => void seen.push(`ready ${grad.dataSync()[0]! / weight}`),
     settle(grads) {
       seen.push(`settle ${grads[0]!.dataSync()[0]}`);
-      const list = grads.map((grad) => grad!.div(1024));
-      grads.forEach((grad) => grad!.dispose());
-      grads.splice(0, grads.length, ...list);
-      return list.every((grad) => Number.isFinite(grad.dataSync()[0]));
+      return grads.every((grad) => Number.isFinite(grad!.dataSync()[0]));
     },
     transform: (grads) => void seen.push(`transform ${Object.values(grads)[0]!.dataSync()[0]}`),
     afterStep: ({ step }) => void seen.push(`after ${step}`),
@@ -118,7 +115,7 @@ describe('plugins that scale the loss', () => {
     const w = tf.variable(tf.scalar(1));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
     for (const x of [2, 6]) accelerator.accumulate(() => optimizer.minimize(() => w.mul(x) as tf.Scalar));
-    expect(seen).toEqual(['ready 2', 'ready 6', 'settle 4096', 'transform 3', 'after 0']);
+    expect(seen).toEqual(['ready 2', 'ready 6', 'settle 4', 'transform 3', 'after 0']);
     expect(w.dataSync()[0]).toBe(1 - 3);
   });
 

@@ -10,7 +10,7 @@ import {
 
 /** One backward pass through the pipeline. */
 export interface Pass {
-  /** The factor that the gradient of the loss starts with. */
+  /** What the gradient of this rank's mean loss counts. */
   readonly weight: number;
   /** The gradient of the variable at `place` is final. The pass takes it over. */
   ready(place: number, grad: Tensor): void;
@@ -44,7 +44,7 @@ export interface PassSubject {
 /** A pass whose gradients are held, or one that gives them and what is held to the strategy. */
 export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   const { accumulation, plugins } = options;
-  const pass = accumulation.isHolding ? holdingPass(subject, options) : flushingPass(subject, options);
+  const pass = accumulation.isHolding ? holdingPass(subject, accumulation) : flushingPass(subject, options);
   const listeners = plugins.filter((plugin) => plugin.ready);
   if (listeners.length === 0) return pass;
   const info = { weight: pass.weight, samples: subject.ownSamples };
@@ -57,10 +57,10 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   };
 }
 
-function holdingPass({ variables, counts }: PassSubject, { accumulation, plugins }: PassOptions): Pass {
+function holdingPass({ variables, counts }: PassSubject, accumulation: GradientAccumulation): Pass {
   const { ready, finish } = accumulation.hold(variables, counts);
   return {
-    weight: lossScaleOf(plugins),
+    weight: 1,
     ready,
     finish: () => ({ grads: finish(), isUsable: true, samples: counts.samples }),
   };
@@ -76,7 +76,7 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
   const begun = strategy.beginReduction(variables);
   const reduction = held ? held.joinedTo(begun, factor) : begun;
   return {
-    weight: (all === 0 ? 0 : counts.own / all) * lossScaleOf(plugins),
+    weight: all === 0 ? 0 : counts.own / all,
     ready: (place, grad) => reduction.ready(place, grad),
     finish() {
       const grads = reduction.finish();
@@ -87,11 +87,6 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
       return { grads, isUsable, samples: total.samples };
     },
   };
-}
-
-/** The product of all plugins' factors. */
-export function lossScaleOf(plugins: readonly Plugin[]): number {
-  return plugins.reduce((scale, plugin) => scale * (plugin.lossScale?.() ?? 1), 1);
 }
 
 function sumOverRanks(count: number, collective: Collective): number {

@@ -19,8 +19,9 @@ import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js'
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
-import { beginPass, lossScaleOf, type Pass } from './pass.js';
 import { LossItems } from './loss-items.js';
+import { lossScaleOf, unscaled } from './loss-scale.js';
+import { beginPass, type Pass } from './pass.js';
 import { reduceGiven } from './reduce-given.js';
 
 export interface StepPipelineOptions {
@@ -51,7 +52,7 @@ export interface MicroBatchOptions {
 
 /**
  * What happens between a loss and new weights, in one fixed order:
- * forward → weight → gradients → hold, or flush what is held → reduce (each gradient handed to the strategy when it is
+ * forward → weight, loss scale → gradients, unscaled → hold, or flush what is held → reduce (each gradient handed to the strategy when it is
  * final) → settle: apply or skip → clip → transform → apply → afterStep.
  */
 export class StepPipeline implements DriverHooks {
@@ -188,8 +189,11 @@ export class StepPipeline implements DriverHooks {
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
     const host = this.#host();
+    const { plugins } = this.#options;
+    // In a replay what it was when the seed was recorded, though a step before in the same replay may have changed it.
+    const lossScale = lossScaleOf(plugins);
     let pass!: Pass;
-    const listeners = this.#options.plugins.filter((plugin) => plugin.loss);
+    const listeners = plugins.filter((plugin) => plugin.loss);
     host(listeners.length > 0 ? [y] : [], ([lossLocal]) => {
       const counts = this.#countsOf(y);
       pass = this.#beginPass(variables, counts);
@@ -198,10 +202,10 @@ export class StepPipeline implements DriverHooks {
     });
     return {
       indices,
-      weight: pass.weight,
+      weight: pass.weight * lossScale,
       ready: (index, grad) => {
         host([grad], ([gradLocal]) => {
-          pass.ready(place.get(index)!, this.#final(gradLocal!));
+          pass.ready(place.get(index)!, unscaled(this.#final(gradLocal!), lossScale));
           return [];
         });
       },

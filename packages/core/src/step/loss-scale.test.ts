@@ -1,0 +1,72 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Accelerator } from '../accelerator.js';
+import type { AcceleratorOptions } from '../options.js';
+
+let accelerator: Accelerator;
+afterEach(() => accelerator.freeMemory());
+
+const create = async (options: AcceleratorOptions) =>
+  (accelerator = await Accelerator.create({ engine: 'acc', mixedPrecision: 'fp16', ...options }));
+
+/** Two variables at 0, each with an optimizer of its own, and the step of each: by the gradient `slope`. */
+function twoOptimizers() {
+  const variables = [tf.variable(tf.scalar(0)), tf.variable(tf.scalar(0))];
+  const [, ...optimizers] = accelerator.prepare(variables, tf.train.sgd(1), tf.train.sgd(1));
+  const steps = variables.map((variable, i) => (slope: number) => {
+    tf.tidy(() => void optimizers[i]!.minimize(() => variable.mul(slope) as tf.Scalar, false, [variable]));
+    return accelerator.optimizerStepWasSkipped;
+  });
+  const values = () => variables.map((variable) => variable.dataSync()[0]!);
+  return { steps: steps as [(slope: number) => boolean, (slope: number) => boolean], values, variables };
+}
+
+describe('a loss scale that changes', () => {
+  it('with the step of one optimizer leaves what is held for another as it is', async () => {
+    const lossScale = { initial: 1024, growthInterval: 1, growthFactor: 4 };
+    await create({ gradientAccumulationSteps: 2, amp: { lossScale } });
+    const { steps, values } = twoOptimizers();
+    for (let i = 0; i < 2; i++) accelerator.accumulate(() => steps.forEach((step) => step(1)));
+    expect(values()).toEqual([-1, -1]);
+  });
+
+  it('by an overflow of one optimizer leaves what is held for another as it is', async () => {
+    await create({ gradientAccumulationSteps: 2, amp: { lossScale: { initial: 1024 } } });
+    const { steps, values } = twoOptimizers();
+    const skipped = [1, Infinity].map((slope) =>
+      accelerator.accumulate(() => [steps[0](slope), steps[1](1)]),
+    );
+    expect(skipped[1]).toEqual([true, false]);
+    expect(values()).toEqual([0, -1]);
+  });
+
+  it('with a step outside leaves a window that is open as it is', async () => {
+    await create({ gradientAccumulationSteps: 2, amp: { lossScale: { initial: 1024, growthInterval: 1 } } });
+    const { steps, values } = twoOptimizers();
+    accelerator.accumulate(() => steps[0](1));
+    steps[1](3);
+    accelerator.accumulate(() => steps[0](1));
+    expect(values()).toEqual([-1, -3]);
+  });
+
+  it('within a step that is repeated scales nothing twice', async () => {
+    await create({ amp: { lossScale: { initial: 1024, growthInterval: 7, growthFactor: 4 } } });
+    const { steps, values, variables } = twoOptimizers();
+    const both = accelerator.compile(() => {
+      steps.forEach((step) => step(1));
+      return variables[0]!.add(0);
+    });
+    for (let i = 1; i <= 12; i++) {
+      both().dispose();
+      expect(values()).toEqual([-i, -i]);
+    }
+  });
+});
+
+it('gradients of a micro-batch that is held are those of the loss', async () => {
+  await create({ gradientAccumulationSteps: 2 });
+  const w = tf.variable(tf.scalar(2));
+  accelerator.prepare([w]);
+  const gradient = () => tf.variableGrads(() => w.square() as tf.Scalar).grads[w.name]!.dataSync()[0];
+  expect(accelerator.accumulate(gradient)).toBe(4);
+});
