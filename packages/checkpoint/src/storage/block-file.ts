@@ -101,8 +101,10 @@ class BlockFile {
       try {
         done += (await file.write(bytes, done, bytes.length - done, start + done)).bytesWritten;
       } catch (error) {
-        if (!this.#isDirect || !isRefused(error)) throw error;
-        await this.#giveUpDirect(file);
+        // Another one, refused at the same time, may have given up direct writes already.
+        const isOld = file !== this.#file;
+        if (!isRefused(error) || !(isOld || this.#isDirect)) throw error;
+        if (!isOld) await this.#giveUpDirect(file);
       }
     }
   }
