@@ -18,8 +18,10 @@ import { stepsOf } from './plan.mjs';
  */
 export async function measureCase({ model, side, one, link }, { blocks, steps, python, signal }) {
   const isTogether = one.network !== undefined;
-  const isOnCable = Boolean(one.network?.rateMbit);
-  const { warmupSteps, steps: stepsOfBlock } = stepsOf(model, side, { given: steps, isOnCable });
+  const { warmupSteps, steps: stepsOfBlock } = stepsOf(model, side, {
+    given: steps,
+    isOnCable: Boolean(link),
+  });
   const job = {
     ...jobOf(model, { threads: 1, device: 'cpu', precision: 'fp32', blocks, steps: stepsOfBlock }),
     warmupSteps,

@@ -172,3 +172,28 @@ function timeoutError(results: readonly RankOutput[], timeoutMs: number): AccErr
     { help: 'See which rank was still running, or raise timeoutMs.', details: { results, timeoutMs } },
   );
 }
+
+/** What a rank is told by who starts it. */
+export interface StartedRank {
+  readonly rank: number;
+  readonly size: number;
+  /** Host and port of rank 0. */
+  readonly masterAddress: string;
+  readonly masterPort: number;
+  readonly jobToken: string;
+  /** Whether all ranks run on this host. */
+  readonly isOneHost: boolean;
+}
+
+/** What `runRanks` and `acc launch` tell this process, as `joinGroup` of `@acc/collective` takes it. */
+export function startedRank(): StartedRank {
+  const { RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
+  return {
+    rank: Number(RANK),
+    size: Number(WORLD_SIZE),
+    masterAddress: MASTER_ADDR!,
+    masterPort: Number(MASTER_PORT),
+    jobToken: ACC_JOB_TOKEN!,
+    isOneHost: LOCAL_WORLD_SIZE === WORLD_SIZE,
+  };
+}

@@ -2,8 +2,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { GroupCollective, joinGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
-import { reportResult } from '@acc/testkit';
-import { startedRank } from '../../started-rank.js';
+import { reportResult, startedRank } from '@acc/testkit';
 
 registerAccBackend();
 await tf.setBackend(process.argv[2] ?? 'acc');

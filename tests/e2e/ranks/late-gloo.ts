@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { joinGroup } from '@acc/collective';
 import { ProcessGroup, tensorFrom } from '@acc/native';
-import { reportResult } from '@acc/testkit';
-import { startedRank } from '../../started-rank.js';
+import { reportResult, startedRank } from '@acc/testkit';
 
 const [folder] = process.argv.slice(2) as [string];
 const started = startedRank();

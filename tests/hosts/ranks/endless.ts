@@ -2,8 +2,7 @@
 import type { AccError } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom } from '@acc/native';
-import { reportResult } from '@acc/testkit';
-import { startedRank } from '../../started-rank.js';
+import { reportResult, startedRank } from '@acc/testkit';
 
 const engine = process.argv[2] as 'gloo' | 'hierarchical';
 const [timeoutMs, floats] = process.argv.slice(3).map(Number) as [number, number];

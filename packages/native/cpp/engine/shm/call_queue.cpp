@@ -64,7 +64,10 @@ std::shared_ptr<CallQueue::Call> CallQueue::start(Body body) {
 bool CallQueue::is_done(const std::shared_ptr<Call>& call) {
   const std::lock_guard guard(mutex_);
   if (call->is_done) return true;
-  for (const auto& one : calls_) one->is_asked_for = true;
+  for (const auto& one : calls_) {
+    one->is_asked_for = true;
+    if (one == call) break;
+  }
   if (is_asleep_) waiting_.notify_one();
   return false;
 }

@@ -31,10 +31,11 @@ class CallQueue {
   explicit CallQueue(Body on_thread) : CallQueue(std::move(on_thread), Background()) {}
   CallQueue(Body on_thread, Background background)
       : on_thread_(std::move(on_thread)), background_(std::move(background)) {}
+
   struct Call {
     Body body;
     std::chrono::steady_clock::time_point started;
-    // Somebody has asked whether it is done.
+    // Somebody has asked whether it, or one after it, is done.
     bool is_asked_for = false;
     bool is_done = false;
     std::exception_ptr error;

@@ -187,8 +187,6 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     return bytes;
   }
 
-  Ranks ranks_;
-  Messages messages_;
   // To move bytes through memory is work for a core. Where all are busy it is cheapest done by the rank that waits for it, and
   // a thread that looks for work takes its time from training. Unless a peer sleeps: then its core is free.
   CallQueue::Background background() {
@@ -199,9 +197,10 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     return {interval, [this] { return has_spare_core_ || ranks_.has_sleeping_peer(); }};
   }
 
+  Ranks ranks_;
+  Messages messages_;
   // As it was when the last call was started, by a thread that knows with how many this rank computes.
   std::atomic<bool> has_spare_core_{false};
-
   CallQueue queue_{Ranks::be_patient, background()};
 };
 
