@@ -4,6 +4,7 @@ const source = { conditions: ['@acc/source'] };
 const shared = { resolve: source, ssr: { resolve: source } };
 /** Test files run side by side: threads of libtorch that spin while they wait would take the cores from each other. */
 const env = { OMP_WAIT_POLICY: 'passive' };
+const globalSetup = ['tests/own-temporary-folder.ts'];
 
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
@@ -18,6 +19,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           env,
+          globalSetup,
           include: [
             'packages/*/src/**/*.test.ts',
             'tests/layers-parity/*.test.ts',
@@ -30,6 +32,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'architecture',
+          globalSetup,
           include: ['tests/architecture/**/*.test.ts'],
           isolate: false,
           testTimeout: 30_000,
@@ -40,6 +43,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           env,
+          globalSetup,
           include: ['tests/e2e/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -52,7 +56,7 @@ export default defineConfig({
           name: 'hosts',
           env,
           include: ['tests/hosts/**/*.test.ts'],
-          globalSetup: ['tests/hosts/provide-tools.ts'],
+          globalSetup: [...globalSetup, 'tests/hosts/provide-tools.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,
           fileParallelism: false,
