@@ -3,11 +3,30 @@ import { runRanks } from '@acc/testkit';
 
 const script = new URL('./ranks/misuse.ts', import.meta.url);
 
+async function expectErrorOnEveryRank(
+  args: readonly string[],
+  code: string,
+  parts: readonly string[],
+): Promise<void> {
+  const results = await runRanks<{ code: string; message: string }>({ script, ranks: 2, args });
+  for (const { result, stderr } of results) {
+    expect(result?.code, stderr + result?.message).toBe(code);
+    for (const part of parts) expect(result!.message).toContain(part);
+  }
+}
+
+describe.each(['auto', 'gloo'])('calls that differ are named on every rank, engine %s', (engine) => {
+  it.each([
+    ['shape', ['float32[2]', 'float32[3]']],
+    ['dtype', ['float32[2]', 'int32[2]']],
+    ['collective', ['allGather(float32[2])', 'barrier()']],
+    ['empty', ['float32[0]', 'float32[2]']],
+    ['roots', ['rank 0)', 'rank 1)']],
+  ])('%s', (mistake, parts) => expectErrorOnEveryRank([mistake, engine], 'ACC_COLLECTIVE_MISMATCH', parts));
+});
+
 describe('a mistake is an error on every rank', () => {
   it.each([
-    ['shape', 'ACC_COLLECTIVE_MISMATCH', ['float32[2]', 'float32[3]']],
-    ['dtype', 'ACC_COLLECTIVE_MISMATCH', ['float32[2]', 'int32[2]']],
-    ['collective', 'ACC_COLLECTIVE_MISMATCH', ['allGather(float32[2])', 'barrier()']],
     ['variables', 'ACC_VARIABLES_DIFFER', ['float32[2,3]', 'float32[2,4]']],
     ['fewerVariables', 'ACC_VARIABLES_DIFFER', ['(none)']],
     ['object', 'ACC_CANNOT_PREPARE', []],
@@ -22,11 +41,5 @@ describe('a mistake is an error on every rank', () => {
     ['strategies', 'ACC_OPTIONS_DIFFER', ['rank 0: "ddp"', 'rank 1: "single"']],
     ['unused', 'ACC_VARIABLES_UNUSED', [': b.']],
     ['strings', 'ACC_COLLECTIVE_DTYPE', []],
-  ])('%s: %s', async (mistake, code, parts) => {
-    const results = await runRanks<{ code: string; message: string }>({ script, ranks: 2, args: [mistake] });
-    for (const { result, stderr } of results) {
-      expect(result?.code, stderr + result?.message).toBe(code);
-      for (const part of parts) expect(result!.message).toContain(part);
-    }
-  });
+  ])('%s: %s', (mistake, code, parts) => expectErrorOnEveryRank([mistake, 'auto'], code, parts));
 });

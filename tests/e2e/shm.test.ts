@@ -46,6 +46,20 @@ describe('shared memory', () => {
     }
   });
 
+  it.each([
+    ['has died', 'ask-dead', 'ACC_PEER_LOST', 5000],
+    ['sends nothing', 'ask-idle', 'ACC_COLLECTIVE_TIMEOUT', 16_000],
+  ])(
+    'says that a message is done whose sender %s, and waiting for it names the rank',
+    async (_, what, code, limit) => {
+      for (const failure of await failuresOf(what)) {
+        expect(failure.code, failure.message).toBe(code);
+        expect(failure.message).toContain('rank 1');
+        expect(failure.ms).toBeLessThan(limit);
+      }
+    },
+  );
+
   it('leaves nothing behind when all ranks are killed', async () => {
     const before = readdirSync('/dev/shm');
     const results = await runRanks({ script, ranks: 3, args: ['killAll'], env });

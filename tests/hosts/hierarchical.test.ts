@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { collectiveCases, TestNetwork, type CaseResult } from '@acc/testkit';
-import { startRank } from './run-on-hosts.js';
+import { startRank, startRanks } from './run-on-hosts.js';
 
 /** The published suite on as many ranks of each host as listed. */
 async function conform(ranksOfHosts: readonly number[]): Promise<void> {
@@ -33,4 +33,22 @@ async function conform(ranksOfHosts: readonly number[]): Promise<void> {
 describe('the engine of hosts that share memory inside keeps the published rules', () => {
   it('with two ranks on each of two hosts', () => conform([2, 2]), 300_000);
   it('with another number of ranks on each of three hosts', () => conform([1, 3, 2]), 300_000);
+});
+
+describe('calls that differ are named on every rank', () => {
+  it.each([
+    ['inside a host', ['4', '5', '4', '4']],
+    ['between hosts', ['4', '4', '5', '5']],
+  ])('%s', async (_, floats) => {
+    await using network = await TestNetwork.create({ hosts: 2 });
+    const ranks = startRanks(network, 'differ.ts', floats, { ranksPerHost: 2 });
+    for (const { result, output } of await Promise.all(ranks.map(({ ended }) => ended))) {
+      const { code, message, ms } = result as { code: string; message: string; ms: number };
+      expect(code, output).toBe('ACC_COLLECTIVE_MISMATCH');
+      floats.forEach((count, rank) =>
+        expect(message).toContain(`rank ${rank}: allReduce(float32[${count}], 'sum')`),
+      );
+      expect(ms).toBeLessThan(15_000);
+    }
+  });
 });

@@ -33,7 +33,7 @@ class Journal {
 }
 
 /**
- * Compares the calls of a group's ranks before anything can block or mix, and keeps the last ones for who asks what went
+ * Compares the calls of a group's ranks where they could mix or go unnoticed, and keeps the last ones for who asks what went
  * wrong.
  */
 export class Calls {
@@ -73,15 +73,21 @@ export class Calls {
    */
   agree(call: CallDescription, isAgreed = false): Words {
     const words = this.#begin(call);
-    if (!isAgreed && !this.group.comparesCalls) this.#compare(words, []);
+    if (!isAgreed && this.#mustCompare(call)) this.#compare(words, []);
     return words;
   }
 
   /** The same, and every rank's `numbers`, as many from each, by rank. */
   exchange(call: CallDescription, numbers: readonly number[]): Int32Array[] {
     const words = this.#begin(call);
-    if (this.group.comparesCalls) return this.#gather(words, Int32Array.from(numbers));
-    return this.#compare(words, numbers);
+    if (this.group.onMismatch === 'mixes') return this.#compare(words, numbers);
+    return this.#gather(words, Int32Array.from(numbers));
+  }
+
+  /** A rank with nothing to give, or one that takes itself for the root, waits for nobody: it would never know. */
+  #mustCompare({ root, shape }: CallDescription): boolean {
+    const waitsForNobody = root !== undefined || shape?.includes(0);
+    return this.group.onMismatch === 'mixes' || (this.group.onMismatch === 'waits' && !!waitsForNobody);
   }
 
   /** Notes a message between two ranks, which stands beside the order of calls. @throws AccError `ACC_COLLECTIVE_CLOSED`. */
@@ -113,7 +119,7 @@ export class Calls {
     const message = new Int32Array(CALL_WORDS + this.#mostNumbers);
     message.set(words);
     message.set(numbers, CALL_WORDS);
-    const all = this.#gather(words, message);
+    const all = this.#gather(asComparison(words), message);
     requireAgreement(all.map((one) => [...one.subarray(0, CALL_WORDS)]));
     return all.map((one) => one.subarray(CALL_WORDS, CALL_WORDS + numbers.length));
   }
@@ -122,9 +128,8 @@ export class Calls {
     const { size } = this.group;
     using input = tensorFrom(numbers, 'int32', [numbers.length]);
     using output = newEmpty(input, [numbers.length * size]);
-    const own = this.group.comparesCalls ? words : asComparison(words);
     this.explained(words, () =>
-      this.group.allGather(input, output, undefined, { words: own, isBlocking: true }).wait(),
+      this.group.allGather(input, output, undefined, { words, isBlocking: true }).wait(),
     );
     const all = output.read() as Int32Array;
     return Array.from({ length: size }, (_, rank) =>

@@ -29,6 +29,7 @@ export {
   Work,
   type CallOptions,
   type GroupOptions,
+  type OnMismatch,
   type HostLayout,
   type LoggedCall,
   type RankAccount,

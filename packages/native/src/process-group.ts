@@ -99,8 +99,7 @@ function ensureBuffer(counts: number): void {
 /** How a collective is called. */
 export interface CallOptions {
   /**
-   * {@link CALL_WORDS} numbers: the first {@link COMPARED_WORDS} compared across ranks by a group that
-   * {@link ProcessGroup.comparesCalls}, the last the call's number.
+   * {@link CALL_WORDS} numbers: the first {@link COMPARED_WORDS} must be alike on all ranks, the last is the call's number.
    */
   readonly words?: readonly number[];
   /** True: returns when it has ended. */
@@ -136,11 +135,18 @@ export interface UnevenParts {
 }
 
 /**
+ * What becomes of calls that differ between ranks. 'refuses': an error on every rank, and the group goes on. 'waits': calls
+ * that need something of another rank wait for it, until after some seconds all ranks are told and the group has failed;
+ * those that don't may end. 'mixes': anything may happen, and ranks must compare their calls before.
+ */
+export type OnMismatch = 'refuses' | 'waits' | 'mixes';
+
+/**
  * A group of processes that call the same collectives in the same order. Tensors must be contiguous.
  *
  * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or `ACC_COLLECTIVE_FAILED` when it starts or
- * is waited for, and where the group compares calls also `ACC_COLLECTIVE_MISMATCH`, whose message is then a JSON array with
- * every rank's words.
+ * is waited for, and unless {@link OnMismatch} is 'mixes' also `ACC_COLLECTIVE_MISMATCH`, whose message is then a JSON array
+ * with every rank's words.
  */
 export class ProcessGroup {
   readonly #id: number;
@@ -149,8 +155,7 @@ export class ProcessGroup {
     id: number,
     readonly rank: number,
     readonly size: number,
-    /** Whether ranks find out by themselves that their calls differ. Where not, they must compare before. */
-    readonly comparesCalls: boolean,
+    readonly onMismatch: OnMismatch,
   ) {
     this.#id = id;
     ensureBuffer(2 * size);
@@ -164,7 +169,7 @@ export class ProcessGroup {
    */
   static async gloo(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
     const id = await converted(addon().createGlooGroup(...given(store, options), address));
-    return new ProcessGroup(id, options.rank, options.size, false);
+    return new ProcessGroup(id, options.rank, options.size, 'waits');
   }
 
   /**
@@ -183,7 +188,7 @@ export class ProcessGroup {
   ): Promise<ProcessGroup> {
     const place = [host, hosts, localRank, localSize] as const;
     const id = await converted(addon().createHierarchicalGroup(...given(store, options), address, ...place));
-    return new ProcessGroup(id, options.rank, options.size, false);
+    return new ProcessGroup(id, options.rank, options.size, 'waits');
   }
 
   /**
@@ -194,7 +199,7 @@ export class ProcessGroup {
    */
   static async shm(store: Store, options: GroupOptions): Promise<ProcessGroup> {
     const id = await converted(addon().createShmGroup(...given(store, options)));
-    return new ProcessGroup(id, options.rank, options.size, true);
+    return new ProcessGroup(id, options.rank, options.size, 'refuses');
   }
 
   /**
@@ -205,7 +210,7 @@ export class ProcessGroup {
    */
   static async mpi(store: Store, options: GroupOptions, library: string): Promise<ProcessGroup> {
     const id = await converted(addon().createMpiGroup(...given(store, options), library));
-    return new ProcessGroup(id, options.rank, options.size, true);
+    return new ProcessGroup(id, options.rank, options.size, 'refuses');
   }
 
   /**
@@ -216,7 +221,7 @@ export class ProcessGroup {
    */
   static async nccl(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
     const id = await converted(addon().createNcclGroup(...given(store, options), address));
-    return new ProcessGroup(id, options.rank, options.size, false);
+    return new ProcessGroup(id, options.rank, options.size, 'mixes');
   }
 
   /** `tensor` of `root` over that of every rank, in place. */

@@ -4,8 +4,7 @@ import type { EngineChoice, NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
-import { reportResult, runCollectiveCases, type CollectiveSubject } from '@acc/testkit';
-import { startedRank } from '../../started-rank.js';
+import { reportResult, runCollectiveCases, startedRank, type CollectiveSubject } from '@acc/testkit';
 
 const [engine, tensors] = process.argv.slice(2);
 const { group, close } = await joinGroup({
@@ -52,6 +51,5 @@ async function tfjsSubject(backend: string): Promise<CollectiveSubject<tf.Tensor
 
 const subject = tensors === 'native' ? nativeSubject() : await tfjsSubject(tensors!);
 const results = runCollectiveCases(subject as CollectiveSubject<tf.Tensor>);
-subject.collective.barrier();
 subject.collective.close();
 reportResult(results);

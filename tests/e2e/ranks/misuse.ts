@@ -1,9 +1,10 @@
-// Does one thing wrong, by argument, and reports the error's code and message.
+// Does one thing wrong and reports the error's code and message. Arguments: the mistake, and the engine.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const accelerator = await Accelerator.create();
+const [mistake, engine] = process.argv.slice(2) as [string, 'auto' | 'gloo'];
+const accelerator = await Accelerator.create({ ddp: { engine } });
 const r = accelerator.processIndex;
 const dense = (units: number) => tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [2] })] });
 
@@ -15,6 +16,8 @@ const createAgain = (options: AcceleratorOptions) => {
 const mistakes: Record<string, () => unknown> = {
   shape: () => accelerator.reduce(tf.ones([2 + r])),
   dtype: () => accelerator.reduce(tf.ones([2], r === 0 ? 'float32' : 'int32')),
+  empty: () => accelerator.reduce(tf.zeros([2 * r])),
+  roots: () => accelerator.broadcast(tf.ones([2]), r),
   collective: () => (r === 0 ? accelerator.gather(tf.ones([2])) : accelerator.waitForEveryone()),
   variables: () => accelerator.prepare(dense(3 + r)),
   fewerVariables: () =>
@@ -42,7 +45,7 @@ const mistakes: Record<string, () => unknown> = {
 };
 
 try {
-  await mistakes[process.argv[2]!]!();
+  await mistakes[mistake]!();
   reportResult({ code: 'none' });
 } catch (error) {
   const { code, message } = error as AccError;

@@ -4,8 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { type AccError, type NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
-import { reportResult } from '@acc/testkit';
-import { startedRank } from '../../started-rank.js';
+import { reportResult, startedRank } from '@acc/testkit';
 
 const what = process.argv[2]!;
 const started = startedRank();
@@ -14,7 +13,7 @@ const { group, close } = await joinGroup({
   ...started,
   engine: 'shm',
   // The ranks' meeting has no longer.
-  timeoutMs: what === 'stop' ? 10_000 : 60_000,
+  timeoutMs: ['stop', 'ask-idle'].includes(what) ? 10_000 : 60_000,
 });
 const collective = new GroupCollective({ group, bridge: nativeBridge, engine: 'shm', onClose: close });
 const pids = collective.allGatherObject(process.pid);
@@ -68,6 +67,10 @@ const faults: Record<string, () => unknown> = {
     collective.close();
     return undefined;
   },
+  // Nobody waits for a message of a rank that dies, or that sends nothing: all ask.
+  'ask-dead': () => failureOfAsked(() => process.kill(process.pid, 'SIGKILL')),
+  'ask-idle': () =>
+    failureOfAsked(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 17_000)),
   // A handle that is left behind doesn't keep the process.
   forgotten() {
     collective.allReduceAsync(x);
@@ -90,6 +93,14 @@ const faults: Record<string, () => unknown> = {
     return 'done';
   },
 };
+
+function failureOfAsked(fate: () => void): unknown {
+  if (rank === 1) return fate();
+  const message = collective.recvAsync(1);
+  const start = Date.now();
+  while (!message.isDone);
+  return { ...untilItFails(() => message.wait().dispose()), ms: Date.now() - start };
+}
 
 /** All-reduces; after some of them rank 1 meets its fate. */
 function after(rounds: number, fate: () => void): () => void {

@@ -75,26 +75,27 @@ export class Incoming<T extends Movable> implements Pending<T> {
   }
 
   get isDone(): boolean {
-    if (this.#result) return true;
-    this.#advance(false);
-    return this.#payload?.isDone ?? false;
+    this.#attempt(() => this.#advance(false));
+    return this.#result !== undefined || (this.#payload?.isDone ?? false);
   }
 
   wait(): T {
-    this.#result ??= this.#end();
-    if ('error' in this.#result) throw this.#result.error;
-    return this.#result.value;
+    this.#attempt(() => {
+      this.#advance(true);
+      this.#payload!.wait();
+      this.#result = { value: this.context.bridge.fromNative(this.#native!, this.#dtype) };
+    });
+    if ('error' in this.#result!) throw this.#result.error;
+    return this.#result!.value;
   }
 
-  #end(): { value: T } | { error: unknown } {
+  /** What `body` throws is what `wait` throws. */
+  #attempt(body: () => void): void {
+    if (this.#result) return;
     try {
-      this.context.calls.explained(this.#call, () => {
-        this.#advance(true);
-        this.#payload!.wait();
-      });
-      return { value: this.context.bridge.fromNative(this.#native!, this.#dtype) };
+      this.context.calls.explained(this.#call, body);
     } catch (error) {
-      return { error };
+      this.#result = { error };
     }
   }
 

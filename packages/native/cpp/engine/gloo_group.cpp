@@ -13,6 +13,9 @@ namespace {
 // Gloo's own time-out: the watch's comes first, and says more.
 constexpr std::chrono::milliseconds kLater(30'000);
 
+// Of the number by which Gloo matches what ranks send each other: the rest tells calls apart that are under way at the same time.
+constexpr uint32_t kHashBits = 20;
+
 // Gloo matches what ranks send each other by a number, which c10d counts up. Here it is made of the call's description, too:
 // calls that differ never meet, where Gloo would mix their bytes, or end the process over their different lengths.
 class MatchedGloo final : public c10d::ProcessGroupGloo {
@@ -23,8 +26,7 @@ class MatchedGloo final : public c10d::ProcessGroupGloo {
     uint32_t hash = 0x811c9dc5;  // FNV-1a
     const int compared = call.words[kComparisonWord] != 0 ? 0 : kComparedWords;
     for (int i = 0; i < compared; ++i) hash = (hash ^ static_cast<uint32_t>(call.words[i])) * 0x01000193;
-    // Calls under way at the same time differ in their place in the order, whatever their descriptions.
-    collectiveCounter_ = ++calls_ << 16 | (hash ^ hash >> 16) % 0x10000;
+    collectiveCounter_ = ++calls_ << kHashBits | (hash ^ hash >> kHashBits) % (1u << kHashBits);
   }
 
  private:

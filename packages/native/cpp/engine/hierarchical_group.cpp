@@ -74,14 +74,14 @@ class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_f
     const c10::InferenceMode guard;
     if (call.kind == CollectiveKind::kAllReduce) {
       if (!call.output.is_same(call.input)) call.output.copy_(call.input);
-      return reduce(call.output, call.op);
+      return reduce(call.output, call);
     }
     if (call.many.empty()) return;
     // One message between hosts, whatever the number of tensors.
     std::vector<at::Tensor> flat;
     for (const auto& tensor : call.many) flat.push_back(tensor.view({-1}));
     const auto packed = at::cat(flat);
-    reduce(packed, call.op);
+    reduce(packed, call);
     int64_t at = 0;
     for (const auto& tensor : flat) {
       tensor.copy_(packed.narrow(0, at, tensor.numel()));
@@ -89,12 +89,14 @@ class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_f
     }
   }
 
-  // In place: over this host, over hosts, and back to the ranks of this host.
-  void reduce(const at::Tensor& tensor, ReduceOp op) const {
+  // In place: over this host, over hosts, and back to the ranks of this host. Each compares the words of `whole`.
+  void reduce(const at::Tensor& tensor, const CollectiveCall& whole) const {
+    const auto op = whole.op;
     CollectiveCall call;
     call.input = call.output = tensor;
     call.op = op == ReduceOp::kMean ? ReduceOp::kSum : op;
     call.root = kLeader;
+    call.words = whole.words;
     call.kind = CollectiveKind::kReduce;
     local_->run(call);
     if (leaders_) {

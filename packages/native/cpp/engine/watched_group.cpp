@@ -10,8 +10,8 @@ namespace {
 
 class WatchedPending final : public Pending {
  public:
-  WatchedPending(std::shared_ptr<WatchedGroup> group, std::shared_ptr<Pending> work, uint64_t ticket)
-      : group_(std::move(group)), work_(std::move(work)), ticket_(ticket) {}
+  WatchedPending(std::shared_ptr<WatchedGroup> group, std::shared_ptr<Pending> work, uint64_t ticket, int32_t number)
+      : group_(std::move(group)), work_(std::move(work)), ticket_(ticket), number_(number) {}
 
   bool is_done() override {
     const bool is_done = work_->is_done();
@@ -23,7 +23,7 @@ class WatchedPending final : public Pending {
     auto& log = group_->watch().log();
     log.begin_wait(ticket_);
     try {
-      group_->explained([&] { work_->wait(); });
+      group_->explained(number_, [&] { work_->wait(); });
     } catch (...) {
       log.end_wait(ticket_);
       throw;
@@ -35,21 +35,24 @@ class WatchedPending final : public Pending {
   std::shared_ptr<WatchedGroup> group_;
   std::shared_ptr<Pending> work_;
   uint64_t ticket_;
+  int32_t number_;
 };
 
 }  // namespace
 
 std::shared_ptr<Pending> WatchedGroup::start(CollectiveCall call) {
   const auto ticket = watch_.log().begin(call, false);
-  auto work = explained([&] { return engine_->start(std::move(call)); });
-  return std::make_shared<WatchedPending>(shared_from_this(), std::move(work), ticket);
+  const auto number = call.words[kNumberWord];
+  auto work = explained(number, [&] { return engine_->start(std::move(call)); });
+  return std::make_shared<WatchedPending>(shared_from_this(), std::move(work), ticket, number);
 }
 
 void WatchedGroup::run(CollectiveCall call) {
   auto& log = watch_.log();
   const auto ticket = log.begin(call, true);
+  const auto number = call.words[kNumberWord];
   try {
-    explained([&] { engine_->run(std::move(call)); });
+    explained(number, [&] { engine_->run(std::move(call)); });
   } catch (...) {
     log.end_wait(ticket);
     throw;
@@ -65,11 +68,13 @@ void WatchedGroup::close() {
 bool WatchedGroup::is_fault(const Error& error) const {
   if (engine_->judges_itself()) return false;
   const std::string_view code = error.code();
-  return code == kCollectiveTimeout || code == kPeerLost || code == kCollectiveFailed;
+  return code == kCollectiveTimeout || code == kPeerLost || code == kCollectiveFailed || code == kCollectiveMismatch;
 }
 
-void WatchedGroup::throw_explained(const Error& error) {
-  const auto verdict = watch_.explain_failure();
+void WatchedGroup::throw_explained(const Error& error, int32_t number) {
+  // Some ranks of the group have found out: it is for all of them to know.
+  const bool is_mismatch = std::string_view(error.code()) == kCollectiveMismatch;
+  const auto verdict = is_mismatch ? watch_.report_mismatch(number) : watch_.explain_failure();
   if (verdict.kind == Verdict::Kind::kMismatch) throw_mismatch(watch_.words_of(verdict.number));
   const bool is_own = verdict.kind == Verdict::Kind::kFailed && verdict.by == options_.rank;
   throw Error(is_own ? error.code() : verdict.code(),

@@ -18,20 +18,20 @@ class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_t
 
   Watch& watch() { return watch_; }
 
-  // Runs part of a call. What the engine throws becomes what the watch knows of it.
+  // Runs part of the call of that number. What the engine throws becomes what the watch knows of it.
   template <typename Body>
-  auto explained(Body body) {
+  auto explained(int32_t number, Body body) {
     try {
       return body();
     } catch (const Error& error) {
       if (!is_fault(error)) throw;
-      throw_explained(error);
+      throw_explained(error, number);
     }
   }
 
  private:
   bool is_fault(const Error& error) const;
-  [[noreturn]] void throw_explained(const Error& error);
+  [[noreturn]] void throw_explained(const Error& error, int32_t number);
 
   std::shared_ptr<ProcessGroup> engine_;
   const GroupOptions options_;

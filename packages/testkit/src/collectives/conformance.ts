@@ -3,7 +3,7 @@ import { protocolCases } from './protocol-cases.js';
 import { reductionCases } from './reduction-cases.js';
 import type { CollectiveCase, CollectiveSubject } from './subject.js';
 
-/** What every engine of collectives must do, whatever the number of ranks. */
+/** What every engine of collectives must do, whatever the number of ranks. After the last the group may be of no use any more. */
 export const collectiveCases: readonly CollectiveCase[] = [
   ...reductionCases,
   ...movementCases,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/error.h"
+
 namespace acc::shm {
 
 Messages::Messages(Ranks& ranks) : ranks_(ranks), lines_(2 * static_cast<size_t>(ranks.size())) {}
@@ -68,11 +70,26 @@ bool Messages::advance_one(Message& message) {
 bool Messages::is_done(const std::shared_ptr<Message>& message) {
   advance();
   const std::lock_guard guard(mutex_);
-  return message->is_done;
+  if (!message->is_done && !message->error) look_after(*message);
+  return message->is_done || message->error;
+}
+
+void Messages::look_after(Message& message) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!message.asked) message.asked = message.looked = now;
+  if (now - message.looked < Ranks::kLookAround) return;
+  message.looked = now;
+  try {
+    ranks_.check({message.peer}, *message.asked);
+  } catch (const Error&) {
+    message.error = std::current_exception();
+  }
 }
 
 void Messages::wait(const std::shared_ptr<Message>& message) {
   ranks_.wait_until([&] { return is_done(message); }, [&] { return std::vector<int>{message->peer}; });
+  const std::lock_guard guard(mutex_);
+  if (message->error) std::rethrow_exception(message->error);
 }
 
 }  // namespace acc::shm

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "engine/shm/ranks.h"
@@ -23,6 +26,11 @@ class Messages {
     std::shared_ptr<void> owner;
     size_t done = 0;
     bool is_done = false;
+    // Why it never will be.
+    std::exception_ptr error = {};
+    // When somebody asked for it first, and last looked whether it can still come.
+    std::optional<std::chrono::steady_clock::time_point> asked = {};
+    std::chrono::steady_clock::time_point looked = {};
   };
 
   explicit Messages(Ranks& ranks);
@@ -32,6 +40,7 @@ class Messages {
 
   // Moves what can be moved at once.
   void advance();
+  // Also where it has failed, which `wait` then throws.
   bool is_done(const std::shared_ptr<Message>& message);
   void wait(const std::shared_ptr<Message>& message);
 
@@ -39,6 +48,7 @@ class Messages {
   std::shared_ptr<Message> start(Message message);
   // False when nothing more can be moved now.
   bool advance_one(Message& message);
+  void look_after(Message& message);
   std::deque<std::shared_ptr<Message>>& line_of(int peer, bool is_sent) { return lines_[2 * peer + (is_sent ? 1 : 0)]; }
 
   Ranks& ranks_;

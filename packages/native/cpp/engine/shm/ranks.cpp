@@ -27,9 +27,6 @@ enum class Broken : uint64_t { kNot = 0, kDied = 1, kLeft = 2, kLate = 3 };
 
 uint64_t broken_by(Broken how, int culprit) { return static_cast<uint64_t>(how) << 32 | static_cast<uint32_t>(culprit); }
 
-// Peers that are alive answer within microseconds; looking for the dead can wait.
-constexpr long kLookAroundMs = 50;
-
 // Longer than it takes until a sleeper that was woken runs, on a busy machine too: else ranks that have once slept put
 // each other to sleep again and again.
 constexpr std::chrono::microseconds kLongSpin(2000);
@@ -46,7 +43,7 @@ void pause_briefly() {
 }
 
 void sleep_on(std::atomic<uint32_t>& word, uint32_t seen) {
-  const timespec limit{0, kLookAroundMs * 1'000'000};
+  const timespec limit{0, std::chrono::nanoseconds(Ranks::kLookAround).count()};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
 }
 
@@ -162,15 +159,16 @@ void Ranks::wait_until(const std::function<bool()>& is_ready, const std::functio
     own.sleepers.fetch_sub(1, std::memory_order_seq_cst);
     if (is_ready()) return;
     require_whole();
-    if (const auto now = Clock::now(); now - looked >= Milliseconds(kLookAroundMs)) {
+    if (const auto now = Clock::now(); now - looked >= kLookAround) {
       looked = now;
       check(late(), started);
     }
   }
 }
 
-// Throws when a rank in `late` will not come. A rank that has published and left then is no loss to this call.
+// A rank that has published and left then is no loss to this call.
 void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
+  require_whole();
   auto& broken = segment_.header().broken;
   uint64_t cause = 0;
   for (const int peer : late) {

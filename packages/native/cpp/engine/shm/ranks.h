@@ -50,6 +50,11 @@ class Ranks {
 
   // Blocks until `is_ready`; `late` gives the ranks that one waits for. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST.
   void wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late);
+  // Throws what has broken the group, or that a rank in `late` will not come: it has died, left, or was waited for since `started`
+  // for longer than the time-out. Whoever waits calls it every kLookAround.
+  void check(const std::vector<int>& late, std::chrono::steady_clock::time_point started);
+  // Peers that are alive answer within microseconds; looking for the dead can wait.
+  static constexpr Milliseconds kLookAround{50};
   // Wakes `peer` if it sleeps.
   void ring(int peer);
   // This thread never spins: another one of the rank may need the core.
@@ -62,7 +67,6 @@ class Ranks {
 
  private:
   bool has_arrived(int peer, uint32_t step) const;
-  void check(const std::vector<int>& late, std::chrono::steady_clock::time_point started);
   void require_whole() const;
   [[noreturn]] void fail(uint64_t broken) const;
 

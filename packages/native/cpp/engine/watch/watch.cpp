@@ -1,6 +1,7 @@
 #include "engine/watch/watch.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/error.h"
 
@@ -26,6 +27,18 @@ constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
 
 bool is_collective(const CallLog::Entry& entry) { return entry.peer < 0; }
+
+struct BegunCall {
+  int rank;
+  CallLog::Entry entry;
+};
+
+// Calls by which ranks compare what they are about to call meet, whatever that is.
+bool never_meet(const BegunCall& one, const BegunCall& other) {
+  const auto& [words, others] = std::tie(one.entry.words, other.entry.words);
+  const bool are_comparisons = words[kComparisonWord] != 0 && others[kComparisonWord] != 0;
+  return !are_comparisons && !std::equal(words.begin(), words.begin() + kComparedWords, others.begin());
+}
 
 }  // namespace
 
@@ -127,28 +140,22 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   return Verdict{has_died ? Verdict::Kind::kDied : Verdict::Kind::kLate, {0}, number, options_.rank};
 }
 
-// A rank that waits for a call of which another rank has begun one with other words, both for more than a moment: calls that
-// ranks compare before they make them differ, too, but end.
+// A rank that waits for a call of which another rank has begun one with other words, both for more than a moment. The other may
+// have gone on, from a call to which it had nothing to give or to get.
 std::optional<Verdict> Watch::different_calls() {
   const auto now = Clock::now();
-  struct Begun {
-    int rank;
-    CallLog::Entry entry;
-  };
-  std::map<int32_t, std::vector<Begun>> calls;
+  std::map<int32_t, std::vector<BegunCall>> calls;
   const auto texts = posted_calls();
   for (int rank = 0; rank < options_.size; ++rank) {
     for (auto& entry : CallLog::from_text(texts[static_cast<size_t>(rank)])) {
-      const bool is_open = entry.number > 0 && !entry.ended && now - entry.started > kMoment;
-      if (is_open) calls[entry.number].push_back({rank, entry});
+      if (entry.number > 0 && now - entry.started > kMoment) calls[entry.number].push_back({rank, entry});
     }
   }
   for (const auto& [number, all] : calls) {
-    const auto& first = all.front();
-    const bool is_awaited = std::any_of(all.begin(), all.end(), [](const Begun& one) { return one.entry.awaited.has_value(); });
-    for (const auto& other : all) {
-      if (!is_awaited || std::equal(first.entry.words.begin(), first.entry.words.begin() + kComparedWords, other.entry.words.begin())) continue;
-      return Verdict{Verdict::Kind::kMismatch, {first.rank, other.rank}, number, options_.rank};
+    for (const auto& one : all) {
+      if (!one.entry.awaited) continue;
+      const auto other = std::find_if(all.begin(), all.end(), [&](const BegunCall& other) { return never_meet(one, other); });
+      if (other != all.end()) return Verdict{Verdict::Kind::kMismatch, {one.rank, other->rank}, number, options_.rank};
     }
   }
   return std::nullopt;
@@ -175,9 +182,13 @@ std::optional<std::vector<int>> Watch::late_ranks(const CallLog::Entry& waiting)
 std::vector<std::string> Watch::posted_calls() {
   std::vector<std::string> texts;
   for (int rank = 0; rank < options_.size; ++rank) {
-    texts.push_back(rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or(""));
+    texts.push_back(calls_of(rank));
   }
   return texts;
+}
+
+std::string Watch::calls_of(int rank) {
+  return rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or("");
 }
 
 // Ranks that have not come to the call that holds the others up: `number`, or an earlier one in which another rank waits.
@@ -223,6 +234,12 @@ Verdict Watch::explain_failure() {
   return *verdict_;
 }
 
+Verdict Watch::report_mismatch(int32_t number) {
+  decide({Verdict::Kind::kMismatch, {options_.rank}, number, options_.rank});
+  const std::lock_guard guard(mutex_);
+  return *verdict_;
+}
+
 std::vector<int32_t> Watch::words_of(int32_t number) {
   const std::lock_guard guard(words_mutex_);
   if (!words_.empty()) return words_;
@@ -242,9 +259,8 @@ std::vector<int32_t> Watch::words_of(int32_t number) {
 }
 
 std::optional<std::array<int32_t, kCallWords>> Watch::called_words(int rank, int32_t number) {
-  const auto text = rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or("");
   std::optional<std::array<int32_t, kCallWords>> words;
-  for (const auto& entry : CallLog::from_text(text)) {
+  for (const auto& entry : CallLog::from_text(calls_of(rank))) {
     if (entry.number == number) words = entry.words;
   }
   return words;

@@ -33,6 +33,8 @@ class Watch {
   // To be called when the engine has failed a call: gives what broke the group, as soon as it is known, but waits no longer
   // than some seconds.
   Verdict explain_failure();
+  // To be called when the engine has found out that ranks called different things: gives the verdict of all.
+  Verdict report_mismatch(int32_t number);
   // Every rank's description of the call in which they differ, zeros where it did not come to it within some seconds: kCallWords
   // numbers each.
   std::vector<int32_t> words_of(int32_t number);
@@ -62,8 +64,9 @@ class Watch {
   std::optional<std::array<int32_t, kCallWords>> called_words(int rank, int32_t number);
   void wait_for_readers(Clock::time_point deadline);
   std::optional<std::vector<int>> late_ranks(const CallLog::Entry& waiting);
-  // CallLog::text of every rank, as it last posted it.
+  // CallLog::text of every rank, or of one, as it last posted it.
   std::vector<std::string> posted_calls();
+  std::string calls_of(int rank);
   std::vector<int> missing_ranks(const std::vector<std::string>& texts, int32_t number) const;
   void decide(Verdict verdict);
   void settle(const Verdict& verdict);

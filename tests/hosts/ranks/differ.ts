@@ -1,0 +1,20 @@
+// All-reduces as many floats as all others, and then its own number of them. Arguments: that number for each rank.
+import type { AccError } from '@acc/contract';
+import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { tensorFrom } from '@acc/native';
+import { reportResult, startedRank } from '@acc/testkit';
+
+const engine = 'hierarchical';
+const { group, members, close } = await joinGroup({ ...startedRank(), isOneHost: false, engine });
+const collective = new GroupCollective({ group, bridge: nativeBridge, engine, members, onClose: close });
+const floats = Number(process.argv[2 + collective.rank]);
+collective.allReduce(tensorFrom(new Float32Array(4), 'float32', [4])).dispose();
+const began = Date.now();
+try {
+  collective.allReduce(tensorFrom(new Float32Array(floats), 'float32', [floats])).dispose();
+  reportResult({ code: 'none' });
+} catch (error) {
+  const { code, message } = error as AccError;
+  reportResult({ code, message, ms: Date.now() - began });
+}
+collective.close();
