@@ -11,8 +11,12 @@ export interface BatchCounts {
 /** Awaited before each batch is given out, and before the iteration ends; what the loop has done with earlier ones is done. */
 export type AtBoundary = () => void | Promise<void>;
 
-/** Called with the counts and the batch right before it is given out, and with undefined when the iteration ends. */
-export type OnBatch = (counts: BatchCounts | undefined, batch?: unknown) => void;
+/**
+ * Called with the counts and the batch right before it is given out, and with undefined when the iteration ends.
+ *
+ * @param iteration The same object in all calls of one iteration.
+ */
+export type OnBatch = (counts: BatchCounts | undefined, batch: unknown, iteration: object) => void;
 
 /** A batch of this rank with the counts of all ranks. */
 export interface Step<T> {

@@ -55,7 +55,7 @@ export async function* deliver<T>(
     for await (const { batch, counts, end } of steps) {
       try {
         await atBoundary?.();
-        onBatch?.(counts, batch);
+        onBatch?.(counts, batch, iteration);
       } catch (error) {
         disposeTensors(batch);
         throw error;
@@ -70,6 +70,6 @@ export async function* deliver<T>(
     await atBoundary?.();
   } finally {
     iteration.end();
-    onBatch?.(undefined);
+    onBatch?.(undefined, undefined, iteration);
   }
 }

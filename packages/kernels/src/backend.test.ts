@@ -53,6 +53,20 @@ describe('tensors that go from one backend to another', () => {
   });
 });
 
+describe('data of two tensors of other shapes', () => {
+  it('is converted for each of them', () =>
+    tf.tidy(() => {
+      const x = tf.ones([2, 3]);
+      const y = tf.reshape(x, [3, 2]);
+      const shapes = [x, y, x].map((one) => acc().converted(one, 'bfloat16').shape);
+      expect(shapes).toEqual([
+        [2, 3],
+        [3, 2],
+        [2, 3],
+      ]);
+    }));
+});
+
 describe('data that is gone', () => {
   it('is an error that says so', () => {
     const x = tf.tensor1d([1]);

@@ -120,7 +120,9 @@ export class TensorData {
   /** The values as `dtype`, converted once until they are written in place. Borrowed. */
   convertedTo(native: NativeTensor, dtype: NativeDtype): NativeTensor {
     this.#dropOldShapes();
-    const known = this.#converted?.find((tensor) => tensor.dtype === dtype);
+    const known = this.#converted?.find(
+      (tensor) => tensor.dtype === dtype && sameShape(tensor.shape, native.shape),
+    );
     if (known) return known;
     const made = toDtype(native, dtype);
     (this.#converted ??= []).push(made);

@@ -130,7 +130,7 @@ export class Joinable {
       allReduceCoalescedAsync,
       allGatherAsync,
       broadcast: (x, fromRank) => broadcastAsync(x, fromRank).wait(),
-      allReduce: (x, op) => allReduceAsync(x, op).wait(),
+      allReduce: (x, op, options) => allReduceAsync(x, op, options).wait(),
       allGather: (x) => allGatherAsync(x).wait(),
       barrier: () => void this.#announce({ verb: 'barrier' }),
       broadcastObject: <T>(object: T, fromRank = 0): T => {

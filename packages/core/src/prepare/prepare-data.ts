@@ -23,7 +23,10 @@ export interface DataPreparationOptions {
   readonly rank: number;
   readonly size: number;
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
-  /** Hears of each batch, and its tensors, before it is yielded, and of the end with undefined. */
+  /**
+   * Hears of each batch, and its tensors, before it is yielded. At the end of an iteration hears, without tensors, of the batch
+   * with which the loop around it goes on, or undefined.
+   */
   readonly onBatch: (rows: BatchRows | undefined, tensors: readonly Tensor[]) => void;
   /** Awaited before each batch is yielded, and before the end. */
   readonly atBoundary: () => Promise<void>;
@@ -44,6 +47,8 @@ export class DataPreparation {
   readonly #prepared: WeakRef<PreparedData>[] = [];
   /** Of data that a checkpoint knows, and which is not prepared yet. */
   #toCome: readonly DataPosition[] = [];
+  /** The batch that each iteration under way has given last; the latest of all stands last. */
+  readonly #open = new Map<object, BatchRows>();
 
   /** In place of the option, for epochs that begin now. */
   evenBatches: boolean | undefined;
@@ -141,7 +146,26 @@ export class DataPreparation {
       atBoundary,
       // Global batch k, then, has the same rows on any number of ranks, the last one too.
       sharesLastStep: options.deterministic !== false,
-      onBatch: (rows, batch) => onBatch(rows, tensorsIn(batch)),
+      onBatch: (rows, batch, iteration) => {
+        if (rows) {
+          this.#begin(rows, iteration);
+          onBatch(rows, tensorsIn(batch));
+        } else if (this.#end(iteration)) {
+          onBatch([...this.#open.values()].at(-1), []);
+        }
+      },
     };
+  }
+
+  #begin(rows: BatchRows, iteration: object): void {
+    this.#open.delete(iteration);
+    this.#open.set(iteration, rows);
+  }
+
+  /** Whether its batch was the latest of all. */
+  #end(iteration: object): boolean {
+    const isLatest = [...this.#open.keys()].at(-1) === iteration;
+    this.#open.delete(iteration);
+    return isLatest;
   }
 }

@@ -309,3 +309,30 @@ it('backward gives gradients that are ready to be applied', async () => {
   expectClose([...w.dataSync()], [2.4, 3.2], { rtol: 1e-6 });
   expect(accelerator.gradientNorm).toBeCloseTo(5, 6);
 });
+
+describe('a loop over other data inside the training loop', () => {
+  const stepsOf = async (evaluates: boolean) => {
+    await create({ gradientAccumulationSteps: 4 });
+    const w = tf.variable(tf.zeros([1]));
+    const samples = (count: number) => Array.from({ length: count }, (_, x) => ({ x }));
+    const [, optimizer, training, held] = accelerator.prepare(
+      [w],
+      tf.train.sgd(1),
+      new DataLoader(samples(10), { batchSize: 4 }),
+      new DataLoader(samples(4), { batchSize: 2 }),
+    );
+    for await (const { x } of training) {
+      if (evaluates) for await (const batch of held) tf.dispose(batch);
+      accelerator.accumulate(() => optimizer.minimize(() => tf.mean(tf.mul(w, x)), false, [w]));
+      tf.dispose(x);
+    }
+    const result = [optimizer.iterations, ...w.dataSync()];
+    accelerator.freeMemory();
+    return result;
+  };
+
+  it('leaves the batch, and the end of its window, as they are', async () => {
+    expect(await stepsOf(true)).toEqual(await stepsOf(false));
+    expect(await stepsOf(true)).toEqual([1, -4.5]);
+  });
+});

@@ -98,6 +98,18 @@ describe('bfloat16 behind float32', () => {
     });
   });
 
+  it('is counted beyond what 16 bits can hold', () => {
+    tf.tidy(() => {
+      const ones = short(tf.ones([1000, 2]));
+      expect([...tf.unsortedSegmentSum(ones, tf.zeros([1000], 'int32'), 1).dataSync()]).toEqual([1000, 1000]);
+      const tokens = tf.zeros([1000], 'int32');
+      const grad = tf.grad((table) => tf.gather(short(table), tokens))(tf.ones([3, 2]));
+      expect([...grad.dataSync()]).toEqual([1000, 1000, 0, 0, 0, 0]);
+      const one = short(tf.ones([1]));
+      expect(tf.addN(Array.from({ length: 1000 }, () => one)).dataSync()[0]).toBe(1000);
+    });
+  });
+
   it('is dropped', () => {
     tf.tidy(() => {
       const dropped = dropout(short(tf.ones([64])), 0.4);

@@ -20,7 +20,8 @@ const NO_SEGMENT = -1;
 /**
  * The gradient of an embedding is this sum, and libtorch's kernel for it is the fastest here. `x` is `[n, …]`, the ids are
  * `[n]`; elements whose id is no segment are left out, as tfjs does: ids below 0 become {@link NO_SEGMENT}, those above
- * the last go to one more segment, which is cut off. The result is float32 whatever `x` is, as in tfjs.
+ * the last go to one more segment, which is cut off. The result is float32 whatever `x` is, as in tfjs; so are the sums where
+ * `x` lies in 16 bits, which could not count beyond 256.
  */
 export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegmentSumAttrs>(
   UnsortedSegmentSum,
@@ -33,8 +34,9 @@ export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegme
     }
     const [n, ...rest] = x.shape;
     using ids = clamp(backend.native(segmentIds), NO_SEGMENT, numSegments);
-    using floats = x.dtype === 'float32' ? undefined : castTo(backend.native(x), 'float32');
-    using rows = reshape(floats ?? backend.native(x), [n!, util.sizeFromShape(rest)]);
+    const given = backend.native(x);
+    using floats = given.dtype === 'float32' ? undefined : castTo(given, 'float32');
+    using rows = reshape(floats ?? given, [n!, util.sizeFromShape(rest)]);
     using sums = embeddingBackward(rows, ids, numSegments + 1, NO_SEGMENT, false);
     using segments = slice(sums, 0, 0, numSegments);
     return backend.wrap(reshape(segments, [numSegments, ...rest]), 'float32');
