@@ -1,6 +1,14 @@
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isForTests, packages, programs, readText, sourcesOf, type Workspace } from './reading/repository.js';
+import {
+  isForTests,
+  packages,
+  programs,
+  readText,
+  runnablesOf,
+  sourcesOf,
+  type Workspace,
+} from './reading/repository.js';
 import { importsOf, packageOf } from './reading/syntax.js';
 import { FOR_TESTS, LAYERS, PEER_ONLY, PROGRAM_LAYER } from './rules/layers.js';
 
@@ -12,7 +20,7 @@ interface Use {
 }
 
 const usesOf = (owner: Workspace): Use[] =>
-  sourcesOf(owner).flatMap((file) =>
+  [...sourcesOf(owner), ...runnablesOf(owner)].flatMap((file) =>
     importsOf(file).flatMap(({ specifier, isValue }) => {
       const name = packageOf(specifier);
       return name === undefined ? [] : [{ file, specifier, name, isValue }];

@@ -41,7 +41,7 @@ describe('importing does nothing', () => {
   it('and package.json tells bundlers so', () => {
     for (const { folder, manifest } of packages) {
       const acting = files.filter(
-        (path) => path.startsWith(`${folder}/src/register`) && where(SIDE_EFFECTS).includes(path),
+        (path) => path.startsWith(`${folder}/`) && where(SIDE_EFFECTS).includes(path),
       );
       const declared = acting.map((path) => path.replace(folder, '.'));
       const expected = declared.length === 0 ? false : expect.arrayContaining(declared);

@@ -66,3 +66,8 @@ function workspace(folder: string): Workspace {
 export function sourcesOf({ folder }: Workspace): string[] {
   return filesUnder(`${folder}/src`, ['.ts']);
 }
+
+/** What a package has npm link as commands. */
+export function runnablesOf({ folder, manifest }: Workspace): string[] {
+  return Object.values(manifest.bin ?? {}).map((path) => join(folder, path));
+}

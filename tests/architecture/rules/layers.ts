@@ -23,8 +23,8 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/tracker-tensorboard': 3,
   'acc-tracker-prometheus': 3,
   'acc-tracker-trackio': 3,
-  '@acc/core': 4,
-  '@acc/cli': 5,
+  '@acc/cli': 4,
+  '@acc/core': 5,
   'create-acc-tracker': 5,
 };
 
