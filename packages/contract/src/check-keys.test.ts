@@ -17,6 +17,33 @@ describe('checkKeys', () => {
     }
   });
 
+  it.each<[string, unknown]>([
+    ['a number', 0.1],
+    ['a text', 'x'],
+    ['true', true],
+    ['null', null],
+    ['undefined', undefined],
+    ['an array', []],
+    ['a function', () => ({})],
+    ['a promise', Promise.resolve({})],
+    ['a map', new Map()],
+  ])('refuses %s, which is no record', (_, value) => {
+    expect(() => checkKeys('adamw', value as object, ['learningRate', 'beta1'])).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_INVALID_OPTION',
+        message: expect.stringMatching(/^adamw: .*\n→ .*learningRate/) as unknown,
+      }),
+    );
+  });
+
+  it('takes records without a prototype, and of a class', () => {
+    const own = new (class Options {
+      seed = 1;
+    })();
+    for (const record of [Object.create(null) as object, own]) checkKeys('options', record, ['seed']);
+    expect(() => checkKeys('options', own, [])).toThrow();
+  });
+
   it('names nothing when nothing is near', () => {
     expect(nearestName('zzzzzz', ['seed', 'strategy'])).toBeUndefined();
   });

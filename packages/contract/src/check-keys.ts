@@ -1,12 +1,14 @@
 import { AccError } from './errors.js';
 
 /**
- * Refuses keys that are not known and names the nearest known one.
+ * Refuses what is no record, and keys that are not known, of which it names the nearest known one.
  *
  * @param where What the record is, as the user wrote it: `AcceleratorOptions`, `ddp`.
- * @throws AccError `ACC_UNKNOWN_OPTION`.
+ * @throws AccError `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`.
  */
 export function checkKeys(where: string, record: object, known: readonly string[]): void {
+  // Arrays, functions, maps and promises have other tags.
+  if (Object.prototype.toString.call(record) !== '[object Object]') throw noRecord(where, record, known);
   for (const key of Object.keys(record)) {
     if (known.includes(key)) continue;
     const nearest = nearestName(key, known);
@@ -15,6 +17,21 @@ export function checkKeys(where: string, record: object, known: readonly string[
       details: { where, key, nearest, known },
     });
   }
+}
+
+function noRecord(where: string, value: unknown, known: readonly string[]): AccError {
+  const others = known.length > 1 ? ` Known options: ${known.join(', ')}.` : '';
+  return new AccError('ACC_INVALID_OPTION', `${where}: options are a record, not ${brief(value)}.`, {
+    help: known.length > 0 ? `Give them by name, as { ${known[0]}: … }.${others}` : 'There are none to give.',
+    details: { where, known },
+  });
+}
+
+function brief(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Array.isArray(value) ? 'an array' : `a ${value.constructor?.name ?? 'object'}`;
 }
 
 /** The known name nearest to `name` by edit distance, or undefined when none is near enough to be a slip. */

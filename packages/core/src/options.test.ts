@@ -25,6 +25,14 @@ describe('AcceleratorOptions', () => {
     ['an unknown key of ddp, on one process too', { ddp: { bucketByte: 1 } }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown strategy', { strategy: 'dpp' }, 'ACC_INVALID_OPTION'],
     ['a wrong type', { seed: 'x' }, 'ACC_INVALID_OPTION'],
+    ['nothing at all', null as never, 'ACC_INVALID_OPTION'],
+    ['a text', 'ddp' as never, 'ACC_INVALID_OPTION'],
+    ['null for ddp', { ddp: null }, 'ACC_INVALID_OPTION'],
+    ['a number for ddp', { ddp: 3 }, 'ACC_INVALID_OPTION'],
+    ['null for amp', { amp: null }, 'ACC_INVALID_OPTION'],
+    ['null for checkpoint', { checkpoint: null }, 'ACC_INVALID_OPTION'],
+    ['null for autoLog', { autoLog: null }, 'ACC_INVALID_OPTION'],
+    ['a list for dataLoader', { dataLoader: [] }, 'ACC_INVALID_OPTION'],
     ['a hook that no plugin has', { plugins: [{ name: 'p', tranform() {} }] }, 'ACC_UNKNOWN_OPTION'],
   ])('refuse %s', (_, options, code) => {
     expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
