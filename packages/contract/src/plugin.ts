@@ -64,7 +64,8 @@ export interface Plugin {
   ready?(gradLocal: Tensor, pass: PassInfo): void;
   /**
    * Slot `settle`: the reduced gradients of a window, null where there is none, which the plugin changes in place. A tensor that
-   * is replaced in the list is disposed by the plugin. False, on all ranks alike: the step is skipped.
+   * is replaced in the list is disposed by the plugin. False, on all ranks alike: the step is skipped. While each rank trains by
+   * itself they are its own, and so is the answer.
    */
   settle?(grads: (Tensor | null)[]): boolean;
   /**

@@ -7,6 +7,7 @@ import {
   type Plugin,
   type Strategy,
 } from '@acc/contract';
+import { settle } from './settle.js';
 
 /** One backward pass through the pipeline. */
 export interface Pass {
@@ -31,6 +32,8 @@ export interface PassOptions {
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
   readonly accumulation: GradientAccumulation;
+  /** False: the gradients are settled later, when they have been reduced. */
+  readonly settles: boolean;
 }
 
 /** What a pass goes over. */
@@ -67,7 +70,7 @@ function holdingPass({ variables, counts }: PassSubject, accumulation: GradientA
 }
 
 function flushingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
-  const { strategy, plugins, collective, accumulation } = options;
+  const { strategy, plugins, collective, accumulation, settles } = options;
   const held = accumulation.take(variables);
   const total = held ? sumOfCounts(held.counts, counts) : counts;
   const all = total.all ?? sumOverRanks(total.own, collective);
@@ -80,11 +83,7 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
     ready: (place, grad) => reduction.ready(place, grad),
     finish() {
       const grads = reduction.finish();
-      let isUsable = true;
-      for (const plugin of plugins) {
-        if (plugin.settle?.(grads) === false) isUsable = false;
-      }
-      return { grads, isUsable, samples: total.samples };
+      return { grads, isUsable: !settles || settle(plugins, grads), samples: total.samples };
     },
   };
 }

@@ -23,6 +23,7 @@ import { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
 import { beginPass, type Pass } from './pass.js';
 import { reduceGiven } from './reduce-given.js';
+import { settleNew } from './settle.js';
 
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
@@ -52,8 +53,9 @@ export interface MicroBatchOptions {
 
 /**
  * What happens between a loss and new weights, in one fixed order:
- * forward → weight, loss scale → gradients, unscaled → hold, or flush what is held → reduce (each gradient handed to the strategy when it is
- * final) → settle: apply or skip → clip → transform → apply → afterStep.
+ * forward → weight, loss scale → gradients, unscaled → hold, or flush what is held → reduce (each gradient handed to the
+ * strategy when it is final) → settle: apply or skip → clip → transform → apply → afterStep. Strategies that reduce at `apply`
+ * do so then, and settle follows.
  */
 export class StepPipeline implements DriverHooks {
   /** In the order in which they were prepared, which is every rank's. */
@@ -252,13 +254,13 @@ export class StepPipeline implements DriverHooks {
   ): void {
     this.activity++;
     if (this.accumulation.isHolding) return this.#requireHeld(grads);
-    this.wasSkipped = this.#unusable.size > 0 && Object.keys(grads).some((name) => this.#unusable.has(name));
-    if (this.wasSkipped) return;
     const { plugins } = this.#options;
+    const global = this.#reduced(grads);
+    this.wasSkipped = this.#reducesAtApply ? !settleNew(plugins, global, grads) : this.#isNoted(grads);
+    if (this.wasSkipped) return disposeNew(global, grads);
     const samples = this.accumulation.isInWindow ? this.#samples : samplesOf(this.batch);
     const isShared = !this.#isLocal && this.#independent.size === 0;
     const info = { step: this.steps, optimizer, samples, isInFit: this.#isInFit, isShared };
-    const global = this.#reduced(grads);
     this.clipping.clip(global);
     for (const plugin of plugins) plugin.transform?.(global, info);
     applyGradients(global);
@@ -269,14 +271,19 @@ export class StepPipeline implements DriverHooks {
 
   /** Gradients of backward passes that are this rank's own, as their mean over ranks. */
   #reduced(grads: NamedTensorMap): NamedTensorMap {
+    if (!this.#reducesAtApply) return grads;
     const { strategy, collective } = this.#options;
-    if (this.#independent.size > 0 || strategy.traits.syncAt !== 'apply') return grads;
     return reduceGiven(grads, { prepared: this.parameters, strategy, collective, weight: this.share });
   }
 
   /** Gradients are this rank's own for now. */
   get #reducesLater(): boolean {
-    return this.#independent.size > 0 || this.#options.strategy.traits.syncAt === 'apply';
+    return this.isTrainingAlone || this.#reducesAtApply;
+  }
+
+  /** Gradients are reduced, and settled, when they are applied. */
+  get #reducesAtApply(): boolean {
+    return !this.isTrainingAlone && this.#options.strategy.traits.syncAt === 'apply';
   }
 
   #countsOf(y: Tensor): ItemCounts {
@@ -290,8 +297,8 @@ export class StepPipeline implements DriverHooks {
   #beginPass(variables: readonly Variable[], counts: ItemCounts): Pass {
     const ownSamples = this.batch?.realRows[this.#options.collective.rank];
     const subject = { variables, counts, ownSamples };
-    if (!this.#reducesLater) return beginPass(subject, this.#options);
-    return beginPass(subject, { ...this.#options, strategy: singleStrategy() });
+    const options = { ...this.#options, settles: !this.#reducesAtApply };
+    return beginPass(subject, this.#reducesLater ? { ...options, strategy: singleStrategy() } : options);
   }
 
   /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
@@ -324,6 +331,11 @@ export class StepPipeline implements DriverHooks {
       if (isUsable) this.#unusable.delete(name);
       else this.#unusable.add(name);
     }
+  }
+
+  /** A pass whose gradients were not usable has given some of them. */
+  #isNoted(grads: NamedTensorMap): boolean {
+    return this.#unusable.size > 0 && Object.keys(grads).some((name) => this.#unusable.has(name));
   }
 
   #requireHeld(grads: NamedTensorMap): void {

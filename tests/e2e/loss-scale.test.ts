@@ -1,0 +1,48 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+interface Run {
+  readonly weights: number[][];
+  readonly skipped: boolean[];
+}
+interface Results {
+  readonly apply: Run;
+}
+
+const RATE = 0.125;
+const SIZES = [4 * 8, 8 * 8];
+
+/** The mean over both ranks of the gradients of ranks/loss-scale.ts. */
+const gradient = (seed: number, size: number) =>
+  Array.from({ length: size }, (_, i) => (Math.sin(i + 5 * seed) + Math.sin(i + 5 * seed + 40)) / 2);
+
+function stepped(before: readonly number[][], seeds: readonly number[]): number[][] {
+  return before.map((values, k) =>
+    seeds.reduce((from, seed) => {
+      const grads = gradient(seed, SIZES[k]!);
+      return from.map((value, i) => value - RATE * grads[i]!);
+    }, values),
+  );
+}
+
+describe('fp16 on two ranks, one of which meets an overflow', () => {
+  let ranks: Results[];
+  const close = (a: readonly number[][], b: readonly number[][]) =>
+    a.forEach((values, k) => expectClose(values, b[k]!, { rtol: 1e-5, atol: 1e-5 }));
+
+  beforeAll(async () => {
+    const script = new URL('./ranks/loss-scale.ts', import.meta.url);
+    const results = await runRanks<Results>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    ranks = results.map(({ result }) => result!);
+  });
+
+  it('both skip the step where gradients are reduced when they are applied', () => {
+    const ones = SIZES.map((size) => Array<number>(size).fill(1));
+    for (const { apply } of ranks) {
+      expect(apply.skipped).toEqual([false, true, false, false]);
+      close(apply.weights, stepped(ones, [0, 2, 3]));
+      expect(apply.weights).toEqual(ranks[0]!.apply.weights);
+    }
+  });
+});

@@ -1,0 +1,60 @@
+// Trainings in fp16 on two ranks, of which rank 0 meets a gradient that overflows. Reports weights, and which steps were skipped.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const OVERFLOWING = 1e36;
+const INITIAL = 1024;
+
+let accelerator: Accelerator;
+const rank = () => accelerator.processIndex;
+
+async function create(options: AcceleratorOptions) {
+  const lossScale = { initial: INITIAL };
+  accelerator = await Accelerator.create({
+    engine: 'acc',
+    mixedPrecision: 'fp16',
+    amp: { lossScale },
+    ...options,
+  });
+  const variables = [4, 8].map((size, i) => tf.variable(tf.ones([size, 8]), true, `w${i}`));
+  const optimizer = accelerator.prepare(tf.train.sgd(0.125) as tf.Optimizer);
+  accelerator.prepare(variables);
+  const skipped: boolean[] = [];
+  return {
+    variables,
+    skipped,
+    /** @param slope Of the loss over the second variable. */
+    step(slope: number, seed = 0) {
+      tf.tidy(() => {
+        const noise = (size: number) =>
+          tf.sin(tf.range(0, size * 8).add(5 * seed + 40 * rank())).reshape([size, 8]);
+        const loss = () =>
+          variables[0]!
+            .mul(noise(4))
+            .sum()
+            .add(variables[1]!.mul(noise(8)).mul(slope).sum()) as tf.Scalar;
+        optimizer.minimize(loss, false, variables);
+      });
+      skipped.push(accelerator.optimizerStepWasSkipped);
+    },
+    end() {
+      const weights = variables.map((variable) => [...variable.dataSync()]);
+      accelerator.freeMemory();
+      optimizer.dispose();
+      tf.dispose(variables);
+      return { weights, skipped };
+    },
+  };
+}
+
+/** The second of four steps overflows on rank 0. */
+async function apply() {
+  const { step, end } = await create({ ddp: { syncAt: 'apply' } });
+  for (const seed of [0, 1, 2, 3]) step(seed === 1 && rank() === 0 ? OVERFLOWING : 1, seed);
+  return end();
+}
+
+const results = { apply: await apply() };
+reportResult(results);
+await (await Accelerator.create({ engine: 'acc' })).endTraining();
