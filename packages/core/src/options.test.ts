@@ -34,9 +34,27 @@ describe('AcceleratorOptions', () => {
     ['null for autoLog', { autoLog: null }, 'ACC_INVALID_OPTION'],
     ['a list for dataLoader', { dataLoader: [] }, 'ACC_INVALID_OPTION'],
     ['a hook that no plugin has', { plugins: [{ name: 'p', tranform() {} }] }, 'ACC_UNKNOWN_OPTION'],
+    ['a plugin without a name', { plugins: [{}] }, 'ACC_INVALID_OPTION'],
+    ['a plugin that was not called', { plugins: [() => ({ name: 'p' })] }, 'ACC_INVALID_OPTION'],
   ])('refuse %s', (_, options, code) => {
     expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
       expect.objectContaining({ code }),
+    );
+  });
+
+  it.each<[unknown, string]>([
+    ['dpp', "'ddp'"],
+    ['xyzzy-42', 'a Strategy'],
+    [3, 'a Strategy'],
+    [null, 'a Strategy'],
+    [{}, 'auto, single, ddp'],
+  ])('names the strategies in place of %j', (strategy, help) => {
+    expect(() => resolveOptions({ strategy } as AcceleratorOptions)).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_INVALID_OPTION',
+        message: expect.stringContaining('AcceleratorOptions.strategy: ') as unknown,
+        help: expect.stringContaining(help) as unknown,
+      }),
     );
   });
 });

@@ -1,4 +1,12 @@
-import { AccError, checkKeys, PLUGIN_KEYS, type Plugin, type Strategy, type Tracker } from '@acc/contract';
+import {
+  AccError,
+  checkKeys,
+  nearestName,
+  PLUGIN_KEYS,
+  type Plugin,
+  type Strategy,
+  type Tracker,
+} from '@acc/contract';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
@@ -81,8 +89,17 @@ export interface DataLoaderOptions {
   readonly shuffle?: boolean;
 }
 
+const STRATEGIES: readonly string[] = ['auto', 'single', 'ddp'];
+const STRATEGY_MEMBERS: readonly (keyof Strategy)[] = [
+  'name',
+  'traits',
+  'attach',
+  'prepareVariables',
+  'beginReduction',
+];
+
 const schema = z.object({
-  strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>(isStrategy).default('auto'),
+  strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>().default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
   mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
@@ -105,7 +122,9 @@ const schema = z.object({
   deterministic: z
     .custom<boolean | DeterministicOptions>(isSwitch, 'expected true, false or options')
     .default(false),
-  plugins: z.array(z.custom<Plugin>((value) => typeof value === 'object' && value !== null)).default([]),
+  plugins: z
+    .array(z.custom<Plugin>(isNamed, 'expected a plugin: an object with a name and hooks'))
+    .default([]),
   logWith: z.array(z.custom<string | Tracker>(isNameOrObject, 'expected a name or a tracker')).optional(),
   autoLog: z.custom<boolean | AutoLogOptions>(isSwitch, 'expected true, false or options').default(false),
   projectDir: z.string().min(1).default('.'),
@@ -120,6 +139,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
     checkKeys('dataLoader', options.dataLoader, ['splitBatches', 'evenBatches', 'shuffle']);
   }
   if (options.gradientClipping) checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
+  if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Looked at whether or not the strategy that is chosen uses them.
   resolveDdpOptions(options.ddp);
   resolveAmpOptions(options.amp);
@@ -172,7 +192,28 @@ function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
   );
 }
 
-function isStrategy(value: unknown): boolean {
-  if (typeof value === 'string') return ['auto', 'single', 'ddp'].includes(value);
-  return typeof value === 'object' && value !== null && 'beginReduction' in value;
+function isNamed(value: unknown): boolean {
+  const { name } = (value ?? {}) as Partial<Plugin>;
+  return typeof value === 'object' && typeof name === 'string' && name !== '';
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` for a name that is none, and an object that lacks members. */
+function requireStrategy(value: unknown): void {
+  const details = { path: ['strategy'] };
+  if (typeof value === 'object' && value !== null) {
+    const lacking = STRATEGY_MEMBERS.filter((member) => !(member in value));
+    if (lacking.length === 0) return;
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `AcceleratorOptions.strategy: an object without ${lacking.join(', ')} is no Strategy.`,
+      { help: `Give one of ${STRATEGIES.join(', ')}, or a Strategy of @acc/contract.`, details },
+    );
+  }
+  if (STRATEGIES.includes(value as string)) return;
+  const nearest = nearestName(String(value), STRATEGIES);
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `AcceleratorOptions.strategy: '${String(value)}' is none of ${STRATEGIES.join(', ')}.`,
+    { help: nearest ? `Did you mean '${nearest}'?` : 'Give one of these, or a Strategy.', details },
+  );
 }
