@@ -165,6 +165,34 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   return result.data;
 }
 
+/** Of plugins those that change what is trained, and not only look on. */
+const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform'] as const;
+
+/** What must be alike on every rank, with defaults filled in. Places and functions may differ. */
+export function comparedOptions(options: ResolvedOptions): Record<string, unknown> {
+  const { mixedPrecision, gradientAccumulationSteps, gradientClipping, checkpointEvery } = options;
+  const { deterministic, autoLog, seed, dataLoader, plugins } = options;
+  const { dir: _, storage: __, ...checkpoint } = resolveCheckpointOptions(options.checkpoint);
+  return {
+    mixedPrecision,
+    amp: resolveAmpOptions(options.amp),
+    gradientAccumulationSteps,
+    gradientClipping,
+    checkpointEvery,
+    seed,
+    dataLoader,
+    deterministic: deterministic !== false && resolveDeterministicOptions(recordOf(deterministic)),
+    autoLog: autoLog !== false && { ...resolveAutoLog(recordOf(autoLog)), onAlert: undefined },
+    // Whether signals save is asked of all ranks in a collective.
+    checkpoint: { ...checkpoint, preemption: checkpoint.preemption ?? options.checkpoint !== undefined },
+    plugins: plugins.filter((plugin) => CHANGING_HOOKS.some((hook) => plugin[hook])).map(({ name }) => name),
+  };
+}
+
+function recordOf<O extends object>(given: true | O): O {
+  return given === true ? ({} as O) : given;
+}
+
 function isSwitch(value: unknown): boolean {
   return typeof value === 'boolean' || (typeof value === 'object' && value !== null);
 }

@@ -1,0 +1,50 @@
+// Creates Accelerators whose options differ between the two ranks, and reports which of them are found to.
+import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const rank = Number(process.env['RANK']);
+const of = <T>(first: T, second: T): T => (rank === 0 ? first : second);
+const plugin = (name: string, hook: 'transform' | 'afterStep') => ({ name, [hook]() {} });
+
+const cases: Record<string, AcceleratorOptions> = {
+  // First: later `tfjs` is the backend `acc`, which is active then.
+  engine: { engine: of('acc', 'tfjs') },
+  mixedPrecision: { mixedPrecision: of('no', 'bf16') },
+  amp: { amp: { lossScale: { initial: of(1, 2) } } },
+  gradientAccumulationSteps: { gradientAccumulationSteps: of(1, 2) },
+  gradientClipping: { gradientClipping: of({ norm: 1 }, {}) },
+  checkpointEvery: of<AcceleratorOptions>({}, { checkpointEvery: 2 }),
+  seed: { seed: rank },
+  dataLoader: { dataLoader: { splitBatches: of(true, false) } },
+  deterministic: { deterministic: of<true | object>(true, { virtualShards: 8 }) },
+  autoLog: { autoLog: of<boolean | object>(true, { every: 3 }) },
+  checkpoint: of<AcceleratorOptions>({}, { checkpoint: {} }),
+  plugins: { plugins: of([plugin('a', 'transform')], []) },
+  'seed, dataLoader': { seed: rank, dataLoader: { shuffle: of(true, false) } },
+  // What may differ, and defaults that are written out.
+  '': {
+    seed: of<number | undefined>(undefined, 0),
+    amp: of<AcceleratorOptions['amp']>(undefined, { lossScale: {} }),
+    autoLog: of<AcceleratorOptions['autoLog']>(true, { every: 10, onAlert: () => {} }),
+    deterministic: of<AcceleratorOptions['deterministic']>(true, { virtualShards: 4 }),
+    checkpoint: { dir: `checkpoints-${rank}` },
+    projectDir: `runs-${rank}`,
+    logWith: of<string[] | undefined>(['jsonl'], undefined),
+    plugins: of([plugin('progress', 'afterStep')], []),
+  },
+};
+
+const found: Record<string, string> = {};
+for (const [name, options] of Object.entries(cases)) {
+  try {
+    (await Accelerator.create(options)).freeMemory();
+    found[name] = '';
+  } catch (error) {
+    const { code, details } = error as AccError;
+    const names = (details['options'] as string[] | undefined) ?? [];
+    found[name] =
+      code === 'ACC_OPTIONS_DIFFER' ? names.join(', ').replaceAll('AcceleratorOptions.', '') : code;
+  }
+}
+await (await Accelerator.create()).endTraining();
+reportResult(found);
