@@ -13,28 +13,35 @@ export interface Addresses {
   readonly own: string;
 }
 
-const LOOPBACK = '127.0.0.1';
-
 /**
- * Finds the addresses that this rank uses. With all ranks on one host they are the loopback's, whatever MASTER_ADDR says.
- * Ranks other than 0 wait here until the store listens.
+ * Finds the addresses that this rank uses: the loopback's only where that is where rank 0 is said to be, for other hosts may
+ * come to any other address. Ranks other than 0 wait here until the store listens.
  *
  * @throws AccError `ACC_RENDEZVOUS_FAILED`, `ACC_RENDEZVOUS_ADDRESS`, `ACC_INTERFACE_UNKNOWN`.
  */
 export async function findAddresses(options: JoinOptions, timeoutMs: number): Promise<Addresses> {
-  const { rank, masterAddress, masterPort, isOneHost, networkInterface } = options;
-  const master = isOneHost && !isLoopback(masterAddress) ? LOOPBACK : masterAddress;
+  const { rank, masterAddress, masterPort, networkInterface } = options;
+  const isOneHost = options.isOneHost && isLoopback(masterAddress);
   // Before waiting for anybody.
   if (networkInterface && !isOneHost) addressesOf(networkInterface);
   if (rank === 0) {
-    const store = isOneHost ? master : await listeningAddress(master, networkInterface);
+    const store = isOneHost ? masterAddress : await listeningAddress(masterAddress, networkInterface);
     return { store, own: isOneHost ? store : ownAddress(networkInterface, store) };
   }
+  const isHere = !isOneHost && (await isNameOfLoopback(masterAddress));
+  const master = isHere ? await listeningAddress(masterAddress, networkInterface) : masterAddress;
   const { localAddress, remoteAddress } = await awaitListener(master, masterPort, timeoutMs);
   const scope = master.includes('%') ? master.slice(master.indexOf('%')) : '';
   const withScope = (address: string) => (scope && !address.includes('%') ? address + scope : address);
   const own = isOneHost ? localAddress : ownAddress(networkInterface, withScope(localAddress));
   return { store: withScope(remoteAddress), own };
+}
+
+/** Whether this host takes a name for its own. */
+async function isNameOfLoopback(name: string): Promise<boolean> {
+  if (isIP(withoutScope(name)) || name === 'localhost') return false;
+  const found = await lookup(name, { all: true }).catch(() => []);
+  return found.length > 0 && found.every(({ address }) => isLoopback(address));
 }
 
 /**
@@ -56,9 +63,10 @@ async function listeningAddress(name: string, networkInterface: string | undefin
   const v4 = all.filter((address) => !isIPv6(address));
   const [only, ...others] = v4.length > 0 ? v4 : all;
   if (only !== undefined && others.length === 0) return only;
+  if (only === undefined) return found[0]!.address;
   throw new AccError(
     'ACC_RENDEZVOUS_ADDRESS',
-    `MASTER_ADDR=${name} is ${found[0]?.address} on its own host, which other hosts can't reach; this host has ${all.join(', ') || 'no other address'}.`,
+    `MASTER_ADDR=${name} is ${found[0]?.address} on its own host, which other hosts can't reach; this host has ${all.join(', ')}.`,
     { help: 'Give the address as a number, or choose a network interface with GLOO_SOCKET_IFNAME.' },
   );
 }

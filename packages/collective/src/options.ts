@@ -12,7 +12,7 @@ export interface JoinOptions {
   readonly masterPort: number;
   /** Set by the launcher; processes of different jobs never form a group. */
   readonly jobToken: string;
-  /** True when all ranks run on one host: traffic then stays on the loopback interface. */
+  /** True when all ranks run on one host: traffic then stays on the loopback interface, if `masterAddress` is one of its own. */
   readonly isOneHost: boolean;
   /** The same on every rank. Default `auto`. */
   readonly engine?: EngineChoice;

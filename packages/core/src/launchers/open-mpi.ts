@@ -1,3 +1,4 @@
+import { addressOnOneHost } from './this-host.js';
 import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
 
 /**
@@ -10,6 +11,7 @@ export function openMpiPlace(env: Variables): JobPlace | undefined {
   if (!env['OMPI_COMM_WORLD_SIZE']) return undefined;
   const size = integer(env, 'OMPI_COMM_WORLD_SIZE', 1, Number.MAX_SAFE_INTEGER, undefined);
   const localSize = integer(env, 'OMPI_COMM_WORLD_LOCAL_SIZE', 1, size, undefined);
+  const masterAddress = env['MASTER_ADDR'] || '127.0.0.1';
   if (localSize < size && !env['MASTER_ADDR']) {
     throw environmentError(
       'MASTER_ADDR is not set, and mpirun started processes on several hosts',
@@ -24,7 +26,7 @@ export function openMpiPlace(env: Variables): JobPlace | undefined {
     size,
     localRank: integer(env, 'OMPI_COMM_WORLD_LOCAL_RANK', 0, localSize - 1, undefined),
     localSize,
-    masterAddress: env['MASTER_ADDR'] || '127.0.0.1',
+    masterAddress: localSize === size ? addressOnOneHost(masterAddress) : masterAddress,
     masterPort: integer(env, 'MASTER_PORT', 1, 65_535, portOfJob(job)),
     jobToken: job,
   };

@@ -1,4 +1,5 @@
 import { hostList, perNode } from './slurm-lists.js';
+import { addressOnOneHost } from './this-host.js';
 import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
 
 /**
@@ -14,14 +15,16 @@ export function slurmPlace(env: Variables): JobPlace | undefined {
   const list = env['SLURM_STEP_NODELIST'] || env['SLURM_JOB_NODELIST'] || env['SLURM_NODELIST'];
   const hosts = list ? hostList(list) : [];
   const localSize = tasksOnThisNode(env, size, hosts.length);
+  const isOneHost = localSize === size;
+  // Slurm gives rank 0 to the first node of the step.
+  const masterAddress = env['MASTER_ADDR'] || (hosts[0] ?? '127.0.0.1');
   const job = `slurm ${env['SLURM_JOB_ID'] ?? ''}.${env['SLURM_STEP_ID'] ?? ''}`;
   return {
     rank,
     size,
-    localRank: integer(env, 'SLURM_LOCALID', 0, localSize - 1, localSize === size ? rank : undefined),
+    localRank: integer(env, 'SLURM_LOCALID', 0, localSize - 1, isOneHost ? rank : undefined),
     localSize,
-    // Slurm gives rank 0 to the first node of the step.
-    masterAddress: env['MASTER_ADDR'] || (localSize === size ? '127.0.0.1' : hosts[0]!),
+    masterAddress: isOneHost ? addressOnOneHost(masterAddress) : masterAddress,
     masterPort: integer(env, 'MASTER_PORT', 1, 65_535, portOfJob(job)),
     jobToken: job,
   };
