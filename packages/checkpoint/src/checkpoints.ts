@@ -116,8 +116,7 @@ export class Checkpoints {
       const gone = [...expendable(own, options), ...incomplete.filter(isStepName)];
       for (const name of gone) if (!this.#inUse.has(name)) await deleteCheckpoint(storage, name);
     } catch (error) {
-      if (!isAccError(error)) throw error;
-      console.warn(`acc: old checkpoints could not be deleted. ${error.message}`);
+      console.warn(`acc: old checkpoints could not be deleted. ${(error as Error).message}`);
     }
   }
 }

@@ -43,6 +43,15 @@ it.each<[string, unknown]>([
   ['weight stays', -4],
   ['loads', { path: expect.stringContaining('step-00000001') as string, step: 1, epoch: 0 }],
   ['weight', -3],
+  [
+    'is not sure',
+    { code: 'ACC_CHECKPOINT_SAVE_FAILED', ranks: { '0': expect.stringContaining('EIO') as string } },
+  ],
+  [
+    'loads what may be there',
+    { path: expect.stringContaining('step-00000001') as string, step: 1, epoch: 0 },
+  ],
+  ['its weight', -4],
 ])('both ranks: %s', (what, expected) => {
   for (const rank of ranks) expect(rank[what]).toEqual(expected);
 });

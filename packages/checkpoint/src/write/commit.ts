@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AccError } from '@acc/contract';
+import { AccError, isAccError } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
-import { hexOf, indexOf, MARKER, markerOf, type RankRecord, type RunInfo } from '../format/manifest.js';
+import {
+  hexOf,
+  indexOf,
+  MARKER,
+  markerOf,
+  type Marker,
+  type RankRecord,
+  type RunInfo,
+} from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
 import { fileNames, isOurs } from '../names.js';
 import { CHUNK_BYTES } from './write-rank.js';
@@ -22,6 +30,7 @@ const LAST_POLL_MS = 500;
  * taken in one step. What an earlier save has left in the same place goes after that.
  *
  * @param abandoned Aborted when a rank has failed, or a while after all have said that they are done.
+ * @throws AccError `ACC_CHECKPOINT_IN_DOUBT` where the marker may be there: then nothing may be withdrawn.
  */
 export async function commit(job: CommitJob, own: RankRecord, abandoned: AbortSignal): Promise<void> {
   const { storage, prefix } = job.location;
@@ -32,7 +41,7 @@ export async function commit(job: CommitJob, own: RankRecord, abandoned: AbortSi
   const name = fileNames.index(job.id);
   await storage.put(prefix + name, bytes);
   const crc32 = hexOf(await checksumOf(bytes));
-  await storage.put(prefix + MARKER, encode(markerOf(job.info, { name, bytes: bytes.length, crc32 })));
+  await putMarker(job.location, markerOf(job.info, { name, bytes: bytes.length, crc32 }));
   await deleteLeftovers(job.location, new Set([MARKER, name, ...index.files.map((file) => file.name)]));
 }
 
@@ -75,10 +84,48 @@ function notShared(location: Location, missing: readonly string[]): AccError {
   );
 }
 
-async function deleteLeftovers({ storage, prefix }: Location, kept: ReadonlySet<string>): Promise<void> {
-  const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
-  const leftovers = names.filter((name) => isOurs(name) && !kept.has(name));
-  if (leftovers.length > 0) await storage.delete(leftovers.map((name) => prefix + name));
+/** What failed may have taken its place all the same, where syncing its folder or a service's answer failed: it is put once more. */
+async function putMarker(location: Location, marker: Marker): Promise<void> {
+  const { storage, prefix } = location;
+  const bytes = encode(marker);
+  const put = () => storage.put(prefix + MARKER, bytes);
+  try {
+    await put();
+  } catch (error) {
+    if (await isAbsent(location, bytes)) throw error;
+    await put().catch((cause: unknown) => {
+      throw inDoubt(location, cause);
+    });
+  }
+}
+
+/** Whether another marker is there, or none, for sure. */
+async function isAbsent({ storage, prefix }: Location, marker: Uint8Array): Promise<boolean> {
+  try {
+    return Buffer.compare(await storage.get(prefix + MARKER), marker) !== 0;
+  } catch (error) {
+    return isAccError(error, 'ACC_STORAGE_NOT_FOUND');
+  }
+}
+
+function inDoubt(location: Location, cause: unknown): AccError {
+  const message = `The marker in ${describeLocation(location)} may have been replaced: ${(cause as Error).message}`;
+  return new AccError('ACC_CHECKPOINT_IN_DOUBT', message, { cause });
+}
+
+/** The checkpoint is there whether it works or not. */
+async function deleteLeftovers(location: Location, kept: ReadonlySet<string>): Promise<void> {
+  const { storage, prefix } = location;
+  try {
+    const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
+    const leftovers = names.filter((name) => isOurs(name) && !kept.has(name));
+    if (leftovers.length > 0) await storage.delete(leftovers.map((name) => prefix + name));
+  } catch (error) {
+    const where = describeLocation(location);
+    console.warn(
+      `acc: what earlier saves left in ${where} could not be deleted. ${(error as Error).message}`,
+    );
+  }
 }
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));

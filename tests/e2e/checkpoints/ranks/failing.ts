@@ -6,13 +6,20 @@ import { reportResult } from '@acc/testkit';
 
 const [folder] = process.argv.slice(2) as [string];
 const isSecond = process.env.RANK === '1';
-const trouble = { put: false, get: false };
+const trouble = { put: false, get: false, marker: false };
 
 const files = fileStorage(folder);
-/** Of the second rank: a full disk, or one that gives other bytes than were written, while there is trouble. */
+/**
+ * Of the second rank: a full disk, or one that gives other bytes than were written, while there is trouble. Of the first: one that is not
+ * sure of markers.
+ */
 const storage: Storage = {
   ...files,
-  put: (key, content) => (isSecond && trouble.put ? full(content) : files.put(key, content)),
+  async put(key, content) {
+    if (isSecond && trouble.put) return full(content);
+    await files.put(key, content);
+    if (trouble.marker && key.endsWith('checkpoint.json')) throw new Error('EIO: fsync');
+  },
   async get(key, options) {
     const bytes = await files.get(key, options);
     if (isSecond && trouble.get && key.endsWith('.safetensors')) bytes[0]! ^= 1;
@@ -86,6 +93,16 @@ results['weight stays'] = w.dataSync()[0];
 trouble.get = false;
 results['loads'] = await codeOf(() => accelerator.loadState('latest'));
 results['weight'] = w.dataSync()[0];
+accelerator.freeMemory();
+
+({ accelerator, step } = await make());
+step();
+trouble.marker = true;
+results['is not sure'] = await codeOf(() => accelerator.saveState());
+trouble.marker = false;
+step();
+results['loads what may be there'] = await codeOf(() => accelerator.loadState('latest'));
+results['its weight'] = w.dataSync()[0];
 accelerator.freeMemory();
 reportResult(results);
 await (await Accelerator.create()).endTraining();

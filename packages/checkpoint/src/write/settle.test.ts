@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { AccError, type Collective } from '@acc/contract';
+import { fileStorage } from '../storage/file-storage.js';
+import type { StartedSave } from './save.js';
+import { settleSave } from './settle.js';
+
+const SIZE = 2;
+
+/** What each rank makes of a save that rank 0 could commit, or not: one after the other, told what the first one says. */
+async function outcomes(written: readonly (AccError | undefined)[], committed: AccError | undefined) {
+  const reasons = written.map((error) => error?.message ?? null);
+  let said: unknown;
+  const settle = async (rank: number) => {
+    const collective = {
+      allGatherObject: () => reasons,
+      broadcastObject: (value: unknown) => (rank === 0 ? (said = value) : said),
+    } as unknown as Collective;
+    let isWithdrawn = false;
+    const save: StartedSave = {
+      location: { storage: fileStorage('somewhere'), prefix: 'c/' },
+      written: Promise.resolve(written[rank]),
+      committed: rank === 0 ? Promise.resolve(committed) : undefined,
+      abandon() {},
+      async withdraw() {
+        await Promise.resolve();
+        isWithdrawn = true;
+      },
+    };
+    const thrown = await settleSave(save, collective).catch((error: AccError) => error);
+    return { ranks: thrown?.details['ranks'], isWithdrawn };
+  };
+  const met = [];
+  for (let rank = 0; rank < SIZE; rank++) met.push(await settle(rank));
+  return met;
+}
+
+const full = new AccError('ACC_STORAGE_FULL', 'full');
+const doubt = new AccError('ACC_CHECKPOINT_IN_DOUBT', 'perhaps');
+
+it.each([
+  ['that is complete', [undefined, undefined], undefined, { ranks: undefined, isWithdrawn: false }],
+  [
+    'complete though a rank met an error',
+    [undefined, full],
+    undefined,
+    { ranks: undefined, isWithdrawn: false },
+  ],
+  ['not written by a rank', [undefined, full], full, { ranks: { '1': 'full' }, isWithdrawn: true }],
+  ['not committed', [undefined, undefined], full, { ranks: { '0': 'full' }, isWithdrawn: true }],
+  ['in doubt', [undefined, undefined], doubt, { ranks: { '0': 'perhaps' }, isWithdrawn: false }],
+  ['in doubt, with an error', [undefined, full], doubt, { ranks: { '0': 'perhaps' }, isWithdrawn: false }],
+])('all ranks make the same of a save %s', async (_, written, committed, expected) => {
+  expect(await outcomes(written, committed)).toEqual([expected, expected]);
+});
