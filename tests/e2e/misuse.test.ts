@@ -41,5 +41,7 @@ describe('a mistake is an error on every rank', () => {
     ['strategies', 'ACC_OPTIONS_DIFFER', ['rank 0: "ddp"', 'rank 1: "single"']],
     ['unused', 'ACC_VARIABLES_UNUSED', [': b.']],
     ['strings', 'ACC_COLLECTIVE_DTYPE', []],
+    ['operation', 'ACC_INVALID_ARGUMENT', ["'avg'"]],
+    ['onlyMain', 'ACC_COLLECTIVE_MISMATCH', ['misuse.ts:']],
   ])('%s: %s', (mistake, code, parts) => expectErrorOnEveryRank([mistake, 'auto'], code, parts));
 });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
+  doAgree,
   encodeDescription,
   formatWords,
-  requireAgreement,
+  mismatch,
   type CallDescription,
   type Words,
 } from './agreement.js';
@@ -30,9 +31,9 @@ describe('agreement of ranks', () => {
   });
 
   it('accepts equal calls, and gathers of different lengths, which it reads as they are', () => {
-    expect(() => requireAgreement([call(), call(), call()])).not.toThrow();
+    expect(doAgree([call(), call(), call()])).toBe(true);
     const rows = (n: number) => call({ collective: 'allGather', shape: [n, 3], hasFreeRows: true });
-    expect(() => requireAgreement([rows(1), rows(5)])).not.toThrow();
+    expect(doAgree([rows(1), rows(5)])).toBe(true);
     expect(formatWords(rows(5))).toContain('float32[5,3]');
   });
 
@@ -43,21 +44,20 @@ describe('agreement of ranks', () => {
     ['collective', call({ collective: 'broadcast', root: 0 })],
     ['number of dims', call({ shape: [2, 3, 1] })],
   ])('refuses another %s and lists what each rank had', (_, other) => {
-    try {
-      requireAgreement([call(), call(), other]);
-      expect.unreachable();
-    } catch (error) {
-      expect(error).toMatchObject({
-        code: 'ACC_COLLECTIVE_MISMATCH',
-        details: { calls: [call(), call(), other].map(formatWords) },
-      });
-      expect((error as Error).message).toContain('rank 2:');
-    }
+    const calls = [call(), call(), other];
+    expect(doAgree(calls)).toBe(false);
+    const error = mismatch(calls, { rank: 2, line: '/home/me/train.ts:3:5' });
+    expect(error).toMatchObject({
+      code: 'ACC_COLLECTIVE_MISMATCH',
+      details: { calls: calls.map(formatWords) },
+    });
+    expect(error.message).toContain(`rank 1: ${formatWords(call())}\n`);
+    expect(error.message).toContain(`rank 2: ${formatWords(other)}, at /home/me/train.ts:3:5`);
   });
 
   it('tells lists of tensors apart that have the same whole', () => {
     const of = (shapes: number[][]) =>
       encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [1, 6] }, 1, shapes);
-    expect(() => requireAgreement([of([[2], [4]]), of([[4], [2]])])).toThrow();
+    expect(doAgree([of([[2], [4]]), of([[4], [2]])])).toBe(false);
   });
 });

@@ -17,7 +17,8 @@ export const COLLECTIVES = [
 ] as const;
 export type CollectiveName = (typeof COLLECTIVES)[number];
 
-const REDUCE_OPS: readonly ReduceOp[] = ['sum', 'mean', 'max', 'min', 'product'];
+/** As they are compared across ranks; the order is part of the wire format. */
+export const REDUCE_OPS: readonly ReduceOp[] = ['sum', 'mean', 'max', 'min', 'product'];
 const DTYPES = [
   'float32',
   'int32',
@@ -108,23 +109,30 @@ function hashOf(text: string): number {
   return hash;
 }
 
-/**
- * Refuses calls that do not fit together.
- *
- * @param words Every rank's description, by rank.
- * @throws AccError `ACC_COLLECTIVE_MISMATCH` with a line for each rank.
- */
-export function requireAgreement(words: readonly Words[]): void {
+/** Whether calls fit together. `words`: every rank's description, by rank. */
+export function doAgree(words: readonly Words[]): boolean {
   const first = words[0]!;
-  if (words.every((own) => first.every((word, i) => i >= COMPARED_WORDS || own[i] === word))) return;
-  throw mismatch(words);
+  return words.every((own) => first.every((word, i) => i >= COMPARED_WORDS || own[i] === word));
 }
 
-export function mismatch(words: readonly Words[]): AccError {
+/**
+ * `ACC_COLLECTIVE_MISMATCH` with a line for each rank.
+ *
+ * @param own This rank, and the line of the program that made the call, where it is known.
+ */
+export function mismatch(
+  words: readonly Words[],
+  own: { rank: number; line?: string | undefined },
+): AccError {
   const calls = words.map(formatWords);
-  const lines = calls.map((call, rank) => `  rank ${rank}: ${call}`);
+  const lines = calls.map((call, rank) => {
+    const place = rank === own.rank && own.line ? `, at ${own.line}` : '';
+    return `  rank ${rank}: ${call}${place}`;
+  });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
-    help: 'Every rank must call the same collectives in the same order, with the same dtype and shape.',
+    help:
+      'Every rank must call the same collectives in the same order, with the same dtype and shape; so must what uses them: ' +
+      'prepare, saveState, initTrackers and others are not for `if (isMainProcess)`.',
     details: { calls },
   });
 }

@@ -1,13 +1,13 @@
 import { AccError, isAccError } from '@acc/contract';
 import { CALL_WORDS, operator, tensorFrom, type ProcessGroup } from '@acc/native';
 import {
+  doAgree,
   encodeDescription,
   formatWords,
   IS_COMPARISON,
   MAX_DIMS,
   mismatch,
   NUMBER,
-  requireAgreement,
   type CallDescription,
   type Words,
 } from './agreement.js';
@@ -120,7 +120,8 @@ export class Calls {
     message.set(words);
     message.set(numbers, CALL_WORDS);
     const all = this.#gather(asComparison(words), message);
-    requireAgreement(all.map((one) => [...one.subarray(0, CALL_WORDS)]));
+    const calls = all.map((one) => [...one.subarray(0, CALL_WORDS)]);
+    if (!doAgree(calls)) throw this.#mismatch(calls);
     return all.map((one) => one.subarray(CALL_WORDS, CALL_WORDS + numbers.length));
   }
 
@@ -137,14 +138,21 @@ export class Calls {
     );
   }
 
+  #mismatch(calls: readonly Words[]): AccError {
+    const { rank } = this.group;
+    return mismatch(calls, { rank, line: this.journal.recorder.lineOf(calls[rank]![NUMBER]!) });
+  }
+
   #requireOpen(): void {
     if (!this.isClosed) return;
-    throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after the group had been closed.');
+    throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after the group had been closed.', {
+      help: 'endTraining, or close, comes last: gather and reduce before it.',
+    });
   }
 
   #explain(error: unknown, call: Words | string): unknown {
     if (!isAccError(error)) return error;
-    if (error.code === 'ACC_COLLECTIVE_MISMATCH') return mismatch(wordsIn(error.message));
+    if (error.code === 'ACC_COLLECTIVE_MISMATCH') return this.#mismatch(wordsIn(error.message));
     const name = typeof call === 'string' ? call : `${formatWords(call)}, call ${call[NUMBER]}`;
     if (FAULTS.includes(error.code) && !this.isClosed) return this.journal.fault.explained(error, name);
     return new AccError(error.code, `${name}: ${error.message}`, { cause: error });

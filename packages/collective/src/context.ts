@@ -3,7 +3,7 @@ import type { ProcessGroup, Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import type { Calls } from './calls.js';
 import { WorkResult, type Waitable } from './pending.js';
-import { requireNumeric, type BridgeOf, type Movable } from './tensors.js';
+import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tensors.js';
 
 /** What the verbs of a group share. */
 export class Context<T extends Movable> {
@@ -53,10 +53,7 @@ export class Context<T extends Movable> {
 
   /** @throws AccError `ACC_COLLECTIVE_RANK`. */
   requireRank(rank: number): void {
-    if (Number.isInteger(rank) && rank >= 0 && rank < this.size) return;
-    throw new AccError('ACC_COLLECTIVE_RANK', `There is no rank ${rank}.`, {
-      help: `Ranks are 0 to ${this.size - 1}.`,
-    });
+    requireRank(rank, this.size);
   }
 
   /** @throws AccError `ACC_COLLECTIVE_RANK`. */

@@ -107,10 +107,10 @@ function triesNccl(choice: EngineChoice, isOnGpu: boolean): boolean {
   return choice === 'nccl' || (choice === 'auto' && isOnGpu);
 }
 
-/** NCCL wants a GPU for each rank, and on every rank. */
+/** NCCL wants a GPU for each rank, and on every rank; a rank that has said so by itself is not told twice. */
 function gpuObstacles(wishes: readonly EngineWish[]): string[] {
-  return wishes.flatMap(({ gpu, isOnGpu }, rank) => {
-    if (!isOnGpu) return [`rank ${rank}: tensors live on the CPU`];
+  return wishes.flatMap(({ gpu, isOnGpu, obstacle }, rank) => {
+    if (!isOnGpu) return obstacle ? [] : [`rank ${rank}: tensors live on the CPU`];
     const first = wishes.findIndex((wish) => wish.gpu === gpu);
     return gpu !== undefined && first < rank ? [`ranks ${first} and ${rank} have one GPU`] : [];
   });

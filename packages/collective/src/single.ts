@@ -8,45 +8,55 @@ import {
   type ReduceOp,
 } from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
-import { done } from './pending.js';
+import { objectFromBytes, objectToBytes } from './object-bytes.js';
+import { all, done } from './pending.js';
+import { requireNumeric, requireRank, requireReducible, rowsOfPart } from './tensors.js';
 
-/** The collectives of a group of one: what they give when nobody else is there. No network, nothing native. */
+/**
+ * The collectives of a group of one: what they give when nobody else is there. They refuse what several ranks would. No network,
+ * nothing native.
+ */
 export class SingleCollective extends BlockingVerbs<Tensor> implements Collective {
   readonly rank = 0;
   readonly size = 1;
   readonly engine = 'single';
 
-  broadcastAsync(x: Tensor): Pending<Tensor> {
-    return done(clone(x));
+  broadcastAsync(x: Tensor, fromRank = 0): Pending<Tensor> {
+    requireRank(fromRank, 1);
+    return moved('broadcast', x);
   }
 
-  allReduceAsync(x: Tensor, _op?: ReduceOp, options: AllReduceOptions = {}): Pending<Tensor> {
-    return done(options.donate ? x : clone(x));
+  allReduceAsync(x: Tensor, op: ReduceOp = 'sum', options: AllReduceOptions = {}): Pending<Tensor> {
+    return reduced('allReduce', x, op, options.donate);
   }
 
-  reduceAsync(x: Tensor): Pending<Tensor> {
-    return done(clone(x));
+  reduceAsync(x: Tensor, op: ReduceOp = 'sum', toRank = 0): Pending<Tensor> {
+    requireRank(toRank, 1);
+    return reduced('reduce', x, op);
   }
 
   allGatherAsync(x: Tensor): Pending<Tensor> {
-    return done(joined(x));
+    return moved('allGather', x, joined);
   }
 
-  gatherAsync(x: Tensor): Pending<Tensor> {
-    return done(joined(x));
+  gatherAsync(x: Tensor, toRank = 0): Pending<Tensor> {
+    requireRank(toRank, 1);
+    return moved('gather', x, joined);
   }
 
-  scatterAsync(x: Tensor | null): Pending<Tensor> {
-    if (x) return done(clone(x));
+  scatterAsync(x: Tensor | null, fromRank = 0): Pending<Tensor> {
+    requireRank(fromRank, 1);
+    if (x) return moved('scatter', x);
     throw new AccError('ACC_COLLECTIVE_SHAPE', 'scatter takes a tensor on rank 0, null elsewhere.');
   }
 
-  reduceScatterAsync(x: Tensor): Pending<Tensor> {
-    return done(clone(x));
+  reduceScatterAsync(x: Tensor, op: ReduceOp = 'sum'): Pending<Tensor> {
+    rowsOfPart(x.shape, 1, 'reduceScatter');
+    return reduced('reduceScatter', x, op);
   }
 
   allToAllAsync(x: Tensor): Pending<Tensor> {
-    return done(clone(x));
+    return moved('allToAll', x);
   }
 
   sendAsync(): Pending<void> {
@@ -57,37 +67,54 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     throw alone();
   }
 
-  broadcastCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {
-    return done(xs.map((x) => clone(x)));
+  broadcastCoalescedAsync(xs: readonly Tensor[], fromRank = 0): Pending<Tensor[]> {
+    requireRank(fromRank, 1);
+    return all(xs.map((x) => moved('broadcastCoalesced', x)));
   }
 
   allReduceCoalescedAsync(
     xs: readonly Tensor[],
-    _op?: ReduceOp,
+    op: ReduceOp = 'sum',
     options: CoalescedOptions = {},
   ): Pending<Tensor[]> {
-    return done(xs.map((x) => (options.donate ? x : clone(x))));
+    return all(xs.map((x) => reduced('allReduceCoalesced', x, op, options.donate)));
   }
 
   allGatherCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {
-    return done(xs.map(joined));
+    return all(xs.map((x) => moved('allGatherCoalesced', x, joined)));
   }
 
-  reduceScatterCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {
-    return done(xs.map((x) => clone(x)));
+  reduceScatterCoalescedAsync(xs: readonly Tensor[], op: ReduceOp = 'sum'): Pending<Tensor[]> {
+    return all(xs.map((x) => reduced('reduceScatterCoalesced', x, op)));
   }
 
   barrier(): void {}
 
-  broadcastObject<O>(object: O): O {
-    return object;
+  broadcastObject<O>(object: O, fromRank = 0): O {
+    requireRank(fromRank, 1);
+    return copyOf(object);
   }
 
   allGatherObject<O>(object: O): O[] {
-    return [object];
+    return [copyOf(object)];
   }
 
   close(): void {}
+}
+
+function moved(verb: string, x: Tensor, move: (x: Tensor) => Tensor = clone): Pending<Tensor> {
+  requireNumeric(x, verb);
+  return done(move(x));
+}
+
+function reduced(verb: string, x: Tensor, op: ReduceOp, donate = false): Pending<Tensor> {
+  requireNumeric(x, verb);
+  requireReducible(x, op);
+  return done(donate ? x : clone(x));
+}
+
+function copyOf<O>(object: O): O {
+  return objectFromBytes(objectToBytes(object)) as O;
 }
 
 function joined(x: Tensor): Tensor {

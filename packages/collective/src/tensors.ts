@@ -1,5 +1,6 @@
 import { AccError, type NativeDtype, type NativeTensor, type ReduceOp } from '@acc/contract';
 import { operator, type Tensor as Native } from '@acc/native';
+import { REDUCE_OPS } from './agreement.js';
 
 const contiguous = operator('aten::contiguous');
 
@@ -32,9 +33,14 @@ export const nativeBridge: BridgeOf<NativeTensor> = {
 const FLOATS: readonly NativeDtype[] = ['float32', 'float64', 'bfloat16', 'float16'];
 const REDUCED: readonly NativeDtype[] = [...FLOATS, 'int32', 'int64', 'bool'];
 
-/** @throws AccError `ACC_COLLECTIVE_DTYPE`. */
-export function requireReducible({ dtype }: NativeTensor, op: ReduceOp): void {
-  if ((op === 'mean' ? FLOATS : REDUCED).includes(dtype)) return;
+/** @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_COLLECTIVE_DTYPE`. */
+export function requireReducible({ dtype }: { readonly dtype: string }, op: ReduceOp): void {
+  if (!REDUCE_OPS.includes(op)) {
+    throw new AccError('ACC_INVALID_ARGUMENT', `There is no reduction '${String(op)}'.`, {
+      help: `Use one of: ${REDUCE_OPS.join(', ')}.`,
+    });
+  }
+  if ((op === 'mean' ? FLOATS : REDUCED).includes(dtype as NativeDtype)) return;
   throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${dtype} cannot be reduced by '${op}'.`, {
     help: 'Convert it first, as x.toFloat().',
   });
@@ -45,6 +51,14 @@ export function requireNumeric({ dtype }: Movable, collective: string): void {
   if (dtype !== 'string') return;
   throw new AccError('ACC_COLLECTIVE_DTYPE', `${collective} cannot move a tensor of strings.`, {
     help: 'Use gatherObject or broadcastObject with an array of strings.',
+  });
+}
+
+/** @throws AccError `ACC_COLLECTIVE_RANK`. */
+export function requireRank(rank: number, size: number): void {
+  if (Number.isInteger(rank) && rank >= 0 && rank < size) return;
+  throw new AccError('ACC_COLLECTIVE_RANK', `There is no rank ${rank}.`, {
+    help: size === 1 ? 'There is one rank, 0.' : `Ranks are 0 to ${size - 1}.`,
   });
 }
 

@@ -17,6 +17,9 @@ const mistakes: Record<string, () => unknown> = {
   shape: () => accelerator.reduce(tf.ones([2 + r])),
   dtype: () => accelerator.reduce(tf.ones([2], r === 0 ? 'float32' : 'int32')),
   empty: () => accelerator.reduce(tf.zeros([2 * r])),
+  operation: () => accelerator.reduce(tf.ones([2]), 'avg' as 'sum'),
+  // What a user does by mistake is called here, and not by the name of the collective.
+  onlyMain: () => (r === 0 ? accelerator.saveState() : accelerator.waitForEveryone()),
   roots: () => accelerator.broadcast(tf.ones([2]), r),
   collective: () => (r === 0 ? accelerator.gather(tf.ones([2])) : accelerator.waitForEveryone()),
   variables: () => accelerator.prepare(dense(3 + r)),

@@ -48,6 +48,12 @@ export class FlightRecorder {
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
   }
 
+  /** The program's line that made a call, or another call some milliseconds before. */
+  lineOf(number: number): string | undefined {
+    const entry = this.#ring.find((one) => one.number === number);
+    return entry && lineOf(entry.site);
+  }
+
   /** Oldest first. */
   calls(): RecordedCall[] {
     const start = this.#count % this.#ring.length;

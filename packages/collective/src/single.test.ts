@@ -1,0 +1,29 @@
+import * as tf from '@tensorflow/tfjs';
+import { describe, expect, it } from 'vitest';
+import type { ReduceOp } from '@acc/contract';
+import { SingleCollective } from './single.js';
+
+const alone = new SingleCollective();
+
+describe('a group of one', () => {
+  it.each<[string, string, (x: tf.Tensor) => unknown]>([
+    ['a reduction that there is not', 'ACC_INVALID_ARGUMENT', (x) => alone.allReduce(x, 'avg' as ReduceOp)],
+    ['the mean of integers', 'ACC_COLLECTIVE_DTYPE', (x) => alone.allReduce(x.toInt(), 'mean')],
+    ['strings', 'ACC_COLLECTIVE_DTYPE', () => alone.allGather(tf.tensor(['a']))],
+    ['another rank', 'ACC_COLLECTIVE_RANK', (x) => alone.broadcast(x, 9)],
+    ['objects that cannot travel', 'ACC_OBJECT_NOT_SERIALIZABLE', () => alone.broadcastObject(() => 1)],
+  ])('refuses what several would: %s', (_, code, call) => {
+    tf.tidy(() => {
+      const x = tf.ones([2]);
+      expect(() => call(x)).toThrowError(expect.objectContaining({ code }));
+    });
+  });
+
+  it('gives copies of objects, as several would', () => {
+    const given = { values: Float32Array.of(1, NaN), list: [1] };
+    const [got] = alone.allGatherObject(given);
+    expect(got).toEqual(given);
+    got!.list.push(2);
+    expect(given.list).toEqual([1]);
+  });
+});
