@@ -30,6 +30,15 @@ it('gives the answer, read to its end', async () => {
   expect(await sendRequest(url, { method: 'PUT', body })).toMatchObject({ status: 200, body: 'PUT ok' });
 });
 
+it('says which header HTTP does not allow, and not its value', async () => {
+  const url = await serve((_request, response) => void response.end());
+  const failure = sendRequest(url, { headers: { authorization: 'Bearer geheim…' } });
+  await expect(failure).rejects.toMatchObject({
+    code: 'ACC_INVALID_OPTION',
+    message: expect.stringMatching(/^(?!.*geheim).*authorization/),
+  });
+});
+
 it.each([
   [503, 'ACC_TRACKER_UNAVAILABLE'],
   [429, 'ACC_TRACKER_UNAVAILABLE'],

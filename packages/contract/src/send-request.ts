@@ -26,10 +26,11 @@ const SHOWN_CHARACTERS = 500;
  * @returns An answer with a status from 200 to 299.
  * @throws AccError `ACC_TRACKER_UNAVAILABLE` where the server can't be reached, ends in the middle, or answers 408, 425, 429,
  * 500, 502, 503 or 504, with `details.retryAfterMs` if it said so; `ACC_TRACKER_REFUSED` for any other answer, with
- * `details.status` and `details.body`; `ACC_INVALID_OPTION` for what is no URL of HTTP.
+ * `details.status` and `details.body`; `ACC_INVALID_OPTION` for what is no URL of HTTP, or no header.
  */
 export async function sendRequest(url: string | URL, request: SentRequest = {}): Promise<Answer> {
   const target = httpUrl(url);
+  for (const [name, value] of Object.entries(request.headers ?? {})) requireHeader(name, value);
   const what = `${request.method ?? 'GET'} ${target.origin}${target.pathname}`;
   const { body: sent, ...others } = request;
   // A body that comes bit by bit: the answer is read after it.
@@ -63,6 +64,21 @@ function httpUrl(url: string | URL): URL {
   throw new AccError('ACC_INVALID_OPTION', `'${String(url)}' is not the URL of an HTTP server.`, {
     help: 'Write it with its scheme: http://127.0.0.1:5000.',
   });
+}
+
+/** Its value may be a secret. */
+function requireHeader(name: string, value: string): void {
+  try {
+    new Headers([[name, value]]);
+  } catch {
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `The value of the header '${name}' has characters that HTTP does not allow.`,
+      {
+        help: 'Where it is a token, look for a line break or a character beyond Latin-1 in it.',
+      },
+    );
+  }
 }
 
 /** fetch says "fetch failed" and has the reason as its cause; that of several addresses is in a list. */

@@ -28,6 +28,12 @@ describe('files', () => {
     }
   });
 
+  it('may lie in the root of the file system', async () => {
+    const key = join(folder.slice(1), 'a');
+    await fileStorage('/').put(key, new Uint8Array([1, 2]));
+    expect([...(await fileStorage(folder).get('a'))]).toEqual([1, 2]);
+  });
+
   it('say that the disk is full, and leave nothing', async () => {
     await symlink('/dev/full', join(folder, 'x.unfinished'));
     const storage = fileStorage(folder);

@@ -12,9 +12,10 @@ export const UNFINISHED = '.unfinished';
  */
 export function fileStorage(folder: string): Storage {
   const root = resolve(folder);
+  const inside = root.endsWith(sep) ? root : root + sep;
   const pathOf = (key: string): string => {
     const path = resolve(root, key);
-    if (path.startsWith(root + sep)) return path;
+    if (path.startsWith(inside)) return path;
     throw new AccError('ACC_STORAGE_DENIED', `'${key}' lies outside of ${root}.`);
   };
   const attempt = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
