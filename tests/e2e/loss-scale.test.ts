@@ -5,8 +5,8 @@ interface Run {
   readonly weights: number[][];
   readonly skipped: boolean[];
 }
-interface Results {
-  readonly apply: Run;
+interface Results extends Record<string, Run> {
+  readonly local: Run & { readonly before: number[][]; readonly alone: boolean[]; readonly scales: number[] };
 }
 
 const RATE = 0.125;
@@ -40,9 +40,23 @@ describe('fp16 on two ranks, one of which meets an overflow', () => {
   it('both skip the step where gradients are reduced when they are applied', () => {
     const ones = SIZES.map((size) => Array<number>(size).fill(1));
     for (const { apply } of ranks) {
-      expect(apply.skipped).toEqual([false, true, false, false]);
-      close(apply.weights, stepped(ones, [0, 2, 3]));
-      expect(apply.weights).toEqual(ranks[0]!.apply.weights);
+      expect(apply!.skipped).toEqual([false, true, false, false]);
+      close(apply!.weights, stepped(ones, [0, 2, 3]));
+      expect(apply!.weights).toEqual(ranks[0]!['apply']!.weights);
+    }
+  });
+
+  it('take the same steps after they have trained alone, with loss scales of their own', () => {
+    expect(ranks.map(({ local }) => local.alone)).toEqual([
+      [true, false],
+      [false, false],
+    ]);
+    for (const { local } of ranks) {
+      // Each rank's overflow has halved it, from the smaller one on.
+      expect(local.scales).toEqual([512, 256]);
+      expect(local.skipped).toEqual([false, true, false]);
+      close(local.weights, stepped(local.before, [2, 4]));
+      expect(local.weights).toEqual(ranks[0]!.local.weights);
     }
   });
 });

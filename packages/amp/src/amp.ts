@@ -51,6 +51,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
         scaler.update(isFinite);
         return isFinite;
       },
+      rejoin: (collective) => scaler.rejoin(collective),
     }),
     getState: () => ({ lossScale: scaler?.getState() ?? null }),
     setState(state) {

@@ -1,4 +1,5 @@
-import { AccError } from '@acc/contract';
+import { tensor1d, tidy } from '@tensorflow/tfjs-core';
+import { AccError, type Collective } from '@acc/contract';
 import { z } from 'zod';
 import type { ResolvedLossScaleOptions } from './options.js';
 
@@ -22,7 +23,7 @@ export function stateSchema(state: unknown): z.infer<typeof pluginState> {
 /**
  * The factor by which losses are multiplied, so that small gradients are numbers in float16 (Micikevicius et al. 2018,
  * section 3.2): it grows while gradients are finite, and goes back when one was not. Every rank sees the same reduced gradients,
- * so that all go alike. Ranks that have trained alone may have other scales: gradients are added up without theirs.
+ * so that all go alike. Where ranks have other scales, as while each trains alone, gradients are added up without theirs.
  */
 export class LossScaler {
   #state: LossScalerState;
@@ -53,6 +54,13 @@ export class LossScaler {
     } else {
       this.#state = { scale, goodSteps: goodSteps + 1, patience };
     }
+  }
+
+  /** Gives all ranks the smallest scale of any, so that none stays below what gradients bear while the others' come and go. */
+  rejoin(collective: Collective): void {
+    const { scale, goodSteps, patience } = this.#state;
+    const least = tidy(() => collective.allReduce(tensor1d([scale, goodSteps, patience]), 'min').dataSync());
+    this.#state = { scale: least[0]!, goodSteps: least[1]!, patience: least[2]! };
   }
 
   getState(): LossScalerState {

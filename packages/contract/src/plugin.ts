@@ -1,4 +1,5 @@
 import type { NamedTensorMap, Optimizer, Tensor } from '@tensorflow/tfjs-core';
+import type { Collective } from './collective.js';
 import type { StrategyContext } from './strategy.js';
 
 /** What a plugin learns about the step it is called in. */
@@ -75,6 +76,8 @@ export interface Plugin {
   transform?(grads: NamedTensorMap, info: StepInfo): void;
   /** Slot `afterStep`: the optimizer has applied the gradients. */
   afterStep?(info: StepInfo): void;
+  /** Ranks that have trained alone take steps together again: gives them the same state where that serves them all. Called on all. */
+  rejoin?(collective: Collective): void;
   /** Called by `freeMemory`: frees what the plugin holds. */
   detach?(): void;
   /** What a checkpoint keeps of it, on each rank its own; with `setState`, or neither. See {@link Stateful}. */
@@ -111,6 +114,7 @@ export const PLUGIN_KEYS = [
   'settle',
   'transform',
   'afterStep',
+  'rejoin',
   'detach',
   'getState',
   'setState',

@@ -1,9 +1,10 @@
 // Trainings in fp16 on two ranks, of which rank 0 meets a gradient that overflows. Reports weights, and which steps were skipped.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, LocalSGD, type AcceleratorOptions } from '@acc/core';
+import { amp } from '@acc/amp';
 import { reportResult } from '@acc/testkit';
 
-const OVERFLOWING = 1e36;
+const OVERFLOWING = 1e38;
 const INITIAL = 1024;
 
 let accelerator: Accelerator;
@@ -55,6 +56,28 @@ async function apply() {
   return end();
 }
 
-const results = { apply: await apply() };
+/** Rank 0 leaves out a step while ranks train alone; then both take steps together, the second with an overflow on rank 1. */
+async function local() {
+  // As a plugin of the user's, which may have the hooks of any, its state can be asked for.
+  const { autocast: _, ...precision } = amp('float16', { lossScale: { initial: INITIAL } });
+  const { step, end, variables, skipped } = await create({ mixedPrecision: 'no', plugins: [precision] });
+  const scale = () => (precision.getState() as { lossScale: { scale: number } }).lossScale.scale;
+  const meeting = new LocalSGD(accelerator, variables, { localSgdSteps: 2 });
+  for (const seed of [0, 1]) {
+    step(seed === 0 && rank() === 0 ? OVERFLOWING : 1, seed);
+    meeting.step();
+  }
+  meeting.end();
+  const before = variables.map((variable) => [...variable.dataSync()]);
+  const alone = skipped.splice(0);
+  const scales = [scale()];
+  step(1, 2);
+  step(rank() === 1 ? OVERFLOWING : 1, 3);
+  step(1, 4);
+  scales.push(scale());
+  return { ...end(), before, alone, scales };
+}
+
+const results = { apply: await apply(), local: await local() };
 reportResult(results);
 await (await Accelerator.create({ engine: 'acc' })).endTraining();

@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Accelerator } from '../accelerator.js';
+import { LocalSGD } from '../local-steps/local-sgd.js';
 import type { AcceleratorOptions } from '../options.js';
 
 let accelerator: Accelerator;
@@ -69,4 +70,16 @@ it('gradients of a micro-batch that is held are those of the loss', async () => 
   accelerator.prepare([w]);
   const gradient = () => tf.variableGrads(() => w.square() as tf.Scalar).grads[w.name]!.dataSync()[0];
   expect(accelerator.accumulate(gradient)).toBe(4);
+});
+
+it('a step that was skipped while ranks trained alone has no part in those after that', async () => {
+  await create({});
+  const w = tf.variable(tf.scalar(0));
+  const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
+  const local = new LocalSGD(accelerator, [w]);
+  optimizer.minimize(() => w.mul(Infinity) as tf.Scalar);
+  local.end();
+  optimizer.applyGradients({ [w.name]: tf.scalar(1) });
+  expect(accelerator.optimizerStepWasSkipped).toBe(false);
+  expect(w.dataSync()[0]).toBe(-1);
 });

@@ -135,8 +135,14 @@ export class StepPipeline implements DriverHooks {
     });
   }
 
+  /** Ends {@link trainAlone}; on all ranks together. */
   endAlone(owner: object): void {
     this.#independent.delete(owner);
+    if (this.isTrainingAlone) return;
+    // Only this rank's own gradients were not usable.
+    this.#unusable.clear();
+    const { plugins, collective } = this.#options;
+    for (const plugin of plugins) plugin.rejoin?.(collective);
   }
 
   /** Runs `fn` as one micro-batch. */
