@@ -48,7 +48,7 @@ async function runOnce(
         isForeground: localRank === 0,
       };
     });
-    return await runJob({ commands, worldSize: place.worldSize, prefix: plan.prefix });
+    return await runJob({ script, commands, worldSize: place.worldSize, prefix: plan.prefix });
   } finally {
     await place.release();
   }

@@ -10,6 +10,8 @@ import { describeFailure } from './summary.js';
 import { Watchdog } from './watchdog.js';
 
 export interface Job {
+  /** The program, which the commands run. */
+  readonly script: string;
   readonly commands: readonly RankCommand[];
   /** Ranks on all hosts together. */
   readonly worldSize: number;
@@ -41,7 +43,7 @@ type Ending =
  *
  * @throws AccError `ACC_SPAWN_FAILED`.
  */
-export async function runJob({ commands, worldSize, prefix }: Job): Promise<JobEnd> {
+export async function runJob({ commands, prefix, ...job }: Job): Promise<JobEnd> {
   const screen = commands.length > 1 ? new Screen(process.stdout, process.stderr) : undefined;
   const hurry = new AbortController();
   const ranks: RankProcess[] = [];
@@ -70,7 +72,7 @@ export async function runJob({ commands, worldSize, prefix }: Job): Promise<JobE
     watchdog.close();
     interruption.dispose();
   }
-  if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, worldSize));
+  if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, job));
   const exits = await Promise.all(ranks.map(({ exited }) => exited));
   return {
     exitCode: exitCode(ending, exits),

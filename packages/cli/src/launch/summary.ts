@@ -1,8 +1,12 @@
 import { SAVED_EXIT_CODE } from '@acc/contract';
 import type { Failure } from './root-cause.js';
+import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.js';
 
 /** What is said of the rank that ended the job, for stderr. */
-export function describeFailure({ exit, rank: { stderrTail } }: Failure, worldSize: number): string {
+export function describeFailure(
+  { exit, rank: { stderrTail } }: Failure,
+  { worldSize, script }: { readonly worldSize: number; readonly script: string },
+): string {
   const { rank, pid, exitCode, signal } = exit;
   const who = `acc: rank ${rank} of ${worldSize} (pid ${pid})`;
   if (exitCode === SAVED_EXIT_CODE)
@@ -18,5 +22,6 @@ export function describeFailure({ exit, rank: { stderrTail } }: Failure, worldSi
   if (signal === 'SIGKILL') {
     lines.push('→ Linux kills like this when memory runs out; see: dmesg | tail');
   }
+  if (exitCode === 1 && failedByTopLevelAwait(script, stderrTail)) lines.push(TOP_LEVEL_AWAIT_HELP);
   return `${lines.join('\n')}\n`;
 }
