@@ -7,7 +7,14 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys, type AutocastOptions, type ReduceOp, type RunStatus } from '@acc/contract';
+import {
+  AccError,
+  checkKeys,
+  type AutocastOptions,
+  type Collective,
+  type ReduceOp,
+  type RunStatus,
+} from '@acc/contract';
 import { assemble, type Parts } from './assemble.js';
 import { compileStep, type CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment } from './environment.js';
@@ -20,6 +27,7 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { collectiveOf, determinismOf, kernelsOf } from './presets.js';
 import { uninstallRandom } from './random/math-random.js';
+import { requireFunction } from './require-arguments.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 import { StatefulProcess } from './state/stateful-process.js';
 import type { AccumulateOptions } from './step/step-pipeline.js';
@@ -37,6 +45,7 @@ export class Accelerator extends StatefulProcess {
   readonly #running: Running;
 
   private constructor(parts: Parts) {
+    if (!(parts as Partial<Parts> | undefined)?.lifetime) throw notConstructed();
     super(parts.environment, parts.tracking, parts);
     this.#parts = parts;
     const { pipeline, kernels } = parts;
@@ -115,7 +124,8 @@ export class Accelerator extends StatefulProcess {
    * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`.
    */
   prepare<T extends readonly unknown[]>(...objects: T): PreparedAll<T> {
-    const prepared = objects.map((object) => this.#parts.preparation.prepare(object));
+    const { preparation } = this.#partsFor('prepare');
+    const prepared = objects.map((object) => preparation.prepare(object));
     return (prepared.length === 1 ? prepared[0] : prepared) as PreparedAll<T>;
   }
 
@@ -130,12 +140,12 @@ export class Accelerator extends StatefulProcess {
    */
   accumulate<T>(fn: () => T, options: AccumulateOptions = {}): T {
     checkKeys('accumulate', options, ['last']);
-    return this.#parts.pipeline.microBatch(fn, { isLast: options.last });
+    return this.#partsToRun('accumulate', fn).pipeline.microBatch(fn, { isLast: options.last });
   }
 
   /** Runs `fn`, to the end of its promise where it returns one. Gradients computed in it are this rank's own, and stay so. */
   noSync<T>(fn: () => T): T {
-    return this.#parts.pipeline.locally(fn);
+    return this.#partsToRun('noSync', fn).pipeline.locally(fn);
   }
 
   /**
@@ -146,7 +156,7 @@ export class Accelerator extends StatefulProcess {
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_DETERMINISTIC_UNSUPPORTED`.
    */
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
-    const { pipeline } = this.#parts;
+    const { pipeline } = this.#partsFor('weighLoss');
     pipeline.requireSeveralWays('weighLoss');
     return pipeline.lossItems.say(loss, count);
   }
@@ -156,7 +166,7 @@ export class Accelerator extends StatefulProcess {
    * are this rank's own of the micro-batch. Caller disposes.
    */
   backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
-    const { pipeline } = this.#parts;
+    const { pipeline } = this.#partsToRun('backward', loss);
     const result = variableGrads(loss, varList);
     if (!pipeline.accumulation.isHolding) pipeline.clipping.clip(result.grads);
     return result;
@@ -194,7 +204,7 @@ export class Accelerator extends StatefulProcess {
    * @throws AccError `ACC_COMPILE_ASYNC`, `ACC_COMPILE_CHANGED`, and what the step throws, when called.
    */
   compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
-    const { kernels, pipeline } = this.#parts;
+    const { kernels, pipeline } = this.#partsToRun('compile', step);
     const compiled = compileStep(step, {
       kernels,
       surroundings: () => pipeline.surroundings,
@@ -209,7 +219,7 @@ export class Accelerator extends StatefulProcess {
    * Without `mixedPrecision` it only runs `fn`. Returns what `fn` returns, in float32.
    */
   autocast<T>(fn: () => T, options?: AutocastOptions): T {
-    const { precision } = this.#parts;
+    const { precision } = this.#partsToRun('autocast', fn);
     return precision ? precision.autocast(fn, options) : fn();
   }
 
@@ -222,39 +232,39 @@ export class Accelerator extends StatefulProcess {
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_JOIN_COLLECTIVE`, `ACC_DETERMINISTIC_UNSUPPORTED`, and what `fn` throws.
    */
-  joinUnevenInputs<T>(fn: () => T | Promise<T>, options: JoinUnevenInputsOptions = {}): Promise<T> {
-    return joinUnevenInputs(fn, options, this.#parts);
+  async joinUnevenInputs<T>(fn: () => T | Promise<T>, options: JoinUnevenInputsOptions = {}): Promise<T> {
+    return joinUnevenInputs(fn, options, this.#partsToRun('joinUnevenInputs', fn));
   }
 
   /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */
   gather<T extends Nested>(values: T): T {
-    return mapNested(values, (x) =>
-      this.#inEachReplay(x, (given) => this.#parts.collective.allGather(given)),
-    );
+    const collective = this.#collectiveFor('gather');
+    return mapNested(values, (x) => this.#inEachReplay(x, (given) => collective.allGather(given)));
   }
 
   /** As {@link gather}, without the rows that only filled the last step of prepared data. */
   gatherForMetrics<T extends Nested>(values: T): T {
-    const { collective, pipeline } = this.#parts;
-    return mapNested(values, (x) => gatherReal(x, pipeline.batch, collective));
+    const collective = this.#collectiveFor('gatherForMetrics');
+    return mapNested(values, (x) => gatherReal(x, this.#parts.pipeline.batch, collective));
   }
 
   /** The ranks' arrays joined, in the order of ranks. */
   gatherObject<T>(values: readonly T[]): T[] {
-    return this.#parts.collective.allGatherObject(values).flat();
+    return this.#collectiveFor('gatherObject').allGatherObject(values).flat();
   }
 
   /** Element by element over ranks, times `scale`. */
   reduce<T extends Nested>(values: T, op: ReduceOp = 'sum', scale = 1): T {
+    const collective = this.#collectiveFor('reduce');
     return mapNested(values, (x) => {
-      const reduced = () => this.#inEachReplay(x, (given) => this.#parts.collective.allReduce(given, op));
+      const reduced = () => this.#inEachReplay(x, (given) => collective.allReduce(given, op));
       return scale === 1 ? reduced() : tidy(() => mul(reduced(), scale));
     });
   }
 
   /** The tensors of `fromProcess` on every rank; shapes and dtypes are the same everywhere. */
   broadcast<T extends Nested>(values: T, fromProcess = 0): T {
-    const { collective } = this.#parts;
+    const collective = this.#collectiveFor('broadcast');
     return mapNested(values, (x: Tensor) =>
       this.#inEachReplay(x, (given) => collective.broadcast(given, fromProcess)),
     );
@@ -262,28 +272,38 @@ export class Accelerator extends StatefulProcess {
 
   /** The object of `fromProcess` on every rank. */
   broadcastObject<T>(object: T, fromProcess = 0): T {
-    return this.#parts.collective.broadcastObject(object, fromProcess);
+    return this.#collectiveFor('broadcastObject').broadcastObject(object, fromProcess);
   }
 
   /** Returns when every rank has called it. */
   waitForEveryone(): void {
-    this.#parts.collective.barrier();
+    this.#collectiveFor('waitForEveryone').barrier();
   }
 
   /**
    * Waits for every rank, and for a save that goes on, and leaves the job; then trackers get what is left for them, and the run
-   * ends with `status`. The script exits by itself afterwards.
+   * ends with `status`. The script exits by itself afterwards. What ranks do together is then `ACC_TRAINING_ENDED`.
+   *
+   * @throws AccError `ACC_TRAINING_ENDED` when called twice, and those of an async save.
    */
   async endTraining(status: RunStatus = 'completed'): Promise<void> {
+    const collective = this.#collectiveFor('endTraining');
     await this.waitForCheckpoint();
-    this.waitForEveryone();
+    collective.barrier();
     this.freeMemory();
-    this.#parts.collective.close();
+    collective.close();
+    this.#parts.lifetime.end();
     await this.finishTrackers(status);
   }
 
-  /** Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. */
+  /**
+   * Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. This one still knows
+   * its rank, gathers and logs, and can end the training; what trains or saves a run is `ACC_ACCELERATOR_FREED`.
+   */
   freeMemory(): void {
+    const { lifetime } = this.#parts;
+    if (!lifetime.isRunning) return;
+    lifetime.free();
     if (whatRuns() === this.#running) setRunning(undefined);
     this.#parts.stopListening();
     uninstallRandom();
@@ -295,6 +315,24 @@ export class Accelerator extends StatefulProcess {
     this.#parts.determinism?.end();
   }
 
+  /** @throws AccError once it is freed. */
+  #partsFor(method: string): Parts {
+    this.#parts.lifetime.requireRunning(method);
+    return this.#parts;
+  }
+
+  /** @throws AccError also for what is no function. */
+  #partsToRun(method: string, fn: unknown): Parts {
+    requireFunction(method, fn);
+    return this.#partsFor(method);
+  }
+
+  /** @throws AccError once training has ended. */
+  #collectiveFor(method: string): Collective {
+    this.#parts.lifetime.requireJob(method);
+    return this.#parts.collective;
+  }
+
   /** What a compiled step does anew each time, as ranks must. */
   #inEachReplay(x: Tensor, collective: (x: Tensor) => Tensor): Tensor {
     const { recorder } = this.#parts.kernels;
@@ -304,4 +342,14 @@ export class Accelerator extends StatefulProcess {
   [Symbol.dispose](): void {
     this.freeMemory();
   }
+}
+
+function notConstructed(): AccError {
+  return new AccError(
+    'ACC_NOT_CREATED',
+    'An Accelerator is not made by `new`: it has to join its job first.',
+    {
+      help: 'Write `const accelerator = await Accelerator.create({ … })`, with the same options.',
+    },
+  );
 }

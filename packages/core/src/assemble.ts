@@ -12,6 +12,7 @@ import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
 import type { Joinable } from './join/joinable.js';
+import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { DataPreparation } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
@@ -41,6 +42,7 @@ export interface Parts {
   readonly atBoundary: () => Promise<void>;
   readonly stopListening: () => void;
   readonly determinism: Determinism | undefined;
+  readonly lifetime: Lifetime;
 }
 
 /** Puts together what an Accelerator is made of, and installs it. */
@@ -89,6 +91,7 @@ export function assemble(
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
   const own = {
+    lifetime: new Lifetime(),
     preparation,
     restoreGradients,
     precision,

@@ -37,8 +37,9 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** What a value is, for messages. */
 export function describe(value: unknown): string {
-  if (value === null) return 'null';
-  if (typeof value !== 'object')
-    return typeof value === 'function' ? 'a function' : `${typeof value} ${String(value)}`;
-  return `a ${value.constructor?.name ?? 'object'}`;
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object') return `${typeof value} ${String(value)}`;
+  const name = value.constructor?.name ?? 'object';
+  return `${/^[aeiou]/i.test(name) ? 'an' : 'a'} ${name}`;
 }

@@ -3,7 +3,9 @@ import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/
 import type { Collective, KernelLayer, Stateful, Strategy } from '@acc/contract';
 import type { LaunchEnvironment } from '../environment.js';
 import { TrackedRole, type Tracking } from '../tracking/tracked-role.js';
+import type { Lifetime } from '../lifetime.js';
 import type { DataPreparation } from '../prepare/prepare-data.js';
+import { requirePath } from '../require-arguments.js';
 import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';
 import type { LoadStateOptions, RestoredRun, RunCheckpoints, SaveStateOptions } from './run-checkpoints.js';
 
@@ -14,6 +16,7 @@ interface StatefulParts {
   readonly kernels: KernelLayer;
   readonly strategy: Strategy;
   readonly data: DataPreparation;
+  readonly lifetime: Lifetime;
 }
 
 /** A process whose run can be saved, and gone on with. */
@@ -35,7 +38,9 @@ export abstract class StatefulProcess extends TrackedRole {
    * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`, on all ranks alike, also for an async save before this one; `ACC_STATE_INVALID`,
    * `ACC_UNKNOWN_OPTION`.
    */
-  saveState(path?: string, options: SaveStateOptions = {}): Promise<string | undefined> {
+  async saveState(path?: string, options: SaveStateOptions = {}): Promise<string | undefined> {
+    this.#parts.lifetime.requireRunning('saveState');
+    if (path !== undefined) requirePath('saveState', path);
     return this.#parts.checkpoints.save(path, options);
   }
 
@@ -49,7 +54,9 @@ export abstract class StatefulProcess extends TrackedRole {
    */
   loadState(path?: string, options?: LoadStateOptions & { ifPresent?: false }): Promise<RestoredRun>;
   loadState(path: string | undefined, options: LoadStateOptions): Promise<RestoredRun | undefined>;
-  loadState(path = 'latest', options: LoadStateOptions = {}): Promise<RestoredRun | undefined> {
+  async loadState(path = 'latest', options: LoadStateOptions = {}): Promise<RestoredRun | undefined> {
+    this.#parts.lifetime.requireRunning('loadState');
+    requirePath('loadState', path);
     return this.#parts.checkpoints.load(path, options);
   }
 
@@ -59,6 +66,7 @@ export abstract class StatefulProcess extends TrackedRole {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   registerForCheckpointing(...objects: readonly Stateful[]): void {
+    this.#parts.lifetime.requireRunning('registerForCheckpointing');
     this.#parts.checkpoints.register(objects);
   }
 
@@ -69,7 +77,9 @@ export abstract class StatefulProcess extends TrackedRole {
    * @param path A folder.
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`, and those of the storage.
    */
-  saveModel(model: Weighted, path: string, options: WriteModelOptions = {}): Promise<void> {
+  async saveModel(model: Weighted, path: string, options: WriteModelOptions = {}): Promise<void> {
+    this.#parts.lifetime.requireJob('saveModel');
+    requirePath('saveModel', path);
     return saveModel(model, path, options, this.#parts);
   }
 
@@ -79,7 +89,9 @@ export abstract class StatefulProcess extends TrackedRole {
    *
    * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
    */
-  loadModel(model: Weighted, path: string, options: LoadWeightsOptions = {}): Promise<LoadedWeights> {
+  async loadModel(model: Weighted, path: string, options: LoadWeightsOptions = {}): Promise<LoadedWeights> {
+    this.#parts.lifetime.requireJob('loadModel');
+    requirePath('loadModel', path);
     return loadModel(model, path, options, this.#parts);
   }
 

@@ -1,0 +1,35 @@
+import { AccError } from '@acc/contract';
+
+/** How far an Accelerator has come: `freeMemory` ends what trains, `endTraining` also what ranks do together. */
+export class Lifetime {
+  #stage: 'running' | 'freed' | 'ended' = 'running';
+
+  get isRunning(): boolean {
+    return this.#stage === 'running';
+  }
+
+  free(): void {
+    if (this.isRunning) this.#stage = 'freed';
+  }
+
+  end(): void {
+    this.#stage = 'ended';
+  }
+
+  /** @throws AccError `ACC_ACCELERATOR_FREED`, `ACC_TRAINING_ENDED`. */
+  requireRunning(method: string): void {
+    this.requireJob(method);
+    if (this.isRunning) return;
+    throw new AccError('ACC_ACCELERATOR_FREED', `${method}() was called after freeMemory().`, {
+      help: 'Go on with another: await Accelerator.create(…), and prepare the objects with that one.',
+    });
+  }
+
+  /** @throws AccError `ACC_TRAINING_ENDED`. */
+  requireJob(method: string): void {
+    if (this.#stage !== 'ended') return;
+    throw new AccError('ACC_TRAINING_ENDED', `${method}() was called after endTraining().`, {
+      help: 'Call endTraining() once, at the end of the program; between two Accelerators call freeMemory().',
+    });
+  }
+}

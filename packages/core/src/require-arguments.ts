@@ -1,0 +1,18 @@
+import { AccError } from '@acc/contract';
+import { describe } from './nested/nested.js';
+
+/** @throws AccError `ACC_INVALID_ARGUMENT` for what is no function. */
+export function requireFunction(method: string, value: unknown): void {
+  if (typeof value === 'function') return;
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a function, not ${describe(value)}.`, {
+    help: `Write ${method}(() => …).`,
+  });
+}
+
+/** @throws AccError `ACC_INVALID_ARGUMENT` for what is no path. */
+export function requirePath(method: string, value: unknown): void {
+  if (typeof value === 'string') return;
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a path, not ${describe(value)}.`, {
+    help: "Give that of a folder: 'runs/best', say.",
+  });
+}
