@@ -1,4 +1,5 @@
 import type { LaunchEnvironment } from './environment.js';
+import { requireFunction } from './require-arguments.js';
 
 /** Which of a job's processes this one is, and work that only some of them do. */
 export abstract class ProcessRole {
@@ -73,12 +74,18 @@ export abstract class ProcessRole {
     return (...args) => (this.localProcessIndex === index ? fn(...args) : undefined);
   }
 
-  /** Runs `fn` on the main process first, then on the others. */
+  /**
+   * Runs `fn` on the main process first, then on the others: also when it throws there, or its promise rejects, which is the
+   * main process's own error.
+   */
   async mainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
+    requireFunction('mainProcessFirst', fn);
     if (!this.isMainProcess) this.waitForEveryone();
-    const result = await fn();
-    if (this.isMainProcess) this.waitForEveryone();
-    return result;
+    try {
+      return await fn();
+    } finally {
+      if (this.isMainProcess) this.waitForEveryone();
+    }
   }
 
   /** Returns when every rank has called it. */
