@@ -1,10 +1,11 @@
-import { AccError, isAccError } from '@acc/contract';
+import { isAccError } from '@acc/contract';
 import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
 import { addEnvCommand } from './environment/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
 import { addSetupCommand } from './setup/command.js';
+import { requireCommand, throwUsageErrors } from './usage.js';
 import { cliVersion } from './version.js';
 
 /** Exit code of a command line, or of what it names, that can't be right. */
@@ -20,16 +21,15 @@ export async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = createProgram((code) => (exitCode = code));
   try {
+    requireCommand(program, args);
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
     // Help was asked for, or shown because there was no command.
-    if (error instanceof CommanderError && error.code === 'commander.help') return USAGE_ERROR;
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    const known = error instanceof CommanderError ? usageError(error) : error;
-    if (!isAccError(known)) throw error;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
+    if (!isAccError(error)) throw error;
     const { red } = pc.createColors(process.stderr.isTTY && pc.isColorSupported);
-    process.stderr.write(`${red('acc:')} ${known.code}: ${known.message}\n`);
+    process.stderr.write(`${red('acc:')} ${error.code}: ${error.message}\n`);
     return USAGE_ERROR;
   }
 }
@@ -41,29 +41,11 @@ function createProgram(setExitCode: (code: number) => void): Command {
     .enablePositionalOptions()
     // Errors are printed in one place, in one form.
     .configureOutput({ outputError: () => undefined })
-    .exitOverride()
     .allowExcessArguments(false);
   addLaunchCommand(program, setExitCode);
   addEnvCommand(program);
   addMergeWeightsCommand(program);
   addSetupCommand(program);
+  throwUsageErrors(program);
   return program;
-}
-
-const CODES: Readonly<Record<string, string>> = {
-  'commander.unknownOption': 'ACC_UNKNOWN_OPTION',
-  'commander.unknownCommand': 'ACC_UNKNOWN_COMMAND',
-  'commander.invalidArgument': 'ACC_BAD_OPTION',
-  'commander.optionMissingArgument': 'ACC_BAD_OPTION',
-};
-
-/** commander's message, with its suggestion as our help. */
-function usageError(error: CommanderError): AccError {
-  const [message = '', ...suggestion] = error.message.replace(/^error: /, '').split('\n');
-  const code = CODES[error.code] ?? 'ACC_USAGE';
-  const help = suggestion.join(' ').replace(/^\(|\)$/g, '') || 'acc --help lists the commands and options.';
-  return new AccError(code, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, '.'), {
-    help,
-    cause: error,
-  });
 }

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { oursFor } from './other-spellings.js';
+
+it.each([
+  ['--nproc-per-node', 'Here it is -n N'],
+  ['--nproc_per_node', 'Here it is -n N'],
+  ['--num_processes', 'Here it is -n N'],
+  ['--machine_rank', 'Here it is --node-rank R'],
+  ['--node_rank', 'Here it is --node-rank.'],
+  ['--main-process-port', 'Here it is --rdzv-endpoint HOST:PORT'],
+  ['--mixed_precision', "The program says it: Accelerator.create({ mixedPrecision: 'bf16' })"],
+])('names ours for the spelling of another launcher: %s', (option, help) => {
+  expect(oursFor(option)).toContain(help);
+});
+
+it('names none for what nobody has', () => expect(oursFor('--zzzzzzzz')).toBeUndefined());

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { runAcc } from '../fixtures/run-acc.js';
+
+/** The error's code and text, which nothing accompanies on stdout. */
+async function refusal(...args: string[]): Promise<string> {
+  const run = await runAcc(args);
+  expect(run).toMatchObject({ code: 2, stdout: '' });
+  return run.stderr;
+}
+
+describe('a command line that is wrong', () => {
+  it('has ours named for the spelling of another launcher', async () => {
+    const said = await refusal('launch', '--nproc_per_node=2', 'train.ts');
+    expect(said).toContain('ACC_UNKNOWN_OPTION');
+    expect(said).toContain('→ Here it is -n N');
+  });
+
+  it.each([
+    [['launch', '-n', 'two', 'train.ts'], 'ACC_BAD_OPTION', 'acc launch --help'],
+    [['launch', '--zzzzzzzz', 'train.ts'], 'ACC_UNKNOWN_OPTION', 'acc launch --help'],
+    [['launch'], 'ACC_USAGE', 'acc launch --help'],
+    [['setup', '--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'acc setup --help'],
+    [['env', 'zzzzzzzz'], 'ACC_USAGE', 'acc env --help'],
+    [['--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'acc --help'],
+  ])('is shown the help of its own command: %j', async (args, code, help) => {
+    const said = await refusal(...args);
+    expect(said).toContain(code);
+    expect(said).toContain(`→ ${help} lists`);
+  });
+});
+
+describe('a command that does not exist', () => {
+  it.each([[['config']], [['config', '--help']], [['test', '-h']], [['help', 'monitor']]])(
+    'is no reason for the general help: %j',
+    async (args) => {
+      const said = await refusal(...args);
+      expect(said).toContain('ACC_UNKNOWN_COMMAND');
+      expect(said).toContain('The commands are launch, env, merge-weights, setup.');
+    },
+  );
+
+  it('has the nearest named', async () => expect(await refusal('lanch')).toContain('Did you mean launch?'));
+});
+
+describe('help', () => {
+  it.each([[['--help']], [['help']], [['launch', '--help']], [['help', 'launch']], [['--version']]])(
+    'is given when it is asked for: %j',
+    async (args) => {
+      const run = await runAcc(args);
+      expect(run).toMatchObject({ code: 0, stderr: '' });
+      expect(run.stdout).not.toBe('');
+    },
+  );
+
+  it('is shown, with exit code 2, where nothing is asked for', async () => {
+    expect(await runAcc([])).toMatchObject({ code: 2, stderr: expect.stringContaining('launch') as unknown });
+  });
+});
