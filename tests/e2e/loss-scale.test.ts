@@ -59,4 +59,17 @@ describe('fp16 on two ranks, one of which meets an overflow', () => {
       expect(local.weights).toEqual(ranks[0]!.local.weights);
     }
   });
+
+  it.each(['powerSgd', 'powerSgd at once', 'topK', 'oneBit'])(
+    '%s goes on as if the step had not been',
+    (name) => {
+      for (const results of ranks) {
+        const [plain, overflowing] = [results[name]!, results[`${name} overflowing`]!];
+        expect(plain.skipped).not.toContain(true);
+        expect(overflowing.skipped.filter(Boolean)).toHaveLength(3);
+        expect(overflowing.weights).toEqual(plain.weights);
+        expect(plain.weights).toEqual(ranks[0]![name]!.weights);
+      }
+    },
+  );
 });

@@ -10,13 +10,13 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
-import type { CommHook } from './comm-hook.js';
+import type { PassHook } from './comm-hooks/settling.js';
 
 /** How gradients go over the ranks. */
 export interface Transport {
   readonly collective: Collective;
   /** Undefined: as a plain sum. */
-  readonly hook: CommHook | undefined;
+  readonly hook: PassHook | undefined;
   /** False: a variable that a rank did not use is an error. */
   readonly findUnused: boolean;
 }

@@ -11,9 +11,15 @@ export interface CommHook {
   readonly name: string;
   /**
    * Starts the sum over ranks. The result has the shape of `gradsLocal`, is the caller's, and is the same, bit for bit, on
-   * every rank.
+   * every rank. It is not finite where a gradient of some rank is not.
    */
   reduce(bucket: GradientBucket): Pending<Tensor>;
+  /**
+   * Called on all ranks when the sums of a backward pass are there. False: one of its buckets is not finite, the same on every
+   * rank, and what the hook would keep of any of them is to be forgotten. A hook that calls another one's `reduce` calls its
+   * `settle`, too.
+   */
+  settle?(areFinite: boolean): void;
   /** What later steps depend on, for a checkpoint. */
   getState?(): CommHookState;
   /** Goes on from what {@link getState} gave; absent values begin anew. */

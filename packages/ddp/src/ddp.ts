@@ -10,6 +10,7 @@ import { SharedBuffers } from './batch-norm/shared-buffers.js';
 import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
 import { commHookOf } from './comm-hooks/named.js';
+import { settling } from './comm-hooks/settling.js';
 import { requireSameVariables } from './manifest.js';
 import { comparedOptions, resolveDdpOptions, type DdpOptions } from './options.js';
 import { Plans } from './plans.js';
@@ -49,7 +50,8 @@ export function ddp(options?: DdpOptions): Strategy {
       // Collectives of layers lie between those of backward. Were a bucket full at another time on some rank, since that does not
       // use all its variables, ranks would call in different orders.
       const overlaps = batchNorm !== 'sync' || !findUnused;
-      const transport = { collective, hook, findUnused, overlaps, buffers };
+      const ofPass = hook && settling(hook);
+      const transport = { collective, hook: ofPass, findUnused, overlaps, buffers };
       return new BucketedReduction(variables, plans.of(variables, collective), transport);
     },
     synchronize(fromRank) {

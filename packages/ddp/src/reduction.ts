@@ -40,6 +40,7 @@ export class BucketedReduction implements GradientReduction {
     const users = hook || !findUnused ? this.#countUsers() : undefined;
     const results = new Array<Tensor | null>(this.variables.length).fill(null);
     for (const bucket of this.#buckets) bucket.finish(results, users);
+    hook?.end();
     buffers.finish(travelling);
     if (!findUnused) requireAllUsed(this.variables, users!);
     return results;

@@ -54,6 +54,7 @@ function resumed(make: () => CommHook): CommHook {
       }
       return hook.reduce(bucket);
     },
+    settle: (areFinite) => hook.settle!(areFinite),
     dispose: () => hook.dispose!(),
   };
 }

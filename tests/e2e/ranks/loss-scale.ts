@@ -1,16 +1,23 @@
 // Trainings in fp16 on two ranks, of which rank 0 meets a gradient that overflows. Reports weights, and which steps were skipped.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, LocalSGD, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, LocalSGD, oneBitAdam, type AcceleratorOptions, type NamedCommHook } from '@acc/core';
 import { amp } from '@acc/amp';
 import { reportResult } from '@acc/testkit';
 
 const OVERFLOWING = 1e38;
 const INITIAL = 1024;
+const COUNT = 8;
+const HOOKS: Record<string, NamedCommHook> = {
+  powerSgd: { name: 'powerSgd', startIteration: 2 },
+  'powerSgd at once': { name: 'powerSgd', startIteration: 0 },
+  topK: { name: 'topK', ratio: 0.25 },
+  oneBit: { name: 'oneBit', warmupSteps: 3 },
+};
 
 let accelerator: Accelerator;
 const rank = () => accelerator.processIndex;
 
-async function create(options: AcceleratorOptions) {
+async function create(options: AcceleratorOptions, make: () => tf.Optimizer = () => tf.train.sgd(0.125)) {
   const lossScale = { initial: INITIAL };
   accelerator = await Accelerator.create({
     engine: 'acc',
@@ -19,7 +26,7 @@ async function create(options: AcceleratorOptions) {
     ...options,
   });
   const variables = [4, 8].map((size, i) => tf.variable(tf.ones([size, 8]), true, `w${i}`));
-  const optimizer = accelerator.prepare(tf.train.sgd(0.125) as tf.Optimizer);
+  const optimizer = accelerator.prepare(make());
   accelerator.prepare(variables);
   const skipped: boolean[] = [];
   return {
@@ -78,6 +85,26 @@ async function local() {
   return { ...end(), before, alone, scales };
 }
 
-const results = { apply: await apply(), local: await local() };
+/** `overflowsAt`: in one of its steps more, which must leave no trace. */
+async function hooked(name: string, overflowsAt: readonly number[]) {
+  const commHook = HOOKS[name]!;
+  const adam = () => oneBitAdam({ learningRate: 0.01, warmupSteps: 3 });
+  // Buckets of one variable each: only one of them is not finite.
+  const { step, end } = await create(
+    { ddp: { commHook, bucketBytes: 4 } },
+    name === 'oneBit' ? adam : undefined,
+  );
+  for (let seed = 0; seed < COUNT; seed++) {
+    if (overflowsAt.includes(seed)) step(rank() === 0 ? OVERFLOWING : 1, 100);
+    step(1, seed);
+  }
+  return end();
+}
+
+const results: Record<string, object> = { apply: await apply(), local: await local() };
+for (const name of Object.keys(HOOKS)) {
+  results[name] = await hooked(name, []);
+  results[`${name} overflowing`] = await hooked(name, [0, 2, 5]);
+}
 reportResult(results);
 await (await Accelerator.create({ engine: 'acc' })).endTraining();

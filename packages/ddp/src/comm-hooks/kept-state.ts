@@ -1,35 +1,48 @@
-import { keep, tensor, type Tensor } from '@tensorflow/tfjs-core';
+import { all, isFinite, keep, tensor, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { StateValues } from '../comm-hook.js';
 
-/** Tensors and counts that a hook keeps from step to step, by name. Values that were loaded become tensors when asked for. */
+/**
+ * Tensors and counts that a hook keeps from step to step, by name. What is set waits until it is known whether the step holds. Values
+ * that were loaded become tensors when asked for.
+ */
 export class KeptState {
   readonly #tensors = new Map<string, Tensor>();
   readonly #counts = new Map<string, number>();
+  readonly #waiting = new Map<string, number | Tensor>();
   #loaded: Record<string, number | Float32Array> = {};
 
   /** The tensor of that name, which stays the state's. The first time it has the values that were loaded, else `initial`. */
   tensor(name: string, shape: readonly number[], initial: () => Tensor): Tensor {
+    this.#settleAlone(name);
     const kept = this.#tensors.get(name);
     if (kept) return kept;
     const values = this.#loaded[name];
-    return this.set(name, values === undefined ? initial() : tensor(values as Float32Array, [...shape]));
+    const first = keep(values === undefined ? initial() : tensor(values as Float32Array, [...shape]));
+    this.#tensors.set(name, first);
+    return first;
   }
 
-  /** Takes over `value` in place of what was there. */
-  set(name: string, value: Tensor): Tensor {
-    this.#tensors.get(name)?.dispose();
-    this.#tensors.set(name, keep(value));
-    return value;
+  /** Takes over `value`, which is to come in place of what is there. */
+  set(name: string, value: Tensor): void {
+    this.#drop(name);
+    this.#waiting.set(name, keep(value));
   }
 
   /** Counts the calls with that name: 0 for the first. */
   count(name: string): number {
+    this.#settleAlone(name);
     const count = this.#counts.get(name) ?? (this.#loaded[name] as number | undefined) ?? 0;
-    this.#counts.set(name, count + 1);
+    this.#waiting.set(name, count + 1);
     return count;
   }
 
+  /** What was set since the last call comes in its place, or is forgotten. */
+  settle(holds: boolean): void {
+    for (const name of [...this.#waiting.keys()]) this.#settle(name, holds);
+  }
+
   read(): StateValues {
+    for (const name of [...this.#waiting.keys()]) this.#settleAlone(name);
     const values: Record<string, number | Float32Array> = { ...this.#loaded };
     for (const [name, count] of this.#counts) values[name] = count;
     for (const [name, kept] of this.#tensors) values[name] = kept.dataSync<'float32'>();
@@ -42,9 +55,37 @@ export class KeptState {
   }
 
   dispose(): void {
+    this.settle(false);
     for (const kept of this.#tensors.values()) kept.dispose();
     this.#tensors.clear();
     this.#counts.clear();
     this.#loaded = {};
   }
+
+  #settle(name: string, holds: boolean): void {
+    const value = this.#waiting.get(name)!;
+    if (!holds) this.#drop(name);
+    else if (typeof value === 'number') this.#counts.set(name, value);
+    else {
+      this.#tensors.get(name)?.dispose();
+      this.#tensors.set(name, value);
+    }
+    this.#waiting.delete(name);
+  }
+
+  /** Where nobody has called `settle`, as whoever uses a hook by hand: values hold by themselves. */
+  #settleAlone(name: string): void {
+    const value = this.#waiting.get(name);
+    if (value !== undefined) this.#settle(name, typeof value === 'number' || areFinite(value));
+  }
+
+  #drop(name: string): void {
+    const value = this.#waiting.get(name);
+    if (typeof value === 'object') value.dispose();
+  }
+}
+
+/** Read from the device. */
+export function areFinite(x: Tensor): boolean {
+  return tidy(() => all(isFinite(x)).dataSync()[0] === 1);
 }

@@ -3,7 +3,7 @@ import type { Pending } from '@acc/contract';
 import type { CommHook, CommHookState, GradientBucket } from '../comm-hook.js';
 import { KeptState } from './kept-state.js';
 
-/** A hook that keeps something from step to step. */
+/** A hook that keeps something from step to step. Steps whose gradients are not finite leave it as it was. */
 export abstract class StatefulHook implements CommHook {
   abstract readonly name: string;
   /** The same on every rank. */
@@ -12,6 +12,11 @@ export abstract class StatefulHook implements CommHook {
   protected readonly local = new KeptState();
 
   abstract reduce(bucket: GradientBucket): Pending<Tensor>;
+
+  settle(areFinite: boolean): void {
+    this.shared.settle(areFinite);
+    this.local.settle(areFinite);
+  }
 
   getState(): CommHookState {
     return { shared: this.shared.read(), local: this.local.read() };

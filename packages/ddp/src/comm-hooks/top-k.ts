@@ -3,10 +3,12 @@ import {
   add,
   dispose,
   gather,
+  mul,
   reshape,
   scatterND,
   slice,
   sub,
+  sum,
   tidy,
   topk,
   zeros,
@@ -53,7 +55,8 @@ class TopK extends StatefulHook {
       const { indices } = topk(abs(wanted), count, false);
       const values = gather(wanted, indices);
       this.local.set(`${id}/error`, sub(wanted, scatter(indices, values, size)));
-      return { values, indices };
+      // Not every backend takes NaN for the largest: whatever travels, no number stays no number.
+      return { values: add(values, sum(mul(wanted, 0))), indices };
     });
     gradsLocal.dispose();
     return gatherAndAdd(sent, size, collective);
