@@ -4,7 +4,7 @@ import { captureSite, lineOf, type CallSite } from './call-sites.js';
 /** Calls that are kept. */
 const CALLS = 64;
 /** Milliseconds for which a caller's line stands for the calls after it. */
-const NEAR_MS = 10;
+const NEAR_MS = 100;
 
 interface Entry {
   readonly number: number;
@@ -29,7 +29,7 @@ export interface RecordedCall {
 }
 
 /**
- * The last calls of this rank, always kept. To find a caller's line takes longer than a small collective, so it is done once in ten
+ * The last calls of this rank, always kept. To find a caller's line takes longer than a small collective, so it is done once in a hundred
  * milliseconds at most.
  */
 export class FlightRecorder {
