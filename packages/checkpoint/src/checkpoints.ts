@@ -3,7 +3,7 @@ import { describeLocation, locationOf, type Location } from './location.js';
 import { onFirstRank } from './together.js';
 import { isOurs, isStepName, nameOfStep } from './names.js';
 import type { ResolvedCheckpointOptions } from './options.js';
-import { findCheckpoints } from './read/find.js';
+import { findCheckpoints, freeName, type Unreadable } from './read/find.js';
 import { openCheckpoint, type Checkpoint } from './read/open.js';
 import { expendable, newestFirst } from './retention.js';
 import { fileStorage } from './storage/file-storage.js';
@@ -26,6 +26,8 @@ export class Checkpoints {
   #pending: StartedSave | undefined;
   /** Names that are not deleted: the one that the run goes on from. */
   readonly #inUse = new Set<string>();
+  /** Names of those that can't be read, once it was said. */
+  readonly #told = new Set<string>();
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts;
@@ -43,7 +45,7 @@ export class Checkpoints {
     const isBeforeGood = await this.#settle();
     const location =
       path === undefined
-        ? { storage: this.#storage, prefix: `${nameOfStep(request.info.step)}/` }
+        ? { storage: this.#storage, prefix: `${await this.#nameOf(request.info.step)}/` }
         : locationOf(path, this.#parts.options.storage);
     this.#pending = startSave(location, request, this.#parts);
     const isGood = isAsync ? isBeforeGood : await this.#settle();
@@ -67,14 +69,18 @@ export class Checkpoints {
 
   /**
    * The name of the newest complete checkpoint that has not been tried; undefined where there is none. Every rank calls it, and
-   * all get the same.
+   * all get the same. Those that can't be read are passed over with a warning.
    *
-   * @throws AccError of the storage.
+   * @throws AccError of the storage; `ACC_CHECKPOINT_VERSION`, `ACC_CHECKPOINT_INVALID`, `ACC_CHECKPOINT_CORRUPT` where there are only
+   * such: a run must not begin anew beside its checkpoints.
    */
   newest(tried: ReadonlySet<string>): Promise<string | undefined> {
     // Others might see a later one.
     return onFirstRank(this.#parts.collective, async () => {
-      const { complete } = await findCheckpoints(this.#storage);
+      const { complete, unreadable } = await findCheckpoints(this.#storage);
+      const own = unreadable.find(({ name }) => isStepName(name));
+      if (own && complete.length === 0) throw own.problem;
+      this.#tell(unreadable);
       return newestFirst(complete).find(({ name }) => !tried.has(name))?.name;
     });
   }
@@ -88,6 +94,20 @@ export class Checkpoints {
   use(name: string): void {
     this.#inUse.clear();
     this.#inUse.add(name);
+  }
+
+  /** On all ranks the same. */
+  #nameOf(step: number): Promise<string> {
+    // What is wrong with the storage the save itself will say, of every rank.
+    const work = () => freeName(this.#storage, step).catch(() => nameOfStep(step));
+    return onFirstRank(this.#parts.collective, work);
+  }
+
+  #tell(unreadable: readonly Unreadable[]): void {
+    for (const { name, problem } of unreadable) {
+      if (!this.#told.has(name)) console.warn(`acc: ${problem.code}: ${problem.message} It is passed over.`);
+      this.#told.add(name);
+    }
   }
 
   async #settle(): Promise<boolean> {

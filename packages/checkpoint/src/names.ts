@@ -16,12 +16,16 @@ export function isOurs(name: string): boolean {
   return finished === MARKER || OURS.test(finished);
 }
 
-/** Automatic names sort as their steps do. */
-export function nameOfStep(step: number): string {
-  return `step-${String(step).padStart(8, '0')}`;
+/**
+ * Automatic names sort as their steps do.
+ *
+ * @param turn From 1; later ones where earlier names are taken.
+ */
+export function nameOfStep(step: number, turn = 1): string {
+  return `step-${String(step).padStart(8, '0')}${turn > 1 ? `.${turn}` : ''}`;
 }
 
 /** Whether a name was given by {@link nameOfStep}. */
 export function isStepName(name: string): boolean {
-  return /^step-\d{8,}$/.test(name);
+  return /^step-\d{8,}(?:\.\d+)?$/.test(name);
 }

@@ -1,41 +1,67 @@
-import { isAccError, type Storage } from '@acc/contract';
+import { isAccError, type AccError, type Storage } from '@acc/contract';
 import { MARKER, parseMarker } from '../format/manifest.js';
+import { nameOfStep } from '../names.js';
 import type { SavedCheckpoint } from '../retention.js';
+import { corrupt } from './open.js';
 
-/** Checkpoints below a place, by whether they are complete. */
+/** What lies below a place, by its markers. */
 export interface Found {
   readonly complete: readonly SavedCheckpoint[];
-  /** Names of folders in which a save has begun and not ended, or whose marker can't be read. */
+  /** Names of folders without a marker: a save has begun in them and not ended. */
   readonly incomplete: readonly string[];
+  readonly unreadable: readonly Unreadable[];
+}
+
+/** A checkpoint of which this version makes nothing. Another may, or a person: it is left alone. */
+export interface Unreadable {
+  readonly name: string;
+  readonly problem: AccError;
 }
 
 /** Looks one level below a storage's root. */
 export async function findCheckpoints(storage: Storage): Promise<Found> {
-  const objects = await storage.list('');
+  const keys = await keysBelow(storage, '');
   const names = new Set(
-    objects.flatMap(({ key }) => (key.includes('/') ? key.slice(0, key.indexOf('/')) : [])),
+    Array.from(keys).flatMap((key) => (key.includes('/') ? key.slice(0, key.indexOf('/')) : [])),
   );
-  const keys = new Set(objects.map(({ key }) => key));
-  const complete: SavedCheckpoint[] = [];
-  const incomplete: string[] = [];
-  await Promise.all(
-    Array.from(names, async (name) => {
-      const marker = keys.has(`${name}/${MARKER}`) ? await readMarker(storage, `${name}/`) : undefined;
-      if (marker && keys.has(`${name}/${marker.index.name}`)) complete.push({ name, marker });
-      else incomplete.push(name);
-    }),
-  );
-  return { complete, incomplete };
+  const folders = await Promise.all(Array.from(names, (name) => lookInto(storage, name, keys)));
+  return {
+    complete: folders.filter((folder) => 'marker' in folder),
+    incomplete: folders
+      .filter((folder) => !('marker' in folder || 'problem' in folder))
+      .map(({ name }) => name),
+    unreadable: folders.filter((folder) => 'problem' in folder),
+  };
 }
 
-async function readMarker(storage: Storage, prefix: string) {
-  const key = prefix + MARKER;
+/** The name of a step's next checkpoint, under which there is none that can't be read. */
+export async function freeName(storage: Storage, step: number): Promise<string> {
+  for (let turn = 1; ; turn++) {
+    const name = nameOfStep(step, turn);
+    const folder = await lookInto(storage, name, await keysBelow(storage, `${name}/`));
+    if (!('problem' in folder)) return name;
+  }
+}
+
+async function keysBelow(storage: Storage, prefix: string): Promise<ReadonlySet<string>> {
+  return new Set((await storage.list(prefix)).map(({ key }) => key));
+}
+
+type Folder = SavedCheckpoint | Unreadable | { readonly name: string };
+
+async function lookInto(storage: Storage, name: string, keys: ReadonlySet<string>): Promise<Folder> {
+  const key = `${name}/${MARKER}`;
+  if (!keys.has(key)) return { name };
   try {
-    return parseMarker(await storage.get(key), `${storage.location}/${key}`);
+    const marker = parseMarker(await storage.get(key), `${storage.location}/${key}`);
+    if (keys.has(`${name}/${marker.index.name}`)) return { name, marker };
+    return { name, problem: corrupt({ storage, prefix: `${name}/` }, marker.index.name, 'it is missing') };
   } catch (error) {
-    // Deleted since the list was made, or no marker of this format.
-    const codes = ['ACC_STORAGE_NOT_FOUND', 'ACC_CHECKPOINT_INVALID', 'ACC_CHECKPOINT_VERSION'];
-    if (isAccError(error) && codes.includes(error.code)) return undefined;
+    // Deleted since the list was made.
+    if (isAccError(error, 'ACC_STORAGE_NOT_FOUND')) return { name };
+    const isUnreadable =
+      isAccError(error, 'ACC_CHECKPOINT_INVALID') || isAccError(error, 'ACC_CHECKPOINT_VERSION');
+    if (isUnreadable) return { name, problem: error };
     throw error;
   }
 }

@@ -2,50 +2,20 @@ import * as tf from '@tensorflow/tfjs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { AccError, type Collective, type Storage } from '@acc/contract';
-import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { registerAccBackend } from '@acc/kernels';
 import { liveTensors } from '@acc/native';
 import { expectNoLeak } from '@acc/testkit';
-import { Checkpoints } from '../checkpoints.js';
 import { resolveCheckpointOptions, type CheckpointOptions } from '../options.js';
 import { openCheckpoint } from '../read/open.js';
-import { readRest, readTree } from '../read/read-state.js';
 import { locationOf } from '../location.js';
-import { fileStorage } from '../storage/file-storage.js';
-import type { SaveRequest } from './save.js';
-
-/** One rank. */
-const alone = {
-  rank: 0,
-  size: 1,
-  allGatherObject: <T>(value: T) => [value],
-  broadcastObject: <T>(value: T) => value,
-} as unknown as Collective;
+import { checkpointsOfOneRank, error, load, request } from '../testing/saves.js';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'acc-save-'))));
 afterEach(() => rm(folder, { recursive: true }));
 
-const layer = () => kernelLayerOf(tf.getBackend(), tf.backend()).state;
-const checkpointsOf = (options: CheckpointOptions = {}) =>
-  new Checkpoints({
-    options: resolveCheckpointOptions({ dir: folder, ...options }),
-    layer: layer(),
-    collective: alone,
-  });
-
-function request(shared: unknown, step = 1): SaveRequest {
-  const info = { step, epoch: 0, savedAt: new Date(step * 1000).toISOString(), metrics: { loss: 1 / step } };
-  return { info, shared, local: { rank: 0 }, placementOf: () => undefined };
-}
-
-async function load(path: string) {
-  const checkpoint = await openCheckpoint(locationOf(path, undefined));
-  return readRest(checkpoint, await readTree(checkpoint, checkpoint.index.shared), layer());
-}
-
-const error = (code: string): Error => expect.objectContaining({ code }) as Error;
+const checkpointsOf = (options: CheckpointOptions = {}) => checkpointsOfOneRank({ dir: folder, ...options });
 
 describe.each(['acc', 'cpu'])('a checkpoint on %s', (backend) => {
   beforeEach(async () => {
@@ -234,96 +204,6 @@ describe('saves', () => {
       error('ACC_CHECKPOINT_SAVE_FAILED'),
     );
     expect(await readdir(folder)).toEqual(['file']);
-  });
-});
-
-describe('a save whose storage fails late', () => {
-  beforeEach(() => tf.setBackend('cpu'));
-
-  const KINDS = [
-    ['an error of a storage', () => new AccError('ACC_STORAGE_FAILED', 'SlowDown')],
-    ['another error', () => new Error('EBUSY')],
-  ] as const;
-
-  function warnings(): string[] {
-    const said: string[] = [];
-    const spy = vi.spyOn(console, 'warn').mockImplementation((line: string) => void said.push(line));
-    onTestFinished(() => spy.mockRestore());
-    return said;
-  }
-
-  /** Saves 1 to `c`, then 2 with what `change` makes of the storage. */
-  async function saveTwice(change: (files: Storage) => Partial<Storage>): Promise<unknown> {
-    const files = fileStorage(folder);
-    const first = request({ x: tf.scalar(1) }, 1);
-    await checkpointsOf({ dir: undefined, storage: files }).save('c', first, false);
-    const changed = checkpointsOf({ dir: undefined, storage: { ...files, ...change(files) } });
-    return changed.save('c', request({ x: tf.scalar(2) }, 2), false).catch((thrown: AccError) => thrown);
-  }
-
-  const loaded = async () => ((await load(join(folder, 'c'))).tree as { x: tf.Tensor }).x.dataSync()[0];
-
-  it.each(KINDS)('to clear away the one before, with %s, is one with a warning', async (_, make) => {
-    const said = warnings();
-    expect(await saveTwice(() => ({ delete: () => Promise.reject(make()) }))).toBe(join(folder, 'c'));
-    expect(await loaded()).toBe(2);
-    expect(said).toEqual([expect.stringContaining(make().message)]);
-    const names = await readdir(join(folder, 'c'));
-    await checkpointsOf().save(join(folder, 'c'), request({ x: tf.scalar(3) }), false);
-    expect([names.length, (await readdir(join(folder, 'c'))).length]).toEqual([5, 3]);
-  });
-
-  it.each(KINDS)('to delete old ones, with %s, is one with a warning', async (_, make) => {
-    const said = warnings();
-    const storage = { ...fileStorage(folder), delete: () => Promise.reject(make()) };
-    const checkpoints = checkpointsOf({ dir: undefined, storage, keepLast: 1 });
-    for (const step of [1, 2]) await checkpoints.save(undefined, request({}, step), false);
-    expect(await checkpoints.newest(new Set())).toBe('step-00000002');
-    expect(said).toEqual([expect.stringContaining(make().message)]);
-  });
-
-  it.each([
-    ['once', 1],
-    ['each time', Infinity],
-  ])('after the marker got its place, %s, keeps it', async (_, times) => {
-    let left = times;
-    const outcome = await saveTwice((files) => ({
-      async put(key, content) {
-        await files.put(key, content);
-        if (key.endsWith('checkpoint.json') && left-- > 0)
-          throw new AccError('ACC_STORAGE_FAILED', 'fsync: EIO');
-      },
-    }));
-    if (times === 1) expect(outcome).toBe(join(folder, 'c'));
-    else expect(outcome).toMatchObject({ code: 'ACC_CHECKPOINT_SAVE_FAILED' });
-    expect(await loaded()).toBe(2);
-  });
-
-  it('before the marker got its place keeps the one before, and nothing of its own', async () => {
-    const outcome = await saveTwice((files) => ({
-      async put(key, content) {
-        if (key.endsWith('checkpoint.json')) throw new AccError('ACC_STORAGE_FULL', 'ENOSPC');
-        await files.put(key, content);
-      },
-    }));
-    expect(outcome).toMatchObject({ code: 'ACC_CHECKPOINT_SAVE_FAILED' });
-    expect(await loaded()).toBe(1);
-    expect(await readdir(join(folder, 'c'))).toHaveLength(3);
-  });
-
-  it('and does not tell what became of the marker deletes nothing', async () => {
-    let isDown = false;
-    const outcome = await saveTwice((files) => ({
-      async put(key, content) {
-        await files.put(key, content);
-        isDown = key.endsWith('checkpoint.json');
-        if (isDown) throw new AccError('ACC_STORAGE_FAILED', 'no answer');
-      },
-      get: (key, options) =>
-        isDown ? Promise.reject(new AccError('ACC_STORAGE_FAILED', 'no answer')) : files.get(key, options),
-    }));
-    expect(outcome).toMatchObject({ code: 'ACC_CHECKPOINT_SAVE_FAILED' });
-    expect(await loaded()).toBe(2);
   });
 });
 

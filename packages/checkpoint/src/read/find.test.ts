@@ -1,0 +1,86 @@
+import * as tf from '@tensorflow/tfjs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Checkpoints } from '../checkpoints.js';
+import { fileStorage } from '../storage/file-storage.js';
+import { checkpointsOfOneRank, error, load, request, warnings } from '../testing/saves.js';
+import { freeName } from './find.js';
+
+let folder: string;
+let place: string;
+beforeEach(async () => {
+  await tf.setBackend('cpu');
+  folder = await mkdtemp(join(tmpdir(), 'acc-find-'));
+  place = join(folder, 'step-00000002');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** What makes a checkpoint one that can't be read, by the error that says so. */
+const damages: Record<string, () => Promise<void>> = {
+  async ACC_CHECKPOINT_VERSION() {
+    const path = join(place, 'checkpoint.json');
+    const marker = JSON.parse(await readFile(path, 'utf8')) as object;
+    await writeFile(path, JSON.stringify({ ...marker, version: 2 }));
+  },
+  ACC_CHECKPOINT_INVALID: () => writeFile(join(place, 'checkpoint.json'), '{"format"'),
+  async ACC_CHECKPOINT_CORRUPT() {
+    const index = (await readdir(place)).find((name) => name.startsWith('index'))!;
+    await rm(join(place, index));
+  },
+};
+
+const save = (checkpoints: Checkpoints, step: number) =>
+  checkpoints.save(undefined, request({ x: tf.scalar(step) }, step), false);
+const content = async () =>
+  Promise.all((await readdir(place)).sort().map((name) => readFile(join(place, name), 'latin1')));
+
+describe.each(Object.keys(damages))('a checkpoint with %s', (code) => {
+  let checkpoints: Checkpoints;
+  /** Step 1 is as it was saved, step 2 can't be read. */
+  beforeEach(async () => {
+    checkpoints = checkpointsOfOneRank({ dir: folder, keepLast: 2 });
+    for (const step of [1, 2]) await save(checkpoints, step);
+    await damages[code]!();
+  });
+
+  it('is never deleted', async () => {
+    const before = await content();
+    for (const step of [3, 4]) await save(checkpoints, step);
+    expect((await readdir(folder)).sort()).toEqual(['step-00000002', 'step-00000003', 'step-00000004']);
+    expect(await content()).toEqual(before);
+  });
+
+  it('is not replaced by a save of its step, which is kept as others are', async () => {
+    const before = await content();
+    for (let i = 0; i < 2; i++) expect(await save(checkpoints, 2)).toBe(`${place}.2`);
+    expect(await content()).toEqual(before);
+    expect(((await load(`${place}.2`)).tree as { x: tf.Tensor }).x.dataSync()[0]).toBe(2);
+    expect(await checkpoints.newest(new Set())).toBe('step-00000002.2');
+    for (const step of [3, 4]) await save(checkpoints, step);
+    expect((await readdir(folder)).sort()).toEqual(['step-00000002', 'step-00000003', 'step-00000004']);
+  });
+
+  it('is passed over, which is said once', async () => {
+    const said = warnings();
+    expect(await checkpoints.newest(new Set())).toBe('step-00000001');
+    expect(await checkpoints.newest(new Set(['step-00000001']))).toBeUndefined();
+    expect(said).toEqual([expect.stringMatching(`${code}.*step-00000002`)]);
+  });
+
+  it('is an error where there is no other', async () => {
+    await rm(join(folder, 'step-00000001'), { recursive: true });
+    await expect(checkpoints.newest(new Set())).rejects.toThrowError(error(code));
+  });
+});
+
+it('a name is free where there is nothing, half a checkpoint, or a whole one', async () => {
+  const checkpoints = checkpointsOfOneRank({ dir: folder });
+  const name = () => freeName(fileStorage(folder), 2);
+  expect(await name()).toBe('step-00000002');
+  await save(checkpoints, 2);
+  expect(await name()).toBe('step-00000002');
+  await rm(join(place, 'checkpoint.json'));
+  expect(await name()).toBe('step-00000002');
+});
