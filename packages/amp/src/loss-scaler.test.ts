@@ -29,6 +29,14 @@ describe('the loss scale', () => {
     expect(scalesAfter(options, steps)).toEqual([8, 8, 4, 2, 2, 4, 4, 2]);
   });
 
+  it('never grows when it goes back, also from a state below its minimum', () => {
+    const tested = scaler({ initial: 0.25, minimum: 0.25 });
+    const other = scaler({ minimum: 1 });
+    other.setState(tested.getState());
+    other.update(false);
+    expect(other.scale).toBe(0.25);
+  });
+
   it('goes on from its state', () => {
     const first = scaler({ growthInterval: 2 });
     first.update(true);
@@ -38,14 +46,19 @@ describe('the loss scale', () => {
     expect(second.scale).toBe(2 * first.scale);
   });
 
-  it.each([{ initial: 0 }, { growthFactor: 1 }, { backoffFactor: 1 }, { hysteresis: 0 }, { intial: 1 }])(
-    'refuses %j',
-    (options) => {
-      expect(() => scaler(options as LossScaleOptions)).toThrowError(
-        expect.objectContaining({
-          code: 'intial' in options ? 'ACC_UNKNOWN_OPTION' : 'ACC_INVALID_OPTION',
-        }),
-      );
-    },
-  );
+  it.each([
+    { initial: 0 },
+    { initial: 0.25 },
+    { initial: 4, minimum: 8 },
+    { growthFactor: 1 },
+    { backoffFactor: 1 },
+    { hysteresis: 0 },
+    { intial: 1 },
+  ])('refuses %j', (options) => {
+    expect(() => scaler(options as LossScaleOptions)).toThrowError(
+      expect.objectContaining({
+        code: 'intial' in options ? 'ACC_UNKNOWN_OPTION' : 'ACC_INVALID_OPTION',
+      }),
+    );
+  });
 });

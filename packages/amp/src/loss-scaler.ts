@@ -43,7 +43,8 @@ export class LossScaler {
     if (!isFinite) {
       const isOver = patience <= 1;
       this.#state = {
-        scale: isOver ? Math.max(scale * backoffFactor, minimum) : scale,
+        // The state of a run with a smaller minimum may be below this one's.
+        scale: isOver ? Math.max(scale * backoffFactor, Math.min(scale, minimum)) : scale,
         goodSteps: 0,
         patience: isOver ? 0 : patience - 1,
       };

@@ -19,7 +19,7 @@ export interface AmpOptions {
 
 /** Dynamic loss scaling: as large as gradients in float16 bear. */
 export interface LossScaleOptions {
-  /** Default 65,536. */
+  /** Not below `minimum`. Default 65,536. */
   readonly initial?: number;
   /** By which the scale grows. Default 2. */
   readonly growthFactor?: number;
@@ -58,9 +58,20 @@ export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions 
   checkKeys('amp', options, Object.keys(schema.shape));
   if (options.lossScale) checkKeys('amp.lossScale', options.lossScale, Object.keys(lossScale.shape));
   const result = schema.safeParse(options);
-  if (result.success) return result.data;
+  if (result.success) return withStartAboveMinimum(result.data);
   const { path, message } = result.error.issues[0]!;
   throw new AccError('ACC_INVALID_OPTION', `amp.${path.join('.')}: ${message}.`, { cause: result.error });
+}
+
+/** From below it, the first overflow would bring the scale up. */
+function withStartAboveMinimum(resolved: ResolvedAmpOptions): ResolvedAmpOptions {
+  const { initial, minimum } = resolved.lossScale;
+  if (initial >= minimum) return resolved;
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `amp.lossScale.initial: ${initial} is below lossScale.minimum, which is ${minimum}.`,
+    { help: 'Give a larger initial scale, or a smaller minimum.', details: { initial, minimum } },
+  );
 }
 
 /** The lists with what the options add; an added kernel leaves the list that it was in. */
