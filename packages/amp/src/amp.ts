@@ -59,6 +59,14 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
       if (scaler && lossScale) scaler.setState(lossScale);
     },
     autocast: (compute, { enabled = true } = {}) =>
-      enabled ? autocast!.forward(compute) : autocast!.off(compute),
+      synchronous(enabled ? autocast!.forward(compute) : autocast!.off(compute)),
   };
+}
+
+/** What follows the first `await` of a function would compute in whatever precision holds then. */
+function synchronous<T>(result: T): T {
+  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result;
+  throw new AccError('ACC_AUTOCAST_ASYNC', 'What autocast runs must not be asynchronous, as in tf.tidy.', {
+    help: 'Await before it or after it, and put into it only what computes.',
+  });
 }

@@ -88,7 +88,11 @@ export interface Plugin {
 
 /** The plugin by which steps compute in another precision. */
 export interface PrecisionPlugin extends Plugin {
-  /** Runs `compute` in that precision, or, with `enabled` false, a part of it in float32. Results are float32. */
+  /**
+   * Runs `compute` in that precision, or, with `enabled` false, a part of it in float32. Results are float32.
+   *
+   * @throws AccError `ACC_AUTOCAST_ASYNC` for a promise.
+   */
   autocast<T>(compute: () => T, options?: AutocastOptions): T;
   getState(): unknown;
   setState(state: unknown): void;

@@ -56,6 +56,15 @@ describe('mixed precision', () => {
     },
   );
 
+  it('refuses a promise from autocast, whose rest would compute in float32', async () => {
+    await create({ mixedPrecision: 'bf16' });
+    const isAsync = expect.objectContaining({ code: 'ACC_AUTOCAST_ASYNC' }) as Error;
+    for (const enabled of [true, false]) {
+      expect(() => accelerator.autocast(() => Promise.resolve(1), { enabled })).toThrowError(isAsync);
+    }
+    expect(accelerator.autocast(() => 1)).toBe(1);
+  });
+
   it('refuses 8-bit floats, and 16-bit ones on a backend without them', async () => {
     const unsupported = expect.objectContaining({ code: 'ACC_PRECISION_UNSUPPORTED' });
     await expect(create({ mixedPrecision: 'fp8' })).rejects.toThrowError(unsupported);
