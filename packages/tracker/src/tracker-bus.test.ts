@@ -270,9 +270,11 @@ describe('misuse', () => {
     expect(() => bus.log({ x: 1 }, { stp: 1 } as never)).toThrow(
       expect.objectContaining({ code: 'ACC_UNKNOWN_OPTION' }),
     );
-    expect(() => bus.log({ x: 1 }, { step: 0.5 })).toThrow(
-      expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
-    );
+    for (const step of [0.5, -4]) {
+      expect(() => bus.log({ x: 1 }, { step })).toThrow(
+        expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
+      );
+    }
     await bus.finish('completed');
     expect(() => bus.log({ x: 1 })).toThrow(expect.objectContaining({ code: 'ACC_TRACKERS_FINISHED' }));
   });
@@ -287,6 +289,30 @@ describe('misuse', () => {
     writeFileSync(file, '');
     const starting = startBus([{ tracker: trackerOf(new Service()) }], { projectDir: file });
     await expect(starting).rejects.toMatchObject({ code: 'ACC_PROJECT_DIR' });
+  });
+
+  it('what was meant as a record, and options that are none, are named', async () => {
+    const service = new Service();
+    const { bus } = await startBus([{ tracker: trackerOf(service) }]);
+    const refused = (code: string, text: string) =>
+      expect.objectContaining({ code, message: expect.stringContaining(text) as unknown }) as Error;
+    expect(() => bus.logText('hello' as never)).toThrow(refused('ACC_INVALID_ARGUMENT', "'hello'"));
+    expect(() => bus.log({ x: 1 }, 500 as never)).toThrow(refused('ACC_INVALID_OPTION', '{ step: '));
+    expect(() => bus.logHistogram({ x: [1] }, 3 as never)).toThrow(refused('ACC_INVALID_OPTION', 'bins'));
+    expect(() => bus.logArtifact('a', 'b', null as never)).toThrow(refused('ACC_INVALID_OPTION', 'type'));
+    await bus.finish('completed');
+    expect(service.taken).toEqual([]);
+  });
+
+  it('a config that can’t be stored is named, and no run begins', async () => {
+    const service = new Service();
+    const config = { model: { layers: [1, () => 1] } } as never;
+    const starting = startBus([{ tracker: trackerOf(service) }], { config });
+    await expect(starting).rejects.toMatchObject({
+      code: 'ACC_INVALID_ARGUMENT',
+      message: expect.stringContaining("'model.layers[1]' is a function") as unknown,
+    });
+    expect(service.starts).toBe(0);
   });
 
   it('two trackers of one name, two runs at once', async () => {

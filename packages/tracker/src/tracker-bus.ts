@@ -11,10 +11,12 @@ import {
 import { invalidValue } from './errors.js';
 import { DEFAULT_LIMITS, type TrackerLimits } from './limits.js';
 import { takeArtifact } from './payload/artifact.js';
+import { takeConfig } from './payload/config.js';
 import { takeHistogram, type HistogramInput } from './payload/histogram.js';
 import { takeImages, type ImageInputs } from './payload/images.js';
 import { takeMetrics, type MetricValues } from './payload/metrics.js';
 import { takeTable, type TableInput } from './payload/table.js';
+import { requireRecord } from './payload/values.js';
 import { Recording, type RecordedTracker } from './recording.js';
 import { identityOf, type RunIdentity, type TrackersState } from './run-identity.js';
 import { runFolder } from './run-record.js';
@@ -97,6 +99,7 @@ export class TrackerBus {
    */
   async start({ identity, config, projectDir, trackers }: BusRun): Promise<void> {
     if (this.isRunning) throw alreadyRunning(this.#run!);
+    const ownConfig = takeConfig(config);
     const { rank, size } = this.#options;
     const dir = resolve(runFolder(projectDir, identity.project, identity.id));
     const own = trackers.filter(({ tracker }) => rank === 0 || tracker.ranks === 'all');
@@ -112,8 +115,8 @@ export class TrackerBus {
     this.#identity = identity;
     this.#isFinished = false;
     if (!this.#recording) return;
-    if (Object.keys(config).length > 0) {
-      this.#recording.give({ kind: 'config', config: structuredClone(config) }, this.step);
+    if (Object.keys(ownConfig).length > 0) {
+      this.#recording.give({ kind: 'config', config: ownConfig }, this.step);
     }
     await this.#recording.started();
   }
@@ -132,9 +135,10 @@ export class TrackerBus {
   }
 
   logHistogram(values: Readonly<Record<string, HistogramInput>>, options: HistogramOptions = {}): void {
-    const { bins = 64, ...others } = options;
-    const step = this.#stepOf('logHistogram', others);
+    const step = this.#stepOf('logHistogram', options, ['step', 'bins']);
     if (!this.#recording?.takes('histogram')) return;
+    requireRecord('logHistogram', values, 'logHistogram({ weights: tensor })');
+    const { bins = 64 } = options;
     for (const [key, input] of Object.entries(values)) {
       const histogram = takeHistogram(key, input, bins);
       this.#recording.give({ kind: 'histogram', key, histogram }, step);
@@ -150,6 +154,7 @@ export class TrackerBus {
   logText(texts: Readonly<Record<string, string>>, options: LogOptions = {}): void {
     const step = this.#stepOf('logText', options);
     if (!this.#recording?.takes('text')) return;
+    requireRecord('logText', texts, "logText({ note: 'a text' })");
     for (const [key, text] of Object.entries(texts)) {
       this.#recording.give({ kind: 'text', key, text: String(text) }, step);
     }
@@ -157,9 +162,9 @@ export class TrackerBus {
 
   /** @throws AccError also `ACC_ARTIFACT_MISSING`. */
   logArtifact(name: string, path: string, options: ArtifactOptions = {}): void {
-    const { type = 'file', ...others } = options;
-    const step = this.#stepOf('logArtifact', others);
+    const step = this.#stepOf('logArtifact', options, ['step', 'type']);
     if (!this.#recording?.takes('artifact')) return;
+    const { type = 'file' } = options;
     this.#recording.give({ kind: 'artifact', artifact: takeArtifact(name, path, type) }, step);
   }
 
@@ -214,13 +219,13 @@ export class TrackerBus {
     );
   }
 
-  #stepOf(method: string, options: LogOptions): number {
+  #stepOf(method: string, options: LogOptions, known: readonly string[] = ['step']): number {
     if (!this.#run) throw notStarted(method);
     if (this.#isFinished) throw finished(method);
-    checkKeys(method, options, ['step']);
+    checkKeys(method, options, known);
     const { step = this.step } = options;
-    if (Number.isSafeInteger(step)) return step;
-    throw invalidValue(method, `step is ${String(step)}`, 'Steps are whole numbers.');
+    if (Number.isSafeInteger(step) && step >= 0) return step;
+    throw invalidValue(method, `step is ${String(step)}`, 'Steps are whole numbers from 0.');
   }
 }
 

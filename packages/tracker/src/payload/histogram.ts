@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { TrackedHistogram } from '@acc/contract';
 import { invalidValue } from '../errors.js';
-import { isTensor, show } from './metrics.js';
+import { isTensor, show, valuesOf } from './values.js';
 
 export type HistogramInput = Tensor | ArrayLike<number>;
 
@@ -14,7 +14,7 @@ export function takeHistogram(key: string, input: HistogramInput, bins: number):
   if (!Number.isInteger(bins) || bins < 1) {
     throw invalidValue('logHistogram', `bins is ${bins}`, 'Give a whole number from 1.');
   }
-  const values = isTensor(input) ? (input.dataSync() as ArrayLike<number>) : input;
+  const values = isTensor(input) ? valuesOf('logHistogram', key, input) : input;
   if (typeof values !== 'object' || values === null || typeof values.length !== 'number') {
     throw invalidValue('logHistogram', `'${key}' is ${show(input)}`, 'Give a tensor or an array of numbers.');
   }

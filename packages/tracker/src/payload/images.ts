@@ -1,8 +1,8 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { invalidValue } from '../errors.js';
-import { isTensor, show } from './metrics.js';
 import { Picture } from './picture.js';
 import { sizeOfPng } from './png.js';
+import { isTensor, requireRecord, show, valuesOf } from './values.js';
 
 /**
  * A tensor `[height, width]`, `[height, width, channels]` or `[n, height, width, channels]` with 1, 2, 3 or 4 channels,
@@ -21,6 +21,7 @@ export type ImageInputs = Readonly<Record<string, ImageInput | readonly ImageInp
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
 export function takeImages(images: ImageInputs): [key: string, picture: Picture][] {
+  requireRecord('logImages', images, 'logImages({ input: image })');
   return Object.entries(images).flatMap(([key, input]) => {
     const inputs = Array.isArray(input) ? (input as readonly ImageInput[]) : [input as ImageInput];
     const pictures = inputs.flatMap((one) => picturesOf(key, one));
@@ -63,7 +64,7 @@ function fromTensor(key: string, tensor: Tensor): Picture[] {
       'Give [height, width, 1 to 4 channels], or several in [n, …].',
     );
   }
-  const bytes = bytesFrom(tensor.dataSync(), tensor.dtype);
+  const bytes = bytesFrom(valuesOf('logImages', key, tensor), tensor.dtype);
   const size = width * height * channels;
   return Array.from({ length: count }, (_, i) => {
     return new Picture({ width, height, channels, data: bytes.subarray(i * size, (i + 1) * size) });

@@ -1,5 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { invalidValue } from '../errors.js';
+import { isTensor, requireRecord, show, valuesOf } from './values.js';
 
 /** Numbers, or tensors of one element, by name. */
 export type MetricValues = Readonly<Record<string, number | Tensor>>;
@@ -10,9 +11,7 @@ export type MetricValues = Readonly<Record<string, number | Tensor>>;
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
 export function takeMetrics(values: MetricValues): Record<string, number> {
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw invalidValue('log', `${show(values)} is no record of numbers`, 'Write log({ loss: 0.3 }).');
-  }
+  requireRecord('log', values, 'log({ loss: 0.3 })');
   const metrics: Record<string, number> = {};
   for (const key of Object.keys(values)) metrics[key] = numberOf(key, values[key]);
   return metrics;
@@ -20,22 +19,11 @@ export function takeMetrics(values: MetricValues): Record<string, number> {
 
 function numberOf(key: string, value: unknown): number {
   if (typeof value === 'number') return value;
-  if (isTensor(value) && value.size === 1) return value.dataSync()[0]!;
+  if (isTensor(value) && value.size === 1) return valuesOf('log', key, value)[0]!;
   const help = Array.isArray(value)
     ? 'A history has one value an epoch: log each by itself.'
     : typeof value === 'object'
       ? "Give nested values names of their own: 'train/loss'."
       : 'Use logText for text.';
   throw invalidValue('log', `'${key}' is ${show(value)}, expected a number`, help);
-}
-
-export function isTensor(value: unknown): value is Tensor {
-  return typeof value === 'object' && value !== null && 'dataSync' in value && 'shape' in value;
-}
-
-export function show(value: unknown): string {
-  if (isTensor(value)) return `a tensor of ${value.dtype} [${value.shape.join(', ')}]`;
-  if (typeof value === 'string') return `the text '${value.slice(0, 40)}'`;
-  if (value === null || typeof value !== 'object') return String(value);
-  return Array.isArray(value) ? 'an array' : `an object (${value.constructor?.name ?? 'no class'})`;
 }

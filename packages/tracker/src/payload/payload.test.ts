@@ -6,6 +6,7 @@ import '@tensorflow/tfjs-backend-cpu';
 import { describe, expect, it } from 'vitest';
 import { newFolder } from '../testing/bus.js';
 import { takeArtifact } from './artifact.js';
+import { takeConfig } from './config.js';
 import { takeHistogram } from './histogram.js';
 import { takeImages } from './images.js';
 import { takeMetrics } from './metrics.js';
@@ -20,6 +21,51 @@ describe('metrics', () => {
     expect(takeMetrics({ loss, n: 3 })).toEqual({ loss: 0.5, n: 3 });
     expect(loss.isDisposed).toBe(false);
     expect(() => takeMetrics({ x: tf.tensor([1, 2]) })).toThrow(invalid);
+  });
+
+  it('that are disposed are named', () => {
+    const x = tf.zeros([1]);
+    const image = tf.zeros([2, 2]);
+    tf.dispose([x, image]);
+    const named = (key: string) =>
+      expect.objectContaining({
+        code: 'ACC_INVALID_ARGUMENT',
+        message: expect.stringContaining(`'${key}' is a tensor that is disposed`) as unknown,
+      }) as Error;
+    expect(() => takeMetrics({ loss: x })).toThrow(named('loss'));
+    expect(() => takeHistogram('weights', x, 3)).toThrow(named('weights'));
+    expect(() => takeImages({ input: image })).toThrow(named('input'));
+  });
+});
+
+describe('a config', () => {
+  it('is a copy of what JSON can hold', () => {
+    const shared = { lr: 1 };
+    const config = { a: [1, 'b', null, { c: true }], d: { e: undefined, f: NaN }, one: shared, two: shared };
+    const taken = takeConfig(config);
+    expect(taken).toEqual(config);
+    expect(taken['one']).not.toBe(shared);
+  });
+
+  it.each<[string, string, unknown]>([
+    ['a function', 'f', { f: () => 1 }],
+    ['a symbol', 'a[0]', { a: [Symbol('s')] }],
+    ['a bigint', 'n', { n: 1n }],
+    ['a tensor', 'm.x', { m: { x: tf.scalar(1) } }],
+    ['a promise', 'p', { p: Promise.resolve() }],
+  ])('names %s', (_, key, config) => {
+    expect(() => takeConfig(config as never)).toThrow(
+      expect.objectContaining({
+        code: 'ACC_INVALID_ARGUMENT',
+        message: expect.stringContaining(`'${key}' is`) as unknown,
+      }) as Error,
+    );
+  });
+
+  it('holds not itself, and is a record', () => {
+    const config: Record<string, unknown> = {};
+    config['self'] = { config };
+    for (const wrong of [config, 'x', [1], null]) expect(() => takeConfig(wrong as never)).toThrow(invalid);
   });
 });
 
@@ -82,6 +128,7 @@ describe('images', () => {
     ['too few bytes', { width: 2, height: 2, data: new Uint8Array(3) }],
   ])('%s is none', (_name, value) => {
     expect(() => takeImages({ x: value as never })).toThrow(invalid);
+    expect(() => takeImages(value as never)).toThrow(invalid);
   });
 });
 

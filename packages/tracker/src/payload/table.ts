@@ -1,6 +1,6 @@
 import type { Cell, TrackedTable } from '@acc/contract';
 import { invalidValue } from '../errors.js';
-import { show } from './metrics.js';
+import { show } from './values.js';
 
 /** Columns and rows, or a record for each row. */
 export type TableInput = TrackedTable | readonly Readonly<Record<string, Cell>>[];

@@ -1,0 +1,37 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import { invalidValue } from '../errors.js';
+
+export function isTensor(value: unknown): value is Tensor {
+  return typeof value === 'object' && value !== null && 'dataSync' in value && 'shape' in value;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === '[object Object]' && !isTensor(value);
+}
+
+/**
+ * @param example How the call is written.
+ * @throws AccError `ACC_INVALID_ARGUMENT` for what has no names.
+ */
+export function requireRecord(where: string, value: unknown, example: string): void {
+  if (!isRecord(value)) throw invalidValue(where, `${show(value)} is no record`, `Write ${example}.`);
+}
+
+/**
+ * The tensor's values, which waits for the device.
+ *
+ * @throws AccError `ACC_INVALID_ARGUMENT` with the key of one that is disposed.
+ */
+export function valuesOf(where: string, key: string, tensor: Tensor): ArrayLike<number> {
+  if (!tensor.isDisposed) return tensor.dataSync() as ArrayLike<number>;
+  const help = 'Log it before it is disposed; what a tf.tidy makes is disposed at its end.';
+  throw invalidValue(where, `'${key}' is a tensor that is disposed`, help);
+}
+
+export function show(value: unknown): string {
+  if (isTensor(value)) return `a tensor of ${value.dtype} [${value.shape.join(', ')}]`;
+  if (typeof value === 'string') return `the text '${value.slice(0, 40)}'`;
+  if (typeof value === 'function') return 'a function';
+  if (value === null || typeof value !== 'object') return String(value);
+  return Array.isArray(value) ? 'an array' : `an object (${value.constructor?.name ?? 'no class'})`;
+}
