@@ -27,7 +27,7 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { collectiveOf, determinismOf, kernelsOf } from './presets.js';
 import { uninstallRandom } from './random/math-random.js';
-import { requireFunction } from './require-arguments.js';
+import { requireFunction, requireRunStatus } from './require-arguments.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 import { StatefulProcess } from './state/stateful-process.js';
 import type { AccumulateOptions } from './step/step-pipeline.js';
@@ -284,9 +284,10 @@ export class Accelerator extends StatefulProcess {
    * Waits for every rank, and for a save that goes on, and leaves the job; then trackers get what is left for them, and the run
    * ends with `status`. The script exits by itself afterwards. What ranks do together is then `ACC_TRAINING_ENDED`.
    *
-   * @throws AccError `ACC_TRAINING_ENDED` when called twice, and those of an async save.
+   * @throws AccError `ACC_TRAINING_ENDED` when called twice, `ACC_INVALID_ARGUMENT` for another status, and those of an async save.
    */
   async endTraining(status: RunStatus = 'completed'): Promise<void> {
+    requireRunStatus('endTraining', status);
     const collective = this.#collectiveFor('endTraining');
     await this.waitForCheckpoint();
     collective.barrier();

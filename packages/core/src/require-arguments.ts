@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, type RunStatus } from '@acc/contract';
 import { describe } from './nested/nested.js';
 
 /** @throws AccError `ACC_INVALID_ARGUMENT` for what is no function. */
@@ -6,6 +6,16 @@ export function requireFunction(method: string, value: unknown): void {
   if (typeof value === 'function') return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a function, not ${describe(value)}.`, {
     help: `Write ${method}(() => …).`,
+  });
+}
+
+const RUN_STATUSES: readonly RunStatus[] = ['completed', 'failed', 'aborted'];
+
+/** @throws AccError `ACC_INVALID_ARGUMENT` for what is no status of a run. */
+export function requireRunStatus(method: string, value: unknown): void {
+  if (RUN_STATUSES.includes(value as RunStatus)) return;
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a status of the run, not ${describe(value)}.`, {
+    help: `Give ${RUN_STATUSES.join(', ')}, or nothing: completed.`,
   });
 }
 
