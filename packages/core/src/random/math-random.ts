@@ -1,4 +1,6 @@
 import { randomInt } from 'node:crypto';
+import { AccError } from '@acc/contract';
+import { describe } from '../nested/nested.js';
 import { RandomSource, type RandomState } from './random-source.js';
 
 /**
@@ -42,8 +44,14 @@ export function restoreRandomState(state: RandomState): void {
  * from `Math.random`, and libtorch's own. Ranks that give the same seed draw the same.
  *
  * @param seed An integer from 0 to 2^53 - 1.
+ * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
 export function setSeed(seed: number): void {
+  if (!Number.isSafeInteger(seed) || seed < 0) {
+    throw new AccError('ACC_INVALID_ARGUMENT', `setSeed takes an integer, not ${describe(seed)}.`, {
+      help: 'Give one from 0 to 2^53 - 1.',
+    });
+  }
   source = new RandomSource(seed);
   replace();
   if (seedBackend) seedBackend(seed);
