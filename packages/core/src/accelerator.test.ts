@@ -49,6 +49,26 @@ describe('prepare', () => {
     );
   });
 
+  it('says how many rows tensors have that do not go together', () => {
+    const [xs, ys] = [tf.zeros([40, 2]), tf.zeros([39])];
+    for (const data of [{ xs, ys }, { xs: { left: xs, right: ys } }, [xs, ys], { xs, ys: tf.scalar(1) }]) {
+      expect(() => accelerator.prepare(data)).toThrowError(
+        expect.objectContaining({
+          code: 'ACC_CANNOT_PREPARE',
+          message: expect.stringMatching(/'(xs|0)' has 40 rows, '(xs|ys|1)' has (39|no) rows/) as unknown,
+        }),
+      );
+    }
+    const batch = new (class Batch {
+      xs = xs;
+    })();
+    for (const other of [{ w: tf.variable(xs), b: tf.variable(ys) }, xs, batch]) {
+      expect(() => accelerator.prepare(other)).toThrowError(
+        expect.objectContaining({ help: expect.stringContaining('LRScheduler') as unknown }),
+      );
+    }
+  });
+
   it('allows a prepared model to be compiled again, and trains it', async () => {
     const model = accelerator.prepare(dense());
     for (const optimizer of ['sgd', 'adam'] as const) {

@@ -1,4 +1,4 @@
-import { Variable, type Optimizer } from '@tensorflow/tfjs-core';
+import { Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import {
   AccError,
   type Collective,
@@ -7,6 +7,7 @@ import {
   type Plugin,
   type Strategy,
 } from '@acc/contract';
+import { tensorsIn } from '@acc/data';
 import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
 import type { FitProgress } from '../fit/fit-progress.js';
 import { describe } from '../nested/nested.js';
@@ -152,7 +153,30 @@ function isVariableList(object: unknown): object is Variable[] {
 }
 
 function cannotPrepare(object: unknown): AccError {
+  const rows = rowsByKey(object);
+  if (rows.length > 0) {
+    return new AccError(
+      'ACC_CANNOT_PREPARE',
+      `prepare cannot take tensors as data of which ${rows.join(', ')}.`,
+      {
+        help: 'Give tensors with the same number of rows, dim 0: sample i is row i of each.',
+      },
+    );
+  }
   return new AccError('ACC_CANNOT_PREPARE', `prepare cannot take ${describe(object)}.`, {
-    help: 'It takes a tf.LayersModel, a tf.train optimizer, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.',
+    help: 'It takes a tf.LayersModel, a tf.train optimizer, an LRScheduler, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.',
   });
+}
+
+/** What is said of the first few tensors, where the object is nothing but tensors that are not variables. */
+function rowsByKey(object: unknown): string[] {
+  if (object instanceof Tensor || tensorsIn(object).length === 0) return [];
+  const entries = Object.entries(object as object).map(([key, item]) => ({ key, tensors: tensorsIn(item) }));
+  if (entries.some(({ tensors }) => tensors.length === 0 || tensors.some((x) => x instanceof Variable))) {
+    return [];
+  }
+  const said = entries.flatMap(({ key, tensors }) =>
+    tensors.map(({ shape }) => `'${key}' has ${shape[0] ?? 'no'} rows`),
+  );
+  return said.slice(0, 8);
 }
