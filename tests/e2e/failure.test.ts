@@ -1,6 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { hostname, tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
@@ -38,6 +41,29 @@ it('ranks that lose a peer get ACC_PEER_LOST', async () => {
   expect(results[1]!.signal).toBe('SIGKILL');
   expect(results[0]!.exitCode).toBe(1);
   expect(results[0]!.stderr).toContain('ACC_PEER_LOST');
+});
+
+it('a lost peer leaves a flight record, which README tells how to read', async () => {
+  const [{ stderr } = expect.unreachable()] = await runRanks({ script, ranks: 2, args: ['1', 'kill'] });
+  const [path] = /\S+acc-flight-\d+-\w+\.json/.exec(stderr) ?? expect.unreachable(stderr);
+  expect(dirname(path)).toBe(tmpdir());
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const record = JSON.parse(readFileSync(path, 'utf8')) as { ranks: { calls?: object[] }[] };
+  const call = {
+    number: expect.any(Number) as unknown,
+    call: expect.stringMatching(/^allReduce/) as unknown,
+  };
+  expect(record).toMatchObject({
+    rank: 0,
+    code: 'ACC_PEER_LOST',
+    ranks: [{ rank: 0, isWaiting: true, host: hostname(), pid: expect.any(Number) as unknown }, { rank: 1 }],
+  });
+  expect(record.ranks[0]!.calls!.at(-1)).toMatchObject(call);
+
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const [, program] = /^node -p "(.*acc-flight.*)"$/m.exec(readme) ?? expect.unreachable();
+  const reading = program!.replace('acc-flight-….json', path);
+  expect(execFileSync(process.execPath, ['-p', reading], { encoding: 'utf8' })).toMatch(/0,\s+true,\s+\{\s+number/);
 });
 
 describe('a rank that does not come is an error after the time-out', () => {
