@@ -49,6 +49,7 @@ export {
   type PassInfo,
   type Plugin,
   type PrecisionPlugin,
+  type SettleInfo,
   type StepInfo,
 } from './plugin.js';
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';

@@ -1,4 +1,4 @@
-import type { NamedTensorMap, Optimizer, Tensor } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from './collective.js';
 import type { StrategyContext } from './strategy.js';
 
@@ -22,6 +22,14 @@ export interface PassInfo {
   readonly weight: number;
   /** Samples of this rank that the pass goes over; undefined in a loop that feeds itself. */
   readonly samples: number | undefined;
+  /** Of which it gives gradients. */
+  readonly variables: readonly Variable[];
+}
+
+/** What a plugin learns about gradients that are settled together. */
+export interface SettleInfo {
+  /** Those of the passes that the gradients come from, in the same order; undefined where a loop may have made them of any passes'. */
+  readonly variables: readonly Variable[] | undefined;
 }
 
 /** What a plugin learns about a loss. */
@@ -68,7 +76,7 @@ export interface Plugin {
    * is replaced in the list is disposed by the plugin. False, on all ranks alike: the step is skipped. While each rank trains by
    * itself they are its own, and so is the answer.
    */
-  settle?(grads: (Tensor | null)[]): boolean;
+  settle?(grads: (Tensor | null)[], info: SettleInfo): boolean;
   /**
    * Slot `transform`: changes the reduced and clipped gradients in place before they are applied. A tensor that is replaced
    * in the record is disposed by the plugin.

@@ -1,5 +1,22 @@
-import { dispose, keep, square, stack, sum, tensor1d, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys, type PassInfo, type Plugin, type StrategyContext } from '@acc/contract';
+import {
+  dispose,
+  keep,
+  square,
+  stack,
+  sum,
+  tensor1d,
+  tidy,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import {
+  AccError,
+  checkKeys,
+  type PassInfo,
+  type Plugin,
+  type SettleInfo,
+  type StrategyContext,
+} from '@acc/contract';
 
 export interface GradientNoiseScaleOptions {
   /** How much of the running means stays with each step. Default 0.95. */
@@ -33,8 +50,8 @@ export function gradientNoiseScale(options: GradientNoiseScaleOptions = {}): Gra
  * The simple noise scale of McCandlish et al., "An Empirical Model of Large-Batch Training", 2018, appendix A.1, from the
  * gradients of single ranks and micro-batches, B samples each, and the one of all together: |G_B|² is |G|² + tr(Σ) / B on
  * average, which two sizes of B tell apart. Both are averaged over steps. It costs a norm for each gradient, one collective of
- * four numbers and two reads a step. For loops with one optimizer, on two ranks or with two micro-batches at least; steps throw
- * `ACC_NOISE_SAMPLES` where the size of batches isn't known.
+ * four numbers and two reads a step. On two ranks or with two micro-batches at least; steps throw `ACC_NOISE_SAMPLES` where the
+ * size of batches isn't known. Steps of several optimizers, of different variables, count alike in the means.
  */
 export class GradientNoiseScale implements Plugin {
   readonly name = 'gradient-noise-scale';
@@ -85,8 +102,8 @@ export class GradientNoiseScale implements Plugin {
     pass.norms.push(keep(this.#context!.kernels.lists.norm([gradLocal])));
   }
 
-  settle(grads: readonly (Tensor | null)[]): boolean {
-    const own = ownSums(this.#passes.splice(0), this.#batchSize);
+  settle(grads: readonly (Tensor | null)[], { variables }: SettleInfo): boolean {
+    const own = ownSums(this.#takePasses(variables), this.#batchSize);
     const step = estimate(own, grads, this.#context!);
     if (step) {
       const mix = (mean: number, value: number) => this.#decay * mean + (1 - this.#decay) * value;
@@ -98,6 +115,22 @@ export class GradientNoiseScale implements Plugin {
     }
     return true;
   }
+
+  detach(): void {
+    for (const { norms } of this.#passes.splice(0)) dispose(norms);
+  }
+
+  /** Those over these variables: another optimizer's are held until its own step. */
+  #takePasses(variables: readonly Variable[] | undefined): OwnPass[] {
+    const isTaken = ({ info }: OwnPass) => !variables || areSame(info.variables, variables);
+    const taken = this.#passes.filter(isTaken);
+    this.#passes = this.#passes.filter((pass) => !isTaken(pass));
+    return taken;
+  }
+}
+
+function areSame(a: readonly Variable[], b: readonly Variable[]): boolean {
+  return a.length === b.length && a.every((variable, i) => variable === b[i]);
 }
 
 /** Over this rank's passes: Σ |G_B|², Σ 1 / B, Σ B and how many there were. Frees the norms. */

@@ -50,7 +50,7 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   const pass = accumulation.isHolding ? holdingPass(subject, accumulation) : flushingPass(subject, options);
   const listeners = plugins.filter((plugin) => plugin.ready);
   if (listeners.length === 0) return pass;
-  const info = { weight: pass.weight, samples: subject.ownSamples };
+  const info = { weight: pass.weight, samples: subject.ownSamples, variables: subject.variables };
   return {
     ...pass,
     ready(place, grad) {
@@ -83,7 +83,7 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
     ready: (place, grad) => reduction.ready(place, grad),
     finish() {
       const grads = reduction.finish();
-      return { grads, isUsable: !settles || settle(plugins, grads), samples: total.samples };
+      return { grads, isUsable: !settles || settle(plugins, grads, { variables }), samples: total.samples };
     },
   };
 }

@@ -1,5 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ddp } from '@acc/ddp';
 import { Accelerator } from '../accelerator.js';
 import { DataLoader, findExecutableBatchSize, gradientNoiseScale, LRScheduler } from '../index.js';
 import type { AcceleratorOptions } from '../options.js';
@@ -118,6 +119,62 @@ describe('the gradient noise scale', () => {
     const other = gradientNoiseScale();
     other.setState(noiseScale.getState());
     expect(other.criticalBatchSize).toBe(noiseScale.criticalBatchSize);
+  });
+
+  describe('of one window', () => {
+    /** The estimate after one window in which the variables train, each by an optimizer of its own. */
+    const estimate = async (count: number, options: AcceleratorOptions = {}) => {
+      const noiseScale = gradientNoiseScale({ decay: 0, batchSize: 5 });
+      const before = tf.memory().numTensors;
+      await create({ ...options, plugins: [noiseScale], gradientAccumulationSteps: 4 });
+      const variables = tf.tidy(() => [20, 30].map((size) => tf.variable(tf.zeros([size]))));
+      const optimizers = variables.map(() => accelerator.prepare(tf.train.sgd(0.1)));
+      accelerator.prepare(variables);
+      for (let i = 0; i < 4; i++) {
+        accelerator.accumulate(() => {
+          // The last one always: what it leaves is its own.
+          for (const k of [0, 1].slice(2 - count)) {
+            const w = variables[k]!;
+            tf.tidy(() => {
+              const x = tf.randomNormal([5, w.size], 0.5, 2, 'float32', 10 * i + k);
+              const loss = () => x.mul(w).sum(1).mean() as tf.Scalar;
+              optimizers[k]!.minimize(loss, false, [w]);
+            });
+          }
+        });
+      }
+      accelerator.freeMemory();
+      tf.dispose(variables);
+      for (const optimizer of optimizers) optimizer.dispose();
+      expect(tf.memory().numTensors).toBe(before);
+      return noiseScale.getState();
+    };
+
+    it('an optimizer takes none of the passes of another', async () => {
+      expect(await estimate(2)).toEqual(await estimate(1));
+    });
+
+    it('is the same where gradients are reduced when they are applied', async () => {
+      const late = await estimate(1, { strategy: ddp({ syncAt: 'apply' }) });
+      const soon = await estimate(1);
+      expect(late.noise).toBeCloseTo(soon.noise, 4);
+      expect(late.gradientSquared).toBeCloseTo(soon.gradientSquared, 4);
+    });
+
+    it('is the same with a loss scale', async () => {
+      expect(await estimate(1, { mixedPrecision: 'fp16' })).toEqual(await estimate(1));
+    });
+  });
+
+  it('frees what a window has left when memory is freed', async () => {
+    await create({ plugins: [gradientNoiseScale({ batchSize: 1 })], gradientAccumulationSteps: 2 });
+    const w = tf.variable(tf.scalar(1));
+    const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
+    const before = tf.memory().numTensors;
+    tf.tidy(() => accelerator.accumulate(() => void optimizer.minimize(() => w.square() as tf.Scalar)));
+    expect(tf.memory().numTensors).toBeGreaterThan(before);
+    accelerator.freeMemory();
+    expect(tf.memory().numTensors).toBe(before);
   });
 
   it('needs to know how large batches are', async () => {

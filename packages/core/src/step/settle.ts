@@ -1,10 +1,10 @@
 import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
-import type { Plugin } from '@acc/contract';
+import type { Plugin, SettleInfo } from '@acc/contract';
 
 /** Lets plugins look at gradients that are the same on every rank, and change them. False: the step is skipped. */
-export function settle(plugins: readonly Plugin[], grads: (Tensor | null)[]): boolean {
+export function settle(plugins: readonly Plugin[], grads: (Tensor | null)[], info: SettleInfo): boolean {
   let isUsable = true;
-  for (const plugin of plugins) if (plugin.settle?.(grads) === false) isUsable = false;
+  for (const plugin of plugins) if (plugin.settle?.(grads, info) === false) isUsable = false;
   return isUsable;
 }
 
@@ -17,7 +17,7 @@ export function settleNew(
   const names = Object.keys(record).filter((name) => record[name] !== given[name]);
   if (names.length === 0) return true;
   const grads: (Tensor | null)[] = names.map((name) => record[name]!);
-  const isUsable = settle(plugins, grads);
+  const isUsable = settle(plugins, grads, { variables: undefined });
   names.forEach((name, i) => (record[name] = grads[i]!));
   return isUsable;
 }
