@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import * as core from '@acc/core';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const [, section = ''] = /^## Not there yet\n(.*?)^(?=## |How fast)/ms.exec(readme) ?? [];
+
+/** The code that a row of the table names. */
+function named(row: string): string[] {
+  const line = section.split('\n').find((text) => text.startsWith(`| ${row} `)) ?? expect.unreachable(row);
+  return Array.from(line.slice(row.length + 4).matchAll(/`([^`]+)`/g), ([, code]) => code!);
+}
+
+it('what README.md says the Accelerator lacks, it lacks', () => {
+  const names = named('Accelerator');
+  expect(names.length).toBeGreaterThan(0);
+  expect(names.filter((name) => name in core.Accelerator.prototype || name in core)).toEqual([]);
+});
+
+it('options that README.md says there are none of are refused', async () => {
+  const options = named('options').filter((name) => /^[\w.]+$/.test(name));
+  expect(options.length).toBeGreaterThan(0);
+  for (const option of options) {
+    const [outer, inner] = option.split('.') as [string, string?];
+    const given = { [outer]: inner ? { [inner]: 1 } : {} };
+    await expect(core.Accelerator.create(given), option).rejects.toMatchObject({
+      code: 'ACC_UNKNOWN_OPTION',
+    });
+  }
+  await expect(core.Accelerator.create({ mixedPrecision: 'fp8' })).rejects.toMatchObject({
+    code: expect.stringMatching(/^ACC_/) as unknown,
+  });
+});
