@@ -29,13 +29,26 @@ it('without a launcher the program runs as one process', async () => {
   expect(result).toMatchObject({ backend: 'acc', name: 'acc', size: 1 });
 });
 
-it('without libtorch it trains on the active backend and says what to install', async () => {
+const withoutLibtorch = () => {
   const empty = mkdtempSync(join(tmpdir(), 'acc-empty-'));
-  const env = { ...noLauncher, ACC_CACHE_DIR: empty, ACC_LIBTORCH: undefined, PATH: '/nonexistent' };
+  return { ...noLauncher, ACC_CACHE_DIR: empty, ACC_LIBTORCH: undefined, PATH: '/nonexistent' };
+};
+
+it('without libtorch it trains on the active backend and says what to install', async () => {
+  const env = withoutLibtorch();
   const [without] = await runRanks<Result>({ script, ranks: 1, env });
   const [withIt] = await runRanks<Result>({ script, ranks: 1, env: noLauncher });
   expect(without!.exitCode, without!.stderr).toBe(0);
   expect(without!.result).toMatchObject({ backend: 'cpu', name: 'cpu', size: 1 });
   expect(without!.stderr).toContain('npx acc setup');
   expectClose(without!.result!.losses, withIt!.result!.losses);
+});
+
+it('without libtorch a GPU that is asked for is an error', async () => {
+  const args = [JSON.stringify({ device: 'cuda' })];
+  const [{ exitCode, stderr }] = (await runRanks({ script, ranks: 1, args, env: withoutLibtorch() })) as [
+    never,
+  ];
+  expect(exitCode, stderr).toBe(1);
+  expect(stderr).toContain('ACC_LIBTORCH_MISSING');
 });

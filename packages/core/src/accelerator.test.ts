@@ -135,6 +135,16 @@ it('a device that is not there is an error', async () => {
   });
 });
 
+it("a device that the engine 'tfjs' does not have is an error", async () => {
+  accelerator.freeMemory();
+  await tf.setBackend('cpu');
+  await expect(Accelerator.create({ engine: 'tfjs', device: 'cuda' })).rejects.toMatchObject({
+    code: 'ACC_DEVICE_UNAVAILABLE',
+  });
+  await create({ engine: 'tfjs', device: 'cpu' });
+  expect([accelerator.backendName, accelerator.device]).toEqual(['cpu', 'cpu']);
+});
+
 describe('one process', () => {
   it('is main, last and alone', () => {
     expect(accelerator).toMatchObject({

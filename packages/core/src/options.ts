@@ -40,7 +40,7 @@ export interface AcceleratorOptions {
   readonly engine?: 'auto' | 'acc' | 'tfjs';
   /** Where checkpoints lie, how many are kept, and what a signal to end does. Giving it, `{}` too, has signals save. */
   readonly checkpoint?: CheckpointOptions;
-  /** Where the `acc` engine keeps tensors. `auto` (default): a GPU where libtorch has one. */
+  /** Where the `acc` engine keeps tensors. `auto` (default): a GPU where libtorch has one. Engines that can't are an error. */
   readonly device?: 'auto' | 'cpu' | 'cuda';
   /** Fixes the order of shuffled data. Default 0. */
   readonly seed?: number;

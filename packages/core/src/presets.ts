@@ -172,27 +172,38 @@ async function trackerMaker(name: string): Promise<TrackerMaker> {
 /**
  * Activates the engine that the options name and gives its kernel layer.
  *
- * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` was asked for, or several ranks need it to talk.
+ * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` or a GPU was asked for, or several ranks need it to
+ * talk; `ACC_DEVICE_UNAVAILABLE`.
  */
 export async function kernelsOf(
   options: ResolvedOptions,
   { size, localRank }: LaunchEnvironment,
 ): Promise<KernelLayer> {
   registerOptimizers();
-  const { engine } = options;
-  if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || size > 1)) {
+  const { engine, device: wanted } = options;
+  if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || wanted === 'cuda' || size > 1)) {
     const device = deviceOf(options, localRank);
     registerAccBackend({ device });
     setDefaultDevice(device);
     await setBackend(BACKEND_NAME);
   }
   await ready();
-  return activeKernels();
+  const kernels = activeKernels();
+  if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
+  return kernels;
 }
 
 /** The kernel layer of the backend that is active, where no Accelerator runs. */
 export function activeKernels(): KernelLayer {
   return kernelLayerOf(getBackend(), backend());
+}
+
+function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccError {
+  return new AccError(
+    'ACC_DEVICE_UNAVAILABLE',
+    `device is '${wanted}', and engine 'tfjs' leaves tensors where the active backend '${backendName}' has them: ${device}.`,
+    { help: "Leave engine: 'tfjs' out, or device." },
+  );
 }
 
 /** The ranks of a host take its GPUs in turn. */

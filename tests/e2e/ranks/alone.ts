@@ -1,9 +1,9 @@
-// One process without a launcher; where libtorch is missing it trains on tfjs's own backend.
+// One process without a launcher; where libtorch is missing it trains on tfjs's own backend. Argument: options as JSON.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator } from '@acc/core';
+import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const accelerator = await Accelerator.create();
+const accelerator = await Accelerator.create(JSON.parse(process.argv[2] ?? '{}') as AcceleratorOptions);
 const [model, optimizer] = accelerator.prepare(
   tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2], kernelInitializer: 'ones' })] }),
   tf.train.sgd(0.1),
