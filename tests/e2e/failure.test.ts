@@ -63,7 +63,9 @@ it('a lost peer leaves a flight record, which README tells how to read', async (
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
   const [, program] = /^node -p "(.*acc-flight.*)"$/m.exec(readme) ?? expect.unreachable();
   const reading = program!.replace('acc-flight-….json', path);
-  expect(execFileSync(process.execPath, ['-p', reading], { encoding: 'utf8' })).toMatch(/0,\s+true,\s+\{\s+number/);
+  expect(execFileSync(process.execPath, ['-p', reading], { encoding: 'utf8' })).toMatch(
+    /0,\s+true,\s+\{\s+number/,
+  );
 });
 
 describe('a rank that does not come is an error after the time-out', () => {
