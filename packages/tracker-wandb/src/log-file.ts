@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
 const BLOCK = 32 * 1024;
@@ -13,47 +13,69 @@ const LAST = 4;
 /** A file of records as W&B writes it: LevelDB's log format, with a header and the checksum of zlib. */
 export class LogFile {
   readonly #file: number;
-  /** Within the block. */
-  #offset = FILE_HEADER.length;
+  #bytes: number;
 
-  constructor(readonly path: string) {
-    this.#file = openSync(path, 'wx');
-    this.#write(FILE_HEADER);
+  private constructor(file: number, bytes: number) {
+    this.#file = file;
+    this.#bytes = bytes;
+  }
+
+  static create(path: string): LogFile {
+    const log = new LogFile(openSync(path, 'wx'), 0);
+    log.#write(FILE_HEADER);
+    return log;
+  }
+
+  /** Goes on with one after its first `bytes`. */
+  static goOn(path: string, bytes: number): LogFile {
+    const file = openSync(path, 'r+');
+    ftruncateSync(file, bytes);
+    return new LogFile(file, bytes);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Records, written to the file when it returns. */
   add(records: readonly Uint8Array[]): void {
-    this.#write(Buffer.concat(records.flatMap((record) => this.#chunksOf(record))));
+    this.#write(Buffer.concat(chunksOf(records, this.#bytes)));
   }
 
   close(): void {
     closeSync(this.#file);
   }
 
-  /** A record goes over as many blocks as it needs. */
-  #chunksOf(record: Uint8Array): Uint8Array[] {
-    const chunks: Uint8Array[] = [];
+  #write(data: Uint8Array): void {
+    for (let done = 0; done < data.length;) {
+      done += writeSync(this.#file, data, done, data.length - done, this.#bytes + done);
+    }
+    this.#bytes += data.length;
+  }
+}
+
+/** Records as they lie from byte `start` of the file on. Each goes over as many blocks as it needs. */
+function chunksOf(records: readonly Uint8Array[], start: number): Uint8Array[] {
+  const chunks: Uint8Array[] = [];
+  let offset = start % BLOCK;
+  for (const record of records) {
     let from = 0;
     do {
-      let room = BLOCK - this.#offset - CHUNK_HEADER;
+      let room = BLOCK - offset - CHUNK_HEADER;
       if (room < 0) {
-        chunks.push(new Uint8Array(BLOCK - this.#offset));
-        this.#offset = 0;
+        chunks.push(new Uint8Array(BLOCK - offset));
+        offset = 0;
         room = BLOCK - CHUNK_HEADER;
       }
       const to = Math.min(record.length, from + room);
       const isEnd = to === record.length;
       const type = from === 0 ? (isEnd ? FULL : FIRST) : isEnd ? LAST : MIDDLE;
       chunks.push(chunkHeader(type, record.subarray(from, to)), record.subarray(from, to));
-      this.#offset += CHUNK_HEADER + to - from;
+      offset += CHUNK_HEADER + to - from;
       from = to;
     } while (from < record.length);
-    return chunks;
   }
-
-  #write(data: Uint8Array): void {
-    for (let done = 0; done < data.length;) done += writeSync(this.#file, data, done);
-  }
+  return chunks;
 }
 
 function chunkHeader(type: number, data: Uint8Array): Uint8Array {

@@ -12,6 +12,7 @@ import {
 import { artifactName, identify, type SequenceIds } from './artifact.js';
 import { LogFile } from './log-file.js';
 import { histogramJson, storeImage, storeTable, type Media } from './media.js';
+import { dropRow, keptRows, RowFile, type OpenRow } from './open-row.js';
 import { resolveOptions, type ResolvedOptions, type WandbOptions } from './options.js';
 import * as records from './records.js';
 import { Upload } from './upload.js';
@@ -65,13 +66,14 @@ class WandbRecorder {
   readonly #options: ResolvedOptions;
   readonly #sequences: SequenceIds = new Map();
   #file!: LogFile;
+  #rowFile!: RowFile;
   #run!: RunInfo;
   #dir: string | undefined;
   #records = 0;
   #summary: Record<string, string> = {};
   #upload: Upload | undefined;
   /** The row that may still grow. */
-  #row: { readonly step: number; readonly timeMs: number; readonly values: records.Json } | undefined;
+  #row: OpenRow | undefined;
 
   constructor(options: ResolvedOptions) {
     this.#options = options;
@@ -85,9 +87,12 @@ class WandbRecorder {
   open(run: RunInfo, isResumed: boolean): void {
     const { project = run.project, upload, program } = this.#options;
     this.#run = { ...run, project };
-    this.#dir = freeFolder(join(run.dir, 'wandb', `offline-run-${dateName(Date.now())}-${run.id}`));
+    const folders = join(run.dir, 'wandb');
+    endKilledLogs(folders, run);
+    this.#dir = freeFolder(join(folders, `offline-run-${dateName(Date.now())}-${run.id}`));
     mkdirSync(this.#filesDir, { recursive: true });
-    this.#file = new LogFile(join(this.#dir, `run-${run.id}.wandb`));
+    this.#file = LogFile.create(join(this.#dir, this.#log));
+    this.#rowFile = new RowFile(this.#dir);
     const { entity, group, jobType, notes } = this.#options;
     const own = { entity, group, jobType, notes, host: hostname(), isResumed };
     this.add([records.header(), records.runRecord(this.#run, own)]);
@@ -96,6 +101,9 @@ class WandbRecorder {
 
   add(bodies: readonly records.RecordBody[]): void {
     this.#file.add(bodies.map((body) => records.recordOf(++this.#records, body)));
+    if (!this.#row) return;
+    const log = { log: this.#log, logBytes: this.#file.bytes, logRecords: this.#records };
+    this.#rowFile.keep({ row: this.#row, ...log });
   }
 
   /** Figures of the system are a stream of their own in W&B. */
@@ -134,6 +142,7 @@ class WandbRecorder {
   async finish(status: RunStatus): Promise<void> {
     const runtimeSeconds = (Date.now() - this.#run.startTimeMs) / 1000;
     this.add(this.#takeRow());
+    this.#rowFile.remove();
     this.add([records.summaryRecord(this.#summary), records.exitRecord(EXIT_CODES[status], runtimeSeconds)]);
     this.#file.close();
     const { upload, program, uploadMs } = this.#options;
@@ -148,13 +157,17 @@ class WandbRecorder {
     if (result === 'failed') this.#say(`was not uploaded: ${this.#upload.output}`);
   }
 
+  get #log(): string {
+    return `run-${this.#run.id}.wandb`;
+  }
+
   get #filesDir(): string {
     return join(this.#dir!, 'files');
   }
 
   /**
-   * Adds to the row of a step, which is written when the next step comes: W&B has one row for each step, and gives a second one
-   * the step that follows.
+   * Adds to the row of a step, which goes to the log when the next step comes: W&B has one row for each step, and gives a second one
+   * the step that follows. Until then it is beside the log, which uploaders may read as it grows.
    */
   #merged(step: number, timeMs: number, values: records.Json): records.RecordBody[] {
     const time = { _step: String(step), _timestamp: String(timeMs / 1000) };
@@ -189,6 +202,18 @@ class WandbRecorder {
 
   #say(how: string): void {
     console.log(`wandb: run ${this.#run.id} ${how}. To upload it: ${this.handle!.syncCommand}`);
+  }
+}
+
+/** Gives the logs of processes that were killed the rows that those still kept. */
+function endKilledLogs(folders: string, { startTimeMs }: RunInfo): void {
+  for (const { dir, kept } of keptRows(folders)) {
+    const { step, timeMs, values } = kept.row;
+    const file = LogFile.goOn(join(dir, kept.log), kept.logBytes);
+    const row = records.historyRecord(step, timeMs, startTimeMs, values);
+    file.add([records.recordOf(kept.logRecords + 1, row)]);
+    file.close();
+    dropRow(dir);
   }
 }
 

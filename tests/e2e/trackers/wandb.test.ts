@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunStatus } from '@acc/contract';
-import type { TrackerSubject } from '@acc/testkit';
+import { runRanks, type TrackerSubject } from '@acc/testkit';
 import { wandbTracker, type WandbHandle } from '@acc/tracker-wandb';
 import type { Reader } from './python/reader.js';
 import { venv, type Venv } from './python/venv.js';
@@ -167,6 +167,20 @@ it('a run that goes on is appended', async () => {
     { loss: 1, _step: 0 },
     { loss: 2, _step: 1 },
   ]);
+}, 120_000);
+
+it('the last row of a run that was killed is written by the next training', async () => {
+  const projectDir = newFolder();
+  const script = new URL('./wandb-killed.ts', import.meta.url);
+  const [killed] = await runRanks({ script, ranks: 1, args: [projectDir] });
+  expect(killed!.signal, killed!.stderr).toBe('SIGKILL');
+  const [id] = readdirSync(join(projectDir, 'runs', 'digits')) as [string];
+  const make = () => wandbTracker({ upload: 'never' });
+  const next = await beginRun(make(), { projectDir, make });
+  await next.bus.finish('completed');
+  await sync(join(projectDir, 'runs', 'digits', id, 'wandb'));
+  expect(backend.rows(id)).toMatchObject([0, 1, 2].map((step) => ({ loss: step, _step: step })));
+  expect(backend.exits.get(id)).toBe(1);
 }, 120_000);
 
 describe('the upload', () => {
