@@ -17,6 +17,7 @@
 #include "engine/norm.cpp"
 #include "engine/operator_call.cpp"
 #include "engine/operator_plan.cpp"
+#include "engine/packed_matrix.cpp"
 #include "engine/random_operators.cpp"
 #include "engine/recorder.cpp"
 #include "engine/recording.cpp"

@@ -10,7 +10,7 @@ const gru = operatorWithResults('acc::gru');
 const gruBackward = operatorWithResults('acc::gru_backward');
 const clone = operator('aten::clone');
 
-const [T, B, H] = [5, 3, 21];
+const [T, B, H] = [8, 3, 21];
 
 /** The same numbers in every run, from -limit to limit. */
 function wave(shape: number[], dtype: 'float32' | 'float64', limit = 1.5): Tensor {
@@ -24,7 +24,7 @@ function wave(shape: number[], dtype: 'float32' | 'float64', limit = 1.5): Tenso
 /** All results of the forward and the backward operator. */
 function lstmResults(dtype: 'float32' | 'float64', activation: string, gateActivation: string): number[][] {
   using gates = wave([T, B, 4 * H], dtype);
-  using recurrent = wave([H, 4 * H], dtype, 0.2);
+  using recurrent = wave([H, 4 * H], dtype, 0.1);
   using h0 = wave([B, H], dtype);
   const [h, c] = lstm(gates, recurrent, h0, h0, activation, gateActivation) as [Tensor, Tensor];
   using dy = wave([T, B, H], dtype);

@@ -45,6 +45,8 @@ class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_f
     queue_.close();
   }
 
+  // Those of one host do.
+  bool refuses_everywhere() const override { return false; }
   std::vector<Loss> losses() override { return world_->losses(); }
   uint64_t traffic() override { return world_->traffic() + (leaders_ ? leaders_->traffic() : 0); }
   void cut() override {

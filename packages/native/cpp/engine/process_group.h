@@ -89,6 +89,8 @@ class ProcessGroup {
 
   // True where the engine itself finds out which ranks are dead, late or call other things.
   virtual bool judges_itself() const { return false; }
+  // False where only some ranks may find out by themselves that calls differ.
+  virtual bool refuses_everywhere() const { return true; }
   // Ranks that this one is, or may be, cut off from.
   struct Loss {
     enum class Kind {

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "engine/activation.h"
+#include "engine/packed_matrix.h"
 #include "engine/row_math.h"
 
 namespace acc {
@@ -185,8 +186,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequ
                                                  std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto grads = at::empty_like(gates);
-  // The product with a transposed matrix that lies as such in memory is the faster one.
-  const auto turned = recurrent.t().contiguous();
+  const PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
   auto dh = gradient_of_last(grad_h, c[0]);
   const auto dc = gradient_of_last(grad_c, c[0]);
   const auto of_c = at::empty_like(dc), through = at::empty_like(dc);
@@ -195,7 +195,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequ
     LstmStep step{gates[t], c[t], c[t + 1], dh, dc, grads[t], of_c, through};
     if (has_rows(gates)) lstm_backward_rows(step, activations);
     else lstm_backward_cell(step, activations);
-    at::mm_out(dh, step.grads, turned);
+    dh = turned.product(step.grads);
   }
   return {grads, dh, dc};
 }

@@ -68,11 +68,12 @@ void WatchedGroup::close() {
 bool WatchedGroup::is_fault(const Error& error) const {
   if (engine_->judges_itself()) return false;
   const std::string_view code = error.code();
-  return code == kCollectiveTimeout || code == kPeerLost || code == kCollectiveFailed || code == kCollectiveMismatch;
+  if (code == kCollectiveMismatch) return !engine_->refuses_everywhere();
+  return code == kCollectiveTimeout || code == kPeerLost || code == kCollectiveFailed;
 }
 
 void WatchedGroup::throw_explained(const Error& error, int32_t number) {
-  // Some ranks of the group have found out: it is for all of them to know.
+  // Some ranks have found out: it is for all of them to know.
   const bool is_mismatch = std::string_view(error.code()) == kCollectiveMismatch;
   const auto verdict = is_mismatch ? watch_.report_mismatch(number) : watch_.explain_failure();
   if (verdict.kind == Verdict::Kind::kMismatch) throw_mismatch(watch_.words_of(verdict.number));

@@ -1,0 +1,56 @@
+#include "engine/packed_matrix.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <optional>
+
+namespace acc {
+namespace {
+
+using at::Tensor;
+
+// Laying the matrix out takes about as long as two products gain.
+constexpr int64_t kFewProducts = 8;
+
+// Of libtorch's operators on packed matrices, which it has where it was built with MKL.
+using Pack = Tensor(const Tensor&, int64_t);
+using Multiply = Tensor(const Tensor&, const Tensor&, const Tensor&, const std::optional<Tensor>&, int64_t);
+
+template <typename Signature>
+std::optional<c10::TypedOperatorHandle<Signature>> find(const char* name) {
+  const auto found = c10::Dispatcher::singleton().findSchema({name, ""});
+  if (!found) return std::nullopt;
+  return found->typed<Signature>();
+}
+
+const auto& pack_operator() {
+  static const auto found = find<Pack>("mkl::_mkl_reorder_linear_weight");
+  return found;
+}
+
+const auto& multiply_operator() {
+  static const auto found = find<Multiply>("mkl::_mkl_linear");
+  return found;
+}
+
+}  // namespace
+
+PackedMatrix::PackedMatrix(const Tensor& matrix, int64_t rows, int64_t products) : rows_(rows) {
+  const bool pays = products >= kFewProducts && rows > 0 && matrix.numel() > 0;
+  const bool is_known = pack_operator().has_value() && multiply_operator().has_value();
+  if (pays && is_known && matrix.is_cpu() && matrix.scalar_type() == at::kFloat) {
+    turned_ = matrix.t();
+    packed_ = pack_operator()->call(turned_, rows);
+  } else {
+    // The product with a matrix that lies as such in memory is the faster one.
+    matrix_ = matrix.contiguous();
+  }
+}
+
+Tensor PackedMatrix::product(const Tensor& x) const {
+  if (!packed_.defined()) return at::mm(x, matrix_);
+  return multiply_operator()->call(x, packed_, turned_, std::nullopt, rows_);
+}
+
+}  // namespace acc
