@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Accelerator } from './accelerator.js';
+import { DataLoader } from './index.js';
 import type { AcceleratorOptions } from './options.js';
 
 // One process: what several do is proved in tests/e2e.
@@ -34,6 +35,16 @@ describe('prepare', () => {
       tf.dispose([xs, ys]);
     }
     expect(sizes).toEqual([32, 8]);
+  });
+
+  it.each<[string, () => object]>([
+    ['a loader', () => new DataLoader([1, 2], { batchSize: 1 })],
+    ['a dataset', () => tf.data.array([1, 2])],
+    ['batches', () => [tf.ones([2]), tf.ones([2])]],
+    ['columns', () => ({ xs: tf.ones([2]), ys: tf.ones([2]) })],
+  ])('gives prepared data back as it is: %s', (_, make) => {
+    const data = accelerator.prepare(make());
+    expect(accelerator.prepare(data)).toBe(data);
   });
 
   it.each<[string, unknown]>([

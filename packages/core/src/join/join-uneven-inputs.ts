@@ -39,6 +39,7 @@ export async function joinUnevenInputs<T>(
     data.evenBatches = undefined;
   }
   strategy.synchronize?.(source);
+  pipeline.rejoin();
   for (const optimizer of preparation.optimizers) await shareOptimizer(optimizer, collective, source);
   return result;
 }

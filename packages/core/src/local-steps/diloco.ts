@@ -42,7 +42,7 @@ export interface DiLoCoState {
  * an inner optimizer without communication; every H steps an outer optimizer moves the shared parameters by what the ranks'
  * mean has moved.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_NOT_PREPARED`.
  */
 export class DiLoCo extends LocalSteps {
   readonly #outer: Optimizer;

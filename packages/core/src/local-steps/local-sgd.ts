@@ -14,7 +14,7 @@ export interface LocalSgdOptions {
  * Local SGD (Stich, "Local SGD Converges Fast and Communicates Little", 2019, algorithm 1): ranks take steps by themselves and
  * average their parameters every so many. Optimizer state stays each rank's own.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_NOT_PREPARED`.
  */
 export class LocalSGD extends LocalSteps {
   /** @param model A prepared model, or a list of prepared variables. */

@@ -34,6 +34,7 @@ export abstract class LocalSteps implements Disposable {
     const isFloat = ({ dtype }: Variable) => dtype === 'float32';
     this.trained = variables.filter((variable) => variable.trainable && isFloat(variable));
     this.#statistics = variables.filter((variable) => !variable.trainable && isFloat(variable));
+    pipeline.requirePrepared(new.target.name, this.trained);
     this.collective = collective;
     this.#every = every;
     if (!isEnabled) return;

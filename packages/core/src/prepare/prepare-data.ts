@@ -57,14 +57,15 @@ export class DataPreparation {
     this.#given = given;
   }
 
-  /** The data as this rank sees it; undefined for what is not data. */
+  /** The data as this rank sees it, which prepared data is already; undefined for what is not data. */
   prepare(object: unknown): object | undefined {
     const { dataLoader, seed } = this.#given.options;
+    if (this.#sharded.has(object as object)) return object as object;
     switch (dataKind(object)) {
       case 'loader':
         return this.#add(shardLoader(object as DataLoader<unknown>, { ...this.#shardOptions(), seed }));
       case 'dataset':
-        return this.shardOnce(object as object);
+        return this.#add(shardDataset(object as DatasetLike, this.#shardOptions()));
       case 'batches':
         return this.#add(shardBatches(object as never[], this.#shardOptions()));
       case 'columns': {

@@ -4,7 +4,7 @@ import type { Strategy } from '@acc/contract';
 import { expectClose } from '@acc/testkit';
 import { liveTensors, observeCalls } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
-import { DataLoader } from '../index.js';
+import { DataLoader, DiLoCo, LocalSGD } from '../index.js';
 import type { AcceleratorOptions } from '../options.js';
 
 let accelerator: Accelerator;
@@ -334,5 +334,27 @@ describe('a loop over other data inside the training loop', () => {
   it('leaves the batch, and the end of its window, as they are', async () => {
     expect(await stepsOf(true)).toEqual(await stepsOf(false));
     expect(await stepsOf(true)).toEqual([1, -4.5]);
+  });
+});
+
+describe('what was not prepared', () => {
+  const notPrepared = expect.objectContaining({ code: 'ACC_NOT_PREPARED' });
+
+  it('is refused by accumulate, where that is all there is', async () => {
+    await create({ gradientAccumulationSteps: 2 });
+    const optimizer = accelerator.prepare(tf.train.sgd(0.1));
+    const model = network();
+    const step = () => optimizer.minimize(() => tf.mean(model.predict(features(2)) as tf.Tensor));
+    expect(() => accelerator.accumulate(step)).toThrowError(notPrepared);
+    accelerator.prepare(model);
+    expect(() => accelerator.accumulate(step)).not.toThrow();
+  });
+
+  it('is refused by ranks that train alone, by name', async () => {
+    await create({});
+    const prepared = accelerator.prepare(network());
+    expect(() => new LocalSGD(accelerator, network())).toThrowError(notPrepared);
+    expect(() => new DiLoCo(accelerator, network())).toThrowError(notPrepared);
+    new LocalSGD(accelerator, prepared).end();
   });
 });

@@ -97,6 +97,16 @@ export class StepPipeline implements DriverHooks {
     return this.#prepared.has(variable);
   }
 
+  /** @throws AccError `ACC_NOT_PREPARED` for `what` where some of `variables`, or without them everything, is not prepared. */
+  requirePrepared(what: string, variables?: readonly Variable[]): void {
+    const missing = variables?.find((variable) => !this.#prepared.has(variable));
+    if (variables ? !missing : this.#prepared.size > 0) return;
+    const subject = missing ? `'${missing.name}' is not` : 'no model and no variables are';
+    throw new AccError('ACC_NOT_PREPARED', `${what}: ${subject} prepared.`, {
+      help: 'Give the model, or its variables, to accelerator.prepare first.',
+    });
+  }
+
   get accumulation(): GradientAccumulation {
     return this.#options.accumulation;
   }
@@ -141,6 +151,11 @@ export class StepPipeline implements DriverHooks {
     if (this.isTrainingAlone) return;
     // Only this rank's own gradients were not usable.
     this.#unusable.clear();
+    this.rejoin();
+  }
+
+  /** Makes alike over ranks what plugins took down while ranks did not go the same way; on all ranks together. */
+  rejoin(): void {
     const { plugins, collective } = this.#options;
     for (const plugin of plugins) plugin.rejoin?.(collective);
   }
@@ -193,6 +208,7 @@ export class StepPipeline implements DriverHooks {
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
     if (this.#isLocal) return undefined;
     const indices = uniqueIndices(xs, (x) => this.#prepared.has(x as Variable));
+    if (indices.length === 0 && this.accumulation.isInWindow) this.requirePrepared('accumulate');
     if (indices.length === 0) return undefined;
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
