@@ -282,18 +282,20 @@ export class Accelerator extends StatefulProcess {
 
   /**
    * Waits for every rank, and for a save that goes on, and leaves the job; then trackers get what is left for them, and the run
-   * ends with `status`. The script exits by itself afterwards. What ranks do together is then `ACC_TRAINING_ENDED`.
+   * ends with `status`. The script exits by itself afterwards. What ranks do together is then `ACC_TRAINING_ENDED`; a second call
+   * does nothing.
    *
-   * @throws AccError `ACC_TRAINING_ENDED` when called twice, `ACC_INVALID_ARGUMENT` for another status, and those of an async save.
+   * @throws AccError `ACC_INVALID_ARGUMENT` for another status, and those of an async save.
    */
   async endTraining(status: RunStatus = 'completed'): Promise<void> {
     requireRunStatus('endTraining', status);
-    const collective = this.#collectiveFor('endTraining');
+    const { collective, lifetime } = this.#parts;
+    if (lifetime.hasEnded) return;
     await this.waitForCheckpoint();
     collective.barrier();
     this.freeMemory();
     collective.close();
-    this.#parts.lifetime.end();
+    lifetime.end();
     await this.finishTrackers(status);
   }
 

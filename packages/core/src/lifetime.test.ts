@@ -34,7 +34,6 @@ const together: Record<string, () => unknown> = {
   broadcastObject: () => accelerator.broadcastObject(1),
   waitForEveryone: () => accelerator.waitForEveryone(),
   mainProcessFirst: () => accelerator.mainProcessFirst(() => 1),
-  endTraining: () => accelerator.endTraining(),
 };
 
 async function expectCode(call: () => unknown, code: string): Promise<void> {
@@ -69,9 +68,18 @@ it('freeMemory of an earlier Accelerator leaves the one that runs alone', async 
   other.prepare([w]);
 });
 
-it('freeMemory after endTraining does nothing', async () => {
+it('endTraining after freeMemory ends the job', async () => {
+  accelerator.freeMemory();
+  await accelerator.endTraining();
+  expect(() => accelerator.waitForEveryone()).toThrowError(
+    expect.objectContaining({ code: 'ACC_TRAINING_ENDED' }),
+  );
+});
+
+it('freeMemory and endTraining after endTraining do nothing', async () => {
   await accelerator.endTraining();
   accelerator.freeMemory();
+  await accelerator.endTraining('failed');
 });
 
 it.each([[], [{ mixedPrecision: 'bf16' }]])('new Accelerator(%j) says how one is made', (...args) => {

@@ -8,6 +8,10 @@ export class Lifetime {
     return this.#stage === 'running';
   }
 
+  get hasEnded(): boolean {
+    return this.#stage === 'ended';
+  }
+
   free(): void {
     if (this.isRunning) this.#stage = 'freed';
   }
@@ -27,7 +31,7 @@ export class Lifetime {
 
   /** @throws AccError `ACC_TRAINING_ENDED`. */
   requireJob(method: string): void {
-    if (this.#stage !== 'ended') return;
+    if (!this.hasEnded) return;
     throw new AccError('ACC_TRAINING_ENDED', `${method}() was called after endTraining().`, {
       help: 'Call endTraining() once, at the end of the program; between two Accelerators call freeMemory().',
     });
