@@ -15,7 +15,7 @@ import {
   zeros,
 } from '@tensorflow/tfjs-core';
 import type { Tensor, Tensor2D } from '@tensorflow/tfjs-core';
-import type { Collective, Pending } from '@acc/contract';
+import type { Pending } from '@acc/contract';
 import { z } from 'zod';
 import type { BucketVariable, CommHook, GradientBucket } from '../comm-hook.js';
 import { parseOptions } from '../parse-options.js';
@@ -102,7 +102,9 @@ class PowerSgd extends StatefulHook {
     const isWhole = variables.map((_, at) => plan.every((matrix) => matrix.at !== at));
     const wholeParts = parts.filter((_, at) => isWhole[at]);
     const whole = wholeParts.length > 0 ? concat(wholeParts) : undefined;
-    const pending = [flatPs, ...(whole ? [whole] : [])].map((flat) => sumAsync(flat, collective));
+    const pending = [flatPs, ...(whole ? [whole] : [])].map((gradsLocal) =>
+      plainSum({ gradsLocal, collective }),
+    );
     return afterAll(pending, (sumOfPs, sumOfWhole) => {
       const given = { parts, isWhole, whole: sumOfWhole, ps: sumOfPs! };
       const grads = tidy(() => this.#decompressed(bucket, plan, given));
@@ -129,7 +131,7 @@ class PowerSgd extends StatefulHook {
     const qsLocal = plan.map((matrix, i) => matMul(shaped(given.parts[matrix.at]!, matrix), ps[i]!, true));
     const flatQs = concat(qsLocal.map((q) => reshape(q, [-1])));
     const qShapes = plan.map(({ columns, rank }): [number, number] => [columns, rank]);
-    const qs = cut(sumAsync(flatQs, collective).wait(), qShapes) as Tensor2D[];
+    const qs = cut(plainSum({ gradsLocal: flatQs, collective }).wait(), qShapes) as Tensor2D[];
     if (this.options.warmStart) plan.forEach((matrix, i) => this.shared.set(nameOfQ(id, matrix), qs[i]!));
 
     const wholes = given.whole
@@ -190,10 +192,6 @@ function cut(flat: Tensor, shapes: readonly (readonly [number, number])[]): Tens
     shapes.map(([rows, columns]) => rows * columns),
   );
   return parts.map((part, i) => reshape(part, [...shapes[i]!]));
-}
-
-function sumAsync(flat: Tensor, collective: Collective): Pending<Tensor> {
-  return collective.allReduceAsync(flat, 'sum', { donate: true, agreed: true });
 }
 
 /** FNV-1a of the text. */

@@ -34,6 +34,9 @@ export abstract class StatefulHook implements CommHook {
 }
 
 /** The plain sum. */
-export function plainSum({ gradsLocal, collective }: GradientBucket): Pending<Tensor> {
+export function plainSum({
+  gradsLocal,
+  collective,
+}: Pick<GradientBucket, 'gradsLocal' | 'collective'>): Pending<Tensor> {
   return collective.allReduceAsync(gradsLocal, 'sum', { donate: true, agreed: true });
 }

@@ -22,6 +22,11 @@ export function toDtype(x: NativeTensor, dtype: NativeDtype): NativeTensor {
   return castTo(x, dtype);
 }
 
+/** The values of `x` in the dtype of `like`, converted only where that is another. Caller disposes. */
+export function inDtypeOf(like: NativeTensor, x: NativeTensor): NativeTensor {
+  return x.dtype === like.dtype ? x.alias() : toDtype(x, like.dtype);
+}
+
 /**
  * The values of `x` as JavaScript's typed arrays take them in: fractions are cut off, NaN and infinities become 0 and
  * what is out of range wraps around, where libtorch's direct conversion is undefined. Complex numbers lose their

@@ -1,7 +1,7 @@
 import type { Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { toDtype } from '../families/conversion.js';
+import { inDtypeOf, toDtype } from '../families/conversion.js';
 import { attentionInPlainOps } from './attention-in-plain-ops.js';
 import {
   attentionWay,
@@ -95,9 +95,4 @@ function additive(backend: AccBackend, mask: TensorInfo): NativeTensor {
   const logarithms = toDtype(native, 'float32');
   log(logarithms);
   return logarithms;
-}
-
-/** Caller disposes. */
-function inDtypeOf(like: NativeTensor, x: NativeTensor): NativeTensor {
-  return x.dtype === like.dtype ? x.alias() : toDtype(x, like.dtype);
 }

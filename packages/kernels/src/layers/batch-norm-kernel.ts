@@ -1,7 +1,7 @@
 import { add, mean, mul, reshape, rsqrt, square, sub, util, type Tensor } from '@tensorflow/tfjs-core';
 import { operator, operatorInPlace, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { toDtype } from '../families/conversion.js';
+import { inDtypeOf } from '../families/conversion.js';
 import { fusedFunction } from '../functions/fused-function.js';
 
 interface Attrs {
@@ -51,7 +51,7 @@ export const batchNormFunction = fusedFunction<Attrs>({
   backward({ dy, inputs: [x, gamma], output, attrs: { epsilon, axis }, backend }) {
     const [mean, rstd] = backend.attached(output) as [Native, Native];
     const native = backend.native(x!);
-    using given = toDtypeOf(native, backend.native(dy));
+    using given = inDtypeOf(native, backend.native(dy));
     using dyChannels = channelsSecond(given, axis);
     using channels = channelsSecond(native, axis);
     const weights = [backend.native(gamma!), null, null, mean, rstd] as const;
@@ -100,9 +100,4 @@ function moved(rank: number, from: number, to: number): number[] {
   const dims = Array.from({ length: rank }, (_, dim) => dim);
   dims.splice(to, 0, ...dims.splice(from, 1));
   return dims;
-}
-
-/** Caller disposes. */
-function toDtypeOf(like: Native, x: Native): Native {
-  return x.dtype === like.dtype ? x.alias() : toDtype(x, like.dtype);
 }

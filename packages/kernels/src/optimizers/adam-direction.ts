@@ -5,7 +5,7 @@ export interface AdamConstants {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
-  /** From 1. */
+  /** The step that is being taken, from 1: the bias of the moments is corrected by 1 - beta^step. */
   readonly step: number;
 }
 

@@ -1,17 +1,13 @@
 import { operator, operatorInPlace } from '@acc/native';
+import type { AdamConstants } from '../adam-direction.js';
 import type { StepPart } from './native-step.js';
 
 const fusedAdam = operatorInPlace('aten::_fused_adam_');
 const fusedAdamW = operatorInPlace('aten::_fused_adamw_');
 const full = operator('aten::full');
 
-export interface AdamConstants {
+export interface AdamStepConstants extends AdamConstants {
   readonly learningRate: number;
-  readonly beta1: number;
-  readonly beta2: number;
-  readonly epsilon: number;
-  /** The step that is being taken, from 1: the bias of the moments is corrected by 1 - beta^step. */
-  readonly step: number;
   /** Weights shrink by learningRate · weightDecay first. */
   readonly weightDecay?: number;
 }
@@ -19,7 +15,7 @@ export interface AdamConstants {
 /** Adam's update of weights and of their moments, in place, by libtorch's fused kernel. */
 export function adamStep(
   { weights, grads, state: [firstMoments, secondMoments] }: StepPart,
-  { learningRate, beta1, beta2, epsilon, step, weightDecay = 0 }: AdamConstants,
+  { learningRate, beta1, beta2, epsilon, step, weightDecay = 0 }: AdamStepConstants,
 ): void {
   if (weights.length === 0) return;
   const run = weightDecay > 0 ? fusedAdamW : fusedAdam;

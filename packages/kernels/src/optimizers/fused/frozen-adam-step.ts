@@ -1,11 +1,11 @@
-import type { AdamConstants } from './adam-step.js';
+import type { AdamStepConstants } from './adam-step.js';
 import { addcdiv_, addScalar_, lerp_, mul_, scale, sign, sqrt_ } from './foreach.js';
 import type { StepPart } from './native-step.js';
 
 /** Adam's update of weights and first moments, in place; the second moments stay as they were after `warmupSteps`. */
 export function frozenAdamStep(
   { weights, grads, state: [m, v] }: StepPart,
-  constants: AdamConstants & { readonly warmupSteps: number },
+  constants: AdamStepConstants & { readonly warmupSteps: number },
 ): void {
   const { learningRate, beta1, beta2, epsilon, step, warmupSteps } = constants;
   if (weights.length === 0) return;
