@@ -1,10 +1,12 @@
 import {
+  dispose,
   mul,
   tidy,
   variableGrads,
   type NamedTensorMap,
   type Scalar,
   type Tensor,
+  type TensorContainer,
   type Variable,
 } from '@tensorflow/tfjs-core';
 import {
@@ -23,6 +25,7 @@ import { Joinable } from './join/joinable.js';
 import { offerLocalTraining } from './local-steps/local-training.js';
 import { gatherReal } from './nested/gather-real.js';
 import { mapNested, type Nested } from './nested/nested.js';
+import { padAcross, requirePadOptions, type PadOptions } from './nested/pad-across.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { collectiveOf, determinismOf, kernelsOf } from './presets.js';
@@ -48,8 +51,8 @@ export class Accelerator extends StatefulProcess {
     if (!(parts as Partial<Parts> | undefined)?.lifetime) throw notConstructed();
     super(parts.environment, parts.tracking, parts);
     this.#parts = parts;
-    const { pipeline, kernels } = parts;
-    this.#running = { pipeline, kernels, freeMemory: () => this.freeMemory() };
+    const { pipeline, kernels, collective } = parts;
+    this.#running = { pipeline, kernels, collective, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
     offerLocalTraining(this, parts);
   }
@@ -270,6 +273,19 @@ export class Accelerator extends StatefulProcess {
     );
   }
 
+  /**
+   * Tensors filled up in one dimension to the largest size that any rank has, so that they can be gathered or reduced. Those without
+   * that dimension come as they are. Caller disposes.
+   *
+   * @param options `dim`, default 0; `padIndex`, the value to fill with, default 0; `padFirst`, to fill before what there is.
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+   */
+  padAcrossProcesses<T extends Nested>(values: T, options: PadOptions = {}): T {
+    requirePadOptions(options);
+    const collective = this.#collectiveFor('padAcrossProcesses');
+    return mapNested(values, (x) => this.#inEachReplay(x, (given) => padAcross(given, options, collective)));
+  }
+
   /** The object of `fromProcess` on every rank. */
   broadcastObject<T>(object: T, fromProcess = 0): T {
     return this.#collectiveFor('broadcastObject').broadcastObject(object, fromProcess);
@@ -302,8 +318,15 @@ export class Accelerator extends StatefulProcess {
   /**
    * Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. This one still knows
    * its rank, gathers and logs, and can end the training; what trains or saves a run is `ACC_ACCELERATOR_FREED`.
+   *
+   * @param objects Are disposed then: models, optimizers, tensors and variables, arrays and records of such.
    */
-  freeMemory(): void {
+  freeMemory(...objects: readonly object[]): void {
+    this.#free();
+    for (const object of objects) disposeAll(object);
+  }
+
+  #free(): void {
     const { lifetime } = this.#parts;
     if (!lifetime.isRunning) return;
     lifetime.free();
@@ -345,6 +368,11 @@ export class Accelerator extends StatefulProcess {
   [Symbol.dispose](): void {
     this.freeMemory();
   }
+}
+
+function disposeAll(object: object): void {
+  if ('dispose' in object && typeof object.dispose === 'function') object.dispose();
+  else dispose(object as TensorContainer);
 }
 
 function notConstructed(): AccError {

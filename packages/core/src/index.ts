@@ -114,7 +114,10 @@ export type {
 } from './options.js';
 export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
 export type { Nested } from './nested/nested.js';
+export type { PadOptions } from './nested/pad-across.js';
+export type { SplitOptions, Splittable } from './nested/split-between.js';
 export { setSeed } from './random/math-random.js';
+export { synchronizeRngStates, type RandomSourceName } from './random/synchronize.js';
 export type { Weighted } from './state/model-weights.js';
 export type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
 export type { AccumulateOptions } from './step/step-pipeline.js';

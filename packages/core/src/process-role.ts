@@ -1,9 +1,12 @@
+import { checkKeys, finallyAfter } from '@acc/contract';
 import type { LaunchEnvironment } from './environment.js';
+import { partOf, type SplitOptions, type Splittable } from './nested/split-between.js';
 import { requireFunction } from './require-arguments.js';
 
 /** Which of a job's processes this one is, and work that only some of them do. */
 export abstract class ProcessRole {
   readonly #environment: LaunchEnvironment;
+  #isTriggered = false;
 
   constructor(environment: LaunchEnvironment) {
     this.#environment = environment;
@@ -80,14 +83,62 @@ export abstract class ProcessRole {
    */
   async mainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
     requireFunction('mainProcessFirst', fn);
-    if (!this.isMainProcess) this.waitForEveryone();
+    return this.#first(this.isMainProcess, fn);
+  }
+
+  /** The same with the first process of each host, before the others of its host. */
+  async localMainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
+    requireFunction('localMainProcessFirst', fn);
+    return this.#first(this.isLocalMainProcess, fn);
+  }
+
+  async #first<R>(isFirst: boolean, fn: () => R | Promise<R>): Promise<R> {
+    if (!isFirst) this.waitForEveryone();
     try {
       return await fn();
     } finally {
-      if (this.isMainProcess) this.waitForEveryone();
+      if (isFirst) this.waitForEveryone();
     }
+  }
+
+  /**
+   * Calls `fn` at once with this process's part of `inputs`, and returns what it returns: of a tensor contiguous rows, of an array
+   * items, of a record the same of each value. The first processes have one item more where they don't come out even. Tensors that
+   * were cut are disposed when `fn`, or its promise, has ended; items of an array are not.
+   *
+   * @param options `applyPadding`: repeats the last item, so that every process has as many.
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+   */
+  splitBetweenProcesses<T extends Splittable, R>(
+    inputs: T,
+    fn: (part: T) => R,
+    options: SplitOptions = {},
+  ): R {
+    requireFunction('splitBetweenProcesses', fn);
+    checkKeys('splitBetweenProcesses', options, ['applyPadding']);
+    const { processIndex: rank, numProcesses: size } = this;
+    const { part, made } = partOf(inputs, { rank, size, ...options });
+    return finallyAfter(
+      () => fn(part),
+      () => made.forEach((tensor) => tensor.dispose()),
+    );
+  }
+
+  /** Sets a flag that {@link checkTrigger} tells of on every rank. */
+  setTrigger(): void {
+    this.#isTriggered = true;
+  }
+
+  /** Whether any rank has set its flag since this was last true, which it then no longer is. Every rank calls it. */
+  checkTrigger(): boolean {
+    const isTriggered = this.gatherObject([this.#isTriggered]).includes(true);
+    if (isTriggered) this.#isTriggered = false;
+    return isTriggered;
   }
 
   /** Returns when every rank has called it. */
   abstract waitForEveryone(): void;
+
+  /** The ranks' arrays joined, in the order of ranks. */
+  abstract gatherObject<T>(values: readonly T[]): T[];
 }

@@ -1,10 +1,11 @@
-import type { KernelLayer } from '@acc/contract';
+import type { Collective, KernelLayer } from '@acc/contract';
 import type { StepPipeline } from './step/step-pipeline.js';
 
 /** The Accelerator that steps go through now, as others need to know it. */
 export interface Running {
   readonly pipeline: StepPipeline;
   readonly kernels: KernelLayer;
+  readonly collective: Collective;
   freeMemory(): void;
 }
 

@@ -29,7 +29,8 @@ export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => T
   );
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** A plain one, not an object of a class. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;

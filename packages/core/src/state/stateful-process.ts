@@ -95,6 +95,11 @@ export abstract class StatefulProcess extends TrackedRole {
     return loadModel(model, path, options, this.#parts);
   }
 
+  /** The model itself, of which `prepare` changes how it computes, and not what it is. */
+  unwrapModel<T extends object>(model: T): T {
+    return model;
+  }
+
   /**
    * The whole weights of a model, or a list of variables, by their names, also where ranks hold parts: then every rank calls it.
    * Caller disposes.

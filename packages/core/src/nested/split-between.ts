@@ -1,0 +1,83 @@
+import { gather, slice, tensor1d, tidy, Tensor } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { splitRows } from '../step/batch-rows.js';
+import { describe, isRecord } from './nested.js';
+
+/** What is split over processes: a tensor along dim 0, an array as a list, a record value by value. */
+export type Splittable = Tensor | readonly unknown[] | { readonly [key: string]: Splittable };
+
+/** Options of `Accelerator.splitBetweenProcesses`. */
+export interface SplitOptions {
+  /** Repeats the last item, so that every process has as many. Default false. */
+  readonly applyPadding?: boolean;
+}
+
+interface Process extends SplitOptions {
+  readonly rank: number;
+  readonly size: number;
+}
+
+/**
+ * The items of `inputs` that fall to one of the processes: contiguous ones, the first processes having one more where they
+ * don't come out even. `made` are the tensors among them, which the caller disposes; items of an array stay whose they are.
+ *
+ * @throws AccError `ACC_INVALID_ARGUMENT` for what cannot be split, and for values of a record with different counts of items.
+ */
+export function partOf<T extends Splittable>(inputs: T, process: Process): { part: T; made: Tensor[] } {
+  const items = itemsOf(countOf(inputs, 'inputs'), process);
+  const made: Tensor[] = [];
+  const pick = (value: Splittable): Splittable => {
+    if (value instanceof Tensor) {
+      const part = rowsOf(value, items);
+      made.push(part);
+      return part;
+    }
+    if (isList(value)) return items.map((item) => value[item]);
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, pick(inner)]));
+  };
+  return { part: pick(inputs) as T, made };
+}
+
+function itemsOf(count: number, { rank, size, applyPadding = false }: Process): number[] {
+  const { start, end } = splitRows(count, size)[rank]!;
+  const items = Array.from({ length: end - start }, (_, i) => start + i);
+  const wanted = applyPadding ? Math.ceil(count / size) : items.length;
+  while (items.length < wanted) items.push(count - 1);
+  return items;
+}
+
+function rowsOf(x: Tensor, items: readonly number[]): Tensor {
+  const [first = 0] = items;
+  if (items.every((item, i) => item === first + i)) return slice(x, first, items.length);
+  return tidy(() => gather(x, tensor1d([...items], 'int32')));
+}
+
+function countOf(value: unknown, where: string): number {
+  if (value instanceof Tensor && value.rank > 0) return value.shape[0]!;
+  if (isList(value)) return value.length;
+  if (!isRecord(value) || Object.keys(value).length === 0) throw notSplittable(value, where);
+  const counts = Object.entries(value).map(
+    ([key, inner]) => [key, countOf(inner, `${where}.${key}`)] as const,
+  );
+  const [[, count]] = counts as [[string, number]];
+  if (counts.every(([, other]) => other === count)) return count;
+  const lines = counts.map(([key, own]) => `  ${where}.${key}: ${own}`);
+  throw new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `Values that are split alike differ in their items:\n${lines.join('\n')}`,
+    {
+      help: 'Split them in calls of their own.',
+    },
+  );
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+function notSplittable(value: unknown, where: string): AccError {
+  const what = value instanceof Tensor ? 'a tensor without dimensions' : describe(value);
+  return new AccError('ACC_INVALID_ARGUMENT', `${where} is ${what}, which cannot be split.`, {
+    help: 'Give a tensor, an array, or a record of them.',
+  });
+}

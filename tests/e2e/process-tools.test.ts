@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+
+interface Result {
+  parts: { list: string[]; rows: number[]; later: number };
+  triggers: boolean[];
+  padded: { all: number[][]; front: number[][]; scalar: number; bools: unknown[] };
+  turns: string[];
+  own: number[];
+  synchronized: number[];
+  isSame: boolean;
+  leaked: number;
+}
+
+describe('three processes', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-tools-'));
+  let ranks: Result[];
+
+  beforeAll(async () => {
+    const script = new URL('./ranks/process-tools.ts', import.meta.url);
+    const results = await runRanks<Result>({ script, ranks: 3, args: [join(folder, 'turns')] });
+    ranks = results.map(({ result, stderr }) => {
+      expect(result, stderr).toBeDefined();
+      return result!;
+    });
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('split lists and records, evenly where they are filled', () => {
+    expect(ranks.map(({ parts }) => parts)).toEqual([
+      { list: ['a', 'b'], rows: [0, 1], later: 1 },
+      { list: ['c'], rows: [2, 3], later: 1 },
+      { list: ['d'], rows: [3, 3], later: 1 },
+    ]);
+  });
+
+  it('hear once of a flag that one of them has set', () => {
+    for (const { triggers } of ranks) expect(triggers).toEqual([false, true, false]);
+  });
+
+  it('fill tensors to the largest size, and gather them', () => {
+    const rows = (value: number) => Array.from({ length: 3 }, (_, i) => (i < value ? value : -1));
+    ranks.forEach(({ padded: { all, front, scalar, bools } }, rank) => {
+      expect(all).toEqual([1, 1, 2, 2, 3, 3].map(rows));
+      expect(front[0]).toEqual(rows(rank + 1).map((_, i) => (i < 2 - rank ? 0 : rank + 1)));
+      expect(scalar).toBe(7);
+      expect(bools).toEqual(['bool', 1, Number(rank > 0), Number(rank > 1)]);
+    });
+  });
+
+  it('go after the first of their host', () => {
+    expect(ranks[0]!.turns).toHaveLength(3);
+    expect(ranks[0]!.turns[0]).toBe('0');
+  });
+
+  it('draw what rank 0 draws once their random states are alike', () => {
+    expect(ranks[1]!.own).not.toEqual(ranks[0]!.own);
+    for (const { synchronized } of ranks) expect(synchronized).toEqual(ranks[0]!.own);
+  });
+
+  it('get their model back, and dispose what freeMemory is given', () => {
+    for (const { isSame, leaked } of ranks) expect([isSame, leaked]).toEqual([true, 0]);
+  });
+});
