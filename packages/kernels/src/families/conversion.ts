@@ -27,6 +27,11 @@ export function inDtypeOf(like: NativeTensor, x: NativeTensor): NativeTensor {
   return x.dtype === like.dtype ? x.alias() : toDtype(x, like.dtype);
 }
 
+/** Whether the elements have 16 bits, in which sums of many don't count beyond 256 or 2048. */
+export function isShort({ dtype }: NativeTensor): boolean {
+  return dtype === 'bfloat16' || dtype === 'float16';
+}
+
 /**
  * The values of `x` as JavaScript's typed arrays take them in: fractions are cut off, NaN and infinities become 0 and
  * what is out of range wraps around, where libtorch's direct conversion is undefined. Complex numbers lose their

@@ -105,6 +105,8 @@ describe('bfloat16 behind float32', () => {
       const tokens = tf.zeros([1000], 'int32');
       const grad = tf.grad((table) => tf.gather(short(table), tokens))(tf.ones([3, 2]));
       expect([...grad.dataSync()]).toEqual([1000, 1000, 0, 0, 0, 0]);
+      const scattered = tf.scatterND(tf.zeros([1000, 1], 'int32'), short(tf.ones([1000])), [1]);
+      expect(scattered.dataSync()[0]).toBe(1000);
       const one = short(tf.ones([1]));
       expect(tf.addN(Array.from({ length: 1000 }, () => one)).dataSync()[0]).toBe(1000);
     });

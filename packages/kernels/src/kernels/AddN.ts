@@ -1,26 +1,23 @@
 import { AddN, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import { inDtypeOf, isShort, toDtype } from '../families/conversion.js';
 import { sameData } from '../families/same-data.js';
 import { kernel } from '../kernel.js';
 
 const add = operator('aten::add.Tensor');
 const addInPlace = operatorInPlace('aten::add_.Tensor');
-const toDtype = operator('aten::to.dtype');
 
-/** The sum of one or more tensors of one shape and dtype; that of several in 16 bits is float32, since they could not count beyond 256. */
+/** The sum of one or more tensors of one shape and dtype; several in 16 bits are added up in float32, and rounded once. */
 export const addN = kernel<readonly TensorInfo[]>(AddN, ({ inputs, backend }) => {
   const [first, second, ...others] = inputs as readonly TensorInfo[];
   if (!second) return sameData(backend, first!);
-  let total = sumOfTwo(backend.native(first!), backend.native(second), others.length > 0);
-  for (const other of others) total = plus(total, backend.native(other));
-  return backend.wrap(total, first!.dtype);
+  const natives = inputs.map((input) => backend.native(input));
+  if (others.length > 0 && natives.every(isShort)) {
+    using sum = natives.slice(1).reduce(plus, toDtype(natives[0]!, 'float32'));
+    return backend.wrap(inDtypeOf(natives[0]!, sum), first!.dtype);
+  }
+  return backend.wrap(natives.slice(2).reduce(plus, add(natives[0]!, natives[1]!)), first!.dtype);
 });
-
-const isShort = ({ dtype }: NativeTensor): boolean => dtype === 'bfloat16' || dtype === 'float16';
-
-function sumOfTwo(x: NativeTensor, y: NativeTensor, othersFollow: boolean): NativeTensor {
-  return othersFollow && isShort(x) ? plus(toDtype(x, 'float32'), y) : add(x, y);
-}
 
 /** Takes over `total`, and reuses its memory unless a wider float, which is possible behind tfjs's float32, joins it. */
 function plus(total: NativeTensor, other: NativeTensor): NativeTensor {

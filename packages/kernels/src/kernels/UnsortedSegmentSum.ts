@@ -6,6 +6,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { operator } from '@acc/native';
+import { inDtypeOf, isShort } from '../families/conversion.js';
 import { kernel } from '../kernel.js';
 
 const castTo = operator('aten::_to_copy');
@@ -20,8 +21,8 @@ const NO_SEGMENT = -1;
 /**
  * The gradient of an embedding is this sum, and libtorch's kernel for it is the fastest here. `x` is `[n, …]`, the ids are
  * `[n]`; elements whose id is no segment are left out, as tfjs does: ids below 0 become {@link NO_SEGMENT}, those above
- * the last go to one more segment, which is cut off. The result is float32 whatever `x` is, as in tfjs; so are the sums where
- * `x` lies in 16 bits, which could not count beyond 256.
+ * the last go to one more segment, which is cut off. Sums are float32 whatever `x` is, as in tfjs, and
+ * rounded once where `x` lies in 16 bits.
  */
 export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegmentSumAttrs>(
   UnsortedSegmentSum,
@@ -39,6 +40,7 @@ export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegme
     using rows = reshape(floats ?? given, [n!, util.sizeFromShape(rest)]);
     using sums = embeddingBackward(rows, ids, numSegments + 1, NO_SEGMENT, false);
     using segments = slice(sums, 0, 0, numSegments);
-    return backend.wrap(reshape(segments, [numSegments, ...rest]), 'float32');
+    using result = reshape(segments, [numSegments, ...rest]);
+    return backend.wrap(isShort(given) ? inDtypeOf(given, result) : result.alias(), 'float32');
   },
 );
