@@ -159,7 +159,8 @@ function formatReport({ cpu, cores, memoryGiB, system, load, date }, tables) {
 ${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}; load ${load.toFixed(1)} before the run.
 
 Sum of float32 over ranks of one thread each. Ours is called on tfjs tensors from JavaScript, Open MPI from C,
-torch.distributed from Python; each call comes after a barrier. Times are medians; a ratio is the median of those of the
+torch.distributed from Python; each call comes after a barrier. Over sockets both sides sum in place, in shared memory and in
+MPI the sum has memory of its own. Times are medians; a ratio is the median of those of the
 single rounds, below 1 where the first is faster. Repeat with \`npm run bench:collectives\`.
 
 ${tables.join('\n\n')}
