@@ -116,7 +116,8 @@ function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/i.test(address);
 }
 
-function isLoopback(name: string): boolean {
+/** Whether an address, or a name by itself, is that of the loopback interface. */
+export function isLoopback(name: string): boolean {
   return name === 'localhost' || name === '::1' || /^127\./.test(name);
 }
 

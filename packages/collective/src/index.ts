@@ -1,3 +1,4 @@
+export { isLoopback } from './addresses.js';
 export { GroupCollective, type GroupCollectiveOptions } from './group-collective.js';
 export { joinGroup, type JoinedGroup } from './join.js';
 export { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';

@@ -1,19 +1,10 @@
-import type { EngineChoice } from '@acc/contract';
+import type { EngineChoice, RankPlace } from '@acc/contract';
 
 /** How long a collective, or the coming together of the ranks, may take before it is an error. */
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
-/** What a process needs to find the others of its job. */
-export interface JoinOptions {
-  readonly rank: number;
-  readonly size: number;
-  /** Host of rank 0, where the job's store lives. */
-  readonly masterAddress: string;
-  readonly masterPort: number;
-  /** Set by the launcher; processes of different jobs never form a group. */
-  readonly jobToken: string;
-  /** True when all ranks run on one host: traffic then stays on the loopback interface, if `masterAddress` is one of its own. */
-  readonly isOneHost: boolean;
+/** How a process joins its job. */
+export interface JoinOptions extends RankPlace {
   /** The same on every rank. Default `auto`. */
   readonly engine?: EngineChoice;
   /** Where tensors live; shared memory is for the CPU's, NCCL for those of GPUs. Default `cpu`. */

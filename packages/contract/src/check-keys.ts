@@ -7,8 +7,7 @@ import { AccError } from './errors.js';
  * @throws AccError `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`.
  */
 export function checkKeys(where: string, record: object, known: readonly string[]): void {
-  // Arrays, functions, maps and promises have other tags.
-  if (Object.prototype.toString.call(record) !== '[object Object]') throw noRecord(where, record, known);
+  if (!isRecord(record)) throw noRecord(where, record, known);
   for (const key of Object.keys(record)) {
     if (known.includes(key)) continue;
     const nearest = nearestName(key, known);
@@ -17,6 +16,12 @@ export function checkKeys(where: string, record: object, known: readonly string[
       details: { where, key, nearest, known },
     });
   }
+}
+
+/** Whether a value has names of its own: plain objects, and those of classes. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  // Arrays, functions, maps and promises have other tags.
+  return Object.prototype.toString.call(value) === '[object Object]';
 }
 
 function noRecord(where: string, value: unknown, known: readonly string[]): AccError {

@@ -6,7 +6,7 @@ export {
   type HeldPasses,
   type ItemCounts,
 } from './accumulation.js';
-export { checkKeys, nearestName } from './check-keys.js';
+export { checkKeys, isRecord, nearestName } from './check-keys.js';
 export type {
   AllReduceOptions,
   CoalescedOptions,
@@ -17,6 +17,7 @@ export type {
   ReduceOp,
 } from './collective.js';
 export type { Determinism } from './determinism.js';
+export type { RankPlace } from './rank-place.js';
 export { ENGINE_CHOICES, type EngineChoice } from './engine-choice.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';

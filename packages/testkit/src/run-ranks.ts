@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, checkKeys, type RankPlace } from '@acc/contract';
 import { parseResult } from './rank-result.js';
 import { endWithThisProcess } from './end-with-parent.js';
 
@@ -173,20 +173,8 @@ function timeoutError(results: readonly RankOutput[], timeoutMs: number): AccErr
   );
 }
 
-/** What a rank is told by who starts it. */
-export interface StartedRank {
-  readonly rank: number;
-  readonly size: number;
-  /** Host and port of rank 0. */
-  readonly masterAddress: string;
-  readonly masterPort: number;
-  readonly jobToken: string;
-  /** Whether all ranks run on this host. */
-  readonly isOneHost: boolean;
-}
-
 /** What `runRanks` and `acc launch` tell this process, as `joinGroup` of `@acc/collective` takes it. */
-export function startedRank(): StartedRank {
+export function startedRank(): RankPlace {
   const { RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
   return {
     rank: Number(RANK),

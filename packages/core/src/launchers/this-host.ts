@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
+import { isLoopback } from '@acc/collective';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -13,10 +14,6 @@ export function isThisHost(address: string): boolean {
   if (isLoopback(address)) return true;
   if (!isIP(address)) return firstLabel(address) === firstLabel(hostname());
   return Object.values(networkInterfaces()).some((own) => own?.some((one) => one.address === address));
-}
-
-function isLoopback(address: string): boolean {
-  return address === 'localhost' || address === '::1' || /^127\./.test(address);
 }
 
 /** `node1` of `Node1.cluster`. */

@@ -1,4 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
+import { isRecord as hasNames } from '@acc/contract';
 import { invalidValue } from '../errors.js';
 
 export function isTensor(value: unknown): value is Tensor {
@@ -6,7 +7,7 @@ export function isTensor(value: unknown): value is Tensor {
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return Object.prototype.toString.call(value) === '[object Object]' && !isTensor(value);
+  return hasNames(value) && !isTensor(value);
 }
 
 /**
