@@ -1,8 +1,7 @@
-import { AccError, type NativeTensor, type Pending } from '@acc/contract';
+import { AccError, PendingResult, type NativeTensor, type Pending } from '@acc/contract';
 import type { ProcessGroup, Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import type { Calls } from './calls.js';
-import { WorkResult, type Waitable } from './pending.js';
 import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tensors.js';
 
 /** What the verbs of a group share. */
@@ -26,21 +25,18 @@ export class Context<T extends Movable> {
   }
 
   /** Starts work whose errors name the call, and makes its result when it has ended. */
-  started<R>(call: Words | string, start: () => Waitable, finish: () => R): Pending<R> {
+  started<R>(call: Words | string, start: () => Pending<void>, finish: () => R): Pending<R> {
     const work = this.calls.explained(call, start);
-    const explained = {
-      get isDone() {
-        return work.isDone;
-      },
-      wait: () => this.calls.explained(call, () => work.wait()),
-    };
-    return new WorkResult(explained, finish);
+    return new PendingResult([work], () => {
+      this.calls.explained(call, () => work.wait());
+      return finish();
+    });
   }
 
   /** The result of work that turns `input`, which it then disposes, into `output`. */
   moved(
     words: Words,
-    start: () => Waitable,
+    start: () => Pending<void>,
     input: Pick<Movable, 'dispose'>,
     output: NativeTensor,
     dtype: T['dtype'],

@@ -1,6 +1,7 @@
 import { clone, reshape, type Tensor } from '@tensorflow/tfjs-core';
 import {
   AccError,
+  allPending,
   type AllReduceOptions,
   type CoalescedOptions,
   type Collective,
@@ -9,7 +10,6 @@ import {
 } from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { objectFromBytes, objectToBytes } from './object-bytes.js';
-import { all, done } from './pending.js';
 import { requireNumeric, requireRank, requireReducible, rowsOfPart } from './tensors.js';
 
 /**
@@ -69,7 +69,7 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
 
   broadcastCoalescedAsync(xs: readonly Tensor[], fromRank = 0): Pending<Tensor[]> {
     requireRank(fromRank, 1);
-    return all(xs.map((x) => moved('broadcastCoalesced', x)));
+    return allPending(xs.map((x) => moved('broadcastCoalesced', x)));
   }
 
   allReduceCoalescedAsync(
@@ -77,15 +77,15 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     op: ReduceOp = 'sum',
     options: CoalescedOptions = {},
   ): Pending<Tensor[]> {
-    return all(xs.map((x) => reduced('allReduceCoalesced', x, op, options.donate)));
+    return allPending(xs.map((x) => reduced('allReduceCoalesced', x, op, options.donate)));
   }
 
   allGatherCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {
-    return all(xs.map((x) => moved('allGatherCoalesced', x, joined)));
+    return allPending(xs.map((x) => moved('allGatherCoalesced', x, joined)));
   }
 
   reduceScatterCoalescedAsync(xs: readonly Tensor[], op: ReduceOp = 'sum'): Pending<Tensor[]> {
-    return all(xs.map((x) => reduced('reduceScatterCoalesced', x, op)));
+    return allPending(xs.map((x) => reduced('reduceScatterCoalesced', x, op)));
   }
 
   barrier(): void {}
@@ -111,6 +111,11 @@ function reduced(verb: string, x: Tensor, op: ReduceOp, donate = false): Pending
   requireNumeric(x, verb);
   requireReducible(x, op);
   return done(donate ? x : clone(x));
+}
+
+/** There is nobody to wait for. */
+function done<T>(value: T): Pending<T> {
+  return { isDone: true, wait: () => value };
 }
 
 function copyOf<O>(object: O): O {

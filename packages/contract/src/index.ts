@@ -43,6 +43,7 @@ export {
   type PartsLayer,
   type RowsAt,
 } from './parts.js';
+export { afterAll, allPending, PendingResult } from './pending-result.js';
 export {
   PLUGIN_KEYS,
   type AutocastOptions,

@@ -10,7 +10,15 @@ import {
   type Tensor,
   type TensorContainer,
 } from '@tensorflow/tfjs-core';
-import type { AllReduceOptions, CoalescedOptions, Collective, Pending, ReduceOp } from '@acc/contract';
+import {
+  afterAll,
+  allPending,
+  type AllReduceOptions,
+  type CoalescedOptions,
+  type Collective,
+  type Pending,
+  type ReduceOp,
+} from '@acc/contract';
 
 /** Up to so many elements a rank fetches all that the others have, in one call in place of two. */
 const FEW_ELEMENTS = 4096;
@@ -83,7 +91,7 @@ class TreeVerbs {
     const isOneDtype = own.every(({ dtype }) => dtype === own[0]!.dtype);
     return isOneDtype && own.length > 1
       ? asOne(own, (flat) => this.allReduceAsync(flat, op, { donate: true }))
-      : together(own.map((x) => this.allReduceAsync(x, op, { donate: true })));
+      : allPending(own.map((x) => this.allReduceAsync(x, op, { donate: true })));
   }
 
   reduceAsync(x: Tensor, op?: ReduceOp, toRank = 0): Pending<Tensor | null> {
@@ -99,7 +107,7 @@ class TreeVerbs {
   }
 
   reduceScatterCoalescedAsync(xs: readonly Tensor[], op?: ReduceOp): Pending<Tensor[]> {
-    return together(xs.map((x) => this.reduceScatterAsync(x, op)));
+    return allPending(xs.map((x) => this.reduceScatterAsync(x, op)));
   }
 
   /** The caller's values, whole. Where they are given away nothing else is left of them. */
@@ -168,27 +176,9 @@ function then<T extends Tensor | Tensor[] | null>(
   pending: Pending<Tensor>,
   next: (result: Tensor) => T,
 ): Pending<T> {
-  let ended: { readonly result: T } | undefined;
-  return {
-    get isDone() {
-      return ended !== undefined || pending.isDone;
-    },
-    wait() {
-      if (!ended) {
-        const given = pending.wait();
-        ended = { result: tidy(() => next(given) as TensorContainer) as T };
-        given.dispose();
-      }
-      return ended.result;
-    },
-  };
-}
-
-function together<T>(pendings: readonly Pending<T>[]): Pending<T[]> {
-  return {
-    get isDone() {
-      return pendings.every(({ isDone }) => isDone);
-    },
-    wait: () => pendings.map((pending) => pending.wait()),
-  };
+  return afterAll([pending], (given) => {
+    const result = tidy(() => next(given!) as TensorContainer) as T;
+    given!.dispose();
+    return result;
+  });
 }

@@ -209,13 +209,13 @@ export class AccBackend extends KernelBackend {
    */
   standIn({ shape, dtype }: TensorInfo): TensorInfo {
     if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
-    else this.#empty = this.#hold(new TensorData('float32', undefined, undefined, undefined));
+    else this.#empty = this.#hold(newStandIn());
     return { dataId: this.#empty, shape, dtype };
   }
 
   /** As {@link standIn}, with what is attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
-    const data = new TensorData('float32', undefined, undefined, undefined);
+    const data = newStandIn();
     const { attached, parted } = this.#dataOf(dataId);
     data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
     const info = { dataId: this.#hold(data), shape, dtype };
@@ -353,6 +353,12 @@ export class AccBackend extends KernelBackend {
     tfjs.moveData(this, dataId);
     return this.#moved.get(dataId)!;
   }
+}
+
+function newStandIn(): TensorData {
+  const data = new TensorData('float32', undefined, undefined, undefined);
+  data.isStandIn = true;
+  return data;
 }
 
 /** What backends use of tfjs's engine, beside its types. */

@@ -1,11 +1,11 @@
 import { totalmem } from 'node:os';
-import { adjustExternalMemory } from '@acc/native';
+import { adjustExternalMemory, type Tensor as NativeTensor } from '@acc/native';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
-/** New data is looked at again when this many more have come, */
-const SWEEP_COUNT = 1024;
+/** Tensors are watched when so many more are alive, */
+const LEAST_COUNT = 1024;
 /** or so many bytes. */
-const SWEEP_BYTES = 64 * 2 ** 20;
+const LEAST_BYTES = 64 * 2 ** 20;
 /** However patient the nursery has become, it never holds back more than this. */
 const MAX_BYTES = totalmem() / 4;
 const BYTES_PER_ELEMENT = 4;
@@ -15,18 +15,19 @@ const BYTES_PER_ELEMENT = 4;
  * finds them, and V8 is told of the bytes so that it keeps pace.
  *
  * Watching a tensor costs, and telling V8 of bytes makes it collect, so it is done for those only that nobody seems to
- * dispose. New tensors wait in a nursery; when more are alive there than its limits allow, they are watched. Where the
- * program then disposes them all the same (activations, until backward), the limits were too low and double; where the
- * collector has to free some, they fall back.
+ * dispose. New tensors wait in a nursery until they are disposed; when more are alive there than its limits allow, they are
+ * watched. Where the program then disposes them all the same (activations, until backward), the limits were too low and
+ * double; where the collector has to free some, they fall back.
+ *
+ * The nursery lets go of a tensor at once: what is referred to outlives V8's frequent collections of young objects, and then
+ * makes each of them slower.
  */
 export class Garbage {
-  #nursery: TensorData[] = [];
-  #newCount = 0;
-  #newBytes = 0;
-  #sweepCount = SWEEP_COUNT;
-  #sweepBytes = SWEEP_BYTES;
-  #countLimit = SWEEP_COUNT;
-  #bytesLimit = SWEEP_BYTES;
+  /** Without gaps; {@link TensorData.nurseryPlace} is where in it. */
+  readonly #nursery: TensorData[] = [];
+  #bytes = 0;
+  #countLimit = LEAST_COUNT;
+  #bytesLimit = LEAST_BYTES;
   /** What was watched for nothing since the limits last changed. */
   #forgottenCount = 0;
   #forgottenBytes = 0;
@@ -34,24 +35,40 @@ export class Garbage {
     adjustExternalMemory(-native.byteLength);
     native.dispose();
     for (const tensors of others) for (const tensor of tensors) tensor.dispose();
-    this.#setLimits(SWEEP_COUNT, SWEEP_BYTES);
+    this.#setLimits(LEAST_COUNT, LEAST_BYTES);
     this.onCollected();
   });
 
   /** @param onCollected Called for each tensor that the collector, not the program, has freed. */
   constructor(private readonly onCollected: () => void) {}
 
+  /** To be called once there is something to free. */
   add(data: TensorData): void {
+    if (!data.held) return;
+    data.nurseryPlace = this.#nursery.length;
     this.#nursery.push(data);
-    this.#newCount++;
-    this.#newBytes += estimatedBytes(data);
-    if (this.#newCount >= this.#sweepCount || this.#newBytes >= this.#sweepBytes) this.#sweep();
+    this.#bytes += estimatedBytes(data.held);
+    if (this.#nursery.length >= this.#countLimit || this.#bytes >= this.#bytesLimit) this.#watchAll();
   }
 
-  /** To be called before watched data is disposed by the program. */
+  /** To be called before the program disposes data. */
   forget(data: TensorData): void {
-    if (!data.watched || !data.held) return;
-    const bytes = data.held.byteLength;
+    if (!data.held) return;
+    if (data.nurseryPlace >= 0) this.#takeOut(data);
+    else if (data.watched) this.#unwatch(data, data.held.byteLength);
+  }
+
+  #takeOut(data: TensorData): void {
+    const last = this.#nursery.pop()!;
+    if (last !== data) {
+      this.#nursery[data.nurseryPlace] = last;
+      last.nurseryPlace = data.nurseryPlace;
+    }
+    data.nurseryPlace = -1;
+    this.#bytes -= estimatedBytes(data.held!);
+  }
+
+  #unwatch(data: TensorData, bytes: number): void {
     this.#registry.unregister(data);
     adjustExternalMemory(-bytes);
     data.watched = false;
@@ -62,32 +79,17 @@ export class Garbage {
     }
   }
 
-  /** Forgets what was disposed; watches what is alive when that is more than the limits. */
-  #sweep(): void {
+  #watchAll(): void {
     let bytes = 0;
-    const alive = this.#nursery.filter((data) => {
-      if (!data.held || data.held.isDisposed) return false;
-      bytes += estimatedBytes(data);
-      return true;
-    });
-    const isFull = alive.length >= this.#countLimit || bytes >= this.#bytesLimit;
-    if (isFull) this.#watch(alive);
-    this.#nursery = isFull ? [] : alive;
-    // Sweeps get rarer as the nursery grows, so that each tensor is looked at a few times only.
-    this.#sweepCount = Math.max(SWEEP_COUNT, this.#nursery.length);
-    this.#sweepBytes = Math.max(SWEEP_BYTES, isFull ? 0 : bytes);
-    this.#newCount = 0;
-    this.#newBytes = 0;
-  }
-
-  #watch(tensors: readonly TensorData[]): void {
-    let bytes = 0;
-    for (const data of tensors) {
+    for (const data of this.#nursery) {
+      data.nurseryPlace = -1;
       data.watched = true;
       bytes += data.held!.byteLength;
       this.#registry.register(data, data.handles(data.held!), data);
     }
-    if (bytes > 0) adjustExternalMemory(bytes);
+    this.#nursery.length = 0;
+    this.#bytes = 0;
+    adjustExternalMemory(bytes);
   }
 
   #setLimits(count: number, bytes: number): void {
@@ -98,9 +100,8 @@ export class Garbage {
   }
 }
 
-function estimatedBytes({ held }: TensorData): number {
-  if (!held) return 0;
+function estimatedBytes({ shape }: NativeTensor): number {
   let count = BYTES_PER_ELEMENT;
-  for (const size of held.shape) count *= size;
+  for (const size of shape) count *= size;
   return count;
 }

@@ -33,6 +33,13 @@ export interface DataParts {
   readonly parts?: readonly TensorInfo[] | undefined;
 }
 
+/** A tfjs tensor of which a gradient takes no values. */
+export interface ValuelessResult {
+  readonly tensorId: number;
+  /** The scope in which an operator with a gradient function of its own made it; 0 for what is an operator's itself. */
+  readonly scopeId: number;
+}
+
 /**
  * What a tfjs `dataId` of this backend is: the object itself holds the data, so that no table has to be searched.
  * tfjs counts references to it.
@@ -41,9 +48,15 @@ export class TensorData {
   refCount = 1;
   /** True once garbage collection watches over it; see garbage.ts. */
   watched = false;
+  /** Where among the data that nobody watches yet; -1 elsewhere. */
+  nurseryPlace = -1;
   isDisposed = false;
   /** The element of a scalar that was made of a JavaScript number. What is written in place since does not count. */
   uploaded: number | undefined;
+  /** For gradients/saved-shapes.ts. */
+  valuelessResult: ValuelessResult | undefined;
+  /** Whether it stands for data of which only shapes are asked. */
+  isStandIn = false;
   /** What the data is made of, where it lies in parts. */
   parted: DataParts | undefined;
 

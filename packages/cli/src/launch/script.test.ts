@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,17 +46,28 @@ describe('resolveScript', () => {
 });
 
 describe('nodeArguments', () => {
+  /** Without the options of V8 in front. */
+  const given = (script: string) => {
+    const all = nodeArguments(script, ['-x']);
+    return all.slice(all.findIndex((argument) => !argument.startsWith('--no-')));
+  };
+
   it('loads tsx for TypeScript only', () => {
     for (const script of ['/a.ts', '/a.mts', '/a.cts', '/a.tsx']) {
-      expect(nodeArguments(script, ['-x'])).toEqual([
-        '--import',
-        expect.stringMatching(/^file:.*tsx/),
-        script,
-        '-x',
-      ]);
+      expect(given(script)).toEqual(['--import', expect.stringMatching(/^file:.*tsx/), script, '-x']);
     }
     for (const script of ['/a.js', '/a.mjs', '/a.cjs', '/a', '/ts']) {
-      expect(nodeArguments(script, ['-x'])).toEqual([script, '-x']);
+      expect(given(script)).toEqual([script, '-x']);
     }
+  });
+
+  it('gives V8 options that this Node.js knows, also where the script starts workers', () => {
+    const script = join(folder, 'worker.mjs');
+    const program = `import { Worker } from 'node:worker_threads';
+      new Worker('require("node:worker_threads").parentPort.postMessage(1)', { eval: true })
+        .on('message', () => console.log(process.execArgv.join(' ')));`;
+    writeFileSync(script, program);
+    const { stdout } = spawnSync(process.execPath, nodeArguments(script, []), { encoding: 'utf8' });
+    expect(stdout).toBe('--no-allocation-site-pretenuring --no-parallel-scavenge\n');
   });
 });

@@ -4,10 +4,21 @@ import { basename, dirname, join, parse, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { AccError, nearestName } from '@acc/contract';
 
+/** The newest Node.js that was seen to know {@link V8_OPTIONS}; one that doesn't know an option does not start. */
+const NEWEST_NODE = 25;
+
+/**
+ * Every pause of one rank is a pause of all. V8 takes lists that a step makes, when they outlive a collection, for
+ * long-lived ones, and each then keeps its step's tensors until a full collection; and its helper threads compete with
+ * the other ranks for their cores.
+ */
+const V8_OPTIONS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge'];
+
 /** What `node` is given to run a script: TypeScript through tsx, everything else as it is. */
 export function nodeArguments(script: string, args: readonly string[]): string[] {
+  const options = parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
   const loader = /\.[mc]?tsx?$/.test(script) ? ['--import', tsxUrl()] : [];
-  return [...loader, script, ...args];
+  return [...options, ...loader, script, ...args];
 }
 
 /** tsx of this package's dependencies, wherever the script lies. */

@@ -1,7 +1,13 @@
-import type { CoalescedOptions, NativeTensor, Pending, ReduceOp } from '@acc/contract';
+import {
+  afterAll,
+  PendingResult,
+  type CoalescedOptions,
+  type NativeTensor,
+  type Pending,
+  type ReduceOp,
+} from '@acc/contract';
 import type { Tensor as Native } from '@acc/native';
 import { Context } from '../context.js';
-import { all, WorkResult } from '../pending.js';
 import { nativeBridge, requireReducible, rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
 import { allGather, broadcast } from './movements.js';
 import { pack, placesByDtype, unpack } from './packing.js';
@@ -69,7 +75,7 @@ function allReduceInPlace<T extends Movable>(
       () => undefined,
     );
   });
-  return new WorkResult(all(calls), () => [...xs]);
+  return afterAll(calls, () => [...xs]);
 }
 
 export function allGatherCoalesced<T extends Movable>(context: Context<T>, xs: readonly T[]): Pending<T[]> {
@@ -110,19 +116,21 @@ function coalesced<T extends Movable>(
     return { places, pending };
   });
   for (const native of natives) native.dispose();
-  const travelling = all(calls.map(({ pending }) => pending));
-  return new WorkResult(travelling, () => {
-    const results = new Array<T>(xs.length);
-    calls.forEach(({ places, pending }) => {
-      const parts = unpack(
-        pending.wait() as Native,
-        lanesAfter,
-        places.map((place) => shapes[place]!),
-      );
-      places.forEach((place, i) => {
-        results[place] = context.bridge.fromNative(parts[i]!, xs[place]!.dtype);
+  return new PendingResult(
+    calls.map(({ pending }) => pending),
+    () => {
+      const results = new Array<T>(xs.length);
+      calls.forEach(({ places, pending }) => {
+        const parts = unpack(
+          pending.wait() as Native,
+          lanesAfter,
+          places.map((place) => shapes[place]!),
+        );
+        places.forEach((place, i) => {
+          results[place] = context.bridge.fromNative(parts[i]!, xs[place]!.dtype);
+        });
       });
-    });
-    return results;
-  });
+      return results;
+    },
+  );
 }

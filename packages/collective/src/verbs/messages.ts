@@ -1,8 +1,7 @@
-import type { NativeTensor, Pending } from '@acc/contract';
+import { PendingResult, type NativeTensor, type Pending } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native, type Work } from '@acc/native';
 import { dtypeCode, dtypeOfCode, MAX_DIMS } from '../agreement.js';
 import type { Context } from '../context.js';
-import type { Waitable } from '../pending.js';
 import type { Movable } from '../tensors.js';
 
 const newEmpty = operator('aten::new_empty');
@@ -39,16 +38,11 @@ export function sendMessage(
   native: NativeTensor,
   dtype: string,
   toRank: number,
-): Waitable {
+): Pending<void> {
   const header = encodeHeader({ dtype, nativeDtype: native.dtype, shape: native.shape });
   using announced = tensorFrom(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
   const works = [group.send(announced, toRank), group.send(native, toRank)];
-  return {
-    get isDone() {
-      return works.every((work) => work.isDone);
-    },
-    wait: () => works.forEach((work) => work.wait()),
-  };
+  return new PendingResult(works, () => works.forEach((work) => work.wait()));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { div, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import {
   AccError,
+  afterAll,
   type AllReduceOptions,
   type CoalescedOptions,
   type Collective,
@@ -154,17 +155,9 @@ function refuse(verb: string): () => never {
 }
 
 function divided(sum: Pending<Tensor>, count: number): Pending<Tensor> {
-  let mean: Tensor | undefined;
-  return {
-    get isDone() {
-      return sum.isDone;
-    },
-    wait: () =>
-      (mean ??= tidy(() => {
-        const total = sum.wait();
-        const result = div(total, count);
-        total.dispose();
-        return result;
-      })),
-  };
+  return afterAll([sum], (total) => {
+    const mean = tidy(() => div(total!, count));
+    total!.dispose();
+    return mean;
+  });
 }

@@ -15,11 +15,10 @@ import {
   zeros,
 } from '@tensorflow/tfjs-core';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Pending } from '@acc/contract';
+import { afterAll, type Pending } from '@acc/contract';
 import { z } from 'zod';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { parseOptions } from '../parse-options.js';
-import { afterAll } from './pending.js';
 import { packSigns, unpackSigns, wordsOf } from './sign-bits.js';
 import { plainSum, StatefulHook } from './stateful-hook.js';
 

@@ -15,12 +15,11 @@ import {
   zeros,
 } from '@tensorflow/tfjs-core';
 import type { Tensor, Tensor2D } from '@tensorflow/tfjs-core';
-import type { Pending } from '@acc/contract';
+import { afterAll, type Pending } from '@acc/contract';
 import { z } from 'zod';
 import type { BucketVariable, CommHook, GradientBucket } from '../comm-hook.js';
 import { parseOptions } from '../parse-options.js';
 import { orthonormalize } from './orthonormalize.js';
-import { afterAll } from './pending.js';
 import { plainSum, StatefulHook } from './stateful-hook.js';
 
 export interface PowerSgdOptions {

@@ -1,8 +1,7 @@
-import type { Pending } from '@acc/contract';
+import { afterAll, type Pending } from '@acc/contract';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { areFinite } from './kept-state.js';
-import { afterAll } from './pending.js';
 
 /** A hook in one backward pass, which it tells at the end whether all of its sums were finite. */
 export interface PassHook {

@@ -14,11 +14,10 @@ import {
   zeros,
   type Tensor,
 } from '@tensorflow/tfjs-core';
-import type { Collective, Pending } from '@acc/contract';
+import { afterAll, type Collective, type Pending } from '@acc/contract';
 import { z } from 'zod';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { parseOptions } from '../parse-options.js';
-import { afterAll } from './pending.js';
 import { StatefulHook } from './stateful-hook.js';
 
 export interface TopKOptions {

@@ -20,6 +20,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { AccBackend } from '../backend.js';
 import { isTaped } from '../tape.js';
+import type { TensorData } from '../tensor-data.js';
 
 // For a gradient tfjs can save whole tensors only, and they stay in memory until then. Many gradient functions just ask
 // what shape an input had, or for what a kernel attached to its result.
@@ -43,20 +44,23 @@ export function withoutValues(config: GradConfig, which: ValuelessOf = 'all'): G
   return config;
 }
 
-/**
- * Results of kernels that only their shape is asked of in the gradient, by the scope in which an operator with a gradient
- * function of its own made them; 0 for those that are an operator's themselves.
- */
-const valuelessResults = new WeakMap<Tensor, number>();
-
 /** To be returned by a kernel in place of `info`, when its gradient takes no values of the result. */
 export function resultWithoutValues(info: TensorInfo): TensorInfo {
   if (!isTaped()) return info;
   const inside = engineInside();
   const result = inside.makeTensorFromTensorInfo(info);
   const { kernelDepth, activeScope } = inside.state;
-  valuelessResults.set(result, kernelDepth > 1 ? activeScope.id : 0);
+  (result.dataId as TensorData).valuelessResult = {
+    tensorId: result.id,
+    scopeId: kernelDepth > 1 ? activeScope.id : 0,
+  };
   return result;
+}
+
+/** See {@link ValuelessResult.scopeId}; undefined for all that {@link resultWithoutValues} did not give. */
+function valuelessScopeOf({ id, dataId }: Tensor): number | undefined {
+  const { valuelessResult } = dataId as Partial<TensorData>;
+  return valuelessResult?.tensorId === id ? valuelessResult.scopeId : undefined;
 }
 
 /** The members of tfjs's engine that save for gradients. They are not in its public types; 4.x has them. */
@@ -70,9 +74,8 @@ interface EngineInside {
 
 const engineInside = (): EngineInside => engine() as unknown as EngineInside;
 
-const standIns = new WeakSet<Tensor>();
 /** Whether `tensor`, saved for a gradient, has no values. */
-export const isStandIn = (tensor: Tensor): boolean => standIns.has(tensor);
+export const isStandIn = ({ dataId }: Tensor): boolean => !!(dataId as Partial<TensorData>).isStandIn;
 
 let isInstalled = false;
 
@@ -87,7 +90,6 @@ export function saveShapesOnly(): void {
   const keep = (info: TensorInfo) => {
     const made = inside.makeTensorFromTensorInfo(info);
     made.kept = true;
-    standIns.add(made);
     return made;
   };
 
@@ -97,7 +99,7 @@ export function saveShapesOnly(): void {
     if (tensors.length === 0 || !(current instanceof AccBackend)) return tensors;
     const which = valueless.get(getGradient(kernelName));
     if (which === undefined) {
-      const isShape = (tensor: Tensor) => outputs.includes(tensor) && valuelessResults.get(tensor) === 0;
+      const isShape = (tensor: Tensor) => outputs.includes(tensor) && valuelessScopeOf(tensor) === 0;
       return tensors.map((tensor) => (isShape(tensor) ? keep(current.standIn(tensor)) : tensor));
     }
     const without = typeof which === 'function' ? which(tensors, current) : which;
@@ -110,10 +112,10 @@ export function saveShapesOnly(): void {
   };
   // What operators with a gradient function of their own save comes here directly, while their scope lasts.
   inside.clone = (tensor) =>
-    valuelessResults.get(tensor) === inside.state.activeScope.id
+    valuelessScopeOf(tensor) === inside.state.activeScope.id
       ? keep((backend() as AccBackend).standIn(tensor))
       : clone(tensor);
   // Others it clones, by a kernel that would look at values in debug mode.
   inside.saveTensorsForBackwardMode = (tensors) =>
-    tensors.map((tensor) => (standIns.has(tensor) ? tensor : save([tensor])[0]!));
+    tensors.map((tensor) => (isStandIn(tensor) && tensor.kept ? tensor : save([tensor])[0]!));
 }
