@@ -4,8 +4,9 @@ import { createServer } from 'node:net';
 import { commandOn, INTERFACE } from '../network/network.mjs';
 import { runProcess, runTogether } from './run-process.mjs';
 
-/** Of namespaces: nobody else is there. */
 let nextPort = 29500;
+/** In namespaces, where nobody else is. */
+export const freshPort = () => nextPort++;
 
 /**
  * Runs a command on several ranks at once, with torchrun's variables and one thread each.
@@ -22,7 +23,7 @@ export async function runRanks(commandOf, { ranks, network, env = {}, signal }) 
     WORLD_SIZE: `${ranks}`,
     LOCAL_WORLD_SIZE: `${network ? 1 : ranks}`,
     MASTER_ADDR: network ? network.hosts[0].address : '127.0.0.1',
-    MASTER_PORT: `${network ? nextPort++ : await freePort()}`,
+    MASTER_PORT: `${network ? freshPort() : await freePort()}`,
     ...(network && { GLOO_SOCKET_IFNAME: INTERFACE }),
     ACC_JOB_TOKEN: randomBytes(16).toString('hex'),
     OMP_NUM_THREADS: '1',

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { runJob, runProcess } from './run-process.mjs';
 import { benchDir, rootDir } from './workloads.mjs';
 
-const launcher = `${rootDir}packages/cli/dist/acc.js`;
+/** `acc`, to be run with this process's Node.js. */
+export const launcher = `${rootDir}packages/cli/dist/acc.js`;
 
 /** @throws Error when the packages are not built: our side runs what users would install. */
 export function requireBuild() {

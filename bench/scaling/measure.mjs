@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkResult, jobOf } from '../harness/measure.mjs';
-import { runRanks } from '../harness/ranks.mjs';
+import { freshPort, runRanks } from '../harness/ranks.mjs';
 import { runProcess, runTogether } from '../harness/run-process.mjs';
+import { launcher } from '../harness/sides.mjs';
 import { median } from '../harness/statistics.mjs';
 import { benchDir, parameterCountOf } from '../harness/workloads.mjs';
+import { commandOn, INTERFACE } from '../network/network.mjs';
 import { stepsOf } from './plan.mjs';
 
 /**
@@ -29,11 +32,8 @@ export async function measureCase({ model, side, one, link }, { blocks, steps, p
     parameterCount: parameterCountOf(model, side),
   };
   const results = await withJobs(job, one.ranks, isTogether, (paths) => {
-    const [command, ...args] = commandOf(side, python);
-    const commands = paths.map((path) => [command, [...args, path]]);
-    const env = side === 'theirs' ? { ACCELERATE_USE_CPU: 'true' } : {};
-    if (!isTogether) return runAlone(commands, env, signal);
-    return runRanks((rank) => commands[rank], { ranks: one.ranks, network: link, env, signal });
+    if (side === 'ours') return runOurs(paths, { isTogether, link, signal });
+    return runTheirs(paths, { isTogether, link, signal, python });
   });
   for (const result of results) {
     const sizes = result.blockMs.map((ofSize) => ({ ...result, blockMs: ofSize }));
@@ -53,17 +53,45 @@ function rateOf(results, i, samples) {
   return median(perBlock);
 }
 
-function commandOf(side, python) {
-  if (side === 'theirs') return [python, `${benchDir}peers/scaling_train.py`];
-  return [process.execPath, '--import', import.meta.resolve('tsx'), `${benchDir}scaling/ours.ts`];
+/** Under `acc launch`: one job of all ranks, on this host or with a launcher on each; or a job for each. */
+function runOurs(paths, { isTogether, link, signal }) {
+  const script = `${benchDir}scaling/ours.ts`;
+  const launch = (options, path) => [
+    process.execPath,
+    [launcher, 'launch', '--threads', '1', ...options, script, path],
+  ];
+  if (!isTogether)
+    return runAlone(
+      paths.map((path) => launch([], path)),
+      {},
+      signal,
+    );
+  if (!link) {
+    const path = paths[0].replace('-0.json', '-{rank}.json');
+    return runAlone([launch(['-n', `${paths.length}`], path)], {}, signal);
+  }
+  const endpoint = `${link.hosts[0].address}:${freshPort()}`;
+  const env = { ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
+  const commands = paths.map((path, host) => {
+    const place = ['--nnodes', `${paths.length}`, '--node-rank', `${host}`, '--rdzv-endpoint', endpoint];
+    return commandOn(link.hosts[host], ...launch([...place, '--interface', INTERFACE], path));
+  });
+  return runAlone(commands, env, signal);
 }
 
-/** Processes that know nothing of each other. */
+function runTheirs(paths, { isTogether, link, signal, python }) {
+  const commands = paths.map((path) => [python, [`${benchDir}peers/scaling_train.py`, path]]);
+  const env = { ACCELERATE_USE_CPU: 'true' };
+  if (!isTogether) return runAlone(commands, { ...env, OMP_NUM_THREADS: '1' }, signal);
+  return runRanks((rank) => commands[rank], { ranks: paths.length, network: link, env, signal });
+}
+
+/** Each of the commands at once. */
 function runAlone(commands, env, signal) {
-  const starts = commands.map((command) => (either) => {
-    return runProcess(...command, { ...env, OMP_NUM_THREADS: '1' }, either);
-  });
-  return runTogether(starts, signal);
+  return runTogether(
+    commands.map((command) => (either) => runProcess(...command, env, either)),
+    signal,
+  );
 }
 
 /** Gives every process a job of its own to read, and reads their results. */

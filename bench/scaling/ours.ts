@@ -1,6 +1,6 @@
 /**
- * Times training steps of one model on one rank, on batches of several sizes by turns: `node scaling/ours.ts job.json`. Writes
- * what it measured to the job's `resultPath`.
+ * Times training steps of one model on one rank, on batches of several sizes by turns: `acc launch scaling/ours.ts
+ * job-{rank}.json`. Writes what it measured to the job's `resultPath`.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -14,7 +14,8 @@ interface ScalingJob extends Job {
   readonly meeting?: { readonly folder: string; readonly index: number; readonly count: number };
 }
 
-const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ScalingJob;
+const jobPath = process.argv[2]!.replace('{rank}', process.env.RANK!);
+const job = JSON.parse(readFileSync(jobPath, 'utf8')) as ScalingJob;
 const training = await startTraining(job);
 const { accelerator, firstLoss, runSteps, stepsOn } = training;
 const [, ...others] = job.batchSizes;
