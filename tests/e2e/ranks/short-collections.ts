@@ -1,0 +1,31 @@
+// What steps of training leave behind for V8's frequent collections of young objects.
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+import * as tf from '@tensorflow/tfjs';
+
+const STEPS = 400;
+
+const accelerator = await Accelerator.create({ engine: 'acc', device: 'cpu' });
+const layers = [
+  tf.layers.dense({ units: 16, activation: 'relu', inputShape: [8] }),
+  tf.layers.dense({ units: 3 }),
+];
+const [model, optimizer] = accelerator.prepare(tf.sequential({ layers }), tf.train.adam(0.01));
+const xs = tf.ones<tf.Rank.R2>([4, 8]);
+const ys = tf.oneHot([0, 1, 2, 0], 3).toFloat();
+
+function train(): void {
+  for (let step = 0; step < STEPS; step++) {
+    optimizer.minimize(() => tf.losses.softmaxCrossEntropy(ys, model.predict(xs) as tf.Tensor));
+    if (step % 50 === 49) gc!({ type: 'minor' });
+  }
+  // What survives twice is taken for old.
+  gc!({ type: 'minor' });
+  gc!({ type: 'minor' });
+}
+
+for (let i = 0; i < 3; i++) train();
+const before = process.memoryUsage().heapUsed;
+train();
+reportResult({ bytesOfAStep: (process.memoryUsage().heapUsed - before) / STEPS });
+await accelerator.endTraining();
