@@ -60,15 +60,13 @@ function runOurs(paths, { isTogether, link, signal }) {
     process.execPath,
     [launcher, 'launch', '--threads', '1', ...options, script, path],
   ];
-  if (!isTogether)
-    return runAlone(
-      paths.map((path) => launch([], path)),
-      {},
-      signal,
-    );
+  if (!isTogether) {
+    const commands = paths.map((path) => launch([], path));
+    return runAtOnce(commands, signal);
+  }
   if (!link) {
     const path = paths[0].replace('-0.json', '-{rank}.json');
-    return runAlone([launch(['-n', `${paths.length}`], path)], {}, signal);
+    return runAtOnce([launch(['-n', `${paths.length}`], path)], signal);
   }
   const endpoint = `${link.hosts[0].address}:${freshPort()}`;
   const env = { ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
@@ -76,18 +74,18 @@ function runOurs(paths, { isTogether, link, signal }) {
     const place = ['--nnodes', `${paths.length}`, '--node-rank', `${host}`, '--rdzv-endpoint', endpoint];
     return commandOn(link.hosts[host], ...launch([...place, '--interface', INTERFACE], path));
   });
-  return runAlone(commands, env, signal);
+  return runAtOnce(commands, signal, env);
 }
 
 function runTheirs(paths, { isTogether, link, signal, python }) {
   const commands = paths.map((path) => [python, [`${benchDir}peers/scaling_train.py`, path]]);
   const env = { ACCELERATE_USE_CPU: 'true' };
-  if (!isTogether) return runAlone(commands, { ...env, OMP_NUM_THREADS: '1' }, signal);
+  if (!isTogether) return runAtOnce(commands, signal, { ...env, OMP_NUM_THREADS: '1' });
   return runRanks((rank) => commands[rank], { ranks: paths.length, network: link, env, signal });
 }
 
-/** Each of the commands at once. */
-function runAlone(commands, env, signal) {
+/** Each of the commands in a process of its own. */
+function runAtOnce(commands, signal, env = {}) {
   return runTogether(
     commands.map((command) => (either) => runProcess(...command, env, either)),
     signal,
