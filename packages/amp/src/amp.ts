@@ -41,9 +41,15 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
     ...(scaler && {
       lossScale: () => scaler.scale,
       settle(grads) {
-        const areFinite = listMath!.areFinite(grads.filter((grad) => grad !== null));
-        scaler.update(areFinite);
-        return areFinite;
+        const places = [...grads.keys()].filter((i) => grads[i] !== null);
+        // The pipeline has taken the scale out: this looks at them only.
+        const { list, isFinite } = listMath!.unscale(
+          places.map((i) => grads[i]!),
+          1,
+        );
+        places.forEach((place, i) => (grads[place] = list[i]!));
+        scaler.update(isFinite);
+        return isFinite;
       },
       rejoin: (collective) => scaler.rejoin(collective),
     }),

@@ -31,7 +31,7 @@ export type {
   RandomLayer,
   TensorBridge,
 } from './kernel-layer.js';
-export type { ListMath } from './list-math.js';
+export type { ListMath, Unscaled } from './list-math.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export {
   repetitionsOf,

@@ -26,21 +26,14 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
     expect(values(lists.clamp(list(), -1, 5))).toEqual([[3, -1], [5], [0], []]);
   });
 
-  it('are looked through for what is not finite', () => {
-    const { numTensors } = tf.memory();
-    const good = list();
-    expect(lists.areFinite(good)).toBe(true);
+  it('are unscaled, and looked through for what is not finite', () => {
+    const good = lists.unscale(list(), 0.5);
+    expect([values(good.list), good.isFinite]).toEqual([[[1.5, -2], [6], [0], []], true]);
     for (const bad of [NaN, Infinity, -Infinity]) {
-      const tensors = [tf.zeros([0]), tf.tensor1d([1, bad, 2]), tf.ones([2])];
-      expect(lists.areFinite(tensors)).toBe(false);
-      expect(lists.areFinite(tensors.toReversed())).toBe(false);
-      tf.dispose(tensors);
+      const mixed = [tf.tensor1d([1, bad, 2]), tf.ones([2])];
+      expect(lists.unscale(mixed, 0.5).isFinite).toBe(false);
     }
-    // Their sum would overflow.
-    const large = [tf.fill([3], 3e38), tf.fill([3], -3e38)];
-    expect(lists.areFinite(large)).toBe(true);
-    expect(lists.areFinite([])).toBe(true);
-    expect(tf.memory().numTensors).toBe(numTensors + good.length + large.length);
+    expect(lists.unscale([], 2)).toEqual({ list: [], isFinite: true });
   });
 
   it('have one norm', () => {

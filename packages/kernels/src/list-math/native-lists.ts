@@ -18,6 +18,11 @@ const atLeast = operatorWithResults('aten::_foreach_clamp_min.Scalar');
 const atLeast_ = operatorInPlace('aten::_foreach_clamp_min_.Scalar');
 const atMost_ = operatorInPlace('aten::_foreach_clamp_max_.Scalar');
 
+/** Sets its second argument to 1 where something is not finite. */
+const unscale_ = operatorInPlace('aten::_amp_foreach_non_finite_check_and_unscale_');
+const full = operator('aten::full');
+const clone = operator('aten::clone');
+
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
 /** Lists by libtorch's operators on lists, in place wherever nothing else sees the memory. */
@@ -44,6 +49,19 @@ export function nativeLists(backend: AccBackend): ListMath {
               anew: (sources) => scaleBy(sources, backend.native(factor))[0] as Handle[],
             },
       ),
+    unscale(list, factor) {
+      using found = full([1], 0, 'float32');
+      using scale = full([1], factor, 'float32');
+      const scaled = changed(backend, list, () => ({
+        inPlace: (targets) => unscale_(targets, found, scale),
+        anew: (sources) => {
+          const results = sources.map((source) => clone(source));
+          unscale_(results, found, scale);
+          return results;
+        },
+      }));
+      return { list: scaled, isFinite: found.read()[0] === 0 };
+    },
     clamp: (list, min, max) =>
       changed(backend, list, () => ({
         inPlace: (targets) => {
@@ -56,14 +74,7 @@ export function nativeLists(backend: AccBackend): ListMath {
           return results;
         },
       })),
-    norm: (list) => (list.length === 0 ? scalar(0) : tensorOf(backend, normOf(natives(list), 2))),
-    areFinite(list) {
-      const filled = list.filter(({ size }) => size > 0);
-      if (filled.length === 0) return true;
-      // The largest of all; NaN where one is.
-      using largest = normOf(natives(filled), Infinity);
-      return Number.isFinite(largest.read()[0]);
-    },
+    norm: (list) => (list.length === 0 ? scalar(0) : tensorOf(backend, normOf(natives(list)))),
   };
 }
 
@@ -119,20 +130,17 @@ function asFloats(list: TensorList): Temporaries & Disposable {
   return { list: floats, [Symbol.dispose]: () => made.forEach((x) => x.dispose()) };
 }
 
-/** The norm of all elements of a list that is not empty. */
-function normOf(list: TensorList, order: number): Handle {
+function normOf(list: TensorList): Handle {
   const parts: NativeTensor[] = [];
   for (let start = 0; start < list.length; start += MAX_LIST) {
-    using scalars = new Temporaries(
-      norms(list.slice(start, start + MAX_LIST), order, 'float32')[0] as Handle[],
-    );
+    using scalars = new Temporaries(norms(list.slice(start, start + MAX_LIST), 2, 'float32')[0] as Handle[]);
     using vector = stack(scalars.list, 0);
-    parts.push(vectorNorm(vector, order));
+    parts.push(vectorNorm(vector));
   }
   if (parts.length === 1) return parts[0] as Handle;
   using scalars = new Temporaries(parts);
   using vector = stack(scalars.list, 0);
-  return vectorNorm(vector, order);
+  return vectorNorm(vector);
 }
 
 function tensorOf(backend: AccBackend, native: Handle): Tensor {

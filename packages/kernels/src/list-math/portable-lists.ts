@@ -20,9 +20,13 @@ export function portableLists(): ListMath {
   return {
     add: (list, others, factor) => replaced(list, (x, i) => add(x, mul(others[i]!, factor))),
     scale: (list, factor) => replaced(list, (x) => mul(x, factor)),
+    unscale(list, factor) {
+      const scaled = replaced(list, (x) => mul(x, factor));
+      const finite = tidy(() => scaled.map((x) => x.size === 0 || all(isFinite(x)).dataSync()[0]));
+      return { list: scaled, isFinite: finite.every(Boolean) };
+    },
     clamp: (list, min, max) => replaced(list, (x) => clipByValue(x, min, max)),
     norm: (list) => (list.length === 0 ? scalar(0) : tidy(() => sqrt(addN(list.map((x) => sum(square(x))))))),
-    areFinite: (list) => tidy(() => list.every((x) => x.size === 0 || all(isFinite(x)).dataSync()[0] === 1)),
   };
 }
 
