@@ -60,6 +60,8 @@ function inBothLayouts<Rest extends unknown[]>(
   return tuned<[NativeTensor, NativeTensor, ...Rest]>({
     name,
     ways: { channelsLast: within(CHANNELS_LAST), channelsFirst: within([ROW_MAJOR, ROW_MAJOR]) },
+    // Where neighbours take the other layout, each converts between them.
+    clearly: 0.85,
     classOf: nameOf,
     nameOf,
     isSmall: (...[a]) => product(a.shape) < SMALL_IMAGES,

@@ -35,6 +35,7 @@ function doubling(name = 'double'): Calls {
         throw new Error('not on this device');
       },
     },
+    clearly: 0.9,
     classOf: ({ shape }) => shape[0]!,
     nameOf: ({ shape }) => `[${shape.join()}]`,
     isSmall: ({ shape }) => shape[0] === 1,
@@ -65,6 +66,26 @@ describe('the tuner', () => {
     expect(Object.keys(tuner.choices[0]!.measuredMs)).toEqual(['slow', 'quick']);
     run(way, 9);
     expect(tuner.choices.map(({ shapes }) => shapes)).toEqual(['[8]', '[9]']);
+  });
+
+  it('goes by what a way takes as a rule, not at best', () => {
+    const { family } = doubling();
+    let calls = 0;
+    const moody = (x: Tensor) => {
+      slowly(calls++ % 3 === 1 ? 0 : 6);
+      return add(x, x);
+    };
+    const tuner = tunerWith('');
+    run(tuner.tuned({ ...family, ways: { ...family.ways, moody } }), 8);
+    run(tuner.tuned({ ...family, name: 'second', ways: { slow: family.ways.slow!, moody } }), 8);
+    expect(tuner.choices.map(({ way }) => way)).toEqual(['quick', 'slow']);
+  });
+
+  it('leaves the first way only for one that is clearly faster', () => {
+    const { family } = doubling();
+    const tuner = tunerWith('');
+    run(tuner.tuned({ ...family, clearly: 0 }), 8);
+    expect(tuner.choices).toMatchObject([{ way: 'slow' }]);
   });
 
   it('does not measure what is small', () => {

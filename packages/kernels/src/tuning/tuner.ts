@@ -8,8 +8,10 @@ export type Way<Args extends readonly unknown[]> = (...args: Args) => NativeTens
 /** A computation that libtorch has several ways for. */
 export interface Family<Args extends readonly unknown[]> {
   readonly name: string;
-  /** By name; the first is taken unless another is clearly faster. */
+  /** By name; the first is taken unless another takes at most {@link clearly} of its time. */
   readonly ways: Readonly<Record<string, Way<Args>>>;
+  /** A share of the first way's time, below 1: less may be noise, or be lost again elsewhere, as with layouts. */
+  readonly clearly: number;
   /** The class of shapes, within which one way is the fastest; asked for at every call. */
   classOf(...args: Args): number | string;
   /** The name of that class. */
@@ -35,11 +37,9 @@ export interface ChoiceStore {
   agree(key: string, value: string): string;
 }
 
-/** A way has to be this much faster than the default: less may be noise, and changes layouts for nothing. */
-const CLEARLY = 0.85;
 /** Each way is measured until it has run so often, or so long. */
-const RUNS = 5;
-const ENOUGH_MS = 30;
+const RUNS = 7;
+const ENOUGH_MS = 60;
 
 /**
  * Chooses between ways by measuring them on the first real arguments of each class of shapes, and remembers it. A way
@@ -148,17 +148,20 @@ function requireWay({ name, ways }: Family<never>, way: string): void {
   if (!(way in ways)) refuse(`'${name}' has no way '${way}'`, Object.keys(ways));
 }
 
-/** The best time of each way; ways in turn, so that what else the machine does hits all alike. */
+/**
+ * The median time of each way; ways in turn, so that what else the machine does hits all alike. Not the best time: ways
+ * differ in how much they suffer from what shares caches and memory with them, which training does all the time.
+ */
 function measure<Args extends readonly unknown[]>(
   { ways }: Family<Args>,
   args: Args,
 ): Record<string, number> {
-  const best: Record<string, number> = {};
+  const times: Record<string, number[]> = {};
   const works = Object.entries(ways).filter(([name, way], i) => {
     try {
       // Not counted: the first call of an operator prepares it.
       way(...args).dispose();
-      best[name] = Infinity;
+      times[name] = [];
       return true;
     } catch (error) {
       // The default's error is the caller's.
@@ -171,11 +174,15 @@ function measure<Args extends readonly unknown[]>(
   for (let run = 0; run < RUNS && spentMs < ENOUGH_MS * works.length; run++) {
     for (const [name, way] of works) {
       const ms = timeMs(() => way(...args));
-      best[name] = Math.min(best[name]!, ms);
+      times[name]!.push(ms);
       spentMs += ms;
     }
   }
-  return best;
+  return Object.fromEntries(works.map(([name]) => [name, median(times[name]!)]));
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }
 
 function timeMs(run: () => NativeTensor): number {
@@ -188,10 +195,10 @@ function timeMs(run: () => NativeTensor): number {
   return ms;
 }
 
-function fastest({ ways }: Family<never>, ms: Readonly<Record<string, number>>): string {
+function fastest({ ways, clearly }: Family<never>, ms: Readonly<Record<string, number>>): string {
   const usual = Object.keys(ways)[0]!;
   const [best, bestMs] = Object.entries(ms).reduce((a, b) => (b[1] < a[1] ? b : a));
-  return bestMs < CLEARLY * ms[usual]! ? best : usual;
+  return bestMs <= clearly * ms[usual]! ? best : usual;
 }
 
 /** One line: the choice, and the times that it rests on. */
