@@ -6,4 +6,5 @@
 #include "engine/shm/ranks.cpp"
 #include "engine/shm/reduce.cpp"
 #include "engine/shm/segment.cpp"
+#include "engine/shm/shared_writer.cpp"
 #endif

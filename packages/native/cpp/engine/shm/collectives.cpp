@@ -30,6 +30,11 @@ void exchange(Ranks& ranks, bool is_first) {
   if (is_first) require_same_call(ranks);
 }
 
+// Puts memory into this rank's buffer for the coming step.
+void show(Ranks& ranks, size_t at, const void* from, size_t bytes) {
+  ranks.writer().timed(bytes, [&] { ranks.writer().copy(ranks.buffer() + at, from, bytes); });
+}
+
 // What rank `slice` combines of a chunk of `bytes`.
 struct Slice {
   size_t start;
@@ -44,8 +49,25 @@ Slice slice_of(size_t bytes, int size, int slice) {
 // Up to this many bytes a rank reads all of every other instead of one slice: one step instead of two.
 constexpr size_t kSmallBytes = 32 * 1024;
 
-void copy_out(void* to, const Pieces& from, size_t start, size_t bytes) {
-  from.visit(start, bytes, [&](const uint8_t* data, size_t offset, size_t size) { copy(bytes_at(to, offset), data, size); });
+void show(Ranks& ranks, size_t at, const Pieces& from, size_t start, size_t bytes) {
+  auto& writer = ranks.writer();
+  writer.timed(bytes, [&] {
+    from.visit(start, bytes, [&](const uint8_t* data, size_t offset, size_t size) {
+      writer.copy(ranks.buffer() + at + offset, data, size);
+    });
+  });
+}
+
+// Combines `bytes` of each source into `out`, and shows it. In parts, which are in the nearest cache when they are shown.
+void reduce_and_show(Ranks& ranks, std::vector<const void*>& sources, uint8_t* out, uint8_t* shown, size_t bytes,
+                     Element element, Op op) {
+  constexpr size_t kPart = 16 * 1024;
+  for (size_t start = 0; start < bytes; start += kPart) {
+    const size_t part = std::min(kPart, bytes - start);
+    reduce(sources.data(), ranks.size(), out + start, part / bytes_of(element), element, op);
+    ranks.writer().copy(shown + start, out + start, part);
+    for (auto& source : sources) source = bytes_at(source, part);
+  }
 }
 
 void copy_in(const Pieces& to, const void* from, size_t start, size_t bytes) {
@@ -53,12 +75,12 @@ void copy_in(const Pieces& to, const void* from, size_t start, size_t bytes) {
 }
 
 void all_reduce_small(Ranks& ranks, const Pieces& input, const Pieces& output, Element element, Op op) {
-  copy_out(ranks.buffer(), input, 0, input.bytes());
+  show(ranks, 0, input, 0, input.bytes());
   exchange(ranks, true);
   std::vector<const void*> sources(ranks.size());
   output.visit(0, output.bytes(), [&](uint8_t* out, size_t offset, size_t bytes) {
     for (int rank = 0; rank < ranks.size(); ++rank) sources[rank] = ranks.buffer_of(rank) + offset;
-    reduce(sources.data(), ranks.size(), out, nullptr, bytes / bytes_of(element), element, op);
+    reduce(sources.data(), ranks.size(), out, bytes / bytes_of(element), element, op);
   });
 }
 
@@ -87,7 +109,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
     for (int rank = 0; rank < size; ++rank) {
       if (rank == own) continue;
       const auto slice = slice_of(bytes_of_chunk(c), size, rank);
-      copy_out(ranks.buffer() + slice.start, input, c * chunk + slice.start, slice.bytes);
+      show(ranks, slice.start, input, c * chunk + slice.start, slice.bytes);
     }
   };
   const auto combine = [&](size_t c) {
@@ -98,7 +120,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
     output.visit(at, slice.bytes, [&](uint8_t* out, size_t offset, size_t bytes) {
       for (int rank = 0; rank < size; ++rank) sources[rank] = ranks.buffer_of(rank) + slice.start + offset;
       input.visit(at + offset, bytes, [&](const uint8_t* data, size_t, size_t) { sources[own] = data; });
-      reduce(sources.data(), size, out, ranks.buffer() + results + offset, bytes / bytes_of(element), element, op);
+      reduce_and_show(ranks, sources, out, ranks.buffer() + results + offset, bytes, element, op);
     });
   };
   const auto fetch = [&](size_t c) {
@@ -127,14 +149,14 @@ void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Elem
   for (size_t s = 0; s < steps; ++s) {
     const size_t start = s * Segment::kStepBytes;
     const size_t bytes = std::min(Segment::kStepBytes, total - start);
-    if (ranks.rank() != root) copy(ranks.buffer(), bytes_at(input, start), bytes);
+    if (ranks.rank() != root) show(ranks, 0, bytes_at(input, start), bytes);
     exchange(ranks, s == 0);
     if (ranks.rank() != root) continue;
     std::vector<const void*> sources(ranks.size());
     for (int rank = 0; rank < ranks.size(); ++rank) {
       sources[rank] = rank == root ? bytes_at(input, start) : ranks.buffer_of(rank);
     }
-    reduce(sources.data(), ranks.size(), bytes_at(output, start), nullptr, bytes / bytes_of(element), element, op);
+    reduce(sources.data(), ranks.size(), bytes_at(output, start), bytes / bytes_of(element), element, op);
   }
 }
 
@@ -146,7 +168,7 @@ void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count,
     const size_t start = s * room;
     const size_t bytes = std::min(room, part - start);
     for (int rank = 0; rank < ranks.size(); ++rank) {
-      if (rank != ranks.rank()) copy(ranks.buffer() + room * rank, bytes_at(input, part * rank + start), bytes);
+      if (rank != ranks.rank()) show(ranks, room * rank, bytes_at(input, part * rank + start), bytes);
     }
     exchange(ranks, s == 0);
     std::vector<const void*> sources(ranks.size());
@@ -154,7 +176,7 @@ void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count,
       sources[rank] = rank == ranks.rank() ? bytes_at(input, part * rank + start)
                                            : ranks.buffer_of(rank) + room * ranks.rank();
     }
-    reduce(sources.data(), ranks.size(), bytes_at(output, start), nullptr, bytes / bytes_of(element), element, op);
+    reduce(sources.data(), ranks.size(), bytes_at(output, start), bytes / bytes_of(element), element, op);
   }
 }
 
@@ -163,7 +185,7 @@ void broadcast(Ranks& ranks, void* data, size_t bytes, int root) {
   for (size_t s = 0; s < steps; ++s) {
     const size_t start = s * Segment::kStepBytes;
     const size_t size = std::min(Segment::kStepBytes, bytes - start);
-    if (ranks.rank() == root) copy(ranks.buffer(), bytes_at(data, start), size);
+    if (ranks.rank() == root) show(ranks, 0, bytes_at(data, start), size);
     exchange(ranks, s == 0);
     if (ranks.rank() != root) copy(bytes_at(data, start), ranks.buffer_of(root), size);
   }
@@ -177,7 +199,7 @@ void all_gather(Ranks& ranks, const void* input, void* output, const std::vector
   };
   for (size_t s = 0; s < steps; ++s) {
     const size_t start = s * Segment::kStepBytes;
-    copy(ranks.buffer(), bytes_at(input, start), part_of(ranks.rank(), start));
+    show(ranks, 0, bytes_at(input, start), part_of(ranks.rank(), start));
     exchange(ranks, s == 0);
     size_t at = start;
     for (int rank = 0; rank < ranks.size(); ++rank) {
@@ -199,7 +221,7 @@ void all_to_all(Ranks& ranks, const void* input, void* output, const std::vector
     const void* own = nullptr;
     for (int rank = 0; rank < ranks.size(); ++rank) {
       if (rank == ranks.rank()) own = bytes_at(input, from);
-      else copy(ranks.buffer() + room * rank, bytes_at(input, from), part_of(sent[rank], start));
+      else show(ranks, room * rank, bytes_at(input, from), part_of(sent[rank], start));
       from += sent[rank];
     }
     exchange(ranks, s == 0);

@@ -53,7 +53,9 @@ bool Messages::advance_one(Message& message) {
     if (written - taken == (message.is_sent ? 2u : 0u)) break;
     const size_t part = std::min(Segment::kBlockBytes, message.bytes - message.done);
     if (message.is_sent) {
-      if (part > 0) std::memcpy(segment.block(own, message.peer, written), message.data + message.done, part);
+      auto* block = segment.block(own, message.peer, written);
+      writer_.timed(part, [&] { writer_.copy(block, message.data + message.done, part); });
+      SharedWriter::finish();
       channel.written.store(written + 1, std::memory_order_seq_cst);
     } else {
       if (part > 0) std::memcpy(message.data + message.done, segment.block(message.peer, own, taken), part);

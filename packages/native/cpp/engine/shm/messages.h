@@ -53,6 +53,7 @@ class Messages {
 
   Ranks& ranks_;
   std::mutex mutex_;
+  SharedWriter writer_;
   std::vector<std::deque<std::shared_ptr<Message>>> lines_;
 };
 

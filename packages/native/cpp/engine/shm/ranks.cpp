@@ -100,6 +100,7 @@ bool Ranks::has_arrived(int peer, uint32_t step) const {
 
 void Ranks::publish() {
   ++step_;
+  SharedWriter::finish();
   // Sequentially consistent, as ring() and wait_until() are: either the peer sees the step or it is seen sleeping.
   segment_.control(rank_).arrived.store(step_, std::memory_order_seq_cst);
   for (int peer = 0; peer < size_; ++peer) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/shm/segment.h"
+#include "engine/shm/shared_writer.h"
 
 namespace acc::shm {
 
@@ -36,6 +37,8 @@ class Ranks {
 
   // This rank's buffer for the coming step, of Segment::kStepBytes.
   uint8_t* buffer() const { return segment_.buffer(rank_, step_ + 1); }
+  // Writes it.
+  SharedWriter& writer() { return writer_; }
   void publish();
   void wait_for_all();
   // Whether any rank sleeps until others come.
@@ -71,6 +74,7 @@ class Ranks {
   [[noreturn]] void fail(uint64_t broken) const;
 
   Segment segment_;
+  SharedWriter writer_;
   const int rank_;
   const int size_;
   const Milliseconds timeout_;

@@ -46,18 +46,17 @@ size_t bytes_of(Element element) {
   return 0;
 }
 
-void reduce(const void* const* sources, int ranks, void* out, void* copy, size_t count, Element element, Op op) {
+void reduce(const void* const* sources, int ranks, void* out, size_t count, Element element, Op op) {
   if (ranks == 1) {
     if (out != sources[0]) std::memcpy(out, sources[0], count * bytes_of(element));
-    if (copy != nullptr) std::memcpy(copy, sources[0], count * bytes_of(element));
     return;
   }
   if (element == Element::kBool) op = op == Op::kSum ? Op::kMax : op == Op::kProduct ? Op::kMin : op;
 #ifdef ACC_WITH_AVX2
   static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  if (has_avx2) return avx2::reduce(sources, ranks, out, copy, count, element, op);
+  if (has_avx2) return avx2::reduce(sources, ranks, out, count, element, op);
 #endif
-  baseline::reduce(sources, ranks, out, copy, count, element, op);
+  baseline::reduce(sources, ranks, out, count, element, op);
 }
 
 }  // namespace acc::shm
