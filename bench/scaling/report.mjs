@@ -68,8 +68,8 @@ ${models.map(({ model, runs }) => formatModel(name, model, runs)).join('\n\n')}
 ## How
 
 ${options.repeats} times each case, ours and theirs in turn, each of them first by turns, in new processes; in each, ${options.blocks} timed blocks for
-weak and strong by turns. Steps of a block: ${models.map(({ model }) => stepsOfBoth(model, options.steps)).join(', ')}. Rates are of the median block; a figure is the
-median of the repeats' own. Else as in [bench](../README.md). Between ranks on the host itself ours takes shared memory, theirs
+weak and strong by turns. On this host, ${models.map(({ model }) => stepsOfBoth(model, options.steps)).join('; ')}; fewer on other networks. Rates are of the
+median block; a figure is the median of the repeats' own. Else as in [bench](../README.md). Between ranks on the host itself ours takes shared memory, theirs
 Gloo over the loopback; between namespaces both take Gloo.
 
 Repeat it: \`${command}\`
@@ -77,8 +77,11 @@ Repeat it: \`${command}\`
 }
 
 function stepsOfBoth(model, given) {
-  const [ours, theirs] = ['ours', 'theirs'].map((side) => stepsOf(model, side, { given }).steps);
-  return `${model} ${ours}${ours === theirs ? '' : ` (theirs ${theirs})`}`;
+  const [ours, theirs] = SIDES.map((side) => {
+    const { warmupSteps, steps } = stepsOf(model, side, { given });
+    return `${whole(steps)} after ${whole(warmupSteps)}`;
+  });
+  return `a block of ${model} has ${ours} steps, ours, and ${theirs}, theirs`;
 }
 
 function formatNetworks({ probes, leftOut }) {
