@@ -79,9 +79,9 @@ Repeat it: \`${command}\`
 function stepsOfBoth(model, given) {
   const [ours, theirs] = SIDES.map((side) => {
     const { warmupSteps, steps } = stepsOf(model, side, { given });
-    return `${whole(steps)} after ${whole(warmupSteps)}`;
+    return `${whole(steps)} steps after ${whole(warmupSteps)}`;
   });
-  return `a block of ${model} has ${ours} steps, ours, and ${theirs}, theirs`;
+  return `a block of ${model} has ${ours}, ours, and ${theirs}, theirs`;
 }
 
 function formatNetworks({ probes, leftOut }) {
