@@ -55,7 +55,7 @@ await runMain(async () => {
       files: ['packages/native', 'packages/kernels/src/layers', 'packages/kernels/src/functions'],
     }),
     tfjsSpecs(),
-    vitest('e2e', { files: ['collectives', 'equivalence', 'handles', 'failure'] }),
+    vitest('e2e', { files: ['collectives', 'conformance', 'equivalence', 'handles', 'failure'] }),
   ]);
 });
 
