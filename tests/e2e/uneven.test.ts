@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 
+interface Trained {
+  weights: number[];
+  history: Record<string, number[]>;
+}
+
 interface Result {
+  ofGenerator: { plain: Trained; prepared: Trained };
   weights: number[][];
   history: Record<string, number[]>;
   seen: number[];
@@ -18,10 +24,16 @@ it('fit, its History and gathered metrics are those of one process when the data
   const [alone] = await run(1);
   expect(alone!.all).toEqual(Array.from({ length: 23 }, (_, i) => i));
   expect(Object.keys(alone!.history).sort()).toEqual(['loss', 'mae', 'val_loss', 'val_mae']);
-  for (const size of [2, 3, 4]) {
-    const ranks = await run(size);
+  for (const size of [1, 2, 3, 4]) {
+    const ranks = size === 1 ? [alone!] : await run(size);
     expect(new Set(ranks.flatMap(({ seen }) => seen)).size).toBe(23);
     for (const result of ranks) {
+      const { plain, prepared } = result.ofGenerator;
+      expectClose(prepared.weights, plain.weights, { rtol: 1e-5, atol: 1e-6 });
+      expect(plain.history['val_loss']).toHaveLength(2);
+      for (const [name, values] of Object.entries(plain.history)) {
+        expectClose(prepared.history[name]!, values, { rtol: 1e-5, atol: 1e-6 });
+      }
       expect([...result.all].sort((a, b) => a - b)).toEqual(alone!.all);
       result.weights.forEach((values, i) =>
         expectClose(values, alone!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),

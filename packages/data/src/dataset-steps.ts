@@ -10,7 +10,7 @@ export interface BatchIterator<T> {
 
 /**
  * One rank's steps through a dataset of batches, where every rank reads all of them and disposes what isn't its own.
- * By the protocol, a value that comes with `done` is a result and no item; tf.data hands on a generator's.
+ * By the protocol, a value that comes with `done` is a result and no item.
  *
  * @param from How many batches are read and passed over.
  */

@@ -124,6 +124,31 @@ describe('shardDataset', () => {
     }
   });
 
+  it('gives a value that comes with done to tfjs-layers, which takes it', async () => {
+    const values = [tf.tensor1d([0, 1]), tf.tensor1d([2, 3]), tf.tensor1d([4, 5])];
+    const dataset = () => {
+      let next = 0;
+      return tf.data.generator(
+        () => ({ next: () => ({ value: values[next]!.clone(), done: ++next === 3 }) }) as never,
+      );
+    };
+    await expectNoTensorsLeft(async () => {
+      const read = async (options: ShardOptions) =>
+        (await shardDataset(dataset(), options).withResult().toArray()).map((batch) => {
+          const values = plain(batch);
+          tf.dispose(batch);
+          return values;
+        });
+      expect(await read({ rank: 0, size: 2 })).toEqual([
+        [0, 1],
+        [4, 5],
+      ]);
+      expect(await read({ rank: 1, size: 2, evenBatches: false })).toEqual([[2, 3]]);
+      expect(await read({ rank: 1, size: 2, splitBatches: true })).toEqual([[1], [3], [5]]);
+    });
+    tf.dispose(values);
+  });
+
   it('does not split what has no rows', async () => {
     const part = (dataset: tf.data.Dataset<tf.TensorContainer>) =>
       shardDataset(dataset, { rank: 0, size: 2, splitBatches: true });

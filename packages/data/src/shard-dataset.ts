@@ -22,6 +22,11 @@ export type ShardedDataset<D extends DatasetLike> = D &
      * disposes the batches they hold ready. `for await` ends its own.
      */
     closeIterators(): Promise<void>;
+    /**
+     * The same data for tfjs-layers: its iterators also give a value that comes together with `done`. tfjs-layers trains and
+     * evaluates on such a value; the operators of tf.data ignore it.
+     */
+    withResult(): ShardedDataset<D>;
     /** The same, each iteration of which begins after the first `batches` of this rank. */
     skipFirst(batches: number): ShardedDataset<D>;
     /** Where it is: plain values, for a checkpoint. */
@@ -60,13 +65,19 @@ function partOfDataset<D extends DatasetLike>(
 ): ShardedDataset<D> {
   const open: OpenIterators = new Set();
   const size = partSize(whole.size, shard);
+  const iterate = async (takeItems: TakeItems) => {
+    const made = await iterators.open();
+    const batches = partOf(iterators, () => Promise.resolve(made), { shard, skipped, takeItems });
+    return partIterator(made.batches, batches, open);
+  };
   const part = Object.create(whole, {
     size: { value: size === null ? null : Math.max(size - skipped, 0), enumerable: true },
-    iterator: {
-      value: async () => {
-        const made = await iterators.open();
-        const batches = partOf(iterators, () => Promise.resolve(made), shard, skipped);
-        return partIterator(made.batches, batches, open);
+    iterator: { value: () => iterate(asTheyAre) },
+    withResult: {
+      value: () => {
+        const withResult = Object.create(part, { iterator: { value: () => iterate(resultToo) } }) as object;
+        wholes.set(withResult, whole);
+        return withResult;
       },
     },
     closeIterators: {
@@ -84,10 +95,36 @@ function partOfDataset<D extends DatasetLike>(
     getState: { value: () => iterators.getState() },
     passEnd: { value: () => iterators.passEnd() },
     setState: { value: (state: DatasetPosition) => iterators.setState(state) },
-    [Symbol.asyncIterator]: { value: () => partOf(iterators, () => iterators.open(), shard, skipped) },
+    [Symbol.asyncIterator]: {
+      value: () => partOf(iterators, () => iterators.open(), { shard, skipped, takeItems: asTheyAre }),
+    },
   }) as ShardedDataset<D>;
   wholes.set(part, whole);
   return part;
+}
+
+/** What is read of a dataset's iterator. */
+type TakeItems = (batches: BatchIterator<unknown>) => BatchIterator<unknown>;
+
+const asTheyAre: TakeItems = (batches) => batches;
+
+/** A value that comes with `done` is one more item. */
+const resultToo: TakeItems = (batches) => {
+  let ended = false;
+  return {
+    next: async () => {
+      if (ended) return { value: null, done: true };
+      const item = await batches.next();
+      ended = item.done === true;
+      return ended && item.value != null ? { value: item.value, done: false } : item;
+    },
+  };
+};
+
+interface PartOptions {
+  readonly shard: Shard;
+  readonly skipped: number;
+  readonly takeItems: TakeItems;
 }
 
 type OpenIterators = Set<AsyncGenerator<unknown, void, undefined>>;
@@ -130,12 +167,11 @@ function rootPrototype(object: object): object {
 async function* partOf(
   iterators: Iterators,
   open: () => ReturnType<Iterators['open']>,
-  shard: Shard,
-  skipped: number,
+  { shard, skipped, takeItems }: PartOptions,
 ): AsyncGenerator<unknown, void, undefined> {
   const iteration = iterators.progress.begin();
   const from = skipped > 0 ? skipped * (shard.splitBatches ? 1 : shard.size) : iteration.from;
-  const batches = await iterators.toRead(await open());
+  const batches = takeItems(await iterators.toRead(await open()));
   yield* deliver(markLast(datasetSteps(batches, shard, from)), shard, iteration);
 }
 

@@ -23,7 +23,9 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
   };
   model.fitDataset = async (dataset, args) => {
     validation.data = args.validationData;
-    const part = context.shardDataset(dataset);
+    const given = context.shardDataset(dataset);
+    // With batchesPerEpoch tfjs-layers takes `done` for the end, whatever comes with it.
+    const part = args.batchesPerEpoch === undefined ? given.withResult() : given;
     const start = context.progress.begin(args.initialEpoch ?? 0);
     if (start.position === 0) part.passEnd();
     try {

@@ -28,6 +28,8 @@ export interface FitContext {
 
 /** A dataset with one rank's batches. */
 export interface ShardedData {
+  /** The same, where a value that comes with `done` is a batch, as it is for tfjs-layers. */
+  withResult(): ShardedData;
   /** Frees what iterators hold that were left before their end. */
   closeIterators(): Promise<void>;
   /** Begins a new iteration where the next one was to go on at the end of another. */

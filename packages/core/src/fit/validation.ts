@@ -79,7 +79,7 @@ async function evaluateBatches(
   const part = shard(dataset, (batch) => {
     ownRows += batch.rows[collective.rank]!;
   });
-  const means = await evaluate(part);
+  const means = await evaluate(part.withResult());
   await part.closeIterators();
   const total = tidy(() => collective.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
   const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);

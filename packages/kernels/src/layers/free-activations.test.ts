@@ -37,6 +37,25 @@ function residual(depth = 6, end = (x: Symbolic) => x): tf.LayersModel {
   return tf.model({ inputs, outputs: end(x) });
 }
 
+/** An encoder and a decoder whose embeddings mask zeros; their results meet where only one has a mask. */
+function attention(): tf.LayersModel {
+  const inputs = [tf.input({ shape: [4] }), tf.input({ shape: [4] })];
+  const embed = (tokens: Symbolic) =>
+    tf.layers.embedding({ inputDim: 7, outputDim: 3, maskZero: true }).apply(tokens) as Symbolic;
+  const lstm = () => tf.layers.lstm({ units: 3, returnSequences: true });
+  const encoder = lstm().apply(embed(inputs[0]!)) as Symbolic;
+  const last = tf.layers.lstm({ units: 3 }).apply(encoder) as Symbolic;
+  const decoder = lstm().apply(embed(inputs[1]!), { initialState: [last, last] } as never) as Symbolic;
+  const scores = tf.layers.dot({ axes: [2, 2] }).apply([decoder, encoder]) as Symbolic;
+  const weights = tf.layers.activation({ activation: 'softmax' }).apply(scores) as Symbolic;
+  const context = tf.layers.dot({ axes: [2, 1] }).apply([weights, encoder]) as Symbolic;
+  const both = tf.layers.concatenate().apply([context, decoder]) as Symbolic;
+  const outputs = tf.layers.dense({ units: 7, activation: 'softmax' }).apply(both) as Symbolic;
+  const model = tf.model({ inputs, outputs });
+  model.compile({ optimizer: tf.train.sgd(0.1), loss: 'categoricalCrossentropy' });
+  return model;
+}
+
 const x = () => tf.sin(tf.range(0, 4096 * 8)).reshape([4096, 8]);
 const train = (model: tf.LayersModel, input: tf.Tensor) =>
   model.apply(input, { training: true }) as tf.Tensor | tf.Tensor[];
@@ -126,6 +145,24 @@ describe('activations in training', () => {
       model.layers[2]!.apply(first, kwargs);
       expect(first.isDisposed).toBe(false);
     });
+    model.dispose();
+  });
+
+  it('stay until the layer that takes them has given its mask', async () => {
+    const model = attention();
+    const tokens = (...ids: number[]) => tf.tensor2d(ids, [2, 4], 'int32');
+    const xs = [tokens(1, 2, 3, 0, 4, 5, 0, 0), tokens(1, 3, 0, 0, 6, 5, 1, 0)];
+    const ys = tf.oneHot(tokens(3, 1, 2, 0, 5, 4, 0, 0), 7);
+    const fit = async () => {
+      const { history } = await model.fit(xs, ys, { batchSize: 2, epochs: 1, verbose: 0 });
+      return history.loss![0] as number;
+    };
+    const initial = model.getWeights().map((weight) => weight.clone());
+    const expected = await fit();
+    model.setWeights(initial);
+    free(model);
+    expect(await fit()).toBe(expected);
+    tf.dispose([xs, ys, initial]);
     model.dispose();
   });
 

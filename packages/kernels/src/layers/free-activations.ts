@@ -22,7 +22,10 @@ interface GraphModel {
   makeTrainFunction(): (data: Tensor[]) => unknown;
 }
 
-/** Layers of tfjs that have no more use for an input once they were called. Those that compute masks look at it later. */
+/**
+ * Layers of tfjs that have no more use for an input once they were called and have given their mask. Those that make a mask of
+ * what they are given (Embedding, Masking) keep it for longer.
+ */
 const CONSUMERS: ReadonlySet<string | undefined> = new Set([
   ...[
     'Conv1D',
@@ -60,28 +63,32 @@ const CONSUMERS: ReadonlySet<string | undefined> = new Set([
 export function freeActivations(model: object): () => void {
   const { layers, outputs = [], call, makeTrainFunction } = model as GraphModel;
   const members = new Set(layers);
-  /** Uses that are left of the tensors between layers, while the model runs. */
-  let left: Map<Tensor, number> | undefined;
+  /** Exists while the model runs. */
+  let uses: Uses | undefined;
 
   const whileRunning = <T>(run: () => T): T => {
-    const before = left;
-    left = new Map();
+    const before = uses;
+    uses = new Uses();
     try {
       return run();
     } finally {
-      left = before;
+      uses = before;
     }
   };
 
   const undos = layers.filter(hasOnePlace).map((layer) => {
     const { apply } = layer;
-    const uses = usesOf(layer, members, outputs);
+    const count = usesOf(layer, members, outputs);
     const isOwn = Object.hasOwn(layer, 'apply');
     const counting: Apply = (inputs, kwargs) => {
+      uses?.releaseMasked();
       const result = apply.call(layer, inputs, kwargs);
-      if (!left || !kwargs?.training) return result;
-      for (const input of new Set(Array.isArray(inputs) ? inputs : [inputs])) release(left, input as Tensor);
-      if (uses > 0 && result instanceof Tensor) left.set(result, uses);
+      if (!uses || !kwargs?.training) return result;
+      const taken = [inputs].flat() as Tensor[];
+      // tfjs gives the mask of the first input only, which may have none while others have one.
+      if ('mask' in kwargs) uses.releaseLater(taken);
+      else uses.release(taken);
+      if (count > 0 && result instanceof Tensor) uses.expect(result, count);
       return result;
     };
     layer.apply = counting;
@@ -118,15 +125,40 @@ function usesOf(layer: GraphLayer, members: ReadonlySet<GraphLayer>, outputs: re
   return isFreed && !isOutput ? consumers.size : 0;
 }
 
-function release(left: Map<Tensor, number>, input: Tensor): void {
-  const uses = left.get(input);
-  if (uses === undefined) return;
-  if (uses > 1) {
-    left.set(input, uses - 1);
-    return;
+/** Uses that are left of the tensors between the layers of a model that runs. */
+class Uses {
+  readonly #left = new Map<Tensor, number>();
+  /** What the latest layer has taken, if it was given masks. */
+  #masked: readonly Tensor[] = [];
+
+  expect(result: Tensor, count: number): void {
+    this.#left.set(result, count);
   }
-  left.delete(input);
-  if (!input.kept) input.dispose();
+
+  /** A layer has taken the tensors. */
+  release(taken: readonly Tensor[]): void {
+    for (const input of new Set(taken)) {
+      const left = this.#left.get(input);
+      if (left === undefined) continue;
+      if (left > 1) {
+        this.#left.set(input, left - 1);
+        continue;
+      }
+      this.#left.delete(input);
+      if (!input.kept) input.dispose();
+    }
+  }
+
+  /** As `release`, at the next layer's call: after a call with masks tfjs asks the layer for its own, which may look at its inputs. */
+  releaseLater(taken: readonly Tensor[]): void {
+    this.#masked = taken;
+  }
+
+  releaseMasked(): void {
+    const taken = this.#masked;
+    this.#masked = [];
+    this.release(taken);
+  }
 }
 
 /** Puts `methods` on the object itself. Returns what takes them away, where nobody else has replaced them since. */
