@@ -5,6 +5,7 @@ const shared = { resolve: source, ssr: { resolve: source } };
 /** Test files run side by side: threads of libtorch that spin while they wait would take the cores from each other. */
 const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
+const ranksSetup = [...globalSetup, 'tests/built-packages.ts'];
 
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
@@ -39,11 +40,10 @@ export default defineConfig({
         },
       },
       {
-        ...shared,
         test: {
           name: 'e2e',
           env,
-          globalSetup,
+          globalSetup: ranksSetup,
           include: ['tests/e2e/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -51,12 +51,11 @@ export default defineConfig({
         },
       },
       {
-        ...shared,
         test: {
           name: 'hosts',
           env,
           include: ['tests/hosts/**/*.test.ts'],
-          globalSetup: [...globalSetup, 'tests/hosts/provide-tools.ts'],
+          globalSetup: [...ranksSetup, 'tests/hosts/provide-tools.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,
           fileParallelism: false,

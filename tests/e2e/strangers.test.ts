@@ -33,7 +33,7 @@ beforeEach(async () => {
   };
   outputs = ['', ''];
   ranks = [0, 1].map((rank) => {
-    const child = spawn(process.execPath, ['--conditions=@acc/source', '--import', tsx, script, folder], {
+    const child = spawn(process.execPath, ['--import', tsx, script, folder], {
       env: { ...process.env, OMP_NUM_THREADS: '1', ...job, RANK: String(rank) },
     });
     for (const stream of [child.stdout, child.stderr]) {

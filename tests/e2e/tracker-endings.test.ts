@@ -24,11 +24,10 @@ async function train(
   way: string,
   { signals = [] as NodeJS.Signals[], projectDir = newFolder() } = {},
 ): Promise<Ended> {
-  const child = spawn(
-    process.execPath,
-    ['--conditions=@acc/source', '--import', tsx, script, way, projectDir],
-    { env: { ...process.env, OMP_NUM_THREADS: '1' }, stdio: ['ignore', 'pipe', 'pipe'] },
-  );
+  const child = spawn(process.execPath, ['--import', tsx, script, way, projectDir], {
+    env: { ...process.env, OMP_NUM_THREADS: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stdout.on('data', (chunk: Buffer) => {

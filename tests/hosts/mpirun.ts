@@ -23,17 +23,10 @@ export interface MpiOptions {
   readonly before?: readonly string[];
 }
 
-/** Runs a script, from source, by Open MPI's mpirun; on more ranks than there are cores, and as root. */
+/** Runs a script by Open MPI's mpirun; on more ranks than there are cores, and as root. */
 export async function mpirun(script: URL, given: MpiOptions): Promise<MpiEnd> {
   const { ranks, args = [], env = {}, options = [], before = [] } = given;
-  const program = [
-    process.execPath,
-    '--conditions=@acc/source',
-    '--import',
-    tsx,
-    fileURLToPath(script),
-    ...args,
-  ];
+  const program = [process.execPath, '--import', tsx, fileURLToPath(script), ...args];
   const command = [
     ...before,
     'mpirun',

@@ -36,7 +36,7 @@ export function launch(
   return start(network, host, [acc, 'launch', ...args], env);
 }
 
-/** One rank, from source. */
+/** One rank, as a launcher other than ours starts it. */
 export function startRank(
   network: TestNetwork,
   host: TestHost,
@@ -45,7 +45,7 @@ export function startRank(
   env: Variables,
 ): Running {
   const path = fileURLToPath(new URL(`./ranks/${script}`, import.meta.url));
-  return start(network, host, ['--conditions=@acc/source', '--import', tsx, path, ...args], env);
+  return start(network, host, ['--import', tsx, path, ...args], env);
 }
 
 /** As many ranks on each host, in the order of the hosts; rank 0 keeps the store on host 0. */

@@ -10,7 +10,7 @@ import { SlurmCluster } from './slurm-cluster.js';
 const meet = fileURLToPath(new URL('./ranks/meet.ts', import.meta.url));
 const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
 const tsx = createRequire(import.meta.url).resolve('tsx');
-const program = [process.execPath, '--conditions=@acc/source', '--import', tsx, meet];
+const program = [process.execPath, '--import', tsx, meet];
 
 let network: TestNetwork;
 let cluster: SlurmCluster;

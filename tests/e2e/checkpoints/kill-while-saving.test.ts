@@ -36,7 +36,6 @@ beforeAll(async () => {
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    conditions: ['@acc/source'],
     external: ['@tensorflow/*', 'zod', 'yauzl'],
     logLevel: 'error',
   });

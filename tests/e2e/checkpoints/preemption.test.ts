@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-const ACC = fileURLToPath(new URL('../../../packages/cli/src/acc.ts', import.meta.url));
+const ACC = fileURLToPath(new URL('../../../packages/cli/bin/acc.js', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('./ranks/preempted.ts', import.meta.url));
 const SAVED = 75;
 
@@ -34,11 +34,10 @@ async function launch(
   { ranks = 2, restarts = 3, strikes = [] as readonly Strike[] } = {},
 ): Promise<Ended> {
   const args = ['launch', '-n', String(ranks), '--threads', '1', '--max-restarts', String(restarts)];
-  const child = spawn(
-    process.execPath,
-    ['--conditions=@acc/source', '--import', 'tsx', ACC, ...args, SCRIPT, loop, join(folder, name)],
-    { stdio: 'pipe', env: { ...process.env, NO_COLOR: '1', NODE_OPTIONS: '--conditions=@acc/source' } },
-  );
+  const child = spawn(process.execPath, [ACC, ...args, SCRIPT, loop, join(folder, name)], {
+    stdio: 'pipe',
+    env: { ...process.env, NO_COLOR: '1' },
+  });
   let [stdout, stderr] = ['', ''];
   const left = [...strikes];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

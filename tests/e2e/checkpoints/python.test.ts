@@ -35,10 +35,7 @@ afterAll(async () => {
 
 const acc = (args: readonly string[]) =>
   promisify(execFile)(process.execPath, [
-    '--conditions=@acc/source',
-    '--import',
-    'tsx',
-    fileURLToPath(new URL('../../../packages/cli/src/acc.ts', import.meta.url)),
+    fileURLToPath(new URL('../../../packages/cli/bin/acc.js', import.meta.url)),
     ...args,
   ]);
 

@@ -34,7 +34,7 @@ it('the tracker of "Write a tracker in an hour" has right types and passes the c
     writeFileSync(join(dir, path), text);
   }
   symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
-  const conditions = ['--conditions=@acc/source', '--import', tsx];
+  const conditions = ['--import', tsx];
   const printed = await run(process.execPath, [...conditions, '--test', 'test/conformance.test.ts'], dir);
   expect(printed).toMatch(/^# pass 1[0-9]$/m);
   expect(printed).toMatch(/^# fail 0$/m);
