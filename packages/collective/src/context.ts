@@ -1,8 +1,10 @@
 import { AccError, PendingResult, type NativeTensor, type Pending } from '@acc/contract';
-import type { ProcessGroup, Tensor as Native } from '@acc/native';
+import { MemoryFlag, memoryFlags, operator, type ProcessGroup, type Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import type { Calls } from './calls.js';
 import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tensors.js';
+
+const cloneNative = operator('aten::clone');
 
 /** What the verbs of a group share. */
 export class Context<T extends Movable> {
@@ -22,6 +24,18 @@ export class Context<T extends Movable> {
   native(x: T, collective: string): Native {
     requireNumeric(x, collective);
     return this.bridge.toNative(x) as Native;
+  }
+
+  /**
+   * The same for a tensor that is given away, which it disposes: the result may be overwritten. It has the memory of `x` where
+   * nothing else holds that memory, and is a copy elsewhere: clones, views and reshaped tensors share memory with their source.
+   */
+  nativeToWrite(x: T, collective: string): Native {
+    const native = this.native(x, collective);
+    x.dispose();
+    if (memoryFlags([native])[0]! & MemoryFlag.exclusive) return native;
+    using shared = native;
+    return cloneNative(shared);
   }
 
   /** Starts work whose errors name the call, and makes its result when it has ended. */

@@ -10,7 +10,7 @@ import {
 } from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { objectFromBytes, objectToBytes } from './object-bytes.js';
-import { requireNumeric, requireRank, requireReducible, rowsOfPart } from './tensors.js';
+import { requireNarrowable, requireNumeric, requireRank, requireReducible, rowsOfPart } from './tensors.js';
 
 /**
  * The collectives of a group of one: what they give when nobody else is there. They refuse what several ranks would. No network,
@@ -27,6 +27,7 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   }
 
   allReduceAsync(x: Tensor, op: ReduceOp = 'sum', options: AllReduceOptions = {}): Pending<Tensor> {
+    if (options.wireDtype) requireNarrowable(x, options.wireDtype);
     return reduced('allReduce', x, op, options.donate);
   }
 
@@ -77,7 +78,15 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     op: ReduceOp = 'sum',
     options: CoalescedOptions = {},
   ): Pending<Tensor[]> {
-    return allPending(xs.map((x) => reduced('allReduceCoalesced', x, op, options.donate)));
+    const given = new Set<Tensor>();
+    return allPending(
+      xs.map((x) => {
+        // A tensor that is in the list twice becomes two.
+        const donate = options.donate && !given.has(x);
+        given.add(x);
+        return reduced('allReduceCoalesced', x, op, donate);
+      }),
+    );
   }
 
   allGatherCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {

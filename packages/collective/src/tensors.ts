@@ -1,4 +1,10 @@
-import { AccError, type NativeDtype, type NativeTensor, type ReduceOp } from '@acc/contract';
+import {
+  AccError,
+  type AllReduceOptions,
+  type NativeDtype,
+  type NativeTensor,
+  type ReduceOp,
+} from '@acc/contract';
 import { operator, type Tensor as Native } from '@acc/native';
 import { REDUCE_OPS } from './agreement.js';
 
@@ -51,6 +57,17 @@ export function requireNumeric({ dtype }: Movable, collective: string): void {
   if (dtype !== 'string') return;
   throw new AccError('ACC_COLLECTIVE_DTYPE', `${collective} cannot move a tensor of strings.`, {
     help: 'Use gatherObject or broadcastObject with an array of strings.',
+  });
+}
+
+/** @throws AccError `ACC_COLLECTIVE_DTYPE`. */
+export function requireNarrowable(
+  { dtype }: Movable,
+  wireDtype: NonNullable<AllReduceOptions['wireDtype']>,
+): void {
+  if (dtype === 'float32') return;
+  throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${dtype} cannot travel as ${wireDtype}.`, {
+    help: 'wireDtype is for float32.',
   });
 }
 

@@ -90,7 +90,10 @@ export type Collective = CollectiveOf<Tensor>;
 export type NativeCollective = CollectiveOf<NativeTensor>;
 
 export interface AllReduceOptions {
-  /** The caller gives `x` away: its memory may hold the result, and `wait` disposes it. Saves a copy. */
+  /**
+   * The caller gives `x` away: the call disposes it, and its memory holds the result where no clone, view or reshaped tensor
+   * holds that memory too. Others keep their values. Saves a copy.
+   */
   readonly donate?: boolean;
   /** Ranks were compared before (a bucket of a prepared model): no round for comparing this call alone. */
   readonly agreed?: boolean;
@@ -99,7 +102,10 @@ export interface AllReduceOptions {
 }
 
 export interface CoalescedOptions {
-  /** The caller gives `xs` away: the results may be the same tensors, with other values. Saves copies. */
+  /**
+   * The caller gives `xs` away: the results may be the same tensors, with other values. Clones, views and reshaped tensors of
+   * them keep their values. Saves copies.
+   */
   readonly donate?: boolean;
   /** As in {@link AllReduceOptions}. */
   readonly agreed?: boolean;

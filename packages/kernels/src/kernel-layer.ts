@@ -70,19 +70,26 @@ function accLayer(backend: AccBackend): KernelLayer {
 }
 
 function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
-  const natives = xs.map((x) => (x instanceof Variable ? undefined : backend.nativeToWrite(x)));
+  const seen = new Set<Tensor>();
+  const natives = xs.map((x) => {
+    // A tensor that is in the list twice becomes two.
+    if (x instanceof Variable || seen.has(x)) return undefined;
+    seen.add(x);
+    return backend.nativeToWrite(x);
+  });
   const flags = memoryFlags(natives.filter((native) => native !== undefined));
   let known = 0;
-  return xs.map((x, i) => {
+  const results = xs.map((x, i) => {
     const native = natives[i];
     const isOwnBlock = native !== undefined && flags[known++] === OWN_BLOCK;
     const dtype = NATIVE_DTYPE[x.dtype as 'float32'];
     if (isOwnBlock && native.dtype === dtype) return x;
     using copy = copied(backend.native(x), dtype);
-    const result = engine().makeTensorFromTensorInfo(backend.wrap(contiguous(copy), x.dtype));
-    x.dispose();
-    return result;
+    return engine().makeTensorFromTensorInfo(backend.wrap(contiguous(copy), x.dtype));
   });
+  const kept = new Set(results);
+  for (const x of xs) if (!kept.has(x)) x.dispose();
+  return results;
 }
 
 /** Sums depend on how many threads share them, and on the kernel. */

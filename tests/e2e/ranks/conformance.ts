@@ -14,6 +14,7 @@ const { group, close } = await joinGroup({
 });
 
 const to = operator('aten::to.dtype');
+const reshape = operator('aten::reshape');
 
 function nativeSubject(): CollectiveSubject<NativeTensor> {
   return {
@@ -23,6 +24,7 @@ function nativeSubject(): CollectiveSubject<NativeTensor> {
       using floats = tensorFrom(values, 'float32', shape);
       return to(floats, dtype);
     },
+    view: (x) => reshape(x as Tensor, [-1]),
     read: (x) => ({
       values: (x as Tensor).read('float32') as Float32Array,
       shape: x.shape,
@@ -40,6 +42,7 @@ async function tfjsSubject(backend: string): Promise<CollectiveSubject<tf.Tensor
     collective: new GroupCollective({ group, bridge, engine: engine!, onClose: close }),
     dtypes: ['float32', 'int32', 'bool'],
     make: ({ values, shape, dtype }) => tf.tensor(values, [...shape], 'float32').cast(dtype as 'bool'),
+    view: (x) => x.reshape([-1]),
     read: (x) => ({
       values: Float32Array.from(x.dataSync()),
       shape: x.shape,

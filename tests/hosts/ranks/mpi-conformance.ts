@@ -16,6 +16,7 @@ const { group, members, close } = await joinGroup({
   timeoutMs: 60_000,
 });
 const to = operator('aten::to.dtype');
+const reshape = operator('aten::reshape');
 const subject: CollectiveSubject<NativeTensor> = {
   collective: new GroupCollective({ group, bridge: nativeBridge, engine: 'mpi', members, onClose: close }),
   dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
@@ -23,6 +24,7 @@ const subject: CollectiveSubject<NativeTensor> = {
     using floats = tensorFrom(values, 'float32', shape);
     return to(floats, dtype);
   },
+  view: (x) => reshape(x as Tensor, [-1]),
   read: (x) => ({ values: (x as Tensor).read('float32') as Float32Array, shape: x.shape, dtype: x.dtype }),
   dispose: (x) => x.dispose(),
 };

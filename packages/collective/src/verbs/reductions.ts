@@ -1,7 +1,7 @@
-import { AccError, type AllReduceOptions, type Pending, type ReduceOp } from '@acc/contract';
+import type { AllReduceOptions, Pending, ReduceOp } from '@acc/contract';
 import { operator, type Tensor as Native } from '@acc/native';
 import { described, type Context } from '../context.js';
-import { requireNumeric, requireReducible, rowsOfPart, type Movable } from '../tensors.js';
+import { requireNarrowable, requireNumeric, requireReducible, rowsOfPart, type Movable } from '../tensors.js';
 
 const newEmpty = operator('aten::new_empty');
 const toDtype = operator('aten::to.dtype');
@@ -10,49 +10,50 @@ export function allReduce<T extends Movable>(
   context: Context<T>,
   x: T,
   op: ReduceOp,
-  { donate, agreed, wireDtype }: AllReduceOptions,
+  options: AllReduceOptions,
 ): Pending<T> {
-  const input = context.native(x, 'allReduce');
-  requireReducible(input, op);
-  if (wireDtype) return allReduceNarrow(context, x, input, { op, donate, agreed, wireDtype });
+  const { donate, agreed, wireDtype } = options;
+  requireNumeric(x, 'allReduce');
+  requireReducible(x, op);
+  if (wireDtype) return allReduceNarrow(context, x, op, { ...options, wireDtype });
+  const input = donate ? context.nativeToWrite(x, 'allReduce') : context.native(x, 'allReduce');
   const words = context.calls.agree({ ...described('allReduce', input), op }, agreed);
   const output = donate ? input : newEmpty(input, input.shape);
-  const start = () => context.group.allReduce(input, output, op, { words });
-  // What was given away lives on in the result's memory.
-  return context.moved(words, start, donate ? x : input, output, x.dtype);
+  return context.started(
+    words,
+    () => context.group.allReduce(input, output, op, { words }),
+    () => {
+      if (output !== input) input.dispose();
+      return context.bridge.fromNative(output, x.dtype);
+    },
+  );
 }
 
 interface NarrowOptions extends AllReduceOptions {
-  readonly op: ReduceOp;
   readonly wireDtype: NonNullable<AllReduceOptions['wireDtype']>;
 }
 
-/** The same in elements of 16 bits. Takes over `native`, the elements of `x`. */
+/** The same in elements of 16 bits. */
 function allReduceNarrow<T extends Movable>(
   context: Context<T>,
   x: T,
-  native: Native,
-  { op, donate, agreed, wireDtype }: NarrowOptions,
+  op: ReduceOp,
+  { donate, agreed, wireDtype }: NarrowOptions,
 ): Pending<T> {
-  using given = native;
-  if (x.dtype !== 'float32') {
-    throw new AccError(
-      'ACC_COLLECTIVE_DTYPE',
-      `A tensor of dtype ${x.dtype} cannot travel as ${wireDtype}.`,
-      {
-        help: 'wireDtype is for float32.',
-      },
-    );
-  }
-  const narrow = toDtype(given, wireDtype, false, true);
+  requireNarrowable(x, wireDtype);
+  using wide = context.native(x, 'allReduce');
+  const narrow = toDtype(wide, wireDtype, false, true);
+  if (donate) x.dispose();
   const words = context.calls.agree({ ...described('allReduce', narrow), op }, agreed);
-  const start = () => context.group.allReduce(narrow, narrow, op, { words });
-  return context.started(words, start, () => {
-    if (donate) x.dispose();
-    const wide = toDtype(narrow, 'float32');
-    narrow.dispose();
-    return context.bridge.fromNative(wide, x.dtype);
-  });
+  return context.started(
+    words,
+    () => context.group.allReduce(narrow, narrow, op, { words }),
+    () => {
+      const sum = toDtype(narrow, 'float32');
+      narrow.dispose();
+      return context.bridge.fromNative(sum, x.dtype);
+    },
+  );
 }
 
 /** The same without a handle and with as few calls as can be, since small ones take microseconds. */

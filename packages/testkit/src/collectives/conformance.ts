@@ -1,4 +1,5 @@
 import { movementCases } from './movement-cases.js';
+import { ownershipCases } from './ownership-cases.js';
 import { protocolCases } from './protocol-cases.js';
 import { reductionCases } from './reduction-cases.js';
 import type { CollectiveCase, CollectiveSubject } from './subject.js';
@@ -7,6 +8,7 @@ import type { CollectiveCase, CollectiveSubject } from './subject.js';
 export const collectiveCases: readonly CollectiveCase[] = [
   ...reductionCases,
   ...movementCases,
+  ...ownershipCases,
   ...protocolCases,
 ];
 

@@ -14,6 +14,11 @@ export interface CollectiveSubject<T> {
   /** Element types that the tensors have. */
   readonly dtypes: readonly NativeDtype[];
   make(content: Content): T;
+  /**
+   * The elements of `x` as a tensor of shape `[elements]`, in the memory of `x` where tensors can share memory. Both are the
+   * caller's.
+   */
+  view(x: T): T;
   read(x: T): Content;
   dispose(x: T): void;
 }
