@@ -9,6 +9,11 @@ describe('a group of one', () => {
   it.each<[string, string, (x: tf.Tensor) => unknown]>([
     ['a reduction that there is not', 'ACC_INVALID_ARGUMENT', (x) => alone.allReduce(x, 'avg' as ReduceOp)],
     ['the mean of integers', 'ACC_COLLECTIVE_DTYPE', (x) => alone.allReduce(x.toInt(), 'mean')],
+    [
+      'integers in 16 bits',
+      'ACC_COLLECTIVE_DTYPE',
+      (x) => alone.allReduceAsync(x.toInt(), 'sum', { wireDtype: 'float16' }),
+    ],
     ['strings', 'ACC_COLLECTIVE_DTYPE', () => alone.allGather(tf.tensor(['a']))],
     ['another rank', 'ACC_COLLECTIVE_RANK', (x) => alone.broadcast(x, 9)],
     ['objects that cannot travel', 'ACC_OBJECT_NOT_SERIALIZABLE', () => alone.broadcastObject(() => 1)],
@@ -25,5 +30,14 @@ describe('a group of one', () => {
     expect(got).toEqual(given);
     got!.list.push(2);
     expect(given.list).toEqual([1]);
+  });
+
+  it('makes two of a tensor that is given away twice', () => {
+    tf.tidy(() => {
+      const x = tf.ones([2]);
+      const [first, second] = alone.allReduceCoalesced([x, x], 'sum', { donate: true });
+      first!.dispose();
+      expect([...second!.dataSync()]).toEqual([1, 1]);
+    });
   });
 });

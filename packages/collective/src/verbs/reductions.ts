@@ -1,5 +1,5 @@
 import type { AllReduceOptions, Pending, ReduceOp } from '@acc/contract';
-import { operator, type Tensor as Native } from '@acc/native';
+import { operator } from '@acc/native';
 import { described, type Context } from '../context.js';
 import { requireNarrowable, requireNumeric, requireReducible, rowsOfPart, type Movable } from '../tensors.js';
 

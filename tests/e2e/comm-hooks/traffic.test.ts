@@ -1,9 +1,9 @@
+// What hooks hand to collectives, and that they go on from their state. values.test.ts has the numbers.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 
 interface Run {
   weights: number[][];
-  losses: number[];
   stepBytes: number[];
   leaked: number;
 }
@@ -12,52 +12,39 @@ interface Result {
   rounded: number[];
 }
 
-const WARMUP = 10;
+const WARMUP = 3;
 /** Weights and biases of a layer of 24 inputs and 32 units, and of one of 3 units. */
 const SIZES = [24 * 32, 32, 32 * 3, 3];
 const ELEMENTS = SIZES.reduce((sum, size) => sum + size, 0);
 /** One number tells for each variable whether a rank used it. */
 const FLAGS = 4 * SIZES.length;
 
-describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
-  let ranks: Result[];
-  const run = (name: string) => ranks[0]!.runs[name]!;
-  const lastLoss = (name: string) => run(name).losses.at(-1)!;
+let ranks: Record<string, Result>[];
 
-  beforeAll(async () => {
-    const script = new URL('./ranks/comm-hooks.ts', import.meta.url);
-    const results = await runRanks<Result>({
-      script,
-      ranks: 2,
-      args: [backend],
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    ranks = results.map(({ result }) => result!);
+beforeAll(async () => {
+  const script = new URL('./ranks/traffic.ts', import.meta.url);
+  const results = await runRanks<Record<string, Result>>({
+    script,
+    ranks: 2,
+    env: { OMP_NUM_THREADS: '1' },
+    timeoutMs: 110_000,
   });
+  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+  ranks = results.map(({ result }) => result!);
+});
+
+describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
+  const run = (name: string) => ranks[0]![backend]!.runs[name]!;
 
   it('give every rank the same bits and leave no tensor behind', () => {
-    for (const [name, { weights, leaked }] of Object.entries(ranks[0]!.runs)) {
-      expect(ranks[1]!.runs[name]!.weights, name).toEqual(weights);
+    for (const [name, { weights, leaked }] of Object.entries(ranks[0]![backend]!.runs)) {
+      expect(ranks[1]![backend]!.runs[name]!.weights, name).toEqual(weights);
       expect(leaked, name).toBe(0);
     }
   });
 
-  it.each([
-    ['own', 'plain adam', 1e-5],
-    ['bf16', 'plain adam', 1e-4],
-    ['fp16', 'plain adam', 1e-5],
-    ['powerSgd', 'plain adam', 5e-3],
-    ['topK', 'plain sgd', 2e-2],
-    ['oneBit', 'plain oneBitAdam', 5e-3],
-  ])('%s converges as %s', (name, plain, tolerance) => {
-    expect(run(plain).losses[0]! - lastLoss(plain)).toBeGreaterThan(0.2);
-    expect(Math.abs(lastLoss(name) - lastLoss(plain))).toBeLessThan(tolerance);
-  });
-
   it('own is the plain sum', () => {
-    expect(run('own').weights).toEqual(run('plain adam').weights);
+    expect(run('own').weights).toEqual(run('plain').weights);
   });
 
   it('travel in few bytes', () => {
@@ -68,7 +55,7 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
     const lowRank = 4 * (2 * (24 + 32) + 32 + 32 * 3 + 3) + FLAGS;
     const topTenth = 8 * Math.ceil(0.1 * ELEMENTS) + FLAGS;
     const bits = 4 * Math.ceil(ELEMENTS / 32) + 4 * SIZES.length + FLAGS;
-    expect(bytes('plain adam')).toEqual(bytes('plain adam').map(() => whole));
+    expect(bytes('plain')).toEqual(bytes('plain').map(() => whole));
     expect(bytes('bf16')).toEqual(bytes('bf16').map(() => halfAsMany));
     expect(bytes('fp16')).toEqual(bytes('fp16').map(() => halfAsMany));
     expect(bytes('powerSgd')).toEqual(bytes('powerSgd').map((_, i) => (i < WARMUP ? whole : lowRank)));
@@ -77,11 +64,11 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
   });
 
   it('sum in the type that travels', () => {
-    expect(ranks[0]!.rounded).toEqual([2, 2.001953125]);
+    expect(ranks[0]![backend]!.rounded).toEqual([2, 2.001953125]);
   });
 
   it.each(['powerSgd', 'topK', 'oneBit'])('%s goes on from its state', (name) => {
     expect(run(`${name} resumed`).weights).toEqual(run(name).weights);
-    expect(run(`${name} resumed`).losses).toEqual(run(name).losses);
+    expect(run(name).weights).not.toEqual(run('plain').weights);
   });
 });

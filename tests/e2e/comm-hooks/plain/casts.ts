@@ -1,0 +1,36 @@
+import type { PlainHook } from './plain-hook.js';
+
+/** Bits after the point and the smallest normal exponent of the two types. */
+const FORMATS = { fp16: { bits: 10, least: -14 }, bf16: { bits: 7, least: -126 } };
+
+export type Format = keyof typeof FORMATS;
+
+/** The relative distance of neighbours. */
+export const spacing = (format: Format) => 2 ** -FORMATS[format].bits;
+
+/** To the nearest number of the type, of two the even one. */
+export function rounded(x: number, format: Format): number {
+  if (x === 0) return x;
+  const { bits, least } = FORMATS[format];
+  const unit = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), least) - bits);
+  const [steps, floor] = [x / unit, Math.floor(x / unit)];
+  const isUp = steps - floor > 0.5 || (steps - floor === 0.5 && floor % 2 !== 0);
+  return (isUp ? floor + 1 : floor) * unit;
+}
+
+/** Each rank's part of the mean is rounded, then their sum. One rank sends nothing, and rounds nothing. */
+export function plainCast(format: Format, size: number): PlainHook {
+  return (_step, grads) => {
+    const part = Math.fround(1 / size);
+    const own = grads.map((ofRank) =>
+      ofRank.map((grad) => grad.map((x) => (size === 1 ? x : rounded(Math.fround(x * part), format)))),
+    );
+    const sums = own[0]!.map((first, variable) =>
+      first.map((_, i) => {
+        const sum = own.reduce((total, ofRank) => Math.fround(total + ofRank[variable]![i]!), 0);
+        return size === 1 ? sum : rounded(sum, format);
+      }),
+    );
+    return { grads: sums, shared: {}, local: [] };
+  };
+}
