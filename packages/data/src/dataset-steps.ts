@@ -1,7 +1,7 @@
 import { commonRows, cutRowsOf, sliceRows } from './cut-batch.js';
 import type { OpenStep } from './deliver.js';
 import { fillsLastStep, type Shard } from './options.js';
-import { disposeTensors, rowsOf } from './structure.js';
+import { disposeTensors, holdBatch, rowsOf } from './structure.js';
 
 /** What is read of a tf.data iterator. */
 export interface BatchIterator<T> {
@@ -116,19 +116,27 @@ async function readStep<T>(
   { rank }: Shard,
   { slots, keepsBefore }: { readonly slots: number; readonly keepsBefore: boolean },
 ): Promise<ReadStep<T>> {
-  const step: ReadStep<T> = { rows: [], before: [] };
+  const rows: number[] = [];
+  const before: (() => T)[] = [];
+  let own: (() => T) | undefined;
+  const release = (): ReadStep<T> => ({
+    rows,
+    before: before.map((held) => held()),
+    ...(own && { own: own() }),
+  });
   try {
     for (let slot = 0; slot < slots; slot++) {
       const item = await batches.next();
       if (item.done) break;
-      step.rows.push(rowsOf(item.value));
-      if (slot === rank) step.own = item.value;
-      else if (slot < rank && keepsBefore) step.before.push(item.value);
+      rows.push(rowsOf(item.value));
+      if (slot === rank) own = holdBatch(item.value);
+      else if (slot < rank && keepsBefore) before.push(holdBatch(item.value));
       else disposeTensors(item.value);
     }
-    return step;
   } catch (error) {
+    const step = release();
     disposeTensors([step.own, step.before]);
     throw error;
   }
+  return release();
 }

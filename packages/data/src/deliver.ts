@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { disposeTensors } from './structure.js';
+import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
 import type { Iteration } from './progress.js';
 
@@ -16,8 +16,15 @@ export async function* markLast<T>(steps: AsyncGenerator<OpenStep<T>>): AsyncGen
   try {
     ahead = await take(steps);
     while (ahead) {
-      const { batch, counts, end }: OpenStep<T> = ahead;
-      const next = await take(steps);
+      const { counts, end }: OpenStep<T> = ahead;
+      const release = holdBatch(ahead.batch);
+      let next: OpenStep<T> | undefined;
+      try {
+        next = await take(steps);
+      } finally {
+        ahead = { ...ahead, batch: release() };
+      }
+      const { batch }: OpenStep<T> = ahead;
       ahead = next;
       yield { batch, counts: { ...counts, isLast: next === undefined }, end };
     }

@@ -149,6 +149,33 @@ describe('shardDataset', () => {
     tf.dispose(values);
   });
 
+  it('takes batches that their generator disposes after it has yielded them', async () => {
+    const iterator = function* () {
+      for (let i = 0; i < 5; i++) {
+        const batch = { xs: tf.tensor1d([i, i]) };
+        yield batch;
+        batch.xs.dispose();
+      }
+    };
+    // tfjs-layers asks a dataset for nothing but its iterator.
+    const dataset = { iterator } as never as tf.data.Dataset<tf.TensorContainer>;
+    await expectNoTensorsLeft(async () => {
+      for (const size of [1, 2, 3]) {
+        const seen: number[] = [];
+        for (let rank = 0; rank < size; rank++) {
+          const part = shardDataset(dataset, { rank, size });
+          expect(part.size).toBeNull();
+          for await (const batch of part) {
+            seen.push((batch as unknown as { xs: tf.Tensor }).xs.dataSync()[0]!);
+            tf.dispose(batch);
+          }
+        }
+        const filling = [[], [], [0], [0]][size]!;
+        expect(seen.sort()).toEqual([...filling, 0, 1, 2, 3, 4]);
+      }
+    });
+  });
+
   it('does not split what has no rows', async () => {
     const part = (dataset: tf.data.Dataset<tf.TensorContainer>) =>
       shardDataset(dataset, { rank: 0, size: 2, splitBatches: true });

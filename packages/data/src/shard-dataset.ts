@@ -4,9 +4,9 @@ import { fillsLastStep, resolveShard, type Shard, type ShardOptions } from './op
 import { Iterators, type DatasetPosition } from './iterators.js';
 import { requireCount } from './require-count.js';
 
-/** What must be known of a `tf.data.Dataset`. */
+/** What must be known of a `tf.data.Dataset`. `fitDataset` also takes objects that have nothing but an iterator. */
 export interface DatasetLike {
-  readonly size: number | null;
+  readonly size?: number | null;
   iterator(): Promise<BatchIterator<unknown>>;
 }
 
@@ -176,8 +176,9 @@ async function* partOf(
 }
 
 /** Batches of one rank, where the dataset says how many there are; tf.data has null or Infinity otherwise. */
-function partSize(size: number | null, shard: Shard): number | null {
-  if (size === null || !Number.isFinite(size) || shard.splitBatches) return size;
+function partSize(size: number | null | undefined, shard: Shard): number | null {
+  if (size === null || size === undefined) return null;
+  if (!Number.isFinite(size) || shard.splitBatches) return size;
   const steps = size / shard.size;
   if (fillsLastStep(shard)) return Math.ceil(steps);
   return Math.floor(steps) + (shard.rank < size % shard.size ? 1 : 0);

@@ -44,6 +44,20 @@ export function disposeTensors(value: unknown): void {
   for (const tensor of tensorsIn(value)) tensor.dispose();
 }
 
+/**
+ * Holds a batch while its iterator is asked for the next one: a generator may dispose what it has yielded before.
+ *
+ * @returns Gives the batch, or a copy where it was disposed since. Is to be called once.
+ */
+export function holdBatch<T>(batch: T): () => T {
+  const copy = cloneTensors(batch);
+  return () => {
+    const isThere = tensorsIn(batch).every(({ isDisposed }) => !isDisposed);
+    disposeTensors(isThere ? copy : batch);
+    return isThere ? batch : copy;
+  };
+}
+
 /** Dim 0 of the first tensor of a batch that has one, as tfjs counts a batch's samples; else 1. */
 export function rowsOf(batch: unknown): number {
   return tensorsIn(batch).find(({ shape }) => shape.length > 0)?.shape[0] ?? 1;
