@@ -165,12 +165,14 @@ export class Accelerator extends StatefulProcess {
   }
 
   /**
-   * As `tf.variableGrads`, ready for `applyGradients`: synchronised, and clipped as the options say. Inside a window they
-   * are this rank's own of the micro-batch. Caller disposes.
+   * As `tf.variableGrads`, ready for `applyGradients`: synchronised, and clipped as the options say. Variables that are not prepared
+   * yet are prepared first, as by a prepared optimizer's `minimize`. Inside a window gradients are this rank's own of the
+   * micro-batch. Caller disposes.
    */
   backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
-    const { pipeline } = this.#partsToRun('backward', loss);
-    const result = variableGrads(loss, varList);
+    const { pipeline, preparation } = this.#partsToRun('backward', loss);
+    preparation.adoption.adopt(this, varList);
+    const result = pipeline.trained.seekingCandidates(() => variableGrads(loss, varList));
     if (!pipeline.accumulation.isHolding) pipeline.clipping.clip(result.grads);
     return result;
   }

@@ -23,6 +23,7 @@ export {
   oneBitAdam,
   optimizerState,
   registerOptimizers,
+  SlotOptimizer,
   sgdw,
   type Adafactor,
   type AdafactorOptions,

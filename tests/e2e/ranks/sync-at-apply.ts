@@ -10,11 +10,21 @@ const w = tf.variable(tf.tensor1d([1, 2]), true, 'w');
 const sometimes = tf.variable(tf.scalar(5), true, 'sometimes');
 const never = tf.variable(tf.scalar(9), true, 'never');
 const unprepared = tf.variable(tf.scalar(3), true, 'unprepared');
-accelerator.prepare([w, sometimes, never]);
+const prepared = [w, sometimes, never];
+accelerator.prepare(prepared);
 const optimizer = accelerator.prepare(tf.train.momentum(0.1, 0.5) as tf.Optimizer);
 const all = [w, sometimes, never, unprepared];
 const before = tf.memory().numTensors;
 let local: number[] = [];
+let refused = '';
+const codeOf = (fn: () => void): string => {
+  try {
+    fn();
+    return 'none';
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
 
 for (let step = 0; step < 3; step++) {
   tf.tidy(() => {
@@ -34,16 +44,21 @@ for (let step = 0; step < 3; step++) {
       local = [...grads['w']!.dataSync()];
       sum = sum.add(grads['w']!);
     }
-    optimizer.applyGradients({ ...grads, w: sum });
+    const { unprepared: ofUnprepared, ...ofPrepared } = grads;
+    // One process may apply what it has computed.
+    if (size > 1)
+      refused = codeOf(() => optimizer.applyGradients({ ...ofPrepared, unprepared: ofUnprepared! }));
+    optimizer.applyGradients({ ...ofPrepared, w: sum });
   });
   // minimize ends in the same place, and gives a list.
   tf.tidy(() => {
-    optimizer.minimize(() => w.mul(rank).sum() as tf.Scalar, false, all);
+    optimizer.minimize(() => w.mul(rank).sum() as tf.Scalar, false, prepared);
   });
 }
 reportResult({
   weights: all.map((variable) => [...variable.dataSync()]),
   local,
+  refused,
   leaked: tf.memory().numTensors - before - 4,
 });
 await accelerator.endTraining();

@@ -34,12 +34,12 @@ export abstract class LocalSteps implements Disposable {
     const isFloat = ({ dtype }: Variable) => dtype === 'float32';
     this.trained = variables.filter((variable) => variable.trainable && isFloat(variable));
     this.#statistics = variables.filter((variable) => !variable.trainable && isFloat(variable));
-    pipeline.requirePrepared(new.target.name, this.trained);
+    pipeline.trained.require(new.target.name, this.trained);
     this.collective = collective;
     this.#every = every;
     if (!isEnabled) return;
     this.#pipeline = pipeline;
-    pipeline.trainAlone(this);
+    pipeline.trainAlone(this, this.trained);
   }
 
   /** Local steps since ranks last met. */
@@ -76,7 +76,8 @@ export abstract class LocalSteps implements Disposable {
   #meet(): void {
     this.#steps = 0;
     const means = averageTensors([...this.trained, ...this.#statistics], this.collective);
-    this.combine(means.slice(0, this.trained.length));
+    // What an optimizer does in there is alike on all ranks.
+    this.#pipeline!.locally(() => this.combine(means.slice(0, this.trained.length)));
     this.#statistics.forEach((variable, i) => variable.assign(means[this.trained.length + i]!));
     for (const mean of means) mean.dispose();
   }

@@ -1,13 +1,28 @@
-import type { NamedTensorMap, Optimizer } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { Undo } from './prepare.js';
 
 type NamedTensor = { name: string; tensor: NamedTensorMap[string] };
 
-/** Puts the pipeline in front of `optimizer.applyGradients`, in which `minimize` and `fit` end. */
-export function prepareOptimizer(optimizer: Optimizer, pipeline: StepPipeline, kernels: KernelLayer): Undo {
-  const original = optimizer.applyGradients;
+export interface PrepareOptimizerContext {
+  readonly pipeline: StepPipeline;
+  readonly kernels: KernelLayer;
+  /** Prepares what the optimizer is about to train; without a list, all trainable variables. */
+  readonly adopt: (list: readonly Variable[] | undefined) => void;
+}
+
+/**
+ * Puts the pipeline in front of `optimizer.applyGradients`, in which `minimize` and `fit` end, and has `computeGradients`, in which
+ * they begin, prepare the variables first.
+ */
+export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizerContext): Undo {
+  const { pipeline, kernels, adopt } = context;
+  const { applyGradients: original, computeGradients } = optimizer;
+  optimizer.computeGradients = (f, list) => {
+    adopt(list);
+    return pipeline.trained.seekingCandidates(() => computeGradients.call(optimizer, f, list));
+  };
   const apply = kernels.fusedApply?.(optimizer) ?? original.bind(optimizer);
   optimizer.applyGradients = (given: NamedTensorMap | NamedTensor[]) => {
     // tfjs takes a list as well, whose order is that of the variables.
@@ -24,6 +39,7 @@ export function prepareOptimizer(optimizer: Optimizer, pipeline: StepPipeline, k
   };
   return () => {
     optimizer.applyGradients = original;
+    optimizer.computeGradients = computeGradients;
   };
 }
 

@@ -1,4 +1,4 @@
-import { Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
+import { engine, Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import {
   AccError,
   type Collective,
@@ -15,7 +15,9 @@ import type { StepPipeline } from '../step/step-pipeline.js';
 import type { DataPreparation } from './prepare-data.js';
 import { isModel } from './model-internals.js';
 import { prepareModel } from './prepare-model.js';
+import { Adoption } from './adoption.js';
 import { prepareOptimizer } from './prepare-optimizer.js';
+import { watchOptimizers } from './unprepared-optimizers.js';
 
 /** Puts an object back as it was before it was prepared. */
 export type Undo = () => void;
@@ -41,10 +43,13 @@ export class Preparation {
   readonly #options: PreparationOptions;
   readonly #done = new WeakSet<object>();
   readonly #optimizers = new Set<Optimizer>();
+  readonly adoption: Adoption;
   #undos: Undo[] = [];
 
   constructor(options: PreparationOptions) {
     this.#options = options;
+    this.adoption = new Adoption({ ...options, optimizers: () => this.optimizers });
+    this.#undos.push(watchOptimizers((optimizer, names) => this.#prepareUser(optimizer, names)));
   }
 
   /**
@@ -94,15 +99,26 @@ export class Preparation {
   #prepareOptimizer(optimizer: Optimizer): void {
     const { pipeline, kernels } = this.#options;
     this.#optimizers.add(optimizer);
-    this.#once(optimizer, () => prepareOptimizer(optimizer, pipeline, kernels));
+    const adopt = (list: readonly Variable[] | undefined) => this.adoption.adopt(optimizer, list);
+    this.#once(optimizer, () => prepareOptimizer(optimizer, { pipeline, kernels, adopt }));
+  }
+
+  /** Prepares an optimizer that trains prepared variables, unless ranks keep its steps to themselves. True if it was not before. */
+  #prepareUser(optimizer: Optimizer, names: readonly string[]): boolean {
+    const { pipeline } = this.#options;
+    if (this.#optimizers.has(optimizer) || pipeline.isLocal) return false;
+    const { registeredVariables } = engine();
+    const trains = names.some((name) => pipeline.trained.has(registeredVariables[name]!));
+    if (trains) this.#prepareOptimizer(optimizer);
+    return trains;
   }
 
   #prepareVariables(variables: readonly Variable[]): void {
     const { pipeline, strategy } = this.#options;
-    const fresh = variables.filter((variable) => !pipeline.has(variable));
+    const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
     // Called even when nothing is new here, so that a rank for which something is finds the difference.
     strategy.prepareVariables(fresh);
-    pipeline.add(fresh);
+    pipeline.trained.add(fresh);
   }
 
   /** The strategy comes first: it may need a layer to itself. */

@@ -16,7 +16,8 @@ interface HeldEntry<T> {
   readonly sums: readonly (T | null)[];
 }
 
-export function accumulationEntry({ accumulation, parameters }: StepPipeline): AccumulationEntry<Tensor> {
+export function accumulationEntry({ accumulation, trained }: StepPipeline): AccumulationEntry<Tensor> {
+  const parameters = trained.prepared;
   const { done, held } = accumulation.getState();
   return {
     done,

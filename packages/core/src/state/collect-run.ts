@@ -52,7 +52,7 @@ export interface CollectedRun {
 /** Everything that a run is, at this moment. The tensors stay their owners'. */
 export async function collectRun(parts: RunParts): Promise<CollectedRun> {
   const { pipeline, strategy, kernels, data, fit, registered } = parts;
-  const names = new NamedTensors(strategy, pipeline.parameters);
+  const names = new NamedTensors(strategy, pipeline.trained.prepared);
   const made: Tensor[] = [];
   const keepMade = (tensor: Tensor | undefined) => {
     if (tensor) made.push(tensor);
@@ -90,7 +90,7 @@ async function modelState(
   made: Tensor[],
   folder: string,
 ): Promise<ModelState<Tensor>> {
-  const parameters = pipeline.parameters;
+  const parameters = pipeline.trained.prepared;
   const entries = parameterEntries(parameters, names, folder);
   const optimizers = [];
   for (const [i, optimizer] of preparation.optimizers.entries()) {

@@ -90,7 +90,8 @@ async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<St
 }
 
 function restorationsOf(model: ModelState<StoredReference>, parts: RunParts, root: string): Restoration[] {
-  const { parameters } = parts.pipeline;
+  parts.preparation.adoption.adoptNamed(model.parameters.map(({ name }) => name));
+  const parameters = parts.pipeline.trained.prepared;
   const names = new NamedTensors(parts.strategy, parameters);
   const { optimizers } = parts.preparation;
   if (optimizers.length !== model.optimizers.length) {
@@ -119,7 +120,7 @@ async function applyRest(
 ): Promise<void> {
   const { pipeline, strategy, kernels, data, fit, registered } = parts;
   pipeline.steps = shared.step;
-  pipeline.accumulation.setState(windowState(window, pipeline.parameters));
+  pipeline.accumulation.setState(windowState(window, pipeline.trained.prepared));
   data.goOnFrom(shared.data);
   fit.goOnFrom(shared.fit ?? undefined);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);

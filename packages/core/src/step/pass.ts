@@ -60,6 +60,20 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   };
 }
 
+/** The weight of a pass over variables of which nothing is held. */
+export function freshWeight(
+  counts: ItemCounts,
+  { accumulation, collective }: Pick<PassOptions, 'accumulation' | 'collective'>,
+): number {
+  if (accumulation.isHolding) return 1;
+  return weightOf(counts, counts.all ?? sumOverRanks(counts.own, collective));
+}
+
+/** No items at all: gradients of nothing. */
+function weightOf({ own }: ItemCounts, all: number): number {
+  return all === 0 ? 0 : own / all;
+}
+
 function holdingPass({ variables, counts }: PassSubject, accumulation: GradientAccumulation): Pass {
   const { ready, finish } = accumulation.hold(variables, counts);
   return {
@@ -74,12 +88,11 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
   const held = accumulation.take(variables);
   const total = held ? sumOfCounts(held.counts, counts) : counts;
   const all = total.all ?? sumOverRanks(total.own, collective);
-  // No items at all: gradients of nothing.
   const factor = all === 0 ? 0 : 1 / all;
   const begun = strategy.beginReduction(variables);
   const reduction = held ? held.joinedTo(begun, factor) : begun;
   return {
-    weight: all === 0 ? 0 : counts.own / all,
+    weight: weightOf(counts, all),
     ready: (place, grad) => reduction.ready(place, grad),
     finish() {
       const grads = reduction.finish();

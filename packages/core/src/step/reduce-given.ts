@@ -1,9 +1,9 @@
-import { mul, tensor1d, tidy, type NamedTensorMap, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { mul, tensor1d, tidy, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Strategy } from '@acc/contract';
+import type { TrainedVariables } from './trained-variables.js';
 
 export interface ReduceGivenOptions {
-  /** All prepared variables, in the same order on every rank. */
-  readonly prepared: readonly Variable[];
+  readonly trained: TrainedVariables;
   readonly strategy: Strategy;
   readonly collective: Collective;
   /** This rank's part of the mean. */
@@ -12,23 +12,26 @@ export interface ReduceGivenOptions {
 
 /**
  * Gradients that a loop has computed, and perhaps changed, by itself, as their weighted mean over ranks. Ranks may give them
- * for different variables: a rank without one takes part with zeros. Those of variables that were not prepared stay as they
- * are. `grads` stay the caller's, who disposes new ones.
+ * for different variables: a rank without one takes part with zeros. Candidates of which some rank gives one are prepared from
+ * then on. `grads` stay the caller's, who disposes new ones.
  */
 export function reduceGiven(grads: NamedTensorMap, options: ReduceGivenOptions): NamedTensorMap {
-  const { prepared, strategy, weight } = options;
-  const given = prepared.map(({ name }) => grads[name]);
+  const { trained, strategy, weight } = options;
+  // Candidates come last, so that all ranks have one order.
+  const known = trained.known;
+  const given = known.map(({ name }) => grads[name]);
   const isGivenSomewhere = anyRank(given, options.collective);
-  const places = prepared.flatMap((_, i) => (isGivenSomewhere[i]! > 0 ? [i] : []));
+  const places = known.flatMap((_, i) => (isGivenSomewhere[i]! > 0 ? [i] : []));
   const reduced: Record<string, Tensor> = { ...grads };
   if (places.length === 0) return reduced;
-  const reduction = strategy.beginReduction(places.map((i) => prepared[i]!));
+  trained.add(places.map((i) => known[i]!));
+  const reduction = strategy.beginReduction(places.map((i) => known[i]!));
   places.forEach((i, k) => {
     const grad = given[i];
     if (grad) reduction.ready(k, mul(grad, weight));
   });
   reduction.finish().forEach((grad, k) => {
-    if (grad) reduced[prepared[places[k]!]!.name] = grad;
+    if (grad) reduced[known[places[k]!]!.name] = grad;
   });
   return reduced;
 }

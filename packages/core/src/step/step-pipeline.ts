@@ -1,10 +1,4 @@
-import {
-  engine,
-  type NamedTensorMap,
-  type Optimizer,
-  type Tensor,
-  type Variable,
-} from '@tensorflow/tfjs-core';
+import { type NamedTensorMap, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   AccError,
   finallyAfter,
@@ -21,9 +15,12 @@ import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
 import { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
-import { beginPass, type Pass } from './pass.js';
+import { requireAveraged } from './averaged.js';
+import { beginPassWithCandidates } from './candidate-pass.js';
+import { beginPass, freshWeight, type Pass } from './pass.js';
 import { reduceGiven } from './reduce-given.js';
 import { settleNew } from './settle.js';
+import { TrainedVariables } from './trained-variables.js';
 
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
@@ -58,9 +55,8 @@ export interface MicroBatchOptions {
  * do so then, and settle follows.
  */
 export class StepPipeline implements DriverHooks {
-  /** In the order in which they were prepared, which is every rank's. */
-  readonly #prepared = new Set<Variable>();
-  readonly #independent = new Set<object>();
+  /** Who keeps ranks apart, and the variables that it averages. */
+  readonly #independent = new Map<object, ReadonlySet<Variable>>();
   /** Names of variables whose gradients are not to be applied. */
   readonly #unusable = new Set<string>();
   readonly #options: StepPipelineOptions;
@@ -72,6 +68,8 @@ export class StepPipeline implements DriverHooks {
   steps = 0;
   /** Grows whenever something of training happens: a backward pass, a step. */
   activity = 0;
+  /** Whose gradients are reduced. */
+  readonly trained = new TrainedVariables();
   /** How many items the losses of this step are means over, where that was said. */
   readonly lossItems = new LossItems();
   /** The rows of the batch that prepared data gave last; undefined in a loop that feeds itself. */
@@ -81,30 +79,6 @@ export class StepPipeline implements DriverHooks {
 
   constructor(options: StepPipelineOptions) {
     this.#options = options;
-  }
-
-  /** From now on gradients of `variables` are reduced. */
-  add(variables: readonly Variable[]): void {
-    for (const variable of variables) this.#prepared.add(variable);
-  }
-
-  /** What is prepared and was not disposed, in the order in which it was prepared. */
-  get parameters(): Variable[] {
-    return [...this.#prepared].filter(({ isDisposed }) => !isDisposed);
-  }
-
-  has(variable: Variable): boolean {
-    return this.#prepared.has(variable);
-  }
-
-  /** @throws AccError `ACC_NOT_PREPARED` for `what` where some of `variables`, or without them everything, is not prepared. */
-  requirePrepared(what: string, variables?: readonly Variable[]): void {
-    const missing = variables?.find((variable) => !this.#prepared.has(variable));
-    if (variables ? !missing : this.#prepared.size > 0) return;
-    const subject = missing ? `'${missing.name}' is not` : 'no model and no variables are';
-    throw new AccError('ACC_NOT_PREPARED', `${what}: ${subject} prepared.`, {
-      help: 'Give the model, or its variables, to accelerator.prepare first.',
-    });
   }
 
   get accumulation(): GradientAccumulation {
@@ -126,10 +100,13 @@ export class StepPipeline implements DriverHooks {
     return this.batch ? sampleShares(this.batch)[collective.rank]! : 1 / countRanks();
   }
 
-  /** Backward gives this rank's own gradients, and optimizers apply them, until `owner`, and every other, has ended that. */
-  trainAlone(owner: object): void {
+  /**
+   * Backward gives this rank's own gradients, and optimizers apply them, until `owner`, and every other, has ended that. Only
+   * `averaged`, and what other owners average, may be trained meanwhile.
+   */
+  trainAlone(owner: object, averaged: readonly Variable[]): void {
     this.requireSeveralWays('ranks that train by themselves');
-    this.#independent.add(owner);
+    this.#independent.set(owner, new Set(averaged));
   }
 
   /** Whether ranks have parameters of their own at the moment. */
@@ -164,6 +141,16 @@ export class StepPipeline implements DriverHooks {
   microBatch<T>(fn: () => T, { isLast, isInFit = false }: MicroBatchOptions = {}): T {
     this.#isInFit = isInFit;
     return this.accumulation.run(fn, isLast ?? this.batch?.isLast ?? false);
+  }
+
+  /** Runs inside {@link locally}. */
+  get isLocal(): boolean {
+    return this.#isLocal;
+  }
+
+  /** Gradients are not reduced over ranks, now or later. */
+  get keepsGradientsLocal(): boolean {
+    return this.#isLocal || this.isTrainingAlone;
   }
 
   /** Runs `fn`, in which gradients stay this rank's own. */
@@ -207,8 +194,8 @@ export class StepPipeline implements DriverHooks {
 
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
     if (this.#isLocal) return undefined;
-    const indices = uniqueIndices(xs, (x) => this.#prepared.has(x as Variable));
-    if (indices.length === 0 && this.accumulation.isInWindow) this.requirePrepared('accumulate');
+    const indices = uniqueIndices(xs, (x) => this.trained.takes(x as Variable));
+    if (indices.length === 0 && this.accumulation.isInWindow) this.trained.require('accumulate');
     if (indices.length === 0) return undefined;
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
@@ -275,7 +262,8 @@ export class StepPipeline implements DriverHooks {
     applyGradients: (grads: NamedTensorMap) => void,
   ): void {
     this.activity++;
-    if (this.accumulation.isHolding) return this.#requireHeld(grads);
+    this.#requireTrained(grads);
+    if (this.accumulation.isHolding) return;
     const { plugins } = this.#options;
     const global = this.#reduced(grads);
     this.wasSkipped = this.#reducesAtApply ? !settleNew(plugins, global, grads) : this.#isNoted(grads);
@@ -295,7 +283,7 @@ export class StepPipeline implements DriverHooks {
   #reduced(grads: NamedTensorMap): NamedTensorMap {
     if (!this.#reducesAtApply) return grads;
     const { strategy, collective } = this.#options;
-    return reduceGiven(grads, { prepared: this.parameters, strategy, collective, weight: this.share });
+    return reduceGiven(grads, { trained: this.trained, strategy, collective, weight: this.share });
   }
 
   /** Gradients are this rank's own for now. */
@@ -317,10 +305,20 @@ export class StepPipeline implements DriverHooks {
   }
 
   #beginPass(variables: readonly Variable[], counts: ItemCounts): Pass {
-    const ownSamples = this.batch?.realRows[this.#options.collective.rank];
-    const subject = { variables, counts, ownSamples };
+    const { strategy, collective, accumulation } = this.#options;
+    const ownSamples = this.batch?.realRows[collective.rank];
+    const isLocal = this.#reducesLater;
     const options = { ...this.#options, settles: !this.#reducesAtApply };
-    return beginPass(subject, this.#reducesLater ? { ...options, strategy: singleStrategy() } : options);
+    const used = isLocal ? { ...options, strategy: singleStrategy() } : options;
+    return beginPassWithCandidates(variables, {
+      trained: this.trained,
+      strategy,
+      collective,
+      begin: (some) => beginPass({ variables: some, counts, ownSamples }, used),
+      weight: () => freshWeight(counts, options),
+      isLocal,
+      isInWindow: accumulation.isInWindow,
+    });
   }
 
   /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
@@ -332,7 +330,7 @@ export class StepPipeline implements DriverHooks {
   }
 
   #isTraining(xs: readonly (Tensor | Variable)[]): boolean {
-    return xs.some((x) => this.#prepared.has(x as Variable));
+    return xs.some((x) => this.trained.takes(x as Variable));
   }
 
   #final(grad: Tensor): Tensor {
@@ -360,16 +358,18 @@ export class StepPipeline implements DriverHooks {
     return this.#unusable.size > 0 && Object.keys(grads).some((name) => this.#unusable.has(name));
   }
 
-  #requireHeld(grads: NamedTensorMap): void {
-    const { registeredVariables } = engine();
-    for (const [name, grad] of Object.entries(grads)) {
-      if (grad == null || this.#prepared.has(registeredVariables[name]!)) continue;
-      throw new AccError(
-        'ACC_NOT_PREPARED',
-        `accumulate holds gradients of prepared variables only; '${name}' is none.`,
-        { help: 'Give its model, or a list of the variables, to prepare.', details: { name } },
-      );
-    }
+  /**
+   * @throws AccError `ACC_NOT_PREPARED` for gradients that ranks have not reduced, that were computed in another precision than
+   * the options ask for, or that no window holds; `ACC_NOT_AVERAGED`.
+   */
+  #requireTrained(grads: NamedTensorMap): void {
+    if (this.#isLocal) return;
+    if (this.isTrainingAlone) return requireAveraged(grads, [...this.#independent.values()]);
+    const { collective, plugins } = this.#options;
+    const isPlain = collective.size === 1 && !plugins.some((plugin) => plugin.forward);
+    if (isPlain && !this.accumulation.isInWindow) return;
+    const isEnough = this.#reducesAtApply ? this.trained.knows : this.trained.has;
+    this.trained.requireOf('applyGradients', grads, isEnough.bind(this.trained));
   }
 }
 

@@ -8,4 +8,5 @@ export { oneBitAdam, type OneBitAdam, type OneBitAdamOptions } from './one-bit-a
 export { optimizerState, type OptimizerState } from './optimizer-state.js';
 export { registerOptimizers } from './register-optimizers.js';
 export { sgdw, type SgdW, type SgdWOptions } from './sgdw.js';
+export { SlotOptimizer } from './slot-optimizer.js';
 export type { WeightDecayOptions } from './weight-decay.js';

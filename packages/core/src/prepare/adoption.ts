@@ -1,0 +1,83 @@
+import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, Strategy } from '@acc/contract';
+import type { StepPipeline } from '../step/step-pipeline.js';
+
+export interface AdoptionOptions {
+  readonly pipeline: StepPipeline;
+  readonly strategy: Strategy;
+  readonly collective: Collective;
+  readonly optimizers: () => readonly Optimizer[];
+}
+
+/** Prepares variables that nobody gave to `prepare`, before the first loss that they are trained on is computed. */
+export class Adoption {
+  readonly #options: AdoptionOptions;
+  /** Those that have offered all trainable variables. */
+  readonly #owners = new WeakSet<object>();
+
+  constructor(options: AdoptionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Called on every rank before `owner`, a prepared optimizer or an Accelerator, computes gradients for `list`, or without it for
+   * all trainable variables.
+   *
+   * - Variables of a list are prepared.
+   * - All trainable variables, at the owner's first call, start from rank 0's values where all ranks have them. Their gradients are
+   *   reduced from the first loss on that depends on them.
+   *
+   * Nothing happens where ranks do not act together: inside `noSync`, and while they train by themselves.
+   *
+   * @throws AccError `ACC_VARIABLES_DIFFER` where ranks give different lists.
+   */
+  adopt(owner: object, list: readonly Variable[] | undefined): void {
+    const { pipeline, strategy } = this.#options;
+    if (pipeline.keepsGradientsLocal) return;
+    const { trained } = pipeline;
+    if (list) {
+      const given = list.filter((variable) => variable.trainable && !trained.has(variable));
+      const fresh = given.filter((variable) => !trained.knows(variable));
+      if (fresh.length > 0) strategy.prepareVariables(fresh);
+      trained.add(given);
+    } else if (!this.#owners.has(owner)) {
+      this.#owners.add(owner);
+      this.#offerAll();
+    }
+  }
+
+  /** Prepares the trainable variables of those names, for which a checkpoint has values, where all are there. */
+  adoptNamed(names: readonly string[]): void {
+    const { pipeline, strategy } = this.#options;
+    if (this.#options.optimizers().length === 0) return;
+    const { registeredVariables } = engine();
+    const prepared = new Set(pipeline.trained.prepared);
+    const found = names.flatMap((name) => registeredVariables[name] ?? []);
+    const fresh = found.filter((variable) => variable.trainable && !prepared.has(variable));
+    if (fresh.length === 0 || fresh.length + prepared.size !== names.length) return;
+    strategy.prepareVariables(fresh);
+    pipeline.trained.add(fresh);
+  }
+
+  #offerAll(): void {
+    const { pipeline, strategy, collective, optimizers } = this.#options;
+    const { trained } = pipeline;
+    // tfjs's Adam keeps its powers of beta in trainable variables.
+    const ofOptimizers = new Set<unknown>(optimizers().flatMap((optimizer) => Object.values(optimizer)));
+    const fresh = Object.values(engine().registeredVariables).filter(
+      (variable) => variable.trainable && !trained.knows(variable) && !ofOptimizers.has(variable),
+    );
+    const byKey = new Map(fresh.map((variable) => [keyOf(variable), variable]));
+    const [first, ...others] = collective.allGatherObject([...byKey.keys()]);
+    const common = first!.filter((key) => others.every((keys) => keys.includes(key)));
+    if (common.length === 0) return;
+    const offered = common.map((key) => byKey.get(key)!);
+    strategy.prepareVariables(offered);
+    trained.offer(offered);
+  }
+}
+
+/** Ranks mean the same variable. */
+function keyOf({ name, shape, dtype }: Variable): string {
+  return `${name} ${dtype}[${shape.join()}]`;
+}

@@ -1,0 +1,24 @@
+import type { NamedTensorMap, Variable } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import { variablesOf } from './trained-variables.js';
+
+/**
+ * While each rank trains by itself, what nobody averages would end with other values on each rank.
+ *
+ * @param averaged The variables of each LocalSGD or DiLoCo that goes on.
+ * @throws AccError `ACC_NOT_AVERAGED`.
+ */
+export function requireAveraged(grads: NamedTensorMap, averaged: readonly ReadonlySet<Variable>[]): void {
+  const names = variablesOf(grads)
+    .filter((variable) => !averaged.some((variables) => variables.has(variable)))
+    .map(({ name }) => name);
+  if (names.length === 0) return;
+  throw new AccError(
+    'ACC_NOT_AVERAGED',
+    `An optimizer trains ${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}, which LocalSGD or DiLoCo was not given.`,
+    {
+      help: 'Give it a list of all variables that are trained meanwhile, or train the others inside accelerator.noSync.',
+      details: { names },
+    },
+  );
+}

@@ -1,0 +1,103 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+
+type Values = Record<string, number[] | string>;
+
+interface Result {
+  readonly backend: string;
+  readonly results: Record<string, Values>;
+}
+
+const script = new URL('./ranks/prepared-optimizer.ts', import.meta.url);
+
+async function results(ranks: number, backend: string): Promise<Record<string, Values>[]> {
+  const all = await runRanks<Result>({ script, ranks, args: [backend], env: { OMP_NUM_THREADS: '1' } });
+  for (const { exitCode, stderr } of all) {
+    expect(exitCode, stderr).toBe(0);
+    expect(stderr).not.toContain('leaked');
+  }
+  return all.map(({ result }) => {
+    expect(result!.backend).toBe(backend);
+    return result!.results;
+  });
+}
+
+/** Cases that end as the plain one does. */
+const LIKE_PLAIN = [
+  'withList',
+  'computeGradients',
+  'backward',
+  'accumulated',
+  'others',
+  'onOneRank',
+  'syncAtApply',
+  'resumed',
+];
+const TRAINED = [...LIKE_PLAIN, 'withoutList', 'clippedAndAccumulated', 'usedLater'];
+
+describe.each(['acc', 'cpu'])('on %s, where only the optimizer is prepared', (backend) => {
+  const bySize = new Map<number, Record<string, Values>[]>();
+  beforeAll(async () => {
+    for (const size of [1, 2, 3]) bySize.set(size, await results(size, backend));
+  });
+  const alone = () => bySize.get(1)![0]!;
+  const expectSame = (a: Values, b: Values) => {
+    for (const key of Object.keys(b)) {
+      if (typeof b[key] === 'string') expect(a[key]).toBe(b[key]);
+      else expectClose(a[key] as number[], b[key], { rtol: 1e-5, atol: 1e-6 });
+    }
+  };
+
+  it('one process trains alike by minimize, computeGradients and backward, with and without windows', () => {
+    for (const name of LIKE_PLAIN) {
+      const { w, b } = alone()[name]!;
+      expectSame({ w: w!, b: b! }, { w: alone()['withoutList']!['w']!, b: alone()['withoutList']!['b']! });
+    }
+    expect(alone()['withoutList']!['w']).not.toEqual(alone()['usedLater']!['w']);
+  });
+
+  it.each([2, 3])('%i ranks, which begin with other values, train as one process does', (size) => {
+    for (const rank of bySize.get(size)!) for (const name of TRAINED) expectSame(rank[name]!, alone()[name]!);
+  });
+
+  it.each([1, 2, 3])('on %i ranks an optimizer that was forgotten is prepared by its first step', (size) => {
+    for (const rank of bySize.get(size)!) {
+      expectSame(rank['unpreparedOptimizer']!, rank['clippedAndAccumulated']!);
+      expectSame(rank['unpreparedOptimizerApplies']!, rank['clippedAndAccumulated']!);
+    }
+  });
+
+  it('gradients of variables that nobody prepared are refused by name on several ranks', () => {
+    expect(alone()['refusedGradients']).toMatchObject({ code: 'none' });
+    for (const size of [2, 3]) {
+      for (const [rank, values] of bySize.get(size)!.entries()) {
+        expect(values['refusedGradients']).toMatchObject({ code: 'ACC_NOT_PREPARED', names: 'w,b' });
+        // Nothing was applied.
+        expectClose(values['refusedGradients']!['b'] as number[], [0.3 + rank]);
+      }
+    }
+  });
+
+  it('what LocalSGD would not average, and lists that differ over ranks, are refused', () => {
+    for (const size of [1, 2, 3]) {
+      for (const values of bySize.get(size)!) {
+        expect(values['refusedBesideLocalSgd']).toMatchObject({ code: 'ACC_NOT_AVERAGED', names: 'b' });
+        const code = size === 1 ? 'none' : 'ACC_VARIABLES_DIFFER';
+        expect(values['differentLists']).toMatchObject({ code });
+      }
+    }
+  });
+
+  // The other engines have no 16-bit tensors.
+  if (backend === 'acc') {
+    it('mixed precision computes as it does for prepared variables', () => {
+      for (const size of [1, 2, 3]) {
+        for (const values of bySize.get(size)!) {
+          expect(values['bf16']).toEqual(values['bf16Prepared']);
+          expect(values['refusedInPrecision']).toMatchObject({ code: 'ACC_NOT_PREPARED', names: 'w,b' });
+        }
+      }
+      expect(alone()['bf16']!['w']).not.toEqual(alone()['withoutList']!['w']);
+    });
+  }
+});

@@ -1,0 +1,238 @@
+// Programs of plain variables, of which only the optimizer is prepared. Each case runs under an Accelerator of its own and reports
+// what its variables end with. Argument: tfjs backend (acc | cpu).
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, LocalSGD, type AcceleratorOptions } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const backend = process.argv[2]!;
+if (backend === 'cpu') await tf.setBackend('cpu');
+const engine = backend === 'cpu' ? 'tfjs' : 'acc';
+const ROWS = 12;
+const STEPS = 4;
+const features = tf.keep(tf.sin(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D);
+const targets = tf.keep(tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
+
+/** What a case works with. */
+interface Context {
+  readonly accelerator: Accelerator;
+  readonly rank: number;
+  readonly size: number;
+  readonly w: tf.Variable;
+  readonly b: tf.Variable;
+  /** This rank's mean loss. */
+  readonly loss: () => tf.Scalar;
+  /** `x` on this rank: its part of the rows. */
+  readonly part: (x: tf.Tensor2D) => tf.Tensor2D;
+}
+
+/** Optimizers of the case, which keep tensors of their own. */
+const made: tf.SGDOptimizer[] = [];
+const sgd = (learningRate: number) => {
+  made.push(tf.train.sgd(learningRate));
+  return made.at(-1)!;
+};
+
+type Values = Record<string, number[] | string>;
+
+/** Rank r's variables begin r higher than rank 0's. */
+async function run(
+  options: AcceleratorOptions,
+  body: (context: Context) => Values | Promise<Values>,
+): Promise<Values> {
+  const accelerator = await Accelerator.create({ engine, ...options });
+  const { processIndex: rank, numProcesses: size } = accelerator;
+  const w = tf.variable(tf.tensor2d([0.5, -0.2, 0.1], [3, 1]).add(rank), true, 'w');
+  const b = tf.variable(tf.tensor1d([0.3]).add(rank), true, 'b');
+  const part = (x: tf.Tensor2D) => x.slice(rank * (ROWS / size), ROWS / size);
+  const loss = () => part(features).matMul(w).add(b).sub(part(targets)).square().mean().asScalar();
+  const before = tf.memory().numTensors;
+  try {
+    const values = await body({ accelerator, rank, size, w, b, loss, part });
+    return { w: [...w.dataSync()], b: [...b.dataSync()], ...values };
+  } finally {
+    accelerator.freeMemory();
+    tf.dispose([w, b]);
+    tf.disposeVariables();
+    for (const optimizer of made.splice(0)) optimizer.dispose();
+    // What was there before has w and b, which are gone.
+    if (tf.memory().numTensors !== before - 2) console.error(`leaked ${tf.memory().numTensors - before + 2}`);
+  }
+}
+
+const steps = (step: (k: number) => void) => {
+  for (let k = 0; k < STEPS; k++) tf.tidy(() => step(k));
+  return {};
+};
+
+const codeOf = (fn: () => unknown): Values => {
+  try {
+    tf.tidy(() => void fn());
+    return { code: 'none', names: '' };
+  } catch (error) {
+    const { code, details } = error as { code: string; details?: { names?: string[] } };
+    return { code, names: (details?.names ?? []).join() };
+  }
+};
+
+const cases: Record<string, () => Promise<Values>> = {
+  withoutList: () =>
+    run({}, ({ accelerator, loss }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      return steps(() => optimizer.minimize(loss));
+    }),
+  withList: () =>
+    run({}, ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      return steps(() => optimizer.minimize(loss, false, [w, b]));
+    }),
+  computeGradients: () =>
+    run({}, ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      return steps(() => optimizer.applyGradients(optimizer.computeGradients(loss, [w, b]).grads));
+    }),
+  backward: () =>
+    run({}, ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      return steps(() => optimizer.applyGradients(accelerator.backward(loss, [w, b]).grads));
+    }),
+  // Two micro-batches of each rank make one step: as one batch, since their means have equal weights.
+  accumulated: () =>
+    run({ gradientAccumulationSteps: 2 }, ({ accelerator, loss }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      for (let k = 0; k < 2 * STEPS; k++) accelerator.accumulate(() => optimizer.minimize(loss));
+      return {};
+    }),
+  clippedAndAccumulated: () =>
+    run({ gradientAccumulationSteps: 2, gradientClipping: { norm: 0.05 } }, ({ accelerator, loss }) => {
+      const optimizer = accelerator.prepare(sgd(0.1));
+      for (let k = 0; k < 2 * STEPS; k++) accelerator.accumulate(() => optimizer.minimize(loss));
+      return {};
+    }),
+  // The variables are prepared, and the optimizer is not: the options hold all the same.
+  unpreparedOptimizer: () =>
+    run({ gradientAccumulationSteps: 2, gradientClipping: { norm: 0.05 } }, ({ accelerator, loss, w, b }) => {
+      accelerator.prepare([w, b]);
+      const optimizer = sgd(0.1);
+      for (let k = 0; k < 2 * STEPS; k++) accelerator.accumulate(() => optimizer.minimize(loss));
+      return {};
+    }),
+  unpreparedOptimizerApplies: () =>
+    run({ gradientAccumulationSteps: 2, gradientClipping: { norm: 0.05 } }, ({ accelerator, loss, w, b }) => {
+      accelerator.prepare([w, b]);
+      const optimizer = sgd(0.1);
+      for (let k = 0; k < 2 * STEPS; k++) {
+        accelerator.accumulate(() =>
+          tf.tidy(() => optimizer.applyGradients(tf.variableGrads(loss, [w, b]).grads)),
+        );
+      }
+      return {};
+    }),
+  // An average of the weights, which nobody trains; a variable that each rank trains by itself; one that nobody uses.
+  others: () =>
+    run({}, ({ accelerator, loss, w, rank }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      const [ema, frozen, own] = tf.tidy(() => [
+        tf.variable(w.clone(), true, 'ema'),
+        tf.variable(tf.scalar(rank), false, 'frozen'),
+        tf.variable(tf.scalar(7), true, 'own'),
+      ]) as [tf.Variable, tf.Variable, tf.Variable];
+      const ownOptimizer = sgd(1);
+      steps(() => {
+        optimizer.minimize(loss);
+        ema.assign(ema.mul(0.5).add(w.mul(0.5)));
+        ownOptimizer.minimize(() => own.mul(rank + 1).asScalar(), false, [own]);
+      });
+      return {
+        ema: [...ema.dataSync()],
+        frozenMinusRank: [frozen.dataSync()[0]! - rank],
+        ownPerRank: [(7 - own.dataSync()[0]!) / (rank + 1)],
+      };
+    }),
+  // The loss uses b from the third step on.
+  usedLater: () =>
+    run({}, ({ accelerator, loss, part, w }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      const withoutB = () => part(features).matMul(w).sub(part(targets)).square().mean().asScalar();
+      return steps((k) => optimizer.minimize(k < 2 ? withoutB : loss));
+    }),
+  // A variable that is on one rank only is left out of what ranks compare.
+  onOneRank: () =>
+    run({}, ({ accelerator, loss, rank }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      if (rank === 0) tf.tidy(() => tf.variable(tf.scalar(1), true, 'only-here'));
+      return steps(() => optimizer.minimize(loss));
+    }),
+  syncAtApply: () =>
+    run({ ddp: { syncAt: 'apply' } }, ({ accelerator, loss }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      return steps(() => optimizer.minimize(loss));
+    }),
+  resumed: () => {
+    const dir = accelerator0.broadcastObject(mkdtempSync(join(tmpdir(), 'acc-prepared-optimizer-')));
+    return run({ projectDir: dir }, async ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(tf.train.adam(0.1));
+      for (let k = 0; k < 2; k++) optimizer.minimize(loss);
+      await accelerator.saveState(join(dir, 'at-2'));
+      accelerator.freeMemory();
+      const values = [tf.zerosLike(w), tf.zerosLike(b)];
+      w.assign(values[0]!);
+      b.assign(values[1]!);
+      tf.dispose(values);
+      const second = await Accelerator.create({ engine, projectDir: dir });
+      const again = second.prepare(tf.train.adam(0.1));
+      await second.loadState(join(dir, 'at-2'));
+      for (let k = 0; k < 2; k++) again.minimize(loss);
+      second.waitForEveryone();
+      if (second.isMainProcess) rmSync(dir, { recursive: true });
+      second.freeMemory();
+      return {};
+    });
+  },
+  refusedGradients: () =>
+    run({}, ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(sgd(0.1));
+      return codeOf(() => optimizer.applyGradients(tf.variableGrads(loss, [w, b]).grads));
+    }),
+  refusedInPrecision: () =>
+    run({ mixedPrecision: 'bf16' }, ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(sgd(0.1));
+      return codeOf(() => optimizer.applyGradients(tf.variableGrads(loss, [w, b]).grads));
+    }),
+  refusedBesideLocalSgd: () =>
+    run({}, ({ accelerator, loss, w, b }) => {
+      const optimizer = accelerator.prepare(sgd(0.1));
+      accelerator.prepare([w, b]);
+      const local = new LocalSGD(accelerator, [w], { localSgdSteps: 2 });
+      const result = codeOf(() => optimizer.minimize(loss));
+      local.end();
+      return result;
+    }),
+  differentLists: () =>
+    run({}, ({ accelerator, loss, w, b, rank }) => {
+      const optimizer = accelerator.prepare(sgd(0.1));
+      return codeOf(() => optimizer.minimize(loss, false, rank === 0 ? [w, b] : [w]));
+    }),
+  bf16: () =>
+    run({ mixedPrecision: 'bf16' }, ({ accelerator, loss }) => {
+      const optimizer = accelerator.prepare(sgd(0.1));
+      return steps(() => optimizer.minimize(loss));
+    }),
+  bf16Prepared: () =>
+    run({ mixedPrecision: 'bf16' }, ({ accelerator, loss, w, b }) => {
+      const [optimizer] = accelerator.prepare(sgd(0.1), [w, b]);
+      return steps(() => optimizer.minimize(loss));
+    }),
+};
+
+const accelerator0 = await Accelerator.create({ engine });
+const results: Record<string, Values> = {};
+for (const [name, run] of Object.entries(cases)) {
+  // bf16 is of the engine acc.
+  if (backend === 'cpu' && /bf16|Precision/.test(name)) continue;
+  if (name === Object.keys(cases)[0]) accelerator0.freeMemory();
+  results[name] = await run();
+}
+reportResult({ backend: tf.getBackend(), results });
