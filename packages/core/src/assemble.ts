@@ -24,6 +24,7 @@ import { createPipeline } from './step/create-pipeline.js';
 import type { StepPipeline } from './step/step-pipeline.js';
 import type { Tracking } from './tracking/tracked-role.js';
 import { trackingPlugins } from './tracking/tracking-plugins.js';
+import { withoutEffect } from './without-effect.js';
 
 /** What an Accelerator is made of. */
 export interface Parts {
@@ -62,7 +63,14 @@ export function assemble(
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const norm = (grads: NamedTensorMap) => pipeline.clipping.normBefore(grads);
   const builtIn = [...builtInPlugins(resolved), ...trackingPlugins(resolved, tracking.bus, { size, norm })];
-  const ours = [determinism?.plugin, precision].filter((plugin) => plugin !== undefined);
+  const used = {
+    hasModel: () => preparation.hasModel,
+    hasData: () => data.hasData,
+    hasTrackers: () => tracking.bus.isRunning,
+    isInWindow: () => pipeline.accumulation.isInWindow,
+  };
+  const watch = withoutEffect(resolved, used, (message) => rank === 0 && console.warn(message));
+  const ours = [determinism?.plugin, precision, watch].filter((plugin) => plugin !== undefined);
   const plugins = [...builtIn, ...ours, ...resolved.plugins];
   const isDeterministic = determinism !== undefined;
   const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };

@@ -35,11 +35,28 @@ describe('AcceleratorOptions', () => {
     ['a list for dataLoader', { dataLoader: [] }, 'ACC_INVALID_OPTION'],
     ['a hook that no plugin has', { plugins: [{ name: 'p', tranform() {} }] }, 'ACC_UNKNOWN_OPTION'],
     ['a plugin without a name', { plugins: [{}] }, 'ACC_INVALID_OPTION'],
+    ['a loss scale without precision', { amp: { lossScale: { initial: 8 } } }, 'ACC_INVALID_OPTION'],
+    ['kernels in 16 bits without precision', { amp: { lower: ['Add'] } }, 'ACC_INVALID_OPTION'],
+    [
+      'a loss scale of bf16',
+      { mixedPrecision: 'bf16', amp: { lossScale: { initial: 8 } } },
+      'ACC_INVALID_OPTION',
+    ],
+    ['buckets of a single rank', { strategy: 'single', ddp: { bucketBytes: 8 } }, 'ACC_INVALID_OPTION'],
     ['a plugin that was not called', { plugins: [() => ({ name: 'p' })] }, 'ACC_INVALID_OPTION'],
   ])('refuse %s', (_, options, code) => {
     expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
       expect.objectContaining({ code }),
     );
+  });
+
+  it('hold where they act whatever the others are', () => {
+    const options: AcceleratorOptions[] = [
+      { amp: { float32Precision: 'ieee' } },
+      { strategy: 'single', ddp: { timeoutMs: 5 } },
+      { mixedPrecision: 'fp16', amp: { lossScale: { initial: 8 } } },
+    ];
+    for (const each of options) expect(resolveOptions(each)).toMatchObject(each);
   });
 
   it.each<[unknown, string]>([

@@ -62,6 +62,10 @@ async function run(
   }
 }
 
+/** tfjs's types call the gradients variables. */
+const apply = (optimizer: tf.Optimizer, grads: tf.NamedTensorMap) =>
+  optimizer.applyGradients(grads as tf.NamedTensorMap & Record<string, tf.Variable>);
+
 const steps = (step: (k: number) => void) => {
   for (let k = 0; k < STEPS; k++) tf.tidy(() => step(k));
   return {};
@@ -91,12 +95,12 @@ const cases: Record<string, () => Promise<Values>> = {
   computeGradients: () =>
     run({}, ({ accelerator, loss, w, b }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
-      return steps(() => optimizer.applyGradients(optimizer.computeGradients(loss, [w, b]).grads));
+      return steps(() => apply(optimizer, optimizer.computeGradients(loss, [w, b]).grads));
     }),
   backward: () =>
     run({}, ({ accelerator, loss, w, b }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
-      return steps(() => optimizer.applyGradients(accelerator.backward(loss, [w, b]).grads));
+      return steps(() => apply(optimizer, accelerator.backward(loss, [w, b]).grads));
     }),
   // Two micro-batches of each rank make one step: as one batch, since their means have equal weights.
   accumulated: () =>
@@ -124,9 +128,7 @@ const cases: Record<string, () => Promise<Values>> = {
       accelerator.prepare([w, b]);
       const optimizer = sgd(0.1);
       for (let k = 0; k < 2 * STEPS; k++) {
-        accelerator.accumulate(() =>
-          tf.tidy(() => optimizer.applyGradients(tf.variableGrads(loss, [w, b]).grads)),
-        );
+        accelerator.accumulate(() => tf.tidy(() => apply(optimizer, tf.variableGrads(loss, [w, b]).grads)));
       }
       return {};
     }),
@@ -194,12 +196,12 @@ const cases: Record<string, () => Promise<Values>> = {
   refusedGradients: () =>
     run({}, ({ accelerator, loss, w, b }) => {
       const optimizer = accelerator.prepare(sgd(0.1));
-      return codeOf(() => optimizer.applyGradients(tf.variableGrads(loss, [w, b]).grads));
+      return codeOf(() => apply(optimizer, tf.variableGrads(loss, [w, b]).grads));
     }),
   refusedInPrecision: () =>
     run({ mixedPrecision: 'bf16' }, ({ accelerator, loss, w, b }) => {
       const optimizer = accelerator.prepare(sgd(0.1));
-      return codeOf(() => optimizer.applyGradients(tf.variableGrads(loss, [w, b]).grads));
+      return codeOf(() => apply(optimizer, tf.variableGrads(loss, [w, b]).grads));
     }),
   refusedBesideLocalSgd: () =>
     run({}, ({ accelerator, loss, w, b }) => {

@@ -82,6 +82,11 @@ export class DataPreparation {
     }
   }
 
+  /** Whether any data was prepared. */
+  get hasData(): boolean {
+    return this.#prepared.length > 0;
+  }
+
   /** Where prepared data is, in the order in which it was prepared. */
   get positions(): DataPosition[] {
     const positions = this.#prepared.map((data) => data.deref()?.getState() ?? { epoch: 0, position: 0 });

@@ -44,6 +44,7 @@ export class Preparation {
   readonly #done = new WeakSet<object>();
   readonly #optimizers = new Set<Optimizer>();
   readonly adoption: Adoption;
+  hasModel = false;
   #undos: Undo[] = [];
 
   constructor(options: PreparationOptions) {
@@ -63,6 +64,7 @@ export class Preparation {
       if (claimed !== undefined) return claimed;
     }
     if (isModel(object)) {
+      this.hasModel = true;
       this.#once(object, () => prepareModel(object, this.#modelContext()));
       return object;
     }

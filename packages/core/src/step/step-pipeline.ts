@@ -366,7 +366,7 @@ export class StepPipeline implements DriverHooks {
     if (this.#isLocal) return;
     if (this.isTrainingAlone) return requireAveraged(grads, [...this.#independent.values()]);
     const { collective, plugins } = this.#options;
-    const isPlain = collective.size === 1 && !plugins.some((plugin) => plugin.forward);
+    const isPlain = collective.size === 1 && !plugins.some((plugin) => plugin.gradient);
     if (isPlain && !this.accumulation.isInWindow) return;
     const isEnough = this.#reducesAtApply ? this.trained.knows : this.trained.has;
     this.trained.requireOf('applyGradients', grads, isEnough.bind(this.trained));

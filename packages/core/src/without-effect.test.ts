@@ -1,0 +1,57 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Accelerator } from './accelerator.js';
+import type { AcceleratorOptions } from './options.js';
+
+let warnings: string[] = [];
+let accelerator: Accelerator;
+beforeEach(() => {
+  warnings = [];
+  vi.spyOn(console, 'warn').mockImplementation((message: string) => void warnings.push(message));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  accelerator.freeMemory();
+  tf.disposeVariables();
+});
+
+const w = () => tf.tidy(() => tf.variable(tf.scalar(1)));
+
+/** What is said while `body` trains one variable. */
+async function said(options: AcceleratorOptions, body: (step: () => void) => unknown): Promise<string[]> {
+  accelerator = await Accelerator.create(options);
+  const variable = w();
+  const optimizer = accelerator.prepare(tf.train.sgd(0.1));
+  await body(() => optimizer.minimize(() => variable.square().asScalar(), false, [variable]));
+  optimizer.dispose();
+  return warnings.filter((message) => /^acc: \w+ (has no effect|is \d)/.test(message));
+}
+
+describe('an option that has nothing to act on at the first step is told of once', () => {
+  const twice = (step: () => void) => {
+    step();
+    step();
+  };
+
+  it.each<[string, AcceleratorOptions]>([
+    ['gradientAccumulationSteps', { gradientAccumulationSteps: 2 }],
+    ['checkpointEvery', { checkpointEvery: 1 }],
+    ['dataLoader', { dataLoader: { splitBatches: true } }],
+    ['autoLog', { autoLog: true, logWith: ['console'] }],
+    ['logWith', { logWith: ['console'] }],
+  ])('%s', async (name, options) => {
+    const messages = await said(options, twice);
+    expect(messages).toHaveLength(1);
+    expect(messages[0]).toMatch(new RegExp(`^acc: ${name} `));
+  });
+
+  it('and one that has is not', async () => {
+    const options = { gradientAccumulationSteps: 2, checkpointEvery: 1, dataLoader: { splitBatches: true } };
+    const messages = await said(options, (step) => {
+      const layers = [tf.layers.dense({ units: 1, inputShape: [1] })];
+      accelerator.prepare(tf.sequential({ layers }), [tf.zeros([4, 1])]);
+      for (let k = 0; k < 2; k++) accelerator.accumulate(step);
+    });
+    expect(messages).toEqual([]);
+  });
+});

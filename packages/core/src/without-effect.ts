@@ -1,0 +1,46 @@
+import type { Plugin, StepInfo } from '@acc/contract';
+import type { ResolvedOptions } from './options.js';
+
+/** What has been prepared or started by the first step. */
+export interface Used {
+  readonly hasModel: () => boolean;
+  readonly hasData: () => boolean;
+  readonly hasTrackers: () => boolean;
+  /** The step that is being taken belongs to a micro-batch of `accumulate` or `fit`. */
+  readonly isInWindow: () => boolean;
+}
+
+/** Looks at the first step whether each option has what it acts on, and warns of those that have not. */
+export function withoutEffect(options: ResolvedOptions, used: Used, warn: (message: string) => void): Plugin {
+  let isDone = false;
+  return {
+    name: 'withoutEffect',
+    afterStep(info) {
+      if (isDone) return;
+      isDone = true;
+      for (const message of idleOptions(options, used, info)) warn(`acc: ${message}`);
+    },
+  };
+}
+
+function idleOptions(options: ResolvedOptions, used: Used, { isInFit }: StepInfo): string[] {
+  const { gradientAccumulationSteps, checkpointEvery, dataLoader, autoLog, logWith } = options;
+  const { splitBatches, evenBatches, shuffle } = dataLoader;
+  const isDataGiven = splitBatches || !evenBatches || !shuffle;
+  const messages = [
+    gradientAccumulationSteps > 1 &&
+      !used.isInWindow() &&
+      `gradientAccumulationSteps is ${gradientAccumulationSteps}, but the first step was taken outside accelerator.accumulate(): each micro-batch takes a step.`,
+    checkpointEvery !== undefined &&
+      !used.hasModel() &&
+      'checkpointEvery has no effect: no LayersModel is prepared. Put checkpoint(fn, inputs) around parts of the loss function.',
+    isDataGiven &&
+      !used.hasData() &&
+      !isInFit &&
+      'dataLoader has no effect: no data is prepared. Give the data to accelerator.prepare, and iterate over what it returns.',
+    (autoLog !== false || (logWith?.length ?? 0) > 0) &&
+      !used.hasTrackers() &&
+      `${autoLog === false ? 'logWith' : 'autoLog'} has no effect yet: no tracker has started. Call await accelerator.initTrackers(project) before the loop.`,
+  ];
+  return messages.filter((message) => message !== false);
+}
