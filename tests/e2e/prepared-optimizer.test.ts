@@ -42,9 +42,9 @@ describe.each(['acc', 'cpu'])('on %s, where only the optimizer is prepared', (ba
   });
   const alone = () => bySize.get(1)![0]!;
   const expectSame = (a: Values, b: Values) => {
-    for (const key of Object.keys(b)) {
-      if (typeof b[key] === 'string') expect(a[key]).toBe(b[key]);
-      else expectClose(a[key] as number[], b[key], { rtol: 1e-5, atol: 1e-6 });
+    for (const [key, values] of Object.entries(b)) {
+      if (typeof values === 'string') expect(a[key]).toBe(values);
+      else expectClose(a[key] as number[], values, { rtol: 1e-5, atol: 1e-6 });
     }
   };
 
