@@ -10,8 +10,12 @@ export interface CreateOptions {
   readonly dir?: string;
 }
 
-/** npm leaves out files of these names when it packs a package. */
-const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore', github: '.github' };
+/** Files that npm leaves out of a package, or that tools take for a package's own, have other names in the template. */
+const RENAMED: Readonly<Record<string, string>> = {
+  gitignore: '.gitignore',
+  github: '.github',
+  'manifest.json': 'package.json',
+};
 
 /**
  * Writes the source of a tracker that works, its tests, README, and what publishing takes.

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -21,18 +20,16 @@ export async function run(command: string, args: readonly string[], cwd: string)
 export const npm = (args: readonly string[], cwd: string) =>
   run('npm', ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', ...args], cwd);
 
-/** What would be published of a folder, as a tarball in `target`. */
-export async function pack(folder: string, target: string): Promise<string> {
-  const printed = await npm(['pack', '--json', '--pack-destination', target], folder);
-  const [{ filename }] = JSON.parse(printed.slice(printed.indexOf('['))) as [{ filename: string }];
-  return join(target, filename);
+/** What would be published of each folder, as tarballs in `target`, in the same order. */
+export async function pack(folders: readonly string[], target: string): Promise<string[]> {
+  const printed = await npm(['pack', '--json', '--pack-destination', target, ...folders], root);
+  const packed = JSON.parse(printed.slice(printed.indexOf('['))) as readonly { filename: string }[];
+  return packed.map(({ filename }) => join(target, filename));
 }
 
-/** Packages of the workspace, built before, with their types. */
+/** Packages of the workspace, as tarballs. Their JavaScript is built before; their types are brought up to date here. */
 export async function packWorkspace(names: readonly string[], target: string): Promise<string[]> {
+  await run(process.execPath, [join(root, 'scripts', 'types.mjs')], root);
   const folders = names.map((name) => join(root, 'packages', name));
-  const unbuilt = folders.filter((folder) => !existsSync(join(folder, 'dist', 'index.js')));
-  if (unbuilt.length > 0) throw new Error(`build first: npm run build (${unbuilt.join(', ')})`);
-  await run(join(root, 'node_modules', '.bin', 'tsc'), ['-b', ...folders], root);
-  return Promise.all(folders.map((folder) => pack(folder, target)));
+  return pack(folders, target);
 }

@@ -38,7 +38,7 @@ it('npm create acc-tracker makes a package that passes the cases unchanged, and 
   const printed = await npm(['test'], made);
   expect(printed).toMatch(/^# pass 1[0-9]$/m);
   expect(printed).toMatch(/^# fail 0$/m);
-  tarball = await pack(made, work);
+  [tarball] = (await pack([made], work)) as [string];
 }, 600_000);
 
 it('installed from its tarball in an empty folder, it passes the cases, and logWith loads it by its name', async () => {

@@ -1,0 +1,18 @@
+// npm runs this before it packs or publishes a package, in the package's folder. A package that is not whole is refused.
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { declarationsOf, missingTargets } from './packed-package.mjs';
+import { root } from './process.mjs';
+
+const folder = process.cwd();
+const { missing, stale } = declarationsOf(folder);
+const absent = [...new Set([...missingTargets(folder), ...missing])];
+const problems = [
+  ...absent.map((path) => `missing: ${path}`),
+  ...stale.map((path) => `its source is gone: ${path}`),
+];
+if (problems.length > 0) {
+  console.error(`${folder} is not whole.\n  ${problems.join('\n  ')}\n→ npm run build, in ${root}`);
+  process.exit(1);
+}
+copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
