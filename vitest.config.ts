@@ -5,7 +5,8 @@ const shared = { resolve: source, ssr: { resolve: source } };
 /** Test files run side by side: threads of libtorch that spin while they wait would take the cores from each other. */
 const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
-const ranksSetup = [...globalSetup, 'tests/built-packages.ts'];
+const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
+const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
@@ -20,7 +21,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           env,
-          globalSetup,
+          globalSetup: buildSetup,
           include: [
             'packages/*/src/**/*.test.ts',
             'tests/layers-parity/*.test.ts',

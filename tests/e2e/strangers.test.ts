@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import fc from 'fast-check';
+import { scriptArguments } from '@acc/transpile';
 
-const script = fileURLToPath(new URL('./ranks/late-gloo.ts', import.meta.url));
-const tsx = createRequire(import.meta.url).resolve('tsx');
+const program = await scriptArguments(fileURLToPath(new URL('./ranks/late-gloo.ts', import.meta.url)));
 
 let folder: string;
 let port: number;
@@ -33,7 +32,7 @@ beforeEach(async () => {
   };
   outputs = ['', ''];
   ranks = [0, 1].map((rank) => {
-    const child = spawn(process.execPath, ['--import', tsx, script, folder], {
+    const child = spawn(process.execPath, [...program, folder], {
       env: { ...process.env, OMP_NUM_THREADS: '1', ...job, RANK: String(rank) },
     });
     for (const stream of [child.stdout, child.stderr]) {

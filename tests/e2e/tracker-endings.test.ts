@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { scriptArguments } from '@acc/transpile';
 
-const script = fileURLToPath(new URL('./ranks/tracked.ts', import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+const program = await scriptArguments(fileURLToPath(new URL('./ranks/tracked.ts', import.meta.url)));
 
 interface Ended {
   readonly code: number | null;
@@ -24,7 +23,7 @@ async function train(
   way: string,
   { signals = [] as NodeJS.Signals[], projectDir = newFolder() } = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, ['--import', tsx, script, way, projectDir], {
+  const child = spawn(process.execPath, [...program, way, projectDir], {
     env: { ...process.env, OMP_NUM_THREADS: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-
-const tsx = createRequire(import.meta.url).resolve('tsx');
+import { scriptArguments } from '@acc/transpile';
 
 export interface MpiEnd {
   readonly code: number | null;
@@ -26,7 +24,7 @@ export interface MpiOptions {
 /** Runs a script by Open MPI's mpirun; on more ranks than there are cores, and as root. */
 export async function mpirun(script: URL, given: MpiOptions): Promise<MpiEnd> {
   const { ranks, args = [], env = {}, options = [], before = [] } = given;
-  const program = [process.execPath, '--import', tsx, fileURLToPath(script), ...args];
+  const program = [process.execPath, ...(await scriptArguments(fileURLToPath(script))), ...args];
   const command = [
     ...before,
     'mpirun',

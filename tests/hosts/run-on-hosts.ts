@@ -1,9 +1,11 @@
 import { type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestHost, TestNetwork } from '@acc/testkit';
+import { scriptArguments } from '@acc/transpile';
 
 /** A program on a host, and how it ended. */
 export interface Running {
@@ -24,7 +26,14 @@ export interface Ended {
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
-const tsx = createRequire(import.meta.url).resolve('tsx');
+
+const scripts = join(import.meta.dirname, 'ranks');
+/** What `node` is given to run each of the scripts in `ranks`. */
+const programs = new Map(
+  await Promise.all(
+    readdirSync(scripts).map(async (name) => [name, await scriptArguments(join(scripts, name))] as const),
+  ),
+);
 
 /** `acc launch`, with the packages as they are built. */
 export function launch(
@@ -44,8 +53,7 @@ export function startRank(
   args: readonly string[],
   env: Variables,
 ): Running {
-  const path = fileURLToPath(new URL(`./ranks/${script}`, import.meta.url));
-  return start(network, host, ['--import', tsx, path, ...args], env);
+  return start(network, host, [...programs.get(script)!, ...args], env);
 }
 
 /** As many ranks on each host, in the order of the hosts; rank 0 keeps the store on host 0. */

@@ -1,16 +1,15 @@
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
+import { scriptArguments } from '@acc/transpile';
 import { SlurmCluster } from './slurm-cluster.js';
 
 const meet = fileURLToPath(new URL('./ranks/meet.ts', import.meta.url));
 const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
-const tsx = createRequire(import.meta.url).resolve('tsx');
-const program = [process.execPath, '--import', tsx, meet];
+const program = [process.execPath, ...(await scriptArguments(meet))];
 
 let network: TestNetwork;
 let cluster: SlurmCluster;

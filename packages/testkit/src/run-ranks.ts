@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AccError, checkKeys, type RankPlace } from '@acc/contract';
+import { scriptArguments, tsxArguments } from '@acc/transpile';
 import { parseResult } from './rank-result.js';
 import { endWithThisProcess } from './end-with-parent.js';
 
@@ -54,8 +55,9 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   if (!Number.isInteger(ranks) || ranks < 1) {
     throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`);
   }
+  const command = await nodeCommand(options);
   const jobEnv = { MASTER_PORT: String(await freePort()), ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
-  const running = Array.from({ length: ranks }, (_, rank) => startRank(options, rank, jobEnv));
+  const running = Array.from({ length: ranks }, (_, rank) => startRank(options, command, rank, jobEnv));
   const killAll = (): void => running.forEach(({ child }) => killRank(child));
   // A test runner that gives up on the test leaves through here; one that is killed closes the watcher's pipe.
   process.once('exit', killAll);
@@ -84,10 +86,11 @@ type RankOutput = Omit<RankResult, 'result'>;
 
 function startRank(
   options: RunRanksOptions,
+  command: readonly string[],
   rank: number,
   jobEnv: Readonly<Record<string, string>>,
 ): { child: ChildProcess; ended: Promise<RankOutput> } {
-  const child = spawn(process.execPath, nodeCommand(options), {
+  const child = spawn(process.execPath, command, {
     cwd: options.cwd,
     // Its own process group, so that grandchildren can be ended with it.
     detached: true,
@@ -120,16 +123,13 @@ function startRank(
   return { child, ended };
 }
 
-function nodeCommand(options: RunRanksOptions): string[] {
-  const script = options.script instanceof URL ? fileURLToPath(options.script) : options.script;
+async function nodeCommand({ script, nodeArgs = [], args = [], cwd }: RunRanksOptions): Promise<string[]> {
+  const path = resolve(cwd ?? '.', script instanceof URL ? fileURLToPath(script) : script);
   // Ranks take the workspace's packages as this process does: from source in a checkout, else as they are built.
-  const conditions = import.meta.url.endsWith('.ts') ? ['--conditions=@acc/source'] : [];
-  const loader = /\.[mc]?tsx?$/.test(script) ? ['--import', tsxUrl()] : [];
-  return [...conditions, ...loader, ...(options.nodeArgs ?? []), script, ...(options.args ?? [])];
-}
-
-function tsxUrl(): string {
-  return pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+  const program = import.meta.url.endsWith('.ts')
+    ? ['--conditions=@acc/source', ...tsxArguments(path)]
+    : await scriptArguments(path, cwd);
+  return [...nodeArgs, ...program, ...args];
 }
 
 /** A port of 127.0.0.1 that was free a moment ago. */

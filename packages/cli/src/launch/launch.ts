@@ -36,14 +36,17 @@ async function runOnce(
   script: ReturnType<typeof resolveScript>,
   restart: number,
 ): Promise<JobEnd> {
-  const job = await jobEnvironment(plan, process.env, restart);
+  const [programArguments, job] = await Promise.all([
+    nodeArguments(script, plan.args),
+    jobEnvironment(plan, process.env, restart),
+  ]);
   const place = await placementOf(plan, process.env.ACC_JOB_TOKEN || undefined);
   try {
     const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
       const variables = rankVariables(place, plan.nproc, job, localRank);
       return {
         rank: Number(variables.RANK),
-        nodeArguments: nodeArguments(script, plan.args),
+        nodeArguments: programArguments,
         env: { ...process.env, ...variables },
         isForeground: localRank === 0,
       };

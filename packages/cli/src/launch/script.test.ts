@@ -47,27 +47,29 @@ describe('resolveScript', () => {
 
 describe('nodeArguments', () => {
   /** Without the options of V8 in front. */
-  const given = (script: string) => {
-    const all = nodeArguments(script, ['-x']);
+  const given = async (script: string) => {
+    const all = await nodeArguments(script, ['-x']);
     return all.slice(all.findIndex((argument) => !argument.startsWith('--no-')));
   };
 
-  it('loads tsx for TypeScript only', () => {
-    for (const script of ['/a.ts', '/a.mts', '/a.cts', '/a.tsx']) {
-      expect(given(script)).toEqual(['--import', expect.stringMatching(/^file:.*tsx/), script, '-x']);
+  it('loads tsx for TypeScript only', async () => {
+    for (const name of ['a.ts', 'a.mts', 'a.cts', 'a.tsx']) {
+      const script = join(folder, name);
+      writeFileSync(script, '');
+      expect(await given(script)).toEqual(['--import', expect.stringMatching(/^file:.*tsx/), script, '-x']);
     }
     for (const script of ['/a.js', '/a.mjs', '/a.cjs', '/a', '/ts']) {
-      expect(given(script)).toEqual([script, '-x']);
+      expect(await given(script)).toEqual([script, '-x']);
     }
   });
 
-  it('gives V8 options that this Node.js knows, also where the script starts workers', () => {
+  it('gives V8 options that this Node.js knows, also where the script starts workers', async () => {
     const script = join(folder, 'worker.mjs');
     const program = `import { Worker } from 'node:worker_threads';
       new Worker('require("node:worker_threads").parentPort.postMessage(1)', { eval: true })
         .on('message', () => console.log(process.execArgv.join(' ')));`;
     writeFileSync(script, program);
-    const { stdout } = spawnSync(process.execPath, nodeArguments(script, []), { encoding: 'utf8' });
+    const { stdout } = spawnSync(process.execPath, await nodeArguments(script, []), { encoding: 'utf8' });
     expect(stdout).toBe('--no-allocation-site-pretenuring --no-parallel-scavenge\n');
   });
 });

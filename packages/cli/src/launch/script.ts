@@ -1,8 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { basename, dirname, join, parse, relative, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { AccError, nearestName } from '@acc/contract';
+import { scriptArguments } from '@acc/transpile';
 
 /** The newest Node.js that was seen to know {@link V8_OPTIONS}; one that doesn't know an option does not start. */
 const NEWEST_NODE = 25;
@@ -14,16 +13,10 @@ const NEWEST_NODE = 25;
  */
 const V8_OPTIONS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge'];
 
-/** What `node` is given to run a script: TypeScript through tsx, everything else as it is. */
-export function nodeArguments(script: string, args: readonly string[]): string[] {
+/** What `node` is given to run a script. TypeScript is transpiled here, where that can be. */
+export async function nodeArguments(script: string, args: readonly string[]): Promise<string[]> {
   const options = parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
-  const loader = /\.[mc]?tsx?$/.test(script) ? ['--import', tsxUrl()] : [];
-  return [...options, ...loader, script, ...args];
-}
-
-/** tsx of this package's dependencies, wherever the script lies. */
-function tsxUrl(): string {
-  return pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+  return [...options, ...(await scriptArguments(script)), ...args];
 }
 
 /**

@@ -1,0 +1,1 @@
+export { scriptArguments, tsxArguments } from './script-arguments.js';

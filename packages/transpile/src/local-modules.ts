@@ -1,0 +1,117 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, extname, join, resolve } from 'node:path';
+import { build, type Metafile } from 'esbuild';
+import { nearestNodeModules, nearestPackage } from './nearest.js';
+import type { CompilerOptions } from './tsconfig.js';
+
+/** A module of the program itself, not of a package. */
+export interface LocalModule {
+  /** Absolute path. */
+  readonly path: string;
+  /** Of other local modules, by the specifiers that this one imports them by. */
+  readonly imports: ReadonlyMap<string, string>;
+  readonly tsconfig: CompilerOptions | undefined;
+}
+
+const CODE = /\.(ts|mts|tsx|js|mjs|jsx)$/;
+const ENDINGS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx'];
+
+/** Modules of Node that start programs with the options of this process, the loader among them. */
+const NEED_LOADER = /^(node:)?(child_process|cluster|worker_threads)$/;
+/** Has `createRequire`, which also loads TypeScript where tsx is. */
+const MODULE = /^(node:)?module$/;
+const RELATIVE_NAME = /['"`]\.\.?\//g;
+const OTHER_META = /\bimport\.meta\b(?!\.(url|dirname|filename)\b)/;
+const DYNAMIC_IMPORT = /\bimport\s*\(/g;
+/** A string that names a TypeScript file: an import, or something for another program. */
+const TYPESCRIPT_NAME = /\.[mc]?tsx?['"`]/g;
+
+/**
+ * Finds all local modules that a program imports, the program first.
+ *
+ * @returns Undefined if a module may need tsx while it runs, or if tsx may find another file for an import than esbuild does.
+ */
+export async function findLocalModules(
+  script: string,
+  tsconfigOf: (path: string) => CompilerOptions | undefined,
+): Promise<readonly LocalModule[] | undefined> {
+  const inputs = await crawl(script);
+  if (!inputs) return undefined;
+  const modules = Object.entries(inputs).map(([name, { imports }]): LocalModule => {
+    const path = resolve('/', name);
+    const local = imports.filter(({ external }) => !external);
+    return {
+      path,
+      imports: new Map(local.map((each) => [each.original!, resolve('/', each.path)])),
+      tsconfig: tsconfigOf(path),
+    };
+  });
+  const nodeModules = nearestNodeModules(script);
+  const isOrdinary = ({ path, imports, tsconfig }: LocalModule): boolean =>
+    CODE.test(path) &&
+    isEsModule(path) &&
+    nearestNodeModules(path) === nodeModules &&
+    !tsconfig?.paths &&
+    !tsconfig?.baseUrl &&
+    [...imports].every(([specifier, target]) => isPlainImport(path, specifier, target)) &&
+    isOrdinarySource(path, inputs[path.slice(1)]!.imports);
+  if (!modules.every(isOrdinary)) return undefined;
+  return [...modules.filter(({ path }) => path === script), ...modules.filter(({ path }) => path !== script)];
+}
+
+type Inputs = Metafile['inputs'];
+
+/** Undefined for a program that cannot be transpiled: tsx says why in the words that users know. */
+async function crawl(script: string): Promise<Inputs | undefined> {
+  try {
+    const { metafile } = await build({
+      entryPoints: [script],
+      absWorkingDir: '/',
+      bundle: true,
+      write: false,
+      metafile: true,
+      packages: 'external',
+      platform: 'node',
+      format: 'esm',
+      // More modules than an import of types alone needs are no harm.
+      tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+      logLevel: 'silent',
+    });
+    return metafile.inputs;
+  } catch {
+    return undefined;
+  }
+}
+
+function isEsModule(path: string): boolean {
+  if (/\.m[jt]s$/.test(path)) return true;
+  return nearestPackage(path)?.type === 'module';
+}
+
+/** A relative import that can mean one existing file only, whatever endings are tried, and in whatever order. */
+function isPlainImport(importer: string, specifier: string, target: string): boolean {
+  if (!/^\.\.?\//.test(specifier)) return false;
+  const path = resolve(dirname(importer), specifier);
+  const stem = ENDINGS.includes(extname(path)) ? path.slice(0, -extname(path).length) : path;
+  const files = ENDINGS.flatMap((ending) => [stem + ending, join(stem, `index${ending}`)]).filter(existsSync);
+  return files.length === 1 && files[0] === target;
+}
+
+function isOrdinarySource(path: string, imports: Inputs[string]['imports']): boolean {
+  const source = readFileSync(path, 'utf8');
+  const specifiers = imports.map(({ original, path: external }) => original ?? external);
+  const count = (pattern: RegExp): number => source.match(pattern)?.length ?? 0;
+  const ownName = nearestPackage(path)?.name;
+  return (
+    !OTHER_META.test(source) &&
+    count(DYNAMIC_IMPORT) === imports.filter(({ kind }) => kind === 'dynamic-import').length &&
+    (!specifiers.some((name) => MODULE.test(name)) ||
+      count(RELATIVE_NAME) === specifiers.filter((name) => /^\.\.?\//.test(name)).length) &&
+    count(TYPESCRIPT_NAME) === specifiers.filter((specifier) => /\.[mc]?tsx?$/.test(specifier)).length &&
+    // A package's imports of itself, and by `#`, are found from its own folder.
+    !specifiers.some((name) => NEED_LOADER.test(name) || name.startsWith('#') || isWithin(name, ownName))
+  );
+}
+
+const isWithin = (specifier: string, name: string | undefined): boolean =>
+  name !== undefined && (specifier === name || specifier.startsWith(`${name}/`));

@@ -1,0 +1,21 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The nearest folder `node_modules` in a file's folder or above it. */
+export function nearestNodeModules(path: string): string | undefined {
+  return findUpwards(dirname(path), 'node_modules', (found) => statSync(found).isDirectory());
+}
+
+/** The parts of the nearest package.json that say how its files are modules. */
+export function nearestPackage(path: string): { readonly name?: string; readonly type?: string } | undefined {
+  const found = findUpwards(dirname(path), 'package.json', () => true);
+  if (found === undefined) return undefined;
+  return JSON.parse(readFileSync(found, 'utf8')) as { name?: string; type?: string };
+}
+
+function findUpwards(folder: string, name: string, isRight: (path: string) => boolean): string | undefined {
+  const path = join(folder, name);
+  if (existsSync(path) && isRight(path)) return path;
+  const parent = dirname(folder);
+  return parent === folder ? undefined : findUpwards(parent, name, isRight);
+}

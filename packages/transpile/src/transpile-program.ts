@@ -1,0 +1,179 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, stop, type Plugin } from 'esbuild';
+import { findLocalModules, type LocalModule } from './local-modules.js';
+import { nearestNodeModules } from './nearest.js';
+import { compilerOptionsOf, type CompilerOptions } from './tsconfig.js';
+
+/** A transpiled program that was not started for so long is removed when another one is written. */
+const KEPT_MS = 30 * 24 * 3600 * 1000;
+const CANNOT_WRITE: readonly unknown[] = [
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOSPC',
+  'EDQUOT',
+  'ENOTDIR',
+  'EEXIST',
+];
+
+/**
+ * Transpiles a TypeScript program, each of its modules to one of its own, so that they are evaluated in the order of the
+ * sources. Source maps lead back to these, and `import.meta` and `process.argv` name them.
+ *
+ * @returns The path of the transpiled program, in `node_modules/.cache/acc` of its project, from where packages are found as
+ *   from the program. Undefined if the program needs tsx: it is CommonJS, in part at least; it loads files whose names are
+ *   made while it runs; it starts workers or processes; tsconfig.json gives `paths`; or the folder cannot be written to.
+ */
+export async function transpileProgram(script: string, cwd: string): Promise<string | undefined> {
+  const program = realpathSync(script);
+  const nodeModules = nearestNodeModules(program);
+  // Node would look for packages above the place that a link leads to.
+  if (nodeModules === undefined || realpathSync(nodeModules) !== nodeModules) return undefined;
+  const tsconfigOf = compilerOptionsOf(cwd);
+  const files = tsconfigOf && (await whileEsbuildRuns(() => transpileAll(program, tsconfigOf, nodeModules)));
+  if (!files) return undefined;
+  try {
+    const all = new Map([...files, [START, startOf(script)]]);
+    return join(writeOnce(join(nodeModules, '.cache', 'acc'), all), moduleName(program, 0));
+  } catch (error) {
+    if (CANNOT_WRITE.includes((error as NodeJS.ErrnoException).code)) return undefined;
+    throw error;
+  }
+}
+
+let users = 0;
+
+/** Ends esbuild's process when nobody needs it: a launcher runs as long as its job. */
+async function whileEsbuildRuns<T>(work: () => Promise<T>): Promise<T> {
+  users++;
+  try {
+    return await work();
+  } finally {
+    if (--users === 0) await stop();
+  }
+}
+
+/** The transpiled modules by their names. */
+async function transpileAll(
+  program: string,
+  tsconfigOf: (path: string) => CompilerOptions | undefined,
+  nodeModules: string,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const modules = await findLocalModules(program, tsconfigOf);
+  if (!modules) return undefined;
+  const names = new Map(modules.map(({ path }, index) => [path, moduleName(path, index)]));
+  const files = modules.map(
+    async (each) => [names.get(each.path)!, await transpileModule(each, names, nodeModules)] as const,
+  );
+  return new Map(await Promise.all(files));
+}
+
+/** It is evaluated before all other modules. */
+const START = 'start.mjs';
+
+/**
+ * Source maps are on while modules are loaded, and off from here until the first module of the program starts: those of
+ * CommonJS packages, which are loaded between the two and are many MiB in tfjs, are not read.
+ */
+const startOf = (script: string): string =>
+  `process.argv[1] = ${JSON.stringify(script)};\nprocess.setSourceMapsEnabled(false);\n`;
+
+/** Processes are found by their program's name, also in their list. */
+const moduleName = (path: string, index: number): string =>
+  index === 0 ? `${basename(path)}.mjs` : `${index}-${basename(path)}.mjs`;
+
+async function transpileModule(
+  { path, imports, tsconfig }: LocalModule,
+  names: ReadonlyMap<string, string>,
+  nodeModules: string,
+): Promise<string> {
+  const name = names.get(path)!;
+  const isProgram = name === moduleName(path, 0);
+  const { outputFiles } = await build({
+    entryPoints: [path],
+    // As deep as the folder it will be in, for the source map.
+    outfile: join(nodeModules, '.cache', 'acc', 'program', name),
+    write: false,
+    bundle: true,
+    plugins: [
+      leaveImports(new Map([...imports].map(([specifier, target]) => [specifier, `./${names.get(target)}`]))),
+    ],
+    // As tsx transpiles it.
+    platform: 'node',
+    format: 'esm',
+    target: `node${process.versions.node}`,
+    keepNames: true,
+    tsconfigRaw: { compilerOptions: tsconfig as object },
+    treeShaking: false,
+    sourcemap: 'inline',
+    sourcesContent: false,
+    define: {
+      'import.meta.url': JSON.stringify(pathToFileURL(path).href),
+      'import.meta.filename': JSON.stringify(path),
+      'import.meta.dirname': JSON.stringify(dirname(path)),
+    },
+    banner: { js: `${isProgram ? `import './${START}';` : ''}process.setSourceMapsEnabled(true);` },
+    logLevel: 'silent',
+  });
+  return outputFiles[0]!.text;
+}
+
+/** Imports stay imports: of local modules by their new names, of packages as they are. */
+function leaveImports(names: ReadonlyMap<string, string>): Plugin {
+  return {
+    name: 'leave-imports',
+    setup({ onResolve }) {
+      onResolve({ filter: /.*/ }, ({ kind, path }) =>
+        kind === 'entry-point' ? undefined : { path: names.get(path) ?? path, external: true },
+      );
+    },
+  };
+}
+
+/** Writes files to a folder of `cache` named for their content, unless it is there. Gives the folder. */
+function writeOnce(cache: string, files: ReadonlyMap<string, string>): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([...files]))
+    .digest('hex');
+  const folder = join(cache, hash.slice(0, 24));
+  try {
+    const now = new Date();
+    utimesSync(folder, now, now);
+    return folder;
+  } catch {
+    // It is not there.
+  }
+  const draft = join(cache, `draft-${randomBytes(8).toString('hex')}`);
+  mkdirSync(draft, { recursive: true });
+  for (const [name, text] of files) writeFileSync(join(draft, name), text);
+  try {
+    renameSync(draft, folder);
+  } catch (error) {
+    // Another launcher has written the same.
+    rmSync(draft, { recursive: true });
+    if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  removeOld(cache);
+  return folder;
+}
+
+function removeOld(cache: string): void {
+  for (const name of readdirSync(cache)) {
+    const folder = join(cache, name);
+    const { mtimeMs } = statSync(folder, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs !== undefined && Date.now() - mtimeMs > KEPT_MS)
+      rmSync(folder, { recursive: true, force: true });
+  }
+}
