@@ -20,7 +20,7 @@ export function captureSite(): CallSite {
 }
 
 /** Where this package and those beside it lie: `packages/` of a checkout, or `node_modules/@acc/`. */
-const OURS = fileURLToPath(new URL('../../../', import.meta.url));
+const OURS = fileURLToPath(import.meta.url).replace(/collective[\\/](src|dist)[\\/].*$/, '');
 
 /** The first line of a trace that is the user's own, as `file:line:column`; undefined where there is none. */
 export function lineOf({ stack = '' }: CallSite): string | undefined {
