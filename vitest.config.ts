@@ -8,10 +8,13 @@ const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 
+/** Few repetitions in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
+const REPEATED = ['tests/e2e/checkpoints/kill-while-saving.test.ts'];
+
 /**
  * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
  * built packages, one file at a time since they use both cores. hosts: the same on several
- * hosts, which are network namespaces: takes Linux and root.
+ * hosts, which are network namespaces: takes Linux and root. release: some of e2e, with more repetitions.
  */
 export default defineConfig({
   test: {
@@ -46,6 +49,7 @@ export default defineConfig({
           env,
           globalSetup: ranksSetup,
           include: ['tests/e2e/**/*.test.ts'],
+          provide: { isRelease: false },
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
@@ -58,6 +62,18 @@ export default defineConfig({
           include: ['tests/hosts/**/*.test.ts'],
           globalSetup: [...ranksSetup, 'tests/hosts/provide-tools.ts'],
           testTimeout: 180_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'release',
+          env,
+          include: REPEATED,
+          provide: { isRelease: true },
+          globalSetup: ranksSetup,
+          testTimeout: 600_000,
           hookTimeout: 120_000,
           fileParallelism: false,
         },

@@ -75,11 +75,21 @@ function countVitest(report, code) {
   return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
 }
 
-/** tfjs-core's own specs on the backend `acc`; their runner's last line has the counts. */
+/** tfjs-core's own specs on the backend `acc`. */
 export function tfjsSpecs(device = 'cpu') {
+  return counted('tfjs-core specs', [
+    'tests/tfjs-core-specs/run.mjs',
+    '--backend',
+    'acc',
+    '--device',
+    device,
+  ]);
+}
+
+/** A script whose last line is `N passed, N failed`. */
+export function counted(name, args) {
   const execute = async () => {
     let output = '';
-    const args = ['tests/tfjs-core-specs/run.mjs', '--backend', 'acc', '--device', device];
     const onOutput = (text) => {
       process.stdout.write(text);
       output += text;
@@ -89,5 +99,5 @@ export function tfjsSpecs(device = 'cpu') {
     if (passed === undefined) return { passed: 0, failed: 1 };
     return { passed: Number(passed), failed: Number(failed) || Number(code !== 0) };
   };
-  return { name: 'tfjs-core specs', execute };
+  return { name, execute };
 }

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, inject } from 'vitest';
 import * as tf from '@tensorflow/tfjs';
 import {
   Checkpoints,
@@ -19,7 +19,7 @@ import { SingleCollective } from '@acc/collective';
 import { isAccError } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 
-const KILLS = 200;
+const KILLS = inject('isRelease') ? 200 : 40;
 /** At the same time. */
 const WORKERS = 2;
 
