@@ -146,7 +146,7 @@ class Loader implements DataLoader {
   #plan(): EpochPlan {
     const { batchSize, dropLast } = this.#config;
     const { rank, size, splitBatches, sharesLastStep: sharesLast } = this.#shard;
-    const fills = fillsLastStep(this.#shard);
+    const fills = !dropLast && fillsLastStep(this.#shard);
     return { rank, dropLast, deal: { batchSize, size, splitBatches, fills, sharesLast } };
   }
 }

@@ -26,8 +26,9 @@ export async function* indexedSteps(
   from: number,
 ): AsyncGenerator<Step<unknown>> {
   const { deal, rank } = plan;
-  const samples = epochSamples(source.length, deal, plan.dropLast);
-  const steps = countSteps(Math.max(samples - from, 0), rank, deal);
+  // Counted from `from`, which a checkpoint of another number of ranks may have put within a step of this one's.
+  const samples = from + epochSamples(Math.max(source.length - from, 0), deal, plan.dropLast);
+  const steps = countSteps(samples - from, rank, deal);
   for (let step = 0; step < steps; step++) {
     const first = from + step * stepSamples(deal);
     const real = samples - first;

@@ -7,7 +7,7 @@ export interface DataLoaderOptions<Sample = never, Batch = unknown> {
   readonly batchSize: number;
   /** Shuffles anew for each epoch. Default false. */
   readonly shuffle?: boolean;
-  /** Leaves out a last batch that is short. Default false. */
+  /** Leaves out a last step that is not full on all ranks together, and so fills nothing. Default false. */
   readonly dropLast?: boolean;
   /** Fixes the order of every epoch. Default: the seed that the loader is sharded with, else 0. */
   readonly seed?: number;
@@ -32,8 +32,7 @@ export interface ShardOptions {
    */
   readonly evenBatches?: boolean | (() => boolean);
   /**
-   * Has ranks share the rows of a loader's last step as equally as can be, in place of filling it; `dropLast` then leaves out a step
-   * that is not full on all ranks together. Default false.
+   * Has ranks share the rows of a loader's last step as equally as can be, in place of filling it. Default false.
    */
   readonly sharesLastStep?: boolean;
   readonly onBatch?: OnBatch;

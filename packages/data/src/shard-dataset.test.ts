@@ -59,6 +59,40 @@ describe('shardDataset', () => {
     );
   });
 
+  it('leaves it to `batch` what becomes of a short batch, and fills a step that some ranks have none in', async () => {
+    const deal = async (whole: tf.data.Dataset<tf.TensorContainer>, options: Partial<ShardOptions>) => {
+      const ranks = await collectRanks(2, (part) => shardDataset(whole, part), options);
+      return ranks.map(({ batches }) => batches);
+    };
+    const eleven = tf.data.array(numbers(11));
+    const shared = [
+      [
+        [0, 1],
+        [4, 5],
+        [8, 9],
+      ],
+      [[2, 3], [6, 7], [10]],
+    ];
+    expect(await deal(eleven.batch(2), {})).toEqual(shared);
+    expect(await deal(eleven.batch(2), { evenBatches: false })).toEqual(shared);
+    expect(await deal(eleven.batch(4), { splitBatches: true })).toEqual(shared);
+    expect(await deal(eleven.batch(2, false), {})).toEqual([
+      shared[0],
+      [
+        [2, 3],
+        [6, 7],
+        [0, 1],
+      ],
+    ]);
+    expect(await deal(eleven.batch(2, false), { evenBatches: false })).toEqual([
+      shared[0],
+      [
+        [2, 3],
+        [6, 7],
+      ],
+    ]);
+  });
+
   it('cuts batches with splitBatches: the parts together are the batch', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ sizes, size, evenBatches }) => {

@@ -38,16 +38,20 @@ function stepsOf(ranks: readonly RankEpoch[]): { real: number[]; filling: number
 }
 
 /** What the ranks of a group must have seen, given the same loader's batches on one rank alone. */
-function checkRanks(ranks: readonly RankEpoch[], whole: number[][], options: Partial<ShardOptions>) {
+function checkRanks(
+  ranks: readonly RankEpoch[],
+  whole: number[][],
+  options: Partial<ShardOptions> & { dropLast: boolean },
+) {
   const size = ranks.length;
   const perStep = options.splitBatches ? 1 : size;
   const steps = stepsOf(ranks);
-  expect(steps).toHaveLength(Math.ceil(whole.length / perStep));
+  expect(steps).toHaveLength((options.dropLast ? Math.floor : Math.ceil)(whole.length / perStep));
   const order = whole.flat();
   steps.forEach(({ real, filling }, step) => {
     expect(real).toEqual(whole.slice(step * perStep, (step + 1) * perStep).flat());
     expect(filling).toEqual(filling.map((_, i) => order[i % order.length]));
-    if (step < steps.length - 1 || !options.evenBatches) expect(filling).toEqual([]);
+    if (step < steps.length - 1 || options.dropLast || !options.evenBatches) expect(filling).toEqual([]);
   });
   ranks.forEach(({ batches, counts, ends }, rank) => {
     expect(ends).toBe(1);
@@ -57,7 +61,7 @@ function checkRanks(ranks: readonly RankEpoch[], whole: number[][], options: Par
       expect(rows).toEqual(ranks.map((other) => (other.batches[step] as number[] | undefined)?.length ?? 0));
       expect(sum(realRows)).toBe(steps[step]!.real.length);
     });
-    if (options.evenBatches) expect(batches).toHaveLength(steps.length);
+    if (options.dropLast || options.evenBatches) expect(batches).toHaveLength(steps.length);
   });
 }
 
@@ -72,7 +76,7 @@ describe('shardLoader', () => {
           const whole = (await collect(loader())) as number[][];
           const shard = { splitBatches, evenBatches };
           const ranks = await collectRanks(size, (options) => shardLoader(loader(), options), shard);
-          checkRanks(ranks, whole, shard);
+          checkRanks(ranks, whole, { ...shard, dropLast });
           ranks.forEach(({ batches }, rank) => {
             expect(shardLoader(loader(), { ...shard, rank, size }).length).toBe(batches.length);
           });
@@ -139,6 +143,97 @@ describe('shardLoader', () => {
     ]);
     const tiny = await collectRanks(3, (part) => shardLoader(new DataLoader([8, 9], { batchSize: 3 }), part));
     expect(tiny.map(({ batches }) => batches)).toEqual([[[8, 9, 8]], [[9, 8, 9]], [[8, 9, 8]]]);
+  });
+
+  it('deals out 11 samples to 2 ranks, filled or not, in whole or split batches', async () => {
+    for (const dataset of [numbers(11), () => numbers(11)]) {
+      for (const splitBatches of [false, true]) {
+        const loader = new DataLoader(dataset, { batchSize: splitBatches ? 4 : 2 });
+        const deal = async (evenBatches: boolean) => {
+          const shard = { splitBatches, evenBatches };
+          return (await collectRanks(2, (part) => shardLoader(loader, part), shard)).map(
+            ({ batches }) => batches,
+          );
+        };
+        const first = [
+          [0, 1],
+          [4, 5],
+          [8, 9],
+        ];
+        expect(await deal(true)).toEqual([
+          first,
+          [
+            [2, 3],
+            [6, 7],
+            [10, 0],
+          ],
+        ]);
+        expect(await deal(false)).toEqual([first, [[2, 3], [6, 7], [10]]]);
+      }
+    }
+  });
+
+  it('drops the last step with dropLast, where ranks would fill it, share it or have nothing in it', async () => {
+    // [0, 1] and [2, 3], then [4, 5] and [6, 7]; 8, 9 and 10 are no full step of 2 ranks.
+    const dropped = [
+      [
+        [0, 1],
+        [4, 5],
+      ],
+      [
+        [2, 3],
+        [6, 7],
+      ],
+    ];
+    const full = { rows: [2, 2], realRows: [2, 2] };
+    for (const dataset of [numbers(11), () => numbers(11), tf.range(0, 11)]) {
+      for (const shard of [
+        { evenBatches: true },
+        { evenBatches: false },
+        { sharesLastStep: true },
+        { splitBatches: true },
+        { splitBatches: true, evenBatches: false },
+      ]) {
+        const batchSize = shard.splitBatches ? 4 : 2;
+        const loader = new DataLoader(dataset, { batchSize, dropLast: true });
+        const ranks = await collectRanks(2, (part) => shardLoader(loader, part), shard);
+        expect(ranks.map(({ batches }) => batches)).toEqual(dropped);
+        for (const { counts } of ranks) {
+          expect(counts).toEqual([
+            { ...full, isLast: false },
+            { ...full, isLast: true },
+          ]);
+        }
+        if (typeof dataset !== 'function')
+          expect(shardLoader(loader, { ...shard, rank: 1, size: 2 })).toHaveLength(2);
+      }
+      if (dataset instanceof tf.Tensor) dataset.dispose();
+    }
+    const few = new DataLoader(numbers(3), { batchSize: 2, dropLast: true });
+    const none = await collectRanks(2, (part) => shardLoader(few, part));
+    expect(none.map(({ batches }) => batches)).toEqual([[], []]);
+  });
+
+  it('drops what is no full step after a position of another number of ranks', async () => {
+    for (const dataset of [numbers(14), () => numbers(14)]) {
+      // After 6 samples come 6..9 and 10..13; counted from the start of the data, 12 and 13 would be left out.
+      const state = { epoch: 0, position: 6 };
+      const ranks = await collectRanks(2, (part) => {
+        const loader = shardLoader(new DataLoader(dataset, { batchSize: 2, dropLast: true }), part);
+        loader.setState(state);
+        return loader;
+      });
+      expect(ranks.map(({ batches }) => batches)).toEqual([
+        [
+          [6, 7],
+          [10, 11],
+        ],
+        [
+          [8, 9],
+          [12, 13],
+        ],
+      ]);
+    }
   });
 
   it('fills nothing for one rank', async () => {

@@ -97,13 +97,11 @@ describe('splitRows', () => {
 describe('epochSamples', () => {
   const deal: Deal = { batchSize: 4, size: 2, splitBatches: false, fills: true, sharesLast: false };
 
-  it('leaves out a short batch where asked', () => {
+  it('leaves out a step that is not full where asked', () => {
     expect(epochSamples(10, deal, true)).toBe(8);
     expect(epochSamples(10, deal, false)).toBe(10);
-    expect(epochSamples(3, deal, true)).toBe(0);
-  });
-
-  it('leaves out a short step where ranks would share it', () => {
+    expect(epochSamples(7, deal, true)).toBe(0);
+    expect(epochSamples(14, { ...deal, splitBatches: true }, true)).toBe(12);
     expect(epochSamples(14, { ...deal, sharesLast: true }, true)).toBe(8);
     expect(epochSamples(14, { ...deal, sharesLast: true, splitBatches: true }, true)).toBe(12);
   });

@@ -22,9 +22,9 @@ export function stepSamples({ batchSize, size, splitBatches }: Deal): number {
   return splitBatches ? batchSize : batchSize * size;
 }
 
-/** The samples of an epoch: all, or those of full batches; of full steps, where the last one would be shared. */
+/** How many of `samples` are given out: all of them, or with `dropLast` those of steps that are full on all ranks together. */
 export function epochSamples(samples: number, deal: Deal, dropLast: boolean): number {
-  return dropLast ? samples - (samples % (deal.sharesLast ? stepSamples(deal) : deal.batchSize)) : samples;
+  return dropLast ? samples - (samples % stepSamples(deal)) : samples;
 }
 
 /** @param real Samples of the data that are left for this step; those beyond a full step are another's. */
