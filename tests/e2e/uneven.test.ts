@@ -12,6 +12,8 @@ interface Result {
   history: Record<string, number[]>;
   seen: number[];
   all: number[];
+  names: string[];
+  typed: number[];
 }
 
 it('fit, its History and gathered metrics are those of one process when the data does not divide', async () => {
@@ -34,7 +36,9 @@ it('fit, its History and gathered metrics are those of one process when the data
       for (const [name, values] of Object.entries(plain.history)) {
         expectClose(prepared.history[name]!, values, { rtol: 1e-5, atol: 1e-6 });
       }
-      expect([...result.all].sort((a, b) => a - b)).toEqual(alone!.all);
+      expect(result.all).toEqual(alone!.all);
+      expect(result.names).toEqual(alone!.all.map((row) => `row ${row}`));
+      expect(result.typed).toEqual(alone!.all);
       result.weights.forEach((values, i) =>
         expectClose(values, alone!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
       );

@@ -23,8 +23,9 @@ import { readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from './join/joinable.js';
 import { offerLocalTraining } from './local-steps/local-training.js';
-import { gatherReal } from './nested/gather-real.js';
-import { mapNested, type Nested } from './nested/nested.js';
+import { AcrossRanks } from './nested/across-ranks.js';
+import type { Gathered } from './nested/gather-real.js';
+import type { Nested } from './nested/nested.js';
 import { padAcross, requirePadOptions, type PadOptions } from './nested/pad-across.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
@@ -44,6 +45,7 @@ import type { AccumulateOptions } from './step/step-pipeline.js';
 export class Accelerator extends StatefulProcess {
   readonly #parts: Parts;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
+  readonly #across: AcrossRanks;
 
   readonly #running: Running;
 
@@ -52,6 +54,7 @@ export class Accelerator extends StatefulProcess {
     super(parts.environment, parts.tracking, parts);
     this.#parts = parts;
     const { pipeline, kernels, collective } = parts;
+    this.#across = new AcrossRanks(kernels);
     this.#running = { pipeline, kernels, collective, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
     offerLocalTraining(this, parts);
@@ -241,16 +244,26 @@ export class Accelerator extends StatefulProcess {
     return joinUnevenInputs(fn, options, this.#partsToRun('joinUnevenInputs', fn));
   }
 
-  /** Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. */
+  /**
+   * Every rank's tensors joined along dim 0, in the order of ranks; scalars become `[numProcesses]`. Here and in the other
+   * collectives, tensors in records are matched by their keys.
+   *
+   * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_COLLECTIVE_MISMATCH`.
+   */
   gather<T extends Nested>(values: T): T {
     const collective = this.#collectiveFor('gather');
-    return mapNested(values, (x) => this.#inEachReplay(x, (given) => collective.allGather(given)));
+    return this.#across.map('gather', values, collective, (x) => collective.allGather(x));
   }
 
-  /** As {@link gather}, without the rows that only filled the last step of prepared data. */
-  gatherForMetrics<T extends Nested>(values: T): T {
+  /**
+   * As {@link gather}, without the rows that only filled the last step of prepared data, and for other values, too: an array
+   * without tensors in it, or a typed array, is a list of rows; of any other value each rank gives one item of a list.
+   *
+   * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`.
+   */
+  gatherForMetrics<T>(values: T): Gathered<T> {
     const collective = this.#collectiveFor('gatherForMetrics');
-    return mapNested(values, (x) => gatherReal(x, this.#parts.pipeline.batch, collective));
+    return this.#across.gatherForMetrics(values, collective, this.#parts.pipeline.batch);
   }
 
   /** The ranks' arrays joined, in the order of ranks. */
@@ -261,8 +274,8 @@ export class Accelerator extends StatefulProcess {
   /** Element by element over ranks, times `scale`. */
   reduce<T extends Nested>(values: T, op: ReduceOp = 'sum', scale = 1): T {
     const collective = this.#collectiveFor('reduce');
-    return mapNested(values, (x) => {
-      const reduced = () => this.#inEachReplay(x, (given) => collective.allReduce(given, op));
+    return this.#across.map('reduce', values, collective, (x) => {
+      const reduced = () => collective.allReduce(x, op);
       return scale === 1 ? reduced() : tidy(() => mul(reduced(), scale));
     });
   }
@@ -270,9 +283,7 @@ export class Accelerator extends StatefulProcess {
   /** The tensors of `fromProcess` on every rank; shapes and dtypes are the same everywhere. */
   broadcast<T extends Nested>(values: T, fromProcess = 0): T {
     const collective = this.#collectiveFor('broadcast');
-    return mapNested(values, (x: Tensor) =>
-      this.#inEachReplay(x, (given) => collective.broadcast(given, fromProcess)),
-    );
+    return this.#across.map('broadcast', values, collective, (x) => collective.broadcast(x, fromProcess));
   }
 
   /**
@@ -285,7 +296,8 @@ export class Accelerator extends StatefulProcess {
   padAcrossProcesses<T extends Nested>(values: T, options: PadOptions = {}): T {
     requirePadOptions(options);
     const collective = this.#collectiveFor('padAcrossProcesses');
-    return mapNested(values, (x) => this.#inEachReplay(x, (given) => padAcross(given, options, collective)));
+    const pad = (x: Tensor) => padAcross(x, options, collective);
+    return this.#across.map('padAcrossProcesses', values, collective, pad);
   }
 
   /** The object of `fromProcess` on every rank. */
@@ -359,12 +371,6 @@ export class Accelerator extends StatefulProcess {
   #collectiveFor(method: string): Collective {
     this.#parts.lifetime.requireJob(method);
     return this.#parts.collective;
-  }
-
-  /** What a compiled step does anew each time, as ranks must. */
-  #inEachReplay(x: Tensor, collective: (x: Tensor) => Tensor): Tensor {
-    const { recorder } = this.#parts.kernels;
-    return recorder ? recorder.host([x], ([given]) => [collective(given!)])[0]! : collective(x);
   }
 
   [Symbol.dispose](): void {

@@ -113,6 +113,7 @@ export type {
   TopKOptions,
 } from './options.js';
 export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
+export type { Gathered } from './nested/gather-real.js';
 export type { Nested } from './nested/nested.js';
 export type { PadOptions } from './nested/pad-across.js';
 export type { SplitOptions, Splittable } from './nested/split-between.js';

@@ -40,6 +40,46 @@ const objects = {
   gathered: accelerator.gatherObject([{ rank: r, data: Float32Array.of(r) }]),
   fromLast: accelerator.broadcastObject({ rank: r }, accelerator.numProcesses - 1),
 };
+/** A record whose keys are in another order on every other rank. */
+const ordered = <T>(a: T, b: T): Record<string, T> => (r % 2 === 0 ? { b, a } : { a, b });
+const records = tf.tidy(() => {
+  const given = ordered(tf.tensor1d([r, 10]), tf.tensor1d([100 * r, 1000]));
+  const padded = ordered(tf.fill([r + 1], r), tf.fill([2 * r + 1], 10 * r));
+  const verbs = {
+    gather: accelerator.gather(given),
+    gatherForMetrics: accelerator.gatherForMetrics(given),
+    reduce: accelerator.reduce(given, 'max', 2),
+    broadcast: accelerator.broadcast(given, accelerator.numProcesses - 1),
+    pad: accelerator.padAcrossProcesses(padded, { padIndex: -1 }),
+    nested: accelerator.reduce({ z: [given], y: tf.scalar(r) }).z[0]!,
+  };
+  const plain = (record: Record<string, tf.Tensor>) =>
+    Object.entries(record).map(([key, x]) => [key, ...x.dataSync()]);
+  return Object.fromEntries(Object.entries(verbs).map(([verb, record]) => [verb, plain(record)]));
+});
+const others = tf.tidy(() => {
+  const { rows, ...rest } = accelerator.gatherForMetrics({
+    rows: tf.tensor1d([r, r + 0.5]),
+    ids: [`a${r}`, { of: r }],
+    typed: Float32Array.of(r, r + 0.25),
+    name: `rank ${r}`,
+    pair: [tf.scalar(r), [null, true]],
+  });
+  const [scalars, list] = rest.pair as [tf.Tensor, unknown[]];
+  return { ...rest, rows: [...rows.dataSync()], pair: [[...scalars.dataSync()], list] };
+});
+const codeOf = (call: () => unknown) => {
+  try {
+    call();
+    return 'none';
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+};
+const differing = tf.tidy(() => [
+  codeOf(() => accelerator.gather(r === 0 ? { a: tf.scalar(r) } : { b: tf.scalar(r) })),
+  codeOf(() => accelerator.gatherForMetrics({ when: new Date(0) })),
+]);
 accelerator.waitForEveryone();
 const main = accelerator.onMainProcess((x: number) => x + 1)(1);
 const last = accelerator.onLastProcess(() => 'last')();
@@ -56,4 +96,16 @@ const afterEnd = await Accelerator.create().then(
   () => 'created',
   (error: { code: string }) => error.code,
 );
-reportResult({ found, objects, main, last, order, leaked, gatheredAgain, afterEnd });
+reportResult({
+  found,
+  objects,
+  records,
+  others,
+  differing,
+  main,
+  last,
+  order,
+  leaked,
+  gatheredAgain,
+  afterEnd,
+});

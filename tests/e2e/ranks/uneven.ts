@@ -14,16 +14,23 @@ model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError', metrics:
 accelerator.prepare(model);
 const history = await model.fit(xs, ys, { batchSize: 10, epochs: 3, validationSplit: 0.3 });
 
-const batchEnds: number[] = [];
 const rows = accelerator.prepare(new DataLoader(tf.range(0, ROWS), { batchSize: 4 }));
 const seen: number[] = [];
 const all: number[] = [];
+const names: string[] = [];
+const typed: number[] = [];
 for await (const batch of rows) {
   seen.push(...batch.dataSync());
-  const gathered = accelerator.gatherForMetrics(batch);
-  all.push(...gathered.dataSync());
-  batchEnds.push(batch.shape[0]!);
-  tf.dispose([batch, gathered]);
+  const own = batch.dataSync();
+  const gathered = accelerator.gatherForMetrics({
+    rows: batch,
+    names: [...own].map((row) => `row ${row}`),
+    typed: own,
+  });
+  all.push(...gathered.rows.dataSync());
+  names.push(...gathered.names);
+  typed.push(...gathered.typed);
+  tf.dispose([batch, gathered.rows]);
 }
 /** Gives its last batch together with `done`, as iterators of some programs do. tfjs-layers takes it, tf.data ignores it. */
 const endsWithBatch = () =>
@@ -51,5 +58,7 @@ reportResult({
   history: history.history,
   seen,
   all,
+  names,
+  typed,
 });
 await accelerator.endTraining();

@@ -1,14 +1,65 @@
-import { concat, slice, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { concat, slice, tidy, Tensor } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 import type { BatchRows } from '../step/batch-rows.js';
+import { holdsTensors, isRecord, mapLeaves } from './nested.js';
+
+/** Arrays of numbers with one type. */
+type TypedArray =
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array;
+
+/** What `Accelerator.gatherForMetrics` gives: tensors and lists of the same sort, and a list for each other value. */
+export type Gathered<T> = T extends Tensor | TypedArray
+  ? T
+  : T extends readonly unknown[]
+    ? true extends HoldsTensors<T>
+      ? { -readonly [K in keyof T]: Gathered<T[K]> }
+      : T[number][]
+    : T extends Readonly<Record<string, unknown>>
+      ? { -readonly [K in keyof T]: Gathered<T[K]> }
+      : T[];
+
+/** Down to a depth, since types may hold themselves. */
+type HoldsTensors<T, Depth extends readonly unknown[] = []> = Depth['length'] extends 4
+  ? false
+  : T extends Tensor
+    ? true
+    : T extends readonly (infer Item)[]
+      ? HoldsTensors<Item, [...Depth, unknown]>
+      : T extends Readonly<Record<string, unknown>>
+        ? { [K in keyof T]: HoldsTensors<T[K], [...Depth, unknown]> }[keyof T]
+        : false;
 
 /**
- * Gathers `x` over ranks and leaves out the rows that only filled the last step. Where `x` has not one row for each row of
- * the batch (a loss, say), all of it counts.
+ * Gathers tensors and other values over ranks and leaves out the rows that only filled the last step. Where a leaf has not one
+ * row for each row of the batch (a loss, say), all of it counts.
+ *
+ * @throws AccError `ACC_OBJECT_NOT_SERIALIZABLE`.
  */
-export function gatherReal(x: Tensor, batch: BatchRows | undefined, collective: Collective): Tensor {
+export function gatherReal<T>(values: T, batch: BatchRows | undefined, collective: Collective): Gathered<T> {
+  const gathered = mapLeaves(values, isMetricLeaf, (leaf) =>
+    leaf instanceof Tensor ? gatherRows(leaf, batch, collective) : gatherItems(leaf, batch, collective),
+  );
+  return gathered as Gathered<T>;
+}
+
+/** Records, and arrays in which tensors are, are looked into; other arrays are lists of items, one for each row. */
+export function isMetricLeaf(value: unknown): boolean {
+  return Array.isArray(value) ? !holdsTensors(value) : !isRecord(value);
+}
+
+function gatherRows(x: Tensor, batch: BatchRows | undefined, collective: Collective): Tensor {
   const all = collective.allGather(x);
-  if (!batch || !hasBatchRows(x, batch, collective.rank) || !isFilled(batch)) return all;
+  if (!batch || !isFilled(batch) || x.rank === 0 || all.shape[0] !== sum(batch.rows)) return all;
   const real = tidy(() => {
     let start = 0;
     const parts = batch.rows.map((rows, rank) => {
@@ -22,10 +73,28 @@ export function gatherReal(x: Tensor, batch: BatchRows | undefined, collective: 
   return real;
 }
 
-function hasBatchRows(x: Tensor, { rows }: BatchRows, rank: number): boolean {
-  return x.rank > 0 && x.shape[0] === rows[rank];
+/** Lists joined in the order of ranks; of what is no list, one item from each rank. */
+function gatherItems(own: unknown, batch: BatchRows | undefined, collective: Collective): unknown {
+  const parts = collective.allGatherObject(isList(own) ? { list: own } : { item: own });
+  const hasRows = batch?.rows.every((rows, rank) => parts[rank]?.list?.length === rows);
+  const items = parts.flatMap(({ list, item }, rank): unknown[] =>
+    list ? [...list.slice(0, hasRows ? batch!.realRows[rank] : undefined)] : [item],
+  );
+  return isTyped(own) ? (own.constructor as typeof Float32Array).from(items as number[]) : items;
+}
+
+function isList(value: unknown): value is readonly unknown[] | TypedArray {
+  return Array.isArray(value) || isTyped(value);
+}
+
+function isTyped(value: unknown): value is TypedArray {
+  return ArrayBuffer.isView(value) && !(value instanceof DataView);
 }
 
 function isFilled({ rows, realRows }: BatchRows): boolean {
   return rows.some((count, rank) => count !== realRows[rank]);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
 }

@@ -9,24 +9,47 @@ export type Nested = Tensor | readonly Nested[] | { readonly [key: string]: Nest
  *
  * @throws AccError `ACC_NOT_A_TENSOR` for anything else at a leaf, naming where it is.
  */
-export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => Tensor, where = ''): T {
-  if (value instanceof Tensor) return map(value) as T;
-  if (Array.isArray(value))
-    return value.map((item, i) => mapNested(item, map, `${where}[${i}]`)) as unknown as T;
-  if (isRecord(value)) {
-    // By key, so that ranks whose records were filled in another order call alike.
-    const mapped = Object.keys(value)
-      .sort()
-      .map((key) => [key, mapNested(value[key] as Nested, map, where ? `${where}.${key}` : key)]);
-    return Object.fromEntries(mapped) as T;
-  }
-  throw new AccError(
-    'ACC_NOT_A_TENSOR',
-    `Expected a tensor${where && ` at '${where}'`}, got ${describe(value)}.`,
-    {
-      help: 'Pass tensors, or arrays and records of tensors; use gatherObject or broadcastObject for other values.',
-    },
+export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => Tensor): T {
+  const isLeaf = (inner: unknown) => !Array.isArray(inner) && !isRecord(inner);
+  return mapLeaves(value, isLeaf, (leaf, where) => {
+    if (leaf instanceof Tensor) return map(leaf);
+    throw new AccError(
+      'ACC_NOT_A_TENSOR',
+      `Expected a tensor${where && ` at '${where}'`}, got ${describe(leaf)}.`,
+      {
+        help: 'Pass tensors, or arrays and records of tensors; use gatherObject or broadcastObject for other values.',
+      },
+    );
+  }) as T;
+}
+
+/**
+ * The same structure with each leaf replaced by what `map` gives for it. `map` is called in the sorted order of keys, so that
+ * ranks whose records have their keys in another order call alike; the result has them in the caller's order.
+ *
+ * @param isLeaf False only for arrays and records.
+ */
+export function mapLeaves(
+  value: unknown,
+  isLeaf: (value: unknown) => boolean,
+  map: (leaf: unknown, where: string) => unknown,
+  where = '',
+): unknown {
+  if (isLeaf(value)) return map(value, where);
+  if (Array.isArray(value)) return value.map((item, i) => mapLeaves(item, isLeaf, map, `${where}[${i}]`));
+  const record = value as Record<string, unknown>;
+  const keys = Object.keys(record);
+  const mapped = new Map(
+    keys.toSorted().map((key) => [key, mapLeaves(record[key], isLeaf, map, where ? `${where}.${key}` : key)]),
   );
+  return Object.fromEntries(keys.map((key) => [key, mapped.get(key)]));
+}
+
+/** Whether there is a tensor in arrays and records. */
+export function holdsTensors(value: unknown): boolean {
+  if (value instanceof Tensor) return true;
+  if (Array.isArray(value)) return value.some(holdsTensors);
+  return isRecord(value) && Object.values(value).some(holdsTensors);
 }
 
 /** A plain one, not an object of a class. */

@@ -1,0 +1,32 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { Collective, KernelLayer } from '@acc/contract';
+import type { BatchRows } from '../step/batch-rows.js';
+import { gatherReal, type Gathered } from './gather-real.js';
+import { mapNested, type Nested } from './nested.js';
+import { SameKeys } from './same-keys.js';
+
+/** Collectives on arrays and records of tensors, those of records matched by their keys. */
+export class AcrossRanks {
+  readonly #sameKeys = new SameKeys();
+
+  constructor(private readonly kernels: KernelLayer) {}
+
+  /**
+   * What a collective gives for each tensor. A compiled step calls it anew each time, as ranks must.
+   *
+   * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_COLLECTIVE_MISMATCH`.
+   */
+  map<T extends Nested>(method: string, values: T, collective: Collective, call: (x: Tensor) => Tensor): T {
+    const { recorder } = this.kernels;
+    this.#sameKeys.require(method, values, collective);
+    return mapNested(values, (x) =>
+      recorder ? recorder.host([x], ([given]) => [call(given!)])[0]! : call(x),
+    );
+  }
+
+  /** @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`. */
+  gatherForMetrics<T>(values: T, collective: Collective, batch: BatchRows | undefined): Gathered<T> {
+    this.#sameKeys.require('gatherForMetrics', values, collective);
+    return gatherReal(values, batch, collective);
+  }
+}
