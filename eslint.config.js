@@ -27,6 +27,23 @@ const strategyComparisons = [
   'BinaryExpression[operator=/^[!=]==?$/][left.property.name=/strategy/i][right.type="Literal"]',
 ];
 
+/** Functions of tfjs that draw from `Math.random`, or take their seed from it where they are given none. */
+const draws = [
+  'rand',
+  'randomGamma',
+  'randomNormal',
+  'randomStandardNormal',
+  'randomUniform',
+  'randomUniformInt',
+  'truncatedNormal',
+  'multinomial',
+  'dropout',
+  'shuffle',
+  'shuffleCombo',
+];
+const drawsOfTraining =
+  'Math.random is the training’s stream of random numbers: whoever else draws from it changes the training. Use node:crypto, or a generator with a seed.';
+
 export default tseslint.config(
   globalIgnores([
     '**/dist',
@@ -78,6 +95,39 @@ export default tseslint.config(
   {
     files: ['**/*.cjs'],
     languageOptions: { sourceType: 'commonjs', globals: { __filename: 'readonly', __dirname: 'readonly' } },
+  },
+  {
+    files: ['packages/*/src/**/*.{ts,mjs,js}'],
+    ignores: [
+      '**/*.test.ts',
+      '**/testing/**',
+      // They put a source with a state in its place.
+      'packages/core/src/random/math-random.ts',
+      'packages/core/src/activation-checkpointing/same-random.ts',
+      'packages/deterministic/src/random-ops.ts',
+      // Draws of the training itself.
+      'packages/kernels/src/functions/dropout.ts',
+      'packages/kernels/src/kernels/Multinomial.ts',
+      // It gives a seed.
+      'packages/ddp/src/comm-hooks/power-sgd.ts',
+    ],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'Math', property: 'random', message: drawsOfTraining },
+        ...['tf', 'util'].flatMap((object) =>
+          draws.map((property) => ({ object, property, message: drawsOfTraining })),
+        ),
+      ],
+      'no-restricted-imports': [
+        'error',
+        ...['@tensorflow/tfjs-core', '@tensorflow/tfjs'].map((name) => ({
+          name,
+          importNames: draws,
+          message: drawsOfTraining,
+        })),
+      ],
+    },
   },
   {
     files: ['packages/core/src/**/*.ts'],

@@ -12,6 +12,7 @@ import {
   recordPath,
   runsFolder,
   spoolPath,
+  unsentFiles,
   writeRecord,
   type RunRecord,
 } from './run-record.js';
@@ -32,7 +33,7 @@ export interface SendKeptOptions {
  */
 export function sendKept(options: SendKeptOptions): Lane[] {
   const makers = new Map(options.trackers.map(({ tracker, make }) => [tracker.name, make]));
-  return recordsUnder(runsFolder(options.projectDir), options.rank).flatMap(({ dir, record }) => {
+  return recordsUnder(runsFolder(options.projectDir), options).flatMap(({ dir, record }) => {
     if (dir === options.exceptDir || record.unsent.length === 0 || !isAbandoned(record)) return [];
     const names = record.unsent.filter((name) => makers.get(name));
     const lanes = names.flatMap((name) => laneFor(name, makers.get(name)!, { dir, record }, options) ?? []);
@@ -46,12 +47,21 @@ interface KeptRun {
   readonly record: RunRecord;
 }
 
-function recordsUnder(folder: string, rank: number): KeptRun[] {
+/** What lies beside a record that can't be read is told of: nothing else would ever be heard of it. */
+function recordsUnder(folder: string, { rank, warn }: SendKeptOptions): KeptRun[] {
   if (!existsSync(folder)) return [];
   const projects = subfolders(folder);
   return projects.flatMap(subfolders).flatMap((dir) => {
-    const record = readRecord(recordPath(dir, rank));
-    return record ? [{ dir, record }] : [];
+    const path = recordPath(dir, rank);
+    const { record, problem } = readRecord(path) as { record?: RunRecord; problem?: string };
+    if (record) return [{ dir, record }];
+    const kept = unsentFiles(dir, rank);
+    if (kept.length > 0) {
+      warn(
+        `acc: ${kept.join(', ')} in ${join(dir, 'unsent')}, which trackers have not got of an earlier run, is not sent: its record ${path} can't be read: ${problem}. Put the record back, or delete the run's folder.`,
+      );
+    }
+    return [];
   });
 }
 
@@ -84,7 +94,7 @@ function laneFor(
 
 /** @param status How the run has ended, where the tracker has got all of it. */
 function release(path: string, name: string, status: RunStatus | undefined): void {
-  const record = readRecord(path);
+  const { record } = readRecord(path);
   if (!record) return;
   const unsent = status ? record.unsent.filter((other) => other !== name) : record.unsent;
   writeRecord(path, { ...record, status: status ?? record.status, unsent, pid: 0 });

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { isAccError, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
 import { entriesCall, finishCall, limitOf, startCall, type Call } from './calls.js';
 import type { Entry } from './entry.js';
@@ -315,8 +316,8 @@ export class Lane {
     this.keep();
     const doubled = limits.retryMinMs * 2 ** Math.min(this.#failures++, 20);
     const asked = isAccError(error) ? Number(error.details['retryAfterMs'] ?? 0) : 0;
-    // Of many ranks and programs not all at the same moment.
-    const jitter = 0.75 + Math.random() / 2;
+    // Of many ranks and programs not all at the same moment. Math.random is the training's.
+    const jitter = 0.75 + randomInt(501) / 1000;
     const waitMs = Math.max(Math.min(doubled, limits.retryMaxMs) * jitter, asked);
     this.#retry = setTimeout(
       () => this.#tryAgain(),

@@ -48,7 +48,7 @@ export class Recording {
     makeFolder(run.dir);
     // Beyond the numbers of the processes that began the run: none logs more than one entry in a microsecond.
     this.#sequence = earlier ? Math.max(0, Date.now() - run.startTimeMs) * 1_000 : 0;
-    const ids = run.rank === 0 ? earlier : readRecord(recordPath(run.dir, run.rank))?.trackers;
+    const ids = run.rank === 0 ? earlier : readRecord(recordPath(run.dir, run.rank)).record?.trackers;
     this.#lanes = trackers.map(({ tracker }) => {
       const resumedId = earlier && ids?.[tracker.name];
       if (resumedId !== undefined && !tracker.resume) throw cannotResume(tracker, run);

@@ -79,14 +79,18 @@ function findRun(
 ): RunIdentity {
   if (loaded?.id === id && loaded.project === project) return loaded;
   const path = ID.test(id) ? recordPath(runFolder(projectDir, project, id), 0) : undefined;
-  const record = path === undefined ? undefined : readRecord(path);
-  if (!record) {
-    throw new AccError('ACC_RUN_MISSING', `There is no run '${id}' of '${project}' to go on with.`, {
-      help: path
-        ? `Its record would be ${path}; set projectDir to where the run was.`
-        : 'Give the id of a run.',
-    });
+  if (path === undefined) {
+    throw new AccError('ACC_RUN_MISSING', `'${id}' is no id of a run.`, { help: 'Give the id of a run.' });
   }
+  const found = readRecord(path);
+  if (!found.record) {
+    throw new AccError(
+      'ACC_RUN_MISSING',
+      `There is no run '${id}' of '${project}' to go on with: of its record ${path}, ${found.problem}.`,
+      { help: 'Set projectDir to where the run was, or leave resume out to begin a new run.' },
+    );
+  }
+  const { record } = found;
   return { ...identityOf(record.run), earlier: record.trackers };
 }
 

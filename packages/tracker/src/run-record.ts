@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { RunInfo, RunStatus } from '@acc/contract';
@@ -45,18 +45,41 @@ export function spoolPath(runDir: string, tracker: string, rank: number): string
 /** Written whole or not at all. */
 export function writeRecord(path: string, record: RunRecord): void {
   const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`);
+  writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
   renameSync(temporary, path);
 }
 
-/** Undefined where there is none, or none that can be read. */
-export function readRecord(path: string): RunRecord | undefined {
+/** A record, or why there is none. */
+export type FoundRecord =
+  { readonly record: RunRecord } | { readonly problem: string; readonly record?: never };
+
+export function readRecord(path: string): FoundRecord {
+  let text: string;
   try {
-    const record = JSON.parse(readFileSync(path, 'utf8')) as RunRecord;
-    return record.version === 1 ? record : undefined;
-  } catch {
-    return undefined;
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { problem: code === 'ENOENT' ? 'it is missing' : message };
   }
+  try {
+    const record = JSON.parse(text) as Partial<RunRecord> | null;
+    if (record?.version !== undefined && record.version !== 1) {
+      return { problem: `it is of version ${String(record.version)}, and this version knows 1` };
+    }
+    const isWhole = record?.version === 1 && typeof record.run?.id === 'string';
+    if (isWhole && Array.isArray(record.unsent)) return { record: record as RunRecord };
+    return { problem: 'it holds no run' };
+  } catch (error) {
+    return { problem: `it is no JSON: ${(error as Error).message}` };
+  }
+}
+
+/** Files of what trackers of one rank have not got yet. */
+export function unsentFiles(runDir: string, rank: number): string[] {
+  const folder = join(runDir, 'unsent');
+  if (!existsSync(folder)) return [];
+  const rankOf = (name: string) => Number(/-rank(\d+)\.jsonl$/.exec(name)?.[1] ?? 0);
+  return readdirSync(folder).filter((name) => name.endsWith('.jsonl') && rankOf(name) === rank);
 }
 
 /** Whether nobody sends any more what belongs to the run, as far as this host knows. */

@@ -194,8 +194,9 @@ function cut(flat: Tensor, shapes: readonly (readonly [number, number])[]): Tens
 }
 
 /** FNV-1a of the text. */
+/** Never 0, which tfjs takes for none: it would draw one from the training's `Math.random`. */
 function seedOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return hash >>> 0;
+  return hash >>> 0 || 1;
 }
