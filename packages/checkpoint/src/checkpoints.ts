@@ -96,11 +96,20 @@ export class Checkpoints {
     this.#inUse.add(name);
   }
 
-  /** On all ranks the same. */
+  /** On all ranks the same. Where the storage cannot be listed, a name that no other save has, with a warning. */
   #nameOf(step: number): Promise<string> {
-    // What is wrong with the storage the save itself will say, of every rank.
-    const work = () => freeName(this.#storage, step).catch(() => nameOfStep(step));
-    return onFirstRank(this.#parts.collective, work);
+    return onFirstRank(this.#parts.collective, async () => {
+      try {
+        return await freeName(this.#storage, step);
+      } catch (error) {
+        const name = nameOfStep(step, Date.now());
+        const reason = error instanceof Error ? error.message : String(error);
+        console.warn(
+          `acc: ${this.place} could not be listed before a save: ${reason} The checkpoint is named ${name}, so that it replaces no other.`,
+        );
+        return name;
+      }
+    });
   }
 
   #tell(unreadable: readonly Unreadable[]): void {

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AccError, type Storage } from '@acc/contract';
 import type { Checkpoints } from '../checkpoints.js';
 import { fileStorage } from '../storage/file-storage.js';
 import { checkpointsOfOneRank, error, load, request, warnings } from '../testing/saves.js';
@@ -72,6 +73,40 @@ describe.each(Object.keys(damages))('a checkpoint with %s', (code) => {
   it('is an error where there is no other', async () => {
     await rm(join(folder, 'step-00000001'), { recursive: true });
     await expect(checkpoints.newest(new Set())).rejects.toThrowError(error(code));
+  });
+});
+
+describe('a save into a storage that could not be listed', () => {
+  /** Lists from the second time on. */
+  function failingOnce(): Storage {
+    const files = fileStorage(folder);
+    let isFirst = true;
+    return {
+      ...files,
+      location: folder,
+      async list(prefix) {
+        if (!isFirst) return files.list(prefix);
+        isFirst = false;
+        throw new AccError('ACC_STORAGE_FAILED', 'no answer.');
+      },
+    };
+  }
+
+  it.each(Object.keys(damages))('replaces nothing, and says so: %s', async (code) => {
+    const said = warnings();
+    await save(checkpointsOfOneRank({ dir: folder }), 2);
+    await damages[code]!();
+    const before = await content();
+    const checkpoints = checkpointsOfOneRank({ storage: failingOnce() });
+    const saved = await save(checkpoints, 2);
+    expect(await content()).toEqual(before);
+    expect(said).toEqual([
+      expect.stringMatching(/could not be listed before a save: no answer\. .*step-00000002\.\d+/),
+    ]);
+    const name = (await checkpoints.newest(new Set()))!;
+    expect(name).toMatch(/^step-00000002\.\d+$/);
+    expect(saved).toContain(name);
+    expect(((await load(join(folder, name))).tree as { x: tf.Tensor }).x.dataSync()[0]).toBe(2);
   });
 });
 
