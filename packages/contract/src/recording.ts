@@ -38,10 +38,10 @@ export interface Recording {
    * The step again, with new `args` of the shapes and dtypes that it was recorded with. To be called in a tidy. The results
    * are the caller's.
    *
-   * @returns Undefined, with nothing changed, when the calls before the first action fail: run the step itself, which
+   * @returns The error, with nothing changed, when the calls before the first action fail: run the step itself, which
    * then says why.
    * @throws AccError `ACC_OPERATOR_FAILED`, `ACC_OUT_OF_MEMORY`, and what actions throw.
    */
-  replay(args: readonly Tensor[]): readonly Tensor[] | undefined;
+  replay(args: readonly Tensor[]): readonly Tensor[] | Error;
   dispose(): void;
 }

@@ -139,6 +139,33 @@ describe('a step without variables', () => {
     expect(step.reason).toBeUndefined();
   });
 
+  it('runs plainly where its replay fails, counts that, and gives up after the fourth time', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    let isWhole = false;
+    // The recording takes rows by index, whatever `isWhole` says later.
+    const step = accelerator.compile((x: tf.Tensor, rows: tf.Tensor1D) =>
+      (isWhole ? x : x.gather(rows)).sum(),
+    );
+    const x = tf.tensor1d([1, 2, 4]);
+    const sum = (...rows: number[]) => tf.tidy(() => valueOf(step(x, tf.tensor1d(rows, 'int32'))));
+    for (let i = 0; i < BEFORE_REPLAYS + 1; i++) expect(sum(0, 2)).toBe(5);
+    expect([step.replays, step.failedReplays]).toEqual([1, 0]);
+    // What fails in the step, too, is the caller's.
+    expect(() => sum(0, 9)).toThrowError();
+    expect([step.replays, step.failedReplays]).toEqual([1, 0]);
+    isWhole = true;
+    for (let i = 1; i <= 3; i++) {
+      expect(sum(0, 9)).toBe(7);
+      expect([step.replays, step.failedReplays, step.reason]).toEqual([i, i, undefined]);
+      expect(sum(0, 1)).toBe(3);
+    }
+    expect(sum(0, 9)).toBe(7);
+    expect(step.reason).toMatch(/replay failed 4 times where the step itself did not: .*index/);
+    expect(warn.mock.calls.filter(([text]) => String(text).startsWith('acc:'))).toHaveLength(1);
+    expect(sum(0, 1)).toBe(7);
+    expect([step.replays, step.failedReplays]).toEqual([4, 4]);
+  });
+
   it('can call another compiled step', () => {
     const inner = accelerator.compile((x: tf.Tensor) => x.add(1));
     const outer = accelerator.compile((x: tf.Tensor) => inner(x).mul(2));

@@ -14,6 +14,8 @@ export interface CompiledStep<Args extends unknown[], R> {
   readonly reason: string | undefined;
   /** Calls so far that were replays. */
   readonly replays: number;
+  /** Calls so far that ran plainly because their replay failed; after a few of them `reason` says why. */
+  readonly failedReplays: number;
   /** Frees the recordings. The step can be called as before; it then runs plainly. */
   dispose(): void;
 }
@@ -77,6 +79,9 @@ export function compileStep<Args extends unknown[], R>(
   return Object.defineProperties(call, {
     reason: { get: () => reason },
     replays: { get: () => [...variants.values()].reduce((sum, { replays }) => sum + replays, 0) },
+    failedReplays: {
+      get: () => [...variants.values()].reduce((sum, { failedReplays }) => sum + failedReplays, 0),
+    },
     dispose: {
       value: () => {
         isDisposed = true;

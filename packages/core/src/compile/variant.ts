@@ -7,6 +7,8 @@ import { partsOf, withTensors } from './nested-values.js';
 const MAX_RECORDINGS = 4;
 /** How often recordings are given up because what they had taken from outside is gone. */
 const MAX_RENEWALS = 4;
+/** How often a replay may fail where the step itself does not. */
+const MAX_FAILURES = 4;
 
 /** What a variant works with. */
 export interface VariantContext {
@@ -28,6 +30,8 @@ export class Variant<R> {
 
   /** How many calls were replays. */
   replays = 0;
+  /** How many replays failed, before anything had happened outside, in calls that then ran plainly. */
+  failedReplays = 0;
 
   constructor(private readonly context: VariantContext) {}
 
@@ -45,7 +49,7 @@ export class Variant<R> {
       if (!this.#isSealed) return this.#record(args, step);
       if (!this.#last!.recording.fits(args)) return this.#renew(step);
       const results = this.#last!.recording.replay(args);
-      if (!results) return step();
+      if (results instanceof Error) return this.#runPlainly(results, step);
       this.replays++;
       return this.#last!.resultOf(args, results);
     } finally {
@@ -57,6 +61,16 @@ export class Variant<R> {
     this.#last?.recording.dispose();
     this.#last = undefined;
     this.#isSealed = false;
+  }
+
+  /** After a replay that failed. What the step itself throws is the caller's, and no fault of the recording. */
+  #runPlainly(error: Error, step: () => R): R {
+    const result = step();
+    this.failedReplays++;
+    if (this.failedReplays >= MAX_FAILURES) {
+      this.#refuse(`its replay failed ${MAX_FAILURES} times where the step itself did not: ${error.message}`);
+    }
+    return result;
   }
 
   /** Begins anew: something is gone that was no argument. */

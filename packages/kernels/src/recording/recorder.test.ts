@@ -25,7 +25,11 @@ function sealed(args: readonly tf.Tensor[], step: () => tf.Tensor): Recording {
 }
 
 const replayed = (recording: Recording, ...args: tf.Tensor[]) =>
-  tf.tidy(() => valueOf(recording.replay(args)![0]!));
+  tf.tidy(() => {
+    const results = recording.replay(args);
+    if (results instanceof Error) throw results;
+    return valueOf(results[0]!);
+  });
 
 describe('StepRecorder', () => {
   it('takes variables where they are now, and assigns them', () => {

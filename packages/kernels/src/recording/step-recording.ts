@@ -65,14 +65,14 @@ export class StepRecording implements Recording {
     return areAlive(this.#captured) && this.segments.every(({ sources }) => this.#areFitting(sources, args));
   }
 
-  replay(args: readonly Tensor[]): readonly Tensor[] | undefined {
+  replay(args: readonly Tensor[]): readonly Tensor[] | Error {
     let given: readonly (Tensor | null)[] = [];
     let hasActed = false;
     let isDone = false;
     try {
       for (const [index, segment] of this.segments.entries()) {
         const outputs = this.#runSegment(index, segment, given, args, hasActed);
-        if (!outputs) return undefined;
+        if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
           return outputs;
@@ -90,14 +90,14 @@ export class StepRecording implements Recording {
     this.native.dispose();
   }
 
-  /** Undefined where its calls fail before anything has happened outside. */
+  /** The error where its calls fail before anything has happened outside. */
   #runSegment(
     index: number,
     segment: RecordedSegment,
     given: readonly (Tensor | null)[],
     args: readonly Tensor[],
     hasActed: boolean,
-  ): Tensor[] | undefined {
+  ): Tensor[] | Error {
     const inputs = this.#givenHandles(segment, given);
     for (const source of segment.sources) inputs.push(this.#handleOf(source, args));
     let natives;
@@ -105,7 +105,7 @@ export class StepRecording implements Recording {
       natives = this.native.replay(index, inputs, segment.outputs);
     } catch (error) {
       if (hasActed) throw error;
-      return undefined;
+      return error as Error;
     }
     const tfjs = engine();
     const tensors = natives.map((native, i) =>

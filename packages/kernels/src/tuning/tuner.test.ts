@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AccError } from '@acc/contract';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
 import { parseTuning } from './options.js';
 import { Tuner, type ChoiceStore, type Family } from './tuner.js';
@@ -32,7 +33,7 @@ function doubling(name = 'double'): Calls {
       },
       broken: () => {
         counts.broken!++;
-        throw new Error('not on this device');
+        throw new AccError('ACC_OPERATOR_FAILED', 'not on this device');
       },
     },
     clearly: 0.9,
@@ -64,6 +65,7 @@ describe('the tuner', () => {
     expect(counts).toEqual({ ...measured, quick: measured.quick! + 10 });
     expect(tuner.choices).toMatchObject([{ family: 'double', shapes: '[8]', way: 'quick' }]);
     expect(Object.keys(tuner.choices[0]!.measuredMs)).toEqual(['slow', 'quick']);
+    expect(tuner.choices[0]!.failures).toEqual({ broken: 'not on this device' });
     run(way, 9);
     expect(tuner.choices.map(({ shapes }) => shapes)).toEqual(['[8]', '[9]']);
   });
@@ -111,6 +113,49 @@ describe('the tuner', () => {
     const { broken } = family.ways as { broken: () => Tensor };
     const way = tunerWith('').tuned({ ...family, ways: { broken, quick: family.ways.quick! } });
     expect(() => run(way, 8)).toThrowError('not on this device');
+  });
+
+  it('measures again where a way ran out of memory, and does without it after the third time', () => {
+    const values = new Map<string, string>();
+    const store: ChoiceStore = {
+      find: (key) => values.get(key),
+      agree: (key, value) => values.set(key, value).get(key)!,
+    };
+    /** What is chosen after so many calls of ways of which one runs out of memory in some of its calls. */
+    const chosenAfter = (calls: number, isShort: (call: number) => boolean) => {
+      values.clear();
+      const { family, counts } = doubling();
+      let call = 0;
+      const hungry = (x: Tensor) => {
+        if (isShort(++call)) throw new AccError('ACC_OUT_OF_MEMORY', 'no room');
+        return add(x, x);
+      };
+      const tuner = tunerWith('');
+      tuner.share(store);
+      const way = tuner.tuned({ ...family, ways: { slow: family.ways.slow!, hungry } });
+      for (let i = 0; i < calls; i++) expect(run(way, 8)).toBe(2);
+      return { choices: tuner.choices, agreed: [...values.values()], counts };
+    };
+    expect(chosenAfter(2, (call) => call <= 2)).toMatchObject({ choices: [], agreed: [] });
+    expect(chosenAfter(3, (call) => call <= 2)).toMatchObject({
+      choices: [{ way: 'hungry', failures: {} }],
+      agreed: ['hungry'],
+    });
+    expect(chosenAfter(1, (call) => call === 2)).toMatchObject({ choices: [], agreed: [] });
+    expect(chosenAfter(3, () => true)).toMatchObject({ choices: [], agreed: [] });
+    expect(chosenAfter(4, () => true)).toMatchObject({
+      choices: [{ way: 'slow', failures: { hungry: 'no room' } }],
+      agreed: ['slow'],
+    });
+  });
+
+  it('throws what is a fault of a way, and not that it is not here', () => {
+    const { family } = doubling();
+    const faulty = () => {
+      throw new TypeError('a fault');
+    };
+    const way = tunerWith('').tuned({ ...family, ways: { ...family.ways, faulty } });
+    expect(() => run(way, 8)).toThrowError('a fault');
   });
 
   it('takes what the job has agreed on, and forgets what it chose alone', () => {

@@ -1,5 +1,5 @@
-import { AccError } from '@acc/contract';
-import { numThreads, synchronize, type Tensor as NativeTensor } from '@acc/native';
+import { AccError, isAccError } from '@acc/contract';
+import { numThreads, releaseCachedMemory, synchronize, type Tensor as NativeTensor } from '@acc/native';
 import type { TuningOptions } from './options.js';
 
 /** One of several operators, or layouts, that give the same result. Borrows its arguments; caller disposes the result. */
@@ -27,6 +27,8 @@ export interface Choice {
   readonly way: string;
   /** Milliseconds of each way that was measured; empty where it was pinned, small, or another rank's. */
   readonly measuredMs: Readonly<Record<string, number>>;
+  /** Why ways are out, by name. */
+  readonly failures: Readonly<Record<string, string>>;
 }
 
 /** Where the ranks of a job agree: the first value that any of them gives for a key is everybody's. */
@@ -41,13 +43,21 @@ export interface ChoiceStore {
 const RUNS = 7;
 const ENOUGH_MS = 60;
 
+/** So often a class of shapes is measured anew because memory ran out; then ways that need more than there is are out. */
+const MAX_POSTPONED = 3;
+
+/** Errors of a way that this libtorch or device has not; any other is a fault, and the caller's. */
+const NOT_HERE = ['ACC_OPERATOR_UNKNOWN', 'ACC_OPERATOR_FAILED'];
+
 /**
  * Chooses between ways by measuring them on the first real arguments of each class of shapes, and remembers it. A way
- * that throws (an operator that this libtorch or device hasn't) is out. Pins come before everything; in a job, the rank
- * that measures first decides for all.
+ * that this libtorch or device has not is out. Where one runs out of memory, the first way is taken for this call, and the next
+ * one measures again. Pins come before everything; in a job, the rank that measures first decides for all.
  */
 export class Tuner {
   readonly #choices = new Map<string, Choice>();
+  /** How often each class of shapes was left to be measured later. */
+  readonly #postponed = new Map<string, number>();
   #generation = 0;
   #store: ChoiceStore | undefined;
   #isFixed = false;
@@ -100,7 +110,9 @@ export class Tuner {
       const shapeClass = family.classOf(...args);
       let way = chosen.get(shapeClass);
       if (!way) {
-        way = family.ways[this.#choose(family, args)]!;
+        const choice = this.#choose(family, args);
+        if (choice === undefined) return Object.values(family.ways)[0]!(...args);
+        way = family.ways[choice]!;
         chosen.set(shapeClass, way);
       }
       return way(...args);
@@ -109,10 +121,12 @@ export class Tuner {
 
   #forget(): void {
     this.#choices.clear();
+    this.#postponed.clear();
     this.#generation++;
   }
 
-  #choose<Args extends readonly unknown[]>(family: Family<Args>, args: Args): string {
+  /** Undefined where memory ran out, and it is to be chosen later. */
+  #choose<Args extends readonly unknown[]>(family: Family<Args>, args: Args): string | undefined {
     const shapes = family.nameOf(...args);
     const { pins, print } = this.options();
     this.#requireFamilies(Object.keys(pins));
@@ -123,13 +137,21 @@ export class Tuner {
     const taken = this.#taken[key];
     const own = pinned ?? usual ?? (taken !== undefined && taken in family.ways ? taken : undefined);
     const given = own ?? this.#store?.find(key);
-    const measuredMs = given === undefined ? measure(family, args) : {};
+    const measured = given === undefined ? measure(family, args) : NOT_MEASURED;
+    if (measured.isShortOfMemory && this.#postpone(key)) return undefined;
+    const { measuredMs, failures } = measured;
     const way = given ?? fastest(family, measuredMs);
     const agreed = own ?? this.#store?.agree(key, way) ?? way;
-    const choice = { family: family.name, shapes, way: agreed, measuredMs };
+    const choice = { family: family.name, shapes, way: agreed, measuredMs, failures };
     this.#choices.set(key, choice);
     if (print) console.error(describe(choice));
     return agreed;
+  }
+
+  #postpone(key: string): boolean {
+    const count = (this.#postponed.get(key) ?? 0) + 1;
+    this.#postponed.set(key, count);
+    return count <= MAX_POSTPONED;
   }
 
   #requireFamilies(names: readonly string[]): void {
@@ -148,37 +170,53 @@ function requireWay({ name, ways }: Family<never>, way: string): void {
   if (!(way in ways)) refuse(`'${name}' has no way '${way}'`, Object.keys(ways));
 }
 
+interface Measured extends Pick<Choice, 'measuredMs' | 'failures'> {
+  readonly isShortOfMemory: boolean;
+}
+
+const NOT_MEASURED: Measured = { measuredMs: {}, failures: {}, isShortOfMemory: false };
+
 /**
  * The median time of each way; ways in turn, so that what else the machine does hits all alike. Not the best time: ways
  * differ in how much they suffer from what shares caches and memory with them, which training does all the time.
  */
-function measure<Args extends readonly unknown[]>(
-  { ways }: Family<Args>,
-  args: Args,
-): Record<string, number> {
+function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: Args): Measured {
+  const failures: Record<string, string> = {};
+  let isShortOfMemory = false;
+  /** Notes why a way is out; the first way's error is the caller's. */
+  const noteOut = (name: string, error: unknown): void => {
+    const ranOut = isAccError(error, 'ACC_OUT_OF_MEMORY');
+    if (name === Object.keys(ways)[0] || !(ranOut || isNotHere(error))) throw error;
+    if (ranOut) releaseCachedMemory();
+    isShortOfMemory ||= ranOut;
+    failures[name] = error.message;
+  };
   const times: Record<string, number[]> = {};
-  const works = Object.entries(ways).filter(([name, way], i) => {
-    try {
-      // Not counted: the first call of an operator prepares it.
-      way(...args).dispose();
-      times[name] = [];
-      return true;
-    } catch (error) {
-      // The default's error is the caller's.
-      if (i === 0) throw error;
-      return false;
-    }
-  });
-  if (works.length === 1) return { [works[0]![0]]: 0 };
   let spentMs = 0;
-  for (let run = 0; run < RUNS && spentMs < ENOUGH_MS * works.length; run++) {
-    for (const [name, way] of works) {
+  const attempt = (name: string, way: Way<Args>) => {
+    try {
       const ms = timeMs(() => way(...args));
-      times[name]!.push(ms);
+      // The first call of an operator prepares it, and does not count.
+      if (!times[name]) return void (times[name] = []);
+      times[name].push(ms);
       spentMs += ms;
+    } catch (error) {
+      noteOut(name, error);
     }
+  };
+  const works = () => Object.entries(ways).filter(([name]) => !(name in failures));
+  for (const [name, way] of works()) attempt(name, way);
+  if (works().length === 1) return { measuredMs: { [works()[0]![0]]: 0 }, failures, isShortOfMemory };
+  const mostMs = ENOUGH_MS * works().length;
+  for (let run = 0; run < RUNS && spentMs < mostMs; run++) {
+    for (const [name, way] of works()) attempt(name, way);
   }
-  return Object.fromEntries(works.map(([name]) => [name, median(times[name]!)]));
+  const measuredMs = Object.fromEntries(works().map(([name]) => [name, median(times[name]!)]));
+  return { measuredMs, failures, isShortOfMemory };
+}
+
+function isNotHere(error: unknown): error is AccError {
+  return isAccError(error) && NOT_HERE.includes(error.code);
 }
 
 function median(values: readonly number[]): number {
@@ -201,8 +239,10 @@ function fastest({ ways, clearly }: Family<never>, ms: Readonly<Record<string, n
   return bestMs <= clearly * ms[usual]! ? best : usual;
 }
 
-/** One line: the choice, and the times that it rests on. */
-export function describe({ family, shapes, way, measuredMs }: Choice): string {
+/** One line: the choice, the times that it rests on, and which ways are out. */
+export function describe({ family, shapes, way, measuredMs, failures }: Choice): string {
   const times = Object.entries(measuredMs).map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`);
+  for (const [name, reason] of Object.entries(failures))
+    times.push(`not ${name}: ${reason.split('\n', 1)[0]!}`);
   return `acc: ${family} ${shapes}: ${way}${times.length > 0 ? ` (${times.join(', ')})` : ''}`;
 }
