@@ -57,17 +57,17 @@ const records = tf.tidy(() => {
     Object.entries(record).map(([key, x]) => [key, ...x.dataSync()]);
   return Object.fromEntries(Object.entries(verbs).map(([verb, record]) => [verb, plain(record)]));
 });
-const others = tf.tidy(() => {
-  const { rows, ...rest } = accelerator.gatherForMetrics({
-    rows: tf.tensor1d([r, r + 0.5]),
-    ids: [`a${r}`, { of: r }],
-    typed: Float32Array.of(r, r + 0.25),
-    name: `rank ${r}`,
-    pair: [tf.scalar(r), [null, true]],
-  });
-  const [scalars, list] = rest.pair as [tf.Tensor, unknown[]];
-  return { ...rest, rows: [...rows.dataSync()], pair: [[...scalars.dataSync()], list] };
-});
+const given = {
+  rows: tf.tensor1d([r, r + 0.5]),
+  ids: [`a${r}`, { of: r }],
+  typed: Float32Array.of(r, r + 0.25),
+  name: `rank ${r}`,
+  pair: [tf.scalar(r), [null, true]],
+};
+const gathered = accelerator.gatherForMetrics(given);
+const [scalars, list] = gathered.pair as [tf.Tensor, unknown[]];
+const others = { ...gathered, rows: [...gathered.rows.dataSync()], pair: [[...scalars.dataSync()], list] };
+tf.dispose([given.rows, given.pair[0] as tf.Tensor, gathered.rows, scalars]);
 const codeOf = (call: () => unknown) => {
   try {
     call();

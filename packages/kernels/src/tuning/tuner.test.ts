@@ -151,7 +151,7 @@ describe('the tuner', () => {
 
   it('throws what is a fault of a way, and not that it is not here', () => {
     const { family } = doubling();
-    const faulty = () => {
+    const faulty = (_: Tensor): Tensor => {
       throw new TypeError('a fault');
     };
     const way = tunerWith('').tuned({ ...family, ways: { ...family.ways, faulty } });
