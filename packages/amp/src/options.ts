@@ -1,4 +1,4 @@
-import { AccError, checkKeys, type Float32Precision } from '@acc/contract';
+import { AccError, checkKeys, isRecord, parseOptions, type Float32Precision } from '@acc/contract';
 import { z } from 'zod';
 import { OP_LISTS, type OpLists } from './op-lists.js';
 
@@ -55,12 +55,9 @@ export type ResolvedAmpOptions = Readonly<z.infer<typeof schema>>;
 
 /** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions {
-  checkKeys('amp', options, Object.keys(schema.shape));
-  if (options.lossScale) checkKeys('amp.lossScale', options.lossScale, Object.keys(lossScale.shape));
-  const result = schema.safeParse(options);
-  if (result.success) return withStartAboveMinimum(result.data);
-  const { path, message } = result.error.issues[0]!;
-  throw new AccError('ACC_INVALID_OPTION', `amp.${path.join('.')}: ${message}.`, { cause: result.error });
+  const given: unknown = (options as AmpOptions | null)?.lossScale;
+  if (isRecord(given)) checkKeys('amp.lossScale', given, Object.keys(lossScale.shape));
+  return withStartAboveMinimum(parseOptions('amp', schema, options));
 }
 
 /** From below it, the first overflow would bring the scale up. */

@@ -1,4 +1,4 @@
-import { AccError, checkKeys, type Storage } from '@acc/contract';
+import { parseOptions, type Storage } from '@acc/contract';
 import { z } from 'zod';
 import type { RetentionOptions } from './retention.js';
 
@@ -23,7 +23,7 @@ const positive = z.number().int().positive();
 const schema = z
   .object({
     dir: z.string().min(1).optional(),
-    storage: z.custom<Storage>(isStorage, 'not a storage: it needs put, get, list and delete').optional(),
+    storage: z.custom<Storage>(isStorage, 'a storage with put, get, list and delete').optional(),
     async: z.boolean().default(false),
     onError: z.enum(['throw', 'warn']).default('throw'),
     preemption: z.boolean().optional(),
@@ -39,25 +39,18 @@ const schema = z
   })
   .refine(({ dir, storage }) => dir === undefined || storage === undefined, {
     path: ['dir'],
-    error: 'a storage has its own place; give one of both',
+    error: 'none beside storage, which has its own place',
   })
   .refine(({ keepLast, keepBest, keepEvery }) => keepLast !== undefined || !(keepBest ?? keepEvery), {
     path: ['keepLast'],
-    error: 'all are kept unless keepLast says how many: keepBest and keepEvery keep others besides',
+    error: 'a number with keepBest and keepEvery, which keep others besides: without it all are kept',
   });
 
 export type ResolvedCheckpointOptions = Readonly<z.infer<typeof schema>>;
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveCheckpointOptions(options: CheckpointOptions = {}): ResolvedCheckpointOptions {
-  checkKeys('checkpoint', options, Object.keys(schema.shape));
-  const result = schema.safeParse(options);
-  if (result.success) return result.data;
-  const { path, message } = result.error.issues[0]!;
-  throw new AccError('ACC_INVALID_OPTION', `checkpoint: '${path.join('.')}': ${message}.`, {
-    cause: result.error,
-    details: { path },
-  });
+  return parseOptions('checkpoint', schema, options);
 }
 
 function isStorage(value: unknown): boolean {

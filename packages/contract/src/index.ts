@@ -6,6 +6,7 @@ export {
   type HeldPasses,
   type ItemCounts,
 } from './accumulation.js';
+export { parseOptions, showValue } from './parse-options.js';
 export { checkKeys, isRecord, nearestName } from './check-keys.js';
 export type {
   AllReduceOptions,

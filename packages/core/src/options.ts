@@ -2,7 +2,9 @@ import {
   AccError,
   checkKeys,
   nearestName,
+  parseOptions,
   PLUGIN_KEYS,
+  showValue,
   type Plugin,
   type Strategy,
   type Tracker,
@@ -135,35 +137,26 @@ export type ResolvedOptions = Readonly<z.infer<typeof schema>>;
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   checkKeys('AcceleratorOptions', options, Object.keys(schema.shape));
-  if (options.dataLoader) {
+  if (options.dataLoader !== undefined) {
     checkKeys('dataLoader', options.dataLoader, ['splitBatches', 'evenBatches', 'shuffle']);
   }
-  if (options.gradientClipping) checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
+  if (options.gradientClipping !== undefined) {
+    checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
+  }
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Looked at whether or not the strategy that is chosen uses them.
   resolveDdpOptions(options.ddp);
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
-  const result = schema.safeParse(options);
-  if (!result.success) {
-    const issue = result.error.issues[0]!;
-    throw new AccError(
-      'ACC_INVALID_OPTION',
-      `AcceleratorOptions.${issue.path.join('.')}: ${issue.message}.`,
-      {
-        cause: result.error,
-        details: { path: issue.path },
-      },
-    );
-  }
-  refuseWithoutEffect(result.data);
+  const resolved = parseOptions('AcceleratorOptions', schema, options);
+  refuseWithoutEffect(resolved);
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
-  if (result.data.deterministic !== false) refuseBesideDeterministic(result.data);
-  for (const plugin of result.data.plugins) {
+  if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
+  for (const plugin of resolved.plugins) {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
   }
-  return result.data;
+  return resolved;
 }
 
 /** Of plugins those that change what is trained, and not only look on. */
@@ -268,7 +261,7 @@ function requireStrategy(value: unknown): void {
     if (lacking.length === 0) return;
     throw new AccError(
       'ACC_INVALID_OPTION',
-      `AcceleratorOptions.strategy: an object without ${lacking.join(', ')} is no Strategy.`,
+      `AcceleratorOptions.strategy is an object without ${lacking.join(', ')}; expected a Strategy, or one of ${STRATEGIES.join(', ')}.`,
       { help: `Give one of ${STRATEGIES.join(', ')}, or a Strategy of @acc/contract.`, details },
     );
   }
@@ -276,7 +269,7 @@ function requireStrategy(value: unknown): void {
   const nearest = nearestName(String(value), STRATEGIES);
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `AcceleratorOptions.strategy: '${String(value)}' is none of ${STRATEGIES.join(', ')}.`,
+    `AcceleratorOptions.strategy is ${showValue(value)}; expected a Strategy, or one of ${STRATEGIES.join(', ')}.`,
     { help: nearest ? `Did you mean '${nearest}'?` : 'Give one of these, or a Strategy.', details },
   );
 }

@@ -299,6 +299,18 @@ describe('DataLoader order', () => {
 });
 
 describe('DataLoader options', () => {
+  it.each<[object, string]>([
+    [{}, 'DataLoader.batchSize is missing; expected a number'],
+    [{ batchSize: 0 }, 'DataLoader.batchSize is 0; expected a number greater than 0'],
+    [{ batchSize: '8' }, 'DataLoader.batchSize is "8"; expected a number'],
+    [{ batchSize: 2.5 }, 'DataLoader.batchSize is 2.5; expected a whole number'],
+    [{ batchSize: 2, dropLast: 1 }, 'DataLoader.dropLast is 1; expected true or false'],
+    [{ batchSize: 2, collate: [] }, 'DataLoader.collate is []; expected a function'],
+    [{ batchSize: 2, seed: null }, 'DataLoader.seed is null; expected a number'],
+  ])('that are wrong are named with what was given: %j', (options, message) => {
+    expect(() => new DataLoader([1], options as never)).toThrow(message);
+  });
+
   it('leaves a short batch out with dropLast', async () => {
     const stream = new DataLoader(() => numbers(5), { batchSize: 2, dropLast: true });
     const array = new DataLoader(numbers(5), { batchSize: 2, dropLast: true });

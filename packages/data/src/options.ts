@@ -1,4 +1,4 @@
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, parseOptions } from '@acc/contract';
 import { z } from 'zod';
 import type { AtBoundary, OnBatch } from './batch-counts.js';
 
@@ -45,23 +45,24 @@ export interface LoaderShardOptions extends ShardOptions {
 }
 
 const isFunction = (value: unknown) => typeof value === 'function';
+const isSwitch = (value: unknown) => typeof value === 'boolean' || isFunction(value);
 
 const loaderSchema = z.object({
   batchSize: z.int().positive(),
   shuffle: z.boolean().default(false),
   dropLast: z.boolean().default(false),
   seed: z.int().optional(),
-  collate: z.custom<(samples: unknown[]) => unknown>(isFunction).optional(),
+  collate: z.custom<(samples: unknown[]) => unknown>(isFunction, 'a function').optional(),
 });
 
 const shardSchema = z.object({
   rank: z.int().nonnegative(),
   size: z.int().positive(),
   splitBatches: z.boolean().default(false),
-  evenBatches: z.union([z.boolean(), z.custom<() => boolean>(isFunction)]).default(true),
+  evenBatches: z.custom<boolean | (() => boolean)>(isSwitch, 'true, false or a function').default(true),
   sharesLastStep: z.boolean().default(false),
-  onBatch: z.custom<OnBatch>(isFunction).optional(),
-  atBoundary: z.custom<AtBoundary>(isFunction).optional(),
+  onBatch: z.custom<OnBatch>(isFunction, 'a function').optional(),
+  atBoundary: z.custom<AtBoundary>(isFunction, 'a function').optional(),
 });
 
 const loaderShardSchema = shardSchema.extend({ seed: z.int().optional() });
@@ -81,28 +82,17 @@ export const WHOLE: LoaderShard = {
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveLoaderOptions(options: object): LoaderConfig {
-  return resolve('DataLoader', loaderSchema, options);
+  return parseOptions('DataLoader', loaderSchema, options);
 }
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveShard(where: string, options: ShardOptions): Shard {
-  return checkRank(where, resolve(where, shardSchema, options));
+  return checkRank(where, parseOptions(where, shardSchema, options));
 }
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveLoaderShard(where: string, options: LoaderShardOptions): LoaderShard {
-  return checkRank(where, resolve(where, loaderShardSchema, options));
-}
-
-function resolve<S extends z.ZodObject>(where: string, schema: S, options: object): z.infer<S> {
-  checkKeys(where, options, Object.keys(schema.shape));
-  const result = schema.safeParse(options);
-  if (result.success) return result.data;
-  const { path, message } = result.error.issues[0]!;
-  throw new AccError('ACC_INVALID_OPTION', `${where}: '${path.join('.')}': ${message}.`, {
-    cause: result.error,
-    details: { path },
-  });
+  return checkRank(where, parseOptions(where, loaderShardSchema, options));
 }
 
 function checkRank<S extends Shard>(where: string, shard: S): S {

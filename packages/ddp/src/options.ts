@@ -1,8 +1,7 @@
-import { AccError, ENGINE_CHOICES, type EngineChoice } from '@acc/contract';
+import { AccError, ENGINE_CHOICES, parseOptions, type EngineChoice } from '@acc/contract';
 import { z } from 'zod';
 import type { CommHook } from './comm-hook.js';
 import { commHookOf, type NamedCommHook } from './comm-hooks/named.js';
-import { parseOptions } from './parse-options.js';
 
 export interface DdpOptions {
   /** Gradients are all-reduced in buckets of about this many bytes. Default 25 MiB, as PyTorch's. */

@@ -1,4 +1,4 @@
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, parseOptions } from '@acc/contract';
 import { z } from 'zod';
 
 export interface DeterministicOptions {
@@ -14,7 +14,7 @@ const schema = z.object({
     .number()
     .int()
     .positive()
-    .refine((count) => Number.isInteger(Math.log2(count)), 'must be a power of two')
+    .refine((count) => Number.isInteger(Math.log2(count)), 'a power of two')
     .default(4),
 });
 
@@ -24,13 +24,7 @@ export type ResolvedDeterministicOptions = Readonly<z.infer<typeof schema>>;
 export function resolveDeterministicOptions(
   options: DeterministicOptions = {},
 ): ResolvedDeterministicOptions {
-  checkKeys('deterministic', options, Object.keys(schema.shape));
-  const result = schema.safeParse(options);
-  if (result.success) return result.data;
-  const { path, message } = result.error.issues[0]!;
-  throw new AccError('ACC_INVALID_OPTION', `deterministic.${path.join('.')}: ${message}.`, {
-    cause: result.error,
-  });
+  return parseOptions('deterministic', schema, options);
 }
 
 /** @throws AccError `ACC_INVALID_OPTION` unless each rank gets as many of the virtual shards. */

@@ -1,4 +1,4 @@
-import { AccError, checkKeys } from '@acc/contract';
+import { parseOptions } from '@acc/contract';
 import { z } from 'zod';
 import type { Alert } from './alerts.js';
 
@@ -24,7 +24,9 @@ const schema = z.object({
   every: z.number().int().positive().default(10),
   tokensPerSample: z.number().positive().optional(),
   system: z.boolean().default(true),
-  onAlert: z.custom<AutoLogOptions['onAlert']>((value) => typeof value === 'function').optional(),
+  onAlert: z
+    .custom<AutoLogOptions['onAlert']>((value) => typeof value === 'function', 'a function')
+    .optional(),
   spikeDeviations: z.number().positive().default(6),
   slowFactor: z.number().gt(1).default(1.5),
   stallMs: z.number().positive().default(120_000),
@@ -34,12 +36,5 @@ export type ResolvedAutoLog = Readonly<z.infer<typeof schema>>;
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveAutoLog(options: AutoLogOptions): ResolvedAutoLog {
-  checkKeys('autoLog', options, Object.keys(schema.shape));
-  const result = schema.safeParse(options);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
-  throw new AccError('ACC_INVALID_OPTION', `autoLog.${issue.path.join('.')}: ${issue.message}.`, {
-    cause: result.error,
-    details: { path: ['autoLog', ...issue.path] },
-  });
+  return parseOptions('autoLog', schema, options);
 }

@@ -1,4 +1,4 @@
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, parseOptions } from '@acc/contract';
 import { z } from 'zod';
 import type { ScalingRule } from './scale-learning-rate.js';
 
@@ -84,25 +84,16 @@ export type Resolved<K extends ScheduleKind> = Readonly<z.infer<Schemas[K]>>;
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolve<K extends ScheduleKind>(kind: K, options: object): Resolved<K> {
   const where = `LRScheduler.${kind}`;
-  const schema = schemas[kind];
-  checkKeys(where, options, Object.keys(schema.shape));
-  const result = schema.safeParse(options);
-  if (!result.success) {
-    const { path, message } = result.error.issues[0]!;
-    throw invalid(`${where}: '${path.join('.')}': ${message}.`, path, result.error);
-  }
-  const { warmupSteps = 0, totalSteps = Infinity } = result.data as {
-    warmupSteps?: number;
-    totalSteps?: number;
-  };
+  const resolved: { warmupSteps?: number | undefined; totalSteps?: number } = parseOptions<
+    z.infer<Schemas[ScheduleKind]>
+  >(where, schemas[kind], options);
+  const { warmupSteps = 0, totalSteps = Infinity } = resolved;
   if (warmupSteps >= totalSteps) {
-    throw invalid(`${where}: a warm-up of ${warmupSteps} steps leaves none of ${totalSteps}.`, [
-      'warmupSteps',
-    ]);
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `${where}: a warm-up of ${warmupSteps} steps leaves none of ${totalSteps}.`,
+      { help: 'Give a shorter warm-up, or more steps in all.', details: { path: ['warmupSteps'] } },
+    );
   }
-  return result.data as Resolved<K>;
-}
-
-function invalid(message: string, path: readonly PropertyKey[], cause?: unknown): AccError {
-  return new AccError('ACC_INVALID_OPTION', message, { cause, details: { path } });
+  return resolved as Resolved<K>;
 }

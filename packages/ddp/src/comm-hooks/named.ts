@@ -1,4 +1,4 @@
-import { AccError, checkKeys, nearestName } from '@acc/contract';
+import { AccError, checkKeys, nearestName, showValue } from '@acc/contract';
 import { isCommHook, type CommHook } from '../comm-hook.js';
 import { castHook } from './cast.js';
 import { oneBitHook, type OneBitOptions } from './one-bit.js';
@@ -34,10 +34,14 @@ export function commHookOf(given: NamedCommHook | CommHook): CommHook {
   const known = Object.keys(FACTORIES);
   if (Object.hasOwn(FACTORIES, name)) return FACTORIES[name](options);
   const nearest = nearestName(String(name), known);
-  throw new AccError('ACC_INVALID_OPTION', `ddp.commHook: there is no hook '${String(name)}'.`, {
-    help: nearest ? `Did you mean '${nearest}'?` : `There are ${known.join(', ')}, and hooks of your own.`,
-    details: { name, known },
-  });
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `ddp.commHook is ${showValue(given)}; expected one of ${known.join(', ')}, a record with such a name, or a hook of your own.`,
+    {
+      help: nearest ? `Did you mean '${nearest}'?` : 'A hook of your own has a name and reduce.',
+      details: { name, known },
+    },
+  );
 }
 
 function withoutOptions(name: 'bf16' | 'fp16', options: object): CommHook {

@@ -15,10 +15,9 @@ import {
   zeros,
 } from '@tensorflow/tfjs-core';
 import type { Tensor, Tensor2D } from '@tensorflow/tfjs-core';
-import { afterAll, type Pending } from '@acc/contract';
+import { afterAll, parseOptions, type Pending } from '@acc/contract';
 import { z } from 'zod';
 import type { BucketVariable, CommHook, GradientBucket } from '../comm-hook.js';
-import { parseOptions } from '../parse-options.js';
 import { orthonormalize } from './orthonormalize.js';
 import { plainSum, StatefulHook } from './stateful-hook.js';
 

@@ -14,10 +14,9 @@ import {
   zeros,
   type Tensor,
 } from '@tensorflow/tfjs-core';
-import { afterAll, type Collective, type Pending } from '@acc/contract';
+import { afterAll, type Collective, parseOptions, type Pending } from '@acc/contract';
 import { z } from 'zod';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
-import { parseOptions } from '../parse-options.js';
 import { StatefulHook } from './stateful-hook.js';
 
 export interface TopKOptions {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AccError, checkKeys } from '@acc/contract';
+import { parseOptions } from '@acc/contract';
 
 export interface S3Credentials {
   readonly accessKeyId: string;
@@ -30,15 +30,15 @@ const isNamed = (value: unknown): boolean => typeof value === 'string' && value 
 const schema = z.object({
   bucket: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9.-]+$/, 'no name of a bucket: small letters, digits, dots and dashes'),
+    .regex(/^[a-z0-9][a-z0-9.-]+$/, 'a name of small letters, digits, dots and dashes'),
   prefix: z.string().default(''),
   region: z.string().min(1).default('us-east-1'),
   endpoint: z
-    .url({ protocol: /^https?$/, error: 'not an address such as https://minio.example:9000' })
+    .url({ protocol: /^https?$/, error: 'an address such as https://minio.example:9000' })
     .optional(),
   credentials: z.custom<S3StorageOptions['credentials']>(
     areCredentials,
-    'it needs accessKeyId and secretAccessKey, or is a function that gives them',
+    'accessKeyId and secretAccessKey, or a function that gives them',
   ),
   partBytes: z
     .number()
@@ -52,14 +52,8 @@ export type ResolvedS3Options = Readonly<z.infer<typeof schema>>;
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveS3Options(options: S3StorageOptions): ResolvedS3Options {
-  checkKeys('s3Storage', options, Object.keys(schema.shape));
-  const result = schema.safeParse(options);
-  if (result.success) return result.data;
-  // Not the error itself: it may quote credentials.
-  const { path, message } = result.error.issues[0]!;
-  throw new AccError('ACC_INVALID_OPTION', `s3Storage: '${path.join('.')}': ${message}.`, {
-    details: { path },
-  });
+  // An address may hold a password.
+  return parseOptions('s3Storage', schema, options, { secret: ['credentials', 'endpoint'] });
 }
 
 export function areCredentials(value: unknown): boolean {

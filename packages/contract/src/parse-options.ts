@@ -1,0 +1,121 @@
+import { checkKeys, nearestName } from './check-keys.js';
+import { AccError } from './errors.js';
+
+/** What is read of a zod schema of an object. */
+export interface OptionsSchema<T> {
+  readonly shape: Readonly<Record<string, unknown>>;
+  safeParse(
+    options: unknown,
+  ):
+    | { readonly success: true; readonly data: T }
+    | { readonly success: false; readonly error: { readonly issues: readonly OptionIssue[] } };
+}
+
+/** What is read of a zod issue. */
+export interface OptionIssue {
+  readonly code?: string | undefined;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly expected?: string;
+  readonly values?: readonly unknown[];
+  readonly origin?: string;
+  readonly minimum?: number | bigint;
+  readonly maximum?: number | bigint;
+  readonly inclusive?: boolean | undefined;
+  readonly keys?: readonly string[];
+}
+
+export interface ParseOptions {
+  /** Options whose values are no one's business: messages leave them out, and the error has no `cause`. */
+  readonly secret?: readonly string[];
+}
+
+/**
+ * Options with their defaults.
+ *
+ * @param where What they are, as the user wrote it: `AcceleratorOptions`, `ddp`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`; `ACC_INVALID_OPTION`, which says what was given and what is expected.
+ */
+export function parseOptions<T>(
+  where: string,
+  schema: OptionsSchema<T>,
+  options: object,
+  { secret = [] }: ParseOptions = {},
+): T {
+  checkKeys(where, options, Object.keys(schema.shape));
+  const result = schema.safeParse(options);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0]!;
+  const { path } = issue;
+  const name = [where, ...path].map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    throw new AccError('ACC_UNKNOWN_OPTION', `${name}: unknown option '${issue.keys?.[0]}'.`, {
+      details: { where: name, key: issue.keys?.[0] },
+    });
+  }
+  const isSecret = secret.includes(String(path[0]));
+  const value = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], options);
+  const given = value === undefined ? 'is missing' : isSecret ? 'is not valid' : `is ${showValue(value)}`;
+  const nearest =
+    typeof value === 'string' && issue.values ? nearestName(value, issue.values.map(String)) : undefined;
+  throw new AccError('ACC_INVALID_OPTION', `${name} ${given}; expected ${expectation(issue)}.`, {
+    details: { path },
+    ...(nearest !== undefined && { help: `Did you mean '${nearest}'?` }),
+    ...(secret.length === 0 && { cause: result.error }),
+  });
+}
+
+/** A value in a message: short, on one line. */
+export function showValue(value: unknown): string {
+  if (typeof value === 'string') return shortened(JSON.stringify(value), '"');
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return String(value);
+  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain) return `an object of the class ${value.constructor?.name ?? 'unknown'}`;
+  try {
+    return shortened(JSON.stringify(value), Array.isArray(value) ? ']' : '}');
+  } catch {
+    return Array.isArray(value) ? 'an array' : 'an object';
+  }
+}
+
+const MAX_SHOWN = 60;
+
+function shortened(text: string, end: string): string {
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…${end}` : text;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  number: 'a number',
+  int: 'a whole number',
+  string: 'a text',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+  function: 'a function',
+};
+
+function expectation(issue: OptionIssue): string {
+  const { code, message, expected, values, origin, minimum, maximum, inclusive } = issue;
+  if (code === 'invalid_type' && expected !== undefined) return TYPES[expected] ?? expected;
+  if (code === 'invalid_value' && values) return oneOf(values);
+  const bound = minimum ?? maximum;
+  if ((code === 'too_small' || code === 'too_big') && bound !== undefined) {
+    if (origin === 'string' || origin === 'array')
+      return `${TYPES[origin]} that is not ${lengthFault(issue)}`;
+    const side = minimum === undefined ? ['less than', 'at most'] : ['greater than', 'at least'];
+    return `a number ${side[inclusive ? 1 : 0]} ${bound}`;
+  }
+  return message.replace(/^expected /, '').replace(/\.$/, '');
+}
+
+function lengthFault({ minimum, maximum }: OptionIssue): string {
+  if (minimum === undefined) return `longer than ${maximum}`;
+  return minimum === 1 ? 'empty' : `shorter than ${minimum}`;
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
+  return shown.length === 1 ? shown[0]! : `one of ${shown.join(', ')}`;
+}
