@@ -97,6 +97,8 @@ export interface PrecisionLayer {
    * @throws AccError `ACC_PRECISION_UNSUPPORTED` for one that the device does not have.
    */
   setFloat32Precision(precision: Float32Precision | undefined): void;
+  /** Multiplies two small matrices of 8-bit floats on the device. Returns why it could not; undefined where it could. */
+  float8Problem(): string | undefined;
 }
 
 /**

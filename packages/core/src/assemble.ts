@@ -59,7 +59,7 @@ export function assemble(
   const { seed, dataLoader, checkpointEvery } = resolved;
   const compared = { strategy: strategy.name, ...comparedOptions(resolved), engine: kernels.backendName };
   requireSameOptions('AcceleratorOptions', compared, collective);
-  const precision = precisionOf(resolved);
+  const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const norm = (grads: NamedTensorMap) => pipeline.clipping.normBefore(grads);
   const builtIn = [...builtInPlugins(resolved), ...trackingPlugins(resolved, tracking.bus, { size, norm })];

@@ -79,7 +79,10 @@ export function determinismOf(
  *
  * @throws AccError `ACC_PRECISION_UNSUPPORTED`.
  */
-export function precisionOf({ mixedPrecision, amp: options }: ResolvedOptions): PrecisionPlugin | undefined {
+export function precisionOf(
+  { mixedPrecision, amp: options }: ResolvedOptions,
+  kernels: KernelLayer,
+): PrecisionPlugin | undefined {
   switch (mixedPrecision) {
     case 'no':
       return undefined;
@@ -88,10 +91,24 @@ export function precisionOf({ mixedPrecision, amp: options }: ResolvedOptions): 
     case 'fp16':
       return amp('float16', options);
     case 'fp8':
-      throw new AccError('ACC_PRECISION_UNSUPPORTED', 'No device here has products of 8-bit floats.', {
-        help: "Use mixedPrecision 'bf16'.",
-      });
+      throw float8Refusal(kernels);
   }
+}
+
+/** What holds on this device, tried there. Either way nothing here trains in 8 bits yet. */
+function float8Refusal({ backendName, device, precision }: KernelLayer): AccError {
+  const problem = precision
+    ? precision.float8Problem()
+    : `the tfjs backend '${backendName}' computes in float32 only`;
+  const found =
+    problem === undefined
+      ? `The device ${device} multiplies matrices of 8-bit floats (aten::_scaled_mm was tried)`
+      : `The device ${device} could not multiply matrices of 8-bit floats: ${problem}`;
+  return new AccError(
+    'ACC_PRECISION_UNSUPPORTED',
+    `mixedPrecision 'fp8' is not implemented on any device yet. ${found}.`,
+    { help: "Use mixedPrecision 'bf16'.", details: { device, problem } },
+  );
 }
 
 /** What holds gradients back between the steps of the optimizer. */

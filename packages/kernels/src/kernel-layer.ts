@@ -24,7 +24,7 @@ import { portableLists } from './list-math/portable-lists.js';
 import { fusedApply } from './optimizers/index.js';
 import { nativeParts } from './parts/native-parts.js';
 import { portableParts } from './parts/portable-parts.js';
-import { cast, keepIn, setFloat32Precision } from './precision/index.js';
+import { cast, float8Problem, keepIn, setFloat32Precision } from './precision/index.js';
 import { randomLayer } from './random-layer.js';
 import { StepRecorder } from './recording/recorder.js';
 import { nativeState } from './state/native-state.js';
@@ -64,6 +64,7 @@ function accLayer(backend: AccBackend): KernelLayer {
       dtypeOf: (x) => backend.nativeDtypeOf(x),
       cast: (x, to) => cast(x, to, backend.nativeDtypeOf(x)!, x instanceof Variable),
       keepIn,
+      float8Problem,
       setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
     },
   };

@@ -15,11 +15,14 @@ export type NativeTypedArray = InstanceType<TypedArrayConstructor>;
 interface DtypeFacts {
   /** c10::ScalarType. */
   readonly scalarType: number;
-  /** How its bytes come to JavaScript; the 16-bit floats come as their bits. */
+  /** How its bytes come to JavaScript; floats of 16 and 8 bits come as their bits. */
   readonly array: TypedArrayConstructor;
 }
 
-const FACTS: Readonly<Record<NativeDtype, DtypeFacts>> = {
+/** Of factors within a scaled product (`aten::_scaled_mm`); no other operator takes them, and no kernel is given one. */
+type FactorDtype = 'float8_e4m3fn';
+
+const FACTS: Readonly<Record<NativeDtype | FactorDtype, DtypeFacts>> = {
   uint8: { scalarType: 0, array: Uint8Array },
   int8: { scalarType: 1, array: Int8Array },
   int16: { scalarType: 2, array: Int16Array },
@@ -32,6 +35,7 @@ const FACTS: Readonly<Record<NativeDtype, DtypeFacts>> = {
   complex64: { scalarType: 9, array: Float32Array },
   bool: { scalarType: 11, array: Uint8Array },
   bfloat16: { scalarType: 15, array: Uint16Array },
+  float8_e4m3fn: { scalarType: 24, array: Uint8Array },
 };
 
 const NAME_OF_SCALAR_TYPE = new Map(

@@ -75,16 +75,29 @@ it('takes one pass over all gradients, in place, and reads nothing', async () =>
   expect(names).toEqual(['aten::_foreach_norm.Scalar', 'aten::_foreach_mul_.Tensor']);
 });
 
-it("asks a strategy whose ranks have parts of gradients for the norm of all, here twice this rank's", async () => {
-  const strategy: Strategy = {
-    ...singleStrategy(),
-    traits: { parameters: 'sharded' },
-    globalNorm: (grads) => tf.tidy(() => tf.norm(tf.concat(Object.values(grads))).mul(2)),
-  };
-  await create({ strategy });
-  const grads = { a: tf.tensor1d([3]), b: tf.tensor1d([4]) };
-  expect(accelerator.clipGradNorm(grads, 1)).toBe(10);
-  expectClose(values(grads)['a']!, [0.3], { rtol: 1e-6 });
+describe('a strategy whose ranks have parts of gradients', () => {
+  const sharded: Strategy = { ...singleStrategy(), name: 'parts', traits: { parameters: 'sharded' } };
+  const grads = () => ({ a: tf.tensor1d([3]), b: tf.tensor1d([4]) });
+
+  it("is asked for the norm of all, here twice this rank's", async () => {
+    const globalNorm: Strategy['globalNorm'] = (given) =>
+      tf.tidy(() => tf.norm(tf.concat(Object.values(given))).mul(2));
+    await create({ strategy: { ...sharded, globalNorm } });
+    const given = grads();
+    expect(accelerator.clipGradNorm(given, 1)).toBe(10);
+    expectClose(values(given)['a']!, [0.3], { rtol: 1e-6 });
+  });
+
+  it('and that does not know it is an error, not the norm of a part', async () => {
+    await create({ strategy: sharded });
+    const given = grads();
+    expect(() => accelerator.clipGradNorm(given, 1)).toThrowError(
+      expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }),
+    );
+    expect(values(given)).toEqual({ a: [3], b: [4] });
+    accelerator.clipGradValue(given, 1);
+    expect(values(given)).toEqual({ a: [1], b: [1] });
+  });
 });
 
 it.each([0, -1, NaN])('refuses %s as a bound', async (bound) => {

@@ -62,7 +62,16 @@ export class GradientClipping {
 
   /** Over all gradients of the record, and over ranks where each has a part. */
   #norm(grads: NamedTensorMap): Tensor {
-    return this.#strategy.globalNorm?.(grads) ?? this.#lists.norm(tensorsOf(grads));
+    const { name, traits } = this.#strategy;
+    if (this.#strategy.globalNorm) return this.#strategy.globalNorm(grads);
+    if (traits.parameters === 'replicated') return this.#lists.norm(tensorsOf(grads));
+    throw new AccError(
+      'ACC_STRATEGY_CANNOT',
+      `The strategy '${name}' has parts of gradients on each rank and no globalNorm: their norm is not known.`,
+      {
+        help: 'Clip by value, leave norms out (gradientClipping.norm, autoLog), or give the strategy globalNorm.',
+      },
+    );
   }
 
   clipValue(grads: NamedTensorMap, value: number): void {

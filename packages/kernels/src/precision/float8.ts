@@ -1,0 +1,27 @@
+import { isAccError } from '@acc/contract';
+import { operator } from '@acc/native';
+
+const full = operator('aten::full');
+const toDtype = operator('aten::to.dtype');
+const transpose = operator('aten::t');
+const scaledProduct = operator('aten::_scaled_mm');
+
+/** What tensor cores take: a multiple of 16. */
+const SIZE = 16;
+
+/** Multiplies two small matrices of 8-bit floats. Why the device cannot; undefined where it can. */
+export function float8Problem(): string | undefined {
+  using ones = full([SIZE, SIZE], 1, 'float32');
+  using scale = full([], 1, 'float32');
+  try {
+    using narrow = toDtype(ones, 'float8_e4m3fn');
+    // The second factor is column-major.
+    using turned = transpose(narrow);
+    using product = scaledProduct(narrow, turned, scale, scale, null, null, 'bfloat16');
+    const found = product.read('float32')[0];
+    return found === SIZE ? undefined : `aten::_scaled_mm gave ${String(found)} in place of ${SIZE}`;
+  } catch (error) {
+    if (!isAccError(error)) throw error;
+    return error.message.split('\n', 1)[0]!;
+  }
+}
