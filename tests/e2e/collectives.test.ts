@@ -21,6 +21,53 @@ interface Found {
   afterEnd: string;
 }
 
+/** What is nested in records, whose keys each rank gives in an order of its own, and what is no tensor. */
+function expectRecords(result: Found, rank: number, ranks: readonly number[]): void {
+  const size = ranks.length;
+  const last = size - 1;
+  const sum = ranks.reduce((a, b) => a + b, 0);
+  const record = (a: number[], b: number[]) =>
+    rank % 2 === 0
+      ? [
+          ['b', ...b],
+          ['a', ...a],
+        ]
+      : [
+          ['a', ...a],
+          ['b', ...b],
+        ];
+  const filled = (values: number[], length: number) => [
+    ...values,
+    ...Array<number>(length - values.length).fill(-1),
+  ];
+  const gathered = record(
+    ranks.flatMap((r) => [r, 10]),
+    ranks.flatMap((r) => [100 * r, 1000]),
+  );
+  expect(result.records).toEqual({
+    gather: gathered,
+    gatherForMetrics: gathered,
+    reduce: record([2 * last, 20], [200 * last, 2000]),
+    broadcast: record([last, 10], [100 * last, 1000]),
+    pad: record(
+      filled(Array<number>(rank + 1).fill(rank), size),
+      filled(Array<number>(2 * rank + 1).fill(10 * rank), 2 * last + 1),
+    ),
+    nested: record([sum, 10 * size], [100 * sum, 1000 * size]),
+  });
+  expect(result.others).toEqual({
+    rows: ranks.flatMap((r) => [r, r + 0.5]),
+    ids: ranks.flatMap((r) => [`a${r}`, { of: r }]),
+    typed: Float32Array.from(ranks.flatMap((r) => [r, r + 0.25])),
+    name: ranks.map((r) => `rank ${r}`),
+    pair: [ranks, ranks.flatMap(() => [null, true])],
+  });
+  expect(result.differing).toEqual([
+    size > 1 ? 'ACC_COLLECTIVE_MISMATCH' : 'none',
+    'ACC_OBJECT_NOT_SERIALIZABLE',
+  ]);
+}
+
 describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
   it('give every rank what all have', async () => {
     const results = await runRanks<Found>({ script, ranks: size, env: { OMP_NUM_THREADS: '1' } });
@@ -58,46 +105,7 @@ describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
         ),
         broadcast: float([last + 1, 5], [2]),
       });
-      const record = (a: number[], b: number[]) =>
-        rank % 2 === 0
-          ? [
-              ['b', ...b],
-              ['a', ...a],
-            ]
-          : [
-              ['a', ...a],
-              ['b', ...b],
-            ];
-      const filled = (values: number[], length: number) => [
-        ...values,
-        ...Array<number>(length - values.length).fill(-1),
-      ];
-      const gathered = record(
-        ranks.flatMap((r) => [r, 10]),
-        ranks.flatMap((r) => [100 * r, 1000]),
-      );
-      expect(result!.records).toEqual({
-        gather: gathered,
-        gatherForMetrics: gathered,
-        reduce: record([2 * last, 20], [200 * last, 2000]),
-        broadcast: record([last, 10], [100 * last, 1000]),
-        pad: record(
-          filled(Array<number>(rank + 1).fill(rank), size),
-          filled(Array<number>(2 * rank + 1).fill(10 * rank), 2 * last + 1),
-        ),
-        nested: record([sum, 10 * size], [100 * sum, 1000 * size]),
-      });
-      expect(result!.others).toEqual({
-        rows: ranks.flatMap((r) => [r, r + 0.5]),
-        ids: ranks.flatMap((r) => [`a${r}`, { of: r }]),
-        typed: Float32Array.from(ranks.flatMap((r) => [r, r + 0.25])),
-        name: ranks.map((r) => `rank ${r}`),
-        pair: [ranks, ranks.flatMap(() => [null, true])],
-      });
-      expect(result!.differing).toEqual([
-        size > 1 ? 'ACC_COLLECTIVE_MISMATCH' : 'none',
-        'ACC_OBJECT_NOT_SERIALIZABLE',
-      ]);
+      expectRecords(result!, rank, ranks);
       expect(objects.gathered).toEqual(ranks.map((r) => ({ rank: r, data: Float32Array.of(r) })));
       expect(objects.fromLast).toEqual({ rank: last });
       expect(result!.main).toBe(rank === 0 ? 2 : undefined);

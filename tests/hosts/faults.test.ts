@@ -121,12 +121,18 @@ it('a cable that is mended in time is no fault', async () => {
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   await network.mend(network.hosts[1]!);
   await Promise.all(ranks.map((rank) => written(rank, 'far on')));
+  expect(ranks.map(({ output }) => /^::result::.*$/m.exec(output())?.[0])).toEqual(
+    ranks.map(() => undefined),
+  );
 });
 
 it('slow and lossy cables are no fault', async () => {
   await using network = await TestNetwork.create({ hosts: 3, cable: { delayMs: 10, lossPercent: 2 } });
   const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
-  await Promise.all(ranks.map((rank) => written(rank, 'under way')));
+  await Promise.all(ranks.map((rank) => written(rank, 'far on')));
+  expect(ranks.map(({ output }) => /^::result::.*$/m.exec(output())?.[0])).toEqual(
+    ranks.map(() => undefined),
+  );
 });
 
 it('what every rank last called is in a file', async () => {
@@ -152,6 +158,7 @@ it('nothing is left of ranks that were all killed: the next job takes the same p
     const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
     await Promise.all(ranks.map((rank) => written(rank, 'under way')));
     for (const rank of ranks) kill(rank, 'SIGKILL');
-    await Promise.all(ranks.map(({ ended }) => ended));
+    const ends = await Promise.all(ranks.map(({ ended }) => ended));
+    for (const { output, result } of ends) expect(result, output).toBeUndefined();
   }
 });

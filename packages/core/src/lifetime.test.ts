@@ -1,5 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { Accelerator } from './accelerator.js';
 import { whatRuns } from './running.js';
 
@@ -25,15 +28,22 @@ const training: Record<string, () => unknown> = {
   loadState: () => accelerator.loadState('/nowhere'),
   registerForCheckpointing: () => accelerator.registerForCheckpointing(),
 };
-const together: Record<string, () => unknown> = {
-  gather: () => accelerator.gather(tf.ones([1])),
-  gatherForMetrics: () => accelerator.gatherForMetrics(tf.ones([1])),
-  gatherObject: () => accelerator.gatherObject([1]),
-  reduce: () => accelerator.reduce(tf.ones([1])),
-  broadcast: () => accelerator.broadcast(tf.ones([1])),
-  broadcastObject: () => accelerator.broadcastObject(1),
-  waitForEveryone: () => accelerator.waitForEveryone(),
-  mainProcessFirst: () => accelerator.mainProcessFirst(() => 1),
+const given = () => tf.tensor1d([3, 5]);
+/** Calls, and what they give. */
+const together: Record<string, readonly [call: () => unknown, gives: unknown]> = {
+  gather: [() => accelerator.gather(given()), [3, 5]],
+  gatherForMetrics: [() => accelerator.gatherForMetrics(given()), [3, 5]],
+  gatherObject: [() => accelerator.gatherObject([1]), [1]],
+  reduce: [() => accelerator.reduce(given(), 'sum', 2), [6, 10]],
+  broadcast: [() => accelerator.broadcast(given()), [3, 5]],
+  padAcrossProcesses: [() => accelerator.padAcrossProcesses(given()), [3, 5]],
+  broadcastObject: [() => accelerator.broadcastObject({ a: 1 }), { a: 1 }],
+  waitForEveryone: [() => accelerator.waitForEveryone(), undefined],
+  mainProcessFirst: [() => accelerator.mainProcessFirst(() => 7), 7],
+};
+const calls = {
+  ...training,
+  ...Object.fromEntries(Object.entries(together).map(([name, [call]]) => [name, call])),
 };
 
 async function expectCode(call: () => unknown, code: string): Promise<void> {
@@ -46,18 +56,16 @@ it.each(Object.entries(training))('%s after freeMemory is an error', async (_, c
   await expectCode(call, 'ACC_ACCELERATOR_FREED');
 });
 
-it.each(Object.entries(together))('%s after freeMemory works: the job goes on', async (_, call) => {
+it.each(Object.entries(together))('%s after freeMemory works: the job goes on', async (_, [call, gives]) => {
   accelerator.freeMemory();
-  await call();
+  const given = await call();
+  expect(given instanceof tf.Tensor ? [...given.dataSync()] : given).toEqual(gives);
 });
 
-it.each(Object.entries({ ...training, ...together }))(
-  '%s after endTraining is an error, alone too',
-  async (_, call) => {
-    await accelerator.endTraining();
-    await expectCode(call, 'ACC_TRAINING_ENDED');
-  },
-);
+it.each(Object.entries(calls))('%s after endTraining is an error, alone too', async (_, call) => {
+  await accelerator.endTraining();
+  await expectCode(call, 'ACC_TRAINING_ENDED');
+});
 
 it('freeMemory of an earlier Accelerator leaves the one that runs alone', async () => {
   accelerator.freeMemory();
@@ -65,7 +73,7 @@ it('freeMemory of an earlier Accelerator leaves the one that runs alone', async 
   const { random } = Math;
   accelerator.freeMemory();
   expect([whatRuns() === undefined, Math.random]).toEqual([false, random]);
-  other.prepare([w]);
+  expect(other.prepare([w])).toEqual([w]);
 });
 
 it('endTraining after freeMemory ends the job', async () => {
@@ -77,9 +85,29 @@ it('endTraining after freeMemory ends the job', async () => {
 });
 
 it('freeMemory and endTraining after endTraining do nothing', async () => {
+  accelerator.freeMemory();
+  const projectDir = mkdtempSync(join(tmpdir(), 'acc-lifetime-'));
+  onTestFinished(() => rmSync(projectDir, { recursive: true }));
+  accelerator = await Accelerator.create({ projectDir, logWith: ['jsonl'] });
+  await accelerator.initTrackers('ended');
   await accelerator.endTraining();
+  const record = join(
+    projectDir,
+    'runs',
+    'ended',
+    readdirSync(join(projectDir, 'runs', 'ended'))[0]!,
+    'run.json',
+  );
+  const ended = readFileSync(record, 'utf8');
+  expect(JSON.parse(ended)).toMatchObject({ status: 'completed' });
+  const other = await Accelerator.create();
+  const { random } = Math;
   accelerator.freeMemory();
   await accelerator.endTraining('failed');
+  expect(readFileSync(record, 'utf8')).toBe(ended);
+  // Nor does it touch the one that runs now.
+  expect([whatRuns() === undefined, Math.random]).toEqual([false, random]);
+  expect(other.prepare([w])).toEqual([w]);
 });
 
 it.each([[], [{ mixedPrecision: 'bf16' }]])('new Accelerator(%j) says how one is made', (...args) => {

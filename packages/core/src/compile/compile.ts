@@ -78,10 +78,8 @@ export function compileStep<Args extends unknown[], R>(
   };
   return Object.defineProperties(call, {
     reason: { get: () => reason },
-    replays: { get: () => [...variants.values()].reduce((sum, { replays }) => sum + replays, 0) },
-    failedReplays: {
-      get: () => [...variants.values()].reduce((sum, { failedReplays }) => sum + failedReplays, 0),
-    },
+    replays: { get: () => sumOf(variants, 'replays') },
+    failedReplays: { get: () => sumOf(variants, 'failedReplays') },
     dispose: {
       value: () => {
         isDisposed = true;
@@ -89,6 +87,10 @@ export function compileStep<Args extends unknown[], R>(
       },
     },
   }) as CompiledStep<Args, R>;
+}
+
+function sumOf(variants: ReadonlyMap<string, Variant<unknown>>, count: 'replays' | 'failedReplays'): number {
+  return [...variants.values()].reduce((sum, variant) => sum + variant[count], 0);
 }
 
 /** Whether somebody wants to see each operation: a tape, a profile, debug mode. */

@@ -1,0 +1,48 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { newFolder, startBus } from './testing/bus.js';
+import { Service, trackerOf } from './testing/service.js';
+
+const numbers = (count: number) => Array.from({ length: count }, (_, x) => ({ x }));
+
+it('a run whose record is damaged can’t be resumed; what trackers have not got of it is told of and kept', async () => {
+  const [service, projectDir] = [new Service(), newFolder()];
+  const { bus, runDir } = await startBus([{ tracker: trackerOf(service) }], { projectDir });
+  service.behaviour = 'down';
+  for (const row of numbers(10)) bus.log(row);
+  await bus.finish('completed');
+  service.behaviour = 'fine';
+  const spool = join(runDir, 'unsent', 'service.jsonl');
+  const kept = readFileSync(spool);
+  const record = join(runDir, 'run.json');
+  const whole = readFileSync(record, 'utf8');
+  const next = async () => {
+    const made = { tracker: trackerOf(new Service()), make: () => trackerOf(service) };
+    const { bus: other, said } = await startBus([made], { projectDir });
+    await other.finish('completed');
+    return said;
+  };
+  for (const [content, problem] of [
+    [whole.slice(0, -20), 'it is no JSON'],
+    ['', 'it is no JSON'],
+    ['{"version":1}', 'it holds no run'],
+    ['null', 'it holds no run'],
+    ['{"version":2}', 'it is of version 2'],
+  ] as const) {
+    writeFileSync(record, content);
+    expect(await next()).toEqual([expect.stringMatching(`service.jsonl in .*${record}.*${problem}`)]);
+    expect(readFileSync(spool)).toEqual(kept);
+    const run = { resume: basename(runDir) };
+    await expect(startBus([{ tracker: trackerOf(service) }], { projectDir, run })).rejects.toMatchObject({
+      code: 'ACC_RUN_MISSING',
+      message: expect.stringContaining(problem) as unknown,
+    });
+  }
+  rmSync(record);
+  expect(await next()).toEqual([expect.stringMatching('it is missing')]);
+  expect(service.rows).toEqual([]);
+  writeFileSync(record, whole);
+  expect(await next()).toEqual([]);
+  expect(service.rows).toEqual(numbers(10));
+});
