@@ -17,7 +17,7 @@ function compressed(values: readonly number[]): number[] {
  * with error feedback, and the hook gives the gradient that makes their mean.
  */
 export function plainOneBit(
-  { shapes }: HookCase,
+  { shapes, buckets }: HookCase,
   { momentum: beta, warmupSteps }: { momentum: number; warmupSteps: number },
   size: number,
 ): PlainHook {
@@ -26,11 +26,19 @@ export function plainOneBit(
   let momentum = zeros();
   const followed = (before: number[][], grads: readonly number[][]) =>
     before.map((values, variable) => values.map((x, i) => beta * x + (1 - beta) * grads[variable]![i]!));
+  const kept = () => {
+    if (beta === 0) return {};
+    const ofBucket = (bucket: readonly number[], b: number) => [
+      `0.${b}/momentum`,
+      bucket.flatMap((variable) => momentum[variable]!),
+    ];
+    return Object.fromEntries(buckets.map(ofBucket)) as Record<string, number[]>;
+  };
   return (step, grads) => {
     if (step < warmupSteps) {
       const means = meanOf(grads);
       momentum = followed(momentum, means);
-      return { grads: means, shared: {}, local: [] };
+      return { grads: means, shared: kept(), local: [] };
     }
     const sent = grads.map((ofRank, r) => {
       const wanted = followed(momentum, ofRank).map((values, variable) =>
@@ -45,7 +53,7 @@ export function plainOneBit(
       values.map((x, i) => (x - beta * momentum[variable]![i]!) / (1 - beta)),
     );
     momentum = next;
-    return { grads: given, shared: {}, local: errors.map((ofRank) => ofRank.map((e) => [...e])) };
+    return { grads: given, shared: kept(), local: errors.map((ofRank) => ofRank.map((e) => [...e])) };
   };
 }
 
