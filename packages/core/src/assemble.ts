@@ -4,6 +4,7 @@ import {
   type Collective,
   type Determinism,
   type KernelLayer,
+  type Plugin,
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
@@ -61,17 +62,8 @@ export function assemble(
   requireSameOptions('AcceleratorOptions', compared, collective);
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
-  const norm = (grads: NamedTensorMap) => pipeline.clipping.normBefore(grads);
-  const builtIn = [...builtInPlugins(resolved), ...trackingPlugins(resolved, tracking.bus, { size, norm })];
-  const used = {
-    hasModel: () => preparation.hasModel,
-    hasData: () => data.hasData,
-    hasTrackers: () => tracking.bus.isRunning,
-    isInWindow: () => pipeline.accumulation.isInWindow,
-  };
-  const watch = withoutEffect(resolved, used, (message) => rank === 0 && console.warn(message));
-  const ours = [determinism?.plugin, precision, watch].filter((plugin) => plugin !== undefined);
-  const plugins = [...builtIn, ...ours, ...resolved.plugins];
+  const later: Later = () => ({ pipeline, preparation, data });
+  const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision }, later);
   const isDeterministic = determinism !== undefined;
   const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
   for (const part of [strategy, ...plugins]) part.attach?.(context);
@@ -108,4 +100,38 @@ export function assemble(
     stopListening,
   };
   return { ...shared, ...own };
+}
+
+/** What plugins ask for when steps run, by which time it is made. */
+type Later = () => Pick<Parts, 'pipeline' | 'preparation' | 'data'>;
+
+interface PluginSurroundings extends Pick<Parts, 'tracking' | 'determinism' | 'precision'> {
+  readonly rank: number;
+  readonly size: number;
+}
+
+/** All plugins, in the order of their registration. */
+function pluginsOf(
+  resolved: ResolvedOptions,
+  { rank, size, tracking, determinism, precision }: PluginSurroundings,
+  later: Later,
+): Plugin[] {
+  const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
+  const used = {
+    hasModel: () => later().preparation.hasModel,
+    hasData: () => later().data.hasData,
+    hasTrackers: () => tracking.bus.isRunning,
+    isInWindow: () => later().pipeline.accumulation.isInWindow,
+  };
+  const ours = [
+    determinism?.plugin,
+    precision,
+    withoutEffect(resolved, used, (message) => rank === 0 && console.warn(message)),
+  ];
+  return [
+    ...builtInPlugins(resolved),
+    ...trackingPlugins(resolved, tracking.bus, { size, norm }),
+    ...ours.filter((plugin) => plugin !== undefined),
+    ...resolved.plugins,
+  ];
 }
