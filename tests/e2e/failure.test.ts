@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
@@ -77,6 +77,21 @@ describe('a rank that does not come is an error after the time-out', () => {
     const [result] = await runRanks<string>({ script: late, ranks: 2, args: [where] });
     expect(result!.result, result!.stderr).toBe(code);
   });
+});
+
+it('a rendezvous that failed can be tried again, and a group keeps its options', async () => {
+  const again = new URL('./ranks/again.ts', import.meta.url);
+  const folder = mkdtempSync(join(tmpdir(), 'acc-again-'));
+  const ranks = await runRanks({ script: again, ranks: 3, args: [folder], env: { OMP_NUM_THREADS: '1' } });
+  for (const { rank, exitCode, stderr, result } of ranks) {
+    expect(exitCode, stderr).toBe(0);
+    expect(result).toEqual({
+      failed: rank === 2 ? 'not tried' : 'ACC_RENDEZVOUS_FAILED',
+      sum: 6,
+      refused: ['ACC_GROUP_JOINED', 'ACC_GROUP_JOINED'],
+      again: [0, 1, 2],
+    });
+  }
 });
 
 describe('a job that cannot start says why', () => {

@@ -23,6 +23,9 @@ export interface Member {
   readonly id: string;
 }
 
+/** Tells this process from others; the same in each try of its to join a job. */
+let processId: string | undefined;
+
 const NOTICE_MS = 10_000;
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 100;
@@ -48,7 +51,8 @@ export async function meet(
   const meeting = new Meeting(store, options);
   await meeting.requireSameJob(deadline);
   const cpus = allowedCores();
-  const own = { rank, host: hostname(), pid: process.pid, address, size, wish, id: randomUUID() };
+  processId ??= randomUUID();
+  const own = { rank, host: hostname(), pid: process.pid, address, size, wish, id: processId };
   meeting.introduce({ ...own, ...(cpus && { cpus }) });
   return meeting.allMembers(deadline, timeoutMs);
 }
@@ -79,7 +83,14 @@ class Meeting {
 
   introduce(own: Member): void {
     const first = JSON.parse(this.store.agree(this.#key(own.rank), JSON.stringify(own))) as Member;
-    if (first.id === own.id) return;
+    // The others may have read what an earlier try of this process said of itself.
+    const isAgain = first.id === own.id && first.size === own.size;
+    if (isAgain && JSON.stringify(first.wish) === JSON.stringify(own.wish)) return;
+    if (first.id === own.id) {
+      throw this.#conflict(
+        `Rank ${own.rank} (${placeOf(own)}) tried to join before, with ${describeTry(first)}, and now with ${describeTry(own)}.`,
+      );
+    }
     throw this.#conflict(
       `Two processes are rank ${own.rank}: ${placeOf(first)} and ${placeOf(own)}; they were told of ${first.size} and ${own.size} ranks.`,
     );
@@ -167,4 +178,8 @@ function conflictError(text: string): AccError {
   return new AccError('ACC_RENDEZVOUS_CONFLICT', text, {
     help: 'On every host give the same --nnodes and -n, and each host a --node-rank of its own.',
   });
+}
+
+function describeTry({ size, wish }: Member): string {
+  return `${size} ranks and engine '${wish.choice}'`;
 }

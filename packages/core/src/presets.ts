@@ -15,7 +15,7 @@ import {
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
-import { coresOfRank, GroupCollective, joinGroup, SingleCollective, type JoinedGroup } from '@acc/collective';
+import { coresOfRank, GroupCollective, SingleCollective, type JoinOptions } from '@acc/collective';
 import { amp, float32Precision } from '@acc/amp';
 import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { Deterministic } from '@acc/deterministic';
@@ -43,6 +43,7 @@ import {
 } from '@acc/tracker';
 import { deviceCount, setDefaultDevice, setNumThreads, torchVersion } from '@acc/native';
 import type { LaunchEnvironment } from './environment.js';
+import { joinOnce } from './job-group.js';
 import type { ResolvedOptions } from './options.js';
 import { singleStrategy } from './single-strategy/single-strategy.js';
 
@@ -255,8 +256,6 @@ function isNativeReady(isNeeded: boolean): boolean {
   }
 }
 
-/** A process joins its job's group once; every Accelerator of the process uses it. */
-let joined: Promise<JoinedGroup> | undefined;
 let hasLeft = false;
 
 /** The collectives among the job's ranks. */
@@ -274,7 +273,7 @@ export async function collectiveOf(
     });
   }
   const { timeoutMs } = resolveDdpOptions(options.ddp);
-  joined ??= joinGroup({
+  const joining: JoinOptions = {
     rank,
     size,
     masterAddress,
@@ -286,8 +285,9 @@ export async function collectiveOf(
     engine: options.ddp?.engine ?? engineOf(collectiveEngine),
     onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),
     ...(networkInterface && { networkInterface }),
-  });
-  const { group, store, engine, members, close } = await joined;
+  };
+  const wishes = { engine: options.ddp?.engine, timeoutMs: options.ddp?.timeoutMs };
+  const { group, store, engine, members, close } = await joinOnce(joining, wishes);
   if (!environment.hasThreads) setNumThreads(coresOfRank(members, rank));
   shareKernelChoices(store);
   const onClose = () => {

@@ -1,0 +1,57 @@
+import { AccError } from '@acc/contract';
+import { joinGroup, type JoinedGroup, type JoinOptions } from '@acc/collective';
+
+/** What the program itself says of the group; undefined where it leaves it open. */
+export interface GroupWishes {
+  readonly engine: JoinOptions['engine'];
+  readonly timeoutMs: number | undefined;
+}
+
+interface Joining {
+  readonly options: JoinOptions;
+  readonly group: Promise<JoinedGroup>;
+}
+
+/** A process joins its job's group once; every Accelerator of the process uses it. */
+let joining: Joining | undefined;
+
+/**
+ * The job's group. One that could not be joined may be tried again, with other options too.
+ *
+ * @throws AccError those of `joinGroup`; `ACC_GROUP_JOINED` where the group that the process is in is another than the one asked for.
+ */
+export async function joinOnce(options: JoinOptions, wishes: GroupWishes): Promise<JoinedGroup> {
+  const own = (joining ??= { options, group: joinGroup(options) });
+  let group: JoinedGroup;
+  try {
+    group = await own.group;
+  } catch (error) {
+    if (joining === own) joining = undefined;
+    throw error;
+  }
+  requireWished(own.options, group, options, wishes);
+  return group;
+}
+
+function requireWished(
+  first: JoinOptions,
+  { engine }: JoinedGroup,
+  { device }: JoinOptions,
+  wishes: GroupWishes,
+): void {
+  const { engine: wished = 'auto', timeoutMs = first.timeoutMs } = wishes;
+  const differing = [
+    wished !== 'auto' && wished !== engine && `engine is '${wished}', and the group runs on '${engine}'`,
+    timeoutMs !== first.timeoutMs && `timeoutMs is ${timeoutMs}, and the group's is ${first.timeoutMs}`,
+    device !== first.device && `tensors live on ${device}, and the group was made for ${first.device}`,
+  ].filter((line) => line !== false);
+  if (differing.length === 0) return;
+  throw new AccError(
+    'ACC_GROUP_JOINED',
+    `This process is in its job's group already, which cannot change:\n  ${differing.join('\n  ')}`,
+    {
+      help: 'Give the first Accelerator.create of the process these options, and later ones the same or none.',
+      details: { differing },
+    },
+  );
+}

@@ -1,0 +1,45 @@
+// Tries to join its job again after the rendezvous failed, and creates Accelerators with other options of the group.
+import { existsSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+
+const [folder] = process.argv.slice(2) as [string];
+const rank = Number(process.env['RANK']);
+const SHORT = { ddp: { timeoutMs: 1_000 } };
+const LONG: AcceleratorOptions = { ddp: { timeoutMs: 60_000, engine: 'gloo' } };
+const tell = (name: string) => writeFileSync(`${folder}/${name}`, '');
+const told = async (name: string) => {
+  while (!existsSync(`${folder}/${name}`)) await sleep(20);
+};
+const codeOf = (options: AcceleratorOptions) =>
+  Accelerator.create(options).then(
+    () => 'created',
+    (error: { code: string }) => error.code,
+  );
+
+let failed = 'not tried';
+if (rank === 0) {
+  failed = await codeOf(SHORT);
+  tell('rank 0 has failed');
+} else {
+  await told('rank 0 has failed');
+}
+// Rank 0 waits in its second try, and keeps what rank 1 said in its first one.
+if (rank === 1) {
+  failed = await codeOf({ ddp: { ...SHORT.ddp, engine: 'gloo' } });
+  tell('rank 1 has failed');
+} else if (rank === 2) {
+  await told('rank 1 has failed');
+}
+const first = await Accelerator.create(LONG);
+const sum = tf.tidy(() => first.reduce(tf.scalar(rank + 1)).dataSync()[0]);
+first.freeMemory();
+const refused = [await codeOf({ ddp: { engine: 'shm' } }), await codeOf({ ddp: { timeoutMs: 5 } })];
+const same = await Accelerator.create(LONG);
+same.freeMemory();
+const last = await Accelerator.create({ seed: 1 });
+const again = last.gatherObject([rank]);
+reportResult({ failed, sum, refused, again });
+await last.endTraining();
