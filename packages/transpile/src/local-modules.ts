@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, extname, join, resolve } from 'node:path';
 import { build, type Metafile } from 'esbuild';
 import { nearestNodeModules, nearestPackage } from './nearest.js';
@@ -10,6 +11,8 @@ export interface LocalModule {
   readonly path: string;
   /** Of other local modules, by the specifiers that this one imports them by. */
   readonly imports: ReadonlyMap<string, string>;
+  /** What it imports of packages, by `import` at its top level. */
+  readonly packages: readonly string[];
   readonly tsconfig: CompilerOptions | undefined;
 }
 
@@ -42,6 +45,9 @@ export async function findLocalModules(
     const local = imports.filter(({ external }) => !external);
     return {
       path,
+      packages: imports
+        .filter(({ external, kind }) => external && kind === 'import-statement')
+        .map(({ path }) => path),
       imports: new Map(local.map((each) => [each.original!, resolve('/', each.path)])),
       tsconfig: tsconfigOf(path),
     };
@@ -108,6 +114,10 @@ function isOrdinarySource(path: string, imports: Inputs[string]['imports']): boo
     (!specifiers.some((name) => MODULE.test(name)) ||
       count(RELATIVE_NAME) === specifiers.filter((name) => /^\.\.?\//.test(name)).length) &&
     count(TYPESCRIPT_NAME) === specifiers.filter((specifier) => /\.[mc]?tsx?$/.test(specifier)).length &&
+    // From CommonJS packages, tsx gives other exports than Node.
+    !imports.some(
+      ({ kind, external, path: name }) => kind === 'dynamic-import' && external && !isBuiltin(name),
+    ) &&
     // A package's imports of itself, and by `#`, are found from its own folder.
     !specifiers.some((name) => NEED_LOADER.test(name) || name.startsWith('#') || isWithin(name, ownName))
   );

@@ -6,11 +6,18 @@ export function nearestNodeModules(path: string): string | undefined {
   return findUpwards(dirname(path), 'node_modules', (found) => statSync(found).isDirectory());
 }
 
-/** The parts of the nearest package.json that say how its files are modules. */
-export function nearestPackage(path: string): { readonly name?: string; readonly type?: string } | undefined {
+/** The parts of a package.json that say how its files are modules. */
+export interface PackageJson {
+  readonly name?: string;
+  readonly type?: string;
+  readonly exports?: unknown;
+}
+
+/** The nearest package.json in a file's folder or above it. */
+export function nearestPackage(path: string): PackageJson | undefined {
   const found = findUpwards(dirname(path), 'package.json', () => true);
   if (found === undefined) return undefined;
-  return JSON.parse(readFileSync(found, 'utf8')) as { name?: string; type?: string };
+  return JSON.parse(readFileSync(found, 'utf8')) as PackageJson;
 }
 
 function findUpwards(folder: string, name: string, isRight: (path: string) => boolean): string | undefined {

@@ -73,6 +73,34 @@ describe('a transpiled program prints what it prints by tsx', () => {
     expect(stdout).toContain('cjs the module before');
   });
 
+  it('with a large CommonJS package, whose exports are those that Node finds', async () => {
+    const comment = `/* ${'large '.repeat(30_000)} */`;
+    const { stdout } = await expectAsByTsx({
+      'node_modules/large/package.json': '{ "name": "large", "main": "main.js" }',
+      'node_modules/large/main.js': `${comment}
+        console.log('large, after', process.env.MADE_BY);
+        Object.defineProperty(exports, '__esModule', { value: true });
+        function __export(from) { for (const name in from) if (!exports.hasOwnProperty(name)) exports[name] = from[name]; }
+        const own = { got: 3 };
+        exports.delete = 1; exports.default = 2;
+        Object.defineProperty(exports, 'got', { enumerable: true, get: function () { return own.got; } });
+        if (false) exports.never = 4;
+        exports[['com', 'puted'].join('')] = 5;
+        __export(require('./more.js'));`,
+      'node_modules/large/more.js': "exports.more = 6; exports['not-a-name'] = 7;",
+      'environment.ts': "process.env.MADE_BY = 'the module before';",
+      'train.ts': `
+        import './environment.js';
+        import * as all from 'large';
+        import whole, { got, more } from 'large';
+        import { createRequire } from 'node:module';
+        export * from 'large';
+        console.log(Object.keys(all), { ...all }, got, more, whole === all.default);
+        console.log(whole === createRequire(import.meta.url)('large'));`,
+    });
+    expect(stdout).toContain('large, after the module before');
+  });
+
   it('of an error, with the lines of the sources', async () => {
     const { status, stdout, stderr } = await expectAsByTsx({
       'train.ts': `
@@ -121,6 +149,7 @@ describe('tsx runs a program', () => {
     ['that imports JSON', "import a from './a.json'; console.log(a);", { 'a.json': '1' }],
     ['that imports what cannot be found', "import './nothing.js';"],
     ['that makes names while it runs', 'await import(`./${process.argv[2]}.ts`);', { 'a.ts': '' }],
+    ['that imports a package while it runs', "await import('cjs');"],
     ['that resolves names', "import.meta.resolve('./a.ts');", { 'a.ts': '' }],
     ['that starts workers', "import { Worker } from 'node:worker_threads'; Worker;"],
     ['that starts processes', "import { fork } from 'child_process'; fork;"],

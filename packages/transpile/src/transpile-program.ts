@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, stop, type Plugin } from 'esbuild';
+import { commonJsFacade } from './commonjs-packages.js';
 import { findLocalModules, type LocalModule } from './local-modules.js';
 import { nearestNodeModules } from './nearest.js';
 import { compilerOptionsOf, type CompilerOptions } from './tsconfig.js';
@@ -74,10 +75,31 @@ async function transpileAll(
   const modules = await findLocalModules(program, tsconfigOf);
   if (!modules) return undefined;
   const names = new Map(modules.map(({ path }, index) => [path, moduleName(path, index)]));
-  const files = modules.map(
-    async (each) => [names.get(each.path)!, await transpileModule(each, names, nodeModules)] as const,
-  );
-  return new Map(await Promise.all(files));
+  const facades = await facadesOf(modules);
+  // Messages of imports that a package does not have show this name.
+  const newNames = new Map([...facades.keys()].map((specifier) => [specifier, `packages/${specifier}.mjs`]));
+  const files = modules.map(async (each) => {
+    const imports = new Map([
+      ...each.packages.map((specifier) => [specifier, newNames.get(specifier)] as const),
+      ...[...each.imports].map(([specifier, target]) => [specifier, names.get(target)] as const),
+    ]);
+    return [
+      names.get(each.path)!,
+      await transpileModule(each, names.get(each.path)!, imports, nodeModules),
+    ] as const;
+  });
+  const packages = [...facades].map(([specifier, text]) => [newNames.get(specifier)!, text] as const);
+  return new Map([...(await Promise.all(files)), ...packages]);
+}
+
+/** By the names of packages that are imported. */
+async function facadesOf(modules: readonly LocalModule[]): Promise<ReadonlyMap<string, string>> {
+  const facades = new Map<string, string>();
+  for (const specifier of new Set(modules.flatMap(({ packages }) => packages))) {
+    const text = await commonJsFacade(specifier, modules[0]!.path);
+    if (text !== undefined) facades.set(specifier, text);
+  }
+  return facades;
 }
 
 /** It is evaluated before all other modules. */
@@ -95,11 +117,11 @@ const moduleName = (path: string, index: number): string =>
   index === 0 ? `${basename(path)}.mjs` : `${index}-${basename(path)}.mjs`;
 
 async function transpileModule(
-  { path, imports, tsconfig }: LocalModule,
-  names: ReadonlyMap<string, string>,
+  { path, tsconfig }: LocalModule,
+  name: string,
+  imports: ReadonlyMap<string, string | undefined>,
   nodeModules: string,
 ): Promise<string> {
-  const name = names.get(path)!;
   const isProgram = name === moduleName(path, 0);
   const { outputFiles } = await build({
     entryPoints: [path],
@@ -107,9 +129,7 @@ async function transpileModule(
     outfile: join(nodeModules, '.cache', 'acc', 'program', name),
     write: false,
     bundle: true,
-    plugins: [
-      leaveImports(new Map([...imports].map(([specifier, target]) => [specifier, `./${names.get(target)}`]))),
-    ],
+    plugins: [leaveImports(imports)],
     // As tsx transpiles it.
     platform: 'node',
     format: 'esm',
@@ -130,14 +150,16 @@ async function transpileModule(
   return outputFiles[0]!.text;
 }
 
-/** Imports stay imports: of local modules by their new names, of packages as they are. */
-function leaveImports(names: ReadonlyMap<string, string>): Plugin {
+/** Imports stay imports, of modules that have a new name by that one. */
+function leaveImports(names: ReadonlyMap<string, string | undefined>): Plugin {
   return {
     name: 'leave-imports',
     setup({ onResolve }) {
-      onResolve({ filter: /.*/ }, ({ kind, path }) =>
-        kind === 'entry-point' ? undefined : { path: names.get(path) ?? path, external: true },
-      );
+      onResolve({ filter: /.*/ }, ({ kind, path }) => {
+        if (kind === 'entry-point') return undefined;
+        const name = names.get(path);
+        return { path: name === undefined ? path : `./${name}`, external: true };
+      });
     },
   };
 }
@@ -157,7 +179,10 @@ function writeOnce(cache: string, files: ReadonlyMap<string, string>): string {
   }
   const draft = join(cache, `draft-${randomBytes(8).toString('hex')}`);
   mkdirSync(draft, { recursive: true });
-  for (const [name, text] of files) writeFileSync(join(draft, name), text);
+  for (const [name, text] of files) {
+    mkdirSync(dirname(join(draft, name)), { recursive: true });
+    writeFileSync(join(draft, name), text);
+  }
   try {
     renameSync(draft, folder);
   } catch (error) {

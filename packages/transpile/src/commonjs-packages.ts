@@ -1,0 +1,83 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { createRequire, isBuiltin } from 'node:module';
+import { extname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { init, parse } from 'cjs-module-lexer';
+import { nearestPackage } from './nearest.js';
+
+const PACKAGE_NAME = /^(@[^/]+\/)?[^/.][^/]*$/;
+/** Smaller files cost Node next to nothing. */
+const LARGE_BYTES = 2 ** 17;
+
+/**
+ * Writes an ES module that has the exports of a large CommonJS package.
+ *
+ * Node finds the names that such a package exports by reading its whole text, and that of all files whose exports it
+ * passes on: in each process, for tfjs 0.3 s. Here they are found once for all.
+ *
+ * @param program The path from where the package is found.
+ * @returns Undefined for packages that are small, no CommonJS, or chosen by conditions, which processes may set.
+ */
+export async function commonJsFacade(specifier: string, program: string): Promise<string | undefined> {
+  const file = largeCommonJsFile(specifier, program);
+  if (file === undefined) return undefined;
+  await init();
+  const names = exportedNames(file, new Map());
+  if (!names) return undefined;
+  const list = [...names].filter((name) => name !== 'default');
+  return [
+    "import { createRequire } from 'node:module';",
+    `const cjs = createRequire(${JSON.stringify(pathToFileURL(program).href)})(${JSON.stringify(specifier)});`,
+    // As Node exports them.
+    'const get = (name) => (Object.hasOwn(cjs, name) ? cjs[name] : undefined);',
+    'export default cjs;',
+    ...list.map((name, i) => `const e${i} = get(${JSON.stringify(name)});`),
+    `export { ${list.map((name, i) => `e${i} as ${JSON.stringify(name)}`).join(', ')} };\n`,
+  ].join('\n');
+}
+
+/** The file that an import takes, where that is the file that `require` takes whatever the conditions are. */
+function largeCommonJsFile(specifier: string, program: string): string | undefined {
+  if (!PACKAGE_NAME.test(specifier) || isBuiltin(specifier)) return undefined;
+  let file: string;
+  try {
+    file = realpathSync(createRequire(program).resolve(specifier));
+  } catch {
+    // Node will say so.
+    return undefined;
+  }
+  const { type = 'commonjs', exports } = nearestPackage(file) ?? {};
+  if (exports !== undefined || type !== 'commonjs' || !['.js', '.cjs'].includes(extname(file)))
+    return undefined;
+  return statSync(file).size < LARGE_BYTES ? undefined : file;
+}
+
+/** As Node finds them, by the same lexer. Undefined for an ES module. */
+function exportedNames(file: string, seen: Map<string, Set<string>>): ReadonlySet<string> | undefined {
+  const known = seen.get(file);
+  if (known) return known;
+  const names = new Set<string>();
+  // First, for cycles.
+  seen.set(file, names);
+  let found: ReturnType<typeof parse>;
+  try {
+    found = parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+  for (const name of found.exports) names.add(name);
+  for (const reexport of found.reexports) {
+    for (const name of namesPassedOn(reexport, file, seen)) names.add(name);
+  }
+  return names;
+}
+
+function namesPassedOn(specifier: string, file: string, seen: Map<string, Set<string>>): Iterable<string> {
+  let target: string;
+  try {
+    target = createRequire(file).resolve(specifier);
+  } catch {
+    return [];
+  }
+  return ['.js', '.cjs'].includes(extname(target)) ? (exportedNames(target, seen) ?? []) : [];
+}
