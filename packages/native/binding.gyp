@@ -7,6 +7,9 @@
   },
   "target_defaults": {
     "cflags_cc": ["-std=c++20", "-O2", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
+    "conditions": [
+      ["OS=='linux'", { "cflags_cc": ["-include", "<(module_root_dir)/cpp/portable/glibc_2_28.h"] }]
+    ],
     "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17"],
     "xcode_settings": {
       "CLANG_CXX_LANGUAGE_STANDARD": "c++20",
@@ -15,10 +18,11 @@
     }
   },
   "targets": [
-    { "target_name": "acc_loader", "sources": ["cpp/loader/loader.cpp"], "libraries": ["-ldl"] },
+    { "target_name": "acc_loader", "sources": ["cpp/loader/loader.cpp", "cpp/portable/glibc_2_28.cpp"], "include_dirs": ["cpp"], "libraries": ["-ldl"] },
     {
       "target_name": "acc_native",
       "sources": [
+        "cpp/portable/glibc_2_28.cpp",
         "cpp/unit_tensors.cpp",
         "cpp/unit_distributed.cpp",
         "cpp/unit_shm.cpp"

@@ -1,17 +1,21 @@
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { npm, packWorkspace, run } from './trackers/packing.js';
+import { requireLibtorch } from '@acc/native';
+import { npm, pack, packWorkspace, run } from './trackers/packing.js';
 
 const root = join(import.meta.dirname, '..', '..');
 const folders = readdirSync(join(root, 'packages'));
@@ -29,15 +33,42 @@ function withDependencies(folder: string, found = new Set<string>()): Set<string
   return found;
 }
 
-const brought = withDependencies('core');
+const brought = withDependencies('core').add(`@acc/native-${process.platform}-${process.arch}`);
 
 /** An empty folder in which a user has installed `@acc/core`, `@tensorflow/tfjs` and Node's types. */
 const program = newFolder('acc-program-');
 /** The tarball of each package, by the package's name. */
 let tarballs: ReadonlyMap<string, string>;
 
+/** `2.13`, of the libtorch that this checkout has. */
+const libtorch = requireLibtorch();
+const line = libtorch.version.split('.').slice(0, 2).join('.');
+
+/** A copy of a package, for changes. */
+function copyOf(folder: string): string {
+  const copy = newFolder('acc-copy-');
+  const target = join(copy, 'packages', folder);
+  cpSync(join(root, 'packages', folder), target, { recursive: true });
+  symlinkSync(join(root, 'scripts'), join(copy, 'scripts'));
+  return target;
+}
+
+/** `@acc/native` and its platform package as they are published. The addon is the one that setup built. */
+async function packNative(target: string): Promise<string[]> {
+  const out = newFolder('acc-native-packages-');
+  const scripts = join(root, 'scripts', 'native-packages');
+  const node = (script: string, args: string[], cwd: string) =>
+    run(process.execPath, [join(scripts, script), ...args], cwd);
+  await node('build.mjs', ['--torch', line, '--out', out], root);
+  const native = copyOf('native');
+  await node('add-to-manifest.mjs', ['--from', out], native);
+  return pack([native, ...readdirSync(out).map((name) => join(out, name))], target);
+}
+
 beforeAll(async () => {
-  const paths = await packWorkspace(folders, newFolder('acc-tarballs-'));
+  const target = newFolder('acc-tarballs-');
+  const others = folders.filter((folder) => folder !== 'native');
+  const paths = [...(await packWorkspace(others, target)), ...(await packNative(target))];
   tarballs = new Map(paths.map((path) => [nameOf(path), `file:${path}`]));
   const manifest = {
     private: true,
@@ -74,6 +105,120 @@ describe('`npm install @acc/core`', () => {
     // Package managers other than npm link the commands of what was asked for only.
     const own = join(program, 'node_modules', '@acc', 'core', 'bin', 'acc.js');
     expect(await run(process.execPath, [own, '--help'], program)).toContain('launch');
+  });
+});
+
+/** Folders on the `PATH` of a machine that has Node, and neither a compiler nor make nor Python. */
+function bareMachine(): NodeJS.ProcessEnv {
+  const bin = newFolder('acc-bin-');
+  const which = (name: string) =>
+    process.env['PATH']!.split(delimiter)
+      .map((folder) => join(folder, name))
+      .find(existsSync)!;
+  for (const name of ['npm', 'npx', 'sh']) symlinkSync(realpathSync(which(name)), join(bin, name));
+  symlinkSync(process.execPath, join(bin, 'node'));
+  return { ...process.env, PATH: bin, ACC_CACHE_DIR: newFolder('acc-cache-'), ACC_LIBTORCH: libtorch.root };
+}
+
+/** Runs a command to its end, whatever that is; gives its exit code and all that it printed. */
+function ended(command: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: program, env, encoding: 'utf8' });
+  return { status, printed: `${stdout}${stderr}` };
+}
+
+/** The first example of README.md, as it stands there. */
+const [, example] = /^```ts\n(.*?)^```/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
+
+const TRAINING = `
+import * as tf from '@tensorflow/tfjs';
+const layer = () => tf.layers.dense({ units: 3, inputShape: [4], kernelInitializer: 'zeros', name: 'dense' });
+const createModel = () => tf.sequential({ layers: [layer()] });
+const createData = () =>
+  tf.data.array(Array.from({ length: 16 }, (_, i) => ({ xs: [i, 1, i % 3, -i], ys: [i % 2, 1 - (i % 2), 0] }))).batch(4) as
+    tf.data.Dataset<{ xs: tf.Tensor; ys: tf.Tensor }>;
+${example}
+console.log(JSON.stringify({ backend: tf.getBackend(), sum: model.getWeights()[0]!.abs().sum().dataSync()[0] }));
+await accelerator.endTraining();
+`;
+
+/** The highest version of each system library that an addon's symbols ask for: `{ GLIBC: [2, 28], … }`. */
+async function askedVersions(addon: string): Promise<Record<string, number[]>> {
+  const printed = await run('readelf', ['--version-info', '--wide', addon], program);
+  const asked: Record<string, number[]> = {};
+  for (const [, library, version] of printed.matchAll(/\b(GLIBC|GLIBCXX|CXXABI)_(\d[\d.]*)/g)) {
+    const parts = version!.split('.').map(Number);
+    const highest = asked[library!];
+    if (!highest || compare(parts, highest) > 0) asked[library!] = parts;
+  }
+  return asked;
+}
+
+const compare = (a: readonly number[], b: readonly number[]) =>
+  a.map((part, i) => part - (b[i] ?? 0)).find((difference) => difference !== 0) ?? 0;
+
+it("the prebuilt addon loads wherever libtorch's own binaries do: glibc 2.28, libstdc++ of GCC 8", async () => {
+  const folder = join(program, 'node_modules', '@acc', `native-${process.platform}-${process.arch}`);
+  for (const file of ['acc_native.node', 'acc_loader.node']) {
+    const asked = await askedVersions(join(folder, `torch-${line}`, file));
+    expect(Object.keys(asked).sort(), file).toEqual(['CXXABI', 'GLIBC', 'GLIBCXX']);
+    expect(compare(asked['GLIBC']!, [2, 28]), file).toBeLessThanOrEqual(0);
+    expect(compare(asked['GLIBCXX']!, [3, 4, 24]), file).toBeLessThanOrEqual(0);
+    expect(compare(asked['CXXABI']!, [1, 3, 11]), file).toBeLessThanOrEqual(0);
+  }
+});
+
+describe('without compiler, make, node-gyp and Python', () => {
+  const env = bareMachine();
+  const load =
+    'import("@acc/native").then((n) => n.loadAddon()).catch((e) => console.log(e.code, e.help, e.details.prebuilt))';
+
+  it('setup takes the prebuilt addon, and two ranks train', { timeout: 300_000 }, () => {
+    const setup = ended('npx', ['--no-install', 'acc', 'setup'], env);
+    expect(setup).toMatchObject({ status: 0 });
+    expect(setup.printed).toMatch(/addon, package, .*@acc\/native-[\w-]+\/torch-/);
+    expect(readdirSync(env['ACC_CACHE_DIR']!)).toEqual([]);
+    writeFileSync(join(program, 'train.ts'), TRAINING);
+    const { printed } = ended('npx', ['--no-install', 'acc', 'launch', '-n', '2', 'train.ts'], env);
+    const told = Array.from(printed.matchAll(/^\[(\d)\] (\{.*\})$/gm), ([, rank, json]) => ({
+      rank,
+      ...(JSON.parse(json!) as { backend: string; sum: number }),
+    })).sort((a, b) => Number(a.rank) - Number(b.rank));
+    expect(told, printed).toMatchObject([
+      { rank: '0', backend: 'acc' },
+      { rank: '1', backend: 'acc' },
+    ]);
+    expect(told[0]!.sum).toBeGreaterThan(0);
+    expect(told[1]!.sum).toBe(told[0]!.sum);
+  });
+
+  it('a libtorch that no prebuilt addon fits, and a wish to build, are errors with the next step', () => {
+    const other = newFolder('acc-libtorch-');
+    for (const name of ['lib', 'include']) symlinkSync(join(libtorch.root, name), join(other, name));
+    writeFileSync(
+      join(other, 'version.py'),
+      `__version__ = '${line === '2.12' ? '2.13.0' : '2.12.0'}+cpu'\n`,
+    );
+    const otherEnv = { ...env, ACC_LIBTORCH: other };
+    const { status, printed } = ended('npx', ['--no-install', 'acc', 'setup'], otherEnv);
+    expect(status, printed).toBe(2);
+    expect(printed).toContain(`prebuilt are addons for torch ${line};`);
+    expect(printed).toContain('ACC_TOOLCHAIN_MISSING');
+    expect(ended('node', ['-e', load], otherEnv).printed).toBe(
+      `ACC_ADDON_MISSING npx acc setup [ '${line}' ]\n`,
+    );
+    const build = ended('npx', ['--no-install', 'acc', 'setup', '--build'], env);
+    expect(build.printed).toContain('ACC_TOOLCHAIN_MISSING');
+  });
+
+  it('a damaged prebuilt addon is an error with the next step', () => {
+    const [folder] = readdirSync(join(program, 'node_modules', '@acc')).filter((name) =>
+      /^native-/.test(name),
+    );
+    const addon = join(program, 'node_modules', '@acc', folder!, `torch-${line}`, 'acc_native.node');
+    const whole = readFileSync(addon);
+    writeFileSync(addon, 'cut off');
+    expect(ended('node', ['-e', load], env).printed).toMatch(/^ACC_ADDON_LOAD_FAILED .*acc setup --build/);
+    writeFileSync(addon, whole);
   });
 });
 
@@ -120,7 +265,8 @@ describe('the types of the packed packages', () => {
   it('hold in a strict program', { timeout: 300_000 }, async () => {
     const others = [...tarballs].filter(([name]) => !brought.has(name)).map(([, tarball]) => tarball);
     await npm(['install', '--no-save', ...others], program);
-    const names = [...tarballs.keys()].filter((name) => name !== 'create-acc-tracker');
+    // A command and an addon: neither is imported.
+    const names = [...tarballs.keys()].filter((name) => !/^(create-acc-tracker|@acc\/native-.*)$/.test(name));
     const text = `${PROGRAM}${UNTYPED}${names.map(exportsAreTyped).join('\n')}`;
     const bundler = { module: 'ESNext', moduleResolution: 'Bundler', skipLibCheck: true };
     expect(await check('bundler', text, bundler)).toBe('');
@@ -135,10 +281,7 @@ describe('the types of the packed packages', () => {
 });
 
 it('a package without its types, or with those of a source that is gone, is not packed', async () => {
-  const copy = newFolder('acc-copy-');
-  const amp = join(copy, 'packages', 'amp');
-  cpSync(join(root, 'packages', 'amp'), amp, { recursive: true });
-  symlinkSync(join(root, 'scripts'), join(copy, 'scripts'));
+  const amp = copyOf('amp');
   const packed = () => npm(['pack', '--dry-run'], amp);
   await packed();
   mkdirSync(join(amp, 'dist', 'old'));

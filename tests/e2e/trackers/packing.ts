@@ -6,9 +6,14 @@ const execute = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
 
 /** Runs a command, and throws with what it printed when it fails. */
-export async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+export async function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
   try {
-    const { stdout } = await execute(command, args, { cwd, maxBuffer: 2 ** 26 });
+    const { stdout } = await execute(command, args, { cwd, env, maxBuffer: 2 ** 26 });
     return stdout;
   } catch (error) {
     const { message, stdout } = error as Error & { stdout?: string };

@@ -5,6 +5,8 @@ import {
   findLibtorch,
   installLibtorch,
   locateAddon,
+  prebuiltLines,
+  type BuildProgress,
   type LibtorchInstall,
 } from '@acc/native';
 import type { SetupProgress } from './progress.js';
@@ -18,6 +20,8 @@ export interface SetupOptions {
   readonly sha256?: string;
   /** Nothing from the network. */
   readonly offline?: boolean;
+  /** Builds the addon, also where a prebuilt one fits. */
+  readonly build?: boolean;
   /** Builds the engine `mpi`, too. */
   readonly mpi?: boolean;
   /** With this compiler. Default `mpicc`. */
@@ -25,7 +29,7 @@ export interface SetupOptions {
 }
 
 /**
- * Makes this machine ready: a libtorch, and the addon built for it. What is there already stays.
+ * Makes this machine ready: a libtorch, and an addon for it, prebuilt or built here. What is there already stays.
  *
  * @throws AccError of `@acc/native`'s `installLibtorch` and `buildAddon`; `ACC_SETUP_CONFLICT` when ACC_LIBTORCH
  * says one thing and the options another.
@@ -33,11 +37,13 @@ export interface SetupOptions {
 export async function setup(options: SetupOptions, progress: SetupProgress): Promise<void> {
   const libtorch = await provideLibtorch(options, progress);
   progress.done(`libtorch ${libtorch.version} (${libtorch.variant}), ${libtorch.origin}, ${libtorch.root}`);
-  const addon =
-    locateAddon(libtorch) ??
-    (await buildAddon(libtorch, {
-      onProgress: ({ message, log }) => progress.step(`${message}; log: ${log}`),
-    }));
+  const located = options.build ? undefined : locateAddon(libtorch);
+  const lines = prebuiltLines();
+  if (!located && !options.build && lines.length > 0) {
+    progress.note(`prebuilt are addons for torch ${lines.join(', ')}; building one for ${libtorch.version}`);
+  }
+  const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
+  const addon = located ?? (await buildAddon(libtorch, { onProgress }));
   progress.done(`addon, ${addon.origin}, ${addon.native}`);
   const { mpicc } = options;
   if (options.mpi || mpicc !== undefined) {

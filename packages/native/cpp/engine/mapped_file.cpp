@@ -6,10 +6,11 @@
 #if defined(__linux__)
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "engine/file_facts.h"
 
 // Since Linux 5.14; headers may be older.
 #ifndef MADV_POPULATE_READ
@@ -29,9 +30,8 @@ size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 void* map_part(const std::string& path, size_t start, size_t size) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;
-  struct stat status = {};
   void* mapped = MAP_FAILED;
-  if (fstat(file, &status) == 0 && static_cast<size_t>(status.st_size) >= start + size) {
+  if (const auto facts = facts_of(file); facts && facts->bytes >= start + size) {
     mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, static_cast<off_t>(start));
   }
   close(file);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 
 #ifdef __linux__
@@ -16,13 +15,15 @@
 #include <array>
 #include <cstdlib>
 
+#include "engine/file_facts.h"
+
 namespace acc {
 namespace {
 
 // Of the socket, whatever descriptor it has; 0 for what is no TCP socket.
 uint64_t number_of(int fd) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) return 0;
+  const auto facts = facts_of(fd);
+  if (!facts || !facts->is_socket) return 0;
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
@@ -30,7 +31,7 @@ uint64_t number_of(int fd) {
   int type = 0;
   size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) return 0;
-  return static_cast<uint64_t>(status.st_ino);
+  return facts->inode;
 }
 
 template <typename Visit>

@@ -7,7 +7,7 @@ import { readEnvironment } from './environment.js';
 import type { LibtorchInstall } from './inspect.js';
 import { packageRoot, readManifest } from './package-root.js';
 import { requirePlatform } from './platform.js';
-import { releaseLine } from './version.js';
+import { RELEASE_LINES, releaseLine } from './version.js';
 
 /** The addon's two files. Absolute paths. */
 export interface AddonFiles {
@@ -19,13 +19,13 @@ export interface AddonFiles {
 }
 
 /**
- * Finds the addon for a libtorch: in the platform package (`@acc/native-linux-x64`) that came with the install, else
- * among those built on this machine. Reads and hashes the addon's sources: a few milliseconds.
+ * Finds the addon for a libtorch: one that was built on this machine, else the prebuilt one of the platform package
+ * (`@acc/native-linux-x64`) that npm installed. Reads and hashes the addon's sources: a few milliseconds.
  *
  * @throws AccError `ACC_ADDON_MISMATCH` when the platform package is of another version than this one.
  */
 export function locateAddon(libtorch: LibtorchInstall): AddonFiles | undefined {
-  return addonInPackage(libtorch) ?? addonIn(addonCacheFolder(libtorch), 'cache');
+  return addonIn(addonCacheFolder(libtorch), 'cache') ?? addonInPackage(libtorch);
 }
 
 /** Where {@link buildAddon} puts the addon for a libtorch: a folder of the cache named by everything it depends on. */
@@ -57,13 +57,27 @@ function addonKey({ version, variant }: LibtorchInstall): string {
 }
 
 function addonInPackage(libtorch: LibtorchInstall): AddonFiles | undefined {
+  const folder = platformPackage();
+  if (folder === undefined) return undefined;
+  return addonIn(join(folder, `torch-${releaseLine(libtorch.version)}`), 'package');
+}
+
+/** The release lines of torch that the platform package has an addon for; none where it is not installed. */
+export function prebuiltLines(): string[] {
+  const folder = platformPackage();
+  if (folder === undefined) return [];
+  return RELEASE_LINES.filter((line) => addonIn(join(folder, `torch-${line}`), 'package'));
+}
+
+/** The folder of the platform package. A checkout has none. */
+function platformPackage(): string | undefined {
   const root = packageRoot();
   const name = `@acc/native-${requirePlatform()}`;
   let manifest: string;
   try {
     manifest = createRequire(join(root, 'package.json')).resolve(`${name}/package.json`);
   } catch (error) {
-    // An optional dependency: a checkout has none, and a package manager may have left it out.
+    // An optional dependency: a package manager may have left it out.
     if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
     throw error;
   }
@@ -75,5 +89,5 @@ function addonInPackage(libtorch: LibtorchInstall): AddonFiles | undefined {
       details: { name, found, expected },
     });
   }
-  return addonIn(join(dirname(manifest), `torch-${releaseLine(libtorch.version)}`), 'package');
+  return dirname(manifest);
 }

@@ -1,4 +1,4 @@
-export { locateAddon, type AddonFiles } from './addon-files.js';
+export { locateAddon, prebuiltLines, type AddonFiles } from './addon-files.js';
 export { buildAddon, type BuildOptions, type BuildProgress } from './build.js';
 export { readEnvironment, type LibtorchEnvironment } from './environment.js';
 export type { InstallProgress } from './fetch.js';
@@ -13,4 +13,4 @@ export {
   type LibtorchSearch,
   type SearchCandidate,
 } from './search.js';
-export { DEFAULT_VERSION, SUPPORTED_RANGE } from './version.js';
+export { DEFAULT_VERSION, RELEASE_LINES, SUPPORTED_RANGE } from './version.js';

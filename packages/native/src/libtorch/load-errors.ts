@@ -1,5 +1,6 @@
 import { AccError } from '@acc/contract';
 import { dirname } from 'node:path';
+import type { AddonFiles } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
 
 /** What the dynamic linker's usual complaints mean, and what to do. */
@@ -58,10 +59,22 @@ export function libtorchLoadError(cause: unknown, libtorch: LibtorchInstall): Ac
 }
 
 /** `ACC_ADDON_LOAD_FAILED`: libtorch is in, the addon linked to it is not. */
-export function addonLoadError(cause: unknown, libtorch: LibtorchInstall, addon: string): AccError {
+export function addonLoadError(
+  cause: unknown,
+  libtorch: LibtorchInstall,
+  addon: string,
+  origin: AddonFiles['origin'],
+): AccError {
   return new AccError(
     'ACC_ADDON_LOAD_FAILED',
     `The addon ${addon} can't be loaded with libtorch ${libtorch.version} in ${libtorch.root}: ${(cause as Error).message}`,
-    { help: `Remove ${dirname(addon)} and run: npx acc setup`, cause, details: { libtorch, addon } },
+    {
+      help:
+        origin === 'cache'
+          ? `Remove ${dirname(addon)} and run: npx acc setup`
+          : 'Install @acc/core again, or build the addon on this machine: npx acc setup --build',
+      cause,
+      details: { libtorch, addon },
+    },
   );
 }

@@ -2,7 +2,7 @@ import { AccError } from '@acc/contract';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { locateAddon, type AddonFiles } from './addon-files.js';
+import { locateAddon, prebuiltLines, type AddonFiles } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
 import { addonLoadError, libtorchLoadError } from './load-errors.js';
 import { libraryFile } from './platform.js';
@@ -32,8 +32,9 @@ function loadWith(libtorch: LibtorchInstall): unknown {
   if (!files) {
     throw new AccError(
       'ACC_ADDON_MISSING',
-      `There is no addon for torch ${libtorch.version} (${libtorch.variant}), which was found in ${libtorch.root}.`,
-      { help: 'npx acc setup', details: { libtorch } },
+      `There is no addon for torch ${libtorch.version} (${libtorch.variant}), which was found in ${libtorch.root}; ` +
+        `prebuilt are addons for: ${prebuiltLines().join(', ') || 'none'}.`,
+      { help: 'npx acc setup', details: { libtorch, prebuilt: prebuiltLines() } },
     );
   }
   return loadFiles(libtorch, files);
@@ -42,7 +43,7 @@ function loadWith(libtorch: LibtorchInstall): unknown {
 /** Loads libtorch's libraries for all, then the addon. Exported for tests; {@link loadAddon} is what others call. */
 export function loadFiles(libtorch: LibtorchInstall, files: AddonFiles): unknown {
   const load = createRequire(import.meta.url);
-  const loader = loadFile<{ open(paths: readonly string[]): void }>(load, files.loader, libtorch);
+  const loader = loadFile<{ open(paths: readonly string[]): void }>(load, files.loader, libtorch, files);
   const libraries = LIBRARIES.map((stem) => join(libtorch.libDir, libraryFile(stem))).filter((path) =>
     existsSync(path),
   );
@@ -51,19 +52,24 @@ export function loadFiles(libtorch: LibtorchInstall, files: AddonFiles): unknown
   } catch (error) {
     throw libtorchLoadError(error, libtorch);
   }
-  const addon = loadFile<{ torchVersion: string }>(load, files.native, libtorch);
+  const addon = loadFile<{ torchVersion: string }>(load, files.native, libtorch, files);
   if (releaseLine(addon.torchVersion) === releaseLine(libtorch.version)) return addon;
   throw new AccError(
     'ACC_ADDON_MISMATCH',
     `The addon ${files.native} is built for torch ${addon.torchVersion}; found is torch ${libtorch.version} in ${libtorch.root}.`,
-    { help: 'npx acc setup', details: { libtorch, builtFor: addon.torchVersion } },
+    { help: 'npx acc setup --build', details: { libtorch, builtFor: addon.torchVersion } },
   );
 }
 
-function loadFile<T>(load: NodeJS.Require, path: string, libtorch: LibtorchInstall): T {
+function loadFile<T>(
+  load: NodeJS.Require,
+  path: string,
+  libtorch: LibtorchInstall,
+  { origin }: AddonFiles,
+): T {
   try {
     return load(path) as T;
   } catch (error) {
-    throw addonLoadError(error, libtorch, path);
+    throw addonLoadError(error, libtorch, path, origin);
   }
 }

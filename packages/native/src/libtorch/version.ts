@@ -2,6 +2,12 @@
 const OLDEST = [2, 11] as const;
 const NEWEST = [2, 13] as const;
 
+/** All supported release lines, oldest first: `['2.11', …]`. A prebuilt addon serves one line. */
+export const RELEASE_LINES: readonly string[] = Array.from(
+  { length: NEWEST[1] - OLDEST[1] + 1 },
+  (_, i) => `${OLDEST[0]}.${OLDEST[1] + i}`,
+);
+
 /** What `installLibtorch` fetches unless told otherwise. */
 export const DEFAULT_VERSION = '2.13.0';
 

@@ -1,7 +1,6 @@
 #include "engine/shm/segment.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "engine/error.h"
+#include "engine/file_facts.h"
 
 namespace acc::shm {
 namespace {
@@ -60,9 +60,9 @@ Segment Segment::open(int ranks, uint64_t nonce, int pid, int fd) {
   const auto path = path_of(pid, fd);
   Segment segment(ranks, ::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (segment.fd_ < 0) unavailable("the memory of rank 0 (" + path + ") cannot be opened");
-  struct stat facts {};
+  const auto facts = facts_of(segment.fd_);
   // On another host, or among other process numbers, the path may be any file.
-  if (::fstat(segment.fd_, &facts) != 0 || static_cast<size_t>(facts.st_size) != segment.bytes_) {
+  if (!facts || facts->bytes != segment.bytes_) {
     throw Error(kEngineUnavailable, path + " is not the memory of rank 0");
   }
   segment.map();
@@ -77,10 +77,9 @@ void Segment::map() {
 }
 
 bool Segment::is_held_by(int pid, int fd) const {
-  struct stat own {};
-  struct stat theirs {};
-  return ::fstat(fd_, &own) == 0 && ::stat(path_of(pid, fd).c_str(), &theirs) == 0 && own.st_dev == theirs.st_dev &&
-         own.st_ino == theirs.st_ino;
+  const auto own = facts_of(fd_);
+  const auto theirs = facts_of(path_of(pid, fd).c_str());
+  return own && theirs && own->device == theirs->device && own->inode == theirs->inode;
 }
 
 void Segment::close_fd() {

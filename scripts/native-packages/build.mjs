@@ -1,0 +1,93 @@
+// Makes the platform package of this machine, `@acc/native-linux-x64`: the prebuilt addon for each supported release line of
+// torch. Run by `npm run build:native-packages`; takes what the cache has, fetches each missing libtorch, and needs a compiler.
+//
+//   --torch 2.13     only this line; may be given again
+//   --out <folder>   where the package's folder comes (default: .native-packages)
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { root, runMain } from '../process.mjs';
+import { requireBaseline } from './symbol-versions.mjs';
+
+const CPU_PLATFORM = `${process.platform}-${process.arch}`;
+
+/** The folder that {@link buildPackage} fills, when nothing else is said. */
+export const DEFAULT_OUT = join(root, '.native-packages');
+
+function readManifest() {
+  return JSON.parse(readFileSync(join(root, 'packages', 'native', 'package.json'), 'utf8'));
+}
+
+/** A CPU build of the line: one that is here, else one that is fetched. */
+async function provideLibtorch(native, line) {
+  const isOfLine = ({ install }) => install?.variant === 'cpu' && install.version.startsWith(`${line}.`);
+  const found = native.describeSearch().candidates.find(isOfLine)?.install;
+  if (found) return found;
+  console.log(`… torch ${line}: fetching libtorch`);
+  return native.installLibtorch({ version: `${line}.0` });
+}
+
+/** Builds for one line, or takes what was built for it, and puts the two files where @acc/native looks for them. */
+async function addLine(native, line, folder) {
+  const libtorch = await provideLibtorch(native, line);
+  const onProgress = ({ message, log }) => console.log(`… torch ${line}: ${message}, log ${log}`);
+  const addon = await native.buildAddon(libtorch, { onProgress });
+  const target = join(folder, `torch-${line}`);
+  mkdirSync(target, { recursive: true });
+  for (const file of [addon.native, addon.loader]) {
+    const asked = process.platform === 'linux' ? requireBaseline(file) : {};
+    copyFileSync(file, join(target, basename(file)));
+    console.log(`✓ torch ${line}: ${basename(file)} ${JSON.stringify(asked)}`);
+  }
+}
+
+function writeTexts(folder, lines) {
+  const { version, license, engines, publishConfig } = readManifest();
+  const manifest = {
+    name: `@acc/native-${CPU_PLATFORM}`,
+    version,
+    description: `The addon of @acc/native, built for ${CPU_PLATFORM}`,
+    license,
+    os: [process.platform],
+    cpu: [process.arch],
+    ...(process.platform === 'linux' && { libc: ['glibc'] }),
+    engines,
+    files: lines.map((line) => `torch-${line}`),
+    preferUnplugged: true,
+    publishConfig,
+  };
+  const readme = `# ${manifest.name}
+
+The addon of [@acc/native](https://www.npmjs.com/package/@acc/native), built for ${CPU_PLATFORM} and torch ${lines.join(', ')}. npm installs it with
+@acc/native; programs don't import it.
+`;
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  writeFileSync(join(folder, 'README.md'), readme);
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+}
+
+/** @returns {Promise<string>} the folder of the package, whole. */
+export async function buildPackage({ lines, out = DEFAULT_OUT }) {
+  const native = await import(pathToFileURL(join(root, 'packages', 'native', 'dist', 'index.js')));
+  const known = native.RELEASE_LINES;
+  const chosen = lines ?? known;
+  const unknown = chosen.filter((line) => !known.includes(line));
+  if (unknown.length > 0)
+    throw new Error(`--torch ${unknown.join(', ')}: supported are ${known.join(', ')}.`);
+  const folder = join(resolve(out), CPU_PLATFORM);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const line of chosen) await addLine(native, line, folder);
+  writeTexts(folder, chosen);
+  return folder;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await runMain(async () => {
+    const { values } = parseArgs({
+      options: { torch: { type: 'string', multiple: true }, out: { type: 'string' } },
+    });
+    console.log(`✓ ${await buildPackage({ lines: values.torch, out: values.out })}`);
+  });
+}
