@@ -1,6 +1,14 @@
 import type { FitDatasetArguments, ModelInternals, StepFunction } from '../prepare/model-internals.js';
 import type { Undo } from '../prepare/prepare.js';
-import { callbackOfPart, prependHistory, type Callback, type History, type Part } from './callbacks.js';
+import {
+  callbackOfPart,
+  prependHistory,
+  withBatchSizes,
+  type Callback,
+  type History,
+  type Part,
+} from './callbacks.js';
+import { samplesOf } from '../step/batch-rows.js';
 import type { FitPosition } from './fit-progress.js';
 import type { FitContext, ShardedData } from './shard-fit.js';
 import type { Validation } from './validation.js';
@@ -15,8 +23,9 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
       const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
       return microBatches(makeTrainFunction.call(model), perEpoch, from, context);
     };
+    const callbacks = withBatchSizes(args.callbacks, () => samplesOf(context.pipeline.batch));
     try {
-      return await fitDataset.call(model, data, { ...args, initialEpoch: from.epoch });
+      return await fitDataset.call(model, data, { ...args, callbacks, initialEpoch: from.epoch });
     } finally {
       model.makeTrainFunction = makeTrainFunction;
     }
