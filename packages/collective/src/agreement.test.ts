@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  codeOfName,
   doAgree,
   encodeDescription,
   formatWords,
@@ -21,10 +22,13 @@ describe('agreement of ranks', () => {
     ['barrier()', encodeDescription({ collective: 'barrier' }, 1)],
     [
       "allReduce(float32[2,3], of 2 tensors, 'sum')",
-      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum' }, 1, [
-        [2],
-        [4],
-      ]),
+      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum' }, 1, {
+        coalesced: [[2], [4]],
+      }),
+    ],
+    [
+      'barrier() for dense/kernel',
+      encodeDescription({ collective: 'barrier' }, 1, { name: codeOfName('dense/kernel') }),
     ],
   ])('reads %s off the wire', (text, words) => {
     expect(formatWords(words)).toBe(text);
@@ -57,7 +61,21 @@ describe('agreement of ranks', () => {
 
   it('tells lists of tensors apart that have the same whole', () => {
     const of = (shapes: number[][]) =>
-      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [1, 6] }, 1, shapes);
+      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [1, 6] }, 1, {
+        coalesced: shapes,
+      });
     expect(doAgree([of([[2], [4]]), of([[4], [2]])])).toBe(false);
+  });
+
+  it('tells calls apart that are made for different names, and says which', () => {
+    const of = (name: string) =>
+      encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [6], op: 'sum' }, 1, {
+        name: codeOfName(name),
+      });
+    const calls = [of('a/kernel'), of('b/kernel')];
+    expect([doAgree(calls), doAgree([of('a/kernel'), of('a/kernel')])]).toEqual([false, true]);
+    const { message } = mismatch(calls, { rank: 0 });
+    expect(message).toContain("rank 0: allReduce(float32[6], 'sum') for a/kernel\n");
+    expect(message).toContain("rank 1: allReduce(float32[6], 'sum') for b/kernel");
   });
 });

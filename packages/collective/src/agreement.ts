@@ -61,6 +61,7 @@ export interface CallDescription {
 export const MAX_DIMS = 8;
 const FIRST_DIM = 5;
 const COALESCED = FIRST_DIM + MAX_DIMS;
+const NAME = COALESCED + 2;
 /** For error messages only. */
 const ROWS = COMPARED_WORDS;
 /** 1 in the exchange of descriptions before a call; kComparisonWord of the engines. */
@@ -71,16 +72,23 @@ export const NUMBER = CALL_WORDS - 1;
 /** A description on the wire. All zeros where a rank calls nothing. */
 export type Words = readonly number[];
 
+/** What a call has beside its own arguments. */
+interface CallSetting {
+  /** What it is made for, by its {@link codeOfName}; 0 where nobody said. */
+  readonly name?: number;
+  /** Shapes of tensors that travel together; the call's own is then that of the whole. */
+  readonly coalesced?: readonly (readonly number[])[] | undefined;
+}
+
 /**
  * A description as int32 numbers, all of the same count, so that ranks can exchange them whatever they call.
  *
  * @param number The call's place among those of its group.
- * @param coalesced Shapes of tensors that travel together; the call's own is then that of the whole.
  */
 export function encodeDescription(
   call: CallDescription,
   number: number,
-  coalesced?: readonly (readonly number[])[],
+  { name = 0, coalesced }: CallSetting = {},
 ): Words {
   // An array of numbers: one of 80 bytes is made in a tenth of a typed array's time.
   const words = new Array<number>(CALL_WORDS).fill(0);
@@ -100,7 +108,23 @@ export function encodeDescription(
     words[COALESCED] = coalesced.length;
     words[COALESCED + 1] = hashOf(JSON.stringify(coalesced));
   }
+  words[NAME] = name;
   return words;
+}
+
+/** Names by their numbers on the wire, for messages: those that this rank knows. */
+const names = new Map<number, string>();
+const codes = new Map<string, number>([['', 0]]);
+
+/** The number of a name on the wire, alike on every rank. From now on messages can tell the name. */
+export function codeOfName(name: string): number {
+  let code = codes.get(name);
+  if (code === undefined) {
+    code = hashOf(name) || 1;
+    codes.set(name, code);
+    names.set(code, name);
+  }
+  return code;
 }
 
 function hashOf(text: string): number {
@@ -125,14 +149,16 @@ export function mismatch(
   own: { rank: number; line?: string | undefined },
 ): AccError {
   const calls = words.map(formatWords);
+  const isForDifferent = new Set(words.map((own) => own[NAME]).filter((code) => code !== 0)).size > 1;
   const lines = calls.map((call, rank) => {
     const place = rank === own.rank && own.line ? `, at ${own.line}` : '';
     return `  rank ${rank}: ${call}${place}`;
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
-    help:
-      'Every rank must call the same collectives in the same order, with the same dtype and shape; so must what uses them: ' +
-      'prepare, saveState, initTrackers and others are not for `if (isMainProcess)`.',
+    help: isForDifferent
+      ? 'Loops that run at once take their steps in an order that timing decides, another on each rank: await one before the next.'
+      : 'Every rank must call the same collectives in the same order, with the same dtype and shape; so must what uses them: ' +
+        'prepare, saveState, initTrackers and others are not for `if (isMainProcess)`.',
     details: { calls },
   });
 }
@@ -150,5 +176,7 @@ export function formatWords(words: Words): string {
     op! >= 0 && `'${REDUCE_OPS[op!]}'`,
     root! >= 0 && `rank ${root}`,
   ];
-  return `${COLLECTIVES[collective!] ?? 'unknown'}(${parts.filter(Boolean).join(', ')})`;
+  const name =
+    words[NAME] === 0 ? '' : ` for ${names.get(words[NAME]!) ?? 'a name that this rank does not know'}`;
+  return `${COLLECTIVES[collective!] ?? 'unknown'}(${parts.filter(Boolean).join(', ')})${name}`;
 }

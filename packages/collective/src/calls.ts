@@ -1,6 +1,7 @@
 import { AccError, isAccError } from '@acc/contract';
 import { CALL_WORDS, operator, tensorFrom, type ProcessGroup } from '@acc/native';
 import {
+  codeOfName,
   doAgree,
   encodeDescription,
   formatWords,
@@ -24,6 +25,8 @@ const FAULTS = ['ACC_COLLECTIVE_TIMEOUT', 'ACC_PEER_LOST', 'ACC_COLLECTIVE_FAILE
 class Journal {
   isClosed = false;
   lastNumber = 0;
+  /** What the calls are made for, as it is on the wire. */
+  name = 0;
   readonly recorder = new FlightRecorder();
   readonly fault: Fault;
 
@@ -59,6 +62,18 @@ export class Calls {
 
   get isClosed(): boolean {
     return this.journal.isClosed;
+  }
+
+  /** Runs `fn`, whose calls are made for `name`. */
+  named<R>(name: string, fn: () => R): R {
+    const { journal } = this;
+    const before = journal.name;
+    journal.name = codeOfName(name);
+    try {
+      return fn();
+    } finally {
+      journal.name = before;
+    }
   }
 
   close(): void {
@@ -109,7 +124,7 @@ export class Calls {
     this.#requireOpen();
     const { journal } = this;
     const number = ++journal.lastNumber;
-    const words = encodeDescription(call, number, this.coalesced);
+    const words = encodeDescription(call, number, { name: journal.name, coalesced: this.coalesced });
     journal.recorder.record(number, words);
     return words;
   }

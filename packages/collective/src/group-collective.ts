@@ -132,6 +132,10 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return allGatherObject(this.#context, object);
   }
 
+  named<R>(name: string, fn: () => R): R {
+    return this.#context.calls.named(name, fn);
+  }
+
   close(): void {
     if (this.#context.calls.isClosed) return;
     this.#context.calls.close();

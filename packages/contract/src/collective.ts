@@ -79,6 +79,12 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   broadcastObject<O>(object: O, fromRank?: number): O;
   /** Every rank's object, in the order of the ranks. */
   allGatherObject<O>(object: O): O[];
+  /**
+   * Runs `fn`, whose calls are made for `name`, a variable say. Ranks whose calls are for different names get
+   * `ACC_COLLECTIVE_MISMATCH` with both, although shapes and dtypes agree. Inside another `named` the inner name counts, and ''
+   * stands for none.
+   */
+  named<R>(name: string, fn: () => R): R;
   /** Leaves the group. Calls after that are `ACC_COLLECTIVE_CLOSED`. */
   close(): void;
 }

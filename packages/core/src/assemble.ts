@@ -11,11 +11,12 @@ import {
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
+import { Turns } from './fit/turns.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
 import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
-import { DataPreparation } from './prepare/prepare-data.js';
+import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import { builtInPlugins, precisionOf, strategyOf } from './presets.js';
 import { installRandom } from './random/math-random.js';
@@ -68,22 +69,16 @@ export function assemble(
   const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
   for (const part of [strategy, ...plugins]) part.attach?.(context);
   const countRanks = () => joinable.countActive();
-  const parts = { strategy, plugins, collective, kernels, countRanks, isDeterministic };
+  const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
+  const parts = { strategy, plugins, collective, kernels, countRanks, isDeterministic, turns };
   const pipeline = createPipeline(resolved, parts);
   const boundary = new Boundary();
   const { atBoundary } = boundary;
-  const data = new DataPreparation({
-    rank,
-    size,
-    options: resolved,
-    onBatch: (batch, tensors) => {
-      determinism?.beginBatch(batch, tensors);
-      pipeline.batch = batch;
-    },
-    atBoundary,
-  });
+  const onBatch = batchListener(turns, determinism, () => pipeline);
+  const data = new DataPreparation({ rank, size, options: resolved, onBatch, atBoundary });
   const { splitBatches } = dataLoader;
-  const shared = { ...given, collective, strategy, pipeline, data, fit: new FitProgress(), atBoundary };
+  const fit = new FitProgress();
+  const shared = { ...given, collective, strategy, pipeline, data, fit, turns, atBoundary };
   const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
   const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
@@ -134,4 +129,18 @@ function pluginsOf(
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];
+}
+
+/** Prepared data says which batch it gives, and steps that follow are weighted by its rows. */
+function batchListener(
+  turns: Turns,
+  determinism: Determinism | undefined,
+  pipeline: () => StepPipeline,
+): DataPreparationOptions['onBatch'] {
+  return (batch, tensors) => {
+    // Of a loop that does not train: the batch of the fit that goes on stays what it is.
+    if (turns.isOutside) return;
+    determinism?.beginBatch(batch, tensors);
+    pipeline().batch = batch;
+  };
 }

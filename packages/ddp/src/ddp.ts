@@ -39,7 +39,11 @@ export function ddp(options?: DdpOptions): Strategy {
     prepareVariables(variables) {
       requireSameVariables(variables, context.collective);
       broadcastVariables(variables, context.collective);
-      for (const variable of variables) prepared.add(variable);
+      for (const variable of variables) {
+        prepared.add(variable);
+        // A mismatch can then tell it, also where only another rank has come to its gradient.
+        context.collective.named(variable.name, () => {});
+      }
     },
     prepareLayers(layers) {
       if (batchNorm === 'sync') return syncBatchNorm(layers, context);

@@ -29,6 +29,16 @@ export class FitProgress {
     return (this.#position = goesOn ? resumed : { epoch: initialEpoch, position: 0 });
   }
 
+  /** Gives what puts it back to where it is now, whatever fit runs in between. */
+  keep(): () => void {
+    const [position, resumed] = [this.#position, this.#resumed];
+    return () => {
+      this.#position = position;
+      // Outside of a fit, the one that ran has gone on from it.
+      if (position) this.#resumed = resumed;
+    };
+  }
+
   advance(position: FitPosition): void {
     this.#position = position;
   }

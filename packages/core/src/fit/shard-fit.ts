@@ -7,7 +7,9 @@ import type { BatchRows } from '../step/batch-rows.js';
 import type { FitProgress } from './fit-progress.js';
 import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
+import { inTurn } from './in-turn.js';
 import { reduceScalars } from './reduce-scalars.js';
+import type { Turns } from './turns.js';
 import { shardValidation, type Validation } from './validation.js';
 
 export interface FitContext {
@@ -16,6 +18,7 @@ export interface FitContext {
   readonly splitBatches: boolean;
   readonly seed: number;
   readonly progress: FitProgress;
+  readonly turns: Turns;
   /** To be awaited after each batch. */
   readonly atBoundary: () => Promise<void>;
   /** Validation then is every rank's own affair: divided, its sums would depend on how many ranks there are. */
@@ -43,12 +46,14 @@ export interface ShardedData {
  */
 export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const { makeTrainFunction, makeTestFunction } = model;
+  const name = model.weights[0]?.read().name ?? '';
+  const forModel = <T>(fn: () => T) => context.collective.named(name, fn);
   model.makeTrainFunction = () => {
     const train = makeTrainFunction.call(model);
     const { pipeline, collective, determinism } = context;
     // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
     if (collective.size === 1 && !determinism) return train;
-    return (ins) => reduceScalars(train(ins), pipeline.share, collective);
+    return (ins) => forModel(() => reduceScalars(train(ins), pipeline.share, collective));
   };
   model.makeTestFunction = () => {
     makeTestFunction.call(model);
@@ -60,11 +65,13 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const undos = [
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
-    ...(context.determinism ? [] : [shardValidation(model, context, validation)]),
+    ...(context.determinism ? [] : [shardValidation(model, context, validation, forModel)]),
+    // Last, so that a turn is around all of it.
+    inTurn(model, context),
   ];
   return () => {
     model.makeTrainFunction = makeTrainFunction;
     model.makeTestFunction = makeTestFunction;
-    for (const undo of undos) undo();
+    for (const undo of undos.reverse()) undo();
   };
 }

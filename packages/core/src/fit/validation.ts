@@ -14,12 +14,17 @@ export interface Validation {
 }
 
 /** Divides validation over ranks; every rank gets the figures of all rows. */
-export function shardValidation(model: ModelInternals, context: FitContext, validation: Validation): Undo {
+export function shardValidation(
+  model: ModelInternals,
+  context: FitContext,
+  validation: Validation,
+  forModel: <T>(fn: () => T) => T,
+): Undo {
   const { testLoop, evaluate, evaluateDataset } = model;
 
   model.testLoop = (f, ins, batchSize, verbose, steps) => {
     const run = (part: Tensor[]) => testLoop.call(model, f, part, batchSize, verbose, steps);
-    return f === validation.testFunction ? evaluateRows(run, ins, context) : run(ins);
+    return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context)) : run(ins);
   };
 
   model.evaluate = (x, y, args) => {
@@ -41,9 +46,11 @@ export function shardValidation(model: ModelInternals, context: FitContext, vali
 
   model.evaluateDataset = (dataset, args) =>
     dataset === validation.data
-      ? evaluateBatches(dataset as object, context, model.metricsNames.length, (shard) =>
-          evaluateDataset.call(model, shard, args),
-        )
+      ? evaluateBatches(dataset as object, context, {
+          outputs: model.metricsNames.length,
+          evaluate: (shard) => evaluateDataset.call(model, shard, args),
+          forModel,
+        })
       : evaluateDataset.call(model, dataset, args);
 
   return () => {
@@ -68,12 +75,19 @@ function evaluateRows(
   return reduceScalars(outs, (end - start) / rows, collective);
 }
 
+interface DatasetEvaluation {
+  /** Figures that it gives. */
+  readonly outputs: number;
+  evaluate(shard: object): Promise<Scalar | Scalar[]>;
+  /** Runs what ranks do together for the model. */
+  forModel<T>(fn: () => T): T;
+}
+
 /** The mean over all samples of a dataset, each rank evaluating its batches. */
 async function evaluateBatches(
   dataset: object,
   { collective, shardValidation: shard }: FitContext,
-  outputs: number,
-  evaluate: (shard: object) => Promise<Scalar | Scalar[]>,
+  { outputs, evaluate, forModel }: DatasetEvaluation,
 ): Promise<Scalar[]> {
   let ownRows = 0;
   const part = shard(dataset, (batch) => {
@@ -81,7 +95,9 @@ async function evaluateBatches(
   });
   const means = await evaluate(part.withResult());
   await part.closeIterators();
-  const total = tidy(() => collective.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
   const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
-  return reduceScalars(own, ownRows / total, collective);
+  return forModel(() => {
+    const total = tidy(() => collective.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
+    return reduceScalars(own, ownRows / total, collective);
+  });
 }

@@ -21,6 +21,8 @@ export class Joinable {
   readonly collective: Collective;
   readonly #group: Collective;
   #isJoining = false;
+  /** What calls are made for while ranks join. */
+  #name = '';
   /** The ranks that made the last call. */
   #lastActive: readonly number[] = [0];
 
@@ -68,8 +70,8 @@ export class Joinable {
   }
 
   #announce(call: Call): { calls: readonly (Call | null)[]; active: readonly number[] } {
-    const { calls, active } = this.#exchange(call);
-    const verbs = active.map((rank) => calls[rank]!.verb);
+    const { calls, active } = this.#exchange({ ...call, name: this.#name });
+    const verbs = active.map((rank) => [calls[rank]!.verb, calls[rank]!.name].filter(Boolean).join(' for '));
     if (verbs.every((verb) => verb === verbs[0])) return { calls, active };
     const lines = active.map((rank, i) => `  rank ${rank}: ${verbs[i]!}`);
     throw new AccError(
@@ -86,6 +88,16 @@ export class Joinable {
     const active = calls.flatMap((call, rank) => (call ? [rank] : []));
     if (active.length > 0) this.#lastActive = active;
     return { calls, active };
+  }
+
+  #named<R>(name: string, fn: () => R): R {
+    const before = this.#name;
+    this.#name = name;
+    try {
+      return fn();
+    } finally {
+      this.#name = before;
+    }
   }
 
   /** The verbs while ranks join. Of a root that has ended the first active rank takes the place. */
@@ -126,6 +138,7 @@ export class Joinable {
       return group.allGatherAsync(x);
     };
     return {
+      named: (name, fn) => this.#named(name, fn),
       broadcastAsync,
       allReduceAsync,
       allReduceCoalescedAsync,

@@ -12,6 +12,8 @@ export interface Call {
     | 'broadcastObject'
     | 'allGatherObject'
     | 'count';
+  /** What it is made for. */
+  readonly name?: string;
   readonly dtype?: string;
   readonly shape?: readonly number[];
   /** Of several tensors. */

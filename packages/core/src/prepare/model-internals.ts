@@ -12,6 +12,8 @@ export interface ModelInternals {
   readonly metricsNames: readonly string[];
   readonly optimizer?: Optimizer;
   testFunction: StepFunction;
+  /** Whether a fit is under way. */
+  isTraining?: boolean;
   /** Whether a callback has ended training. */
   stopTraining_?: boolean;
   /** What tfjs-layers makes the model of. */
@@ -23,6 +25,7 @@ export interface ModelInternals {
   predictOnBatch(...args: unknown[]): Tensor | Tensor[];
   evaluate(x: unknown, y: unknown, args?: object): Scalar | Scalar[];
   evaluateDataset(dataset: unknown, args?: { batches?: number }): Promise<Scalar | Scalar[]>;
+  fit(x: unknown, y: unknown, args?: object): Promise<History>;
   fitDataset(dataset: object, args: FitDatasetArguments): Promise<History>;
   fitLoop(...args: FitLoopArguments): Promise<History>;
   testLoop(f: StepFunction, ins: Tensor[], batchSize: number, verbose?: number, steps?: number): Scalar[];

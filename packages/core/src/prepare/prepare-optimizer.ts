@@ -18,10 +18,13 @@ export interface PrepareOptimizerContext {
  */
 export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizerContext): Undo {
   const { pipeline, kernels, adopt } = context;
+  pipeline.names.add(optimizer);
   const { applyGradients: original, computeGradients } = optimizer;
   optimizer.computeGradients = (f, list) => {
     adopt(list);
-    return pipeline.trained.seekingCandidates(() => computeGradients.call(optimizer, f, list));
+    const compute = () => pipeline.trained.seekingCandidates(() => computeGradients.call(optimizer, f, list));
+    // Without a list all variables are asked for, of whatever model.
+    return list ? compute() : pipeline.names.ofOptimizer(optimizer, compute);
   };
   const apply = kernels.fusedApply?.(optimizer) ?? original.bind(optimizer);
   optimizer.applyGradients = (given: NamedTensorMap | NamedTensor[]) => {

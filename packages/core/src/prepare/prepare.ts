@@ -10,6 +10,7 @@ import {
 import { tensorsIn } from '@acc/data';
 import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
 import type { FitProgress } from '../fit/fit-progress.js';
+import type { Turns } from '../fit/turns.js';
 import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { DataPreparation } from './prepare-data.js';
@@ -30,6 +31,7 @@ export interface PreparationOptions {
   readonly plugins: readonly Plugin[];
   readonly data: DataPreparation;
   readonly fit: FitProgress;
+  readonly turns: Turns;
   readonly atBoundary: () => Promise<void>;
   readonly determinism: Determinism | undefined;
   readonly splitBatches: boolean;
@@ -134,8 +136,9 @@ export class Preparation {
 
   #modelContext() {
     const { pipeline, collective, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
-    const { fit, atBoundary, determinism } = this.#options;
+    const { fit, turns, atBoundary, determinism } = this.#options;
     return {
+      turns,
       progress: fit,
       atBoundary,
       pipeline,

@@ -1,4 +1,5 @@
 import type { Collective, KernelLayer, Plugin, Strategy } from '@acc/contract';
+import type { Turns } from '../fit/turns.js';
 import type { ResolvedOptions } from '../options.js';
 import { accumulationOf } from '../presets.js';
 import { GradientClipping } from './clipping.js';
@@ -11,17 +12,19 @@ export interface PipelineParts {
   readonly kernels: KernelLayer;
   readonly countRanks: () => number;
   readonly isDeterministic: boolean;
+  readonly turns: Turns;
 }
 
 /** The pipeline with what the options say of windows and clipping. */
 export function createPipeline(options: ResolvedOptions, parts: PipelineParts): StepPipeline {
-  const { strategy, plugins, collective, kernels, countRanks, isDeterministic } = parts;
+  const { strategy, plugins, collective, kernels, countRanks, isDeterministic, turns } = parts;
   return new StepPipeline({
     strategy,
     plugins,
     collective,
     countRanks,
     isDeterministic,
+    requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' are asked for`),
     recorder: kernels.recorder,
     accumulation: accumulationOf(options, kernels),
     clipping: new GradientClipping(options.gradientClipping, strategy, kernels.lists),

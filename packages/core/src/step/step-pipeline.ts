@@ -17,10 +17,13 @@ import { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
 import { requireAveraged } from './averaged.js';
 import { beginPassWithCandidates } from './candidate-pass.js';
+import { disposeNew, withTensors } from './grad-records.js';
 import { beginPass, freshWeight, type Pass } from './pass.js';
 import { reduceGiven } from './reduce-given.js';
 import { settleNew } from './settle.js';
+import { StepNames } from './step-names.js';
 import { TrainedVariables } from './trained-variables.js';
+import { uniqueIndices } from './unique-indices.js';
 
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
@@ -32,6 +35,8 @@ export interface StepPipelineOptions {
   readonly isDeterministic?: boolean;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
+  /** @throws AccError where a step of `variables` may not be taken now. */
+  readonly requireTurn?: (variables: readonly Variable[]) => void;
   /** What strategy and plugins do is not recorded: it is called again in every replay. */
   readonly recorder?: Recorder | undefined;
 }
@@ -68,6 +73,7 @@ export class StepPipeline implements DriverHooks {
   steps = 0;
   /** Grows whenever something of training happens: a backward pass, a step. */
   activity = 0;
+  readonly names: StepNames;
   /** Whose gradients are reduced. */
   readonly trained = new TrainedVariables();
   /** How many items the losses of this step are means over, where that was said. */
@@ -79,6 +85,7 @@ export class StepPipeline implements DriverHooks {
 
   constructor(options: StepPipelineOptions) {
     this.#options = options;
+    this.names = new StepNames(options.collective);
   }
 
   get accumulation(): GradientAccumulation {
@@ -109,7 +116,7 @@ export class StepPipeline implements DriverHooks {
     this.#independent.set(owner, new Set(averaged));
   }
 
-  /** Whether ranks have parameters of their own at the moment. */
+  /** Ranks have parameters of their own at the moment. */
   get isTrainingAlone(): boolean {
     return this.#independent.size > 0;
   }
@@ -200,29 +207,34 @@ export class StepPipeline implements DriverHooks {
     const variables = indices.map((i) => xs[i] as Variable);
     const place = new Map(indices.map((index, k) => [index, k]));
     const host = this.#host();
-    const { plugins } = this.#options;
+    const { plugins, collective, requireTurn } = this.#options;
+    requireTurn?.(variables);
+    const name = this.names.ofPass(variables);
+    const named = <T>(call: () => T) => collective.named(name, call);
     // In a replay what it was when the seed was recorded, though a step before in the same replay may have changed it.
     const lossScale = lossScaleOf(plugins);
     let pass!: Pass;
     const listeners = plugins.filter((plugin) => plugin.loss);
-    host(listeners.length > 0 ? [y] : [], ([lossLocal]) => {
-      const counts = this.#countsOf(y);
-      pass = this.#beginPass(variables, counts);
-      for (const plugin of listeners) plugin.loss!(lossLocal!, { items: counts.own });
-      return [];
-    });
+    host(listeners.length > 0 ? [y] : [], ([lossLocal]) =>
+      named(() => {
+        const counts = this.#countsOf(y);
+        pass = this.#beginPass(variables, counts);
+        for (const plugin of listeners) plugin.loss!(lossLocal!, { items: counts.own });
+        return [];
+      }),
+    );
     return {
       indices,
       weight: pass.weight * lossScale,
       ready: (index, grad) => {
         host([grad], ([gradLocal]) => {
-          pass.ready(place.get(index)!, unscaled(this.#final(gradLocal!), lossScale));
+          named(() => pass.ready(place.get(index)!, unscaled(this.#final(gradLocal!), lossScale)));
           return [];
         });
       },
       finish: () => [
         ...host([], () => {
-          const { grads, isUsable, samples } = pass.finish();
+          const { grads, isUsable, samples } = named(() => pass.finish());
           this.#note(variables, isUsable);
           this.#samples = samples;
           return grads;
@@ -237,14 +249,18 @@ export class StepPipeline implements DriverHooks {
    * @throws AccError `ACC_NOT_PREPARED` for gradients that were not held.
    */
   apply(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void): void {
-    const { recorder } = this.#options;
-    if (!recorder?.isRecording) return this.#applyNow(optimizer, grads, applyGradients);
+    const { recorder, collective } = this.#options;
+    const applyNow = (given: NamedTensorMap) =>
+      collective.named(this.names.ofUpdate(optimizer), () =>
+        this.#applyNow(optimizer, given, applyGradients),
+      );
+    if (!recorder?.isRecording) return applyNow(grads);
     const entries = Object.entries(grads) as [string, Tensor | null][];
     const recorded = entries.flatMap(([, grad]) => grad ?? []);
     recorder.host(recorded, (tensors) => {
       // The run that is recorded keeps its record, in which plugins may replace tensors; a replay has none yet.
       const record = tensors === recorded ? grads : withTensors(entries, tensors);
-      this.#applyNow(optimizer, record, applyGradients);
+      applyNow(record);
       return [];
     });
   }
@@ -371,30 +387,4 @@ export class StepPipeline implements DriverHooks {
     const isEnough = this.#reducesAtApply ? this.trained.knows : this.trained.has;
     this.trained.requireOf('applyGradients', grads, isEnough.bind(this.trained));
   }
-}
-
-/** Frees the tensors of `record` that are not in `given`. */
-function disposeNew(record: NamedTensorMap, given: NamedTensorMap): void {
-  for (const [name, grad] of Object.entries(record)) if (grad !== given[name]) grad.dispose();
-}
-
-/** The record again, with `tensors` in the places of those that it has. */
-function withTensors(
-  entries: readonly [string, Tensor | null][],
-  tensors: readonly Tensor[],
-): NamedTensorMap {
-  let next = 0;
-  return Object.fromEntries(entries.map(([name, grad]) => [name, grad && tensors[next++]])) as NamedTensorMap;
-}
-
-/** Positions of the items that pass, each object once. */
-function uniqueIndices<T extends object>(items: readonly T[], passes: (item: T) => boolean): number[] {
-  const seen = new Set<T>();
-  const indices: number[] = [];
-  items.forEach((item, i) => {
-    if (seen.has(item) || !passes(item)) return;
-    seen.add(item);
-    indices.push(i);
-  });
-  return indices;
 }

@@ -11,8 +11,9 @@ import {
   sum,
   Tensor,
   tidy,
+  type Variable,
 } from '@tensorflow/tfjs-core';
-import type { StrategyContext } from '@acc/contract';
+import type { Collective, StrategyContext } from '@acc/contract';
 import {
   nestedLayers,
   ownClassName,
@@ -55,7 +56,10 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
   const { epsilon, gamma, beta } = layer;
   const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
   const { collective } = context;
+  const { name } = layer.movingMean.read() as Variable;
   const realRows = axis === 0 ? x.shape[0]! : realRowsOf(x, context);
+  const ofRanks: OfRanks = (x, call) =>
+    overRanks(x, context, (own) => collective.named(name, () => call(own)));
   const normalized = customGrad((...args) => {
     const [input, scales, offsets, save] = args as unknown as [
       Tensor,
@@ -67,9 +71,9 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
     const { mean, variance, count } = context.isDeterministic
       ? summedMoments(real, axis, {
           ranks: collective.size,
-          sumOverRanks: (own) => overRanks(own, context, (x) => collective.allReduce(x, 'sum')),
+          sumOverRanks: (own) => ofRanks(own, (x) => collective.allReduce(x, 'sum')),
         })
-      : globalMoments(real, axis, (row) => overRanks(row, context, (x) => collective.allGather(x)));
+      : globalMoments(real, axis, (row) => ofRanks(row, (x) => collective.allGather(x)));
     move(layer.movingMean, mean, layer.momentum);
     move(layer.movingVariance, variance, layer.momentum);
     const rstd = rsqrt(add(variance, epsilon));
@@ -77,31 +81,38 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
     const standard = mul(centred, broadcastable(rstd, input, axis));
     save([standard, scales, rstd, count]);
     const value = add(mul(standard, broadcastable(scales, input, axis)), broadcastable(offsets, input, axis));
-    const gradFunc = (dy: Tensor, saved: Tensor[]) => gradients(dy, saved, { axis, realRows, context });
+    const gradFunc = (dy: Tensor, saved: Tensor[]) =>
+      gradients(dy, saved, { axis, realRows, ofRanks, collective });
     return { value, gradFunc };
   });
   return normalized(x, gamma!.read(), beta!.read());
 }
 
+/** Runs a collective of the layer. */
+type OfRanks = (x: Tensor, call: (x: Tensor) => Tensor) => Tensor;
+
 interface GradientOptions {
   readonly axis: number;
   readonly realRows: number;
-  readonly context: StrategyContext;
+  readonly collective: Collective;
+  readonly ofRanks: OfRanks;
 }
 
 /**
  * Of x, γ and β. The statistics depend on all ranks' x, so that what all ranks' dy make of them goes back into x; the gradients of
  * γ and β are this rank's part, which the strategy sums.
  */
-function gradients(dy: Tensor, saved: Tensor[], { axis, realRows, context }: GradientOptions): Tensor[] {
+function gradients(
+  dy: Tensor,
+  saved: Tensor[],
+  { axis, realRows, collective, ofRanks }: GradientOptions,
+): Tensor[] {
   requireFirstOrder('synchronised batch normalisation');
   const [standard, scales, rstd, count] = saved as [Tensor, Tensor, Tensor, Tensor];
   const others = otherDims(dy, axis);
   const dBeta = sum(dy, others);
   const dGamma = sum(mul(dy, standard), others);
-  const sums = overRanks(concat([dBeta, dGamma]), context, (both) =>
-    context.collective.allReduce(both, 'sum'),
-  );
+  const sums = ofRanks(concat([dBeta, dGamma]), (both) => collective.allReduce(both, 'sum'));
   const [sumOfDy, sumOfDyStandard] = split(div(sums, count), 2) as [Tensor, Tensor];
   const throughStatistics = add(
     broadcastable(sumOfDy, dy, axis),

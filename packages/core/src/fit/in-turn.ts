@@ -1,0 +1,54 @@
+import { AccError } from '@acc/contract';
+import type { ModelInternals } from '../prepare/model-internals.js';
+import type { Undo } from '../prepare/prepare.js';
+import type { FitContext } from './shard-fit.js';
+
+/** Has `fit`, `fitDataset` and `evaluateDataset` of all models wait for their turns. `evaluate` is one rank's own, and never waits. */
+export function inTurn(model: ModelInternals, context: FitContext): Undo {
+  const { turns } = context;
+  if (!turns.isNeeded) return () => {};
+  const { fit, fitDataset, evaluateDataset } = model;
+  const train = async <T>(run: () => Promise<T>): Promise<T> => {
+    // tfjs refuses a second fit of a model, also where the first still waits.
+    if (model.isTraining) return run();
+    if (turns.isWithin) requireWindowClosed(context);
+    model.isTraining = true;
+    return turns.take(() => {
+      model.isTraining = false;
+      return keepingPlace(context, run);
+    });
+  };
+  model.fit = (x, y, args) => train(() => fit.call(model, x, y, args));
+  model.fitDataset = (dataset, args) => train(() => fitDataset.call(model, dataset, args));
+  model.evaluateDataset = (dataset, args) =>
+    turns.take(() => keepingPlace(context, () => evaluateDataset.call(model, dataset, args)));
+  return () => {
+    model.fit = fit;
+    model.fitDataset = fitDataset;
+    model.evaluateDataset = evaluateDataset;
+  };
+}
+
+/** What a callback runs leaves the fit around it at its batch. */
+async function keepingPlace<T>({ pipeline, progress }: FitContext, run: () => Promise<T>): Promise<T> {
+  const { batch } = pipeline;
+  const restoreProgress = progress.keep();
+  try {
+    return await run();
+  } finally {
+    pipeline.batch = batch;
+    restoreProgress();
+  }
+}
+
+/** A window holds gradients until it closes; those of two fits would close each other's. */
+function requireWindowClosed({ pipeline }: FitContext): void {
+  if (pipeline.accumulation.getState().done === 0) return;
+  throw new AccError(
+    'ACC_FIT_NESTED',
+    'A callback of fit called fit in the middle of a window of gradient accumulation.',
+    {
+      help: 'Call it in onEpochEnd, where the window is closed, or after a micro-batch that closes one.',
+    },
+  );
+}

@@ -1,0 +1,15 @@
+import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
+
+/** Frees the tensors of `record` that are not in `given`. */
+export function disposeNew(record: NamedTensorMap, given: NamedTensorMap): void {
+  for (const [name, grad] of Object.entries(record)) if (grad !== given[name]) grad.dispose();
+}
+
+/** The record again, with `tensors` in the places of those that it has. */
+export function withTensors(
+  entries: readonly [string, Tensor | null][],
+  tensors: readonly Tensor[],
+): NamedTensorMap {
+  let next = 0;
+  return Object.fromEntries(entries.map(([name, grad]) => [name, grad && tensors[next++]])) as NamedTensorMap;
+}
