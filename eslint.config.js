@@ -8,6 +8,12 @@ const scripts = ['**/*.{js,mjs,cjs}'];
 /** A strategy states what it can do (`traits`); whoever compares its name or its class breaks every other strategy. */
 const askTraits = 'Ask a strategy for its traits; never compare what it is.';
 
+/** tfjs books such a tensor on the active backend, which may be another than that of its data. */
+const unnamedBackend = {
+  selector: 'CallExpression[callee.property.name=/^makeTensorFrom(TensorInfo|DataId)$/][arguments.length<2]',
+  message: 'Name the backend that holds the data: the second argument, or AccBackend.tensorOf.',
+};
+
 /** What this Node has globally; TypeScript knows it from @types/node. */
 const nodeGlobals = Object.fromEntries(
   Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly']),
@@ -96,6 +102,7 @@ export default tseslint.config(
     files: ['**/*.cjs'],
     languageOptions: { sourceType: 'commonjs', globals: { __filename: 'readonly', __dirname: 'readonly' } },
   },
+  { files: ['packages/*/src/**/*.ts'], rules: { 'no-restricted-syntax': ['error', unnamedBackend] } },
   {
     files: ['packages/*/src/**/*.{ts,mjs,js}'],
     ignores: [
@@ -136,6 +143,7 @@ export default tseslint.config(
     rules: {
       'no-restricted-syntax': [
         'error',
+        unnamedBackend,
         ...strategyComparisons.map((selector) => ({ selector, message: askTraits })),
       ],
     },

@@ -27,7 +27,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
           { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or mixedPrecision 'no'." },
         );
       }
-      autocast = new Autocast(kernels.precision, dtype, lists);
+      autocast = new Autocast(() => kernels.precision, dtype, lists);
       listMath = kernels.lists;
     },
     forward: (compute) => autocast!.forward(compute),

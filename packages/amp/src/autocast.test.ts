@@ -13,7 +13,7 @@ beforeAll(async () => {
   registerAccBackend();
   await tf.setBackend('acc');
   precision = kernelLayerOf('acc', tf.backend()).precision!;
-  autocast = new Autocast(precision, 'bfloat16', OP_LISTS);
+  autocast = new Autocast(() => precision, 'bfloat16', OP_LISTS);
 });
 
 const wave = (shape: number[], scale = 1): tf.Tensor =>

@@ -17,6 +17,8 @@ export class Autocast {
   readonly #runKernel: RunKernel;
   readonly #runKernelFunc: RunKernelFunc;
   #phase: Phase | undefined;
+  /** What was told to keep in 16 bits what gradients need. */
+  #keeping: PrecisionLayer | undefined;
   /** What tensors were converted to, so that each is converted once: on each tape, and beside them. */
   readonly #onTape = new WeakMap<object, Conversions>();
   #besideTape: Conversions = new WeakMap();
@@ -26,7 +28,8 @@ export class Autocast {
     this.#runKernelFunc('forwardFunc' in params ? this.#savingShort(params) : params);
 
   constructor(
-    private readonly precision: PrecisionLayer,
+    /** Of the active backend; undefined on one that computes in float32 only, where nothing is converted. */
+    private readonly precision: () => PrecisionLayer | undefined,
     private readonly dtype: LowerDtype,
     lists: OpLists,
   ) {
@@ -73,7 +76,7 @@ export class Autocast {
 
   /** `x` itself, or the float32 of a 16-bit one. */
   inFloat32(x: Tensor): Tensor {
-    return this.#isShort(x) ? this.precision.cast(x, 'float32') : x;
+    return this.#isShort(x) ? this.precision()!.cast(x, 'float32') : x;
   }
 
   #during<T>(phase: Phase | undefined, compute: () => T): T {
@@ -90,7 +93,9 @@ export class Autocast {
   #enter(phase: Phase | undefined): void {
     this.#phase = phase;
     this.#besideTape = new WeakMap();
-    this.precision.keepIn(phase === 'forward' ? this.dtype : undefined);
+    this.#keeping?.keepIn(undefined);
+    this.#keeping = phase === 'forward' ? this.precision() : undefined;
+    this.#keeping?.keepIn(this.dtype);
     // Put back, not deleted: V8 would treat the engine as a dictionary from then on.
     this.#engine.runKernel = phase ? this.#runConverted : this.#runKernel;
     this.#engine.runKernelFunc = phase ? this.#runSavingShort : this.#runKernelFunc;
@@ -124,7 +129,7 @@ export class Autocast {
     for (const name in inputs) {
       const x = inputs[name];
       if (!isFloat(x)) continue;
-      const dtype = this.precision.dtypeOf(x);
+      const dtype = this.precision()?.dtypeOf(x);
       if (dtype === undefined) continue;
       if (first !== undefined && dtype !== first) return true;
       first = dtype;
@@ -146,7 +151,7 @@ export class Autocast {
     for (const name in inputs) {
       const x = inputs[name];
       if (!isFloat(x)) continue;
-      const y = map(x, this.precision.dtypeOf(x));
+      const y = map(x, this.precision()?.dtypeOf(x));
       if (y === x) continue;
       mapped ??= (Array.isArray(inputs) ? [...(inputs as Tensor[])] : { ...inputs }) as NamedTensorMap;
       mapped[name] = y;
@@ -158,7 +163,7 @@ export class Autocast {
     const known = this.#known();
     const found = known.get(x);
     if (found && !found.isDisposed) return found;
-    const y = this.precision.cast(x, dtype);
+    const y = this.precision()!.cast(x, dtype);
     known.set(x, y);
     return y;
   }
@@ -176,7 +181,7 @@ export class Autocast {
   }
 
   #isShort(x: Tensor): boolean {
-    return isFloat(x) && this.precision.dtypeOf(x) === this.dtype;
+    return isFloat(x) && this.precision()?.dtypeOf(x) === this.dtype;
   }
 
   /** tfjs's operators with gradient functions of their own save what they were given: here what was computed with. */

@@ -75,8 +75,9 @@ export class Accelerator extends StatefulProcess {
     }
     const resolved = resolveOptions(options);
     const environment = readLaunchEnvironment();
-    const kernels = await kernelsOf(resolved, environment);
-    const joinable = new Joinable(await collectiveOf(environment, resolved, kernels));
+    const ofProcess = await kernelsOf(resolved, environment);
+    const { kernels } = ofProcess;
+    const joinable = new Joinable(await collectiveOf(environment, resolved, ofProcess));
     const determinism = determinismOf(resolved, environment, kernels);
     try {
       const given = { environment, kernels: determinism?.kernels ?? kernels, joinable, determinism };
@@ -87,12 +88,12 @@ export class Accelerator extends StatefulProcess {
     }
   }
 
-  /** Where tensors live: `cpu`, `cuda:0`. */
+  /** Where tensors of the active backend live: `cpu`, `cuda:0`. */
   get device(): string {
     return this.#parts.kernels.device;
   }
 
-  /** tfjs's name of the backend that computes. */
+  /** tfjs's name of the backend that computes now: `tf.setBackend` may change it at any time. */
   get backendName(): string {
     return this.#parts.kernels.backendName;
   }

@@ -64,7 +64,7 @@ export function assemble(
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
-  const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision }, later);
+  const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
   const isDeterministic = determinism !== undefined;
   const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
   for (const part of [strategy, ...plugins]) part.attach?.(context);
@@ -100,7 +100,7 @@ export function assemble(
 /** What plugins ask for when steps run, by which time it is made. */
 type Later = () => Pick<Parts, 'pipeline' | 'preparation' | 'data'>;
 
-interface PluginSurroundings extends Pick<Parts, 'tracking' | 'determinism' | 'precision'> {
+interface PluginSurroundings extends Pick<Parts, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
   readonly rank: number;
   readonly size: number;
 }
@@ -108,7 +108,7 @@ interface PluginSurroundings extends Pick<Parts, 'tracking' | 'determinism' | 'p
 /** All plugins, in the order of their registration. */
 function pluginsOf(
   resolved: ResolvedOptions,
-  { rank, size, tracking, determinism, precision }: PluginSurroundings,
+  { rank, size, tracking, determinism, precision, kernels }: PluginSurroundings,
   later: Later,
 ): Plugin[] {
   const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
@@ -124,7 +124,7 @@ function pluginsOf(
     withoutEffect(resolved, used, (message) => rank === 0 && console.warn(message)),
   ];
   return [
-    ...builtInPlugins(resolved),
+    ...builtInPlugins(resolved, kernels, rank === 0),
     ...trackingPlugins(resolved, tracking.bus, { size, norm }),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,

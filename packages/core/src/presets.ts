@@ -1,5 +1,5 @@
 // The only file where a name becomes an implementation.
-import { backend, getBackend, ready, setBackend } from '@tensorflow/tfjs-core';
+import { backend, getBackend, ready } from '@tensorflow/tfjs-core';
 import {
   AccError,
   checkKeys,
@@ -21,7 +21,9 @@ import { ddp, resolveDdpOptions } from '@acc/ddp';
 import { Deterministic } from '@acc/deterministic';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import {
+  activeLayer,
   BACKEND_NAME,
+  isLive,
   kernelLayerOf,
   optimizerState,
   portableLists,
@@ -42,6 +44,9 @@ import {
   type TrackerMaker,
 } from '@acc/tracker';
 import { deviceCount, setDefaultDevice, setNumThreads, torchVersion } from '@acc/native';
+import { backendWatch, warnOfLeaving } from './backend/backend-watch.js';
+import './backend/note-choices.js';
+import { activateBackend, chosenBackend } from './backend/chosen-backend.js';
 import type { LaunchEnvironment } from './environment.js';
 import { joinOnce } from './job-group.js';
 import type { ResolvedOptions } from './options.js';
@@ -116,12 +121,18 @@ function float8Refusal({ backendName, device, precision }: KernelLayer): AccErro
 export function accumulationOf(options: ResolvedOptions, kernels: KernelLayer): GradientAccumulation {
   // Native lists would add up what of each micro-batch has been summed; each shard's sum goes over all of them.
   const lists = options.deterministic === false ? kernels.lists : portableLists();
-  return gradientAccumulation({ steps: options.gradientAccumulationSteps, lists });
+  return gradientAccumulation({ steps: options.gradientAccumulationSteps, lists, isLive });
 }
 
 /** The plugins that take part in every Accelerator, before those of the options. */
-export function builtInPlugins({ amp: options }: ResolvedOptions): Plugin[] {
-  return [schedules(), float32Precision(options)];
+export function builtInPlugins(
+  { amp: options, mixedPrecision }: ResolvedOptions,
+  kernels: KernelLayer,
+  isMain: boolean,
+): Plugin[] {
+  const without = mixedPrecision === 'no' ? undefined : 'in float32 in place of 16 bits';
+  const watch = backendWatch({ engine: BACKEND_NAME, kernels, isMain, without });
+  return [watch, schedules(), float32Precision(options)];
 }
 
 /** Figures by themselves, where the options ask for them. */
@@ -187,28 +198,49 @@ async function trackerMaker(name: string): Promise<TrackerMaker> {
   }
 }
 
+/** Where the kernels of this process compute. */
+export interface ProcessKernels {
+  /** Of the backend that is active, whenever it is asked. */
+  readonly kernels: KernelLayer;
+  /** Where native tensors are made: `cpu`, `cuda:0`. Tensors of other backends become native ones to travel between ranks. */
+  readonly nativeDevice: string;
+}
+
 /**
- * Activates the engine that the options name and gives its kernel layer.
+ * Activates the engine that the options name. Where they leave it open, a backend that the program has chosen by
+ * `tf.setBackend` stays.
  *
  * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` or a GPU was asked for, or several ranks need it to
  * talk; `ACC_DEVICE_UNAVAILABLE`.
  */
 export async function kernelsOf(
   options: ResolvedOptions,
-  { size, localRank }: LaunchEnvironment,
-): Promise<KernelLayer> {
+  { rank, size, localRank }: LaunchEnvironment,
+): Promise<ProcessKernels> {
   registerOptimizers();
   const { engine, device: wanted } = options;
-  if (engine !== 'tfjs' && isNativeReady(engine === 'acc' || wanted === 'cuda' || size > 1)) {
-    const device = deviceOf(options, localRank);
-    registerAccBackend({ device });
-    setDefaultDevice(device);
-    await setBackend(BACKEND_NAME);
+  const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
+  const hasNative = engine !== 'tfjs' && isNativeReady(isNeeded);
+  let nativeDevice = 'cpu';
+  if (hasNative) {
+    nativeDevice = deviceOf(options, localRank);
+    registerAccBackend({ device: nativeDevice });
+    setDefaultDevice(nativeDevice);
+    const chosen = engine === 'auto' ? chosenBackend() : undefined;
+    if (chosen === undefined) await activateBackend(BACKEND_NAME);
+    else if (chosen !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
   }
   await ready();
-  const kernels = activeKernels();
+  const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
-  return kernels;
+  return { kernels, nativeDevice };
+}
+
+function warnOfStaying(chosen: string): void {
+  warnOfLeaving(
+    `training stays on the tfjs backend '${chosen}', which the program has set, with the same numbers, only slower. ` +
+      `For '${BACKEND_NAME}' leave tf.setBackend out, or write engine: 'acc'.`,
+  );
 }
 
 /** The kernel layer of the backend that is active, where no Accelerator runs. */
@@ -219,8 +251,8 @@ export function activeKernels(): KernelLayer {
 function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccError {
   return new AccError(
     'ACC_DEVICE_UNAVAILABLE',
-    `device is '${wanted}', and engine 'tfjs' leaves tensors where the active backend '${backendName}' has them: ${device}.`,
-    { help: "Leave engine: 'tfjs' out, or device." },
+    `device is '${wanted}', and the active backend '${backendName}' has tensors on ${device}.`,
+    { help: "Leave tf.setBackend and engine: 'tfjs' out, or device." },
   );
 }
 
@@ -262,7 +294,7 @@ let hasLeft = false;
 export async function collectiveOf(
   environment: LaunchEnvironment,
   options: ResolvedOptions,
-  kernels: KernelLayer,
+  { kernels, nativeDevice }: ProcessKernels,
 ): Promise<Collective> {
   const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface, collectiveEngine } =
     environment;
@@ -280,7 +312,7 @@ export async function collectiveOf(
     masterPort,
     jobToken,
     isOneHost: localSize === size,
-    device: kernels.device,
+    device: nativeDevice,
     timeoutMs,
     engine: options.ddp?.engine ?? engineOf(collectiveEngine),
     onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),

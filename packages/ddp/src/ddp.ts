@@ -5,6 +5,7 @@ import {
   type Strategy,
   type StrategyContext,
 } from '@acc/contract';
+import { isLive } from '@acc/kernels';
 import type { StateValues } from './comm-hook.js';
 import { SharedBuffers } from './batch-norm/shared-buffers.js';
 import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
@@ -39,6 +40,7 @@ export function ddp(options?: DdpOptions): Strategy {
     prepareVariables(variables) {
       requireSameVariables(variables, context.collective);
       broadcastVariables(variables, context.collective);
+      for (const variable of prepared) if (!isLive(variable)) prepared.delete(variable);
       for (const variable of variables) {
         prepared.add(variable);
         // A mismatch can then tell it, also where only another rank has come to its gradient.
@@ -60,7 +62,7 @@ export function ddp(options?: DdpOptions): Strategy {
     },
     synchronize(fromRank) {
       const { collective } = context;
-      const variables = [...prepared].filter(({ isDisposed }) => !isDisposed);
+      const variables = [...prepared].filter(isLive);
       broadcastVariables(variables, collective, fromRank);
       plans.share(variables, collective, fromRank);
       if (hook?.getState && hook.setState) {

@@ -34,6 +34,9 @@ export interface DeterministicContext {
 export class Deterministic implements Determinism {
   readonly plugin: Plugin;
   readonly kernels: KernelLayer;
+  /** The layer of whatever backend is active, and the backend that is taken hold of. */
+  readonly #given: KernelLayer;
+  readonly #backendName: string;
   readonly #size: number;
   readonly #rank: number;
   readonly #virtualShards: number;
@@ -58,6 +61,8 @@ export class Deterministic implements Determinism {
     requireShards(resolved, size);
     const { backendName } = kernels;
     if (!kernels.fixResults) throw notOn(kernels);
+    this.#given = kernels;
+    this.#backendName = backendName;
     this.#rank = rank;
     this.#size = size;
     this.#virtualShards = resolved.virtualShards;
@@ -66,7 +71,7 @@ export class Deterministic implements Determinism {
     this.#parts = inParts(this.#fixed.parts, count);
     const draws = new Draws(seed, rank * count);
     this.#draws = draws;
-    this.kernels = { ...kernels, random: draws };
+    this.kernels = Object.create(kernels, { random: { value: draws, enumerable: true } }) as KernelLayer;
     this.#sharded = new ShardedKernels({
       parts: this.#parts,
       backendName,
@@ -153,6 +158,7 @@ export class Deterministic implements Determinism {
 
   /** Looks at the loss of a training step: what ranks add up must be a sum over rows. */
   #forward<T>(compute: () => T): T {
+    if (this.#given.backendName !== this.#backendName) throw leftBackend(this.#backendName, this.#given);
     const isStep = !this.#isInStep && gradientDepth() > 0;
     if (!isStep) return compute();
     this.#isInStep = true;
@@ -187,7 +193,9 @@ export class Deterministic implements Determinism {
 
   /** The caller's. */
   #whole(x: Tensor): Tensor {
-    return this.#parts.of(x) ? engine().makeTensorFromTensorInfo(this.#parts.join(x)) : x.clone();
+    if (!this.#parts.of(x)) return x.clone();
+    const tfjs = engine();
+    return tfjs.makeTensorFromTensorInfo(this.#parts.join(x), tfjs.findBackend(this.#backendName));
   }
 }
 
@@ -207,6 +215,17 @@ function inParts(layer: PartsLayer, count: number): PartsLayer {
 
 function gradientDepth(): number {
   return (engine() as unknown as { state: { gradientDepth: number } }).state.gradientDepth;
+}
+
+function leftBackend(backendName: string, { backendName: active }: KernelLayer): AccError {
+  return new AccError(
+    'ACC_DETERMINISTIC_BACKEND',
+    `deterministic holds the backend '${backendName}', and '${active}' is active: its numbers would depend on the number of ranks.`,
+    {
+      help: `Go back by tf.setBackend('${backendName}') before the next step, or leave deterministic out.`,
+      details: { backendName, active },
+    },
+  );
 }
 
 function notOn({ backendName, device }: KernelLayer): AccError {

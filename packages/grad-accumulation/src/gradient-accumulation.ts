@@ -17,6 +17,8 @@ export interface GradientAccumulationOptions {
   readonly steps: number;
   /** What the gradients are added up with. */
   readonly lists: ListMath;
+  /** Whether a variable was not freed: what is held for one that was is forgotten. */
+  readonly isLive: (variable: Variable) => boolean;
 }
 
 /** Holds the gradients of all micro-batches of a window but the one that closes it. */
@@ -32,6 +34,7 @@ interface HeldEntry {
 
 class Accumulation implements GradientAccumulation {
   readonly #lists: ListMath;
+  readonly #isLive: (variable: Variable) => boolean;
   readonly #window: Window;
   /**
    * By the variables of a pass and how many passes over the same ones came before it in its micro-batch: a loop may train
@@ -44,8 +47,9 @@ class Accumulation implements GradientAccumulation {
   #isRunning = false;
   closesWindow = true;
 
-  constructor({ steps, lists }: GradientAccumulationOptions) {
+  constructor({ steps, lists, isLive }: GradientAccumulationOptions) {
     this.#lists = lists;
+    this.#isLive = isLive;
     this.#window = new Window(steps);
   }
 
@@ -63,6 +67,7 @@ class Accumulation implements GradientAccumulation {
 
   run<T>(fn: () => T, isLast: boolean): T {
     if (this.#isRunning) throw nested();
+    this.#forgetFreed();
     this.#isRunning = true;
     this.#passes.clear();
     this.closesWindow = this.#window.next(isLast);
@@ -105,6 +110,7 @@ class Accumulation implements GradientAccumulation {
   }
 
   getState(): AccumulationState {
+    this.#forgetFreed();
     const held = [...this.#held.values()].map(({ variables, place, sum }) => ({
       variables,
       place,
@@ -120,6 +126,18 @@ class Accumulation implements GradientAccumulation {
     for (const passes of held) {
       this.#sumOf(passes.variables, passes.place).absorb(passes);
     }
+  }
+
+  /** A window of which nothing else is left begins anew. */
+  #forgetFreed(): void {
+    let hasForgotten = false;
+    for (const [key, { variables, sum }] of this.#held) {
+      if (variables.every(this.#isLive)) continue;
+      sum.dispose();
+      this.#held.delete(key);
+      hasForgotten = true;
+    }
+    if (hasForgotten && this.#held.size === 0) this.reset();
   }
 
   /** How many passes over the same variables came before it in this micro-batch. */

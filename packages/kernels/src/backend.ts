@@ -6,6 +6,7 @@ import {
   type BackendValues,
   type DataId,
   type DataType,
+  type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { AccError, rowsAt, withoutOthersRows, type NativeDtype } from '@acc/contract';
@@ -18,6 +19,7 @@ import {
   type MemoryStats,
   type Tensor as NativeTensor,
 } from '@acc/native';
+import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { TensorData, type DataParts } from './tensor-data.js';
 
@@ -117,6 +119,12 @@ export class AccBackend extends KernelBackend {
     };
   }
 
+  /** A tfjs tensor of {@link wrap}'s. Caller owns it. */
+  tensorOf(native: NativeTensor, dtype: DataType): Tensor {
+    // tfjs books a tensor without a named backend on the active one, which may be another.
+    return engine().makeTensorFromTensorInfo(this.wrap(native, dtype), this);
+  }
+
   /**
    * A tensor whose data lies in parts, which it takes over.
    *
@@ -194,13 +202,7 @@ export class AccBackend extends KernelBackend {
   attached(info: TensorInfo): readonly NativeTensor[] {
     const { attached } = this.#dataOf(info.dataId);
     if (attached && attached.length > 0) return attached;
-    throw new AccError(
-      'ACC_ATTACHED_LOST',
-      'What a gradient needs was lost with the data of its operation.',
-      {
-        help: 'Compute a gradient on the backend on which its function ran.',
-      },
-    );
+    throw withoutValues();
   }
 
   /**
@@ -252,6 +254,7 @@ export class AccBackend extends KernelBackend {
 
   override readSync(dataId: DataId): BackendValues {
     const data = this.#dataOf(dataId);
+    if (data.isStandIn) throw withoutValues();
     if (!data.native) {
       refuseRecording('reads strings');
       return data.strings!;
@@ -344,11 +347,10 @@ export class AccBackend extends KernelBackend {
     const own = this.#find(dataId);
     if (own) return own;
     const tfjs = engine() as unknown as EngineInside;
-    if (!tfjs.state.tensorInfo.has(dataId)) {
-      throw new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.', {
-        help: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
-      });
-    }
+    const booked = tfjs.state.tensorInfo.get(dataId);
+    if (!booked) throw disposedData();
+    // tfjs would ask this backend for the data, which would ask tfjs again.
+    if (booked.backend === this) throw dataNotHere(BACKEND_NAME);
     // A tensor that lives on another backend: tfjs's engine reads it there and calls `move` here.
     tfjs.moveData(this, dataId);
     return this.#moved.get(dataId)!;
@@ -363,7 +365,7 @@ function newStandIn(): TensorData {
 
 /** What backends use of tfjs's engine, beside its types. */
 interface EngineInside {
-  readonly state: { readonly tensorInfo: WeakMap<DataId, unknown> };
+  readonly state: { readonly tensorInfo: WeakMap<DataId, { readonly backend: KernelBackend }> };
   moveData(backend: KernelBackend, dataId: DataId): void;
 }
 

@@ -1,3 +1,4 @@
+export { activeLayer, type ActiveLayerOptions } from './active-layer.js';
 export { AccBackend, BACKEND_NAME, type AccMemoryInfo } from './backend.js';
 export {
   dropout,
@@ -41,6 +42,7 @@ export {
   type SgdWOptions,
   type WeightDecayOptions,
 } from './optimizers/index.js';
+export { isLive, registeredVariable } from './live-variables.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
 export { requireFirstOrder } from './tape.js';

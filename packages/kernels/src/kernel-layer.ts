@@ -1,12 +1,11 @@
+import { tensor, Variable, type DataType, type KernelBackend, type Tensor } from '@tensorflow/tfjs-core';
 import {
-  engine,
-  tensor,
-  Variable,
-  type DataType,
-  type KernelBackend,
-  type Tensor,
-} from '@tensorflow/tfjs-core';
-import { AccError, type FixedResults, type KernelLayer, type NativeTensor } from '@acc/contract';
+  AccError,
+  type FixedResults,
+  type KernelLayer,
+  type NativeTensor,
+  type TensorBridge,
+} from '@acc/contract';
 import {
   MemoryFlag,
   memoryFlags,
@@ -44,20 +43,23 @@ export function kernelLayerOf(backendName: string, backend: unknown): KernelLaye
 }
 
 function accLayer(backend: AccBackend): KernelLayer {
-  return {
-    backendName: BACKEND_NAME,
-    device: backend.device,
+  const bridge: TensorBridge = {
     toNative: (x) => contiguous(backend.native(x)),
     borrow: (x) => backend.native(x),
     writable: (xs) => writable(backend, xs),
-    fromNative: (native, dtype) => engine().makeTensorFromTensorInfo(backend.wrap(native as Handle, dtype)),
+    fromNative: (native, dtype) => backend.tensorOf(native as Handle, dtype),
+  };
+  return {
+    ...bridge,
+    backendName: BACKEND_NAME,
+    device: backend.device,
     lists: nativeLists(backend),
     state: nativeState(backend),
-    fusedApply: (optimizer) => fusedApply(backend, optimizer),
-    fuseLayers: (layers) => fuseLayers(backend, layers),
+    fusedApply,
+    fuseLayers,
     recorder: new StepRecorder(backend),
     freeActivations,
-    random: randomLayer(backend),
+    random: randomLayer(bridge),
     // On a GPU sums are made by many threads in any order.
     ...(backend.device === 'cpu' && { fixResults: () => fixResults(backend) }),
     precision: {
@@ -86,7 +88,7 @@ function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
     const dtype = NATIVE_DTYPE[x.dtype as 'float32'];
     if (isOwnBlock && native.dtype === dtype) return x;
     using copy = copied(backend.native(x), dtype);
-    return engine().makeTensorFromTensorInfo(backend.wrap(contiguous(copy), x.dtype));
+    return backend.tensorOf(contiguous(copy), x.dtype);
   });
   const kept = new Set(results);
   for (const x of xs) if (!kept.has(x)) x.dispose();

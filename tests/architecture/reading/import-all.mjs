@@ -11,7 +11,7 @@ function state() {
     backends: Object.keys(engine.registryFactory),
     activeBackend: engine.backendName ?? null,
     kernels: tf.getKernelsForBackend('acc').length,
-    gradients: engine.gradients === Object.getPrototypeOf(engine).gradients,
+    changedMethods: Object.keys(engine).filter((key) => typeof engine[key] === 'function'),
     resources: process.getActiveResourcesInfo(),
     listeners: process.eventNames().map(String).sort(),
     globals: Object.getOwnPropertyNames(globalThis).sort(),

@@ -16,6 +16,11 @@ export const LONG_FUNCTIONS: readonly Exception[] = [];
 export const SIDE_EFFECTS: readonly Exception[] = [
   { where: 'packages/kernels/src/register.ts', reason: 'it is there to register the backend' },
   { where: 'packages/cli/src/acc.ts', reason: 'the program `acc` itself' },
+  {
+    where: 'packages/core/src/backend/note-choices.ts',
+    reason:
+      'tfjs keeps no record of `tf.setBackend`; a choice before `create` is respected, and must be told from the backend that tfjs takes by itself',
+  },
 ];
 
 /** Imports that are there for what they do, not for what they export. */
@@ -25,6 +30,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
     reason:
       'tfjs registers its cpu backend, which the fallbacks run on, when that package is imported; it has no function for it',
   },
+  { where: 'packages/core/src/presets.ts', reason: 'choices of a backend are noted from the start' },
 ];
 
 /** Files that read the environment, or hand it to processes that they start. */

@@ -1,16 +1,18 @@
-import { engine, env, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type KernelLayer } from '@acc/contract';
+import { env, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals } from '../gradient-driver/engine-internals.js';
 import { partsOf } from './nested-values.js';
-import { Variant } from './variant.js';
-
-/** Kinds of arguments that one step is recorded for. */
-const MAX_VARIANTS = 8;
+import { Reasons } from './reasons.js';
+import type { Variant } from './variant.js';
+import { MAX_VARIANTS, Variants } from './variants.js';
 
 /** A step that is replayed once it was recorded; see `Accelerator.compile`. */
 export interface CompiledStep<Args extends unknown[], R> {
   (...args: Args): R;
-  /** Why the step runs plainly, for the arguments of which that was found first; undefined while nothing is in the way. */
+  /**
+   * Why the step runs plainly, for the arguments of which that was found first; undefined while nothing is in the way. On a
+   * backend that records no steps that, until one is active that does.
+   */
   readonly reason: string | undefined;
   /** Calls so far that were replays. */
   readonly replays: number;
@@ -33,39 +35,33 @@ export function compileStep<Args extends unknown[], R>(
   step: (...args: Args) => R,
   { kernels, surroundings, obstacle }: CompileContext,
 ): CompiledStep<Args, R> {
-  const { recorder, backendName } = kernels;
-  const variants = new Map<string, Variant<R>>();
-  let reason: string | undefined;
+  const variants = new Variants<R>();
+  const reasons = new Reasons();
   let isDisposed = false;
-  const refuse = (why: string) => {
-    if (reason !== undefined) return;
-    reason = why;
-    console.warn(`acc: a compiled step runs without being replayed: ${why}.`);
-  };
+
+  /** The recorder of the active backend. After another one was active the step is recorded anew: its tensors have moved. */
+  function currentRecorder(): Recorder | undefined {
+    const { recorder, backendName } = kernels;
+    reasons.setBackend(recorder ? undefined : `the backend '${backendName}' records no steps`);
+    if (!recorder) variants.forget();
+    return recorder;
+  }
 
   function variantFor(args: Args): { variant: Variant<R>; tensors: readonly Tensor[] } | undefined {
     if (isDisposed) return undefined;
-    if (!recorder) return void refuse(`the backend '${backendName}' records no steps`);
-    if (recorder.isRecording || isWatched()) return undefined;
+    const recorder = currentRecorder();
+    if (!recorder || recorder.isRecording || isWatched()) return undefined;
     const inTheWay = obstacle();
-    if (inTheWay !== undefined) return void refuse(inTheWay);
-    if (engine().backendName !== backendName) {
-      return void refuse(`the backend is '${engine().backendName}', no longer '${backendName}'`);
-    }
+    if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
     const { key, tensors, foreign } = partsOf(args);
-    if (foreign !== undefined) return void refuse(`it is given a ${foreign}, which nothing is known of`);
-    const fullKey = `${key}|${surroundings()}`;
-    let variant = variants.get(fullKey);
-    if (!variant) {
-      if (variants.size >= MAX_VARIANTS) {
-        return void refuse(
-          `its arguments are of more than ${MAX_VARIANTS} kinds: shapes, dtypes, plain values`,
-        );
-      }
-      variant = new Variant<R>({ recorder, onRefused: refuse });
-      variants.set(fullKey, variant);
+    if (foreign !== undefined) {
+      return void reasons.refuse(`it is given a ${foreign}, which nothing is known of`);
     }
-    return { variant, tensors };
+    const variant = variants.of(`${key}|${surroundings()}`, recorder, reasons.refuse);
+    if (variant) return { variant, tensors };
+    return void reasons.refuse(
+      `its arguments are of more than ${MAX_VARIANTS} kinds: shapes, dtypes, plain values`,
+    );
   }
 
   const call = (...args: Args): R => {
@@ -77,20 +73,16 @@ export function compileStep<Args extends unknown[], R>(
     });
   };
   return Object.defineProperties(call, {
-    reason: { get: () => reason },
-    replays: { get: () => sumOf(variants, 'replays') },
-    failedReplays: { get: () => sumOf(variants, 'failedReplays') },
+    reason: { get: () => reasons.current },
+    replays: { get: () => variants.replays },
+    failedReplays: { get: () => variants.failedReplays },
     dispose: {
       value: () => {
         isDisposed = true;
-        for (const variant of variants.values()) variant.dispose();
+        variants.forget();
       },
     },
   }) as CompiledStep<Args, R>;
-}
-
-function sumOf(variants: ReadonlyMap<string, Variant<unknown>>, count: 'replays' | 'failedReplays'): number {
-  return [...variants.values()].reduce((sum, variant) => sum + variant[count], 0);
 }
 
 /** Whether somebody wants to see each operation: a tape, a profile, debug mode. */

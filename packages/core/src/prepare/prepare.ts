@@ -8,11 +8,13 @@ import {
   type Strategy,
 } from '@acc/contract';
 import { tensorsIn } from '@acc/data';
+import { isLive } from '@acc/kernels';
 import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
 import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
 import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
+import { optimizerStateOf } from '../presets.js';
 import type { DataPreparation } from './prepare-data.js';
 import { isModel } from './model-internals.js';
 import { prepareModel } from './prepare-model.js';
@@ -83,9 +85,9 @@ export class Preparation {
     throw cannotPrepare(object);
   }
 
-  /** Those that were prepared, in the same order on every rank. */
+  /** Those that were prepared and whose state was not freed, in the same order on every rank. */
   get optimizers(): readonly Optimizer[] {
-    return [...this.#optimizers];
+    return [...this.#optimizers].filter(hasItsState);
   }
 
   /** Gives every prepared object its own methods back. */
@@ -167,6 +169,14 @@ export class Preparation {
 function isOptimizer(object: unknown): object is Optimizer {
   const candidate = object as Partial<Optimizer> | null;
   return typeof candidate?.applyGradients === 'function' && typeof candidate.minimize === 'function';
+}
+
+/** tfjs's `disposeVariables` frees the state of optimizers with all else; one that has lost it takes no step any more. */
+function hasItsState(optimizer: Optimizer): boolean {
+  const state = optimizerStateOf(optimizer);
+  if (!state) return true;
+  const slots = Object.values(state.slots).flatMap((list) => list.map(({ variable }) => variable));
+  return [...slots, ...state.scalars].every(isLive);
 }
 
 function isVariableList(object: unknown): object is Variable[] {

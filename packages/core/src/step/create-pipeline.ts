@@ -25,7 +25,10 @@ export function createPipeline(options: ResolvedOptions, parts: PipelineParts): 
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' are asked for`),
-    recorder: kernels.recorder,
+    // Of the backend that is active then.
+    get recorder() {
+      return kernels.recorder;
+    },
     accumulation: accumulationOf(options, kernels),
     clipping: new GradientClipping(options.gradientClipping, strategy, kernels.lists),
   });

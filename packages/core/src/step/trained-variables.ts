@@ -1,5 +1,6 @@
-import { engine, type NamedTensorMap, type Variable } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { isLive, registeredVariable } from '@acc/kernels';
 
 const SHOWN = 5;
 
@@ -17,6 +18,9 @@ export class TrainedVariables {
 
   /** From now on gradients of `variables` are reduced. */
   add(variables: readonly Variable[]): void {
+    for (const each of [this.#prepared, this.#candidates]) {
+      for (const variable of each) if (!isLive(variable)) each.delete(variable);
+    }
     for (const variable of variables) {
       this.#candidates.delete(variable);
       this.#prepared.add(variable);
@@ -31,12 +35,12 @@ export class TrainedVariables {
 
   /** What is prepared and was not disposed, in the order in which it was prepared. */
   get prepared(): Variable[] {
-    return [...this.#prepared].filter(({ isDisposed }) => !isDisposed);
+    return [...this.#prepared].filter(isLive);
   }
 
   /** What {@link prepared} gives, then the candidates. */
   get known(): Variable[] {
-    return [...this.prepared, ...[...this.#candidates].filter(({ isDisposed }) => !isDisposed)];
+    return [...this.prepared, ...[...this.#candidates].filter(isLive)];
   }
 
   has(variable: Variable): boolean {
@@ -88,8 +92,7 @@ export class TrainedVariables {
 
 /** The variables that a record of gradients by name has one of. */
 export function variablesOf(grads: NamedTensorMap): Variable[] {
-  const { registeredVariables } = engine();
-  return Object.keys(grads).flatMap((name) => (grads[name] == null ? [] : (registeredVariables[name] ?? [])));
+  return Object.keys(grads).flatMap((name) => (grads[name] == null ? [] : (registeredVariable(name) ?? [])));
 }
 
 function requireNone(what: string, missing: readonly Variable[]): void {

@@ -1,6 +1,6 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
-import { nestedLayers } from '@acc/kernels';
+import { isLive, nestedLayers } from '@acc/kernels';
 
 /** What tfjs-layers keeps of a layer's weights that are never trained, whether or not the layer is frozen. */
 interface LayerWithBuffers {
@@ -23,6 +23,7 @@ export class SharedBuffers {
     const variables = [...nestedLayers(layers)].flatMap((layer) =>
       ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),
     );
+    for (const buffers of this.#models) if (!buffers.some(isLive)) this.#models.delete(buffers);
     this.#models.add(variables);
     return () => {
       this.#models.delete(variables);
@@ -33,7 +34,7 @@ export class SharedBuffers {
   launch(collective: Collective): Travelling {
     const byDtype = new Map<string, Set<Variable>>();
     for (const variable of [...this.#models].flat()) {
-      if (variable.isDisposed) continue;
+      if (!isLive(variable)) continue;
       const group = byDtype.get(variable.dtype) ?? new Set();
       byDtype.set(variable.dtype, group.add(variable));
     }

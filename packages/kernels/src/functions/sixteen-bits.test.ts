@@ -17,7 +17,7 @@ const acc = (): AccBackend => tf.backend() as AccBackend;
 const nativeDtype = (x: tf.Tensor): string => acc().native(x).dtype;
 
 function rounded(x: tf.Tensor, dtype: 'bfloat16' | 'float32'): tf.Tensor {
-  return tf.engine().makeTensorFromTensorInfo(acc().wrap(castTo(acc().native(x), dtype), 'float32'));
+  return acc().tensorOf(castTo(acc().native(x), dtype), 'float32');
 }
 
 /** To bfloat16 behind float32, as mixed precision does; its gradient goes back to float32. */

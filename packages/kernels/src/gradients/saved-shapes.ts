@@ -14,6 +14,7 @@ import {
   Slice,
   Sub,
   type GradConfig,
+  type KernelBackend,
   type NamedTensorMap,
   type Tensor,
   type TensorInfo,
@@ -48,7 +49,7 @@ export function withoutValues(config: GradConfig, which: ValuelessOf = 'all'): G
 export function resultWithoutValues(info: TensorInfo): TensorInfo {
   if (!isTaped()) return info;
   const inside = engineInside();
-  const result = inside.makeTensorFromTensorInfo(info);
+  const result = inside.makeTensorFromTensorInfo(info, backend());
   const { kernelDepth, activeScope } = inside.state;
   (result.dataId as TensorData).valuelessResult = {
     tensorId: result.id,
@@ -69,7 +70,7 @@ interface EngineInside {
   clone(tensor: Tensor): Tensor;
   getTensorsForGradient(kernelName: string, inputs: NamedTensorMap, outputs: Tensor[]): Tensor[];
   saveTensorsForBackwardMode(tensors: Tensor[]): Tensor[];
-  makeTensorFromTensorInfo(info: TensorInfo): Tensor;
+  makeTensorFromTensorInfo(info: TensorInfo, backend: KernelBackend): Tensor;
 }
 
 const engineInside = (): EngineInside => engine() as unknown as EngineInside;
@@ -88,7 +89,7 @@ export function saveShapesOnly(): void {
   const choose = inside.getTensorsForGradient.bind(inside);
   const save = inside.saveTensorsForBackwardMode.bind(inside);
   const keep = (info: TensorInfo) => {
-    const made = inside.makeTensorFromTensorInfo(info);
+    const made = inside.makeTensorFromTensorInfo(info, backend());
     made.kept = true;
     return made;
   };

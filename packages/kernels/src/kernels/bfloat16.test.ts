@@ -9,7 +9,7 @@ const acc = (): AccBackend => tf.backend() as AccBackend;
 
 /** `x` with bfloat16 behind its dtype float32. */
 function short(x: tf.Tensor): tf.Tensor {
-  return tf.engine().makeTensorFromTensorInfo(acc().wrap(castTo(acc().native(x), 'bfloat16'), 'float32'));
+  return acc().tensorOf(castTo(acc().native(x), 'bfloat16'), 'float32');
 }
 
 beforeAll(async () => {

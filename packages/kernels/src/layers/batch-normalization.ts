@@ -1,4 +1,3 @@
-import { engine, type Tensor } from '@tensorflow/tfjs-core';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { batchNormFunction, batchStatistics } from './batch-norm-kernel.js';
@@ -25,7 +24,7 @@ export const callBatchNormalization: FusedCall<BatchNormalizationLayer> = (layer
 function move(backend: AccBackend, statistic: LayerVariable, value: NativeTensor, momentum: number): void {
   const before = statistic.read();
   const native = interpolate(backend.native(before), value, 1 - momentum);
-  const after: Tensor = engine().makeTensorFromTensorInfo(backend.wrap(native, 'float32'));
+  const after = backend.tensorOf(native, 'float32');
   statistic.write(after);
   after.dispose();
 }

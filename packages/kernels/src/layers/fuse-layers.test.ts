@@ -2,7 +2,6 @@ import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { registerAccBackend } from '../register-backend.js';
-import type { AccBackend } from '../backend.js';
 import { fuseLayers } from './index.js';
 
 // That fused layers compute what tfjs's do is shown for every layer, in tests/layers-parity, on prepared models. Here is
@@ -15,7 +14,7 @@ const undos: (() => void)[] = [];
 afterEach(() => undos.splice(0).forEach((undo) => undo()));
 
 function fuse(...layers: tf.layers.Layer[]): void {
-  undos.push(fuseLayers(tf.backend() as AccBackend, layers));
+  undos.push(fuseLayers(layers));
 }
 
 type Call = (x: tf.Tensor, training: boolean) => tf.Tensor;

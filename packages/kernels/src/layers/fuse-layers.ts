@@ -1,5 +1,5 @@
-import { engine, Tensor, tidy } from '@tensorflow/tfjs-core';
-import type { AccBackend } from '../backend.js';
+import { backend, Tensor, tidy } from '@tensorflow/tfjs-core';
+import { AccBackend } from '../backend.js';
 import { gradientDepth } from '../tape.js';
 import { callConv2d, callDense } from './affine.js';
 import { callBatchNormalization } from './batch-normalization.js';
@@ -32,15 +32,16 @@ const FUSED_CALLS: ReadonlyMap<string | undefined, FusedCall<never>> = new Map<s
  * Lets layers of tfjs compute by fused kernels: each layer gets a `call` of its own; its class, its weights and what is
  * saved of it stay as they are. Layers within layers are found: those of models, of `bidirectional` and of
  * `timeDistributed`. Layers of other classes, subclasses included, and layers whose `call` was replaced are left alone.
+ * While another backend than `acc` is active, layers compute in their own way.
  *
  * @returns Gives the layers their own way back.
  */
-export function fuseLayers(backend: AccBackend, layers: readonly unknown[]): () => void {
+export function fuseLayers(layers: readonly unknown[]): () => void {
   const undos: (() => void)[] = [];
   for (const layer of nestedLayers(layers)) {
     const fused = FUSED_CALLS.get(ownClassName(layer)) as FusedCall<LayerInternals> | undefined;
     if (!fused || Object.hasOwn(layer, 'call')) continue;
-    const call = callWith(backend, layer as LayerInternals, fused);
+    const call = callWith(layer as LayerInternals, fused);
     (layer as LayerInternals).call = call;
     undos.push(() => {
       if ((layer as LayerInternals).call === call) delete (layer as Partial<LayerInternals>).call;
@@ -51,7 +52,7 @@ export function fuseLayers(backend: AccBackend, layers: readonly unknown[]): () 
   };
 }
 
-function callWith(backend: AccBackend, layer: LayerInternals, fused: FusedCall<LayerInternals>): LayerCall {
+function callWith(layer: LayerInternals, fused: FusedCall<LayerInternals>): LayerCall {
   const own = layer.call;
   return (inputs, kwargs) => {
     const x = Array.isArray(inputs) ? inputs[0] : inputs;
@@ -59,8 +60,9 @@ function callWith(backend: AccBackend, layer: LayerInternals, fused: FusedCall<L
     // Second derivatives need operators that have gradients.
     const isFusable =
       isOne && x instanceof Tensor && x.dtype === 'float32' && x.size > 0 && gradientDepth() <= 1;
-    if (isFusable && engine().backend === backend) {
-      const result = tidy(() => fused(layer, x, kwargs ?? {}, backend) as Tensor);
+    const active = backend();
+    if (isFusable && active instanceof AccBackend) {
+      const result = tidy(() => fused(layer, x, kwargs ?? {}, active) as Tensor);
       if (result) return result;
     }
     return own.call(layer, inputs, kwargs);

@@ -1,4 +1,4 @@
-import { dispose, engine, scalar, type Tensor } from '@tensorflow/tfjs-core';
+import { dispose, scalar, type Tensor } from '@tensorflow/tfjs-core';
 import type { ListMath, NativeTensor } from '@acc/contract';
 import { MemoryFlag, memoryFlags, operator, operatorInPlace, operatorWithResults } from '@acc/native';
 import type { AccBackend } from '../backend.js';
@@ -74,7 +74,7 @@ export function nativeLists(backend: AccBackend): ListMath {
           return results;
         },
       })),
-    norm: (list) => (list.length === 0 ? scalar(0) : tensorOf(backend, normOf(natives(list)))),
+    norm: (list) => (list.length === 0 ? scalar(0) : backend.tensorOf(normOf(natives(list)), 'float32')),
   };
 }
 
@@ -100,7 +100,7 @@ function changed(
       results.push(...part);
     } else {
       using sources = asFloats(part.map((x) => backend.native(x)));
-      results.push(...change.anew(sources.list).map((native) => tensorOf(backend, native)));
+      results.push(...change.anew(sources.list).map((native) => backend.tensorOf(native, 'float32')));
       dispose([...part]);
     }
   }
@@ -141,8 +141,4 @@ function normOf(list: TensorList): Handle {
   using scalars = new Temporaries(parts);
   using vector = stack(scalars.list, 0);
   return vectorNorm(vector);
-}
-
-function tensorOf(backend: AccBackend, native: Handle): Tensor {
-  return engine().makeTensorFromTensorInfo(backend.wrap(native, 'float32'));
 }

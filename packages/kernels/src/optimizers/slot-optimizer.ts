@@ -1,7 +1,8 @@
-import { engine, Optimizer, tidy, type serialization, type Variable } from '@tensorflow/tfjs-core';
+import { Optimizer, tidy, type serialization, type Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { AccBackend } from '../backend.js';
-import { isActive } from './fused/fused-apply.js';
+import type { AccBackend } from '../backend.js';
+import { backendForLists } from './fused/fused-apply.js';
+import { registeredVariable } from '../live-variables.js';
 import { filterFromConfig } from './name-filter.js';
 import { openStep, type StepPart } from './fused/native-step.js';
 import {
@@ -58,8 +59,8 @@ export abstract class SlotOptimizer extends Optimizer {
   override applyGradients(given: Gradients): void {
     const gradients = namedGradients(given);
     const updates = updatesOf(gradients, gradients.map(variableOf), this.slotLists);
-    const { backend } = engine();
-    if (!(backend instanceof AccBackend && isActive(backend) && this.#applyNatively(backend, updates))) {
+    const backend = backendForLists();
+    if (!backend || !this.#applyNatively(backend, updates)) {
       for (const update of updates) {
         if (update.variable.size > 0) tidy(() => this.updateOne(update));
       }
@@ -131,7 +132,7 @@ export abstract class SlotOptimizer extends Optimizer {
 }
 
 function variableOf({ name }: NamedGradient): Variable {
-  const variable = engine().registeredVariables[name];
+  const variable = registeredVariable(name);
   if (!variable) {
     throw new AccError(
       'ACC_VARIABLE_UNKNOWN',

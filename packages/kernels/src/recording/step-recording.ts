@@ -1,14 +1,8 @@
-import {
-  engine,
-  util,
-  type DataType,
-  type Tensor,
-  type TensorInfo,
-  type Variable,
-} from '@tensorflow/tfjs-core';
+import { util, type DataType, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, type HostAction, type NativeDtype, type Recording } from '@acc/contract';
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { isLive } from '../live-variables.js';
 
 /** What a tensor from outside is. `shape` and `dtype` are those of its native data when it was recorded. */
 export type Source =
@@ -107,10 +101,7 @@ export class StepRecording implements Recording {
       if (hasActed) throw error;
       return error as Error;
     }
-    const tfjs = engine();
-    const tensors = natives.map((native, i) =>
-      tfjs.makeTensorFromTensorInfo(this.backend.wrap(native, segment.dtypes[i]!)),
-    );
+    const tensors = natives.map((native, i) => this.backend.tensorOf(native, segment.dtypes[i]!));
     const { assigned } = segment;
     if (assigned.length === 0) return tensors;
     const values = tensors.splice(tensors.length - assigned.length);
@@ -151,7 +142,8 @@ export class StepRecording implements Recording {
     return sources.every((source) => {
       if (source.kind === 'captured') return true;
       const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
-      return !tensor.isDisposed && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
+      const isThere = source.kind === 'variable' ? isLive(source.variable) : !tensor.isDisposed;
+      return isThere && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
     });
   }
 }

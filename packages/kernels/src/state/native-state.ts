@@ -1,4 +1,4 @@
-import { engine, type Tensor } from '@tensorflow/tfjs-core';
+import type { Tensor } from '@tensorflow/tfjs-core';
 import type { MappedTensor, NativeDtype, StateLayer, TensorBytes, UnfilledTensor } from '@acc/contract';
 import {
   arrayTypeOf,
@@ -74,7 +74,7 @@ function forDevice(backend: AccBackend, dtype: NativeDtype, shape: readonly numb
 }
 
 function wrapped(backend: AccBackend, native: NativeTensor): Tensor {
-  return engine().makeTensorFromTensorInfo(backend.wrap(native, labelOf(native.dtype)));
+  return backend.tensorOf(native, labelOf(native.dtype));
 }
 
 function hostBytes(backend: AccBackend, x: Tensor): TensorBytes {

@@ -2,7 +2,6 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { liveTensors } from '@acc/native';
 import { expectClose } from '@acc/testkit';
-import type { AccBackend } from '../../backend.js';
 import { registerAccBackend } from '../../register-backend.js';
 import { makeGradients, makeVariables } from '../../testing/optimizer-steps.js';
 import { fusedApply } from './fused-apply.js';
@@ -92,7 +91,7 @@ function stateOf(optimizer: tf.Optimizer): [string, tf.Variable][] {
 
 const isCounter = ({ name }: { name: string }) => !name.includes(' ');
 
-const fused = (optimizer: tf.Optimizer) => fusedApply(tf.backend() as AccBackend, optimizer)!;
+const fused = (optimizer: tf.Optimizer) => fusedApply(optimizer)!;
 const own = (optimizer: tf.Optimizer) => optimizer.applyGradients.bind(optimizer);
 
 beforeAll(() => registerAccBackend());

@@ -11,7 +11,8 @@ import {
   type Optimizer,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import type { AccBackend } from '../../backend.js';
+import { AccBackend } from '../../backend.js';
+import { registeredVariable } from '../../live-variables.js';
 import { namedGradients, updatesOf, type Gradients, type NamedGradient } from '../slots.js';
 import { adadelta } from '../tfjs/adadelta.js';
 import { adagrad } from '../tfjs/adagrad.js';
@@ -39,15 +40,13 @@ const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule
  * `applyGradients` was replaced. tfjs's own method takes the steps that are not for lists ({@link openStep}), those in
  * debug mode, in which tfjs looks at the result of every operation, and those on another backend.
  */
-export function fusedApply(
-  backend: AccBackend,
-  optimizer: Optimizer,
-): Optimizer['applyGradients'] | undefined {
+export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | undefined {
   const ofClass = optimizer.constructor.prototype as Optimizer;
   const rule = RULES.get(optimizer.constructor) as FusedRule<Optimizer> | undefined;
   if (!rule || optimizer.applyGradients !== ofClass.applyGradients) return undefined;
   return (given) => {
-    if (!isActive(backend) || !applyFused(backend, optimizer, rule, given)) {
+    const backend = backendForLists();
+    if (!backend || !applyFused(backend, optimizer, rule, given)) {
       ofClass.applyGradients.call(optimizer, given);
     }
   };
@@ -62,9 +61,10 @@ export function ruleOf(optimizer: Optimizer): FusedRule<Optimizer> | undefined {
   return undefined;
 }
 
-/** Whether steps on `backend` may be taken natively now. */
-export function isActive(backend: AccBackend): boolean {
-  return engine().backend === backend && !env().getBool('DEBUG');
+/** The backend on which steps may be taken natively now; undefined where they may not. */
+export function backendForLists(): AccBackend | undefined {
+  const { backend } = engine();
+  return backend instanceof AccBackend && !env().getBool('DEBUG') ? backend : undefined;
 }
 
 /** False, with nothing changed but that state was made, when tfjs's own method must do it. */
@@ -90,7 +90,6 @@ function applyFused(
 
 /** The variables that gradients are of; undefined where tfjs knows one of them not. */
 function registered(gradients: readonly NamedGradient[]): Variable[] | undefined {
-  const { registeredVariables } = engine();
-  const variables = gradients.map(({ name }) => registeredVariables[name]);
+  const variables = gradients.map(({ name }) => registeredVariable(name));
   return variables.every((variable) => variable !== undefined) ? variables : undefined;
 }

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 
 const acc = () => tf.backend() as AccBackend;
-const fused = (optimizer: tf.Optimizer) => fusedApply(acc(), optimizer)!;
+const fused = (optimizer: tf.Optimizer) => fusedApply(optimizer)!;
 
 const MATRIX = [
   [1, 2, 3],
@@ -106,14 +106,14 @@ describe('a variable', () => {
 describe('tfjs takes the step itself', () => {
   it('for a subclass, and where the method was replaced', () => {
     class Mine extends tf.SGDOptimizer {}
-    expect(fusedApply(acc(), new Mine(1))).toBeUndefined();
+    expect(fusedApply(new Mine(1))).toBeUndefined();
     const patched = tf.train.sgd(1);
     patched.applyGradients = () => {};
-    expect(fusedApply(acc(), patched)).toBeUndefined();
+    expect(fusedApply(patched)).toBeUndefined();
     const restored = tf.train.sgd(1);
     const { applyGradients } = restored;
     restored.applyGradients = applyGradients;
-    expect(fusedApply(acc(), restored)).toBeTypeOf('function');
+    expect(fusedApply(restored)).toBeTypeOf('function');
   });
 
   it('for gradients that broadcast, and for a variable that comes twice', () => {

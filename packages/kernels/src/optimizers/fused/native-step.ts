@@ -1,4 +1,4 @@
-import { engine, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NativeTensor } from '@acc/contract';
 import { MemoryFlag, memoryFlags, operator } from '@acc/native';
 import type { AccBackend } from '../../backend.js';
@@ -120,7 +120,7 @@ function rowMajorFloats(grad: NativeTensor, isRowMajor: boolean, mustCopy: boole
 /** Gives the variable data that nothing else refers to. */
 function makeOwn(backend: AccBackend, variable: Variable): NativeTensor {
   const copy = clone(backend.native(variable), ROW_MAJOR);
-  const holder = engine().makeTensorFromTensorInfo(backend.wrap(copy, variable.dtype));
+  const holder = backend.tensorOf(copy, variable.dtype);
   variable.assign(holder);
   holder.dispose();
   return copy;

@@ -1,0 +1,3 @@
+import { noteChoices } from './chosen-backend.js';
+
+noteChoices();

@@ -1,0 +1,27 @@
+import { AccError } from '@acc/contract';
+
+/** Of a tensor that tfjs has freed. */
+export function disposedData(): AccError {
+  return new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.', {
+    help: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
+  });
+}
+
+/** Of data that tfjs has booked on a backend which does not have it. */
+export function dataNotHere(backendName: string): AccError {
+  return new AccError(
+    'ACC_DATA_UNKNOWN',
+    `tfjs looks for the data of a tensor on the backend '${backendName}', which does not have it.`,
+    {
+      help: 'Name the backend that holds the data: engine().makeTensorFromTensorInfo(info, backend).',
+      details: { backendName },
+    },
+  );
+}
+
+/** Of what was saved for a gradient without its values. */
+export function withoutValues(): AccError {
+  return new AccError('ACC_ATTACHED_LOST', 'What a gradient needs was lost with the data of its operation.', {
+    help: 'Compute a gradient on the backend on which its function ran.',
+  });
+}
