@@ -22,6 +22,7 @@ export interface StrategyTraits {
 /** What a strategy works with; given once, before anything else is called. */
 export interface StrategyContext {
   readonly collective: Collective;
+  /** Of the backend that is active when a member is used: programs may call `tf.setBackend` at any time. */
   readonly kernels: KernelLayer;
   /** How many rows each rank has of the batch that prepared data gave last; undefined in a loop that feeds itself. */
   readonly batchRows: () => BatchRows | undefined;

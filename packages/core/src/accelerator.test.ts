@@ -154,6 +154,7 @@ it("a device that the engine 'tfjs' does not have is an error", async () => {
   });
   await create({ engine: 'tfjs', device: 'cpu' });
   expect([accelerator.backendName, accelerator.device]).toEqual(['cpu', 'cpu']);
+  await tf.setBackend('acc');
 });
 
 describe('one process', () => {

@@ -53,6 +53,24 @@ describe('deterministic training', () => {
     expectClose(weights, plain, { rtol: 1e-5, atol: 1e-6 });
   });
 
+  it('takes no step on another backend, and goes on when its own is active again', async () => {
+    await create({ engine: 'acc' });
+    const expected = await train(squared);
+    accelerator.freeMemory();
+    await create({ engine: 'acc' });
+    const w = tf.variable(tf.ones([6, 1]));
+    const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
+    const { warn } = console;
+    console.warn = () => {};
+    await tf.setBackend('cpu');
+    expect(() => optimizer.minimize(() => w.square().sum() as tf.Scalar)).toThrowError(
+      withCode('ACC_DETERMINISTIC_BACKEND'),
+    );
+    console.warn = warn;
+    await tf.setBackend('acc');
+    expect(await train(squared)).toEqual(expected);
+  });
+
   it('depends on the number of virtual shards in rounding only, and takes as many as are asked for', async () => {
     await create({ deterministic: { virtualShards: 1 } });
     const one = await train(squared);

@@ -43,6 +43,14 @@ describe('tensors that go from one backend to another', () => {
     expect({ ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors }).toEqual(before);
   });
 
+  it('are not looked for where they are not', () => {
+    // As tfjs books data of another backend that nobody has named.
+    const nowhere = { dataId: {}, shape: [1], dtype: 'float32' } as const;
+    const x = tf.engine().makeTensorFromTensorInfo({ ...nowhere, shape: [1] }, acc());
+    expect(() => x.dataSync()).toThrowError(expect.objectContaining({ code: 'ACC_DATA_UNKNOWN' }));
+    expect(() => tf.add(x, 1)).toThrowError(expect.objectContaining({ code: 'ACC_DATA_UNKNOWN' }));
+  });
+
   it('may be variables', async () => {
     await tf.setBackend('cpu');
     const v = tf.variable(tf.tensor1d([1, 2]));

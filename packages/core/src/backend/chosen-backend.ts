@@ -20,7 +20,7 @@ export function noteChoices(): void {
   const tfjs = engine();
   const original = tfjs.setBackend.bind(tfjs);
   tfjs.setBackend = (name) => {
-    if (!isOurs && !isByItself(name)) chosen = name;
+    chosen = isOurs || isByItself(name) ? undefined : name;
     return original(name);
   };
 }

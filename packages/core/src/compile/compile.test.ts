@@ -6,7 +6,7 @@ import type { CompiledStep } from './compile.js';
 
 let accelerator: Accelerator;
 beforeEach(async () => {
-  accelerator = await Accelerator.create();
+  accelerator = await Accelerator.create({ engine: 'acc' });
 });
 afterEach(() => {
   accelerator.freeMemory();
@@ -266,6 +266,18 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
     await tf.setBackend('cpu');
     expect(settle(step, tf.ones([2]))).toEqual([4, 4, 4, 4, 4]);
     expect(step.reason).toMatch(/'cpu'/);
+    expect(step.replays).toBe(0);
+    await tf.setBackend('acc');
+    for (const replays of [2, 4]) {
+      expect(settle(step, tf.ones([2]))).toEqual([4, 4, 4, 4, 4]);
+      expect([step.reason, step.replays]).toEqual([undefined, replays]);
+      // Another backend between two replays has all recorded anew.
+      await tf.setBackend('cpu');
+      expect(valueOf(step(tf.ones([2])))).toBe(4);
+      expect(step.reason).toMatch(/'cpu'/);
+      await tf.setBackend('acc');
+    }
+    await tf.setBackend('cpu');
     accelerator.freeMemory();
     accelerator = await Accelerator.create({ engine: 'tfjs' });
     const other = accelerator.compile((x: tf.Tensor) => x.add(1).sum());

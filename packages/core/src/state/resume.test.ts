@@ -54,6 +54,7 @@ async function begin({ resumes }: Plan, options: AcceleratorOptions): Promise<Ac
   if (options.engine === 'tfjs') await tf.setBackend('cpu');
   setSeed(resumes ? 99 : 5);
   return (accelerator = await Accelerator.create({
+    engine: 'acc',
     ...options,
     checkpoint: { dir: folder, preemption: false },
   }));

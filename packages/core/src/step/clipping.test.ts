@@ -11,7 +11,7 @@ let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());
 const create = async (options: AcceleratorOptions = {}) => {
   if (options.engine === 'tfjs') await tf.setBackend('cpu');
-  return (accelerator = await Accelerator.create(options));
+  return (accelerator = await Accelerator.create({ engine: 'acc', ...options }));
 };
 
 const values = (grads: tf.NamedTensorMap) =>

@@ -112,10 +112,11 @@ export function saveShapesOnly(): void {
       : [last];
   };
   // What operators with a gradient function of their own save comes here directly, while their scope lasts.
-  inside.clone = (tensor) =>
-    valuelessScopeOf(tensor) === inside.state.activeScope.id
-      ? keep((backend() as AccBackend).standIn(tensor))
-      : clone(tensor);
+  inside.clone = (tensor) => {
+    if (valuelessScopeOf(tensor) !== inside.state.activeScope.id) return clone(tensor);
+    const current = backend();
+    return current instanceof AccBackend ? keep(current.standIn(tensor)) : clone(tensor);
+  };
   // Others it clones, by a kernel that would look at values in debug mode.
   inside.saveTensorsForBackwardMode = (tensors) =>
     tensors.map((tensor) => (isStandIn(tensor) && tensor.kept ? tensor : save([tensor])[0]!));

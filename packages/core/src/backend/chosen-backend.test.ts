@@ -1,0 +1,56 @@
+import * as tf from '@tensorflow/tfjs';
+import { beforeEach, expect, it } from 'vitest';
+import { activateBackend, chosenBackend } from './chosen-backend.js';
+import './note-choices.js';
+
+/** As in a process that has not used tfjs yet. */
+beforeEach(() => tf.engine().reset());
+
+it('a backend that tfjs takes by itself was not chosen', async () => {
+  expect(chosenBackend()).toBeUndefined();
+  tf.ones([2]).dispose();
+  expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
+  tf.engine().reset();
+  await tf.ready();
+  expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
+});
+
+it('one that is set was, before and after the first tensor', async () => {
+  await tf.setBackend('cpu');
+  expect(chosenBackend()).toBe('cpu');
+  tf.engine().reset();
+  expect(chosenBackend()).toBeUndefined();
+  tf.ones([2]).dispose();
+  await tf.setBackend('cpu');
+  expect(chosenBackend()).toBe('cpu');
+});
+
+it('one that the Accelerator activates was not', async () => {
+  await activateBackend('cpu');
+  expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
+});
+
+it("tfjs-node's, which importing it activates, is chosen by a call after that", async () => {
+  tf.registerBackend('tensorflow', tf.findBackendFactory('cpu') as () => tf.KernelBackend);
+  await tf.setBackend('tensorflow');
+  expect(chosenBackend()).toBeUndefined();
+  await tf.setBackend('tensorflow');
+  expect(chosenBackend()).toBe('tensorflow');
+  tf.removeBackend('tensorflow');
+});
+
+it('a backend that does not start was not', async () => {
+  tf.registerBackend('broken', () => {
+    throw new Error('broken');
+  });
+  const { error, warn } = console;
+  console.warn = console.error = () => {};
+  try {
+    expect(await tf.setBackend('broken')).toBe(false);
+    await tf.setBackend('cpu');
+  } finally {
+    Object.assign(console, { error, warn });
+  }
+  expect(chosenBackend()).toBe('cpu');
+  tf.removeBackend('broken');
+});
