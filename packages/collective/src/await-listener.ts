@@ -1,8 +1,6 @@
 import { AccError } from '@acc/contract';
 import { connect } from 'node:net';
-
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
+import { pauseMsAfter } from './pause.js';
 
 /** The two ends of a connection, as numbers. */
 export interface Route {
@@ -17,18 +15,18 @@ export interface Route {
  * @throws AccError `ACC_RENDEZVOUS_FAILED` after `timeoutMs`, or at once for a host that has no address.
  */
 export async function awaitListener(host: string, port: number, timeoutMs: number): Promise<Route> {
-  const deadline = Date.now() + timeoutMs;
-  let pauseMs = FIRST_PAUSE_MS;
+  const start = Date.now();
+  const deadline = start + timeoutMs;
   for (;;) {
     const outcome = await tryConnect(host, port, Math.max(deadline - Date.now(), 1));
     if (!(outcome instanceof Error)) return outcome;
+    const pauseMs = pauseMsAfter(Date.now() - start);
     if (outcome.code === 'ENOTFOUND' || Date.now() + pauseMs > deadline) {
       throw new AccError('ACC_RENDEZVOUS_FAILED', `Nobody listens on ${host}:${port}: ${outcome.message}.`, {
         cause: outcome,
       });
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
 }
 

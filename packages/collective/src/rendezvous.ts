@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineWish } from './engine-choice.js';
 import type { JoinOptions } from './options.js';
+import { pauseMsAfter } from './pause.js';
 import { allowedCores } from './share-cores.js';
 
 /** A rank, as it tells the others. */
@@ -27,8 +28,6 @@ export interface Member {
 let processId: string | undefined;
 
 const NOTICE_MS = 10_000;
-const FIRST_PAUSE_MS = 2;
-const LONGEST_PAUSE_MS = 100;
 
 /** The names of a job's keys: those of jobs with other tokens never meet. The token itself does not travel. */
 export function keyPrefix(jobToken: string): string {
@@ -156,12 +155,11 @@ class Meeting {
 
   /** What `find` finds, asked now and then; undefined at the deadline. */
   async #poll(find: () => string | undefined, deadline: number): Promise<string | undefined> {
-    let pauseMs = FIRST_PAUSE_MS;
+    const start = Date.now();
     for (;;) {
       const found = find();
       if (found !== undefined || Date.now() > deadline) return found;
-      await sleep(pauseMs);
-      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+      await sleep(pauseMsAfter(Date.now() - start));
     }
   }
 

@@ -46,7 +46,10 @@ async function expectAsByTsx(files: Readonly<Record<string, string>>) {
   return transpiled;
 }
 
-describe('a transpiled program prints what it prints by tsx', () => {
+// Each starts Node several times, beside other tests that do.
+const startsPrograms = { timeout: 120_000 };
+
+describe('a transpiled program prints what it prints by tsx', startsPrograms, () => {
   it('with imports of its own modules, whose place is that of their sources, and of packages', async () => {
     const { stdout, stderr } = await expectAsByTsx({
       'train.ts': `
@@ -182,7 +185,7 @@ describe('tsx runs a program', () => {
   });
 });
 
-describe('scriptArguments', () => {
+describe('scriptArguments', startsPrograms, () => {
   it('leaves the program to tsx where its own variable names a tsconfig.json', async () => {
     write({ 'train.ts': '' });
     vi.stubEnv('TSX_TSCONFIG_PATH', join(folder, 'other.json'));

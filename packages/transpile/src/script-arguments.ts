@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { transpileProgram } from './transpile-program.js';
 
 const TYPESCRIPT = /\.[mc]?tsx?$/;
 
@@ -19,6 +18,8 @@ export async function scriptArguments(
   cwd: string = process.cwd(),
 ): Promise<readonly string[]> {
   if (!TYPESCRIPT.test(script)) return [script];
+  // Not for JavaScript: esbuild takes a while to load.
+  const { transpileProgram } = await import('./transpile-program.js');
   const transpiled = await transpileProgram(script, cwd);
   return transpiled ? ['--enable-source-maps', transpiled] : tsxArguments(script);
 }
