@@ -9,14 +9,16 @@ const work = newFolder();
 const made = join(work, 'acc-tracker-demo');
 let contract: string;
 let testkit: string;
+/** What testkit brings along. */
+let transpile: string;
 let create: string;
 let tarball: string;
 
 beforeAll(async () => {
-  [contract, testkit, create] = (await packWorkspace(
-    ['contract', 'testkit', 'create-acc-tracker'],
+  [contract, testkit, transpile, create] = (await packWorkspace(
+    ['contract', 'testkit', 'transpile', 'create-acc-tracker'],
     work,
-  )) as [string, string, string];
+  )) as [string, string, string, string];
 }, 300_000);
 
 it('npm create acc-tracker makes a package that passes the cases unchanged, and can be packed', async () => {
@@ -33,7 +35,7 @@ it('npm create acc-tracker makes a package that passes the cases unchanged, and 
     'demo',
   ];
   expect(await npm(command, work)).toContain('npm test');
-  await npm(['install', '--save-dev', contract, testkit], made);
+  await npm(['install', '--save-dev', contract, testkit, transpile], made);
   expect(await npm(['run', 'typecheck'], made)).not.toContain('error');
   const printed = await npm(['test'], made);
   expect(printed).toMatch(/^# pass 1[0-9]$/m);
@@ -48,7 +50,7 @@ it('installed from its tarball in an empty folder, it passes the cases, and logW
     join(program, 'package.json'),
     JSON.stringify({ name: 'program', private: true, type: 'module' }),
   );
-  await npm(['install', tarball, contract, testkit], program);
+  await npm(['install', tarball, contract, testkit, transpile], program);
   expect(readdirSync(join(program, 'node_modules', 'acc-tracker-demo')).sort()).toEqual([
     'README.md',
     'dist',
