@@ -161,7 +161,8 @@ describe('activations in training', () => {
     const expected = await fit();
     model.setWeights(initial);
     free(model);
-    expect(await fit()).toBe(expected);
+    // Products may be computed in another way from their second use on, which rounds differently.
+    expect(await fit()).toBeCloseTo(expected, 5);
     tf.dispose([xs, ys, initial]);
     model.dispose();
   });
