@@ -82,7 +82,7 @@ export function assemble(
   const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
   const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
-  const restoreGradients = installGradientDriver(pipeline);
+  const restoreGradients = installOn(pipeline, turns.isNeeded && !isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
   const own = {
@@ -142,5 +142,15 @@ function batchListener(
     if (turns.isOutside) return;
     determinism?.beginBatch(batch, tensors);
     pipeline().batch = batch;
+  };
+}
+
+/** Has gradients go through the pipeline. Returns what gives tfjs its own functions back. */
+function installOn(pipeline: StepPipeline, weighsLosses: boolean): () => void {
+  const restoreDriver = installGradientDriver(pipeline);
+  const unwatch = weighsLosses ? pipeline.lossItems.watch() : undefined;
+  return () => {
+    restoreDriver();
+    unwatch?.();
   };
 }

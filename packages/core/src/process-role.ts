@@ -1,4 +1,4 @@
-import { checkKeys, finallyAfter } from '@acc/contract';
+import { checkKeys, finallyAfter, type BatchRows } from '@acc/contract';
 import type { LaunchEnvironment } from './environment.js';
 import { partOf, type SplitOptions, type Splittable } from './nested/split-between.js';
 import { requireFunction } from './require-arguments.js';
@@ -117,12 +117,15 @@ export abstract class ProcessRole {
     requireFunction('splitBetweenProcesses', fn);
     checkKeys('splitBetweenProcesses', options, ['applyPadding']);
     const { processIndex: rank, numProcesses: size } = this;
-    const { part, made } = partOf(inputs, { rank, size, ...options });
+    const { part, made, rows } = partOf(inputs, { rank, size, ...options });
     return finallyAfter(
-      () => fn(part),
+      () => this.onRows(rows, () => fn(part)),
       () => made.forEach((tensor) => tensor.dispose()),
     );
   }
+
+  /** Runs `fn`, in which gradients count by the `rows` of each rank. */
+  protected abstract onRows<R>(rows: BatchRows, fn: () => R): R;
 
   /** Sets a flag that {@link checkTrigger} tells of on every rank. */
   setTrigger(): void {

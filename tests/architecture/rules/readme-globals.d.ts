@@ -1,4 +1,5 @@
 import * as tfjs from '@tensorflow/tfjs';
+import type { Accelerator } from '@acc/core';
 
 // Names that examples in READMEs may use without saying where they come from.
 declare global {
@@ -11,6 +12,11 @@ declare global {
   function createModel(): tfjs.LayersModel;
   function createData(): tfjs.data.Dataset<{ xs: tfjs.Tensor; ys: tfjs.Tensor }>;
   function variablesOf(model: tfjs.LayersModel): tfjs.Variable[];
+  /** Of `docs/when-k-ranks-equal-one.md`: what was prepared before. */
+  const accelerator: Accelerator;
+  const model: tfjs.LayersModel;
+  const optimizer: tfjs.Optimizer;
+  const data: AsyncIterable<{ xs: tfjs.Tensor; ys: tfjs.Tensor }>;
   /** Any step of training. */
   function step(): void;
 }

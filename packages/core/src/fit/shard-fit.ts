@@ -53,7 +53,12 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     const { pipeline, collective, determinism } = context;
     // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
     if (collective.size === 1 && !determinism) return train;
-    return (ins) => forModel(() => reduceScalars(train(ins), pipeline.share, collective));
+    return (ins) =>
+      forModel(() => {
+        pipeline.lossItems.last = undefined;
+        const outs = train(ins);
+        return reduceScalars(outs, pipeline.share, collective, pipeline.lossItems.last);
+      });
   };
   model.makeTestFunction = () => {
     makeTestFunction.call(model);

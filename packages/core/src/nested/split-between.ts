@@ -1,6 +1,6 @@
 import { gather, slice, tensor1d, tidy, Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { splitRows } from '../step/batch-rows.js';
+import { splitRows, type BatchRows } from '../step/batch-rows.js';
 import { describe, isRecord } from './nested.js';
 
 /** What is split over processes: a tensor along dim 0, an array as a list, a record value by value. */
@@ -19,12 +19,16 @@ interface Process extends SplitOptions {
 
 /**
  * The items of `inputs` that fall to one of the processes: contiguous ones, the first processes having one more where they
- * don't come out even. `made` are the tensors among them, which the caller disposes; items of an array stay whose they are.
+ * don't come out even, and how many of them each has. `made` are the tensors among them, which the caller disposes; items of an array stay whose they are.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT` for what cannot be split, and for values of a record with different counts of items.
  */
-export function partOf<T extends Splittable>(inputs: T, process: Process): { part: T; made: Tensor[] } {
-  const items = itemsOf(countOf(inputs, 'inputs'), process);
+export function partOf<T extends Splittable>(
+  inputs: T,
+  process: Process,
+): { part: T; made: Tensor[]; rows: BatchRows } {
+  const count = countOf(inputs, 'inputs');
+  const items = itemsOf(count, process);
   const made: Tensor[] = [];
   const pick = (value: Splittable): Splittable => {
     if (value instanceof Tensor) {
@@ -35,7 +39,13 @@ export function partOf<T extends Splittable>(inputs: T, process: Process): { par
     if (isList(value)) return items.map((item) => value[item]);
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, pick(inner)]));
   };
-  return { part: pick(inputs) as T, made };
+  return { part: pick(inputs) as T, made, rows: rowsOfAll(count, process) };
+}
+
+/** Items of each process, and how many of them are no padding. */
+function rowsOfAll(count: number, { size, applyPadding = false }: Process): BatchRows {
+  const realRows = splitRows(count, size).map(({ start, end }) => end - start);
+  return { realRows, rows: applyPadding ? realRows.map(() => Math.ceil(count / size)) : realRows };
 }
 
 function itemsOf(count: number, { rank, size, applyPadding = false }: Process): number[] {

@@ -14,7 +14,7 @@ import {
   tensorsIn,
 } from '@acc/data';
 import type { ResolvedOptions } from '../options.js';
-import type { BatchRows } from '../step/batch-rows.js';
+import { splitRows, type BatchRows } from '../step/batch-rows.js';
 
 /** Rows of a batch of tensors that were given without a batch size: tfjs's own default in `fit`. */
 const DEFAULT_BATCH_SIZE = 32;
@@ -55,6 +55,20 @@ export class DataPreparation {
 
   constructor(given: DataPreparationOptions) {
     this.#given = given;
+  }
+
+  /** Rows of this rank in a full batch of `batchSize`. @throws AccError `ACC_INVALID_ARGUMENT`. */
+  localBatchSize(batchSize: number): number {
+    if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
+      throw new AccError(
+        'ACC_INVALID_ARGUMENT',
+        `localBatchSize(${batchSize}): a batch has an integer number of rows from 1.`,
+      );
+    }
+    const { rank, size, options } = this.#given;
+    if (!options.dataLoader.splitBatches) return batchSize;
+    const { start, end } = splitRows(batchSize, size)[rank]!;
+    return end - start;
   }
 
   /** The data as this rank sees it, which prepared data is already; undefined for what is not data. */

@@ -1,4 +1,4 @@
-import type { BatchRows } from '@acc/contract';
+import { finallyAfter, type BatchRows } from '@acc/contract';
 
 export type { BatchRows } from '@acc/contract';
 
@@ -6,6 +6,13 @@ export type { BatchRows } from '@acc/contract';
 export function sampleShares({ realRows }: BatchRows): number[] {
   const total = realRows.reduce((sum, rows) => sum + rows, 0);
   return realRows.map((rows) => (total === 0 ? 1 / realRows.length : rows / total));
+}
+
+/** Runs `fn`, to the end of its promise where it returns one, on `rows` in the place of the batch that prepared data gave last. */
+export function onRows<T>(pipeline: { batch: BatchRows | undefined }, rows: BatchRows, fn: () => T): T {
+  const { batch } = pipeline;
+  pipeline.batch = rows;
+  return finallyAfter(fn, () => (pipeline.batch = batch));
 }
 
 /** The real samples of all ranks; undefined for a batch that nobody has counted. */

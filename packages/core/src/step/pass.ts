@@ -1,4 +1,4 @@
-import { scalar, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { scalar, tidy, zerosLike, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   sumOfCounts,
   type Collective,
@@ -47,7 +47,8 @@ export interface PassSubject {
 /** A pass whose gradients are held, or one that gives them and what is held to the strategy. */
 export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   const { accumulation, plugins } = options;
-  const pass = accumulation.isHolding ? holdingPass(subject, accumulation) : flushingPass(subject, options);
+  const given = accumulation.isHolding ? holdingPass(subject, accumulation) : flushingPass(subject, options);
+  const pass = subject.counts.own === 0 ? withoutGradients(given) : given;
   const listeners = plugins.filter((plugin) => plugin.ready);
   if (listeners.length === 0) return pass;
   const info = { weight: pass.weight, samples: subject.ownSamples, variables: subject.variables };
@@ -72,6 +73,18 @@ export function freshWeight(
 /** No items at all: gradients of nothing. */
 function weightOf({ own }: ItemCounts, all: number): number {
   return all === 0 ? 0 : own / all;
+}
+
+/** A rank without items adds nothing, also where the mean over none of them, and its gradient, is not a number. */
+function withoutGradients(pass: Pass): Pass {
+  return {
+    ...pass,
+    ready(place, grad) {
+      const nothing = zerosLike(grad);
+      grad.dispose();
+      pass.ready(place, nothing);
+    },
+  };
 }
 
 function holdingPass({ variables, counts }: PassSubject, accumulation: GradientAccumulation): Pass {

@@ -1,0 +1,107 @@
+import { Variable, type Tensor } from '@tensorflow/tfjs-core';
+import type { TapeNode } from '../gradient-driver/engine-internals.js';
+
+/**
+ * What a loss is made of: a tensor that is known, perhaps with a penalty on weights; a `mean` over rows, as far as its operators show; or something else, for a
+ * `reason`, so that ranks' losses do not add up to that of one process by their rows.
+ */
+export type LossOrigin =
+  { readonly known: Tensor; readonly hasPenalty?: boolean } | 'mean' | { readonly reason: string };
+
+/** Give another number in the same place. */
+const SAME_NUMBER = ['Reshape', 'Identity', 'Cast', 'Neg', 'ExpandDims'];
+const NOT_LINEAR = ['Sqrt', 'Rsqrt', 'Square', 'Pow', 'Log', 'Log1p', 'Exp', 'Reciprocal'];
+const REDUCTIONS = ['Mean', 'Sum', 'Max', 'Min', 'Prod'];
+
+/** Follows a loss back over the tape, from the number to where it was reduced. */
+export class LossPath {
+  constructor(
+    private readonly tape: readonly TapeNode[],
+    /** Rows of this rank's batch, where they are known. */
+    private readonly rows: number | undefined,
+    private readonly isKnown: (x: Tensor) => boolean,
+  ) {}
+
+  originOf(x: Tensor): LossOrigin {
+    if (this.isKnown(x)) return { known: x };
+    const node = x.size === 1 ? this.#makerOf(x) : undefined;
+    if (!node) return 'mean';
+    const inputs = Object.values(node.inputs);
+    const { kernelName } = node;
+    const [first] = inputs;
+    if (SAME_NUMBER.includes(kernelName)) return this.originOf(first!);
+    if (REDUCTIONS.includes(kernelName)) {
+      if (first!.size === 1) return this.originOf(first!);
+      return kernelName === 'Mean' ? 'mean' : this.#reduced(kernelName, first!);
+    }
+    if (NOT_LINEAR.includes(kernelName)) return this.#unlessFixed(x, `${kernelName} is taken of a mean`);
+    if (kernelName === 'RealDiv') return this.#quotient(inputs);
+    if (kernelName === 'Multiply') return this.#product(inputs);
+    if (['Add', 'AddN', 'Sub'].includes(kernelName)) return this.#total(inputs);
+    return 'mean';
+  }
+
+  /** What no longer has its rows in dim 0 may be a mean over them. */
+  #reduced(kernelName: string, x: Tensor): LossOrigin {
+    return x.shape[0] === this.rows ? this.#unlessFixed(x, `${kernelName} is taken over all rows`) : 'mean';
+  }
+
+  #unlessFixed(x: Tensor, reason: string): LossOrigin {
+    return this.#dependsOnData(x) ? { reason } : 'mean';
+  }
+
+  #quotient([total, count]: readonly Tensor[]): LossOrigin {
+    if (this.#makerOf(count!) && this.#dependsOnData(count!))
+      return { reason: 'it is divided by a number that is computed from the rows, as a masked mean is' };
+    return this.#scaled(total!);
+  }
+
+  #product([a, b]: readonly Tensor[]): LossOrigin {
+    if (!this.#dependsOnData(b!)) return this.#scaled(a!);
+    return this.#dependsOnData(a!) ? { reason: 'it is a product of two means' } : this.#scaled(b!);
+  }
+
+  /** Times a number that is fixed. A sum may be a mean then: the number is that of the rows, most likely. */
+  #scaled(x: Tensor): LossOrigin {
+    return this.#makerOf(x)?.kernelName === 'Sum' ? 'mean' : this.originOf(x);
+  }
+
+  /** What does not depend on data, a penalty on weights, is the same on every rank, and right by any shares. */
+  #total(terms: readonly Tensor[]): LossOrigin {
+    const origins = terms.filter((term) => this.#dependsOnData(term)).map((term) => this.originOf(term));
+    const [first = 'mean'] = origins;
+    const areAlike = origins.every((origin) => origin === first || isSame(origin, first));
+    if (!areAlike) return { reason: 'its terms are means over different items' };
+    const hasPenalty = origins.length < terms.length;
+    return typeof first === 'object' && 'known' in first && hasPenalty ? { ...first, hasPenalty } : first;
+  }
+
+  #dependsOnData(x: Tensor): boolean {
+    const seen = new Set<number>();
+    const open = [x];
+    for (let next = open.pop(); next; next = open.pop()) {
+      if (seen.has(next.id) || next instanceof Variable) continue;
+      seen.add(next.id);
+      const node = this.#makerOf(next);
+      if (node) open.push(...Object.values(node.inputs));
+      else if (next.size > 1) return true;
+    }
+    return false;
+  }
+
+  #makerOf(x: Tensor): TapeNode | undefined {
+    return this.#makers.get(x.id);
+  }
+
+  get #makers(): ReadonlyMap<number, TapeNode> {
+    return (this.#made ??= new Map(this.tape.flatMap((node) => node.outputs.map(({ id }) => [id, node]))));
+  }
+
+  #made: ReadonlyMap<number, TapeNode> | undefined;
+}
+
+function isSame(a: LossOrigin, b: LossOrigin): boolean {
+  return (
+    typeof a === 'object' && typeof b === 'object' && 'known' in a && 'known' in b && a.known === b.known
+  );
+}

@@ -1,0 +1,79 @@
+import { cast, losses, notEqual, Reduction, sum, tensor, Tensor, tidy, util } from '@tensorflow/tfjs-core';
+import { engineInternals } from '../gradient-driver/engine-internals.js';
+
+/** What one rank's loss counts beside those of others: as many items as it is the mean of, or it is a sum, whose gradients add up. */
+export type LossWeight = { readonly items: number } | 'sum';
+
+type Loss = (...args: unknown[]) => Tensor;
+
+/** Where a loss takes its weights and its reduction, and how many of the predictions' elements make one loss. */
+interface Signature {
+  readonly weights: number;
+  readonly reduction: number;
+  readonly elements?: (predictions: Tensor, args: readonly unknown[]) => number;
+}
+
+const PLAIN: Signature = { weights: 2, reduction: 3 };
+const WITH_NUMBER: Signature = { weights: 2, reduction: 4 };
+
+const SIGNATURES: Readonly<Record<string, Signature>> = {
+  absoluteDifference: PLAIN,
+  computeWeightedLoss: { weights: 1, reduction: 2 },
+  cosineDistance: { weights: 3, reduction: 4, elements: ({ shape }, args) => shape[axisOf(shape, args[2])]! },
+  hingeLoss: PLAIN,
+  huberLoss: WITH_NUMBER,
+  logLoss: WITH_NUMBER,
+  meanSquaredError: PLAIN,
+  sigmoidCrossEntropy: WITH_NUMBER,
+  softmaxCrossEntropy: { ...WITH_NUMBER, elements: ({ shape }) => shape.at(-1)! },
+};
+
+const axisOf = (shape: readonly number[], axis: unknown) => ((axis as number) + shape.length) % shape.length;
+
+/**
+ * Has `tf.losses` tell what a result counts that is no mean over rows: one with weights is the mean over those that are not 0, or
+ * over their sum, and one reduced by SUM is a sum. Returns what gives `tf.losses` its own functions back.
+ */
+export function watchLosses(onLoss: (loss: Tensor, weight: LossWeight) => void): () => void {
+  const table = losses as unknown as Record<string, Loss>;
+  const undos = Object.entries(SIGNATURES).map(([name, signature]) => {
+    const own = table[name]!;
+    const watched: Loss = (...args) => {
+      const loss = own(...args);
+      // Of gradients of gradients, and outside of any, nothing is reduced over ranks.
+      if (engineInternals().state.gradientDepth !== 1) return loss;
+      const weight = weightOf(args, signature);
+      if (weight) onLoss(loss, weight);
+      return loss;
+    };
+    table[name] = watched;
+    return () => {
+      if (table[name] === watched) table[name] = own;
+    };
+  });
+  return () => {
+    for (const undo of undos) undo();
+  };
+}
+
+function weightOf(args: readonly unknown[], signature: Signature): LossWeight | undefined {
+  const reduction = (args[signature.reduction] ?? Reduction.SUM_BY_NONZERO_WEIGHTS) as Reduction;
+  const weights = args[signature.weights] as Tensor | number[] | number | null | undefined;
+  if (reduction === Reduction.SUM) return 'sum';
+  if (weights == null || reduction === Reduction.NONE) return undefined;
+  const [predictions] = args.slice(0, 2).reverse();
+  const items = tidy(() => {
+    const given = weights instanceof Tensor ? weights : tensor(weights);
+    const counted = reduction === Reduction.MEAN ? given : cast(notEqual(given, 0), 'float32');
+    // tfjs repeats the weights for all losses.
+    const perWeight = lossesOf(predictions, args, signature) / given.size;
+    return sum(counted).dataSync()[0]! * perWeight;
+  });
+  return items >= 0 && Number.isFinite(items) ? { items } : undefined;
+}
+
+function lossesOf(given: unknown, args: readonly unknown[], { weights, elements }: Signature): number {
+  const predictions = (weights === 1 ? args[0] : given) as Tensor | number[];
+  const x = predictions instanceof Tensor ? predictions : tensor(predictions);
+  return util.sizeFromShape(x.shape) / (elements?.(x, args) ?? 1);
+}
