@@ -13,7 +13,6 @@ import {
   AccError,
   checkKeys,
   type AutocastOptions,
-  type BatchRows,
   type Collective,
   type ReduceOp,
   type RunStatus,
@@ -32,7 +31,6 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { collectiveOf, determinismOf, kernelsOf } from './presets.js';
 import { uninstallRandom } from './random/math-random.js';
-import { onRows } from './step/batch-rows.js';
 import { requireFunction, requireRunStatus } from './require-arguments.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 import { StatefulProcess } from './state/stateful-process.js';
@@ -168,18 +166,6 @@ export class Accelerator extends StatefulProcess {
     const { pipeline } = this.#partsFor('weighLoss');
     pipeline.requireSeveralWays('weighLoss');
     return pipeline.lossItems.say(loss, count);
-  }
-
-  /**
-   * Rows that this rank has of a full batch of `batchSize`, as data or `fit` is given it: its part with `splitBatches`, else all. For
-   * constants that are made outside of the step. @throws AccError `ACC_INVALID_ARGUMENT`.
-   */
-  localBatchSize(batchSize: number): number {
-    return this.#partsFor('localBatchSize').data.localBatchSize(batchSize);
-  }
-
-  protected onRows<R>(rows: BatchRows, fn: () => R): R {
-    return onRows(this.#parts.pipeline, rows, fn);
   }
 
   /**

@@ -1,11 +1,13 @@
 import type { NamedTensorMap } from '@tensorflow/tfjs-core';
 import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
-import type { Collective, KernelLayer, Stateful, Strategy } from '@acc/contract';
+import type { BatchRows, Collective, KernelLayer, Stateful, Strategy } from '@acc/contract';
 import type { LaunchEnvironment } from '../environment.js';
 import { TrackedRole, type Tracking } from '../tracking/tracked-role.js';
 import type { Lifetime } from '../lifetime.js';
 import type { DataPreparation } from '../prepare/prepare-data.js';
 import { requirePath } from '../require-arguments.js';
+import { onRows } from '../step/batch-rows.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
 import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';
 import type { LoadStateOptions, RestoredRun, RunCheckpoints, SaveStateOptions } from './run-checkpoints.js';
 
@@ -16,6 +18,7 @@ interface StatefulParts {
   readonly kernels: KernelLayer;
   readonly strategy: Strategy;
   readonly data: DataPreparation;
+  readonly pipeline: StepPipeline;
   readonly lifetime: Lifetime;
 }
 
@@ -26,6 +29,18 @@ export abstract class StatefulProcess extends TrackedRole {
   constructor(environment: LaunchEnvironment, tracking: Tracking, parts: StatefulParts) {
     super(environment, tracking);
     this.#parts = parts;
+  }
+
+  /**
+   * Rows that this rank has of a full batch of `batchSize`, as data or `fit` is given it: its part with `splitBatches`, else all. For
+   * constants that are made outside of the step. @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  localBatchSize(batchSize: number): number {
+    return this.#parts.data.localBatchSize(batchSize);
+  }
+
+  protected onRows<R>(rows: BatchRows, fn: () => R): R {
+    return onRows(this.#parts.pipeline, rows, fn);
   }
 
   /**
