@@ -61,6 +61,11 @@ function createModel(loss?: Loss, isSum = false): tf.Sequential {
 
 const weightsOf = (model: tf.Sequential) => model.getWeights().flatMap((w) => [...w.dataSync()]);
 
+interface Batch {
+  readonly xs: tf.Tensor;
+  readonly ys: tf.Tensor;
+}
+
 interface Tools {
   prepare<T extends unknown[]>(...objects: T): T;
   /** This rank's part of a tensor's rows. */
@@ -71,7 +76,9 @@ interface Tools {
 async function byLoop(tools: Tools, loss: Loss): Promise<number[]> {
   const [model, optimizer, data] = tools.prepare(createModel(), tf.train.sgd(0.3), batches());
   penalized = model.layers[0]!.getWeights()[0] as tf.Variable;
-  for await (const { xs, ys } of data) {
+  // A list in plain tfjs, prepared data otherwise.
+  const steps = data as Iterable<Batch> | AsyncIterable<Batch>;
+  for await (const { xs, ys } of steps) {
     optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor).asScalar());
   }
   return weightsOf(model);
