@@ -58,7 +58,7 @@ function recordsUnder(folder: string, { rank, warn }: SendKeptOptions): KeptRun[
     const kept = unsentFiles(dir, rank);
     if (kept.length > 0) {
       warn(
-        `acc: ${kept.join(', ')} in ${join(dir, 'unsent')}, which trackers have not got of an earlier run, is not sent: its record ${path} can't be read: ${problem}. Put the record back, or delete the run's folder.`,
+        `acc: entries of an earlier run are not sent to its trackers: the run's record ${path} can't be read: ${problem}. The entries are in ${join(dir, 'unsent')}: ${kept.join(', ')}. Put the record back, or delete the run's folder.`,
       );
     }
     return [];

@@ -86,7 +86,7 @@ function findRun(
   if (!found.record) {
     throw new AccError(
       'ACC_RUN_MISSING',
-      `There is no run '${id}' of '${project}' to go on with: of its record ${path}, ${found.problem}.`,
+      `There is no run '${id}' of '${project}' to go on with. Its record is ${path}: ${found.problem}.`,
       { help: 'Set projectDir to where the run was, or leave resume out to begin a new run.' },
     );
   }

@@ -31,7 +31,7 @@ it('a run whose record is damaged can’t be resumed; what trackers have not got
     ['{"version":2}', 'it is of version 2'],
   ] as const) {
     writeFileSync(record, content);
-    expect(await next()).toEqual([expect.stringMatching(`service.jsonl in .*${record}.*${problem}`)]);
+    expect(await next()).toEqual([expect.stringMatching(`${record} .*${problem}.*: service.jsonl`)]);
     expect(readFileSync(spool)).toEqual(kept);
     const run = { resume: basename(runDir) };
     await expect(startBus([{ tracker: trackerOf(service) }], { projectDir, run })).rejects.toMatchObject({

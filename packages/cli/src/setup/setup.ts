@@ -40,7 +40,9 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
   const located = options.build ? undefined : locateAddon(libtorch);
   const lines = prebuiltLines();
   if (!located && !options.build && lines.length > 0) {
-    progress.note(`prebuilt are addons for torch ${lines.join(', ')}; building one for ${libtorch.version}`);
+    progress.note(
+      `there are prebuilt addons for torch ${lines.join(', ')}; building one for ${libtorch.version}`,
+    );
   }
   const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
   const addon = located ?? (await buildAddon(libtorch, { onProgress }));

@@ -192,8 +192,7 @@ function cut(flat: Tensor, shapes: readonly (readonly [number, number])[]): Tens
   return parts.map((part, i) => reshape(part, [...shapes[i]!]));
 }
 
-/** FNV-1a of the text. */
-/** Never 0, which tfjs takes for none: it would draw one from the training's `Math.random`. */
+/** FNV-1a of the text. Never 0: tfjs reads a seed of 0 as none and draws one from the training's `Math.random`. */
 function seedOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -33,7 +33,7 @@ function loadWith(libtorch: LibtorchInstall): unknown {
     throw new AccError(
       'ACC_ADDON_MISSING',
       `There is no addon for torch ${libtorch.version} (${libtorch.variant}), which was found in ${libtorch.root}; ` +
-        `prebuilt are addons for: ${prebuiltLines().join(', ') || 'none'}.`,
+        `there are prebuilt addons for: ${prebuiltLines().join(', ') || 'none'}.`,
       { help: 'npx acc setup', details: { libtorch, prebuilt: prebuiltLines() } },
     );
   }
