@@ -50,7 +50,7 @@ describe('agreement of ranks', () => {
   ])('refuses another %s and lists what each rank had', (_, other) => {
     const calls = [call(), call(), other];
     expect(doAgree(calls)).toBe(false);
-    const error = mismatch(calls, { rank: 2, line: '/home/me/train.ts:3:5' });
+    const error = mismatch(calls, { rank: 2, place: 'at /home/me/train.ts:3:5' });
     expect(error).toMatchObject({
       code: 'ACC_COLLECTIVE_MISMATCH',
       details: { calls: calls.map(formatWords) },

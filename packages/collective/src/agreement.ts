@@ -142,16 +142,16 @@ export function doAgree(words: readonly Words[]): boolean {
 /**
  * `ACC_COLLECTIVE_MISMATCH` with a line for each rank.
  *
- * @param own This rank, and the line of the program that made the call, where it is known.
+ * @param own This rank, and `at` or `near` with the line of the program that made the call, where it is known.
  */
 export function mismatch(
   words: readonly Words[],
-  own: { rank: number; line?: string | undefined },
+  own: { rank: number; place?: string | undefined },
 ): AccError {
   const calls = words.map(formatWords);
   const isForDifferent = new Set(words.map((own) => own[NAME]).filter((code) => code !== 0)).size > 1;
   const lines = calls.map((call, rank) => {
-    const place = rank === own.rank && own.line ? `, at ${own.line}` : '';
+    const place = rank === own.rank && own.place ? `, ${own.place}` : '';
     return `  rank ${rank}: ${call}${place}`;
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {

@@ -155,7 +155,7 @@ export class Calls {
 
   #mismatch(calls: readonly Words[]): AccError {
     const { rank } = this.group;
-    return mismatch(calls, { rank, line: this.journal.recorder.lineOf(calls[rank]![NUMBER]!) });
+    return mismatch(calls, { rank, place: this.journal.recorder.placeOf(calls[rank]![NUMBER]!) });
   }
 
   #requireOpen(): void {

@@ -48,10 +48,12 @@ export class FlightRecorder {
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
   }
 
-  /** The program's line that made a call, or another call some milliseconds before. */
-  lineOf(number: number): string | undefined {
+  /** `at` the program's line that made a call, or `near` the line of another call some milliseconds before. */
+  placeOf(number: number): string | undefined {
     const entry = this.#ring.find((one) => one.number === number);
-    return entry && lineOf(entry.site);
+    if (!entry) return undefined;
+    const line = lineOf(entry.site);
+    return line && `${entry.isOwnSite ? 'at' : 'near'} ${line}`;
   }
 
   /** Oldest first. */
