@@ -6,7 +6,7 @@ import {
   type StrategyContext,
 } from '@acc/contract';
 import { isLive } from '@acc/kernels';
-import type { StateValues } from './comm-hook.js';
+import type { CommHook, StateValues } from './comm-hook.js';
 import { SharedBuffers } from './batch-norm/shared-buffers.js';
 import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
@@ -70,15 +70,20 @@ export function ddp(options?: DdpOptions): Strategy {
         hook.setState({ shared: collective.broadcastObject(shared, fromRank), local });
       }
     },
-    ...(hook?.getState &&
-      hook.setState && {
-        getState: () => hook.getState!(),
-        setState: ({ shared, local }) =>
-          hook.setState!({ shared: shared as StateValues, local: (local ?? {}) as StateValues }),
-      }),
+    ...stateOf(hook),
     detach() {
       hook?.dispose?.();
       prepared.clear();
     },
+  };
+}
+
+/** What a checkpoint keeps of the strategy: what its hook keeps. */
+function stateOf(hook: CommHook | undefined): Pick<Strategy, 'getState' | 'setState'> {
+  if (!hook?.getState || !hook.setState) return {};
+  return {
+    getState: () => hook.getState!(),
+    setState: ({ shared, local }) =>
+      hook.setState!({ shared: shared as StateValues, local: (local ?? {}) as StateValues }),
   };
 }
