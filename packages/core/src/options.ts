@@ -150,7 +150,6 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
   const resolved = parseOptions('AcceleratorOptions', schema, options);
-  refuseWithoutEffect(resolved);
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
   if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
   for (const plugin of resolved.plugins) {
@@ -193,40 +192,6 @@ function isSwitch(value: unknown): boolean {
 
 function isNameOrObject(value: unknown): boolean {
   return typeof value === 'string' || (typeof value === 'object' && value !== null);
-}
-
-/** Options that need another one. */
-function refuseWithoutEffect({ mixedPrecision, amp = {}, strategy, ddp = {} }: ResolvedOptions): void {
-  const given = (record: object, names: readonly string[]) =>
-    names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
-  const ofPrecision = given(amp, ['lossScale', 'lower', 'float32']);
-  if (mixedPrecision === 'no' && ofPrecision.length > 0) {
-    throw withoutEffect(
-      `amp.${ofPrecision[0]}`,
-      "mixedPrecision 'no'",
-      "Give mixedPrecision: 'bf16' or 'fp16'.",
-    );
-  }
-  if (mixedPrecision === 'bf16' && amp.lossScale !== undefined) {
-    const help = "Leave it out: bfloat16 has float32's range. mixedPrecision 'fp16' scales losses.";
-    throw withoutEffect('amp.lossScale', "mixedPrecision 'bf16'", help);
-  }
-  const isDdp = ['auto', 'ddp'].includes(strategy as string);
-  const ofDdp = given(ddp, Object.keys(ddp)).filter((name) => !OF_THE_GROUP.includes(name));
-  if (!isDdp && ofDdp.length > 0) {
-    const name = typeof strategy === 'object' ? strategy.name : strategy;
-    throw withoutEffect(`ddp.${ofDdp[0]}`, `strategy '${name}'`, "Leave it out, or take strategy: 'ddp'.");
-  }
-}
-
-/** Members of `ddp` that hold whatever the strategy. */
-const OF_THE_GROUP: readonly string[] = ['timeoutMs', 'engine'];
-
-function withoutEffect(option: string, beside: string, help: string): AccError {
-  return new AccError('ACC_INVALID_OPTION', `AcceleratorOptions.${option} has no effect with ${beside}.`, {
-    help,
-    details: { path: option.split('.') },
-  });
 }
 
 /** What leaves different sums to different numbers of ranks. */
