@@ -28,10 +28,14 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
 
 const scripts = join(import.meta.dirname, 'ranks');
-/** What `node` is given to run each of the scripts in `ranks`. */
+/** A script of tests on one host that runs on several, too. */
+const OF_ONE_HOST = '../../e2e/ranks/conformance.ts';
+/** What `node` is given to run each of the scripts, by their paths from `ranks`. */
 const programs = new Map(
   await Promise.all(
-    readdirSync(scripts).map(async (name) => [name, await scriptArguments(join(scripts, name))] as const),
+    [...readdirSync(scripts), OF_ONE_HOST].map(
+      async (name) => [name, await scriptArguments(join(scripts, name))] as const,
+    ),
   ),
 );
 
