@@ -194,6 +194,30 @@ function isNameOrObject(value: unknown): boolean {
   return typeof value === 'string' || (typeof value === 'object' && value !== null);
 }
 
+/** What is said of options that act only beside a certain value of another one, and don't here. */
+export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }: ResolvedOptions): string[] {
+  const given = (record: object, names: readonly string[]) =>
+    names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
+  const ofPrecision = given(amp, ['lower', 'float32']);
+  const ofDdp = given(ddp, Object.keys(ddp)).filter((name) => !OF_THE_GROUP.includes(name));
+  const isDdp = ['auto', 'ddp'].includes(strategy as string);
+  const messages = [
+    mixedPrecision === 'no' &&
+      ofPrecision.length > 0 &&
+      `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16' or 'fp16'.`,
+    mixedPrecision !== 'fp16' &&
+      amp.lossScale !== undefined &&
+      `amp.lossScale has no effect: mixedPrecision is '${mixedPrecision}', and only 'fp16' scales losses.`,
+    !isDdp &&
+      ofDdp.length > 0 &&
+      `ddp.${ofDdp[0]} has no effect: strategy is '${typeof strategy === 'object' ? strategy.name : strategy}'.`,
+  ];
+  return messages.filter((message) => message !== false);
+}
+
+/** Members of `ddp` that hold whatever the strategy. */
+const OF_THE_GROUP: readonly string[] = ['timeoutMs', 'engine'];
+
 /** What leaves different sums to different numbers of ranks. */
 function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
