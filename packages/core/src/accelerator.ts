@@ -64,7 +64,8 @@ export class Accelerator extends StatefulProcess {
    * Chooses the engine and joins the process group.
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`, `ACC_LIBTORCH_MISSING`,
-   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`; `ACC_ALREADY_CREATED` before the last one's `freeMemory`, `ACC_GROUP_JOINED` for another group than the process is in,
+   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`; `ACC_ALREADY_CREATED` before the last one's `freeMemory`,
+   * `ACC_GROUP_JOINED` for another group than the process is in,
    * `ACC_TRAINING_ENDED` after `endTraining` of several processes; `ACC_DETERMINISTIC_BACKEND`, `ACC_DETERMINISTIC_UNSUPPORTED`.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {

@@ -1,24 +1,10 @@
 import { concat, slice, tidy, Tensor } from '@tensorflow/tfjs-core';
-import type { Collective } from '@acc/contract';
+import type { Collective, StateArray } from '@acc/contract';
 import type { BatchRows } from '../step/batch-rows.js';
 import { holdsTensors, isRecord, mapLeaves } from './nested.js';
 
-/** Arrays of numbers with one type. */
-type TypedArray =
-  | Int8Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array;
-
 /** What `Accelerator.gatherForMetrics` gives: tensors and lists of the same sort, and a list for each other value. */
-export type Gathered<T> = T extends Tensor | TypedArray
+export type Gathered<T> = T extends Tensor | StateArray
   ? T
   : T extends readonly unknown[]
     ? true extends HoldsTensors<T>
@@ -83,11 +69,11 @@ function gatherItems(own: unknown, batch: BatchRows | undefined, collective: Col
   return isTyped(own) ? (own.constructor as typeof Float32Array).from(items as number[]) : items;
 }
 
-function isList(value: unknown): value is readonly unknown[] | TypedArray {
+function isList(value: unknown): value is readonly unknown[] | StateArray {
   return Array.isArray(value) || isTyped(value);
 }
 
-function isTyped(value: unknown): value is TypedArray {
+function isTyped(value: unknown): value is StateArray {
   return ArrayBuffer.isView(value) && !(value instanceof DataView);
 }
 

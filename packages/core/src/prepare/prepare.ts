@@ -48,6 +48,7 @@ export class Preparation {
   readonly #done = new WeakSet<object>();
   readonly #optimizers = new Set<Optimizer>();
   readonly adoption: Adoption;
+  /** Whether any LayersModel was prepared. */
   hasModel = false;
   #undos: Undo[] = [];
 

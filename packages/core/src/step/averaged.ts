@@ -1,6 +1,6 @@
 import type { NamedTensorMap, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { variablesOf } from './trained-variables.js';
+import { variablesOfGrads } from './trained-variables.js';
 
 /**
  * While each rank trains by itself, what nobody averages would end with other values on each rank.
@@ -9,7 +9,7 @@ import { variablesOf } from './trained-variables.js';
  * @throws AccError `ACC_NOT_AVERAGED`.
  */
 export function requireAveraged(grads: NamedTensorMap, averaged: readonly ReadonlySet<Variable>[]): void {
-  const names = variablesOf(grads)
+  const names = variablesOfGrads(grads)
     .filter((variable) => !averaged.some((variables) => variables.has(variable)))
     .map(({ name }) => name);
   if (names.length === 0) return;

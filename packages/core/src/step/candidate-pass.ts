@@ -22,9 +22,9 @@ export interface CandidatePassOptions {
  */
 export function beginPassWithCandidates(variables: readonly Variable[], options: CandidatePassOptions): Pass {
   const { trained, begin } = options;
+  if (variables.every((variable) => trained.has(variable))) return begin(variables);
   const places = variables.map((_, place) => place);
   const prepared = places.filter((place) => trained.has(variables[place]!));
-  if (prepared.length === variables.length) return begin(variables);
   const candidates = places.filter((place) => !trained.has(variables[place]!));
   const held = new Map<number, Tensor>();
   const subset = (some: readonly number[]) => begin(some.map((place) => variables[place]!));

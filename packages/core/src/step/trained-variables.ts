@@ -1,5 +1,5 @@
 import type { NamedTensorMap, Variable } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { AccError, finallyAfter } from '@acc/contract';
 import { isLive, registeredVariable } from '@acc/kernels';
 
 const SHOWN = 5;
@@ -61,11 +61,7 @@ export class TrainedVariables {
   seekingCandidates<T>(compute: () => T): T {
     const before = this.#seeksCandidates;
     this.#seeksCandidates = true;
-    try {
-      return compute();
-    } finally {
-      this.#seeksCandidates = before;
-    }
+    return finallyAfter(compute, () => (this.#seeksCandidates = before));
   }
 
   /** @throws AccError `ACC_NOT_PREPARED` for `what` where some of `variables`, or without them everything, is not prepared. */
@@ -85,13 +81,13 @@ export class TrainedVariables {
   requireOf(what: string, grads: NamedTensorMap, passes: (variable: Variable) => boolean): void {
     requireNone(
       what,
-      variablesOf(grads).filter((variable) => !passes(variable)),
+      variablesOfGrads(grads).filter((variable) => !passes(variable)),
     );
   }
 }
 
 /** The variables that a record of gradients by name has one of. */
-export function variablesOf(grads: NamedTensorMap): Variable[] {
+export function variablesOfGrads(grads: NamedTensorMap): Variable[] {
   return Object.keys(grads).flatMap((name) => (grads[name] == null ? [] : (registeredVariable(name) ?? [])));
 }
 
