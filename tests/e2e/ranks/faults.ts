@@ -28,6 +28,10 @@ function step(model: tf.Sequential, optimizer: tf.Optimizer): void {
 const smallStep = () => step(small, smallOptimizer);
 const largeStep = () => step(large, largeOptimizer);
 
+const rest = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+/** The line of an earlier call, in `prepare` say, does not stand for the lines of those that come after. */
+const forgetLines = () => rest(200);
+
 const deeds: Record<string, () => void> = {
   // Rank 1 has less data, and goes on to what comes after training.
   fewer() {
@@ -37,7 +41,7 @@ const deeds: Record<string, () => void> = {
   // The same, and rank 2 comes to the call long after the others have begun to wait for each other.
   'fewer-slow'() {
     for (let i = 0; i < 3; i++) smallStep();
-    if (accelerator.processIndex === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_000);
+    if (accelerator.processIndex === 2) rest(4_000);
     if (!isOdd) smallStep();
     accelerator.waitForEveryone();
   },
@@ -47,11 +51,13 @@ const deeds: Record<string, () => void> = {
     largeStep();
   },
   throws() {
+    forgetLines();
     smallStep();
     if (isOdd) throw new Error('the culprit');
     for (;;) smallStep();
   },
   ends() {
+    forgetLines();
     smallStep();
     if (isOdd) process.exit(0);
     for (;;) smallStep();

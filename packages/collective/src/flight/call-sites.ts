@@ -6,8 +6,8 @@ export interface CallSite {
   readonly stack?: string;
 }
 
-/** Frames that are looked at: a step of training has some twenty of ours and of tfjs above its user's. */
-const MOST_FRAMES = 40;
+/** Frames that are looked at: a step of training has some forty of ours and of tfjs above its user's, a `fit` more. */
+const MOST_FRAMES = 200;
 
 /** The place of the caller. The trace is not written out here, which is what costs. */
 export function captureSite(): CallSite {
