@@ -8,13 +8,22 @@ const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 
-/** Few repetitions in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
-const REPEATED = ['tests/e2e/checkpoints/kill-while-saving.test.ts'];
+/** Few repetitions or steps in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
+const REPEATED = ['tests/e2e/checkpoints/kill-while-saving.test.ts', 'tests/e2e/deterministic.test.ts'];
+
+/** Tests that compare kernels, and leave what they share as they found it: one process runs many of these files. */
+const KERNELS = ['packages/kernels/src/**/*.test.ts', 'tests/layers-parity/*.test.ts'];
+/** Among them, those that change something for the whole process. */
+const ISOLATED = ['**/*.isolated.test.ts'];
+/** vitest would leave a core free. */
+const maxWorkers = '100%';
 
 /**
- * unit: beside what they test, in one process. architecture: the rules of the house. e2e: real processes on the
- * built packages, one file at a time since they use both cores. hosts: the same on several
- * hosts, which are network namespaces: takes Linux and root. release: some of e2e, with more repetitions.
+ * unit: beside what they test, in one process. kernels: those of them that need no process of their own. architecture: the
+ * rules of the house. e2e: real processes on the built packages, two files at a time: many cases wait, for a fault to be
+ * found for instance. hosts: the same
+ * on several hosts, which are network namespaces: takes Linux and root. release: long trainings, and some of e2e with more
+ * repetitions.
  */
 export default defineConfig({
   test: {
@@ -25,11 +34,22 @@ export default defineConfig({
           name: 'unit',
           env,
           globalSetup: buildSetup,
-          include: [
-            'packages/*/src/**/*.test.ts',
-            'tests/layers-parity/*.test.ts',
-            'tests/tfjs-core-specs/*.test.mjs',
-          ],
+          include: ['packages/*/src/**/*.test.ts', 'tests/tfjs-core-specs/*.test.mjs'],
+          exclude: ['packages/kernels/src/**/!(*.isolated).test.ts'],
+          maxWorkers,
+          testTimeout: 30_000,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: 'kernels',
+          env,
+          globalSetup: buildSetup,
+          include: KERNELS,
+          exclude: ISOLATED,
+          isolate: false,
+          maxWorkers,
           testTimeout: 30_000,
         },
       },
@@ -52,7 +72,7 @@ export default defineConfig({
           provide: { isRelease: false },
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          maxWorkers: 2,
         },
       },
       {
@@ -70,7 +90,7 @@ export default defineConfig({
         test: {
           name: 'release',
           env,
-          include: REPEATED,
+          include: [...REPEATED, 'tests/release/**/*.test.ts'],
           provide: { isRelease: true },
           globalSetup: ranksSetup,
           testTimeout: 600_000,

@@ -51,11 +51,11 @@ await runMain(async () => {
   Object.assign(process.env, OPTIONS, { LD_PRELOAD: libraries.join(':') });
   return runSteps([
     check('sanitized', process.execPath, ['--input-type=module', '-e', CHECK_LOADED]),
-    vitest('unit', {
+    vitest(['unit', 'kernels'], {
       files: ['packages/native', 'packages/kernels/src/layers', 'packages/kernels/src/functions'],
     }),
     tfjsSpecs(),
-    vitest('e2e', { files: ['collectives', 'conformance', 'equivalence', 'handles', 'failure'] }),
+    vitest(['e2e'], { files: ['collectives', 'conformance', 'equivalence', 'handles', 'failure'] }),
   ]);
 });
 

@@ -7,7 +7,7 @@ import { check, counted, runSteps, vitest } from './test-steps.mjs';
 await runMain(async () => {
   await setup({ quiet: true });
   return runSteps([
-    vitest('release'),
+    vitest(['release']),
     check('build', 'npm', ['run', '--silent', 'build']),
     counted('packages', ['tests/architecture/check-packages.mjs']),
     counted('sanitizers', ['scripts/sanitizers.mjs']),

@@ -6,21 +6,16 @@ import { root, run } from './process.mjs';
 
 const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 
-/** Runs all steps, also after a failed one, and sums up. A step that ran nothing has failed. */
+/**
+ * Runs all steps, also after a failed one, and sums up. A step that ran nothing has failed. Those of a list in place of a step run
+ * side by side.
+ */
 export async function runSteps(steps) {
   const results = [];
-  for (const { name, execute } of steps) {
-    console.log(`\n── ${name}`);
-    const start = performance.now();
-    const { passed, failed } = await execute();
-    const ranNothing = passed + failed === 0;
-    if (ranNothing) console.error(`${name}: no test ran`);
-    results.push({
-      name,
-      passed,
-      failed: failed + Number(ranNothing),
-      seconds: (performance.now() - start) / 1000,
-    });
+  for (const step of steps) {
+    const beside = [step].flat();
+    console.log(`\n── ${beside.map(({ name }) => name).join(', ')}`);
+    results.push(...(await Promise.all(beside.map(runStep))));
   }
   console.log('');
   for (const { name, passed, failed, seconds } of results) {
@@ -32,6 +27,14 @@ export async function runSteps(steps) {
   return sum('failed') === 0 ? 0 : 1;
 }
 
+async function runStep({ name, execute }) {
+  const start = performance.now();
+  const { passed, failed } = await execute();
+  const ranNothing = passed + failed === 0;
+  if (ranNothing) console.error(`${name}: no test ran`);
+  return { name, passed, failed: failed + Number(ranNothing), seconds: (performance.now() - start) / 1000 };
+}
+
 /** A command that as a whole passes or fails. */
 export function check(name, command, args) {
   const execute = async () =>
@@ -40,15 +43,16 @@ export function check(name, command, args) {
 }
 
 /**
- * A vitest project. Its report is read from a file, so that the console keeps the reporter for people.
+ * Projects of vitest. Their report is read from a file, so that the console keeps the reporter for people.
  *
+ * @param {string[]} projects Their names.
  * @param {{config?: string, files?: string[]}} options files: only those whose paths hold one of these texts.
  */
-export function vitest(project, { config = 'vitest.config.ts', files = [] } = {}) {
+export function vitest(projects, { config = 'vitest.config.ts', files = [] } = {}) {
   const execute = async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-vitest-'));
     const report = join(folder, 'report.json');
-    const chosen = ['--config', config, '--project', project];
+    const chosen = ['--config', config, ...projects.map((name) => `--project=${name}`)];
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
     const code = await run(process.execPath, [VITEST, 'run', ...files, ...chosen, ...reporters]);
     try {
@@ -60,7 +64,7 @@ export function vitest(project, { config = 'vitest.config.ts', files = [] } = {}
       rmSync(folder, { recursive: true });
     }
   };
-  return { name: `vitest ${project}`, execute };
+  return { name: `vitest ${projects.join(' + ')}`, execute };
 }
 
 /** A file that failed without a failed test (it could not be imported) counts as one, and so does a skipped test. */

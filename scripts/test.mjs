@@ -11,12 +11,16 @@ await runMain(async () => {
     return 2;
   }
   await setup({ quiet: true });
-  const tests = [vitest('unit'), vitest('architecture')];
-  const all = [
-    check('lint', 'npm', ['run', '--silent', 'lint']),
-    check('types', 'npm', ['run', '--silent', 'typecheck']),
+  const tests = [vitest(['unit', 'kernels']), vitest(['architecture'])];
+  const checks = [
+    [
+      check('lint', 'npm', ['run', '--silent', 'lint']),
+      check('types', 'npm', ['run', '--silent', 'typecheck']),
+    ],
   ];
   return runSteps(
-    process.argv.includes('--fast') ? tests : [...all, ...tests, vitest('e2e'), vitest('hosts'), tfjsSpecs()],
+    process.argv.includes('--fast')
+      ? tests
+      : [...checks, ...tests, vitest(['e2e']), vitest(['hosts']), tfjsSpecs()],
   );
 });

@@ -10,5 +10,5 @@ await runMain(async () => {
     return 2;
   }
   await setupGpu();
-  return runSteps([vitest('gpu', { config: 'tests/gpu/vitest.config.ts' }), tfjsSpecs('cuda')]);
+  return runSteps([vitest(['gpu'], { config: 'tests/gpu/vitest.config.ts' }), tfjsSpecs('cuda')]);
 });

@@ -1,45 +1,69 @@
-// Trains a model for so many steps, deterministic, on the same global batches however many ranks there are; reports its weights.
-// Arguments: model, loop (custom | fit | fitDataset), micro-batches to a step, tfjs backend (acc | cpu), precision, steps, layers
-// between checkpoints (0: none).
+// Trains models one after the other, deterministic, on the same global batches however many ranks there are; reports their
+// weights. Argument: a JSON list of `DeterministicCase`.
 import { createHash } from 'node:crypto';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 import * as models from './deterministic-models.js';
 
-const [name, loop, accumulation, backend, precision, stepCount, checkpointEvery] = process.argv.slice(2) as [
-  keyof typeof models,
-  'custom' | 'fit' | 'fitDataset',
-  string,
-  'acc' | 'cpu',
-  'no' | 'bf16' | 'fp16',
-  string,
-  string,
-];
+export interface DeterministicCase {
+  readonly model: keyof typeof models;
+  readonly loop: 'custom' | 'fit' | 'fitDataset';
+  readonly steps: number;
+  /** Micro-batches to a step. */
+  readonly accumulation?: number;
+  readonly backend?: 'acc' | 'cpu';
+  readonly precision?: 'no' | 'bf16' | 'fp16';
+  /** Layers between checkpoints. */
+  readonly checkpointEvery?: number;
+}
+
+export interface Trained {
+  /** Hash of the bytes of all weights. */
+  readonly weights: string;
+  readonly some: number[][];
+  readonly losses: number[];
+}
+
 const GLOBAL_BATCH = 16;
-const steps = Number(stepCount);
 const EPOCHS = 2;
 
-if (backend === 'cpu') await tf.setBackend('cpu');
-const accelerator = await Accelerator.create({
-  deterministic: true,
-  mixedPrecision: precision,
-  ...(checkpointEvery !== '0' && { checkpointEvery: Number(checkpointEvery) }),
-  gradientAccumulationSteps: Number(accumulation),
-  gradientClipping: { norm: 1 },
-  dataLoader: { splitBatches: true },
-  seed: 7,
-  engine: backend === 'cpu' ? 'tfjs' : 'acc',
-});
-// Half a batch is left at the end of each epoch.
-const rows = (GLOBAL_BATCH * (steps * Number(accumulation))) / EPOCHS - GLOBAL_BATCH / 2;
-const { model: built, xs, ys, loss } = models[name](rows);
-const builtOptimizer = tf.train.adam(0.01);
-const losses: number[] = [];
+async function train(given: DeterministicCase): Promise<Trained> {
+  const { backend = 'acc', accumulation = 1, precision = 'no', checkpointEvery } = given;
+  if (backend === 'cpu') await tf.setBackend('cpu');
+  const accelerator = await Accelerator.create({
+    deterministic: true,
+    mixedPrecision: precision,
+    ...(checkpointEvery !== undefined && { checkpointEvery }),
+    gradientAccumulationSteps: accumulation,
+    gradientClipping: { norm: 1 },
+    dataLoader: { splitBatches: true },
+    seed: 7,
+    engine: backend === 'cpu' ? 'tfjs' : 'acc',
+  });
+  // Half a batch is left at the end of each epoch.
+  const rows = (GLOBAL_BATCH * (given.steps * accumulation)) / EPOCHS - GLOBAL_BATCH / 2;
+  const task = models[given.model](rows);
+  const losses = await (given.loop === 'custom' ? ownLoop : fit)(accelerator, task, given);
+  const weights = task.model.getWeights().map((weight) => weight.dataSync() as Float32Array);
+  const hash = createHash('sha256');
+  for (const values of weights)
+    hash.update(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  accelerator.freeMemory();
+  return {
+    weights: hash.digest('hex'),
+    some: weights.map((values) => Array.from(values.slice(0, 3))),
+    losses,
+  };
+}
 
-if (loop === 'custom') {
+async function ownLoop(
+  accelerator: Accelerator,
+  { model: built, xs, ys, loss }: models.Task,
+): Promise<number[]> {
   const loader = new DataLoader({ xs, ys }, { batchSize: GLOBAL_BATCH, shuffle: true });
-  const [model, optimizer, data] = accelerator.prepare(built, builtOptimizer, loader);
+  const [model, optimizer, data] = accelerator.prepare(built, tf.train.adam(0.01), loader);
+  const losses: number[] = [];
   for (let epoch = 0; epoch < EPOCHS; epoch++) {
     for await (const batch of data) {
       const given = batch as { xs: tf.Tensor; ys: tf.Tensor };
@@ -58,37 +82,38 @@ if (loop === 'custom') {
       tf.dispose([given, cost!]);
     }
   }
-} else {
-  built.compile({ optimizer: builtOptimizer, loss, metrics: ['accuracy'] });
+  return losses;
+}
+
+async function fit(
+  accelerator: Accelerator,
+  { model: built, xs, ys, loss }: models.Task,
+  { loop }: DeterministicCase,
+): Promise<number[]> {
+  built.compile({ optimizer: tf.train.adam(0.01), loss, metrics: ['accuracy'] });
   const model = accelerator.prepare(built);
-  const batches = Array.from({ length: Math.floor(rows / GLOBAL_BATCH) }, (_, i) => ({
+  const batches = Array.from({ length: Math.floor(xs.shape[0]! / GLOBAL_BATCH) }, (_, i) => ({
     xs: xs.slice(i * GLOBAL_BATCH, GLOBAL_BATCH),
     ys: ys.slice(i * GLOBAL_BATCH, GLOBAL_BATCH),
   }));
+  const epochs = { epochs: EPOCHS, verbose: 0 } as const;
   const { history } =
     loop === 'fit'
       ? await model.fit(xs, ys, {
+          ...epochs,
           batchSize: GLOBAL_BATCH,
-          epochs: EPOCHS,
           validationSplit: 0,
-          verbose: 0,
           validationData: [xs, ys],
         })
       : await model.fitDataset(tf.data.array(batches), {
-          epochs: EPOCHS,
-          verbose: 0,
+          ...epochs,
           validationData: tf.data.array(batches),
         });
-  losses.push(...Object.values(history as Record<string, number[]>).flat());
+  return Object.values(history as Record<string, number[]>).flat();
 }
-const weights = built.getWeights().map((weight) => weight.dataSync() as Float32Array);
-const hash = createHash('sha256');
-for (const values of weights)
-  hash.update(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
-reportResult({
-  weights: hash.digest('hex'),
-  some: weights.map((values) => Array.from(values.slice(0, 3))),
-  losses,
-  tensors: tf.memory().numTensors,
-});
+
+const results: Trained[] = [];
+for (const given of JSON.parse(process.argv[2]!) as DeterministicCase[]) results.push(await train(given));
+reportResult(results);
+const accelerator = await Accelerator.create();
 await accelerator.endTraining();

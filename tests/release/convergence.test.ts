@@ -1,8 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { Accelerator } from '@acc/core';
 import { gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
 import { setSeed } from '@acc/native';
-import { Accelerator } from '../accelerator.js';
 
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());
