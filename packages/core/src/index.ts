@@ -100,6 +100,7 @@ export type {
   Alert,
   AutoLogOptions,
   BucketVariable,
+  CollectiveOptions,
   CommHook,
   CommHookName,
   CommHookState,

@@ -8,6 +8,7 @@ describe('AcceleratorOptions', () => {
       engine: 'auto',
       device: 'auto',
       seed: 0,
+      collective: {},
       dataLoader: { splitBatches: false, evenBatches: true, shuffle: true },
       gradientAccumulationSteps: 1,
       gradientClipping: {},
@@ -23,6 +24,9 @@ describe('AcceleratorOptions', () => {
     ['an unknown key', { stratgy: 'ddp' }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown key inside', { dataLoader: { evenBatch: true } }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown key of ddp, on one process too', { ddp: { bucketByte: 1 } }, 'ACC_UNKNOWN_OPTION'],
+    ['an unknown key of collective', { collective: { timeout: 1 } }, 'ACC_UNKNOWN_OPTION'],
+    ['an engine of collectives that there is not', { collective: { engine: 'glo' } }, 'ACC_INVALID_OPTION'],
+    ['no time for collectives', { collective: { timeoutMs: 0 } }, 'ACC_INVALID_OPTION'],
     ['an unknown strategy', { strategy: 'dpp' }, 'ACC_INVALID_OPTION'],
     ['a wrong type', { seed: 'x' }, 'ACC_INVALID_OPTION'],
     ['nothing at all', null as never, 'ACC_INVALID_OPTION'],
@@ -39,6 +43,16 @@ describe('AcceleratorOptions', () => {
   ])('refuse %s', (_, options, code) => {
     expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
       expect.objectContaining({ code }),
+    );
+  });
+
+  it('name the place of the options of the group, which ddp had', () => {
+    const ddp = { timeoutMs: 5, engine: 'gloo' } as object;
+    expect(() => resolveOptions({ ddp })).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_UNKNOWN_OPTION',
+        help: 'Give it as collective: { engine: …, timeoutMs: … }.',
+      }),
     );
   });
 

@@ -1,10 +1,13 @@
 import {
   AccError,
   checkKeys,
+  ENGINE_CHOICES,
+  isRecord,
   nearestName,
   parseOptions,
   PLUGIN_KEYS,
   showValue,
+  type EngineChoice,
   type Plugin,
   type Strategy,
   type Tracker,
@@ -35,6 +38,8 @@ export interface AcceleratorOptions {
   /** How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. */
   readonly strategy?: 'auto' | 'single' | 'ddp' | Strategy;
   readonly ddp?: DdpOptions;
+  /** The group of all ranks. */
+  readonly collective?: CollectiveOptions;
   /** 16-bit computing with float32 weights. Default `no`. */
   readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8';
   readonly amp?: AmpOptions;
@@ -73,6 +78,18 @@ export interface AcceleratorOptions {
   readonly projectDir?: string;
 }
 
+/** How ranks talk to each other, whatever the strategy. */
+export interface CollectiveOptions {
+  /**
+   * What moves the bytes between ranks: `shm` is shared memory, for ranks of one host; `gloo` sockets; `hierarchical` shared
+   * memory on each host and sockets between them; `mpi` the cluster's MPI; `nccl` is for tensors on GPUs. Default: what
+   * `ACC_COLLECTIVE_ENGINE` says, else `auto`: memory where ranks share it, sockets where they don't.
+   */
+  readonly engine?: EngineChoice;
+  /** How long a collective, or the ranks' meeting, may take before it is an error, in milliseconds. Default 300,000. */
+  readonly timeoutMs?: number;
+}
+
 /** Norm before value, where both are given. */
 export interface GradientClippingOptions {
   /** The greatest Euclidean norm of all gradients of a step together. */
@@ -103,6 +120,12 @@ const STRATEGY_MEMBERS: readonly (keyof Strategy)[] = [
 const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>().default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
+  collective: z
+    .object({
+      engine: z.enum(ENGINE_CHOICES).optional(),
+      timeoutMs: z.number().int().positive().optional(),
+    })
+    .default({}),
   mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
   checkpoint: z.custom<CheckpointOptions>((value) => typeof value === 'object').optional(),
@@ -143,6 +166,8 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.gradientClipping !== undefined) {
     checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
   }
+  if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
+  refuseGroupOptions(options.ddp);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Looked at whether or not the strategy that is chosen uses them.
   resolveDdpOptions(options.ddp);
@@ -199,7 +224,7 @@ export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }:
   const given = (record: object, names: readonly string[]) =>
     names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
   const ofPrecision = given(amp, ['lower', 'float32']);
-  const ofDdp = given(ddp, Object.keys(ddp)).filter((name) => !OF_THE_GROUP.includes(name));
+  const ofDdp = given(ddp, Object.keys(ddp));
   const isDdp = ['auto', 'ddp'].includes(strategy as string);
   const messages = [
     mixedPrecision === 'no' &&
@@ -215,8 +240,17 @@ export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }:
   return messages.filter((message) => message !== false);
 }
 
-/** Members of `ddp` that hold whatever the strategy. */
-const OF_THE_GROUP: readonly string[] = ['timeoutMs', 'engine'];
+const GROUP_OPTIONS: readonly string[] = ['engine', 'timeoutMs'];
+
+/** Programs of earlier versions give these options with `ddp`. */
+function refuseGroupOptions(ddp: unknown): void {
+  const moved = isRecord(ddp) ? GROUP_OPTIONS.filter((name) => name in ddp) : [];
+  if (moved.length === 0) return;
+  throw new AccError('ACC_UNKNOWN_OPTION', `ddp: unknown option '${moved[0]}'.`, {
+    help: `Give it as collective: { ${moved.map((name) => `${name}: …`).join(', ')} }.`,
+    details: { where: 'ddp', key: moved[0], known: moved.map((name) => `collective.${name}`) },
+  });
+}
 
 /** What leaves different sums to different numbers of ranks. */
 function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {

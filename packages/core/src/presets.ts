@@ -15,9 +15,15 @@ import {
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
-import { coresOfRank, GroupCollective, SingleCollective, type JoinOptions } from '@acc/collective';
+import {
+  coresOfRank,
+  DEFAULT_TIMEOUT_MS,
+  GroupCollective,
+  SingleCollective,
+  type JoinOptions,
+} from '@acc/collective';
 import { amp, float32Precision } from '@acc/amp';
-import { ddp, resolveDdpOptions } from '@acc/ddp';
+import { ddp } from '@acc/ddp';
 import { Deterministic } from '@acc/deterministic';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import {
@@ -304,7 +310,7 @@ export async function collectiveOf(
       help: 'Call endTraining() once, at the end; between two Accelerators call freeMemory().',
     });
   }
-  const { timeoutMs } = resolveDdpOptions(options.ddp);
+  const wishes = { engine: options.collective.engine, timeoutMs: options.collective.timeoutMs };
   const joining: JoinOptions = {
     rank,
     size,
@@ -313,12 +319,11 @@ export async function collectiveOf(
     jobToken,
     isOneHost: localSize === size,
     device: nativeDevice,
-    timeoutMs,
-    engine: options.ddp?.engine ?? engineOf(collectiveEngine),
+    timeoutMs: wishes.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    engine: wishes.engine ?? engineOf(collectiveEngine),
     onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
-  const wishes = { engine: options.ddp?.engine, timeoutMs: options.ddp?.timeoutMs };
   const { group, store, engine, members, close } = await joinOnce(joining, wishes);
   if (!environment.hasThreads) setNumThreads(coresOfRank(members, rank));
   shareKernelChoices(store);

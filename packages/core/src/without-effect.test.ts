@@ -54,7 +54,7 @@ describe('an option that has nothing to act on at the first step is told of once
       mixedPrecision: 'fp16',
       amp: { lossScale: { initial: 8 }, float32Precision: 'ieee' },
       strategy: 'single',
-      ddp: { timeoutMs: 5_000 },
+      collective: { timeoutMs: 5_000 },
       gradientAccumulationSteps: 2,
       checkpointEvery: 1,
       dataLoader: { splitBatches: true },

@@ -8,7 +8,6 @@ describe('options of ddp', () => {
       batchNorm: 'broadcast',
       syncAt: 'backward',
       findUnused: true,
-      timeoutMs: 300_000,
     });
   });
 

@@ -1,4 +1,4 @@
-import { AccError, ENGINE_CHOICES, parseOptions, type EngineChoice } from '@acc/contract';
+import { AccError, parseOptions } from '@acc/contract';
 import { z } from 'zod';
 import type { CommHook } from './comm-hook.js';
 import { commHookOf, type NamedCommHook } from './comm-hooks/named.js';
@@ -22,14 +22,6 @@ export interface DdpOptions {
   readonly syncAt?: 'backward' | 'apply';
   /** False: a variable that a reduction asks for and a rank did not use is an error. Default true: such are handled. */
   readonly findUnused?: boolean;
-  /** How long a collective may take before it is an error, in milliseconds. Default 300,000. */
-  readonly timeoutMs?: number;
-  /**
-   * What moves the bytes between ranks: `shm` is shared memory, for ranks of one host; `gloo` sockets; `hierarchical` shared
-   * memory on each host and sockets between them; `mpi` the cluster's MPI. Default: what `ACC_COLLECTIVE_ENGINE` says, else
-   * `auto`: memory where ranks share it, sockets where they don't.
-   */
-  readonly engine?: EngineChoice;
 }
 
 const schema = z.object({
@@ -43,8 +35,6 @@ const schema = z.object({
   syncBatchNorm: z.boolean().optional(),
   syncAt: z.enum(['backward', 'apply']).default('backward'),
   findUnused: z.boolean().default(true),
-  timeoutMs: z.number().int().positive().default(300_000),
-  engine: z.enum(ENGINE_CHOICES).optional(),
 });
 
 type Parsed = z.infer<typeof schema>;
@@ -69,11 +59,7 @@ export function resolveDdpOptions(options: DdpOptions = {}): ResolvedDdpOptions 
 }
 
 /** What must be alike on every rank. */
-export function comparedOptions({
-  timeoutMs: _,
-  commHook,
-  ...others
-}: ResolvedDdpOptions): Record<string, unknown> {
+export function comparedOptions({ commHook, ...others }: ResolvedDdpOptions): Record<string, unknown> {
   const isByName = typeof commHook !== 'object' || !('reduce' in commHook);
   return { ...others, commHook: isByName ? (commHook ?? 'none') : commHook.name };
 }

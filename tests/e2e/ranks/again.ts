@@ -7,8 +7,8 @@ import { reportResult } from '@acc/testkit';
 
 const [folder] = process.argv.slice(2) as [string];
 const rank = Number(process.env['RANK']);
-const SHORT = { ddp: { timeoutMs: 1_000 } };
-const LONG: AcceleratorOptions = { ddp: { timeoutMs: 60_000, engine: 'gloo' } };
+const SHORT = { collective: { timeoutMs: 1_000 } };
+const LONG: AcceleratorOptions = { collective: { timeoutMs: 60_000, engine: 'gloo' } };
 const tell = (name: string) => writeFileSync(`${folder}/${name}`, '');
 const told = async (name: string) => {
   while (!existsSync(`${folder}/${name}`)) await sleep(20);
@@ -28,7 +28,7 @@ if (rank === 0) {
 }
 // Rank 0 waits in its second try, and keeps what rank 1 said in its first one.
 if (rank === 1) {
-  failed = await codeOf({ ddp: { ...SHORT.ddp, engine: 'gloo' } });
+  failed = await codeOf({ collective: { ...SHORT.collective, engine: 'gloo' } });
   tell('rank 1 has failed');
 } else if (rank === 2) {
   await told('rank 1 has failed');
@@ -36,7 +36,10 @@ if (rank === 1) {
 const first = await Accelerator.create(LONG);
 const sum = tf.tidy(() => first.reduce(tf.scalar(rank + 1)).dataSync()[0]);
 first.freeMemory();
-const refused = [await codeOf({ ddp: { engine: 'shm' } }), await codeOf({ ddp: { timeoutMs: 5 } })];
+const refused = [
+  await codeOf({ collective: { engine: 'shm' } }),
+  await codeOf({ collective: { timeoutMs: 5 } }),
+];
 const same = await Accelerator.create(LONG);
 same.freeMemory();
 const last = await Accelerator.create({ seed: 1 });

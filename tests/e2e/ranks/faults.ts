@@ -6,7 +6,7 @@ import { reportResult } from '@acc/testkit';
 
 const [engine, what] = process.argv.slice(2) as ['shm' | 'gloo', string];
 const timeoutMs = what === 'idles' ? 10_000 : 20_000;
-const accelerator = await Accelerator.create({ ddp: { engine, timeoutMs } });
+const accelerator = await Accelerator.create({ collective: { engine, timeoutMs } });
 const isOdd = accelerator.processIndex === 1;
 const modelOf = (units: number) =>
   tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [4], useBias: false })] });

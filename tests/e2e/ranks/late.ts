@@ -6,7 +6,7 @@ const where = process.argv[2];
 const isLate = process.env['RANK'] === '1';
 try {
   if (isLate && where === 'join') throw Object.assign(new Error('stays away'), { code: 'away' });
-  const accelerator = await Accelerator.create({ ddp: { timeoutMs: 1500 } });
+  const accelerator = await Accelerator.create({ collective: { timeoutMs: 1500 } });
   if (isLate) await new Promise((resolve) => setTimeout(resolve, 6000));
   accelerator.waitForEveryone();
   reportResult('met');

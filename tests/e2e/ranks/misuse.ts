@@ -4,7 +4,7 @@ import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const [mistake, engine] = process.argv.slice(2) as [string, 'auto' | 'gloo'];
-const accelerator = await Accelerator.create({ ddp: { engine } });
+const accelerator = await Accelerator.create({ collective: { engine } });
 const r = accelerator.processIndex;
 const dense = (units: number) => tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [2] })] });
 

@@ -5,7 +5,9 @@ import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const ending = process.argv[2]!;
-const accelerator = await Accelerator.create({ ddp: { timeoutMs: ending === 'late' ? 6_000 : 60_000 } });
+const accelerator = await Accelerator.create({
+  collective: { timeoutMs: ending === 'late' ? 6_000 : 60_000 },
+});
 const isOdd = accelerator.processIndex === 1;
 const model = tf.sequential({ layers: [tf.layers.dense({ units: 3, inputShape: [4] })] });
 const [, optimizer] = accelerator.prepare(model, tf.train.sgd(0.1));
