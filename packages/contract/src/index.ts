@@ -33,6 +33,7 @@ export type {
   TensorBridge,
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
+export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export {
   repetitionsOf,

@@ -1,6 +1,7 @@
 import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from './collective.js';
 import type { KernelLayer } from './kernel-layer.js';
+import type { Mesh } from './mesh.js';
 import type { RankState } from './state.js';
 
 /** What callers may ask of a strategy instead of comparing names. */
@@ -21,7 +22,9 @@ export interface StrategyTraits {
 
 /** What a strategy works with; given once, before anything else is called. */
 export interface StrategyContext {
+  /** All ranks of the job. */
   readonly collective: Collective;
+  readonly mesh: Mesh;
   /** Of the backend that is active when a member is used: programs may call `tf.setBackend` at any time. */
   readonly kernels: KernelLayer;
   /** How many rows each rank has of the batch that prepared data gave last; undefined in a loop that feeds itself. */
@@ -33,9 +36,9 @@ export interface StrategyContext {
   readonly isDeterministic?: boolean;
 }
 
-/** How many rows each rank has of a step's batch. */
+/** How many rows each rank of {@link Mesh.dataRanks} has of a step's batch. */
 export interface BatchRows {
-  /** Rows that each rank works on, by rank. */
+  /** Rows that each rank works on, by its rank there. */
   readonly rows: readonly number[];
   /** Those of them that are samples, not filling at the end of the data; they come first. */
   readonly realRows: readonly number[];

@@ -79,7 +79,7 @@ export class Accelerator extends StatefulProcess {
     const ofProcess = await kernelsOf(resolved, environment);
     const { kernels } = ofProcess;
     const joinable = new Joinable(await collectiveOf(environment, resolved, ofProcess));
-    const determinism = determinismOf(resolved, environment, kernels);
+    const determinism = determinismOf(resolved, joinable.collective, kernels);
     try {
       const given = { environment, kernels: determinism?.kernels ?? kernels, joinable, determinism };
       return new Accelerator(assemble(resolved, given));
@@ -264,8 +264,9 @@ export class Accelerator extends StatefulProcess {
    * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`.
    */
   gatherForMetrics<T>(values: T): Gathered<T> {
-    const collective = this.#collectiveFor('gatherForMetrics');
-    return this.#across.gatherForMetrics(values, collective, this.#parts.pipeline.batch);
+    this.#collectiveFor('gatherForMetrics');
+    const { mesh, pipeline } = this.#parts;
+    return this.#across.gatherForMetrics(values, mesh.dataRanks, pipeline.batch);
   }
 
   /** The ranks' arrays joined, in the order of ranks. */

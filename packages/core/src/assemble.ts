@@ -4,10 +4,12 @@ import {
   type Collective,
   type Determinism,
   type KernelLayer,
+  type Mesh,
   type Plugin,
   type PrecisionPlugin,
   type Strategy,
 } from '@acc/contract';
+import { dataMesh } from '@acc/collective';
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
@@ -33,6 +35,7 @@ export interface Parts {
   readonly environment: LaunchEnvironment;
   readonly kernels: KernelLayer;
   readonly collective: Collective;
+  readonly mesh: Mesh;
   readonly joinable: Joinable;
   readonly data: DataPreparation;
   readonly strategy: Strategy;
@@ -56,6 +59,8 @@ export function assemble(
   const { environment, kernels, joinable, determinism } = given;
   const { rank, size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
+  const mesh = dataMesh(collective);
+  const { dataRanks } = mesh;
   const chosen = strategyOf(resolved, size);
   const strategy = determinism?.strategy(chosen) ?? chosen;
   const { seed, dataLoader, checkpointEvery } = resolved;
@@ -66,19 +71,19 @@ export function assemble(
   const later: Later = () => ({ pipeline, preparation, data });
   const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
   const isDeterministic = determinism !== undefined;
-  const context = { collective, kernels, batchRows: () => pipeline.batch, isDeterministic };
+  const context = { collective, mesh, kernels, batchRows: () => pipeline.batch, isDeterministic };
   for (const part of [strategy, ...plugins]) part.attach?.(context);
   const countRanks = () => joinable.countActive();
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
-  const parts = { strategy, plugins, collective, kernels, countRanks, isDeterministic, turns };
+  const parts = { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns };
   const pipeline = createPipeline(resolved, parts);
   const boundary = new Boundary();
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
-  const data = new DataPreparation({ rank, size, options: resolved, onBatch, atBoundary });
+  const data = new DataPreparation({ dataRanks, options: resolved, onBatch, atBoundary });
   const { splitBatches } = dataLoader;
   const fit = new FitProgress();
-  const shared = { ...given, collective, strategy, pipeline, data, fit, turns, atBoundary };
+  const shared = { ...given, collective, mesh, strategy, pipeline, data, fit, turns, atBoundary };
   const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
   const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));

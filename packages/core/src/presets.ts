@@ -75,15 +75,22 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
 /**
  * What makes results the same on any number of ranks, where the options ask for it.
  *
+ * @param dataRanks The ranks that get rows of their own.
+ *
  * @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_BACKEND`.
  */
 export function determinismOf(
   { deterministic, seed }: ResolvedOptions,
-  { rank, size }: LaunchEnvironment,
+  dataRanks: Pick<Collective, 'rank' | 'size'>,
   kernels: KernelLayer,
 ): Determinism | undefined {
   if (deterministic === false) return undefined;
-  return new Deterministic(deterministic === true ? {} : deterministic, { kernels, rank, size, seed });
+  return new Deterministic(deterministic === true ? {} : deterministic, {
+    kernels,
+    rank: dataRanks.rank,
+    size: dataRanks.size,
+    seed,
+  });
 }
 
 /**

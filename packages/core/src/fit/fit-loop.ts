@@ -30,9 +30,9 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     validation.testFunction = valF;
     const rows = ins[0]!.shape[0]!;
-    const globalBatch = context.splitBatches ? batchSize : batchSize * context.collective.size;
+    const globalBatch = context.splitBatches ? batchSize : batchSize * context.dataRanks.size;
     for (const count of [Math.min(globalBatch, rows), rows % globalBatch]) {
-      if (count > 0) context.determinism?.requireRows(batchRowsOf(count, context.collective.size));
+      if (count > 0) context.determinism?.requireRows(batchRowsOf(count, context.dataRanks.size));
     }
     const run: RunPart = async (part, { from, toEpoch }) => {
       const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, from });
@@ -118,7 +118,7 @@ interface ShardedStepOptions {
 /** A step on this rank's rows of the next global batch. tfjs-layers calls it batch by batch, epoch by epoch. */
 function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedStepOptions): StepFunction {
   const { context, rows, globalBatch, shuffle = true, from } = options;
-  const { rank, size } = context.collective;
+  const { rank, size } = context.dataRanks;
   let { epoch, position: first } = from;
   let order: Int32Array | undefined;
   let orderedEpoch: number | undefined;

@@ -14,7 +14,8 @@ import { shardValidation, type Validation } from './validation.js';
 
 export interface FitContext {
   readonly pipeline: StepPipeline;
-  readonly collective: Collective;
+  /** The ranks that get rows of their own. */
+  readonly dataRanks: Collective;
   readonly splitBatches: boolean;
   readonly seed: number;
   readonly progress: FitProgress;
@@ -47,17 +48,17 @@ export interface ShardedData {
 export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const { makeTrainFunction, makeTestFunction } = model;
   const name = model.weights[0]?.read().name ?? '';
-  const forModel = <T>(fn: () => T) => context.collective.named(name, fn);
+  const forModel = <T>(fn: () => T) => context.dataRanks.named(name, fn);
   model.makeTrainFunction = () => {
     const train = makeTrainFunction.call(model);
-    const { pipeline, collective, determinism } = context;
+    const { pipeline, dataRanks, determinism } = context;
     // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
-    if (collective.size === 1 && !determinism) return train;
+    if (dataRanks.size === 1 && !determinism) return train;
     return (ins) =>
       forModel(() => {
         pipeline.lossItems.last = undefined;
         const outs = train(ins);
-        return reduceScalars(outs, pipeline.share, collective, pipeline.lossItems.last);
+        return reduceScalars(outs, pipeline.share, dataRanks, pipeline.lossItems.last);
       });
   };
   model.makeTestFunction = () => {

@@ -64,15 +64,15 @@ export function shardValidation(
 function evaluateRows(
   evaluate: (ins: Tensor[]) => Scalar[],
   ins: Tensor[],
-  { collective }: FitContext,
+  { dataRanks }: FitContext,
 ): Scalar[] {
   const rows = ins[0]!.shape[0]!;
-  const { start, end } = splitRows(rows, collective.size)[collective.rank]!;
+  const { start, end } = splitRows(rows, dataRanks.size)[dataRanks.rank]!;
   // A rank without a row of its own evaluates one that counts for nothing.
   const part = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(end - start, 1)));
   const outs = evaluate(part);
   for (const column of part) column.dispose();
-  return reduceScalars(outs, (end - start) / rows, collective);
+  return reduceScalars(outs, (end - start) / rows, dataRanks);
 }
 
 interface DatasetEvaluation {
@@ -86,18 +86,18 @@ interface DatasetEvaluation {
 /** The mean over all samples of a dataset, each rank evaluating its batches. */
 async function evaluateBatches(
   dataset: object,
-  { collective, shardValidation: shard }: FitContext,
+  { dataRanks, shardValidation: shard }: FitContext,
   { outputs, evaluate, forModel }: DatasetEvaluation,
 ): Promise<Scalar[]> {
   let ownRows = 0;
   const part = shard(dataset, (batch) => {
-    ownRows += batch.rows[collective.rank]!;
+    ownRows += batch.rows[dataRanks.rank]!;
   });
   const means = await evaluate(part.withResult());
   await part.closeIterators();
   const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
   return forModel(() => {
-    const total = tidy(() => collective.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
-    return reduceScalars(own, ownRows / total, collective);
+    const total = tidy(() => dataRanks.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
+    return reduceScalars(own, ownRows / total, dataRanks);
   });
 }

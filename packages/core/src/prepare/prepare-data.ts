@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { AccError, type Collective } from '@acc/contract';
 import {
   columns,
   DataLoader,
@@ -20,8 +20,8 @@ import { splitRows, type BatchRows } from '../step/batch-rows.js';
 const DEFAULT_BATCH_SIZE = 32;
 
 export interface DataPreparationOptions {
-  readonly rank: number;
-  readonly size: number;
+  /** The ranks that get rows of their own. */
+  readonly dataRanks: Pick<Collective, 'rank' | 'size'>;
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
   /**
    * Hears of each batch, and its tensors, before it is yielded. At the end of an iteration hears, without tensors, of the batch
@@ -65,9 +65,9 @@ export class DataPreparation {
         `localBatchSize(${batchSize}): a batch has an integer number of rows from 1.`,
       );
     }
-    const { rank, size, options } = this.#given;
+    const { dataRanks, options } = this.#given;
     if (!options.dataLoader.splitBatches) return batchSize;
-    const { start, end } = splitRows(batchSize, size)[rank]!;
+    const { start, end } = splitRows(batchSize, dataRanks.size)[dataRanks.rank]!;
     return end - start;
   }
 
@@ -156,7 +156,8 @@ export class DataPreparation {
   }
 
   #shardOptions(): ShardOptions {
-    const { rank, size, onBatch, atBoundary, options } = this.#given;
+    const { dataRanks, onBatch, atBoundary, options } = this.#given;
+    const { rank, size } = dataRanks;
     const { splitBatches, evenBatches } = options.dataLoader;
     return {
       rank,

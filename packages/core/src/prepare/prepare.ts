@@ -4,6 +4,7 @@ import {
   type Collective,
   type Determinism,
   type KernelLayer,
+  type Mesh,
   type Plugin,
   type Strategy,
 } from '@acc/contract';
@@ -29,6 +30,7 @@ export interface PreparationOptions {
   readonly pipeline: StepPipeline;
   readonly strategy: Strategy;
   readonly collective: Collective;
+  readonly mesh: Mesh;
   readonly kernels: KernelLayer;
   readonly plugins: readonly Plugin[];
   readonly data: DataPreparation;
@@ -138,14 +140,14 @@ export class Preparation {
   }
 
   #modelContext() {
-    const { pipeline, collective, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
+    const { pipeline, mesh, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
     const { fit, turns, atBoundary, determinism } = this.#options;
     return {
       turns,
       progress: fit,
       atBoundary,
       pipeline,
-      collective,
+      dataRanks: mesh.dataRanks,
       splitBatches,
       seed,
       determinism,

@@ -9,6 +9,7 @@ export interface PipelineParts {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
+  readonly dataRanks: Collective;
   readonly kernels: KernelLayer;
   readonly countRanks: () => number;
   readonly isDeterministic: boolean;
@@ -17,11 +18,12 @@ export interface PipelineParts {
 
 /** The pipeline with what the options say of windows and clipping. */
 export function createPipeline(options: ResolvedOptions, parts: PipelineParts): StepPipeline {
-  const { strategy, plugins, collective, kernels, countRanks, isDeterministic, turns } = parts;
+  const { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns } = parts;
   return new StepPipeline({
     strategy,
     plugins,
     collective,
+    dataRanks,
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' are asked for`),

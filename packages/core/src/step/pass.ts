@@ -30,7 +30,8 @@ export interface FinishedPass {
 export interface PassOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
-  readonly collective: Collective;
+  /** The ranks that get rows of their own. */
+  readonly dataRanks: Collective;
   readonly accumulation: GradientAccumulation;
   /** False: the gradients are settled later, when they have been reduced. */
   readonly settles: boolean;
@@ -64,10 +65,10 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
 /** The weight of a pass over variables of which nothing is held. */
 export function freshWeight(
   counts: ItemCounts,
-  { accumulation, collective }: Pick<PassOptions, 'accumulation' | 'collective'>,
+  { accumulation, dataRanks }: Pick<PassOptions, 'accumulation' | 'dataRanks'>,
 ): number {
   if (accumulation.isHolding) return 1;
-  return weightOf(counts, counts.all ?? sumOverRanks(counts.own, collective));
+  return weightOf(counts, counts.all ?? sumOverRanks(counts.own, dataRanks));
 }
 
 /** No items at all: gradients of nothing. */
@@ -97,10 +98,10 @@ function holdingPass({ variables, counts }: PassSubject, accumulation: GradientA
 }
 
 function flushingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
-  const { strategy, plugins, collective, accumulation, settles } = options;
+  const { strategy, plugins, dataRanks, accumulation, settles } = options;
   const held = accumulation.take(variables);
   const total = held ? sumOfCounts(held.counts, counts) : counts;
-  const all = total.all ?? sumOverRanks(total.own, collective);
+  const all = total.all ?? sumOverRanks(total.own, dataRanks);
   const factor = all === 0 ? 0 : 1 / all;
   const begun = strategy.beginReduction(variables);
   const reduction = held ? held.joinedTo(begun, factor) : begun;
@@ -114,7 +115,7 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
   };
 }
 
-function sumOverRanks(count: number, collective: Collective): number {
-  if (collective.size === 1) return count;
-  return tidy(() => collective.allReduce(scalar(count), 'sum').dataSync()[0]!);
+function sumOverRanks(count: number, dataRanks: Collective): number {
+  if (dataRanks.size === 1) return count;
+  return tidy(() => dataRanks.allReduce(scalar(count), 'sum').dataSync()[0]!);
 }

@@ -29,6 +29,8 @@ export interface StepPipelineOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
+  /** The ranks that get rows of their own. */
+  readonly dataRanks: Collective;
   /** Ranks whose gradients are to be averaged; all that take the step call it together. */
   readonly countRanks: () => number;
   /** Weights are to be the same on any number of ranks. */
@@ -103,8 +105,8 @@ export class StepPipeline implements DriverHooks {
 
   /** This rank's share of the samples of the present batch: the weight of its losses and metrics. */
   get share(): number {
-    const { collective, countRanks } = this.#options;
-    return this.batch ? sampleShares(this.batch)[collective.rank]! : 1 / countRanks();
+    const { dataRanks, countRanks } = this.#options;
+    return this.batch ? sampleShares(this.batch)[dataRanks.rank]! : 1 / countRanks();
   }
 
   /**
@@ -313,16 +315,16 @@ export class StepPipeline implements DriverHooks {
   }
 
   #countsOf(y: Tensor): ItemCounts {
-    const { collective, countRanks } = this.#options;
-    const { rank } = collective;
+    const { dataRanks, countRanks } = this.#options;
+    const { rank } = dataRanks;
     if (!this.#reducesLater) return this.lossItems.countsOf(y, this.batch, { rank, countRanks });
     const counts = this.lossItems.countsOf(y, this.batch, { rank, countRanks: () => 1 });
     return { ...counts, all: counts.own };
   }
 
   #beginPass(variables: readonly Variable[], counts: ItemCounts): Pass {
-    const { strategy, collective, accumulation } = this.#options;
-    const ownSamples = this.batch?.realRows[collective.rank];
+    const { strategy, collective, dataRanks, accumulation } = this.#options;
+    const ownSamples = this.batch?.realRows[dataRanks.rank];
     const isLocal = this.#reducesLater;
     const options = { ...this.#options, settles: !this.#reducesAtApply };
     const used = isLocal ? { ...options, strategy: singleStrategy() } : options;
