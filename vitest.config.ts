@@ -8,8 +8,12 @@ const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 
-/** Few repetitions or steps in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
-const REPEATED = ['tests/e2e/checkpoints/kill-while-saving.test.ts', 'tests/e2e/deterministic.test.ts'];
+/** Few repetitions, steps or numbers of ranks in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
+const REPEATED = [
+  'tests/e2e/checkpoints/kill-while-saving.test.ts',
+  'tests/e2e/conformance.test.ts',
+  'tests/e2e/deterministic.test.ts',
+];
 
 /** Tests that compare kernels, and leave what they share as they found it: one process runs many of these files. */
 const KERNELS = ['packages/kernels/src/**/*.test.ts', 'tests/layers-parity/*.test.ts'];

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { collectiveCases, runRanks, type CaseResult } from '@acc/testkit';
 
 const script = new URL('./ranks/conformance.ts', import.meta.url);
@@ -23,12 +23,11 @@ async function conform(engine: string, tensors: string, ranks: number): Promise<
   }
 }
 
+/** Even and odd numbers of ranks cut tensors into different parts. More of them before a release. */
+const SIZES = inject('isRelease') ? [1, 2, 3, 4, 5, 7] : [1, 2, 3, 5];
+
 describe.each(['shm', 'gloo'])('collectives on %s keep the published rules', (engine) => {
-  it.each([1, 2, 3, 4, 7])(
-    'with native tensors on %i ranks',
-    (ranks) => conform(engine, 'native', ranks),
-    300_000,
-  );
+  it.each(SIZES)('with native tensors on %i ranks', (ranks) => conform(engine, 'native', ranks), 300_000);
 
   it.each(['acc', 'cpu'])(
     'with tensors of tfjs backend %s',

@@ -1,48 +1,71 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
+import type { Trained, Training } from './ranks/train.js';
 
-interface Trained {
-  backend: string;
-  weights: number[][];
-  losses: number[];
-  replays: number;
+const LOOPS = ['custom', 'fit', 'fitDataset', 'compiled', 'none'] as const;
+const OPTIMIZERS = ['sgd', 'adam'] as const;
+const TRAININGS: Training[] = [
+  ...OPTIMIZERS.flatMap((optimizer) => LOOPS.map((loop) => ({ loop, optimizer, backend: 'acc' }) as const)),
+  { loop: 'custom', optimizer: 'adam', backend: 'cpu' },
+  { loop: 'fit', optimizer: 'adam', backend: 'cpu' },
+];
+
+/** By the number of ranks, the rank, and the place in TRAININGS. */
+const trained = new Map<number, Trained[][]>();
+
+beforeAll(async () => {
+  const script = new URL('./ranks/train.ts', import.meta.url);
+  for (const ranks of [1, 2, 3]) {
+    const args = [JSON.stringify(TRAININGS)];
+    const env = { OMP_NUM_THREADS: '1' };
+    const results = await runRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 110_000 });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    trained.set(
+      ranks,
+      results.map(({ result }) => result!),
+    );
+  }
+}, 360_000);
+
+/** What each of so many ranks came to. */
+function of(
+  ranks: number,
+  loop: Training['loop'],
+  optimizer: Training['optimizer'],
+  backend: Training['backend'] = 'acc',
+): Trained[] {
+  const place = TRAININGS.findIndex(
+    (each) => each.loop === loop && each.optimizer === optimizer && each.backend === backend,
+  );
+  return trained.get(ranks)!.map((results) => results[place]!);
 }
 
-const script = new URL('./ranks/train.ts', import.meta.url);
+const CLOSE = { rtol: 1e-5, atol: 1e-6 };
 
-async function train(ranks: number, ...args: string[]): Promise<Trained[]> {
-  const results = await runRanks<Trained>({ script, ranks, args, env: { OMP_NUM_THREADS: '1' } });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  return results.map(({ result }) => result!);
-}
-
-describe.each(['custom', 'fit', 'fitDataset'])('by %s', (loop) => {
-  it.each(['sgd', 'adam'])('%s gives the same weights on 1, 2 and 3 ranks', async (optimizer) => {
-    const [alone] = await train(1, loop, optimizer);
+describe.each(['custom', 'fit', 'fitDataset'] as const)('by %s', (loop) => {
+  it.each(OPTIMIZERS)('%s gives the same weights on 1, 2 and 3 ranks', (optimizer) => {
+    const [alone] = of(1, loop, optimizer);
     for (const size of [2, 3]) {
-      const all = await train(size, loop, optimizer);
+      const all = of(size, loop, optimizer);
       for (const one of all) {
         expect(one.weights).toEqual(all[0]!.weights);
-        expectClose(one.losses, alone!.losses, { rtol: 1e-5, atol: 1e-6 });
-        one.weights.forEach((values, i) =>
-          expectClose(values, alone!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
-        );
+        expectClose(one.losses, alone!.losses, CLOSE);
+        one.weights.forEach((values, i) => expectClose(values, alone!.weights[i]!, CLOSE));
       }
     }
     // The steps moved every weight.
-    const untrained = await train(1, 'none', optimizer);
-    alone!.weights.forEach((values, i) => expect(values).not.toEqual(untrained[0]!.weights[i]));
+    const [untrained] = of(1, 'none', optimizer);
+    alone!.weights.forEach((values, i) => expect(values).not.toEqual(untrained!.weights[i]));
   });
 });
 
 describe('compiled', () => {
-  it.each(['sgd', 'adam'])(
-    '%s gives the weights of the plain loop on 1 and 2 ranks, bit for bit',
-    async (optimizer) => {
-      for (const size of [1, 2]) {
-        const plain = await train(size, 'custom', optimizer);
-        const compiled = await train(size, 'compiled', optimizer);
-        compiled.forEach(({ weights, losses, replays }, rank) => {
+  it.each(OPTIMIZERS)(
+    '%s gives the weights of the plain loop on 1, 2 and 3 ranks, bit for bit',
+    (optimizer) => {
+      for (const size of [1, 2, 3]) {
+        const plain = of(size, 'custom', optimizer);
+        of(size, 'compiled', optimizer).forEach(({ weights, losses, replays }, rank) => {
           expect(weights).toEqual(plain[rank]!.weights);
           expect(losses).toEqual(plain[rank]!.losses);
           expect(replays).toBe(17);
@@ -52,13 +75,15 @@ describe('compiled', () => {
   );
 });
 
-it.each(['custom', 'fit'])('by %s two ranks on the backend cpu train as two on acc do', async (loop) => {
-  const onAcc = await train(2, loop, 'adam', 'acc');
-  const onCpu = await train(2, loop, 'adam', 'cpu');
-  expect([onAcc[0]!.backend, onCpu[0]!.backend]).toEqual(['acc', 'cpu']);
-  expect(onCpu[1]!.weights).toEqual(onCpu[0]!.weights);
-  onCpu[0]!.weights.forEach((values, i) =>
-    expectClose(values, onAcc[0]!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
-  );
-  expectClose(onCpu[0]!.losses, onAcc[0]!.losses, { rtol: 1e-5, atol: 1e-6 });
+describe.each([1, 2, 3])('on the backend cpu, %d ranks', (size) => {
+  it.each(['custom', 'fit'] as const)('train by %s as they do on acc', (loop) => {
+    const onAcc = of(size, loop, 'adam', 'acc');
+    const onCpu = of(size, loop, 'adam', 'cpu');
+    onCpu.forEach(({ backend, weights, losses }, rank) => {
+      expect([onAcc[rank]!.backend, backend]).toEqual(['acc', 'cpu']);
+      expect(weights).toEqual(onCpu[0]!.weights);
+      weights.forEach((values, i) => expectClose(values, onAcc[rank]!.weights[i]!, CLOSE));
+      expectClose(losses, onAcc[rank]!.losses, CLOSE);
+    });
+  });
 });
