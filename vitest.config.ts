@@ -87,7 +87,7 @@ export default defineConfig({
           globalSetup: [...ranksSetup, 'tests/hosts/provide-tools.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          maxWorkers: 2,
         },
       },
       {

@@ -19,8 +19,6 @@ await runMain(async () => {
     ],
   ];
   return runSteps(
-    process.argv.includes('--fast')
-      ? tests
-      : [...checks, ...tests, vitest(['e2e']), vitest(['hosts']), tfjsSpecs()],
+    process.argv.includes('--fast') ? tests : [...checks, ...tests, vitest(['e2e', 'hosts']), tfjsSpecs()],
   );
 });

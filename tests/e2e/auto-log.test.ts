@@ -51,12 +51,12 @@ describe('autoLog', () => {
   it('divides a step’s time into its parts', async () => {
     const { results } = await train('parts', 2);
     const { metrics } = results[0]!.rows[1]!;
-    // What each is made to wait; rank 0 waits 40 ms for rank 1, and rank 1 for nobody.
-    const waitedMs = { data: 60, forward: 50, backward: 25, communication: 20, optimizer: 15 };
+    // The mean over ranks of what each is made to wait. Rank 0 waits 200 ms for rank 1, less what else holds it up.
+    const waitedMs = { data: 60, forward: 130, backward: 25, communication: 20, optimizer: 15 };
     for (const [part, ms] of Object.entries(waitedMs)) {
       expect(metrics[`time/${part}_ms`], part).toBeGreaterThan(ms - 2);
     }
-    expect(metrics['time/step_ms']).toBeGreaterThan(168);
+    expect(metrics['time/step_ms']).toBeGreaterThan(320);
   });
 
   it('hears of the loss of a compiled step, too', async () => {

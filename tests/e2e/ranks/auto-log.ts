@@ -47,10 +47,12 @@ const [, optimizer, data] = accelerator.prepare(model, sgd, loader);
 await accelerator.initTrackers('auto');
 
 const losses: number[] = [];
+/** Where the data has more. */
+const STEPS: Partial<Record<typeof way, number>> = { parts: 9 };
 const train = (xs: tf.Tensor, labels: tf.Tensor) =>
   optimizer.minimize(() => {
     const loss = tf.losses.meanSquaredError(labels, model.apply(xs) as tf.Tensor);
-    if (way === 'parts') wait(accelerator.processIndex === 1 ? 70 : 30);
+    if (way === 'parts') wait(accelerator.processIndex === 1 ? 230 : 30);
     if (way === 'nan' && losses.length > 5) return tf.mul(loss, NaN);
     if (way === 'spike' && losses.length === 40) return tf.mul(loss, 1_000);
     return (way === 'parts' ? waitInBackward(loss) : loss) as tf.Scalar;
@@ -71,12 +73,13 @@ function wait(ms: number): void {
 
 for (let epoch = 0; epoch < (way === 'spike' ? 2 : 1); epoch++) {
   for await (const { xs, ys: labels } of data) {
-    if (way === 'slow' && accelerator.processIndex === 1) wait(150);
+    if (way === 'slow' && accelerator.processIndex === 1) wait(300);
     if (way === 'stall' && losses.length === 3) wait(2_500);
     if (way === 'parts') wait(60);
     const loss = step(xs, labels);
     losses.push(loss.dataSync()[0]!);
     tf.dispose([loss, xs, labels]);
+    if (losses.length === STEPS[way]) break;
   }
 }
 await accelerator.endTraining();
