@@ -24,6 +24,7 @@ import { builtInPlugins, precisionOf, strategyOf } from './presets.js';
 import { installRandom } from './random/math-random.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
+import { deepenStackTraces } from './stack-depth.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { StepPipeline } from './step/step-pipeline.js';
 import type { Tracking } from './tracking/tracked-role.js';
@@ -154,8 +155,10 @@ function batchListener(
 function installOn(pipeline: StepPipeline, weighsLosses: boolean): () => void {
   const restoreDriver = installGradientDriver(pipeline);
   const unwatch = weighsLosses ? pipeline.lossItems.watch() : undefined;
+  const flattenStackTraces = deepenStackTraces();
   return () => {
     restoreDriver();
     unwatch?.();
+    flattenStackTraces();
   };
 }
