@@ -1,9 +1,9 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
-import { extname } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { init, parse } from 'cjs-module-lexer';
-import { nearestPackage } from './nearest.js';
+import { nearestPackage, placesUpwards } from './nearest.js';
 
 const PACKAGE_NAME = /^(@[^/]+\/)?[^/.][^/]*$/;
 /** Smaller files cost Node next to nothing. */
@@ -16,13 +16,20 @@ const LARGE_BYTES = 2 ** 17;
  * passes on: in each process, for tfjs 0.3 s. Here they are found once for all.
  *
  * @param program The path from where the package is found.
+ * @param seen Gets the paths of all files that the module comes from, or would come from if they were there.
  * @returns Undefined for packages that are small, no CommonJS, or chosen by conditions, which processes may set.
  */
-export async function commonJsFacade(specifier: string, program: string): Promise<string | undefined> {
-  const file = largeCommonJsFile(specifier, program);
+export async function commonJsFacade(
+  specifier: string,
+  program: string,
+  seen: Set<string>,
+): Promise<string | undefined> {
+  const file = largeCommonJsFile(specifier, program, seen);
   if (file === undefined) return undefined;
   await init();
-  const names = exportedNames(file, new Map());
+  const files = new Map<string, Set<string>>();
+  const names = exportedNames(file, files);
+  for (const path of files.keys()) seen.add(path);
   if (!names) return undefined;
   const list = [...names].filter((name) => name !== 'default');
   return [
@@ -37,8 +44,10 @@ export async function commonJsFacade(specifier: string, program: string): Promis
 }
 
 /** The file that an import takes, where that is the file that `require` takes whatever the conditions are. */
-function largeCommonJsFile(specifier: string, program: string): string | undefined {
+function largeCommonJsFile(specifier: string, program: string, seen: Set<string>): string | undefined {
   if (!PACKAGE_NAME.test(specifier) || isBuiltin(specifier)) return undefined;
+  for (const folder of placesUpwards(dirname(program), 'node_modules'))
+    seen.add(join(folder, specifier, 'package.json'));
   let file: string;
   try {
     file = realpathSync(createRequire(program).resolve(specifier));
@@ -46,6 +55,7 @@ function largeCommonJsFile(specifier: string, program: string): string | undefin
     // Node will say so.
     return undefined;
   }
+  seen.add(file);
   const { type = 'commonjs', exports } = nearestPackage(file) ?? {};
   if (exports !== undefined || type !== 'commonjs' || !['.js', '.cjs'].includes(extname(file)))
     return undefined;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, extname, join, resolve } from 'node:path';
 import { build, type Metafile } from 'esbuild';
-import { nearestNodeModules, nearestPackage } from './nearest.js';
+import { nearestNodeModules, nearestPackage, placesUpwards } from './nearest.js';
 import type { CompilerOptions } from './tsconfig.js';
 
 /** A module of the program itself, not of a package. */
@@ -97,10 +97,25 @@ function isEsModule(path: string): boolean {
 /** A relative import that can mean one existing file only, whatever endings are tried, and in whatever order. */
 function isPlainImport(importer: string, specifier: string, target: string): boolean {
   if (!/^\.\.?\//.test(specifier)) return false;
+  const files = filesMeant(importer, specifier).filter(existsSync);
+  return files.length === 1 && files[0] === target;
+}
+
+/** All files that a relative import can mean. */
+function filesMeant(importer: string, specifier: string): string[] {
   const path = resolve(dirname(importer), specifier);
   const stem = ENDINGS.includes(extname(path)) ? path.slice(0, -extname(path).length) : path;
-  const files = ENDINGS.flatMap((ending) => [stem + ending, join(stem, `index${ending}`)]).filter(existsSync);
-  return files.length === 1 && files[0] === target;
+  return ENDINGS.flatMap((ending) => [stem + ending, join(stem, `index${ending}`)]);
+}
+
+/** The paths of all files by which local modules were found, and of those that would have a say if they were there. */
+export function filesBehind(modules: readonly LocalModule[]): string[] {
+  return modules.flatMap(({ path, imports }) => [
+    path,
+    ...placesUpwards(dirname(path), 'package.json'),
+    ...placesUpwards(dirname(path), 'node_modules'),
+    ...[...imports.keys()].flatMap((specifier) => filesMeant(path, specifier)),
+  ]);
 }
 
 function isOrdinarySource(path: string, imports: Inputs[string]['imports']): boolean {

@@ -20,6 +20,12 @@ export function nearestPackage(path: string): PackageJson | undefined {
   return JSON.parse(readFileSync(found, 'utf8')) as PackageJson;
 }
 
+/** The paths at which the nearest file of a name may be, nearest first, for a file that lies in `folder`. */
+export function placesUpwards(folder: string, name: string): string[] {
+  const parent = dirname(folder);
+  return [join(folder, name), ...(parent === folder ? [] : placesUpwards(parent, name))];
+}
+
 function findUpwards(folder: string, name: string, isRight: (path: string) => boolean): string | undefined {
   const path = join(folder, name);
   if (existsSync(path) && isRight(path)) return path;

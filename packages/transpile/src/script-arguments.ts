@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { recallProgram } from './remembered.js';
 
 const TYPESCRIPT = /\.[mc]?tsx?$/;
 
@@ -18,10 +19,14 @@ export async function scriptArguments(
   cwd: string = process.cwd(),
 ): Promise<readonly string[]> {
   if (!TYPESCRIPT.test(script)) return [script];
-  // Not for JavaScript: esbuild takes a while to load.
-  const { transpileProgram } = await import('./transpile-program.js');
-  const transpiled = await transpileProgram(script, cwd);
+  const transpiled = recallProgram(script, cwd) ?? (await transpile(script, cwd));
   return transpiled ? ['--enable-source-maps', transpiled] : tsxArguments(script);
+}
+
+async function transpile(script: string, cwd: string): Promise<string | undefined> {
+  // Only where it is needed: esbuild takes a while to load.
+  const { transpileProgram } = await import('./transpile-program.js');
+  return transpileProgram(script, cwd);
 }
 
 /** As {@link scriptArguments}, always by tsx: it also transpiles what packages hold, by the conditions of the process. */

@@ -13,8 +13,9 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, stop, type Plugin } from 'esbuild';
 import { commonJsFacade } from './commonjs-packages.js';
-import { findLocalModules, type LocalModule } from './local-modules.js';
+import { filesBehind, findLocalModules, type LocalModule } from './local-modules.js';
 import { nearestNodeModules } from './nearest.js';
+import { rememberProgram } from './remembered.js';
 import { compilerOptionsOf, type CompilerOptions } from './tsconfig.js';
 
 /** A transpiled program that was not started for so long is removed when another one is written. */
@@ -38,16 +39,21 @@ const CANNOT_WRITE: readonly unknown[] = [
  *   made while it runs; it starts workers or processes; tsconfig.json gives `paths`; or the folder cannot be written to.
  */
 export async function transpileProgram(script: string, cwd: string): Promise<string | undefined> {
+  const startedAt = Date.now();
   const program = realpathSync(script);
   const nodeModules = nearestNodeModules(program);
   // Node would look for packages above the place that a link leads to.
   if (nodeModules === undefined || realpathSync(nodeModules) !== nodeModules) return undefined;
-  const tsconfigOf = compilerOptionsOf(cwd);
-  const files = tsconfigOf && (await whileEsbuildRuns(() => transpileAll(program, tsconfigOf, nodeModules)));
+  const seen = new Set<string>();
+  const tsconfigOf = compilerOptionsOf(cwd, seen);
+  if (!tsconfigOf) return undefined;
+  const files = await whileEsbuildRuns(() => transpileAll({ program, tsconfigOf, nodeModules, seen }));
   if (!files) return undefined;
   try {
     const all = new Map([...files, [START, startOf(script)]]);
-    return join(writeOnce(join(nodeModules, '.cache', 'acc'), all), moduleName(program, 0));
+    const path = join(writeOnce(join(nodeModules, '.cache', 'acc'), all), moduleName(program, 0));
+    rememberProgram(script, cwd, { path, files: seen, startedAt });
+    return path;
   } catch (error) {
     if (CANNOT_WRITE.includes((error as NodeJS.ErrnoException).code)) return undefined;
     throw error;
@@ -66,16 +72,26 @@ async function whileEsbuildRuns<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+interface Sources {
+  readonly program: string;
+  readonly tsconfigOf: (path: string) => CompilerOptions | undefined;
+  readonly nodeModules: string;
+  /** Gets the paths of all files that the transpiled program is made of. */
+  readonly seen: Set<string>;
+}
+
 /** The transpiled modules by their names. */
-async function transpileAll(
-  program: string,
-  tsconfigOf: (path: string) => CompilerOptions | undefined,
-  nodeModules: string,
-): Promise<ReadonlyMap<string, string> | undefined> {
+async function transpileAll({
+  program,
+  tsconfigOf,
+  nodeModules,
+  seen,
+}: Sources): Promise<ReadonlyMap<string, string> | undefined> {
   const modules = await findLocalModules(program, tsconfigOf);
   if (!modules) return undefined;
+  for (const path of filesBehind(modules)) seen.add(path);
   const names = new Map(modules.map(({ path }, index) => [path, moduleName(path, index)]));
-  const facades = await facadesOf(modules);
+  const facades = await facadesOf(modules, seen);
   // Messages of imports that a package does not have show this name.
   const newNames = new Map([...facades.keys()].map((specifier) => [specifier, `packages/${specifier}.mjs`]));
   const files = modules.map(async (each) => {
@@ -93,10 +109,13 @@ async function transpileAll(
 }
 
 /** By the names of packages that are imported. */
-async function facadesOf(modules: readonly LocalModule[]): Promise<ReadonlyMap<string, string>> {
+async function facadesOf(
+  modules: readonly LocalModule[],
+  seen: Set<string>,
+): Promise<ReadonlyMap<string, string>> {
   const facades = new Map<string, string>();
   for (const specifier of new Set(modules.flatMap(({ packages }) => packages))) {
-    const text = await commonJsFacade(specifier, modules[0]!.path);
+    const text = await commonJsFacade(specifier, modules[0]!.path, seen);
     if (text !== undefined) facades.set(specifier, text);
   }
   return facades;
