@@ -9,12 +9,12 @@ import { startedRank } from '@acc/testkit';
 const [engine, ...plan] = process.argv.slice(2);
 registerAccBackend();
 await tf.setBackend('acc');
-const { group, close } = await joinGroup({
+const joined = await joinGroup({
   ...startedRank(),
   engine: engine as 'shm' | 'gloo',
 });
 const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
-const collective = new GroupCollective({ group, bridge, engine: engine!, onClose: close });
+const collective = new GroupCollective({ joined, bridge });
 
 const donate = engine === 'gloo';
 

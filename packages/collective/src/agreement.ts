@@ -1,5 +1,6 @@
 import { AccError, type ReduceOp } from '@acc/contract';
 import { CALL_WORDS, COMPARED_WORDS } from '@acc/native';
+import { rankName, type Member } from './rendezvous.js';
 
 /** Collectives as they are compared across ranks; the order is part of the wire format. */
 export const COLLECTIVES = [
@@ -14,6 +15,7 @@ export const COLLECTIVES = [
   'barrier',
   'broadcastObject',
   'allGatherObject',
+  'subgroup',
 ] as const;
 export type CollectiveName = (typeof COLLECTIVES)[number];
 
@@ -142,17 +144,19 @@ export function doAgree(words: readonly Words[]): boolean {
 /**
  * `ACC_COLLECTIVE_MISMATCH` with a line for each rank.
  *
+ * @param members Of the group, by rank, where they are known.
  * @param own This rank, and `at` or `near` with the line of the program that made the call, where it is known.
  */
 export function mismatch(
   words: readonly Words[],
   own: { rank: number; place?: string | undefined },
+  members?: readonly Member[],
 ): AccError {
   const calls = words.map(formatWords);
   const isForDifferent = new Set(words.map((own) => own[NAME]).filter((code) => code !== 0)).size > 1;
   const lines = calls.map((call, rank) => {
     const place = rank === own.rank && own.place ? `, ${own.place}` : '';
-    return `  rank ${rank}: ${call}${place}`;
+    return `  ${rankName(rank, members)}: ${call}${place}`;
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
     help: isForDifferent

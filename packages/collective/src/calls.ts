@@ -30,7 +30,10 @@ class Journal {
   readonly recorder = new FlightRecorder();
   readonly fault: Fault;
 
-  constructor(group: ProcessGroup, members: readonly Member[] | undefined) {
+  constructor(
+    group: ProcessGroup,
+    readonly members: readonly Member[] | undefined,
+  ) {
     this.fault = new Fault(group, this.recorder, members);
   }
 }
@@ -155,7 +158,8 @@ export class Calls {
 
   #mismatch(calls: readonly Words[]): AccError {
     const { rank } = this.group;
-    return mismatch(calls, { rank, place: this.journal.recorder.placeOf(calls[rank]![NUMBER]!) });
+    const place = this.journal.recorder.placeOf(calls[rank]![NUMBER]!);
+    return mismatch(calls, { rank, place }, this.journal.members);
   }
 
   #requireOpen(): void {

@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessGroup } from '@acc/native';
-import { agreeOnEngine, engineWish, type Engine, type EngineWish } from './engine-choice.js';
+import { agreeOnEngine, engineWish, type EngineWish } from './engine-choice.js';
 
-const ENGINES: readonly Engine[] = ['shm', 'gloo', 'hierarchical', 'nccl', 'mpi'];
 const layout = { host: 0, hosts: 1, localRank: 0, localSize: 2, sharesHosts: true };
-const make = Object.fromEntries(
-  ENGINES.map((engine) => [engine, () => Promise.resolve({} as ProcessGroup)]),
-) as Record<Engine, () => Promise<ProcessGroup>>;
-const agree = (wishes: readonly EngineWish[]) => agreeOnEngine(wishes, layout, make);
+const agree = (wishes: readonly EngineWish[]) =>
+  agreeOnEngine(wishes, layout, () => Promise.resolve({} as ProcessGroup));
 
 const onGpu = (gpu: string): EngineWish => ({ choice: 'auto', isOnGpu: true, gpu });
 

@@ -37,6 +37,16 @@ export function engineWish(options: JoinOptions): EngineWish {
   return { choice, isOnGpu: true, ...(obstacle && { obstacle }), ...(usesNccl && { gpu: gpuId(device) }) };
 }
 
+/** What a group is to run on. */
+interface EnginePlan {
+  readonly engine: Engine;
+  readonly reason: string;
+  /** Whether another engine may take its place. */
+  readonly isFree: boolean;
+  /** Why ranks cannot use it. */
+  readonly obstacles: readonly string[];
+}
+
 /**
  * Makes the group on the engine that every rank can use. Ranks compare what they ask for and what stands in the way, and
  * then open each other's memory: that alone tells whether they can.
@@ -47,29 +57,61 @@ export function engineWish(options: JoinOptions): EngineWish {
 export async function agreeOnEngine(
   wishes: readonly EngineWish[],
   layout: JobLayout,
-  make: Readonly<Record<Engine, () => Promise<ProcessGroup>>>,
+  make: (engine: Engine) => Promise<ProcessGroup>,
 ): Promise<ChosenEngine> {
+  const plan = planEngine(wishes, layout);
+  const { engine, reason } = plan;
+  try {
+    requireNoObstacle(plan);
+    return { group: await make(engine), engine, reason };
+  } catch (error) {
+    const instead = reasonForGloo(plan, error);
+    return { group: await make('gloo'), engine: 'gloo', reason: instead };
+  }
+}
+
+/** The same with groups that are there when `make` returns. */
+export function agreeOnEngineNow(
+  wishes: readonly EngineWish[],
+  layout: JobLayout,
+  make: (engine: Engine) => ProcessGroup,
+): ChosenEngine {
+  const plan = planEngine(wishes, layout);
+  const { engine, reason } = plan;
+  try {
+    requireNoObstacle(plan);
+    return { group: make(engine), engine, reason };
+  } catch (error) {
+    const instead = reasonForGloo(plan, error);
+    return { group: make('gloo'), engine: 'gloo', reason: instead };
+  }
+}
+
+function planEngine(wishes: readonly EngineWish[], layout: JobLayout): EnginePlan {
   requireSameChoice(wishes);
   const { choice } = wishes[0]!;
+  const isFree = choice === 'auto';
   const isOnGpu = wishes.some((wish) => wish.isOnGpu);
-  const { engine, reason } =
-    choice === 'auto' ? preferred(layout, isOnGpu) : { engine: choice, reason: 'asked for' };
-  if (engine === 'gloo') return { group: await make.gloo(), engine, reason };
+  const { engine, reason } = isFree ? preferred(layout, isOnGpu) : { engine: choice, reason: 'asked for' };
+  if (engine === 'gloo') return { engine, reason, isFree, obstacles: [] };
   const obstacles = [
     ...wishes.flatMap(({ obstacle }, rank) => (obstacle ? [`rank ${rank}: ${obstacle}`] : [])),
     ...(engine === 'nccl' ? gpuObstacles(wishes) : []),
   ];
-  try {
-    if (obstacles.length > 0) {
-      throw new AccError('ACC_ENGINE_UNAVAILABLE', `Ranks cannot use '${engine}': ${obstacles.join('; ')}.`, {
-        help: "Choose the engine 'gloo' or 'auto'.",
-      });
-    }
-    return { group: await make[engine](), engine, reason };
-  } catch (error) {
-    if (choice !== 'auto' || !isAccError(error, 'ACC_ENGINE_UNAVAILABLE')) throw error;
-    return { group: await make.gloo(), engine: 'gloo', reason: error.message };
-  }
+  return { engine, reason, isFree, obstacles };
+}
+
+function requireNoObstacle({ engine, obstacles }: EnginePlan): void {
+  if (obstacles.length === 0) return;
+  throw new AccError('ACC_ENGINE_UNAVAILABLE', `Ranks cannot use '${engine}': ${obstacles.join('; ')}.`, {
+    help: "Choose the engine 'gloo' or 'auto'.",
+  });
+}
+
+/** Why Gloo takes the planned engine's place. @throws the error where it may not. */
+function reasonForGloo({ isFree }: EnginePlan, error: unknown): string {
+  if (!isFree || !isAccError(error, 'ACC_ENGINE_UNAVAILABLE')) throw error;
+  return error.message;
 }
 
 /** What `auto` tries first. */

@@ -1,9 +1,9 @@
 import type { AllReduceOptions, CoalescedOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
-import type { ProcessGroup } from '@acc/native';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { Calls } from './calls.js';
 import { Context } from './context.js';
-import type { Member } from './rendezvous.js';
+import type { RankGroup } from './rank-group.js';
+import { ranksOfSubgroup } from './subgroup-ranks.js';
 import type { BridgeOf, Movable } from './tensors.js';
 import {
   allGatherCoalesced,
@@ -17,14 +17,11 @@ import { allGatherObject, broadcastObject } from './verbs/objects.js';
 import { allReduce, allReduceNow, reduce, reduceScatter } from './verbs/reductions.js';
 
 export interface GroupCollectiveOptions<T extends Movable> {
-  readonly group: ProcessGroup;
+  /** As `joinGroup` gives it. */
+  readonly joined: RankGroup;
   /** A `TensorBridge` for tfjs tensors, `nativeBridge` for native ones. */
   readonly bridge: BridgeOf<T>;
-  /** The engine that moves the bytes, for messages. */
-  readonly engine: string;
-  /** All ranks, as `joinGroup` gives them, for errors to say where each of them runs. */
-  readonly members?: readonly Member[];
-  /** Called once by `close`. */
+  /** Called once by `close`. Default: closes `joined`. */
   readonly onClose?: () => void;
 }
 
@@ -33,17 +30,24 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   readonly rank: number;
   readonly size: number;
   readonly engine: string;
+  readonly worldRanks: readonly number[];
   readonly #context: Context<T>;
-  readonly #onClose: (() => void) | undefined;
+  readonly #joined: RankGroup;
+  readonly #onClose: () => void;
+  readonly #subgroups = new Set<GroupCollective<T>>();
+  #subgroupCount = 0;
   /** The last message from each rank that was asked for. */
   readonly #incoming = new Map<number, Incoming<T>>();
 
-  constructor({ group, bridge, engine, members, onClose }: GroupCollectiveOptions<T>) {
+  constructor({ joined, bridge, onClose = () => joined.close() }: GroupCollectiveOptions<T>) {
     super();
+    const { group, engine, members } = joined;
     this.#context = new Context(group, bridge, Calls.of(group, members));
+    this.#joined = joined;
     this.rank = group.rank;
     this.size = group.size;
     this.engine = engine;
+    this.worldRanks = members.map((member) => member.rank);
     this.#onClose = onClose;
   }
 
@@ -136,9 +140,28 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return this.#context.calls.named(name, fn);
   }
 
+  subgroup(ranks: readonly number[]): GroupCollective<T> | undefined {
+    const lists = allGatherObject(this.#context, [...ranks], 'subgroup');
+    const agreed = ranksOfSubgroup(lists, this.#joined.members);
+    const name = String(++this.#subgroupCount);
+    if (!agreed.includes(this.rank)) return undefined;
+    const joined = this.#joined.subgroup(agreed, name);
+    const subgroup = new GroupCollective<T>({
+      joined,
+      bridge: this.#context.bridge,
+      onClose: () => {
+        this.#subgroups.delete(subgroup);
+        joined.close();
+      },
+    });
+    this.#subgroups.add(subgroup);
+    return subgroup;
+  }
+
   close(): void {
     if (this.#context.calls.isClosed) return;
+    for (const subgroup of [...this.#subgroups]) subgroup.close();
     this.#context.calls.close();
-    this.#onClose?.();
+    this.#onClose();
   }
 }

@@ -3,6 +3,7 @@ export { GroupCollective, type GroupCollectiveOptions } from './group-collective
 export { joinGroup, type JoinedGroup } from './join.js';
 export { dataMesh } from './mesh.js';
 export { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
+export type { RankGroup } from './rank-group.js';
 export type { Member } from './rendezvous.js';
 export { coresOfRank } from './share-cores.js';
 export { SingleCollective } from './single.js';

@@ -1,20 +1,15 @@
 import { AccError, isAccError } from '@acc/contract';
-import { locateMpi, ProcessGroup, Store } from '@acc/native';
+import { Store } from '@acc/native';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findAddresses } from './addresses.js';
-import { agreeOnEngine, engineWish, type ChosenEngine } from './engine-choice.js';
-import { layoutOf } from './layout.js';
+import { engineWish } from './engine-choice.js';
 import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
-import { proveMembership } from './proof.js';
-import { keyPrefix, meet, type Member } from './rendezvous.js';
+import { makeWorld, type RankGroup } from './rank-group.js';
+import { keyPrefix, meet } from './rendezvous.js';
 
-/** The group of all ranks of a job, the store through which they met, and what moves the bytes and why that. */
-export interface JoinedGroup extends ChosenEngine {
+/** The group of all ranks of a job, and the store through which they met; `close` frees both. */
+export interface JoinedGroup extends RankGroup {
   readonly store: Store;
-  /** All ranks, by rank. */
-  readonly members: readonly Member[];
-  /** Frees sockets and threads of both. */
-  close(): void;
 }
 
 /**
@@ -26,37 +21,24 @@ export interface JoinedGroup extends ChosenEngine {
  * different engines, `ACC_ENGINE_UNAVAILABLE` when the one asked for can't be.
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
-  const { rank, size, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const { rank, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const { store, own } = await connect(options, timeoutMs);
   try {
     const members = await meet(store, options, { wish: engineWish(options), address: own, timeoutMs });
-    const named = (name: string) => ({ name: `${keyPrefix(jobToken)}/${name}`, rank, size, timeoutMs });
-    const layout = layoutOf(members, rank);
-    const chosen = await agreeOnEngine(
-      members.map(({ wish }) => wish),
-      layout,
-      {
-        shm: () => ProcessGroup.shm(store, named('shm')),
-        gloo: () => ProcessGroup.gloo(store, named('world'), own),
-        hierarchical: () => ProcessGroup.hierarchical(store, named('hosts'), own, layout),
-        nccl: () => ProcessGroup.nccl(store, named('nccl'), own),
-        mpi: () => ProcessGroup.mpi(store, named('mpi'), locateMpi()!.path),
-      },
-    );
-    const { group } = chosen;
+    const site = { store, jobToken, timeoutMs, address: own };
+    const world = await makeWorld(site, { name: keyPrefix(jobToken), members, rank });
     let isClosed = false;
     const close = () => {
       if (isClosed) return;
       isClosed = true;
-      group.close();
+      world.close();
       store.close();
     };
     // MPI must be ended in order, or mpirun takes the program's end for a failure.
-    if (chosen.engine === 'mpi') process.once('exit', (code) => code === 0 && close());
-    proveMembership(group, jobToken);
-    // All are here: nobody else has any business with the store.
+    if (world.engine === 'mpi') process.once('exit', (code) => code === 0 && close());
+    // All are here: nobody else has any business with the store. Sub-groups meet over the connections that there are.
     store.closeDoor();
-    return { ...chosen, store, members, close };
+    return { ...world, store, close };
   } catch (error) {
     // The store is in rank 0, and others have still to learn from it what went wrong.
     if (rank === 0) await sleep(LINGER_MS);

@@ -168,6 +168,12 @@ class Meeting {
   }
 }
 
+/** A rank of a group as messages call it: in a sub-group with its number in the job, where that is another. */
+export function rankName(rank: number, members?: readonly Pick<Member, 'rank'>[]): string {
+  const worldRank = members?.[rank]?.rank ?? rank;
+  return worldRank === rank ? `rank ${rank}` : `rank ${rank} (world rank ${worldRank})`;
+}
+
 export function placeOf({ host, pid }: Pick<Member, 'host' | 'pid'>): string {
   return `process ${pid} on ${host}`;
 }

@@ -10,6 +10,7 @@ import {
 } from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { objectFromBytes, objectToBytes } from './object-bytes.js';
+import { ranksOfSubgroup } from './subgroup-ranks.js';
 import { requireNarrowable, requireNumeric, requireRank, requireReducible, rowsOfPart } from './tensors.js';
 
 /**
@@ -20,6 +21,12 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   readonly rank = 0;
   readonly size = 1;
   readonly engine = 'single';
+  readonly worldRanks = [0];
+
+  subgroup(ranks: readonly number[]): SingleCollective {
+    ranksOfSubgroup([ranks], [{ rank: 0 }]);
+    return new SingleCollective();
+  }
 
   named<R>(_name: string, fn: () => R): R {
     return fn();

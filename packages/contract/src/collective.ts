@@ -73,6 +73,18 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   readonly size: number;
   /** The engine that moves the bytes: `shm`, `gloo`, or `single` where there is one rank. */
   readonly engine: string;
+  /** The number in the job of each rank of this group. Messages of a sub-group name both. */
+  readonly worldRanks: readonly number[];
+  /**
+   * Makes a group of some ranks of this one, numbered in the order of the list. Every rank of this group calls it, with the same
+   * lists in the same order, and gets undefined for a group that it is not in. Groups stand beside each other: only calls of one
+   * group have an order, and a rank that waits in one goes on with those that it has started in others. The engine is chosen as
+   * for the whole job. Closing this group closes it, too.
+   *
+   * @throws AccError `ACC_COLLECTIVE_MISMATCH` with each rank's list, `ACC_COLLECTIVE_RANK` for a list with ranks that there are not, or
+   * twice: each on every rank.
+   */
+  subgroup(ranks: readonly number[]): CollectiveOf<T> | undefined;
   /** Returns when every rank has called it. */
   barrier(): void;
   /** The object of `fromRank` on every rank. Objects are what JSON can hold, typed arrays included. */

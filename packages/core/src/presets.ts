@@ -331,15 +331,15 @@ export async function collectiveOf(
     onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
-  const { group, store, engine, members, close } = await joinOnce(joining, wishes);
-  if (!environment.hasThreads) setNumThreads(coresOfRank(members, rank));
-  shareKernelChoices(store);
+  const joined = await joinOnce(joining, wishes);
+  if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
+  shareKernelChoices(joined.store);
   const onClose = () => {
     hasLeft = true;
     shareKernelChoices(undefined);
-    close();
+    joined.close();
   };
-  return new GroupCollective({ group, bridge: kernels, engine, members, onClose });
+  return new GroupCollective({ joined, bridge: kernels, onClose });
 }
 
 function engineOf(name: string = 'auto'): EngineChoice {

@@ -5,6 +5,7 @@
 #include "engine/gloo_links.cpp"
 #include "engine/meeting.cpp"
 #include "engine/process_group.cpp"
+#include "engine/rank_names.cpp"
 #include "engine/sockets.cpp"
 #include "engine/store.cpp"
 #include "engine/watch/bulletin.cpp"

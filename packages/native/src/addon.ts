@@ -1,7 +1,15 @@
 import { loadAddon } from './libtorch/index.js';
 
-/** What every group is made with. */
-export type GroupGiven = [store: number, name: string, rank: number, size: number, timeoutMs: number];
+/** What every group is made with. With `isBlocking` the group comes at once, else as a promise. */
+export type GroupGiven = [
+  store: number,
+  name: string,
+  rank: number,
+  size: number,
+  timeoutMs: number,
+  worldRanks: Int32Array,
+  isBlocking: boolean,
+];
 
 type HostPlace = [host: number, hosts: number, localRank: number, localSize: number];
 
@@ -59,11 +67,11 @@ export interface Addon {
   ): Promise<number>;
   storeFind(store: number, key: string): string | undefined;
   storeAgree(store: number, key: string, value: string): string;
-  createGlooGroup(...given: [...GroupGiven, address: string]): Promise<number>;
-  createShmGroup(...given: GroupGiven): Promise<number>;
-  createHierarchicalGroup(...given: [...GroupGiven, address: string, ...HostPlace]): Promise<number>;
-  createMpiGroup(...given: [...GroupGiven, library: string]): Promise<number>;
-  createNcclGroup(...given: [...GroupGiven, address: string]): Promise<number>;
+  createGlooGroup(...given: [...GroupGiven, address: string]): number | Promise<number>;
+  createShmGroup(...given: GroupGiven): number | Promise<number>;
+  createHierarchicalGroup(...given: [...GroupGiven, address: string, ...HostPlace]): number | Promise<number>;
+  createMpiGroup(...given: [...GroupGiven, library: string]): number | Promise<number>;
+  createNcclGroup(...given: [...GroupGiven, address: string]): number | Promise<number>;
   ncclUnavailableReason(): string;
   gpuId(index: number): string;
   groupPublish(group: number, report: string): void;

@@ -28,6 +28,7 @@ export {
   ProcessGroup,
   Work,
   type CallOptions,
+  type EngineSpec,
   type GroupOptions,
   type OnMismatch,
   type HostLayout,

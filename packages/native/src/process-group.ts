@@ -11,7 +11,28 @@ export interface GroupOptions {
   readonly size: number;
   /** How long a collective, or the coming together of the group, may take. */
   readonly timeoutMs: number;
+  /** Of a sub-group: the number in the job of each of its ranks, for messages. */
+  readonly worldRanks?: readonly number[];
 }
+
+/** What moves the bytes of a group, and what it needs for that. */
+export type EngineSpec =
+  /** Shared memory, for ranks of one host and tensors of the CPU. */
+  | { readonly engine: 'shm' }
+  /** Sockets. `address`: of this host, that peers reach it by. */
+  | { readonly engine: 'gloo'; readonly address: string }
+  /**
+   * For ranks of several hosts and tensors of the CPU: all-reduces by shared memory inside a host and by Gloo between hosts,
+   * everything else by Gloo.
+   */
+  | { readonly engine: 'hierarchical'; readonly address: string; readonly layout: HostLayout }
+  /**
+   * The cluster's MPI, for tensors of the CPU, of processes that mpirun or srun has started. The first group of a process has all
+   * ranks. `library`: what `buildMpi` built.
+   */
+  | { readonly engine: 'mpi'; readonly library: string }
+  /** NCCL, for tensors on GPUs, of which each rank has one of its own. */
+  | { readonly engine: 'nccl'; readonly address: string };
 
 /** Where a rank stands among the hosts of its job. */
 export interface HostLayout {
@@ -162,66 +183,20 @@ export class ProcessGroup {
   }
 
   /**
-   * A group over sockets. Waits until all `size` ranks have come.
+   * Makes a group. Resolves when all `size` ranks have come.
    *
-   * @param address Of this host, that peers reach it by.
-   * @throws AccError `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
-   */
-  static async gloo(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
-    const id = await converted(addon().createGlooGroup(...given(store, options), address));
-    return new ProcessGroup(id, options.rank, options.size, 'waits');
-  }
-
-  /**
-   * A group of ranks on several hosts: all-reduces by shared memory inside a host and by Gloo between hosts, everything else
-   * by Gloo. For tensors of the CPU.
-   *
-   * @param address Of this host, that peers reach it by.
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE` on every rank where some cannot share their host's memory, with reasons;
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE` on every rank where one of them cannot use the engine, with reasons;
    * `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
    */
-  static async hierarchical(
-    store: Store,
-    options: GroupOptions,
-    address: string,
-    { host, hosts, localRank, localSize }: HostLayout,
-  ): Promise<ProcessGroup> {
-    const place = [host, hosts, localRank, localSize] as const;
-    const id = await converted(addon().createHierarchicalGroup(...given(store, options), address, ...place));
-    return new ProcessGroup(id, options.rank, options.size, 'waits');
+  static async create(store: Store, options: GroupOptions, spec: EngineSpec): Promise<ProcessGroup> {
+    const id = await converted(Promise.resolve(createGroup(store, options, spec, false)));
+    return new ProcessGroup(id, options.rank, options.size, ON_MISMATCH[spec.engine]);
   }
 
-  /**
-   * A group over shared memory, for ranks of one host and tensors of the CPU.
-   *
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE` on every rank where one of them cannot reach the memory, with reasons;
-   * `ACC_RENDEZVOUS_FAILED`.
-   */
-  static async shm(store: Store, options: GroupOptions): Promise<ProcessGroup> {
-    const id = await converted(addon().createShmGroup(...given(store, options)));
-    return new ProcessGroup(id, options.rank, options.size, 'refuses');
-  }
-
-  /**
-   * A group over the cluster's MPI, for tensors of the CPU, of processes that mpirun or srun has started. Once in a process.
-   *
-   * @param library What `buildMpi` built.
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE`.
-   */
-  static async mpi(store: Store, options: GroupOptions, library: string): Promise<ProcessGroup> {
-    const id = await converted(addon().createMpiGroup(...given(store, options), library));
-    return new ProcessGroup(id, options.rank, options.size, 'refuses');
-  }
-
-  /**
-   * A group over NCCL, for tensors on GPUs, of which each rank has one of its own.
-   *
-   * @param address Of this host, that peers reach it by.
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
-   */
-  static async nccl(store: Store, options: GroupOptions, address: string): Promise<ProcessGroup> {
-    const id = await converted(addon().createNcclGroup(...given(store, options), address));
-    return new ProcessGroup(id, options.rank, options.size, 'mixes');
+  /** The same, but blocks until all have come. */
+  static createNow(store: Store, options: GroupOptions, spec: EngineSpec): ProcessGroup {
+    const id = guarded(() => createGroup(store, options, spec, true)) as number;
+    return new ProcessGroup(id, options.rank, options.size, ON_MISMATCH[spec.engine]);
   }
 
   /** `tensor` of `root` over that of every rank, in place. */
@@ -359,8 +334,36 @@ export class ProcessGroup {
   }
 }
 
-function given(store: Store, { name, rank, size, timeoutMs }: GroupOptions): GroupGiven {
-  return [store.id, name, rank, size, timeoutMs];
+const ON_MISMATCH: Readonly<Record<EngineSpec['engine'], OnMismatch>> = {
+  shm: 'refuses',
+  gloo: 'waits',
+  hierarchical: 'waits',
+  mpi: 'refuses',
+  nccl: 'mixes',
+};
+
+function createGroup(
+  store: Store,
+  { name, rank, size, timeoutMs, worldRanks = [] }: GroupOptions,
+  spec: EngineSpec,
+  isBlocking: boolean,
+): number | Promise<number> {
+  const numbers = Int32Array.from(worldRanks);
+  const given: GroupGiven = [store.id, name, rank, size, timeoutMs, numbers, isBlocking];
+  switch (spec.engine) {
+    case 'shm':
+      return addon().createShmGroup(...given);
+    case 'gloo':
+      return addon().createGlooGroup(...given, spec.address);
+    case 'hierarchical': {
+      const { host, hosts, localRank, localSize } = spec.layout;
+      return addon().createHierarchicalGroup(...given, spec.address, host, hosts, localRank, localSize);
+    }
+    case 'mpi':
+      return addon().createMpiGroup(...given, spec.library);
+    case 'nccl':
+      return addon().createNcclGroup(...given, spec.address);
+  }
 }
 
 /** A line of CallLog::text in cpp/engine/watch. */

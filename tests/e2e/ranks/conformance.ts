@@ -7,7 +7,7 @@ import { operator, tensorFrom, type Tensor } from '@acc/native';
 import { reportResult, runCollectiveCases, startedRank, type CollectiveSubject } from '@acc/testkit';
 
 const [engine, tensors] = process.argv.slice(2);
-const { group, close } = await joinGroup({
+const joined = await joinGroup({
   ...startedRank(),
   engine: engine as EngineChoice,
   timeoutMs: 60_000,
@@ -18,7 +18,7 @@ const reshape = operator('aten::reshape');
 
 function nativeSubject(): CollectiveSubject<NativeTensor> {
   return {
-    collective: new GroupCollective({ group, bridge: nativeBridge, engine: engine!, onClose: close }),
+    collective: new GroupCollective({ joined, bridge: nativeBridge }),
     dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
     make({ values, shape, dtype }) {
       using floats = tensorFrom(values, 'float32', shape);
@@ -39,7 +39,7 @@ async function tfjsSubject(backend: string): Promise<CollectiveSubject<tf.Tensor
   await tf.setBackend(backend);
   const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
   return {
-    collective: new GroupCollective({ group, bridge, engine: engine!, onClose: close }),
+    collective: new GroupCollective({ joined, bridge }),
     dtypes: ['float32', 'int32', 'bool'],
     make: ({ values, shape, dtype }) => tf.tensor(values, [...shape], 'float32').cast(dtype as 'bool'),
     view: (x) => x.reshape([-1]),

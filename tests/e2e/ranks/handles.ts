@@ -8,12 +8,12 @@ registerAccBackend();
 await tf.setBackend(process.argv[2] ?? 'acc');
 const started = startedRank();
 const { rank } = started;
-const { group, engine, close } = await joinGroup({
+const joined = await joinGroup({
   ...started,
   engine: (process.argv[3] ?? 'auto') as 'auto' | 'shm' | 'gloo',
 });
 const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
-const collective = new GroupCollective({ group, bridge, engine, onClose: close });
+const collective = new GroupCollective({ joined, bridge });
 const { size } = collective;
 const before = tf.memory().numTensors;
 

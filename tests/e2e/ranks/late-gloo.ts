@@ -17,22 +17,25 @@ async function appears(name: string): Promise<void> {
 
 if (rank === 1) {
   await appears('to-the-store');
-  const { gloo } = ProcessGroup;
-  ProcessGroup.gloo = async (...args) => {
+  const { create } = ProcessGroup;
+  ProcessGroup.create = async (...args) => {
     await appears('to-the-group');
-    return gloo.apply(ProcessGroup, args);
+    return create.apply(ProcessGroup, args);
   };
 }
-const { group, close } = await joinGroup({
+const joined = await joinGroup({
   ...started,
   isOneHost: false,
   engine: 'gloo',
   timeoutMs: 60_000,
 });
+const { group, close } = joined;
+// A sub-group meets when nobody can come to the store any more, and has a port of its own.
+const subgroup = joined.subgroup([1, 0], 'sub');
 const x = tensorFrom(Float32Array.of(rank + 1), 'float32', [1]);
 group.allReduce(x, x, 'sum', { isBlocking: true }).wait();
 console.log(`sum ${x.read()[0]}`);
 await appears('to-the-end');
-group.allReduce(x, x, 'sum', { isBlocking: true }).wait();
+subgroup.group.allReduce(x, x, 'sum', { isBlocking: true }).wait();
 reportResult(x.read()[0]);
 close();

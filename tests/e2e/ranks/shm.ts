@@ -9,13 +9,13 @@ import { reportResult, startedRank } from '@acc/testkit';
 const what = process.argv[2]!;
 const started = startedRank();
 const { rank } = started;
-const { group, close } = await joinGroup({
+const joined = await joinGroup({
   ...started,
   engine: 'shm',
   // The ranks' meeting has no longer.
   timeoutMs: ['stop', 'ask-idle'].includes(what) ? 10_000 : 60_000,
 });
-const collective = new GroupCollective({ group, bridge: nativeBridge, engine: 'shm', onClose: close });
+const collective = new GroupCollective({ joined, bridge: nativeBridge });
 const pids = collective.allGatherObject(process.pid);
 const to = operator('aten::to.dtype');
 

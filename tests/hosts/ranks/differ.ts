@@ -5,8 +5,8 @@ import { tensorFrom } from '@acc/native';
 import { reportResult, startedRank } from '@acc/testkit';
 
 const engine = 'hierarchical';
-const { group, members, close } = await joinGroup({ ...startedRank(), isOneHost: false, engine });
-const collective = new GroupCollective({ group, bridge: nativeBridge, engine, members, onClose: close });
+const joined = await joinGroup({ ...startedRank(), isOneHost: false, engine });
+const collective = new GroupCollective({ joined, bridge: nativeBridge });
 const floats = Number(process.argv[2 + collective.rank]);
 collective.allReduce(tensorFrom(new Float32Array(4), 'float32', [4])).dispose();
 const began = Date.now();

@@ -6,19 +6,13 @@ import { reportResult, startedRank } from '@acc/testkit';
 
 const engine = process.argv[2] as 'gloo' | 'hierarchical';
 const [timeoutMs, floats] = process.argv.slice(3).map(Number) as [number, number];
-const { group, members, close } = await joinGroup({
+const joined = await joinGroup({
   ...startedRank(),
   isOneHost: false,
   engine,
   timeoutMs,
 });
-const collective = new GroupCollective({
-  group,
-  bridge: nativeBridge,
-  engine,
-  members,
-  onClose: close,
-});
+const collective = new GroupCollective({ joined, bridge: nativeBridge });
 const x = tensorFrom(new Float32Array(floats), 'float32', [floats]);
 const began = Date.now();
 let isFar = '';

@@ -11,6 +11,8 @@ import type { FlightRecorder, RecordedCall } from './recorder.js';
 /** What is known of one rank after a fault. */
 interface RankStory {
   readonly rank: number;
+  /** Its number in the job. */
+  readonly worldRank?: number;
   readonly host?: string;
   readonly pid?: number;
   /** What it says it was doing; absent where nothing came from it. */
@@ -50,7 +52,7 @@ export class Fault {
       const member = this.members?.[rank];
       return {
         rank,
-        ...(member && { host: member.host, pid: member.pid }),
+        ...(member && { worldRank: member.rank, host: member.host, pid: member.pid }),
         ...(rank === this.group.rank ? { calls, isWaiting: true } : callsOf(account)),
       };
     });
@@ -78,14 +80,16 @@ function nameOf({ number, kind, words }: LoggedCall): string {
   return number > 0 ? formatWords(words) : kind;
 }
 
-function tellRank({ rank, host, pid, calls, isWaiting }: RankStory, now: number): string {
-  const name = `rank ${rank}${host === undefined ? '' : ` (${placeOf({ host, pid: pid! })})`}`;
+function tellRank({ rank, worldRank = rank, host, pid, calls, isWaiting }: RankStory, now: number): string {
+  const number = worldRank === rank ? [] : [`world rank ${worldRank}`];
+  const place = host === undefined ? number : [...number, placeOf({ host, pid: pid! })];
+  const name = `rank ${rank}${place.length === 0 ? '' : ` (${place.join(', ')})`}`;
   const last = calls?.[calls.length - 1];
   if (!last) return `${name}: nothing came from it`;
-  const number = last.number > 0 ? ` ${last.number}` : '';
+  const callNumber = last.number > 0 ? ` ${last.number}` : '';
   const line = last.line ? ` ${last.isNear ? 'near' : 'at'} ${last.line}` : '';
   const seconds = ((now - last.at) / 1000).toFixed(1);
-  return `${name}: ${isWaiting ? 'in' : 'not in a collective since'} call${number}, ${last.call}${line}, begun ${seconds} s ago`;
+  return `${name}: ${isWaiting ? 'in' : 'not in a collective since'} call${callNumber}, ${last.call}${line}, begun ${seconds} s ago`;
 }
 
 /** The next step, with the path of the file. */

@@ -1,4 +1,5 @@
 import { operator, tensorFrom } from '@acc/native';
+import type { CollectiveName } from '../agreement.js';
 import type { Context } from '../context.js';
 import { objectFromBytes, objectToBytes } from '../object-bytes.js';
 import { sum, type Movable } from '../tensors.js';
@@ -17,8 +18,13 @@ export function broadcastObject<O>(context: Context<Movable>, object: O, fromRan
   return objectFromBytes(buffer.read() as Uint8Array) as O;
 }
 
-export function allGatherObject<O>(context: Context<Movable>, object: O): O[] {
-  const call = { collective: 'allGatherObject' } as const;
+/** @param collective What the ranks call, for who calls something else. */
+export function allGatherObject<O>(
+  context: Context<Movable>,
+  object: O,
+  collective: CollectiveName = 'allGatherObject',
+): O[] {
+  const call = { collective };
   const bytes = objectToBytes(object);
   const lengths = context.calls.exchange(call, [bytes.length]).map((numbers) => numbers[0]!);
   const words = context.calls.agree(call, true);

@@ -84,58 +84,65 @@ GroupOptions group_options_at(const Napi::CallbackInfo& info) {
   options.rank = static_cast<int>(number_at(info, 2));
   options.size = static_cast<int>(number_at(info, 3));
   options.timeout = milliseconds_at(info, 4);
+  const auto ranks = bytes_at(info, 5);
+  const auto* first = reinterpret_cast<const int32_t*>(ranks.data);
+  if (ranks.size > 0) options.names = RankNames({first, first + ranks.size / sizeof(int32_t)});
   return options;
 }
 
-// How long a group's watch waits for the store.
-constexpr milliseconds kStorePatience(3000);
+// Where what an engine takes beside that begins.
+constexpr size_t kOwn = 7;
 
+// The group, or a promise of it.
 template <typename Create>
 Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held, Create create) {
   const auto store = held.stores.get(number_at(info, 0), "store");
   const auto options = group_options_at(info);
   auto group = std::make_shared<std::shared_ptr<WatchedGroup>>();
-  return AsyncCall::start(
-      info.Env(),
-      [group, create, store, options] {
-        auto engine = create(store->keys(), options);
-        *group = std::make_shared<WatchedGroup>(std::move(engine), store->clone(kStorePatience), options);
-      },
-      [group, &held](Napi::Env env) { return Napi::Number::New(env, held.groups.add(std::move(*group))); });
+  const auto make = [group, create, store, options] {
+    auto engine = create(store->keys(), options);
+    *group = std::make_shared<WatchedGroup>(std::move(engine), store->watch_line(), options);
+  };
+  const auto finish = [group, &held](Napi::Env env) { return Napi::Number::New(env, held.groups.add(std::move(*group))); };
+  if (!bool_at(info, 6)) return AsyncCall::start(info.Env(), make, finish);
+  make();
+  return finish(info.Env());
 }
 
-// createGlooGroup(store, name, rank, size, timeoutMs, address): Promise<group>
+// Every group is made with (store, name, rank, size, timeoutMs, worldRanks, isBlocking, …).
+
+// createGlooGroup(…, address)
 Napi::Value create_gloo(const Napi::CallbackInfo& info, Distributed& held) {
-  return create_group(info, held, [address = string_at(info, 5)](const StorePtr& store, const GroupOptions& options) {
+  return create_group(info, held, [address = string_at(info, kOwn)](const StorePtr& store, const GroupOptions& options) {
     return create_gloo_group(store, options, address);
   });
 }
 
-// createShmGroup(store, name, rank, size, timeoutMs): Promise<group>
+// createShmGroup(…)
 Napi::Value create_shm(const Napi::CallbackInfo& info, Distributed& held) {
   return create_group(info, held, create_shm_group);
 }
 
-// createHierarchicalGroup(store, name, rank, size, timeoutMs, address, host, hosts, localRank, localSize): Promise<group>
+// createHierarchicalGroup(…, address, host, hosts, localRank, localSize)
 Napi::Value create_hierarchical(const Napi::CallbackInfo& info, Distributed& held) {
   const auto int_at = [&](size_t index) { return static_cast<int>(number_at(info, index)); };
-  const HostLayout layout{int_at(6), int_at(7), int_at(8), int_at(9)};
+  const HostLayout layout{int_at(kOwn + 1), int_at(kOwn + 2), int_at(kOwn + 3), int_at(kOwn + 4)};
   return create_group(info, held,
-                      [layout, address = string_at(info, 5)](const StorePtr& store, const GroupOptions& options) {
+                      [layout, address = string_at(info, kOwn)](const StorePtr& store, const GroupOptions& options) {
                         return create_hierarchical_group(store, options, address, layout);
                       });
 }
 
-// createMpiGroup(store, name, rank, size, timeoutMs, library): Promise<group>
+// createMpiGroup(…, library)
 Napi::Value create_mpi(const Napi::CallbackInfo& info, Distributed& held) {
-  return create_group(info, held, [library = string_at(info, 5)](const StorePtr&, const GroupOptions& options) {
+  return create_group(info, held, [library = string_at(info, kOwn)](const StorePtr&, const GroupOptions& options) {
     return create_mpi_group(library, options);
   });
 }
 
-// createNcclGroup(store, name, rank, size, timeoutMs, address): Promise<group>
+// createNcclGroup(…, address)
 Napi::Value create_nccl(const Napi::CallbackInfo& info, Distributed& held) {
-  return create_group(info, held, [address = string_at(info, 5)](const StorePtr& store, const GroupOptions& options) {
+  return create_group(info, held, [address = string_at(info, kOwn)](const StorePtr& store, const GroupOptions& options) {
     auto control_options = options;
     control_options.name += "/control";
     return create_nccl_group(store, options, create_gloo_group(store, control_options, address));

@@ -126,10 +126,12 @@ std::shared_ptr<ProcessGroup> create_hierarchical_group(const c10::intrusive_ptr
   local_options.name += "/host/" + std::to_string(layout.host);
   local_options.rank = layout.local_rank;
   local_options.size = layout.local_size;
+  local_options.names = RankNames();
   auto leader_options = options;
   leader_options.name += "/leaders";
   leader_options.rank = layout.host;
   leader_options.size = layout.hosts;
+  leader_options.names = RankNames();
   auto world_options = options;
   world_options.name += "/all";
   std::shared_ptr<ProcessGroup> local;

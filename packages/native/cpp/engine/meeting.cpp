@@ -20,7 +20,7 @@ std::string Meeting::take(const std::string& key, int rank) const {
     const auto value = store_->get(name);
     return {value.begin(), value.end()};
   } catch (const std::exception& error) {
-    throw Error(kRendezvousFailed, "rank " + std::to_string(rank) + " did not come within " +
+    throw Error(kRendezvousFailed, options_.names.of(rank) + " did not come within " +
                                        std::to_string(options_.timeout.count()) + " ms: " + error.what());
   }
 }
@@ -37,7 +37,7 @@ void Meeting::together(const std::string& name, const std::function<void()>& bod
   std::string failures;
   for (int rank = 0; rank < options_.size; ++rank) {
     const auto reason = take(name, rank);
-    if (!reason.empty()) failures += "\n  rank " + std::to_string(rank) + ": " + reason;
+    if (!reason.empty()) failures += "\n  " + options_.names.of(rank) + ": " + reason;
   }
   if (!failures.empty()) throw Error(kEngineUnavailable, "ranks cannot share memory:" + failures);
 }

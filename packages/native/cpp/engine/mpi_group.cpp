@@ -41,25 +41,37 @@ bool is_message(const CollectiveCall& call) {
   return call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
 }
 
+// The process's MPI: one thread at a time calls it, whatever the group.
+struct Mpi {
+  acc_mpi api{};
+  std::mutex mutex;
+  // It may not be called any more.
+  bool is_over = false;
+};
+
 class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<MpiGroup> {
  public:
-  MpiGroup(const acc_mpi& mpi, const GroupOptions& options) : mpi_(mpi), options_(options) {}
+  // `number` is that of the library; 0 is the group of all ranks.
+  MpiGroup(std::shared_ptr<Mpi> mpi, int number, const GroupOptions& options)
+      : mpi_(std::move(mpi)), number_(number), options_(options) {}
   ~MpiGroup() override { stop(); }
 
   std::shared_ptr<Pending> start(CollectiveCall call) override;
   void cut() override { is_cut_ = true; }
 
-  // In an orderly end every rank comes here, and MPI ends with its consent. Otherwise this process ends without, and mpirun
-  // then ends the others.
+  // In an orderly end every rank comes here with the group of all ranks, and MPI ends with its consent. Otherwise this process
+  // ends without, and mpirun then ends the others.
   void close() override {
     const bool is_orderly = !is_cut_ && !is_closed_.exchange(true);
     stop();
-    const std::lock_guard guard(mutex_);
-    if (is_orderly) mpi_.finish();
+    const std::lock_guard guard(mpi_->mutex);
+    if (!is_orderly || number_ != 0) return;
+    mpi_->is_over = true;
+    mpi_->api.finish();
   }
 
   // A request under way.
-  void* begin(const acc_mpi_call& call);
+  void* begin(acc_mpi_call call);
   bool has_ended(void* request);
   void finish(void* request);
   void wait_for(const std::shared_ptr<CallQueue::Call>& call) { queue_.wait(call); }
@@ -76,9 +88,9 @@ class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<
   void compare(const CollectiveCall& call);
   void move(const CollectiveCall& call);
 
-  acc_mpi mpi_;
+  const std::shared_ptr<Mpi> mpi_;
+  const int number_;
   GroupOptions options_;
-  std::mutex mutex_;
   std::atomic<bool> is_cut_{false};
   std::atomic<bool> is_closed_{false};
   CallQueue queue_{[] {}};
@@ -136,18 +148,20 @@ std::shared_ptr<Pending> MpiGroup::start(CollectiveCall call) {
   return std::make_shared<QueuedCall>(shared_from_this(), std::move(queued));
 }
 
-void* MpiGroup::begin(const acc_mpi_call& call) {
-  const std::lock_guard guard(mutex_);
-  if (is_cut_) throw Error(kPeerLost, "the group is closed");
+void* MpiGroup::begin(acc_mpi_call call) {
+  call.group = number_;
+  const std::lock_guard guard(mpi_->mutex);
+  if (is_cut_ || mpi_->is_over) throw Error(kPeerLost, "the group is closed");
   void* request = nullptr;
-  if (const char* failure = mpi_.start(&call, &request)) throw Error(kCollectiveFailed, failure);
+  if (const char* failure = mpi_->api.start(&call, &request)) throw Error(kCollectiveFailed, failure);
   return request;
 }
 
 bool MpiGroup::has_ended(void* request) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(mpi_->mutex);
+  if (mpi_->is_over) throw Error(kPeerLost, "the group is closed");
   int has_ended = 0;
-  if (const char* failure = mpi_.test(request, &has_ended)) throw Error(kCollectiveFailed, failure);
+  if (const char* failure = mpi_->api.test(request, &has_ended)) throw Error(kCollectiveFailed, failure);
   return has_ended != 0;
 }
 
@@ -234,29 +248,45 @@ void MpiGroup::move(const CollectiveCall& call) {
   finish(begin(request));
 }
 
-acc_mpi open_library(const std::string& library) {
+std::shared_ptr<Mpi> open_library(const std::string& library) {
   // Global: MPI's own plugins look for its symbols.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) throw Error(kEngineUnavailable, std::string("the MPI library does not load: ") + ::dlerror());
   const auto open = reinterpret_cast<acc_mpi_open_function>(::dlsym(handle, ACC_MPI_OPEN));
-  acc_mpi mpi{};
-  const char* failure = open == nullptr ? "it is not of acc setup --mpi" : open(&mpi);
+  auto mpi = std::make_shared<Mpi>();
+  const char* failure = open == nullptr ? "it is not of acc setup --mpi" : open(&mpi->api);
   if (failure != nullptr) throw Error(kEngineUnavailable, std::string("MPI does not start: ") + failure);
-  if (mpi.version != ACC_MPI_VERSION) throw Error(kEngineUnavailable, "the MPI library is of another version");
+  if (mpi->api.version != ACC_MPI_VERSION) throw Error(kEngineUnavailable, "the MPI library is of another version");
   return mpi;
+}
+
+// Of this process, as long as a group uses it.
+std::weak_ptr<Mpi> running_mpi;
+
+std::shared_ptr<ProcessGroup> create_subgroup(const GroupOptions& options) {
+  const auto mpi = running_mpi.lock();
+  if (!mpi) throw Error(kEngineUnavailable, "MPI has ended in this process");
+  int number = 0;
+  const auto& ranks = options.names.world_ranks();
+  const std::lock_guard guard(mpi->mutex);
+  if (mpi->is_over) throw Error(kEngineUnavailable, "MPI has ended in this process");
+  if (const char* failure = mpi->api.open_group(ranks.data(), options.size, &number)) throw Error(kCollectiveFailed, failure);
+  return std::make_shared<MpiGroup>(mpi, number, options);
 }
 
 }  // namespace
 
 std::shared_ptr<ProcessGroup> create_mpi_group(const std::string& library, const GroupOptions& options) {
+  if (options.names.is_subgroup()) return create_subgroup(options);
   const auto mpi = open_library(library);
-  if (mpi.rank != options.rank || mpi.size != options.size) {
-    throw Error(kEngineUnavailable, "MPI has this process as rank " + std::to_string(mpi.rank) + " of " +
-                                        std::to_string(mpi.size) + ", the job as rank " + std::to_string(options.rank) +
-                                        " of " + std::to_string(options.size) +
+  if (mpi->api.rank != options.rank || mpi->api.size != options.size) {
+    throw Error(kEngineUnavailable, "MPI has this process as rank " + std::to_string(mpi->api.rank) + " of " +
+                                        std::to_string(mpi->api.size) + ", the job as rank " +
+                                        std::to_string(options.rank) + " of " + std::to_string(options.size) +
                                         ": the program must be started by this MPI's own mpirun, or by srun");
   }
-  return std::make_shared<MpiGroup>(mpi, options);
+  running_mpi = mpi;
+  return std::make_shared<MpiGroup>(mpi, 0, options);
 }
 
 }  // namespace acc

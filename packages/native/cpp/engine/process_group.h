@@ -9,6 +9,8 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
+#include "engine/rank_names.h"
+
 namespace acc {
 
 struct GroupOptions {
@@ -16,6 +18,7 @@ struct GroupOptions {
   int rank = 0;
   int size = 1;
   std::chrono::milliseconds timeout{0};
+  RankNames names;
 };
 
 // The numbers are shared with src/process-group.ts.

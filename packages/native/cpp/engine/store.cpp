@@ -17,6 +17,9 @@
 namespace acc {
 namespace {
 
+// How long a group's watch waits for the store.
+constexpr std::chrono::milliseconds kLinePatience(3000);
+
 struct AddressFree {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
@@ -97,11 +100,14 @@ std::shared_ptr<JobStore> JobStore::connect(const StoreOptions& options) {
   }
 }
 
-StorePtr JobStore::clone(std::chrono::milliseconds timeout) const {
-  const NewSockets sockets;
-  auto copy = keys_->clone();
-  limit_new_connections(sockets, options_.port, timeout);
-  return copy;
+std::shared_ptr<StoreLine> JobStore::watch_line() {
+  const std::lock_guard guard(line_mutex_);
+  if (!line_) {
+    const NewSockets sockets;
+    line_ = std::make_shared<StoreLine>(keys_->clone());
+    limit_new_connections(sockets, options_.port, kLinePatience);
+  }
+  return line_;
 }
 
 void JobStore::close_door() {

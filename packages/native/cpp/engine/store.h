@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -19,6 +21,17 @@ struct StoreOptions {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
+// A connection to the store that ranks' watches share. After an answer that did not come in time it is out of step, and nobody
+// may use it any more.
+struct StoreLine {
+  explicit StoreLine(StorePtr store) : keys(std::move(store)) {}
+
+  const StorePtr keys;
+  // Held for each use.
+  std::mutex mutex;
+  std::atomic<bool> is_reachable{true};
+};
+
 // The job's key-value store (c10d's TCPStore).
 class JobStore {
  public:
@@ -31,9 +44,9 @@ class JobStore {
 
   const StorePtr& keys() const { return keys_; }
 
-  // Another connection to the same store. Calls on it fail when the store does not answer within `timeout`, and then it
-  // must not be used any more.
-  StorePtr clone(std::chrono::milliseconds timeout) const;
+  // Another connection to the same store, one for all groups of the process: it is made for the first, while the door is open.
+  // Calls on it fail when the store does not answer within some seconds.
+  std::shared_ptr<StoreLine> watch_line();
 
   // Nobody can connect any more, which all ranks have done.
   void close_door();
@@ -42,6 +55,8 @@ class JobStore {
   StorePtr keys_;
   Fd listener_;
   StoreOptions options_;
+  std::mutex line_mutex_;
+  std::shared_ptr<StoreLine> line_;
 };
 
 }  // namespace acc

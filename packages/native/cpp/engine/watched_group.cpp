@@ -79,7 +79,7 @@ void WatchedGroup::throw_explained(const Error& error, int32_t number) {
   if (verdict.kind == Verdict::Kind::kMismatch) throw_mismatch(watch_.words_of(verdict.number));
   const bool is_own = verdict.kind == Verdict::Kind::kFailed && verdict.by == options_.rank;
   throw Error(is_own ? error.code() : verdict.code(),
-              is_own ? error.what() : verdict.message(options_.timeout.count()));
+              is_own ? error.what() : verdict.message(options_.timeout.count(), options_.names));
 }
 
 }  // namespace acc

@@ -8,8 +8,8 @@ namespace acc {
 // An engine's group with a Watch over it: calls are logged, and their failures are what the watch found out.
 class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_this<WatchedGroup> {
  public:
-  WatchedGroup(std::shared_ptr<ProcessGroup> engine, StorePtr store, const GroupOptions& options)
-      : engine_(std::move(engine)), options_(options), watch_(*engine_, std::move(store), options) {}
+  WatchedGroup(std::shared_ptr<ProcessGroup> engine, std::shared_ptr<StoreLine> line, const GroupOptions& options)
+      : engine_(std::move(engine)), options_(options), watch_(*engine_, std::move(line), options) {}
   ~WatchedGroup() override { engine_->close(); }
 
   std::shared_ptr<Pending> start(CollectiveCall call) override;

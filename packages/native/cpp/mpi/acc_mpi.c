@@ -13,8 +13,14 @@ struct request {
   int parts[];
 };
 
-static MPI_Comm collectives;
-static MPI_Comm messages;
+/* Collectives and messages of a group do not meet. */
+struct group {
+  MPI_Comm collectives;
+  MPI_Comm messages;
+};
+
+static struct group *groups;
+static int group_count;
 static char problem[MPI_MAX_ERROR_STRING + 64];
 
 static const char *checked(int code) {
@@ -57,6 +63,7 @@ static void lay_out(const int64_t *counts, int size, int *parts, int *places) {
 }
 
 static int start_uneven(const struct acc_mpi_call *call, struct request *request, int size, MPI_Datatype type) {
+  const MPI_Comm collectives = groups[call->group].collectives;
   int *sent = request->parts;
   if (call->kind == ACC_MPI_ALL_GATHER) {
     lay_out(call->counts, size, sent, sent + size);
@@ -71,6 +78,8 @@ static int start_uneven(const struct acc_mpi_call *call, struct request *request
 }
 
 static int start_even(const struct acc_mpi_call *call, struct request *request, int size, MPI_Datatype type) {
+  const MPI_Comm collectives = groups[call->group].collectives;
+  const MPI_Comm messages = groups[call->group].messages;
   const int count = (int)call->count;
   const MPI_Op op = op_of(call->op, call->type);
   void *input = call->input == call->output ? MPI_IN_PLACE : call->input;
@@ -93,7 +102,7 @@ static int start_even(const struct acc_mpi_call *call, struct request *request, 
 
 static const char *start(const struct acc_mpi_call *call, void **out) {
   int size = 0;
-  MPI_Comm_size(collectives, &size);
+  MPI_Comm_size(groups[call->group].collectives, &size);
   if (call->count > INT_MAX / size) return "MPI counts no more than 2^31 elements of all ranks together";
   struct request *request = malloc(sizeof *request + 4 * (size_t)size * sizeof(int));
   if (request == NULL) return "out of memory";
@@ -112,6 +121,35 @@ static const char *test(void *given, int *has_ended) {
   return failure;
 }
 
+/* Takes over `collectives`. Communicators stay until MPI ends. */
+static const char *add_group(MPI_Comm collectives, int *number) {
+  struct group group = {collectives, MPI_COMM_NULL};
+  struct group *more = realloc(groups, (size_t)(group_count + 1) * sizeof *groups);
+  if (more == NULL) return "out of memory";
+  groups = more;
+  const char *failure = checked(MPI_Comm_dup(collectives, &group.messages));
+  if (failure) return failure;
+  MPI_Comm_set_errhandler(group.collectives, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(group.messages, MPI_ERRORS_RETURN);
+  groups[group_count] = group;
+  *number = group_count++;
+  return NULL;
+}
+
+static const char *open_group(const int *ranks, int size, int *number) {
+  MPI_Group all;
+  MPI_Group members;
+  MPI_Comm collectives = MPI_COMM_NULL;
+  const char *failure = checked(MPI_Comm_group(groups[0].collectives, &all));
+  if (failure) return failure;
+  failure = checked(MPI_Group_incl(all, size, ranks, &members));
+  MPI_Group_free(&all);
+  if (failure) return failure;
+  failure = checked(MPI_Comm_create_group(groups[0].collectives, members, 0, &collectives));
+  MPI_Group_free(&members);
+  return failure ? failure : add_group(collectives, number);
+}
+
 static const char *finish(void) { return checked(MPI_Finalize()); }
 
 const char *acc_mpi_open(struct acc_mpi *mpi) {
@@ -124,19 +162,20 @@ const char *acc_mpi_open(struct acc_mpi *mpi) {
   const char *failure = checked(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided));
   if (failure) return failure;
   if (provided < MPI_THREAD_SERIALIZED) return "this MPI was built without threads";
-  if ((failure = checked(MPI_Comm_dup(MPI_COMM_WORLD, &collectives)))) return failure;
-  if ((failure = checked(MPI_Comm_dup(MPI_COMM_WORLD, &messages)))) return failure;
-  MPI_Comm_set_errhandler(collectives, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
+  MPI_Comm all;
+  int number;
+  if ((failure = checked(MPI_Comm_dup(MPI_COMM_WORLD, &all)))) return failure;
+  if ((failure = add_group(all, &number))) return failure;
   memset(mpi, 0, sizeof *mpi);
   mpi->version = ACC_MPI_VERSION;
-  MPI_Comm_rank(collectives, &mpi->rank);
-  MPI_Comm_size(collectives, &mpi->size);
+  MPI_Comm_rank(all, &mpi->rank);
+  MPI_Comm_size(all, &mpi->size);
   MPI_Get_library_version(version, &length);
   /* Its first line. */
   snprintf(mpi->library, sizeof mpi->library, "%.*s", (int)strcspn(version, "\n,"), version);
   mpi->start = start;
   mpi->test = test;
+  mpi->open_group = open_group;
   mpi->finish = finish;
   return NULL;
 }

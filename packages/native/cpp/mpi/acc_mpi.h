@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /* Changes with anything below. */
-#define ACC_MPI_VERSION 1
+#define ACC_MPI_VERSION 2
 
 /* CollectiveKind, and ReduceOp without the mean, in engine/process_group.h. */
 enum acc_mpi_kind {
@@ -34,6 +34,8 @@ enum acc_mpi_type {
 
 /* A call. Buffers stay where they are until it has ended. */
 struct acc_mpi_call {
+  /* As `open_group` numbers it; 0 is the group of all ranks. */
+  int group;
   int kind;
   int type;
   int op;
@@ -58,6 +60,8 @@ struct acc_mpi {
   const char *(*start)(const struct acc_mpi_call *call, void **request);
   /* Frees the request when it has ended. */
   const char *(*test)(void *request, int *has_ended);
+  /* A group of these ranks of the job, numbered in this order. All of them call it, and it blocks until they have. */
+  const char *(*open_group)(const int *ranks, int size, int *group);
   const char *(*finish)(void);
 };
 

@@ -2,6 +2,7 @@ import { movementCases } from './movement-cases.js';
 import { ownershipCases } from './ownership-cases.js';
 import { protocolCases } from './protocol-cases.js';
 import { reductionCases } from './reduction-cases.js';
+import { subgroupCases } from './subgroup-cases.js';
 import type { CollectiveCase, CollectiveSubject } from './subject.js';
 
 /** What every engine of collectives must do, whatever the number of ranks. After the last the group may be of no use any more. */
@@ -9,6 +10,7 @@ export const collectiveCases: readonly CollectiveCase[] = [
   ...reductionCases,
   ...movementCases,
   ...ownershipCases,
+  ...subgroupCases([...reductionCases, ...movementCases, ...ownershipCases, ...protocolCases]),
   ...protocolCases,
 ];
 

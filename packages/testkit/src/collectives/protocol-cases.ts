@@ -178,7 +178,9 @@ const mismatch: CollectiveCase = {
         found = error;
       }
       require(isAccError(found, 'ACC_COLLECTIVE_MISMATCH'), `mistake ${i} gave ${String(found)}`);
-      const lines = (found as Error).message.split('\n').filter((line) => /^ {2}rank \d+:/.test(line));
+      const lines = (found as Error).message
+        .split('\n')
+        .filter((line) => /^ {2}rank \d+( \(world rank \d+\))?:/.test(line));
       require(lines.length === size, `mistake ${i} names ${lines.length} ranks`);
     }
     subject.dispose(x);

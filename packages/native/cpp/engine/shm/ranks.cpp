@@ -55,16 +55,15 @@ uint64_t hash_of(const int32_t* words) {
   return hash;
 }
 
-std::string names_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-  return text;
-}
-
 }  // namespace
 
-Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout)
-    : segment_(std::move(segment)), rank_(rank), size_(size), timeout_(timeout), processes_(size, -1) {
+Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankNames names)
+    : segment_(std::move(segment)),
+      rank_(rank),
+      size_(size),
+      timeout_(timeout),
+      names_(std::move(names)),
+      processes_(size, -1) {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (int peer = 0; peer < size_; ++peer) {
@@ -80,9 +79,9 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout)
     const auto& control = segment_.control(peer);
     processes_[peer] = static_cast<int>(::syscall(SYS_pidfd_open, control.pid, 0));
     if (processes_[peer] < 0 || !segment_.is_held_by(control.pid, control.fd)) {
-      const auto what = "rank " + std::to_string(peer) + " (process " + std::to_string(control.pid) + ") ";
+      const auto what = names_.of(peer) + " (process " + std::to_string(control.pid) + ") ";
       for (const int fd : processes_) ::close(fd);
-      throw Error(kEngineUnavailable, what + "cannot be seen from rank " + std::to_string(rank_));
+      throw Error(kEngineUnavailable, what + "cannot be seen from " + names_.of(rank_));
     }
   }
 }
@@ -189,7 +188,7 @@ void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
     if (peer != rank_) ring(peer);
   }
   if (is_late && expected == 0 && cause >> 32 == static_cast<uint64_t>(Broken::kLate)) {
-    throw Error(kCollectiveTimeout, names_of(late) + " did not come within " + std::to_string(timeout_.count()) + " ms");
+    throw Error(kCollectiveTimeout, names_.of(late) + " did not come within " + std::to_string(timeout_.count()) + " ms");
   }
   fail(expected == 0 ? cause : expected);
 }
@@ -201,7 +200,7 @@ void Ranks::require_whole() const {
 
 void Ranks::fail(uint64_t broken) const {
   const auto culprit = static_cast<int>(broken & 0xffffffff);
-  const auto name = "rank " + std::to_string(culprit);
+  const auto name = names_.of(culprit);
   switch (static_cast<Broken>(broken >> 32)) {
     case Broken::kDied:
       throw Error(kPeerLost, name + " (process " + std::to_string(segment_.control(culprit).pid) + ") has died");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/rank_names.h"
 #include "engine/shm/segment.h"
 #include "engine/shm/shared_writer.h"
 
@@ -22,7 +23,7 @@ class Ranks {
   using Milliseconds = std::chrono::milliseconds;
 
   // Peers must have written their process numbers. Throws ACC_ENGINE_UNAVAILABLE.
-  Ranks(Segment segment, int rank, int size, Milliseconds timeout);
+  Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankNames names);
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -78,6 +79,7 @@ class Ranks {
   const int rank_;
   const int size_;
   const Milliseconds timeout_;
+  const RankNames names_;
   // That the ranks may run on, all together.
   int cores_ = 0;
   // How long this rank's main thread spins before it sleeps.

@@ -75,7 +75,7 @@ class ShmPending final : public Pending {
 class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<ShmGroup> {
  public:
   ShmGroup(shm::Segment segment, const GroupOptions& options)
-      : ranks_(std::move(segment), options.rank, options.size, options.timeout), messages_(ranks_) {
+      : ranks_(std::move(segment), options.rank, options.size, options.timeout, options.names), messages_(ranks_) {
     ranks_.on_idle = [this] { messages_.advance(); };
   }
 

@@ -10,17 +10,17 @@ std::string to_text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), 
 
 }  // namespace
 
-Bulletin::Bulletin(StorePtr store, const std::string& group, int rank)
-    : store_(c10::make_intrusive<c10d::PrefixStore>(group + "/watch", std::move(store))), rank_(rank) {}
+Bulletin::Bulletin(std::shared_ptr<StoreLine> line, const std::string& group, int rank)
+    : line_(std::move(line)), store_(c10::make_intrusive<c10d::PrefixStore>(group + "/watch", line_->keys)), rank_(rank) {}
 
-// After an answer that did not come in time the connection is out of step.
 template <typename Use>
 auto Bulletin::try_to(Use use, decltype(use()) otherwise) -> decltype(use()) {
-  if (!is_reachable_) return otherwise;
+  const std::lock_guard guard(line_->mutex);
+  if (!line_->is_reachable) return otherwise;
   try {
     return use();
   } catch (const std::exception&) {
-    is_reachable_ = false;
+    line_->is_reachable = false;
     return otherwise;
   }
 }

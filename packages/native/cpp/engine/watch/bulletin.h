@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +12,10 @@ namespace acc {
 // stand still or be gone, and nobody else must hang on that. Any thread.
 class Bulletin {
  public:
-  // `store` must fail within a few seconds when it is not answered.
-  Bulletin(StorePtr store, const std::string& group, int rank);
+  Bulletin(std::shared_ptr<StoreLine> line, const std::string& group, int rank);
 
   // False once the store has not answered. Then nothing is told or heard any more.
-  bool is_reachable() const { return is_reachable_; }
+  bool is_reachable() const { return line_->is_reachable; }
 
   void put(const std::string& key, const std::string& value);
   // What somebody has put there.
@@ -34,9 +32,9 @@ class Bulletin {
   template <typename Use>
   auto try_to(Use use, decltype(use()) otherwise) -> decltype(use());
 
+  std::shared_ptr<StoreLine> line_;
   StorePtr store_;
   const int rank_;
-  std::atomic<bool> is_reachable_{true};
 };
 
 }  // namespace acc

@@ -5,16 +5,6 @@
 #include "engine/error.h"
 
 namespace acc {
-namespace {
-
-std::string names_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-  return text;
-}
-
-}  // namespace
-
 std::string Verdict::text() const {
   std::ostringstream out;
   out << static_cast<int>(kind) << ' ' << number << ' ' << by;
@@ -42,8 +32,8 @@ const char* Verdict::code() const {
   }
 }
 
-std::string Verdict::message(long timeout_ms) const {
-  const auto names = names_of(ranks);
+std::string Verdict::message(long timeout_ms, const RankNames& rank_names) const {
+  const auto names = rank_names.of(ranks);
   const std::string has = ranks.size() == 1 ? " has" : " have";
   switch (kind) {
     case Kind::kDied: return names + has + " died";

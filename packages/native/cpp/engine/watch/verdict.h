@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/rank_names.h"
+
 namespace acc {
 
 // What broke a group. The first that any rank finds holds for all of them.
@@ -27,7 +29,7 @@ struct Verdict {
 
   // The AccError's code, and what happened, in words.
   const char* code() const;
-  std::string message(long timeout_ms) const;
+  std::string message(long timeout_ms, const RankNames& rank_names) const;
 };
 
 }  // namespace acc

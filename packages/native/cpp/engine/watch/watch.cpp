@@ -42,8 +42,11 @@ bool never_meet(const BegunCall& one, const BegunCall& other) {
 
 }  // namespace
 
-Watch::Watch(ProcessGroup& engine, StorePtr store, const GroupOptions& options)
-    : engine_(engine), options_(options), bulletin_(std::move(store), options.name, options.rank) {
+Watch::Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupOptions& options)
+    : engine_(engine),
+      options_(options),
+      keeper_(options.names.store_keeper()),
+      bulletin_(std::move(line), options.name, options.rank) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -129,15 +132,15 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   if (closed == losses.end() || first(Kind::kDoubtful) != losses.end()) return std::nullopt;
   if (!has_failed && now - moved_ < kGrace) return std::nullopt;
   const bool has_left = bulletin_.find_of("left", closed->rank).has_value();
-  if (bulletin_.is_reachable() || options_.rank == 0) {
+  if (bulletin_.is_reachable() || options_.rank == keeper_ || keeper_ < 0) {
     return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {closed->rank}, number, options_.rank};
   }
-  // Rank 0 keeps the store: it has died, or stands still. Others found that out, and closed their connections, before.
+  // The keeper of the store has died, or stands still. Others found that out, and closed their connections, before.
   const auto now_lost = engine_.losses();
-  const bool has_died = std::any_of(now_lost.begin(), now_lost.end(), [](const ProcessGroup::Loss& loss) {
-    return loss.rank == 0 && loss.kind == Kind::kClosed;
+  const bool has_died = std::any_of(now_lost.begin(), now_lost.end(), [&](const ProcessGroup::Loss& loss) {
+    return loss.rank == keeper_ && loss.kind == Kind::kClosed;
   });
-  return Verdict{has_died ? Verdict::Kind::kDied : Verdict::Kind::kLate, {0}, number, options_.rank};
+  return Verdict{has_died ? Verdict::Kind::kDied : Verdict::Kind::kLate, {keeper_}, number, options_.rank};
 }
 
 // A rank that waits for a call of which another rank has begun one with other words, both for more than a moment. The other may
@@ -165,8 +168,8 @@ std::optional<Verdict> Watch::different_calls() {
 std::optional<std::vector<int>> Watch::late_ranks(const CallLog::Entry& waiting) {
   if (!is_collective(waiting)) return std::vector<int>{waiting.peer};
   const auto texts = posted_calls();
-  // Where rank 0 does not answer, nobody can be asked.
-  if (!bulletin_.is_reachable() && options_.rank != 0) return std::vector<int>{0};
+  // Where the keeper of the store does not answer, nobody can be asked.
+  if (!bulletin_.is_reachable() && options_.rank != keeper_ && keeper_ >= 0) return std::vector<int>{keeper_};
   auto late = missing_ranks(texts, waiting.number);
   if (!late.empty()) return late;
   // All have come, and one stands still in the call: it is the one that posts nothing any more.
@@ -266,12 +269,12 @@ std::optional<std::array<int32_t, kCallWords>> Watch::called_words(int rank, int
   return words;
 }
 
-// Rank 0 keeps the store, and often ends with the error: not before the others have read what they need for theirs.
+// The keeper of the store often ends with the error: not before the others have read what they need for theirs.
 void Watch::wait_for_readers(Clock::time_point deadline) {
   bulletin_.put_own("has-read", "1");
-  if (options_.rank != 0) return;
-  for (int rank = 1; rank < options_.size; ++rank) {
-    while (!is_lost(rank) && !bulletin_.find_of("has-read", rank) && Clock::now() < deadline) {
+  if (options_.rank != keeper_) return;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    while (rank != keeper_ && !is_lost(rank) && !bulletin_.find_of("has-read", rank) && Clock::now() < deadline) {
       std::this_thread::sleep_for(kPoll);
     }
   }

@@ -23,7 +23,7 @@ namespace acc {
 class Watch {
  public:
   // Engine must outlive it.
-  Watch(ProcessGroup& engine, StorePtr store, const GroupOptions& options);
+  Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupOptions& options);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -74,6 +74,8 @@ class Watch {
 
   ProcessGroup& engine_;
   const GroupOptions options_;
+  // The rank whose process keeps the store; -1 where it is not in the group.
+  const int keeper_;
   Bulletin bulletin_;
   CallLog log_;
 
