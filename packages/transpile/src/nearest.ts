@@ -13,11 +13,15 @@ export interface PackageJson {
   readonly exports?: unknown;
 }
 
-/** The nearest package.json in a file's folder or above it. */
+/** The nearest package.json in a file's folder or above it; undefined where it is no JSON, as Node then says in its own words. */
 export function nearestPackage(path: string): PackageJson | undefined {
   const found = findUpwards(dirname(path), 'package.json', () => true);
   if (found === undefined) return undefined;
-  return JSON.parse(readFileSync(found, 'utf8')) as PackageJson;
+  try {
+    return JSON.parse(readFileSync(found, 'utf8')) as PackageJson;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The paths at which the nearest file of a name may be, nearest first, for a file that lies in `folder`. */

@@ -148,6 +148,7 @@ describe('a transpiled program prints what it prints by tsx', startsPrograms, ()
 describe('tsx runs a program', () => {
   it.each<[string, string, Record<string, string>?]>([
     ['that is CommonJS', '', { 'package.json': '{}' }],
+    ['whose package.json is no JSON', '', { 'package.json': '{ "type": ' }],
     ['of which a module is CommonJS', "import './a.cjs';", { 'a.cts': '' }],
     ['that imports JSON', "import a from './a.json'; console.log(a);", { 'a.json': '1' }],
     ['that imports what cannot be found', "import './nothing.js';"],
