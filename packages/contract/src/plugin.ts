@@ -60,8 +60,10 @@ export interface Plugin {
   capture?(): <T>(compute: () => T) => T;
   /** Slot `backward`: runs the walk back over the tape of a training step. */
   backward?<T>(compute: () => T): T;
-  /** Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and gives what takes its place. */
-  gradient?(grad: Tensor): Tensor;
+  /**
+   * Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and gives what takes its place.
+   */
+  gradient?(grad: Tensor, variable: Variable): Tensor;
   /**
    * Slot `scaleLoss`: a factor for the gradients of a backward pass from its very start. The pipeline takes it out of each as
    * soon as that is final on this rank, before anybody adds it to another: so ranks and passes may have factors of their own.
@@ -70,7 +72,7 @@ export interface Plugin {
   /** Slot `loss`: this rank's mean loss of a training micro-batch, without scale, a scalar. It stays the pipeline's. */
   loss?(lossLocal: Tensor, info: LossInfo): void;
   /** Slot `gradients`: one variable's gradient of this rank is final. It stays the pipeline's. */
-  ready?(gradLocal: Tensor, pass: PassInfo): void;
+  ready?(gradLocal: Tensor, pass: PassInfo, variable: Variable): void;
   /**
    * Slot `settle`: the reduced gradients of a window, null where there is none, which the plugin changes in place. A tensor that
    * is replaced in the list is disposed by the plugin. False, on all ranks alike: the step is skipped. While each rank trains by

@@ -56,7 +56,7 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   return {
     ...pass,
     ready(place, grad) {
-      for (const plugin of listeners) plugin.ready!(grad, info);
+      for (const plugin of listeners) plugin.ready!(grad, info, subject.variables[place]!);
       pass.ready(place, grad);
     },
   };

@@ -230,7 +230,8 @@ export class StepPipeline implements DriverHooks {
       weight: pass.weight * lossScale,
       ready: (index, grad) => {
         host([grad], ([gradLocal]) => {
-          named(() => pass.ready(place.get(index)!, unscaled(this.#final(gradLocal!), lossScale)));
+          const at = place.get(index)!;
+          named(() => pass.ready(at, unscaled(this.#final(gradLocal!, variables[at]!), lossScale)));
           return [];
         });
       },
@@ -351,8 +352,9 @@ export class StepPipeline implements DriverHooks {
     return xs.some((x) => this.trained.takes(x as Variable));
   }
 
-  #final(grad: Tensor): Tensor {
-    return this.#options.plugins.reduce((given, plugin) => plugin.gradient?.(given) ?? given, grad);
+  #final(grad: Tensor, variable: Variable): Tensor {
+    const { plugins } = this.#options;
+    return plugins.reduce((given, plugin) => plugin.gradient?.(given, variable) ?? given, grad);
   }
 
   #wrapped<T>(slot: 'forward' | 'backward', compute: () => T): T {
