@@ -1,5 +1,11 @@
-import { engine, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
+import { Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
 import type { NativeDtype, PrecisionLayer } from '@acc/contract';
+import {
+  engineInternals,
+  type CustomOperator,
+  type RunKernel,
+  type RunKernelFunc,
+} from '@acc/tfjs-internals';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
@@ -13,7 +19,7 @@ type Phase = 'forward' | 'backward';
  */
 export class Autocast {
   readonly #treatments: ReadonlyMap<string, Treatment>;
-  readonly #engine = engine() as unknown as EngineInternals;
+  readonly #engine = engineInternals();
   readonly #runKernel: RunKernel;
   readonly #runKernelFunc: RunKernelFunc;
   #phase: Phase | undefined;
@@ -185,7 +191,7 @@ export class Autocast {
   }
 
   /** tfjs's operators with gradient functions of their own save what they were given: here what was computed with. */
-  #savingShort(params: CustomParams): CustomParams {
+  #savingShort(params: CustomOperator): CustomOperator {
     const { forwardFunc } = params;
     return {
       ...params,
@@ -212,20 +218,3 @@ const isBias = (x: Tensor): boolean => x instanceof Variable && x.rank === 1;
 
 /** By the tensor that was converted. */
 type Conversions = WeakMap<Tensor, Tensor>;
-
-type RunKernel = (kernelName: string, inputs: NamedTensorMap, attrs?: object) => unknown;
-type Save = (tensors: Tensor[]) => void;
-
-interface CustomParams {
-  readonly forwardFunc: (backend: unknown, save: Save) => unknown;
-}
-
-type RunKernelFunc = (params: CustomParams | { readonly kernelName: string }) => unknown;
-
-/** The members of tfjs-core's Engine that are worked with. They are not in its public types; 4.x has them all. */
-interface EngineInternals {
-  runKernel: RunKernel;
-  runKernelFunc: RunKernelFunc;
-  isTapeOn(): boolean;
-  readonly state: { readonly activeTape: object | null };
-}

@@ -10,6 +10,7 @@ import {
   type Plugin,
   type Strategy,
 } from '@acc/contract';
+import { gradientDepth } from '@acc/tfjs-internals';
 import { Draws, type DrawsState } from './draws.js';
 import { dependsOnRanks, notFromData, rowsDontFit } from './errors.js';
 import { joiningStrategy } from './joining-strategy.js';
@@ -211,10 +212,6 @@ function inParts(layer: PartsLayer, count: number): PartsLayer {
       return parts?.parts.length === count ? parts : undefined;
     },
   };
-}
-
-function gradientDepth(): number {
-  return (engine() as unknown as { state: { gradientDepth: number } }).state.gradientDepth;
 }
 
 function leftBackend(backendName: string, { backendName: active }: KernelLayer): AccError {

@@ -1,4 +1,5 @@
-import { engine, Tensor, TensorBuffer, type TensorContainer } from '@tensorflow/tfjs-core';
+import { Tensor, TensorBuffer } from '@tensorflow/tfjs-core';
+import { engineInternals } from '@acc/tfjs-internals';
 import type { Draws } from './draws.js';
 
 /** tfjs's operators that draw in JavaScript, by the names of their scopes; all others that draw are made of these. */
@@ -22,13 +23,6 @@ export interface RandomOpsOptions {
   readonly onOwnRows: (x: Tensor) => void;
 }
 
-/** The members of tfjs's engine that are worked with. */
-interface Scopes {
-  startScope(name?: string): void;
-  endScope(result?: TensorContainer): void;
-  readonly state: { readonly activeScope: { readonly name: string } };
-}
-
 /**
  * While tfjs's random operators run they get their seeds from `draws`, the same on every rank; what has rows they draw for the
  * batch of all ranks, and this rank's rows are cut out. Returns what ends it.
@@ -36,7 +30,7 @@ interface Scopes {
  * An operator learns how much to draw from the buffer that it has made; so a longer one is put in its place.
  */
 export function drawForAllRanks(options: RandomOpsOptions): () => void {
-  const scopes = engine() as unknown as Scopes;
+  const scopes = engineInternals();
   const { startScope, endScope } = scopes;
   let depth = 0;
   let leave = (): void => {};

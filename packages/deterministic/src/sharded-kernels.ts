@@ -1,12 +1,6 @@
-import {
-  getKernelsForBackend,
-  registerKernel,
-  unregisterKernel,
-  type DataId,
-  type KernelConfig,
-  type TensorInfo,
-} from '@tensorflow/tfjs-core';
+import { getKernelsForBackend, type DataId, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
 import { rowsAt, type Parts } from '@acc/contract';
+import { replaceKernel } from '@acc/tfjs-internals';
 import { runByParts, type Inputs, type KernelCall, type PartsOptions } from './by-parts.js';
 import { dependsOnRanks, type Reason } from './errors.js';
 import { LINEAR_RULES, RANDOM, RULES, SAME_DATA } from './rules/table.js';
@@ -128,12 +122,6 @@ function stateOf(x: TensorInfo, parts: Parts | undefined): InputState {
   if (!parts) return { kind: 'whole' };
   const { layout } = parts;
   return layout.kind === 'sum' ? layout : { kind: 'rows', at: rowsAt(x.shape, layout)! };
-}
-
-/** tfjs warns of kernels that are registered twice. */
-function replaceKernel(config: KernelConfig): void {
-  unregisterKernel(config.kernelName, config.backendName);
-  registerKernel(config);
 }
 
 const nothing = (): void => {};

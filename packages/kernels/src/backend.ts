@@ -19,6 +19,7 @@ import {
   type MemoryStats,
   type Tensor as NativeTensor,
 } from '@acc/native';
+import { engineInternals } from '@acc/tfjs-internals';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { TensorData, type DataParts } from './tensor-data.js';
@@ -346,7 +347,7 @@ export class AccBackend extends KernelBackend {
   #dataOf(dataId: DataId): TensorData {
     const own = this.#find(dataId);
     if (own) return own;
-    const tfjs = engine() as unknown as EngineInside;
+    const tfjs = engineInternals();
     const booked = tfjs.state.tensorInfo.get(dataId);
     if (!booked) throw disposedData();
     // tfjs would ask this backend for the data, which would ask tfjs again.
@@ -361,12 +362,6 @@ function newStandIn(): TensorData {
   const data = new TensorData('float32', undefined, undefined, undefined);
   data.isStandIn = true;
   return data;
-}
-
-/** What backends use of tfjs's engine, beside its types. */
-interface EngineInside {
-  readonly state: { readonly tensorInfo: WeakMap<DataId, { readonly backend: KernelBackend }> };
-  moveData(backend: KernelBackend, dataId: DataId): void;
 }
 
 type Elements = Parameters<typeof tensorFrom>[0];

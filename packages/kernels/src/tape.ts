@@ -1,16 +1,5 @@
-import { engine } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-
-/** What is used of tfjs's engine beside its types. */
-interface EngineState {
-  readonly gradientDepth: number;
-  activeTape: unknown;
-}
-
-const engineState = (): EngineState => (engine() as unknown as { state: EngineState }).state;
-
-/** How many gradients tfjs is computing, one inside the other. */
-export const gradientDepth = (): number => engineState().gradientDepth;
+import { engineInternals, gradientDepth } from '@acc/tfjs-internals';
 
 /** Whether tfjs computes a gradient of what runs now; of a gradient function, whether its result is differentiated again. */
 export const isTaped = (): boolean => gradientDepth() > 0;
@@ -30,7 +19,7 @@ export function requireFirstOrder(kernelName: string): void {
 
 /** Runs a gradient computation within the walk over another tape, which it would otherwise take away. */
 export function onOwnTape<T>(compute: () => T): T {
-  const state = engineState();
+  const { state } = engineInternals();
   const { activeTape } = state;
   try {
     return compute();

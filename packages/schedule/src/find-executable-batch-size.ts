@@ -1,6 +1,7 @@
-import { engine, type Tensor, type TensorContainer, type Variable } from '@tensorflow/tfjs-core';
+import type { TensorContainer } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, isAccError } from '@acc/contract';
 import { releaseCachedMemory } from '@acc/native';
+import { engineInternals } from '@acc/tfjs-internals';
 
 export interface FindBatchSizeOptions {
   /** The first that is tried. */
@@ -63,15 +64,6 @@ function isOutOfMemory(error: unknown): boolean {
   );
 }
 
-/** What of tfjs's engine tells which tensors were made. */
-interface EngineInside {
-  readonly state: {
-    readonly registeredVariables: Record<string, Variable>;
-    readonly scopeStack: unknown[];
-    readonly activeScope: { readonly track: Tensor[] };
-  };
-}
-
 interface Attempt {
   /** Leaves everything to who made it. */
   keep(): void;
@@ -80,8 +72,8 @@ interface Attempt {
 }
 
 function beginAttempt(): Attempt {
-  const tfjs = engine();
-  const { state } = tfjs as unknown as EngineInside;
+  const tfjs = engineInternals();
+  const { state } = tfjs;
   const variables = new Set(Object.values(state.registeredVariables));
   tfjs.startScope('findExecutableBatchSize');
   const depth = state.scopeStack.length;

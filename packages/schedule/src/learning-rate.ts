@@ -1,15 +1,10 @@
 import type { Optimizer } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-
-/** What tfjs's optimizers have; protected for those who write TypeScript. */
-interface RateOwner {
-  learningRate?: unknown;
-  setLearningRate?(rate: number): void;
-}
+import { optimizerInternals } from '@acc/tfjs-internals';
 
 /** @throws AccError `ACC_SCHEDULE_OPTIMIZER` for an optimizer without a learning rate. */
 export function learningRateOf(optimizer: Optimizer): number {
-  const { learningRate } = optimizer as RateOwner;
+  const { learningRate } = optimizerInternals(optimizer);
   if (typeof learningRate === 'number') return learningRate;
   throw new AccError(
     'ACC_SCHEDULE_OPTIMIZER',
@@ -21,7 +16,7 @@ export function learningRateOf(optimizer: Optimizer): number {
 }
 
 export function setLearningRate(optimizer: Optimizer, rate: number): void {
-  const owner = optimizer as RateOwner;
+  const owner = optimizerInternals(optimizer);
   // Setting makes a tensor where tfjs keeps the rate in one.
   if (owner.learningRate === rate) return;
   if (owner.setLearningRate) owner.setLearningRate(rate);

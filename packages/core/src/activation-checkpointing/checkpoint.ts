@@ -1,5 +1,5 @@
 import { dispose, type Tensor } from '@tensorflow/tfjs-core';
-import { engineInternals } from '../gradient-driver/engine-internals.js';
+import { engineInternals } from '@acc/tfjs-internals';
 import type { Nested } from '../nested/nested.js';
 import { activeKernels } from '../presets.js';
 import { whatRuns } from '../running.js';

@@ -1,5 +1,5 @@
 import { dispose, type Tensor } from '@tensorflow/tfjs-core';
-import type { EngineInternals } from '../gradient-driver/engine-internals.js';
+import type { EngineInternals } from '@acc/tfjs-internals';
 import { pathBetween } from '../gradient-driver/tape.js';
 import type { Nested } from '../nested/nested.js';
 import { probeTape, type Taken } from './probe-tape.js';

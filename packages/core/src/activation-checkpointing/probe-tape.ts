@@ -1,5 +1,5 @@
 import { clone, keep, type Tensor } from '@tensorflow/tfjs-core';
-import type { EngineInternals, TapeNode } from '../gradient-driver/engine-internals.js';
+import type { EngineInternals, TapeNode } from '@acc/tfjs-internals';
 import { inputOf } from '../gradient-driver/tape.js';
 
 /** A tensor that a function takes from outside. */

@@ -1,7 +1,7 @@
 import { util, zeros, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { tensorInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused } from '../gradient-driver/driver.js';
-import type { EngineInternals, TapeNode } from '../gradient-driver/engine-internals.js';
 import { pathBetween } from '../gradient-driver/tape.js';
 import { walkBackward } from '../gradient-driver/walk.js';
 import type { Nested } from '../nested/nested.js';
@@ -107,7 +107,7 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
 function revive(engine: EngineInternals, taken: readonly Taken[]): void {
   for (const { tensor } of taken) {
     if (!tensor.isDisposed) continue;
-    (tensor as unknown as { isDisposedInternal: boolean }).isDisposedInternal = false;
+    tensorInternals(tensor).isDisposedInternal = false;
     engine.incRef(tensor, null);
   }
 }

@@ -1,6 +1,6 @@
 import { clone, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import type { TapeNode } from '../gradient-driver/engine-internals.js';
+import type { TapeNode } from '@acc/tfjs-internals';
 import { mapNested, type Nested } from '../nested/nested.js';
 
 /**

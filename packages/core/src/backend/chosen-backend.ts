@@ -1,10 +1,5 @@
 import { engine, setBackend } from '@tensorflow/tfjs-core';
-
-/** What `tf.setBackend` uses of tfjs's engine, beside its types. */
-interface EngineInside {
-  readonly backendInstance: object | null | undefined;
-  readonly registry: Readonly<Record<string, object | undefined>>;
-}
+import { engineInternals } from '@acc/tfjs-internals';
 
 /** tfjs-node's backend, which that package activates when it is imported. */
 const ACTIVE_BY_IMPORT = 'tensorflow';
@@ -17,7 +12,7 @@ let isOurs = false;
  * that was chosen looks like the one that tfjs takes by itself for the first tensor.
  */
 export function noteChoices(): void {
-  const tfjs = engine();
+  const tfjs = engineInternals();
   const original = tfjs.setBackend.bind(tfjs);
   tfjs.setBackend = (name) => {
     chosen = isOurs || isByItself(name) ? undefined : name;
@@ -42,7 +37,7 @@ export function activateBackend(name: string): Promise<boolean> {
 
 /** Whether a call that sets `name` now is not the program's. */
 function isByItself(name: string): boolean {
-  const { backendInstance, registry } = engine() as unknown as EngineInside;
+  const { backendInstance, registry } = engineInternals();
   if (backendInstance) return false;
   // tfjs makes the backend first where it takes one by itself, and `tf.setBackend` makes it last.
   return registry[name] !== undefined || name === ACTIVE_BY_IMPORT;

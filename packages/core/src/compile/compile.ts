@@ -1,6 +1,6 @@
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type KernelLayer, type Recorder } from '@acc/contract';
-import { engineInternals } from '../gradient-driver/engine-internals.js';
+import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
 import { partsOf } from './nested-values.js';
 import { Reasons } from './reasons.js';
 import type { Variant } from './variant.js';
@@ -93,7 +93,7 @@ function isWatched(): boolean {
 
 function requireAlive(tensor: Tensor): void {
   // tfjs's own error, which its types hide.
-  (tensor as unknown as { throwIfDisposed(): void }).throwIfDisposed();
+  tensorInternals(tensor).throwIfDisposed();
 }
 
 function synchronous<R>(result: R): R {

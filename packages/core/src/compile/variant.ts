@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder, Recording } from '@acc/contract';
-import { engineInternals } from '../gradient-driver/engine-internals.js';
+import { engineInternals } from '@acc/tfjs-internals';
 import { partsOf, withTensors } from './nested-values.js';
 
 /** Two recordings in a row must be the same; so many are made at most. */

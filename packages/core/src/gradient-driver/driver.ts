@@ -5,7 +5,7 @@ import {
   type GradientsFunction,
   type GradientsResult,
   type TapeNode,
-} from './engine-internals.js';
+} from '@acc/tfjs-internals';
 import { pathBetween } from './tape.js';
 import { owned, walkBackward } from './walk.js';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { memoryStats, resetPeakMemory, setNumThreads } from '@acc/native';
 import { installGradientDriver } from './driver.js';
-import { engineInternals, type TapeNode } from './engine-internals.js';
+import { engineInternals, type TapeNode } from '@acc/tfjs-internals';
 
 const LAYERS = 20;
 

@@ -1,5 +1,5 @@
 import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
-import type { TapeNode } from './engine-internals.js';
+import type { TapeNode } from '@acc/tfjs-internals';
 
 /** The part of a tape that lies between the tensors asked for and the results. */
 export interface Path {

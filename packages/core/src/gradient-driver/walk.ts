@@ -1,5 +1,5 @@
 import { add, clone, util, type Tensor } from '@tensorflow/tfjs-core';
-import type { EngineInternals, TapeNode } from './engine-internals.js';
+import type { EngineInternals, TapeNode } from '@acc/tfjs-internals';
 import type { Path, PathNode } from './tape.js';
 
 export interface WalkOptions {

@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
 import { installGradientDriver } from '../gradient-driver/driver.js';
-import { engineInternals } from '../gradient-driver/engine-internals.js';
+import { engineInternals } from '@acc/tfjs-internals';
 import { LossPath, type LossOrigin } from './follow-loss.js';
 
 const ROWS = 3;

@@ -1,5 +1,5 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
-import type { TapeNode } from '../gradient-driver/engine-internals.js';
+import type { TapeNode } from '@acc/tfjs-internals';
 
 /**
  * What a loss is made of: a tensor that is known, perhaps with a penalty on weights; a `mean` over rows, as far as its operators show; or something else, for a

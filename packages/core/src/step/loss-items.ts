@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type ItemCounts } from '@acc/contract';
-import { engineInternals } from '../gradient-driver/engine-internals.js';
+import { engineInternals } from '@acc/tfjs-internals';
 import { samplesOf, type BatchRows } from './batch-rows.js';
 import { LossPath } from './follow-loss.js';
 import { watchLosses, type LossWeight } from './weighted-losses.js';

@@ -1,10 +1,8 @@
-import { cast, losses, notEqual, Reduction, sum, tensor, Tensor, tidy, util } from '@tensorflow/tfjs-core';
-import { engineInternals } from '../gradient-driver/engine-internals.js';
+import { cast, notEqual, Reduction, sum, tensor, Tensor, tidy, util } from '@tensorflow/tfjs-core';
+import { gradientDepth, lossTable, type Loss } from '@acc/tfjs-internals';
 
 /** What one rank's loss counts beside those of others: as many items as it is the mean of, or it is a sum, whose gradients add up. */
 export type LossWeight = { readonly items: number } | 'sum';
-
-type Loss = (...args: unknown[]) => Tensor;
 
 /** Where a loss takes its weights and its reduction, and how many of the predictions' elements make one loss. */
 interface Signature {
@@ -35,13 +33,13 @@ const axisOf = (shape: readonly number[], axis: unknown) => ((axis as number) + 
  * over their sum, and one reduced by SUM is a sum. Returns what gives `tf.losses` its own functions back.
  */
 export function watchLosses(onLoss: (loss: Tensor, weight: LossWeight) => void): () => void {
-  const table = losses as unknown as Record<string, Loss>;
+  const table = lossTable();
   const undos = Object.entries(SIGNATURES).map(([name, signature]) => {
     const own = table[name]!;
     const watched: Loss = (...args) => {
       const loss = own(...args);
       // Of gradients of gradients, and outside of any, nothing is reduced over ranks.
-      if (engineInternals().state.gradientDepth !== 1) return loss;
+      if (gradientDepth() !== 1) return loss;
       const weight = weightOf(args, signature);
       if (weight) onLoss(loss, weight);
       return loss;

@@ -17,6 +17,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
+import { engineInternals } from '@acc/tfjs-internals';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { BACKEND_NAME } from '../backend.js';
 import { kernel } from '../kernel.js';
@@ -90,15 +91,10 @@ export function onePassGradient(gradient: OnePass): (own: GradConfig) => GradCon
     gradFunc: (dy, saved, attrs) => {
       const [from] = saved as [Tensor];
       const isOurs = getBackend() === BACKEND_NAME && from.dtype === 'float32';
-      if (!isOurs || (engine() as unknown as TapeState).isTapeOn()) return own.gradFunc(dy, saved, attrs);
+      if (!isOurs || engineInternals().isTapeOn()) return own.gradFunc(dy, saved, attrs);
       return { [input]: () => engine().runKernel(kernelName, { dy: dy as Tensor, saved: from }, attrs) };
     },
   });
-}
-
-/** What tfjs's engine has beside its types. */
-interface TapeState {
-  isTapeOn(): boolean;
 }
 
 const float = new Float32Array(1);

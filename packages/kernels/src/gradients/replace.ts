@@ -1,4 +1,5 @@
-import { getGradient, registerGradient, unregisterGradient, type GradConfig } from '@tensorflow/tfjs-core';
+import { getGradient, type GradConfig } from '@tensorflow/tfjs-core';
+import { replaceGradient } from '@acc/tfjs-internals';
 import { meanGradient } from './mean.js';
 import { ONE_PASS, onePassGradient } from './one-pass.js';
 import { SHAPES_SUFFICE, withoutValues } from './saved-shapes.js';
@@ -27,7 +28,6 @@ export function replaceGradients(): void {
     if (!own || ours.has(own)) continue;
     const config = replacement(own);
     ours.add(config);
-    unregisterGradient(kernelName);
-    registerGradient(config);
+    replaceGradient(config);
   }
 }

@@ -4,7 +4,6 @@ import {
   backend,
   Concat,
   Cumsum,
-  engine,
   ExpandDims,
   getGradient,
   MirrorPad,
@@ -14,11 +13,10 @@ import {
   Slice,
   Sub,
   type GradConfig,
-  type KernelBackend,
-  type NamedTensorMap,
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
+import { engineInternals } from '@acc/tfjs-internals';
 import { AccBackend } from '../backend.js';
 import { isTaped } from '../tape.js';
 import type { TensorData } from '../tensor-data.js';
@@ -48,7 +46,7 @@ export function withoutValues(config: GradConfig, which: ValuelessOf = 'all'): G
 /** To be returned by a kernel in place of `info`, when its gradient takes no values of the result. */
 export function resultWithoutValues(info: TensorInfo): TensorInfo {
   if (!isTaped()) return info;
-  const inside = engineInside();
+  const inside = engineInternals();
   const result = inside.makeTensorFromTensorInfo(info, backend());
   const { kernelDepth, activeScope } = inside.state;
   (result.dataId as TensorData).valuelessResult = {
@@ -64,17 +62,6 @@ function valuelessScopeOf({ id, dataId }: Tensor): number | undefined {
   return valuelessResult?.tensorId === id ? valuelessResult.scopeId : undefined;
 }
 
-/** The members of tfjs's engine that save for gradients. They are not in its public types; 4.x has them. */
-interface EngineInside {
-  readonly state: { readonly kernelDepth: number; readonly activeScope: { readonly id: number } };
-  clone(tensor: Tensor): Tensor;
-  getTensorsForGradient(kernelName: string, inputs: NamedTensorMap, outputs: Tensor[]): Tensor[];
-  saveTensorsForBackwardMode(tensors: Tensor[]): Tensor[];
-  makeTensorFromTensorInfo(info: TensorInfo, backend: KernelBackend): Tensor;
-}
-
-const engineInside = (): EngineInside => engine() as unknown as EngineInside;
-
 /** Whether `tensor`, saved for a gradient, has no values. */
 export const isStandIn = ({ dataId }: Tensor): boolean => !!(dataId as Partial<TensorData>).isStandIn;
 
@@ -84,7 +71,7 @@ let isInstalled = false;
 export function saveShapesOnly(): void {
   if (isInstalled) return;
   isInstalled = true;
-  const inside = engineInside();
+  const inside = engineInternals();
   const clone = inside.clone.bind(inside);
   const choose = inside.getTensorsForGradient.bind(inside);
   const save = inside.saveTensorsForBackwardMode.bind(inside);

@@ -1,6 +1,6 @@
 import { backend, Tensor, tidy } from '@tensorflow/tfjs-core';
+import { gradientDepth } from '@acc/tfjs-internals';
 import { AccBackend } from '../backend.js';
-import { gradientDepth } from '../tape.js';
 import { callConv2d, callDense } from './affine.js';
 import { callBatchNormalization } from './batch-normalization.js';
 import { callDropout } from './dropout.js';

@@ -11,6 +11,7 @@ import {
   type NamedAttrMap,
   type TensorLike,
 } from '@tensorflow/tfjs-core';
+import { gradientDepth } from '@acc/tfjs-internals';
 import { BACKEND_NAME } from '../backend.js';
 import { SigmoidCrossEntropy, SoftmaxCrossEntropy, type CrossEntropyAttrs } from './cross-entropy-kernels.js';
 
@@ -75,9 +76,4 @@ function isMeanReduction(reduction: Reduction): boolean {
 function smoothed(name: Name, labels: Tensor, smoothing: number): Tensor {
   const share = name === 'softmaxCrossEntropy' ? 1 / labels.shape[1]! : 0.5;
   return add(mul(labels, 1 - smoothing), smoothing * share);
-}
-
-/** How many gradients are being computed, one inside the other. */
-function gradientDepth(): number {
-  return (engine() as unknown as { state: { gradientDepth: number } }).state.gradientDepth;
 }

@@ -1,4 +1,5 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
+import { optimizerInternals } from '@acc/tfjs-internals';
 import { ruleOf } from './fused/fused-apply.js';
 import type { SlotOptimizer } from './slot-optimizer.js';
 import type { Slot } from './slots.js';
@@ -18,18 +19,11 @@ export interface OptimizerState {
   readonly scalars: readonly Variable[];
 }
 
-/** What tfjs's optimizers have; protected for those who write TypeScript. */
-interface Inside {
-  iterations_?: number;
-  learningRate?: unknown;
-  setLearningRate?(rate: number): void;
-}
-
 /** Undefined for an optimizer of a class of which nothing is known but `getWeights` and `setWeights`. */
 export function optimizerState(optimizer: Optimizer): OptimizerState | undefined {
   const kinds = kindsOf(optimizer);
   if (!kinds) return undefined;
-  const inside = optimizer as unknown as Inside;
+  const inside = optimizerInternals(optimizer);
   return {
     ...kinds,
     get iterations() {

@@ -1,4 +1,5 @@
 import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { OptimizerVariable } from '@acc/tfjs-internals';
 
 /** What tfjs's optimizers are given: a record, or a list whose order is that of the state. */
 export type Gradients = Parameters<Optimizer['applyGradients']>[0];
@@ -16,10 +17,7 @@ export function namedGradients(given: Gradients): NamedGradient[] {
 }
 
 /** A variable of state, in the form that tfjs's optimizers keep. */
-export interface Slot {
-  readonly originalName: string;
-  readonly variable: Variable;
-}
+export type Slot = OptimizerVariable;
 
 /** State of one kind, by position in the list of gradients. */
 export interface SlotList {

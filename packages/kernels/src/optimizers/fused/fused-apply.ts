@@ -11,6 +11,7 @@ import {
   type Optimizer,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import { optimizerInternals } from '@acc/tfjs-internals';
 import { AccBackend } from '../../backend.js';
 import { registeredVariable } from '../../live-variables.js';
 import { namedGradients, updatesOf, type Gradients, type NamedGradient } from '../slots.js';
@@ -83,8 +84,7 @@ function applyFused(
   if (!step) return false;
   for (const part of step.parts) rule.update(optimizer, part, backend.epsilon());
   rule.advance?.(optimizer, step.scalars);
-  // Protected for those who write TypeScript.
-  (optimizer as unknown as { incrementIterations(): void }).incrementIterations();
+  optimizerInternals(optimizer).incrementIterations();
   return true;
 }
 

@@ -1,18 +1,10 @@
 import { zerosLike } from '@tensorflow/tfjs-core';
+import type { AdadeltaInternals } from '@acc/tfjs-internals';
 import { add_, addcmul_, addScalar, div_, mul_, scale_, sqrt_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
-import type { Slot } from '../slots.js';
-
-interface AdadeltaInside {
-  readonly learningRate: number;
-  readonly rho: number;
-  readonly epsilon: number;
-  readonly accumulatedGrads: Slot[];
-  readonly accumulatedUpdates: Slot[];
-}
 
 /** u = g · √(b + ε) / √(a + ε), with a as it was; a ← ρ a + (1 - ρ) g²; b ← ρ b + (1 - ρ) u²; w ← w - lr · u. */
-export const adadelta: FusedRule<AdadeltaInside> = {
+export const adadelta: FusedRule<AdadeltaInternals> = {
   slotLists: ({ accumulatedGrads, accumulatedUpdates }) => [
     { slots: accumulatedGrads, suffix: 'accum_grad', initial: zerosLike },
     { slots: accumulatedUpdates, suffix: 'accum_var', initial: zerosLike },

@@ -1,16 +1,10 @@
 import { fill } from '@tensorflow/tfjs-core';
+import type { AdagradInternals } from '@acc/tfjs-internals';
 import { addcdiv_, addcmul_, addScalar, sqrt_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
-import type { Slot } from '../slots.js';
-
-interface AdagradInside {
-  readonly learningRate: number;
-  readonly initialAccumulatorValue: number;
-  readonly accumulatedGrads: Slot[];
-}
 
 /** a ← a + g²; w ← w - lr · g / √(a + ε). libtorch's fused kernel has ε outside the root. */
-export const adagrad: FusedRule<AdagradInside> = {
+export const adagrad: FusedRule<AdagradInternals> = {
   slotLists: ({ accumulatedGrads, initialAccumulatorValue }) => [
     {
       slots: accumulatedGrads,

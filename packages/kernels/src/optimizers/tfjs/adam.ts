@@ -1,23 +1,11 @@
-import { zerosLike, type Variable } from '@tensorflow/tfjs-core';
+import { zerosLike } from '@tensorflow/tfjs-core';
+import type { AdamInternals } from '@acc/tfjs-internals';
 import { adamStep } from '../fused/adam-step.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 import { multiplyScalar, scalarValue } from '../fused/known-scalars.js';
-import type { Slot } from '../slots.js';
-
-interface AdamInside {
-  readonly learningRate: number;
-  readonly beta1: number;
-  readonly beta2: number;
-  readonly epsilon: number;
-  /** beta1^step and beta2^step, multiplied up in float32. */
-  readonly accBeta1: Variable;
-  readonly accBeta2: Variable;
-  readonly accumulatedFirstMoment: Slot[];
-  readonly accumulatedSecondMoment: Slot[];
-}
 
 /** m ← β₁ m + (1 - β₁) g; v ← β₂ v + (1 - β₂) g²; w ← w - lr · m̂ / (√v̂ + ε), m̂ = m / (1 - accBeta1), v̂ likewise. */
-export const adam: FusedRule<AdamInside> = {
+export const adam: FusedRule<AdamInternals> = {
   slotLists: ({ accumulatedFirstMoment, accumulatedSecondMoment }) => [
     { slots: accumulatedFirstMoment, suffix: 'm', initial: zerosLike },
     { slots: accumulatedSecondMoment, suffix: 'v', initial: zerosLike },

@@ -1,24 +1,11 @@
-import { zerosLike, type Variable } from '@tensorflow/tfjs-core';
+import { zerosLike } from '@tensorflow/tfjs-core';
+import type { AdamaxInternals } from '@acc/tfjs-internals';
 import { abs, addcdiv_, addScalar, lerp_, maximum_, scale_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 import { incrementScalar, multiplyScalar, scalarValue } from '../fused/known-scalars.js';
-import type { Slot } from '../slots.js';
-
-interface AdamaxInside {
-  readonly learningRate: number;
-  readonly beta1: number;
-  readonly beta2: number;
-  readonly epsilon: number;
-  readonly decay: number;
-  readonly iteration: Variable;
-  /** beta1^step, multiplied up in float32. */
-  readonly accBeta1: Variable;
-  readonly accumulatedFirstMoment: Slot[];
-  readonly accumulatedWeightedInfNorm: Slot[];
-}
 
 /** m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); w ← w - lr / (1 + decay · iteration) / (1 - accBeta1) · m / (u + ε). */
-export const adamax: FusedRule<AdamaxInside> = {
+export const adamax: FusedRule<AdamaxInternals> = {
   slotLists: ({ accumulatedFirstMoment, accumulatedWeightedInfNorm }) => [
     { slots: accumulatedFirstMoment, suffix: 'm', initial: zerosLike },
     { slots: accumulatedWeightedInfNorm, suffix: 'v', initial: zerosLike },

@@ -1,4 +1,5 @@
 import { zerosLike } from '@tensorflow/tfjs-core';
+import type { RmsPropInternals } from '@acc/tfjs-internals';
 import {
   add_,
   addcdiv_,
@@ -15,22 +16,11 @@ import {
 import type { FusedRule } from '../fused/fused-rule.js';
 import type { Slot, SlotList } from '../slots.js';
 
-interface RmsPropInside {
-  readonly learningRate: number;
-  readonly decay: number;
-  readonly momentum: number;
-  readonly epsilon: number;
-  readonly centered: boolean;
-  readonly accumulatedMeanSquares: Slot[];
-  readonly accumulatedMoments: Slot[];
-  readonly accumulatedMeanGrads: Slot[];
-}
-
 /**
  * s ← decay · s + (1 - decay) g²; a ← momentum · a + lr · g / √(s + ε); w ← w - a.
  * Centered: m ← decay · m + (1 - decay) g, and √(s - (m² + ε)) for the root.
  */
-export const rmsprop: FusedRule<RmsPropInside> = {
+export const rmsprop: FusedRule<RmsPropInternals> = {
   slotLists: ({ accumulatedMeanSquares, accumulatedMoments, accumulatedMeanGrads, centered }) => {
     const list = (slots: Slot[], suffix: string): SlotList => ({ slots, suffix, initial: zerosLike });
     const lists = [list(accumulatedMeanSquares, 'rms'), list(accumulatedMoments, 'momentum')];

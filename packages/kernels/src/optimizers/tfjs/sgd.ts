@@ -1,15 +1,10 @@
-import type { Scalar } from '@tensorflow/tfjs-core';
+import type { SgdInternals } from '@acc/tfjs-internals';
 import type { FusedRule } from '../fused/fused-rule.js';
 import { scalarValue } from '../fused/known-scalars.js';
 import { plainSgdStep } from '../fused/sgd-step.js';
 
-export interface SgdInside {
-  /** -learningRate */
-  readonly c: Scalar;
-}
-
 /** w ← w + c · g */
-export const sgd: FusedRule<SgdInside> = {
+export const sgd: FusedRule<SgdInternals> = {
   slotLists: () => [],
   update: ({ c }, part) => plainSgdStep(part, -scalarValue(c)),
 };

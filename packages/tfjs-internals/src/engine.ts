@@ -1,0 +1,109 @@
+import {
+  engine,
+  type DataId,
+  type KernelBackend,
+  type NamedTensorMap,
+  type Tensor,
+  type TensorContainer,
+  type TensorInfo,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+
+/** One operator on tfjs's tape. */
+export interface TapeNode {
+  readonly id: number;
+  readonly kernelName: string;
+  readonly inputs: NamedTensorMap;
+  readonly outputs: Tensor[];
+  readonly saved?: Tensor[];
+  /** `asked`: the inputs whose gradients are wanted. tfjs does not pass it, and its own nodes ignore it. */
+  readonly gradient?: (
+    dys: readonly (Tensor | null)[],
+    asked?: readonly (readonly [name: string, input: Tensor])[],
+  ) => Record<string, () => Tensor>;
+}
+
+export interface GradientsResult {
+  value: Tensor;
+  grads: (Tensor | null)[];
+}
+
+export type GradientsFunction = (
+  f: () => Tensor,
+  xs: Tensor[],
+  dy?: Tensor | null,
+  allowNoGradients?: boolean,
+) => GradientsResult;
+
+export type RunKernel = (kernelName: string, inputs: NamedTensorMap, attrs?: object) => unknown;
+
+/** An operator with a gradient function of its own, as `customGrad` hands it to the engine. */
+export interface CustomOperator {
+  readonly forwardFunc: (backend: unknown, save: (tensors: Tensor[]) => void) => unknown;
+}
+
+export type RunKernelFunc = (params: CustomOperator | { readonly kernelName: string }) => unknown;
+
+/** The scope of a `tidy` or of an operator. */
+export interface EngineScope {
+  readonly id: number;
+  readonly name: string;
+  /** The tensors that the end of the scope disposes. */
+  readonly track: Tensor[];
+}
+
+export interface EngineState {
+  /** The nodes that `gradients` records; null or undefined outside of it. */
+  activeTape: TapeNode[] | null | undefined;
+  nextTapeNodeId: number;
+  /** How many gradients are being computed, one inside the other. */
+  readonly gradientDepth: number;
+  /** How many kernels are running, one inside the other. */
+  readonly kernelDepth: number;
+  /** Whether `tf.profile` is running. */
+  readonly profiling: boolean;
+  readonly numTensors: number;
+  readonly registeredVariables: Record<string, Variable>;
+  readonly scopeStack: readonly EngineScope[];
+  readonly activeScope: EngineScope;
+  /** The backend that holds each tensor's data. */
+  readonly tensorInfo: WeakMap<DataId, { readonly backend: KernelBackend }>;
+}
+
+/** The members of tfjs-core's Engine that the packages read, call or patch. Most are missing from its public types. */
+export interface EngineInternals {
+  gradients: GradientsFunction;
+  startTape(): void;
+  endTape(): void;
+  isTapeOn(): boolean;
+  tidy<T>(name: string, f: () => T): T;
+  scopedRun<T>(start: () => void, end: () => void, f: () => T): T;
+  startScope(name?: string): void;
+  endScope(result?: TensorContainer): void;
+  runKernel: RunKernel;
+  runKernelFunc: RunKernelFunc;
+  clone(tensor: Tensor): Tensor;
+  /** Chooses the inputs and outputs of a kernel that its gradient function needs. */
+  getTensorsForGradient(kernelName: string, inputs: NamedTensorMap, outputs: Tensor[]): Tensor[];
+  /** Copies what a gradient function needs, so that it outlives its scope. */
+  saveTensorsForBackwardMode(tensors: Tensor[]): Tensor[];
+  makeTensorFromTensorInfo(info: TensorInfo, backend: KernelBackend): Tensor;
+  /** Books `tensor` once more in the current scope, on `backend` or, for null, on the active one. */
+  incRef(tensor: Tensor, backend: KernelBackend | null): void;
+  moveData(backend: KernelBackend, dataId: DataId): void;
+  setBackend(name: string): Promise<boolean>;
+  readonly backendInstance: KernelBackend | null | undefined;
+  /** The backends that exist, by name. */
+  readonly registry: Readonly<Record<string, KernelBackend | undefined>>;
+  readonly state: EngineState;
+}
+
+/** The engine of this program's tfjs-core. */
+export function engineInternals(): EngineInternals {
+  return engine() as unknown as EngineInternals;
+}
+
+/** How many gradients tfjs is computing now, one inside the other. */
+export function gradientDepth(): number {
+  return engineInternals().state.gradientDepth;
+}

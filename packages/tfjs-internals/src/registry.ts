@@ -1,0 +1,20 @@
+import {
+  registerGradient,
+  registerKernel,
+  unregisterGradient,
+  unregisterKernel,
+  type GradConfig,
+  type KernelConfig,
+} from '@tensorflow/tfjs-core';
+
+/** Puts `config` in the place of the kernel of that name and backend. tfjs warns where one is registered twice. */
+export function replaceKernel(config: KernelConfig): void {
+  unregisterKernel(config.kernelName, config.backendName);
+  registerKernel(config);
+}
+
+/** Puts `config` in the place of the gradient of that kernel. */
+export function replaceGradient(config: GradConfig): void {
+  unregisterGradient(config.kernelName);
+  registerGradient(config);
+}
