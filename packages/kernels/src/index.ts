@@ -15,7 +15,6 @@ export {
   type RotaryOptions,
 } from './functions/index.js';
 export { kernelLayerOf } from './kernel-layer.js';
-export { nestedLayers, ownClassName, type BatchNormalizationLayer, type LayerCall } from './layers/index.js';
 export {
   adafactor,
   adamw,

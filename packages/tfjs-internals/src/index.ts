@@ -11,6 +11,32 @@ export {
   type RunKernelFunc,
   type TapeNode,
 } from './engine.js';
+export type { Callback, History } from './layers/callbacks.js';
+export { isOwnClass, ownClassName } from './layers/classes.js';
+export type { Apply, GraphLayer, GraphModel, GraphNode, SymbolicTensor } from './layers/graph.js';
+export type {
+  ActivationObject,
+  BatchNormalizationLayer,
+  Conv2DLayer,
+  DenseLayer,
+  DropoutLayer,
+  Kwargs,
+  LayerCall,
+  LayerInternals,
+  LayerNormalizationLayer,
+  LayerVariable,
+  LayerWithBuffers,
+  RecurrentCell,
+  RecurrentLayer,
+} from './layers/layer.js';
+export {
+  isModel,
+  type FitDatasetArguments,
+  type FitLoopArguments,
+  type ModelInternals,
+  type StepFunction,
+} from './layers/model.js';
+export { nestedLayers, type LayerNesting } from './layers/nested-layers.js';
 export { lossTable, type Loss } from './losses.js';
 export {
   optimizerInternals,

@@ -1,10 +1,9 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import type { Apply, GraphLayer, GraphModel, Kwargs } from '@acc/tfjs-internals';
 import { checkpoint } from './checkpoint.js';
-import { callsOf, type Call, type GraphLayer, type GraphModel, type Kwargs } from './model-graph.js';
+import { callsOf, type Call } from './model-graph.js';
 import { stretchesOf, type Stretch } from './stretches.js';
-
-type Apply = GraphLayer['apply'];
 
 /** A model as it runs in training: its calls of layers, and how each layer computes. */
 interface Plan {

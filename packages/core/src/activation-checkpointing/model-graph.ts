@@ -1,32 +1,4 @@
-/** What layers are called with. */
-export interface Kwargs {
-  readonly training?: boolean | null;
-  readonly mask?: unknown;
-}
-
-/** The members of tfjs-layers' layers, nodes and symbolic tensors that are worked with. Most are not in its public types. */
-export interface GraphLayer {
-  readonly name: string;
-  readonly stateful?: boolean;
-  readonly inboundNodes: readonly { readonly outputTensors: readonly Symbolic[] }[];
-  apply(inputs: unknown, kwargs?: Kwargs): unknown;
-}
-
-/** A place in a model's graph. */
-export interface Symbolic {
-  readonly id: number;
-  readonly name: string;
-  readonly inputs: readonly Symbolic[];
-  readonly sourceLayer: GraphLayer;
-}
-
-export interface GraphModel {
-  readonly layers: readonly GraphLayer[];
-  readonly inputs: readonly Symbolic[];
-  readonly outputs: readonly Symbolic[];
-  call(inputs: unknown, kwargs?: Kwargs): unknown;
-  makeTrainFunction(): (data: unknown[]) => unknown;
-}
+import type { GraphLayer, GraphModel, SymbolicTensor } from '@acc/tfjs-internals';
 
 /** One call of a layer. */
 export interface Call {
@@ -48,10 +20,10 @@ export function callsOf({ inputs, outputs }: GraphModel): Call[] {
 }
 
 /** Depth first, the last input first, as tfjs-layers goes through its own stack. */
-function sortedTo(output: Symbolic, fed: ReadonlySet<string>): Symbolic[] {
-  const sorted: Symbolic[] = [];
+function sortedTo(output: SymbolicTensor, fed: ReadonlySet<string>): SymbolicTensor[] {
+  const sorted: SymbolicTensor[] = [];
   const visited = new Set(fed);
-  const visit = (symbolic: Symbolic): void => {
+  const visit = (symbolic: SymbolicTensor): void => {
     if (visited.has(symbolic.name)) return;
     for (const input of symbolic.inputs.toReversed()) visit(input);
     visited.add(symbolic.name);
@@ -61,7 +33,7 @@ function sortedTo(output: Symbolic, fed: ReadonlySet<string>): Symbolic[] {
   return sorted;
 }
 
-function callOf({ id, inputs, sourceLayer }: Symbolic): Call {
+function callOf({ id, inputs, sourceLayer }: SymbolicTensor): Call {
   const node = sourceLayer.inboundNodes.find(({ outputTensors }) =>
     outputTensors.some((output) => output.id === id),
   )!;

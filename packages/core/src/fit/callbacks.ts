@@ -1,14 +1,4 @@
-/** What tfjs-layers calls on a callback. */
-export interface Callback {
-  setParams(params: object): void;
-  setModel(model: object): void;
-  onTrainBegin(logs?: object): Promise<void>;
-  onTrainEnd(logs?: object): Promise<void>;
-  onEpochBegin(epoch: number, logs?: object): Promise<void>;
-  onEpochEnd(epoch: number, logs?: object): Promise<void>;
-  onBatchBegin(batch: number, logs?: object): Promise<void>;
-  onBatchEnd(batch: number, logs?: object): Promise<void>;
-}
+import type { Callback, History } from '@acc/tfjs-internals';
 
 /** A callback that only waits for `atBoundary` after each batch. */
 export function boundaryCallback(atBoundary: () => Promise<void>): Callback {
@@ -74,12 +64,6 @@ export function withBatchSizes(callbacks: unknown, size: () => number | undefine
       ? withMembers(first, { onBatchBegin })
       : (Object.create(first, { onBatchBegin: { value: onBatchBegin } }) as object);
   return [hearing, ...rest];
-}
-
-/** What tfjs-layers gives when training ends. */
-export interface History {
-  epoch: number[];
-  history: Record<string, unknown[]>;
 }
 
 /** Puts what an earlier part has come to before a later one's. */

@@ -1,13 +1,12 @@
-import type { FitDatasetArguments, ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type {
+  Callback,
+  FitDatasetArguments,
+  History,
+  ModelInternals,
+  StepFunction,
+} from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
-import {
-  callbackOfPart,
-  prependHistory,
-  withBatchSizes,
-  type Callback,
-  type History,
-  type Part,
-} from './callbacks.js';
+import { callbackOfPart, prependHistory, withBatchSizes, type Part } from './callbacks.js';
 import { samplesOf } from '../step/batch-rows.js';
 import type { FitPosition } from './fit-progress.js';
 import type { FitContext, ShardedData } from './shard-fit.js';

@@ -1,17 +1,10 @@
 import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import { permutation } from '@acc/data';
-import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type { Callback, History, ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
 import { splitRows, type BatchRows } from '../step/batch-rows.js';
 import type { FitContext } from './shard-fit.js';
-import {
-  boundaryCallback,
-  callbackOfPart,
-  prependHistory,
-  type Callback,
-  type History,
-  type Part,
-} from './callbacks.js';
+import { boundaryCallback, callbackOfPart, prependHistory, type Part } from './callbacks.js';
 import type { FitPosition } from './fit-progress.js';
 import type { Validation } from './validation.js';
 

@@ -1,5 +1,5 @@
 import { AccError } from '@acc/contract';
-import type { ModelInternals } from '../prepare/model-internals.js';
+import type { ModelInternals } from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
 import type { FitContext } from './shard-fit.js';
 

@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism } from '@acc/contract';
-import type { ModelInternals } from '../prepare/model-internals.js';
+import type { ModelInternals } from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';

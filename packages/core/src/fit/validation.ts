@@ -1,5 +1,5 @@
 import { scalar, slice, tidy, zeros, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
-import type { ModelInternals, StepFunction } from '../prepare/model-internals.js';
+import type { ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
 import { splitRows } from '../step/batch-rows.js';
 import { reduceScalars } from './reduce-scalars.js';

@@ -2,7 +2,7 @@ import { type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type Collective } from '@acc/contract';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { variablesOf } from '../prepare/prepare-model.js';
-import { isModel } from '../prepare/model-internals.js';
+import { isModel } from '@acc/tfjs-internals';
 import { averageTensors } from './average.js';
 
 /** What an Accelerator offers to those who synchronise in place of its steps. */

@@ -1,7 +1,7 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { shardFit, type FitContext } from '../fit/shard-fit.js';
-import type { ModelInternals } from './model-internals.js';
+import type { ModelInternals } from '@acc/tfjs-internals';
 import type { Undo } from './prepare.js';
 
 export interface PrepareModelContext extends FitContext {

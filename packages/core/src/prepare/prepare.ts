@@ -17,7 +17,7 @@ import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets.js';
 import type { DataPreparation } from './prepare-data.js';
-import { isModel } from './model-internals.js';
+import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { Adoption } from './adoption.js';
 import { prepareOptimizer } from './prepare-optimizer.js';

@@ -20,7 +20,7 @@ import {
   type WriteModelOptions,
 } from '@acc/checkpoint';
 import { AccError, type Collective, type KernelLayer, type Strategy, type TensorPart } from '@acc/contract';
-import { isModel, type ModelInternals } from '../prepare/model-internals.js';
+import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 
 /** A model of tfjs-layers, or weights of its own. */
 export type Weighted = object | readonly Variable[];

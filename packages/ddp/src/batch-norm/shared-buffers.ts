@@ -1,11 +1,7 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
-import { isLive, nestedLayers } from '@acc/kernels';
-
-/** What tfjs-layers keeps of a layer's weights that are never trained, whether or not the layer is frozen. */
-interface LayerWithBuffers {
-  readonly _nonTrainableWeights?: readonly { read(): Variable }[];
-}
+import { isLive } from '@acc/kernels';
+import { nestedLayers, type LayerWithBuffers } from '@acc/tfjs-internals';
 
 /** A broadcast under way. */
 type Travelling = readonly { readonly variables: readonly Variable[]; readonly pending: Pending<Tensor> }[];

@@ -14,13 +14,13 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import type { Collective, StrategyContext } from '@acc/contract';
+import { requireFirstOrder } from '@acc/kernels';
 import {
   nestedLayers,
   ownClassName,
-  requireFirstOrder,
   type BatchNormalizationLayer,
   type LayerCall,
-} from '@acc/kernels';
+} from '@acc/tfjs-internals';
 import { broadcastable, globalMoments, otherDims, summedMoments } from './global-moments.js';
 
 /**

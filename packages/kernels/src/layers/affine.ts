@@ -13,7 +13,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { AffineAttrs } from './affine-gradients.js';
 import type { FusedCall } from './fuse-layers.js';
-import type { Conv2DLayer, DenseLayer, LayerVariable } from './layer-internals.js';
+import type { Conv2DLayer, DenseLayer, LayerVariable } from '@acc/tfjs-internals';
 
 export const callDense: FusedCall<DenseLayer> = (layer, x, kwargs) => {
   const activation = fusedActivation(layer.activation?.getClassName() ?? 'linear');

@@ -2,7 +2,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { batchNormFunction, batchStatistics } from './batch-norm-kernel.js';
 import type { FusedCall } from './fuse-layers.js';
-import type { BatchNormalizationLayer, LayerVariable } from './layer-internals.js';
+import type { BatchNormalizationLayer, LayerVariable } from '@acc/tfjs-internals';
 
 const interpolate = operator('aten::lerp.Scalar');
 

@@ -1,6 +1,6 @@
 import { dropout } from '../functions/dropout.js';
 import type { FusedCall } from './fuse-layers.js';
-import type { DropoutLayer } from './layer-internals.js';
+import type { DropoutLayer } from '@acc/tfjs-internals';
 
 /** Draws from the backend's generator; tfjs's own way has one in JavaScript. */
 export const callDropout: FusedCall<DropoutLayer> = (layer, x, kwargs) => {

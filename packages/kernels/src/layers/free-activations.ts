@@ -1,26 +1,5 @@
 import { Tensor } from '@tensorflow/tfjs-core';
-import { ownClassName, type Kwargs } from './layer-internals.js';
-
-type Apply = (inputs: unknown, kwargs?: Kwargs) => unknown;
-
-/** The members of tfjs-layers' layers, nodes and models that are worked with. Most are not in its public types. */
-interface GraphLayer {
-  apply: Apply;
-  readonly inboundNodes: readonly GraphNode[];
-  readonly outboundNodes: readonly GraphNode[];
-}
-
-interface GraphNode {
-  readonly outboundLayer: GraphLayer;
-  readonly outputTensors: readonly unknown[];
-}
-
-interface GraphModel {
-  readonly layers: readonly GraphLayer[];
-  readonly outputs?: readonly unknown[];
-  call: Apply;
-  makeTrainFunction(): (data: Tensor[]) => unknown;
-}
+import { ownClassName, type Apply, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
 
 /**
  * Layers of tfjs that have no more use for an input once they were called and have given their mask. Those that make a mask of
@@ -61,7 +40,7 @@ const CONSUMERS: ReadonlySet<string | undefined> = new Set([
  * @returns Gives the model its own way back.
  */
 export function freeActivations(model: object): () => void {
-  const { layers, outputs = [], call, makeTrainFunction } = model as GraphModel;
+  const { layers, outputs, call, makeTrainFunction } = model as GraphModel;
   const members = new Set(layers);
   /** Exists while the model runs. */
   let uses: Uses | undefined;

@@ -1,12 +1,17 @@
 import { backend, Tensor, tidy } from '@tensorflow/tfjs-core';
-import { gradientDepth } from '@acc/tfjs-internals';
 import { AccBackend } from '../backend.js';
 import { callConv2d, callDense } from './affine.js';
 import { callBatchNormalization } from './batch-normalization.js';
 import { callDropout } from './dropout.js';
-import { ownClassName, type Kwargs, type LayerCall, type LayerInternals } from './layer-internals.js';
+import {
+  gradientDepth,
+  nestedLayers,
+  ownClassName,
+  type Kwargs,
+  type LayerCall,
+  type LayerInternals,
+} from '@acc/tfjs-internals';
 import { callLayerNormalization } from './layer-normalization.js';
-import { nestedLayers } from './nested-layers.js';
 import { callGru, callLstm } from './recurrent.js';
 
 /** What a layer computes on `x`, or undefined, with nothing changed, for what tfjs's own way must compute. */

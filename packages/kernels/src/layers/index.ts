@@ -1,5 +1,3 @@
 export { freeActivations } from './free-activations.js';
 export { fuseLayers } from './fuse-layers.js';
 export { LAYER_GRADIENTS, LAYER_KERNELS } from './layer-kernels.js';
-export { ownClassName, type BatchNormalizationLayer, type LayerCall } from './layer-internals.js';
-export { nestedLayers } from './nested-layers.js';

@@ -1,6 +1,6 @@
 import { layerNorm } from '../functions/layer-norm.js';
 import type { FusedCall } from './fuse-layers.js';
-import type { LayerNormalizationLayer } from './layer-internals.js';
+import type { LayerNormalizationLayer } from '@acc/tfjs-internals';
 
 export const callLayerNormalization: FusedCall<LayerNormalizationLayer> = (layer, x) => {
   const { axis, epsilon, gamma, beta } = layer;

@@ -1,7 +1,7 @@
 import { dispose, mul, ones, reverse, type Tensor } from '@tensorflow/tfjs-core';
 import { dropout } from '../functions/dropout.js';
 import type { FusedCall } from './fuse-layers.js';
-import { isOwnClass, type RecurrentCell, type RecurrentLayer } from './layer-internals.js';
+import { isOwnClass, type RecurrentCell, type RecurrentLayer } from '@acc/tfjs-internals';
 import {
   GRU,
   LSTM,

@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll } from 'vitest';
 import {
   engineInternals,
   lossTable,
@@ -20,22 +20,9 @@ import {
   type TapeNode,
   type TensorInternals,
 } from './index.js';
+import { describeViews, type Look, type Members } from './testing/views.js';
 
-// The views of this package against the tfjs that is installed. Each table has every member of its view: TypeScript refuses a
-// table that lacks one. A test is named after its place, and says what is there instead.
-
-/** What a member is: `function(2)` takes two parameters. Alternatives are apart by ` | `. */
-type Members<View> = Readonly<Record<keyof View, string>>;
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'array';
-  if (typeof value === 'function') return `function(${value.length})`;
-  if (value instanceof tf.Variable) return 'Variable';
-  if (value instanceof tf.Tensor) return 'Tensor';
-  if (value instanceof WeakMap) return 'WeakMap';
-  return typeof value;
-}
+// The views of tfjs-core against the one that is installed.
 
 const ENGINE: Members<EngineInternals> = {
   gradients: 'function(4)',
@@ -172,22 +159,9 @@ const EXPECTED = {
   AdamOptimizer: ADAM,
   AdamaxOptimizer: ADAMAX,
   'AdamOptimizer.accumulatedFirstMoment[0]': OPTIMIZER_VARIABLE,
-} satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
-type Place = keyof typeof EXPECTED;
+};
 
-/** What the installed tfjs has, by place and member. */
-const found = new Map<Place, Record<string, string>>();
-
-/** Notes what the members of `object` are now. */
-function look(place: Place, object: unknown): void {
-  const kinds = Object.keys(EXPECTED[place]).map((name) => [
-    name,
-    kindOf((object as Record<string, unknown>)[name]),
-  ]);
-  found.set(place, Object.fromEntries(kinds) as Record<string, string>);
-}
-
-function lookAtEngine(): void {
+function lookAtEngine(look: Look<typeof EXPECTED>): void {
   const engine = engineInternals();
   const compute = (x: tf.Tensor) => {
     const y = tf.square(x);
@@ -202,7 +176,7 @@ function lookAtEngine(): void {
   look('tf.losses', lossTable());
 }
 
-function lookAtOptimizers(): void {
+function lookAtOptimizers(look: Look<typeof EXPECTED>): void {
   const weight = tf.variable(tf.scalar(2));
   const stepped = <O extends tf.Optimizer>(optimizer: O): O => {
     optimizer.minimize(() => tf.square(weight));
@@ -222,27 +196,10 @@ function lookAtOptimizers(): void {
 
 const viewOfAdam = (adam: tf.Optimizer) => adam as unknown as AdamInternals;
 
-beforeAll(async () => {
+describeViews(EXPECTED, async (look) => {
   await tf.setBackend('cpu');
-  lookAtEngine();
-  lookAtOptimizers();
+  lookAtEngine(look);
+  lookAtOptimizers(look);
 });
 
 afterAll(() => tf.disposeVariables());
-
-describe('the installed tfjs has what the views say', () => {
-  const members = Object.entries(EXPECTED).flatMap(([place, table]) =>
-    Object.entries(table).map(
-      ([member, kind]) => [`${place}.${member}`, place as Place, member, kind] as const,
-    ),
-  );
-
-  it.each(members)('%s', (_, place, member, kind) => {
-    expect(kind.split(' | ')).toContain(found.get(place)![member]);
-  });
-
-  it('in every place', () => {
-    expect([...found.keys()].sort()).toEqual(Object.keys(EXPECTED).sort());
-    expect(members.length).toBeGreaterThan(90);
-  });
-});

@@ -1,12 +1,15 @@
-/** Models have layers, wrappers one or two. */
-interface Nesting {
+/** The members in which models and wrappers hold other layers. */
+export interface LayerNesting {
+  /** Of a model. */
   readonly layers?: unknown;
+  /** Of `timeDistributed`. */
   readonly layer?: unknown;
+  /** Of `bidirectional`. */
   readonly forwardLayer?: unknown;
   readonly backwardLayer?: unknown;
 }
 
-/** Layers and those within them, each once: of models, of `bidirectional` and of `timeDistributed`. */
+/** The layers and those within them, each once: of models, of `bidirectional` and of `timeDistributed`. */
 export function nestedLayers(candidates: readonly unknown[]): Iterable<object> {
   return walk(candidates, new Set());
 }
@@ -16,7 +19,7 @@ function* walk(candidates: readonly unknown[], seen: Set<object>): Generator<obj
     if (typeof candidate !== 'object' || candidate === null || seen.has(candidate)) continue;
     seen.add(candidate);
     yield candidate;
-    const { layers, layer, forwardLayer, backwardLayer } = candidate as Nesting;
+    const { layers, layer, forwardLayer, backwardLayer } = candidate as LayerNesting;
     yield* walk(
       [...(Array.isArray(layers) ? (layers as unknown[]) : []), layer, forwardLayer, backwardLayer],
       seen,

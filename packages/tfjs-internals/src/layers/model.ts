@@ -1,9 +1,10 @@
 import type { Optimizer, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { History } from '../fit/callbacks.js';
+import type { History } from './callbacks.js';
 
+/** One step of training or of evaluation on a batch: features, targets and sample weights in; losses and metrics out. */
 export type StepFunction = (ins: Tensor[]) => Scalar[];
 
-/** The members of tfjs-layers' LayersModel that are worked with. Some are not in its public types; 4.x has them all. */
+/** The members of tfjs-layers' LayersModel that are read, called or replaced. Some are missing from its public types. */
 export interface ModelInternals {
   /** Of a Sequential: the model that trains. */
   readonly model?: ModelInternals;
@@ -11,12 +12,13 @@ export interface ModelInternals {
   readonly weights: readonly { readonly originalName: string; read(): Variable }[];
   readonly metricsNames: readonly string[];
   readonly optimizer?: Optimizer;
+  /** What `makeTestFunction` made last. */
   testFunction: StepFunction;
-  /** Whether a fit is under way. */
+  /** Whether a fit is running. */
   isTraining?: boolean;
   /** Whether a callback has ended training. */
   stopTraining_?: boolean;
-  /** What tfjs-layers makes the model of. */
+  /** The topology that tfjs-layers makes the model of. */
   toJSON(unused: null, returnString: false): object;
   compile(args: object): void;
   makeTrainFunction(): StepFunction;
@@ -27,7 +29,9 @@ export interface ModelInternals {
   evaluateDataset(dataset: unknown, args?: { batches?: number }): Promise<Scalar | Scalar[]>;
   fit(x: unknown, y: unknown, args?: object): Promise<History>;
   fitDataset(dataset: object, args: FitDatasetArguments): Promise<History>;
+  /** The loop of `fit` over epochs and batches. */
   fitLoop(...args: FitLoopArguments): Promise<History>;
+  /** The loop of `evaluate` over batches. */
   testLoop(f: StepFunction, ins: Tensor[], batchSize: number, verbose?: number, steps?: number): Scalar[];
 }
 
@@ -57,7 +61,7 @@ export type FitLoopArguments = [
   validationSteps: number | null,
 ];
 
-/** True for what quacks like a LayersModel, of whichever copy of tfjs-layers. */
+/** True for an object with the members of a LayersModel, of any copy of tfjs-layers. */
 export function isModel(object: unknown): object is ModelInternals {
   const candidate = object as Partial<ModelInternals> & { layers?: unknown };
   return (

@@ -1,6 +1,6 @@
-import { serialization, type Tensor } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 
-/** The members of tfjs-layers' layers that are worked with. Most are not in its public types; 4.x has them all. */
+/** The members of a tfjs-layers layer that are called and replaced. Most are missing from its public types. */
 export interface LayerInternals {
   call: LayerCall;
   readonly stateful?: boolean;
@@ -9,12 +9,14 @@ export interface LayerInternals {
 
 export type LayerCall = (inputs: Tensor | Tensor[], kwargs: Kwargs) => Tensor | Tensor[];
 
+/** The second argument of a layer's `call` and `apply`. */
 export interface Kwargs {
   readonly training?: boolean | null;
   readonly mask?: unknown;
   readonly initialState?: Tensor[] | null;
 }
 
+/** A weight of a layer. */
 export interface LayerVariable {
   read(): Tensor;
   write(value: Tensor): unknown;
@@ -64,7 +66,7 @@ export interface RecurrentLayer extends LayerInternals {
   readonly goBackwards: boolean;
   readonly returnSequences: boolean;
   readonly returnState: boolean;
-  /** Of a stateful layer, between batches. */
+  /** The states of a stateful layer between batches. */
   readonly states_: Tensor[] | null;
   resetStates(states: Tensor[], training?: boolean | null): void;
 }
@@ -82,20 +84,12 @@ export interface RecurrentCell {
   recurrentDropoutMask: Tensor | Tensor[] | null;
 }
 
+/** A layer as the holder of weights that no gradient changes. */
+export interface LayerWithBuffers {
+  /** The weights that are never trained, also when the layer is frozen. */
+  readonly _nonTrainableWeights?: readonly { read(): Variable }[];
+}
+
 export interface ActivationObject {
   getClassName(): string;
 }
-
-/**
- * The name of an object's class, when it is the one that tfjs has under that name. A subclass is not, nor is a class of
- * a user's with the same name: what they compute is their own affair.
- */
-export function ownClassName(object: object): string | undefined {
-  const { constructor } = object as { readonly constructor: { readonly className?: string } };
-  if (!Object.hasOwn(constructor, 'className')) return undefined;
-  const { className } = constructor;
-  const registered = serialization.SerializationMap.getMap().classNameMap[className!];
-  return registered?.[0] === constructor ? className : undefined;
-}
-
-export const isOwnClass = (object: object, className: string): boolean => ownClassName(object) === className;

@@ -1,0 +1,39 @@
+import type { Kwargs } from './layer.js';
+
+export type Apply = (inputs: unknown, kwargs?: Kwargs) => unknown;
+
+/** A layer as a part of a model's graph. */
+export interface GraphLayer {
+  readonly name: string;
+  readonly stateful?: boolean;
+  /** Computes the layer on tensors, or adds a node to the graph for symbolic ones. */
+  apply: Apply;
+  /** One node for each call of the layer on symbolic tensors. */
+  readonly inboundNodes: readonly GraphNode[];
+  readonly outboundNodes: readonly GraphNode[];
+}
+
+/** One call of a layer in the graph. */
+export interface GraphNode {
+  /** The layer that is called. */
+  readonly outboundLayer: GraphLayer;
+  readonly outputTensors: readonly SymbolicTensor[];
+}
+
+/** A place in a model's graph. */
+export interface SymbolicTensor {
+  readonly id: number;
+  readonly name: string;
+  readonly inputs: readonly SymbolicTensor[];
+  readonly sourceLayer: GraphLayer;
+}
+
+/** A model as a graph of layers. */
+export interface GraphModel {
+  readonly layers: readonly GraphLayer[];
+  readonly inputs: readonly SymbolicTensor[];
+  readonly outputs: readonly SymbolicTensor[];
+  call: Apply;
+  /** Makes the function that takes one training step. */
+  makeTrainFunction(): (data: unknown[]) => unknown;
+}
