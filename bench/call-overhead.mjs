@@ -2,6 +2,7 @@
 import * as tf from '@tensorflow/tfjs';
 import '@acc/kernels/register';
 import { operator, setNumThreads, tensorFrom } from '@acc/native';
+import { median } from './harness/statistics.mjs';
 
 const CALLS = 200_000;
 const REPEATS = 9;
@@ -14,7 +15,7 @@ function microseconds(run) {
     for (let i = 0; i < CALLS; i++) run();
     times.push(((performance.now() - start) * 1000) / CALLS);
   }
-  return times.slice(1).sort((a, b) => a - b)[REPEATS >> 1];
+  return median(times.slice(1));
 }
 
 setNumThreads(1);

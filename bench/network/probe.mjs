@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { median } from '../harness/statistics.mjs';
 
 const ROUND_TRIPS = 30;
 const STREAM_MS = 500;
@@ -63,5 +64,5 @@ async function measure(address, port) {
   const [answer] = await once(socket, 'data');
   const seconds = (performance.now() - start) / 1000;
   const gbitPerS = (Number(`${answer}`) * 8) / 1e9 / seconds;
-  console.log(JSON.stringify({ roundTripMs: roundTrips.sort((a, b) => a - b)[ROUND_TRIPS / 2], gbitPerS }));
+  console.log(JSON.stringify({ roundTripMs: median(roundTrips), gbitPerS }));
 }

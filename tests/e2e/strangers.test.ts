@@ -5,10 +5,10 @@ import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFile
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import fc from 'fast-check';
+import { poll } from '@acc/contract';
 import { scriptArguments } from '@acc/transpile';
 
 const program = await scriptArguments(fileURLToPath(new URL('./ranks/late-gloo.ts', import.meta.url)));
@@ -53,14 +53,6 @@ async function exitOf(rank: ChildProcess): Promise<number | null> {
 
 /** Lets rank 1 go on. */
 const release = (name: string) => writeFileSync(join(folder, name), '');
-
-async function until<T>(find: () => T | undefined): Promise<T> {
-  for (;;) {
-    const found = find();
-    if (found !== undefined) return found;
-    await sleep(50);
-  }
-}
 
 /** Ports that rank 0 listens on, as Linux lists them. */
 function portsOfRank0(): number[] {
@@ -131,7 +123,7 @@ const glooBytes = fc
   .map(([number, rest]) => Buffer.concat([new Uint8Array(BigInt64Array.of(number).buffer), ...rest]));
 
 it("strangers' bytes at the store and at Gloo's port change nothing, and later nobody is let in", async () => {
-  await until(() => (portsOfRank0().includes(port) ? true : undefined));
+  await poll(() => (portsOfRank0().includes(port) ? true : undefined));
   const attack = (to: number, bytes: fc.Arbitrary<Uint8Array>) =>
     fc.assert(
       fc.asyncProperty(bytes, async (some) => {
@@ -142,11 +134,11 @@ it("strangers' bytes at the store and at Gloo's port change nothing, and later n
   await attack(port, storeBytes);
   await Promise.all(Array.from({ length: 200 }, () => send(port, randomBytes(3), 300)));
   release('to-the-store');
-  const gloo = await until(() => portsOfRank0().find((one) => one !== port));
+  const gloo = (await poll(() => portsOfRank0().find((one) => one !== port)))!;
   await attack(gloo, glooBytes);
   await Promise.all(Array.from({ length: 200 }, () => send(gloo, randomBytes(3), 300)));
   release('to-the-group');
-  await until(() => (outputs.every((output) => output.includes('sum 3')) ? true : undefined));
+  await poll(() => (outputs.every((output) => output.includes('sum 3')) ? true : undefined));
   const ports = portsOfRank0();
   // The store's, that of the group of all ranks, and that of a sub-group.
   expect(ports).toHaveLength(3);
@@ -159,9 +151,9 @@ it("strangers' bytes at the store and at Gloo's port change nothing, and later n
 }, 240_000);
 
 it('who takes the place of a rank on a connection, without the token, makes the start fail, and gets nothing', async () => {
-  await until(() => (portsOfRank0().includes(port) ? true : undefined));
+  await poll(() => (portsOfRank0().includes(port) ? true : undefined));
   release('to-the-store');
-  const gloo = await until(() => portsOfRank0().find((one) => one !== port));
+  const gloo = (await poll(() => portsOfRank0().find((one) => one !== port)))!;
   // Which of the two ranks Gloo lets connect to the other is by their ports: rank 1's is not known yet.
   const socket = connect(gloo, '127.0.0.1');
   let received = 0;
@@ -169,7 +161,7 @@ it('who takes the place of a rank on a connection, without the token, makes the 
   socket.write(new Uint8Array(8));
   release('to-the-group');
   const met = () => outputs.every((output) => output.includes('sum 3'));
-  await until(() => (met() || ranks.some(({ exitCode }) => exitCode !== null) ? true : undefined));
+  await poll(() => (met() || ranks.some(({ exitCode }) => exitCode !== null) ? true : undefined));
   if (!met()) {
     await Promise.all(ranks.map(exitOf));
     expect(outputs.join('\n')).toMatch(/ACC_RENDEZVOUS_FAILED|ACC_JOB_TOKEN|ACC_PEER_LOST/);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { poll } from '@acc/contract';
 import { TestNetwork } from '@acc/testkit';
 import { startRank, written } from './run-on-hosts.js';
 
@@ -49,11 +50,11 @@ afterAll(async () => {
 });
 
 async function until<T>(look: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  for (;;) {
+  const find = async (): Promise<{ found: T } | undefined> => {
     const found = await look();
-    if (isSo(found)) return found;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+    return isSo(found) ? { found } : undefined;
+  };
+  return (await poll(find))!.found;
 }
 
 it('a Prometheus server on another host sees the last values of a training while it goes on', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { poll } from '@acc/contract';
 import type { TestNetwork } from '@acc/testkit';
 import type { Variables } from './run-on-hosts.js';
 
@@ -127,9 +127,6 @@ export class SlurmCluster {
 }
 
 async function until(holds: () => boolean | Promise<boolean>, what: string | (() => string)): Promise<void> {
-  const deadline = Date.now() + START_MS;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`did not start: ${typeof what === 'string' ? what : what()}`);
-    await sleep(200);
-  }
+  const hasStarted = await poll(async () => (await holds()) || undefined, { timeoutMs: START_MS });
+  if (!hasStarted) throw new Error(`did not start: ${typeof what === 'string' ? what : what()}`);
 }

@@ -1,5 +1,5 @@
 import { Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
-import type { NativeDtype, PrecisionLayer } from '@acc/contract';
+import { isPlainRecord, type NativeDtype, type PrecisionLayer } from '@acc/contract';
 import {
   engineInternals,
   type CustomOperator,
@@ -57,7 +57,7 @@ export class Autocast {
   #inFloat32Throughout(value: unknown): unknown {
     if (value instanceof Tensor) return this.inFloat32(value);
     if (Array.isArray(value)) return value.map((item) => this.#inFloat32Throughout(item));
-    if (!isRecord(value)) return value;
+    if (!isPlainRecord(value)) return value;
     const entries = Object.entries(value).map(
       ([key, item]) => [key, this.#inFloat32Throughout(item)] as const,
     );
@@ -206,10 +206,6 @@ export class Autocast {
         ),
     };
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 const isFloat = (x: Tensor | null | undefined): x is Tensor => x != null && x.dtype === 'float32';

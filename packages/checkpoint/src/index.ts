@@ -1,7 +1,6 @@
 export { Checkpoints, type CheckpointsParts } from './checkpoints.js';
 export { sharedRuns, wholeBox, type Box } from './format/boxes.js';
 export type { RunInfo } from './format/manifest.js';
-export type { Json } from './format/state-tree.js';
 export { describeLocation, type Location } from './location.js';
 export {
   resolveCheckpointOptions,

@@ -1,6 +1,5 @@
-import { AccError } from '@acc/contract';
+import { AccError, poll } from '@acc/contract';
 import { connect } from 'node:net';
-import { pauseMsAfter } from './pause.js';
 
 /** The two ends of a connection, as numbers. */
 export interface Route {
@@ -15,19 +14,24 @@ export interface Route {
  * @throws AccError `ACC_RENDEZVOUS_FAILED` after `timeoutMs`, or at once for a host that has no address.
  */
 export async function awaitListener(host: string, port: number, timeoutMs: number): Promise<Route> {
-  const start = Date.now();
-  const deadline = start + timeoutMs;
-  for (;;) {
+  const deadline = Date.now() + timeoutMs;
+  let reason = new Error('no time was left') as NodeJS.ErrnoException;
+  const ask = async (): Promise<Route | undefined> => {
     const outcome = await tryConnect(host, port, Math.max(deadline - Date.now(), 1));
     if (!(outcome instanceof Error)) return outcome;
-    const pauseMs = pauseMsAfter(Date.now() - start);
-    if (outcome.code === 'ENOTFOUND' || Date.now() + pauseMs > deadline) {
-      throw new AccError('ACC_RENDEZVOUS_FAILED', `Nobody listens on ${host}:${port}: ${outcome.message}.`, {
-        cause: outcome,
-      });
-    }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
-  }
+    reason = outcome;
+    if (reason.code === 'ENOTFOUND') throw nobodyListens(host, port, reason);
+    return undefined;
+  };
+  const route = await poll(ask, { timeoutMs });
+  if (!route) throw nobodyListens(host, port, reason);
+  return route;
+}
+
+function nobodyListens(host: string, port: number, cause: Error): AccError {
+  return new AccError('ACC_RENDEZVOUS_FAILED', `Nobody listens on ${host}:${port}: ${cause.message}.`, {
+    cause,
+  });
 }
 
 /** A single attempt may be lost on its way, and the kernel's own next one comes late. */

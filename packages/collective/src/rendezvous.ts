@@ -1,11 +1,9 @@
-import { AccError } from '@acc/contract';
+import { AccError, poll } from '@acc/contract';
 import type { Store } from '@acc/native';
 import { createHash, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineWish } from './engine-choice.js';
 import type { JoinOptions } from './options.js';
-import { pauseMsAfter } from './pause.js';
 import { allowedCores } from './share-cores.js';
 
 /** A rank, as it tells the others. */
@@ -71,7 +69,7 @@ class Meeting {
     const { rank, masterAddress, masterPort } = this.options;
     const key = 'acc/job';
     if (rank === 0) this.store.agree(key, this.#prefix);
-    const found = await this.#poll(() => this.store.find(key), deadline);
+    const found = await poll(() => this.store.find(key), { timeoutMs: deadline - Date.now() });
     if (found === this.#prefix || found === undefined) return;
     throw new AccError(
       'ACC_JOB_TOKEN',
@@ -101,14 +99,15 @@ class Meeting {
     const noticeAt = Date.now() + NOTICE_MS;
     let isNoticed = false;
     while (members.length < size) {
-      const text = await this.#poll(() => {
+      const find = () => {
         this.#requireNoConflict();
         if (!isNoticed && Date.now() > noticeAt) {
           isNoticed = true;
           onWaiting?.(this.#whoIsMissing());
         }
         return this.store.find(this.#key(members.length));
-      }, deadline);
+      };
+      const text = await poll(find, { timeoutMs: deadline - Date.now() });
       if (text === undefined) throw this.#timeout(timeoutMs);
       const member = JSON.parse(text) as Member;
       if (member.size !== size) {
@@ -151,16 +150,6 @@ class Meeting {
       text === undefined ? [] : [`${rank} (${placeOf(JSON.parse(text) as Member)})`],
     );
     return `ranks ${missing.join(', ')} of ${this.options.size} have not come; here are ${here.join(', ')}`;
-  }
-
-  /** What `find` finds, asked now and then; undefined at the deadline. */
-  async #poll(find: () => string | undefined, deadline: number): Promise<string | undefined> {
-    const start = Date.now();
-    for (;;) {
-      const found = find();
-      if (found !== undefined || Date.now() > deadline) return found;
-      await sleep(pauseMsAfter(Date.now() - start));
-    }
   }
 
   #key(name: number | string): string {

@@ -1,4 +1,5 @@
 import { AccError } from './errors.js';
+import { isRecord } from './records.js';
 
 /**
  * Refuses what is no record, and keys that are not known, of which it names the nearest known one.
@@ -16,12 +17,6 @@ export function checkKeys(where: string, record: object, known: readonly string[
       details: { where, key, nearest, known },
     });
   }
-}
-
-/** Whether a value has names of its own: plain objects, and those of classes. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  // Arrays, functions, maps and promises have other tags.
-  return Object.prototype.toString.call(value) === '[object Object]';
 }
 
 function noRecord(where: string, value: unknown, known: readonly string[]): AccError {

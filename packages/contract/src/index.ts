@@ -7,7 +7,7 @@ export {
   type ItemCounts,
 } from './accumulation.js';
 export { parseOptions, showValue } from './parse-options.js';
-export { checkKeys, isRecord, nearestName } from './check-keys.js';
+export { checkKeys, nearestName } from './check-keys.js';
 export type {
   AllReduceOptions,
   CoalescedOptions,
@@ -33,6 +33,7 @@ export type {
   TensorBridge,
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
+export { medianLow } from './median-low.js';
 export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export type { NativeDtype, NativeTensor } from './native-tensor.js';
 export {
@@ -56,7 +57,9 @@ export {
   type SettleInfo,
   type StepInfo,
 } from './plugin.js';
+export { poll, type PollOptions } from './poll.js';
 export type { HostAction, Recorded, Recorder, Recording } from './recording.js';
+export { isPlainRecord, isRecord } from './records.js';
 export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
 export type { GetOptions, Storage, StoredObject } from './storage.js';
@@ -70,6 +73,14 @@ export type {
   StrategyTraits,
   TensorPart,
 } from './strategy.js';
+export {
+  decodeTagged,
+  encodeTagged,
+  tagged,
+  type Json,
+  type Tag,
+  type TaggedJsonRules,
+} from './tagged-json.js';
 export {
   TRACKER_KEYS,
   type Cell,

@@ -1,5 +1,6 @@
 import { checkKeys, nearestName } from './check-keys.js';
 import { AccError } from './errors.js';
+import { isPlainRecord } from './records.js';
 
 /** What is read of a zod schema of an object. */
 export interface OptionsSchema<T> {
@@ -70,8 +71,8 @@ export function showValue(value: unknown): string {
   if (typeof value === 'string') return shortened(JSON.stringify(value), '"');
   if (typeof value === 'function') return 'a function';
   if (typeof value !== 'object' || value === null) return String(value);
-  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-  if (!isPlain) return `an object of the class ${value.constructor?.name ?? 'unknown'}`;
+  if (!Array.isArray(value) && !isPlainRecord(value))
+    return `an object of the class ${value.constructor?.name ?? 'unknown'}`;
   try {
     return shortened(JSON.stringify(value), Array.isArray(value) ? ']' : '}');
   } catch {

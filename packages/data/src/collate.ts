@@ -1,7 +1,7 @@
 import { stack, Tensor, tensor, util } from '@tensorflow/tfjs-core';
+import { isPlainRecord } from '@acc/contract';
 import { cannotCollate } from './errors.js';
 import { packPlain, plainKind, sameKind, type PlainKind } from './plain-values.js';
-import { isRecord } from './structure.js';
 
 /**
  * Makes one batch of samples that are alike: numbers, booleans and strings become `[rows]`, arrays of them, typed
@@ -28,7 +28,7 @@ function collateAt(path: string, samples: readonly unknown[]): unknown {
     throw cannotCollate(path, 'samples differ', { samples: kinds.map(describeKind) });
   }
   if (Array.isArray(first)) return collateTuples(path, samples, first.length);
-  if (isRecord(first)) return collateRecords(path, samples, Object.keys(first));
+  if (isPlainRecord(first)) return collateRecords(path, samples, Object.keys(first));
   throw cannotCollate(path, `${describe(first)} can't be part of a batch`);
 }
 
@@ -53,7 +53,7 @@ function collateTuples(path: string, samples: readonly unknown[], length: number
 }
 
 function collateRecords(path: string, samples: readonly unknown[], keys: readonly string[]): unknown {
-  const records = samples.filter(isRecord);
+  const records = samples.filter(isPlainRecord);
   if (records.length < samples.length || !records.every((record) => hasKeys(record, keys))) {
     throw cannotCollate(path, `not all samples are records of the keys ${keys.join(', ')}`);
   }

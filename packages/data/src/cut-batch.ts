@@ -1,6 +1,7 @@
 import { slice, tidy, type TensorContainer } from '@tensorflow/tfjs-core';
 import { cannotSplit, rowsDiffer } from './errors.js';
-import { splitRows, type StepLayout } from './step-layout.js';
+import { splitRows } from './split-rows.js';
+import type { StepLayout } from './step-layout.js';
 import { mapTensors, tensorsIn } from './structure.js';
 
 /** Parts of a batch's rows, one for each rank. With `fills`, a rank that none is left for takes another's. */

@@ -1,7 +1,8 @@
 import { Tensor, Variable } from '@tensorflow/tfjs-core';
+import { isPlainRecord } from '@acc/contract';
 import { Columns } from './columns.js';
 import { DataLoader } from './data-loader.js';
-import { isRecord, tensorsIn } from './structure.js';
+import { tensorsIn } from './structure.js';
 
 /**
  * - loader: a DataLoader.
@@ -25,7 +26,7 @@ export function dataKind(object: unknown): DataKind | undefined {
 }
 
 function isBatch(value: unknown): boolean {
-  if (!Array.isArray(value) && !isRecord(value)) return false;
+  if (!Array.isArray(value) && !isPlainRecord(value)) return false;
   const items = Object.values(value);
   return items.length > 0 && items.every((item) => isData(item) || isBatch(item));
 }

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, isPlainRecord } from '@acc/contract';
 import { Tensor, util } from '@tensorflow/tfjs-core';
 import type { Collate } from './batch-samples.js';
 import { Columns } from './columns.js';
@@ -12,7 +12,7 @@ import {
   type IndexedSource,
 } from './sample-source.js';
 import { isStream, streamSource, type SampleStream, type StreamSource } from './stream-source.js';
-import { isRecord, tensorsIn } from './structure.js';
+import { tensorsIn } from './structure.js';
 
 export type DataSource = IndexedSource | StreamSource;
 
@@ -43,7 +43,7 @@ export function dataSource(dataset: unknown, collate: Collate | undefined): Data
 function asColumns(dataset: object): Columns | undefined {
   if (dataset instanceof Columns) return dataset;
   if (dataset instanceof Tensor) return new Columns(dataset);
-  if (isRecord(dataset)) return tensorsIn(dataset).length > 0 ? new Columns(dataset) : undefined;
+  if (isPlainRecord(dataset)) return tensorsIn(dataset).length > 0 ? new Columns(dataset) : undefined;
   return Array.isArray(dataset) && isTable(dataset) ? new Columns(dataset) : undefined;
 }
 

@@ -12,4 +12,5 @@ export type { IndexedDataset } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
 export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
+export { splitRows, type RowRange } from './split-rows.js';
 export type { SampleStream } from './stream-source.js';

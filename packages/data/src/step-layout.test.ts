@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countSteps, epochSamples, layoutStep, splitRows, stepSamples, type Deal } from './step-layout.js';
+import { countSteps, epochSamples, layoutStep, stepSamples, type Deal } from './step-layout.js';
 
 const deals = fc
   .record({
@@ -84,13 +84,6 @@ describe('countSteps', () => {
         expect(new Set(steps).size).toBe(1);
       }),
     );
-  });
-});
-
-describe('splitRows', () => {
-  it('gives the first parts one more', () => {
-    expect(splitRows(7, 3).map(({ count }) => count)).toEqual([3, 2, 2]);
-    expect(splitRows(2, 3).map(({ count }) => count)).toEqual([1, 1, 0]);
   });
 });
 

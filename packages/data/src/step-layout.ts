@@ -1,3 +1,5 @@
+import { splitRows, type RowRange } from './split-rows.js';
+
 /** How the samples of a loader are dealt out to ranks. */
 export interface Deal {
   /** Samples of a rank's batch; with `splitBatches`, of all ranks' batches of a step together. */
@@ -47,18 +49,8 @@ export function countSteps(samples: number, rank: number, deal: Deal): number {
   return rest > 0 && layoutStep(rest, deal).rows[rank]! > 0 ? full + 1 : full;
 }
 
-/** Contiguous parts that differ by at most one row, the larger ones first. */
-export function splitRows(rows: number, parts: number): { start: number; count: number }[] {
-  const base = Math.floor(rows / parts);
-  const larger = rows % parts;
-  return Array.from({ length: parts }, (_, i) => ({
-    start: i * base + Math.min(i, larger),
-    count: base + (i < larger ? 1 : 0),
-  }));
-}
-
 /** Parts of `partRows` rows each, as far as the rows go. */
-function cutRows(rows: number, partRows: number, parts: number): { start: number; count: number }[] {
+function cutRows(rows: number, partRows: number, parts: number): RowRange[] {
   return Array.from({ length: parts }, (_, i) => ({
     start: i * partRows,
     count: Math.min(Math.max(rows - i * partRows, 0), partRows),

@@ -1,10 +1,5 @@
 import { clone, scalar, Tensor } from '@tensorflow/tfjs-core';
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
+import { isPlainRecord } from '@acc/contract';
 
 /** The tensors in nested records and arrays, in order. */
 export function tensorsIn(value: unknown): Tensor[] {
@@ -27,7 +22,7 @@ function mapNode(value: unknown, replace: (tensor: Tensor) => Tensor): unknown {
     // Long lists of numbers are common in samples: they are not copied.
     return value.every(isNumber) ? value : value.map((item) => mapNode(item, replace));
   }
-  if (!isRecord(value)) return value;
+  if (!isPlainRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapNode(item, replace)]));
 }
 

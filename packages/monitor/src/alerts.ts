@@ -1,3 +1,5 @@
+import { medianLow } from '@acc/contract';
+
 /** Something about a training that somebody should look at. */
 export interface Alert {
   readonly kind: 'loss-not-finite' | 'loss-spike' | 'slow-rank' | 'stall';
@@ -76,7 +78,8 @@ export class SlowRankWatch {
   /** @param busyMs By rank: a step without what it waits for others. */
   look(busyMs: ReadonlyMap<number, number>, step: number): Alert[] {
     if (busyMs.size < 2) return [];
-    const middle = median([...busyMs.values()]);
+    // Of two ranks the faster one: the slower can be slow beside it.
+    const middle = medianLow([...busyMs.values()]);
     return [...busyMs].flatMap(([rank, ms]): Alert[] => {
       const count = ms > this.#factor * middle ? (this.#inARow.get(rank) ?? 0) + 1 : 0;
       this.#inARow.set(rank, count);
@@ -93,10 +96,4 @@ export function stallAlert(stepMs: number, busyMs: ReadonlyMap<number, number>, 
   const whose = busyMs.size < 2 ? '' : ` Rank ${rank} was busy the longest.`;
   const message = `A step took ${(stepMs / 1000).toFixed(0)} s.${whose} Look at its data, its disk and its network.`;
   return { kind: 'stall', message, step, ...(rank !== undefined && { rank }) };
-}
-
-/** Of an even number the lower one: with two ranks one can be slow. */
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)]!;
 }

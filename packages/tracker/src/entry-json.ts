@@ -1,30 +1,47 @@
-import type { Entry, Payload } from './entry.js';
+import {
+  decodeTagged,
+  encodeTagged,
+  isPlainRecord,
+  tagged,
+  type Json,
+  type Tag,
+  type TaggedJsonRules,
+} from '@acc/contract';
+import type { Entry } from './entry.js';
+import { invalidValue } from './errors.js';
 import { Picture } from './payload/picture.js';
 
-/** An entry as a line of JSON, in which NaN and infinities are `{"$number": "NaN"}`. */
-export function encodeEntry(entry: Entry): string {
-  if (entry.kind !== 'image') return JSON.stringify(entry, namedNumber);
-  const { width, height, png } = entry.image.getNow();
-  const image = { width, height, png: Buffer.from(png).toString('base64') };
-  return JSON.stringify({ ...entry, image });
-}
+const RULES: TaggedJsonRules = {
+  encode(value) {
+    if (value instanceof Picture) {
+      const { width, height, png } = value.getNow();
+      return tagged({ kind: 'image', width, height, base64: Buffer.from(png).toString('base64') });
+    }
+    // A config may hold objects of classes. They are kept as JSON has them: a Date as text.
+    if (typeof value !== 'object' || Array.isArray(value) || isPlainRecord(value)) return undefined;
+    return JSON.parse(JSON.stringify(value)) as Json;
+  },
+  nameOf: (where, key) => `${where}/${key}`,
+  refuse: (where, what) => invalidValue(where, `this is ${what}`, 'Log plain values.'),
+};
 
-function namedNumber(_key: string, value: unknown): unknown {
-  return typeof value === 'number' && !Number.isFinite(value) ? { $number: String(value) } : value;
+/** An entry as a line of JSON. */
+export function encodeEntry(entry: Entry): string {
+  return JSON.stringify(encodeTagged(entry, entry.kind, RULES));
 }
 
 /** What {@link encodeEntry} wrote; undefined for a line that was cut off. */
 export function decodeEntry(line: string): Entry | undefined {
-  let parsed: Entry;
+  let json: Json;
   try {
-    parsed = JSON.parse(line, (_key, value: unknown) =>
-      typeof value === 'object' && value !== null && '$number' in value ? Number(value.$number) : value,
-    ) as Entry;
+    json = JSON.parse(line) as Json;
   } catch {
     return undefined;
   }
-  if (parsed.kind !== 'image') return parsed;
-  const { width, height, png } = parsed.image as unknown as { width: number; height: number; png: string };
-  const image = new Picture({ width, height, png: Buffer.from(png, 'base64') });
-  return { ...parsed, image } as Entry & (Payload & { kind: 'image' });
+  return decodeTagged(json, pictureOf) as Entry;
+}
+
+function pictureOf({ width, height, base64 }: Tag): Picture {
+  const png = Buffer.from(base64 as string, 'base64');
+  return new Picture({ width: width as number, height: height as number, png });
 }

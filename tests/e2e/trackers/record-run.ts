@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RunConfig, Tracker } from '@acc/contract';
+import { poll, type RunConfig, type Tracker } from '@acc/contract';
 import { identifyRun, TrackerBus, type RunOptions, type TrackerLimits } from '@acc/tracker';
 
 export interface RunBegin {
@@ -44,9 +44,6 @@ export const PICTURE = { width: 3, height: 2, data: Uint8Array.from({ length: 18
 
 /** Waits until something is so. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`never so: ${String(isSo)}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  const isSoAtLast = await poll(async () => (await isSo()) || undefined, { timeoutMs: 60_000 });
+  if (!isSoAtLast) throw new Error(`never so: ${String(isSo)}`);
 }

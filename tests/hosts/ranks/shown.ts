@@ -1,13 +1,12 @@
 // Shows metrics to Prometheus: some, one more once a file is there, and none when it is gone.
 import { existsSync } from 'node:fs';
+import { poll } from '@acc/contract';
 import { Accelerator } from '@acc/core';
 
 const [host, file] = process.argv.slice(2) as [string, string];
 const accelerator = await Accelerator.create({ logWith: ['prometheus'], projectDir: `${file}-project` });
 await accelerator.initTrackers('watched', {}, { prometheus: { host } }, { name: 'first' });
-const until = async (isThere: boolean) => {
-  while (existsSync(file) !== isThere) await new Promise((resolve) => setTimeout(resolve, 50));
-};
+const until = (isThere: boolean) => poll(() => existsSync(file) === isThere || undefined);
 accelerator.log({ loss: 1 }, { step: 1 });
 accelerator.log({ 'val/accuracy': NaN }, { step: 2 });
 accelerator.log({ loss: 0.25 }, { step: 3 });

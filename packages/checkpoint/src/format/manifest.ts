@@ -1,7 +1,6 @@
-import { AccError } from '@acc/contract';
+import { AccError, type Json } from '@acc/contract';
 import { z } from 'zod';
 import { STORED_DTYPES } from './dtypes.js';
-import type { Json } from './state-tree.js';
 
 /** Readers refuse a greater one. */
 export const FORMAT_VERSION = 1;

@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { StateArray, StateLayer } from '@acc/contract';
+import type { Json, StateArray, StateLayer } from '@acc/contract';
 import { arrayOver, type ArrayName } from '../format/dtypes.js';
-import { decodeTree, type Json } from '../format/state-tree.js';
+import { decodeTree } from '../format/state-tree.js';
 import type { Checkpoint } from './open.js';
 import { readBytes, readTensors } from './read-tensors.js';
 

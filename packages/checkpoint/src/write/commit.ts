@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { AccError, isAccError } from '@acc/contract';
+import { AccError, isAccError, poll } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import {
   hexOf,
@@ -22,8 +21,8 @@ export interface CommitJob {
   readonly size: number;
 }
 
-const FIRST_POLL_MS = 5;
-const LAST_POLL_MS = 500;
+/** Between two looks at what a storage holds, which may be a request to a service. */
+const LONGEST_PAUSE_MS = 500;
 
 /**
  * Makes a checkpoint of what the ranks have written, as soon as all of it is there: the index, then the marker, whose place is
@@ -52,13 +51,14 @@ async function othersRecords(
 ): Promise<RankRecord[]> {
   const { storage, prefix } = location;
   const keys = Array.from({ length: size - 1 }, (_, i) => prefix + fileNames.record(i + 1, size, id));
-  for (let waitMs = FIRST_POLL_MS; keys.length > 0; waitMs = Math.min(2 * waitMs, LAST_POLL_MS)) {
+  let missing = keys;
+  const look = async (): Promise<true | undefined> => {
     const present = new Set((await storage.list(prefix)).map(({ key }) => key));
-    const missing = keys.filter((key) => !present.has(key));
-    if (missing.length === 0) break;
-    if (abandoned.aborted) throw notShared(location, missing);
-    await sleep(waitMs, undefined, { signal: abandoned }).catch(() => {});
-  }
+    missing = keys.filter((key) => !present.has(key));
+    return missing.length === 0 || undefined;
+  };
+  const areThere = size === 1 || (await poll(look, { signal: abandoned, longestPauseMs: LONGEST_PAUSE_MS }));
+  if (!areThere) throw notShared(location, missing);
   const texts = await Promise.all(keys.map((key) => storage.get(key)));
   return texts.map((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RankRecord);
 }

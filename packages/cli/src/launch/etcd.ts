@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AccError } from '@acc/contract';
+import { AccError, poll } from '@acc/contract';
 import type { Etcd3, Lease, Namespace } from 'etcd3';
 import { addressTowards, tryPort } from './endpoint.js';
 import type { EtcdRendezvous, LaunchPlan } from './options.js';
@@ -9,7 +9,7 @@ import { newToken, type Placement } from './placement.js';
 
 /** How long what a host wrote outlives a launcher that was killed. */
 const LEASE_SECONDS = 10;
-const PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 200;
 const NOTICE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
 const RELEASE_MS = 2_000;
@@ -126,11 +126,13 @@ class Meeting {
   async takePlace(): Promise<number> {
     const { nodeRank, nnodes } = this.plan;
     const wanted = nodeRank === undefined ? Array.from({ length: nnodes }, (_, rank) => rank) : [nodeRank];
-    const patience = Date.now() + 2_000 * LEASE_SECONDS;
-    while (Date.now() < patience) {
+    const take = async (): Promise<number | undefined> => {
       for (const rank of wanted) if (await this.#create(`node/${rank}`, this.#own)) return rank;
-      await sleep(PAUSE_MS);
-    }
+      return undefined;
+    };
+    const patience = { timeoutMs: 2_000 * LEASE_SECONDS, longestPauseMs: LONGEST_PAUSE_MS };
+    const taken = await poll(take, patience);
+    if (taken !== undefined) return taken;
     const holders = (await this.#nodes()).map((held, rank) => `${rank}: ${held?.host ?? 'nobody'}`);
     throw new AccError(
       'ACC_NODE_RANK_TAKEN',
@@ -192,29 +194,29 @@ class Meeting {
   }
 
   async #poll<T>(find: () => Promise<T | undefined>): Promise<T> {
-    for (;;) {
+    const findAndTell = async (): Promise<T | undefined> => {
       const found = await find();
-      if (found !== undefined) return found;
-      const isLate = Date.now() > this.#deadline;
-      if (isLate || (!this.#isNoticed && Date.now() > this.#noticeAt)) {
-        const places = (await this.#nodes()).map(
-          (node, rank) => `${rank} ${node ? `is ${node.host}` : 'is missing'}`,
-        );
-        const text = `of ${this.plan.nnodes} hosts, ${places.join(', ')}`;
-        if (isLate) {
-          throw new AccError(
-            'ACC_RENDEZVOUS_FAILED',
-            `Hosts did not come within ${TIMEOUT_MS} ms: ${text}.`,
-            {
-              help: 'Start acc launch on every host, with the same --nnodes and --rdzv-id.',
-            },
-          );
-        }
+      if (found === undefined && !this.#isNoticed && Date.now() > this.#noticeAt) {
         this.#isNoticed = true;
-        process.stderr.write(`acc: waiting, ${text}.\n`);
+        process.stderr.write(`acc: waiting, ${await this.#whoIsThere()}.\n`);
       }
-      await sleep(PAUSE_MS);
-    }
+      return found;
+    };
+    const timeoutMs = this.#deadline - Date.now();
+    const found = await poll(findAndTell, { timeoutMs, longestPauseMs: LONGEST_PAUSE_MS });
+    if (found !== undefined) return found;
+    throw new AccError(
+      'ACC_RENDEZVOUS_FAILED',
+      `Hosts did not come within ${TIMEOUT_MS} ms: ${await this.#whoIsThere()}.`,
+      { help: 'Start acc launch on every host, with the same --nnodes and --rdzv-id.' },
+    );
+  }
+
+  async #whoIsThere(): Promise<string> {
+    const places = (await this.#nodes()).map(
+      (node, rank) => `${rank} ${node ? `is ${node.host}` : 'is missing'}`,
+    );
+    return `of ${this.plan.nnodes} hosts, ${places.join(', ')}`;
   }
 }
 

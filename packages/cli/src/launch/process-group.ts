@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { poll } from '@acc/contract';
 
 /** Between the polite signal and SIGKILL. */
 export const GRACE_MS = 3_000;
 /** After SIGKILL: what the kernel may need. Longer means a process stuck in the kernel, which nobody can end. */
 const KILL_MS = 1_000;
-const POLL_MS = 20;
 
 /** Sends a signal to every process of a group. */
 export function signalGroup(group: number, signal: NodeJS.Signals): void {
@@ -31,14 +30,10 @@ export async function endGroup(
   hurry: AbortSignal,
 ): Promise<void> {
   if (!sendSignal(group, signal, isToLeader)) return;
-  await waitUntil(() => hurry.aborted || !isGroupRunning(group), graceMs);
+  const hasEnded = () => !isGroupRunning(group) || undefined;
+  await poll(hasEnded, { timeoutMs: graceMs, signal: hurry });
   if (!sendSignal(group, 'SIGKILL')) return;
-  await waitUntil(() => !isGroupRunning(group), KILL_MS);
-}
-
-async function waitUntil(isDone: () => boolean, limitMs: number): Promise<void> {
-  const start = performance.now();
-  while (!isDone() && performance.now() - start < limitMs) await sleep(POLL_MS);
+  await poll(hasEnded, { timeoutMs: KILL_MS });
 }
 
 /** Sends a signal to the first process of a group. */

@@ -1,4 +1,5 @@
 import { Tensor, Variable } from '@tensorflow/tfjs-core';
+import { isPlainRecord } from '@acc/contract';
 
 /** An array or record of tensors and plain values, nested as one likes, taken apart. */
 export interface Parts {
@@ -22,7 +23,7 @@ export function partsOf(value: unknown): Parts {
   function keyOf(part: unknown): string {
     if (part instanceof Tensor) return keyOfTensor(part);
     if (Array.isArray(part)) return `[${part.map(keyOf).join()}]`;
-    if (isRecord(part)) {
+    if (isPlainRecord(part)) {
       const fields = Object.entries(part).map(([name, field]) => `${JSON.stringify(name)}:${keyOf(field)}`);
       return `{${fields.join()}}`;
     }
@@ -46,7 +47,7 @@ export function partsOf(value: unknown): Parts {
 export function withTensors<T>(value: T, replace: (tensor: Tensor) => Tensor): T {
   if (value instanceof Tensor) return replace(value) as T;
   if (Array.isArray(value)) return value.map((part) => withTensors<unknown>(part, replace)) as T;
-  if (!isRecord(value)) return value;
+  if (!isPlainRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, field]) => [name, withTensors(field, replace)]),
   ) as T;
@@ -61,10 +62,4 @@ function isPlain(value: unknown): value is Plain {
 function plainKey(value: Plain): string {
   if (typeof value === 'string') return JSON.stringify(value);
   return Object.is(value, -0) ? '-0' : `${typeof value === 'bigint' ? 'n' : ''}${value}`;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

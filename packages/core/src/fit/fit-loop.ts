@@ -1,8 +1,8 @@
 import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
-import { permutation } from '@acc/data';
+import type { BatchRows } from '@acc/contract';
+import { permutation, splitRows } from '@acc/data';
 import type { Callback, History, ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
-import { splitRows, type BatchRows } from '../step/batch-rows.js';
 import type { FitContext } from './shard-fit.js';
 import { boundaryCallback, callbackOfPart, prependHistory, type Part } from './callbacks.js';
 import type { FitPosition } from './fit-progress.js';
@@ -135,7 +135,7 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
 
 /** Parts of a global batch. A rank without a row of a last, short batch takes one that counts for nothing. */
 function batchRowsOf(count: number, size: number): BatchRows {
-  const realRows = splitRows(count, size).map(({ start, end }) => end - start);
+  const realRows = splitRows(count, size).map((part) => part.count);
   return { realRows, rows: realRows.map((own) => Math.max(own, 1)) };
 }
 

@@ -1,7 +1,7 @@
 import { scalar, slice, tidy, zeros, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
+import { splitRows } from '@acc/data';
 import type { ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import type { Undo } from '../prepare/prepare.js';
-import { splitRows } from '../step/batch-rows.js';
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
 
@@ -67,12 +67,12 @@ function evaluateRows(
   { dataRanks }: FitContext,
 ): Scalar[] {
   const rows = ins[0]!.shape[0]!;
-  const { start, end } = splitRows(rows, dataRanks.size)[dataRanks.rank]!;
+  const { start, count } = splitRows(rows, dataRanks.size)[dataRanks.rank]!;
   // A rank without a row of its own evaluates one that counts for nothing.
-  const part = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(end - start, 1)));
+  const part = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(count, 1)));
   const outs = evaluate(part);
   for (const column of part) column.dispose();
-  return reduceScalars(outs, (end - start) / rows, dataRanks);
+  return reduceScalars(outs, count / rows, dataRanks);
 }
 
 interface DatasetEvaluation {

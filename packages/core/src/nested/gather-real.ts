@@ -1,7 +1,7 @@
 import { concat, slice, tidy, Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, StateArray } from '@acc/contract';
+import { isPlainRecord, type Collective, type StateArray } from '@acc/contract';
 import type { BatchRows } from '../step/batch-rows.js';
-import { holdsTensors, isRecord, mapLeaves } from './nested.js';
+import { holdsTensors, mapLeaves } from './nested.js';
 
 /** What `Accelerator.gatherForMetrics` gives: tensors and lists of the same sort, and a list for each other value. */
 export type Gathered<T> = T extends Tensor | StateArray
@@ -40,7 +40,7 @@ export function gatherReal<T>(values: T, batch: BatchRows | undefined, collectiv
 
 /** Records, and arrays in which tensors are, are looked into; other arrays are lists of items, one for each row. */
 export function isMetricLeaf(value: unknown): boolean {
-  return Array.isArray(value) ? !holdsTensors(value) : !isRecord(value);
+  return Array.isArray(value) ? !holdsTensors(value) : !isPlainRecord(value);
 }
 
 function gatherRows(x: Tensor, batch: BatchRows | undefined, collective: Collective): Tensor {

@@ -1,5 +1,5 @@
 import { Tensor } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { AccError, isPlainRecord } from '@acc/contract';
 
 /** A tensor, or arrays and records of such. */
 export type Nested = Tensor | readonly Nested[] | { readonly [key: string]: Nested };
@@ -10,7 +10,7 @@ export type Nested = Tensor | readonly Nested[] | { readonly [key: string]: Nest
  * @throws AccError `ACC_NOT_A_TENSOR` for anything else at a leaf, naming where it is.
  */
 export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => Tensor): T {
-  const isLeaf = (inner: unknown) => !Array.isArray(inner) && !isRecord(inner);
+  const isLeaf = (inner: unknown) => !Array.isArray(inner) && !isPlainRecord(inner);
   return mapLeaves(value, isLeaf, (leaf, where) => {
     if (leaf instanceof Tensor) return map(leaf);
     throw new AccError(
@@ -49,14 +49,7 @@ export function mapLeaves(
 export function holdsTensors(value: unknown): boolean {
   if (value instanceof Tensor) return true;
   if (Array.isArray(value)) return value.some(holdsTensors);
-  return isRecord(value) && Object.values(value).some(holdsTensors);
-}
-
-/** A plain one, not an object of a class. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return isPlainRecord(value) && Object.values(value).some(holdsTensors);
 }
 
 /** What a value is, for messages. */

@@ -1,7 +1,7 @@
 import { gather, slice, tensor1d, tidy, Tensor } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
-import { splitRows, type BatchRows } from '../step/batch-rows.js';
-import { describe, isRecord } from './nested.js';
+import { AccError, isPlainRecord, type BatchRows } from '@acc/contract';
+import { splitRows } from '@acc/data';
+import { describe } from './nested.js';
 
 /** What is split over processes: a tensor along dim 0, an array as a list, a record value by value. */
 export type Splittable = Tensor | readonly unknown[] | { readonly [key: string]: Splittable };
@@ -44,13 +44,13 @@ export function partOf<T extends Splittable>(
 
 /** Items of each process, and how many of them are no padding. */
 function rowsOfAll(count: number, { size, applyPadding = false }: Process): BatchRows {
-  const realRows = splitRows(count, size).map(({ start, end }) => end - start);
+  const realRows = splitRows(count, size).map((part) => part.count);
   return { realRows, rows: applyPadding ? realRows.map(() => Math.ceil(count / size)) : realRows };
 }
 
 function itemsOf(count: number, { rank, size, applyPadding = false }: Process): number[] {
-  const { start, end } = splitRows(count, size)[rank]!;
-  const items = Array.from({ length: end - start }, (_, i) => start + i);
+  const part = splitRows(count, size)[rank]!;
+  const items = Array.from({ length: part.count }, (_, i) => part.start + i);
   const wanted = applyPadding ? Math.ceil(count / size) : items.length;
   while (items.length < wanted) items.push(count - 1);
   return items;
@@ -65,7 +65,7 @@ function rowsOf(x: Tensor, items: readonly number[]): Tensor {
 function countOf(value: unknown, where: string): number {
   if (value instanceof Tensor && value.rank > 0) return value.shape[0]!;
   if (isList(value)) return value.length;
-  if (!isRecord(value) || Object.keys(value).length === 0) throw notSplittable(value, where);
+  if (!isPlainRecord(value) || Object.keys(value).length === 0) throw notSplittable(value, where);
   const counts = Object.entries(value).map(
     ([key, inner]) => [key, countOf(inner, `${where}.${key}`)] as const,
   );

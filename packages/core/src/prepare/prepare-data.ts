@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type Collective } from '@acc/contract';
+import { AccError, type BatchRows, type Collective } from '@acc/contract';
 import {
   columns,
   DataLoader,
@@ -7,6 +7,7 @@ import {
   shardBatches,
   shardDataset,
   shardLoader,
+  splitRows,
   type DataPosition,
   type DatasetLike,
   type ShardedDataset,
@@ -14,7 +15,6 @@ import {
   tensorsIn,
 } from '@acc/data';
 import type { ResolvedOptions } from '../options.js';
-import { splitRows, type BatchRows } from '../step/batch-rows.js';
 
 /** Rows of a batch of tensors that were given without a batch size: tfjs's own default in `fit`. */
 const DEFAULT_BATCH_SIZE = 32;
@@ -67,8 +67,7 @@ export class DataPreparation {
     }
     const { dataRanks, options } = this.#given;
     if (!options.dataLoader.splitBatches) return batchSize;
-    const { start, end } = splitRows(batchSize, dataRanks.size)[dataRanks.rank]!;
-    return end - start;
+    return splitRows(batchSize, dataRanks.size)[dataRanks.rank]!.count;
   }
 
   /** The data as this rank sees it, which prepared data is already; undefined for what is not data. */

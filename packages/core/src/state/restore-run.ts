@@ -1,13 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import {
-  readRest,
-  readTensors,
-  readTree,
-  type Checkpoint,
-  type Json,
-  type StoredReference,
-} from '@acc/checkpoint';
-import { AccError, type RandomLayer, type StateTree } from '@acc/contract';
+import { readRest, readTensors, readTree, type Checkpoint, type StoredReference } from '@acc/checkpoint';
+import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreRandomState } from '../random/math-random.js';
 import { gatherWindows, windowState, type AccumulationEntry } from './accumulation-entries.js';
 import { keyedPlugins, type LocalState, type ModelState, type SharedState } from './collect-run.js';

@@ -19,13 +19,3 @@ export function onRows<T>(pipeline: { batch: BatchRows | undefined }, rows: Batc
 export function samplesOf(batch: BatchRows | undefined): number | undefined {
   return batch?.realRows.reduce((sum, rows) => sum + rows, 0);
 }
-
-/** Where each part begins and ends when `total` rows are cut into `parts` that differ by at most one row. */
-export function splitRows(total: number, parts: number): { start: number; end: number }[] {
-  const base = Math.floor(total / parts);
-  const larger = total % parts;
-  return Array.from({ length: parts }, (_, i) => {
-    const start = i * base + Math.min(i, larger);
-    return { start, end: start + base + (i < larger ? 1 : 0) };
-  });
-}

@@ -1,4 +1,4 @@
-import { AccError, isAccError } from '@acc/contract';
+import { AccError, isAccError, medianLow } from '@acc/contract';
 import { numThreads, releaseCachedMemory, synchronize, type Tensor as NativeTensor } from '@acc/native';
 import type { TuningOptions } from './options.js';
 
@@ -211,16 +211,12 @@ function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: 
   for (let run = 0; run < RUNS && spentMs < mostMs; run++) {
     for (const [name, way] of works()) attempt(name, way);
   }
-  const measuredMs = Object.fromEntries(works().map(([name]) => [name, median(times[name]!)]));
+  const measuredMs = Object.fromEntries(works().map(([name]) => [name, medianLow(times[name]!)]));
   return { measuredMs, failures, isShortOfMemory };
 }
 
 function isNotHere(error: unknown): error is AccError {
   return isAccError(error) && NOT_HERE.includes(error.code);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }
 
 function timeMs(run: () => NativeTensor): number {

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { TRACKER_KEYS, type RunInfo } from '@acc/contract';
+import { poll, TRACKER_KEYS, type RunInfo } from '@acc/contract';
 import { OpenHandles } from './open-handles.js';
 import { Caller, codeOf, readRun, require, requireValues, withRun, type TrackerCase } from './subject.js';
 
@@ -147,7 +146,7 @@ const noHandles: TrackerCase = {
       };
       await handles.watch(record, async () => {
         // Connections that are idle are let go a moment later.
-        for (let i = 0; i < 100 && handles.types.length > 0; i++) await sleep(20);
+        await poll(() => handles.types.length === 0 || undefined, { timeoutMs: 2_000 });
         const { types } = handles;
         require(types.length === 0, `this still keeps the process alive: ${types.join(', ')}`);
       });

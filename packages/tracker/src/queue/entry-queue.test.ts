@@ -90,7 +90,7 @@ describe('a queue', () => {
     const png = Uint8Array.of(1, 2, 3);
     const entries: Entry[] = [
       { kind: 'metrics', metrics: { a: NaN, b: Infinity, c: -Infinity, d: 1e-300 }, ...at },
-      { kind: 'config', config: { a: [1, { b: 'x' }], n: null }, ...at },
+      { kind: 'config', config: { a: [1, { b: 'x' }], n: null, $acc: { $number: 'x' } }, ...at },
       { kind: 'text', key: 'k', text: 'line\nbreak "quoted" ✓', ...at },
       { kind: 'table', key: 't', table: { columns: ['a'], rows: [[NaN], [null], ['x']] }, ...at },
       { kind: 'image', key: 'i', image: new Picture({ width: 1, height: 2, png }), ...at },

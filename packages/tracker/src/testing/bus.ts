@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RunConfig } from '@acc/contract';
+import { poll, type RunConfig } from '@acc/contract';
 import type { TrackerLimits } from '../limits.js';
 import type { RecordedTracker } from '../recording.js';
 import { identifyRun, type RunOptions } from '../run-identity.js';
@@ -43,5 +43,5 @@ export async function startBus(trackers: readonly RecordedTracker[], options: St
 
 /** Waits until something is so; the test's time limit ends it otherwise. */
 export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+  await poll(() => isSo() || undefined);
 }
