@@ -60,6 +60,7 @@ export default tseslint.config(
     '**/.venv',
     '.gpu',
     'bench/results',
+    'packages/tracker-tensorboard/src/generated',
     // What tsup makes of its configuration for a moment.
     '**/*.bundled_*.mjs',
   ]),

@@ -1,8 +1,10 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { maskedCrc32c } from './crc32c.js';
-import { Proto } from './proto.js';
+import { create, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import { EventSchema, SessionLog_SessionStatus } from './generated/tensorboard_pb.js';
+import { maskedCrc32c } from './masked-crc32c.js';
+import type { SummaryValue } from './summaries.js';
 
 /** Of files that one process opens in the same second. */
 let opened = 0;
@@ -21,26 +23,18 @@ export class EventFile {
     const seconds = String(Math.floor(nowMs / 1000)).padStart(10, '0');
     this.path = join(folder, `events.out.tfevents.${seconds}.${hostname()}.${process.pid}.${opened++}`);
     this.#file = openSync(this.path, 'ax');
-    this.#add(new Proto().double(1, nowMs / 1000).bytes(3, 'brain.Event:2'));
+    this.#add({ wallTime: nowMs / 1000, what: { case: 'fileVersion', value: 'brain.Event:2' } });
     this.flush();
   }
 
-  /** @param values Of `tensorflow.Summary.Value`. */
-  add(step: number, timeMs: number, values: readonly Proto[]): void {
+  add(step: number, timeMs: number, values: SummaryValue[]): void {
     this.#markStart(step, timeMs);
     this.addAside(step, timeMs, values);
   }
 
   /** What belongs to the run as a whole: it doesn't begin anything anew. */
-  addAside(step: number, timeMs: number, values: readonly Proto[]): void {
-    const summary = new Proto();
-    for (const value of values) summary.bytes(1, value);
-    this.#add(
-      new Proto()
-        .double(1, timeMs / 1000)
-        .varint(2, step)
-        .bytes(5, summary),
-    );
+  addAside(step: number, timeMs: number, values: SummaryValue[]): void {
+    this.#add({ ...at(step, timeMs), what: { case: 'summary', value: { value: values } } });
   }
 
   flush(): void {
@@ -57,16 +51,12 @@ export class EventFile {
   #markStart(step: number, timeMs: number): void {
     if (this.#hasStep) return;
     this.#hasStep = true;
-    this.#add(
-      new Proto()
-        .double(1, timeMs / 1000)
-        .varint(2, step)
-        .bytes(7, new Proto().varint(1, 1)),
-    );
+    const value = { status: SessionLog_SessionStatus.START };
+    this.#add({ ...at(step, timeMs), what: { case: 'sessionLog', value } });
   }
 
-  #add(event: Proto): void {
-    const data = event.done();
+  #add(event: MessageInitShape<typeof EventSchema>): void {
+    const data = toBinary(EventSchema, create(EventSchema, event));
     const head = Buffer.alloc(12);
     head.writeBigUInt64LE(BigInt(data.length), 0);
     head.writeUInt32LE(maskedCrc32c(head.subarray(0, 8)), 8);
@@ -75,3 +65,5 @@ export class EventFile {
     this.#records.push(head, data, tail);
   }
 }
+
+const at = (step: number, timeMs: number) => ({ step: BigInt(step), wallTime: timeMs / 1000 });

@@ -1,87 +1,90 @@
+import { create, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import { ValueSchema as AnyValueSchema, type Value as AnyValue } from '@bufbuild/protobuf/wkt';
 import type { TrackedHistogram, TrackedImage } from '@acc/contract';
-import { Proto } from './proto.js';
+import { HParamsPluginDataSchema, Status } from './generated/hparams_pb.js';
+import {
+  DataClass,
+  DataType,
+  type Summary_ValueSchema,
+  type TensorProtoSchema,
+} from './generated/tensorboard_pb.js';
 
-/** Of `tensorflow.DataType`. */
-const DT_FLOAT = 1;
-const DT_DOUBLE = 2;
-const DT_STRING = 7;
-/** Of `tensorflow.DataClass`. */
-const SCALAR = 1;
-const TENSOR = 2;
-const BLOB_SEQUENCE = 3;
+/** What is logged under one tag. */
+export type SummaryValue = MessageInitShape<typeof Summary_ValueSchema>;
 
 interface PluginData {
-  readonly plugin: string;
-  readonly dataClass?: number;
-  readonly content?: Proto;
+  readonly pluginName: string;
+  readonly dataClass?: DataClass;
+  readonly content?: Uint8Array;
 }
 
-/** A `tensorflow.Summary.Value`. */
-function valueOf(tag: string, tensor: Proto, { plugin, dataClass, content }: PluginData): Proto {
-  const data = new Proto().bytes(1, plugin);
-  if (content) data.bytes(2, content);
-  const metadata = new Proto().bytes(1, data);
-  if (dataClass !== undefined) metadata.varint(4, dataClass);
-  return new Proto().bytes(1, tag).bytes(8, tensor).bytes(9, metadata);
+function valueOf(
+  tag: string,
+  tensor: MessageInitShape<typeof TensorProtoSchema>,
+  { dataClass, ...pluginData }: PluginData,
+): SummaryValue {
+  return { tag, value: { case: 'tensor', value: tensor }, metadata: { pluginData, dataClass } };
 }
 
-/** A `tensorflow.TensorProto` without its values. */
-function tensorOf(dtype: number, shape: readonly number[]): Proto {
-  const dims = new Proto();
-  for (const size of shape) dims.bytes(2, new Proto().varint(1, size));
-  return new Proto().varint(1, dtype).bytes(2, dims);
-}
+const shapeOf = (...sizes: number[]) => ({ dim: sizes.map((size) => ({ size: BigInt(size) })) });
 
-export function scalar(tag: string, value: number): Proto {
-  const tensor = tensorOf(DT_FLOAT, []).bytes(5, Buffer.from(Float32Array.of(value).buffer));
-  return valueOf(tag, tensor, { plugin: 'scalars', dataClass: SCALAR });
+export function scalar(tag: string, value: number): SummaryValue {
+  const tensor = { dtype: DataType.DT_FLOAT, tensorShape: {}, floatVal: [value] };
+  return valueOf(tag, tensor, { pluginName: 'scalars', dataClass: DataClass.SCALAR });
 }
 
 /** Markdown. */
-export function text(tag: string, markdown: string): Proto {
-  return valueOf(tag, tensorOf(DT_STRING, [1]).bytes(8, markdown), { plugin: 'text', dataClass: TENSOR });
+export function text(tag: string, markdown: string): SummaryValue {
+  const tensor = { dtype: DataType.DT_STRING, tensorShape: shapeOf(1), stringVal: [Buffer.from(markdown)] };
+  return valueOf(tag, tensor, { pluginName: 'text', dataClass: DataClass.TENSOR });
 }
 
-export function image(tag: string, { width, height, png }: TrackedImage): Proto {
-  const tensor = tensorOf(DT_STRING, [3]).bytes(8, String(width)).bytes(8, String(height)).bytes(8, png);
-  return valueOf(tag, tensor, { plugin: 'images', dataClass: BLOB_SEQUENCE });
+export function image(tag: string, { width, height, png }: TrackedImage): SummaryValue {
+  const stringVal = [Buffer.from(String(width)), Buffer.from(String(height)), png];
+  const tensor = { dtype: DataType.DT_STRING, tensorShape: shapeOf(3), stringVal };
+  return valueOf(tag, tensor, { pluginName: 'images', dataClass: DataClass.BLOB_SEQUENCE });
 }
 
 /** Rows of left edge, right edge and count. */
-export function histogram(tag: string, { edges, counts }: TrackedHistogram): Proto {
+export function histogram(tag: string, { edges, counts }: TrackedHistogram): SummaryValue {
   const rows = Float64Array.from(counts.flatMap((count, i) => [edges[i]!, edges[i + 1]!, count]));
-  const tensor = tensorOf(DT_DOUBLE, [counts.length, 3]).bytes(4, new Uint8Array(rows.buffer));
-  return valueOf(tag, tensor, { plugin: 'histograms', dataClass: TENSOR });
+  const tensor = {
+    dtype: DataType.DT_DOUBLE,
+    tensorShape: shapeOf(counts.length, 3),
+    tensorContent: new Uint8Array(rows.buffer),
+  };
+  return valueOf(tag, tensor, { pluginName: 'histograms', dataClass: DataClass.TENSOR });
 }
 
 /** A value without meaning, of a plugin whose content is in the metadata. */
-function hparamsValue(tag: string, field: number, info: Proto): Proto {
-  const tensor = tensorOf(DT_FLOAT, [1]).bytes(5, Buffer.alloc(4));
-  return valueOf(tag, tensor, { plugin: 'hparams', content: new Proto().bytes(field, info) });
+function hparamsValue(
+  tag: string,
+  data: MessageInitShape<typeof HParamsPluginDataSchema>['data'],
+): SummaryValue {
+  const tensor = { dtype: DataType.DT_FLOAT, tensorShape: shapeOf(1), floatVal: [0] };
+  const content = toBinary(HParamsPluginDataSchema, create(HParamsPluginDataSchema, { data: data! }));
+  return valueOf(tag, tensor, { pluginName: 'hparams', content });
 }
 
-/** `hparams.SessionStartInfo`: hyperparameters by name. */
+/** Hyperparameters by name. */
 export function sessionStart(
   hparams: Readonly<Record<string, string | number | boolean>>,
   startTimeMs: number,
   groupName: string,
-): Proto {
-  const info = new Proto();
-  for (const [key, value] of Object.entries(hparams)) {
-    info.bytes(1, new Proto().bytes(1, key).bytes(2, anyValue(value)));
-  }
-  info.bytes(4, groupName).double(5, startTimeMs / 1000);
-  return hparamsValue('_hparams_/session_start_info', 3, info);
+): SummaryValue {
+  const values = Object.entries(hparams).map(([key, value]) => [key, anyValue(value)] as const);
+  const value = { hparams: Object.fromEntries(values), groupName, startTimeSecs: startTimeMs / 1000 };
+  return hparamsValue('_hparams_/session_start_info', { case: 'sessionStartInfo', value });
 }
 
-/** `hparams.SessionEndInfo`. */
-export function sessionEnd(isSuccess: boolean, endTimeMs: number): Proto {
-  const info = new Proto().varint(1, isSuccess ? 1 : 2).double(2, endTimeMs / 1000);
-  return hparamsValue('_hparams_/session_end_info', 4, info);
+export function sessionEnd(isSuccess: boolean, endTimeMs: number): SummaryValue {
+  const status = isSuccess ? Status.SUCCESS : Status.FAILURE;
+  const value = { status, endTimeSecs: endTimeMs / 1000 };
+  return hparamsValue('_hparams_/session_end_info', { case: 'sessionEndInfo', value });
 }
 
-/** `google.protobuf.Value`. */
-function anyValue(value: string | number | boolean): Proto {
-  if (typeof value === 'number') return new Proto().double(2, value);
-  return typeof value === 'string' ? new Proto().bytes(3, value) : new Proto().varint(4, Number(value));
+function anyValue(value: string | number | boolean): AnyValue {
+  if (typeof value === 'number') return create(AnyValueSchema, { kind: { case: 'numberValue', value } });
+  if (typeof value === 'boolean') return create(AnyValueSchema, { kind: { case: 'boolValue', value } });
+  return create(AnyValueSchema, { kind: { case: 'stringValue', value } });
 }

@@ -10,7 +10,7 @@ import {
 } from '@acc/contract';
 import { EventFile } from './event-file.js';
 import { markdownTable } from './markdown.js';
-import { histogram, image, scalar, sessionEnd, sessionStart, text } from './summaries.js';
+import { histogram, image, scalar, sessionEnd, sessionStart, text, type SummaryValue } from './summaries.js';
 
 export interface TensorBoardOptions {
   /** Each run has a folder of its name in it. Default: the run's own folder. */
@@ -37,7 +37,7 @@ export function tensorboardTracker(options: TensorBoardOptions = {}): Tracker {
     run = of;
     file = new EventFile(logDir === undefined ? run.dir : join(logDir, run.name));
   };
-  const add = (step: number, timeMs: number, ...values: Parameters<EventFile['add']>[2]): void =>
+  const add = (step: number, timeMs: number, ...values: SummaryValue[]): void =>
     file.add(step, timeMs, values);
   const addRow = ({ step, timeMs, metrics }: Omit<MetricsRow, 'sequence'>): void =>
     add(step, timeMs, ...Object.entries(metrics).map(([key, value]) => scalar(key, value)));

@@ -1,8 +1,11 @@
 import { appendFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DescFile, DescMessage } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TrackerSubject } from '@acc/testkit';
 import { tensorboardTracker } from '@acc/tracker-tensorboard';
+import { file_hparams } from '../../../packages/tracker-tensorboard/src/generated/hparams_pb.js';
+import { file_tensorboard } from '../../../packages/tracker-tensorboard/src/generated/tensorboard_pb.js';
 import { freePort, startServer } from './background.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
@@ -106,6 +109,28 @@ it('its own readers find everything, with right checksums', async () => {
   });
   expect(found.starts).toEqual([0]);
 }, 60_000);
+
+/** Of all messages of a file: each field as `fields` in `read_tensorboard.py` gives it. */
+function fieldsOf({ messages }: DescFile): Record<string, unknown[][]> {
+  const within = (message: DescMessage): DescMessage[] => [
+    message,
+    ...message.nestedMessages.flatMap(within),
+  ];
+  const field = ({ name, number, proto, oneof }: DescMessage['fields'][number]) => {
+    return [name, number, proto.type, proto.typeName.slice(1) || null, oneof?.name ?? null];
+  };
+  return Object.fromEntries(
+    messages.flatMap(within).map((message) => [message.typeName, message.fields.map(field)]),
+  );
+}
+
+it('the messages are those of the installed TensorBoard', async () => {
+  const ours = { ...fieldsOf(file_tensorboard), ...fieldsOf(file_hparams) };
+  const names = Object.keys(ours);
+  const theirs = await reader.ask<Record<string, unknown[][]>>(`fields ${names.join(' ')}`);
+  expect(names).toContain('tensorboard.Event');
+  for (const name of names) expect(theirs[name]).toEqual(expect.arrayContaining(ours[name]!));
+});
 
 it('a run that goes on has the earlier steps once, after a torn file too', async () => {
   const projectDir = newFolder();

@@ -1,9 +1,13 @@
-"""Answers the path of a folder with what TensorBoard's own readers find in it, as a line of JSON."""
+"""
+Answers the path of a folder with what TensorBoard's own readers find in it, and `fields` with the fields of messages of
+TensorBoard, as a line of JSON.
+"""
 import json
 import struct
 import sys
 from pathlib import Path
 
+from google.protobuf import descriptor_pool
 from tensorboard.backend.event_processing import event_file_loader, plugin_event_accumulator
 from tensorboard.compat.proto import event_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
@@ -64,5 +68,18 @@ def read(folder):
     }
 
 
+def fields(names):
+    """Name, number, type, the type's name where it has one, and oneof: by message."""
+    pool = descriptor_pool.Default()
+
+    def field(of):
+        kind = of.message_type or of.enum_type
+        group = of.containing_oneof
+        return [of.name, of.number, of.type, kind and kind.full_name, group and group.name]
+
+    return {name: [field(of) for of in pool.FindMessageTypeByName(name).fields] for name in names}
+
+
 for line in sys.stdin:
-    print(json.dumps(read(line.strip())))
+    question, *names = line.split()
+    print(json.dumps(fields(names) if question == "fields" else read(line.strip())))
