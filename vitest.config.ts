@@ -15,19 +15,14 @@ const REPEATED = [
   'tests/e2e/deterministic.test.ts',
 ];
 
-/** Tests that compare kernels, and leave what they share as they found it: one process runs many of these files. */
-const KERNELS = ['packages/kernels/src/**/*.test.ts', 'tests/layers-parity/*.test.ts'];
-/** Among them, those that change something for the whole process. */
-const ISOLATED = ['**/*.isolated.test.ts'];
 /** vitest would leave a core free. */
 const maxWorkers = '100%';
 
 /**
- * unit: beside what they test, in one process. kernels: those of them that need no process of their own. architecture: the
- * rules of the house. e2e: real processes on the built packages, two files at a time: many cases wait, for a fault to be
- * found for instance. hosts: the same
- * on several hosts, which are network namespaces: takes Linux and root. release: long trainings, and some of e2e with more
- * repetitions.
+ * unit: beside what they test, each file in a process of its own, since much of tfjs and of the backend belongs to the process.
+ * architecture: the rules of the house. e2e: real processes on the built packages. hosts: the same on several hosts, which are
+ * network namespaces: takes Linux and root. Of both, two files run at a time: many cases wait, for a fault to be found for instance.
+ * release: long trainings, and some of e2e with more repetitions.
  */
 export default defineConfig({
   test: {
@@ -38,21 +33,11 @@ export default defineConfig({
           name: 'unit',
           env,
           globalSetup: buildSetup,
-          include: ['packages/*/src/**/*.test.ts', 'tests/tfjs-core-specs/*.test.mjs'],
-          exclude: ['packages/kernels/src/**/!(*.isolated).test.ts'],
-          maxWorkers,
-          testTimeout: 30_000,
-        },
-      },
-      {
-        ...shared,
-        test: {
-          name: 'kernels',
-          env,
-          globalSetup: buildSetup,
-          include: KERNELS,
-          exclude: ISOLATED,
-          isolate: false,
+          include: [
+            'packages/*/src/**/*.test.ts',
+            'tests/layers-parity/*.test.ts',
+            'tests/tfjs-core-specs/*.test.mjs',
+          ],
           maxWorkers,
           testTimeout: 30_000,
         },

@@ -51,7 +51,7 @@ await runMain(async () => {
   Object.assign(process.env, OPTIONS, { LD_PRELOAD: libraries.join(':') });
   return runSteps([
     check('sanitized', process.execPath, ['--input-type=module', '-e', CHECK_LOADED]),
-    vitest(['unit', 'kernels'], {
+    vitest(['unit'], {
       files: ['packages/native', 'packages/kernels/src/layers', 'packages/kernels/src/functions'],
     }),
     tfjsSpecs(),

@@ -11,7 +11,7 @@ await runMain(async () => {
     return 2;
   }
   await setup({ quiet: true });
-  const tests = [vitest(['unit', 'kernels']), vitest(['architecture'])];
+  const tests = [vitest(['unit']), vitest(['architecture'])];
   const checks = [
     [
       check('lint', 'npm', ['run', '--silent', 'lint']),
