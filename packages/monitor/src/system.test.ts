@@ -3,15 +3,15 @@ import { SystemClock } from './system.js';
 
 it('says how much of a core the process used since it was asked last, and of what memory', () => {
   const clock = new SystemClock();
-  for (const busyMs of [150, 50]) {
+  for (const busyMs of [300, 200]) {
     const [startMs, used] = [performance.now(), process.cpuUsage()];
     while (process.cpuUsage(used).user < 1_000 * busyMs);
     const elapsedMs = performance.now() - startMs;
     const { user, system } = process.cpuUsage(used);
     const figures = clock.take();
     const percent = (user + system) / 10 / elapsedMs;
-    expect(figures.processCpuPercent / percent).toBeGreaterThan(0.8);
-    expect(figures.processCpuPercent / percent).toBeLessThan(1.2);
+    expect(figures.processCpuPercent / percent).toBeGreaterThan(0.6);
+    expect(figures.processCpuPercent / percent).toBeLessThan(1.4);
     expect(figures.processMemoryMib).toBeGreaterThan(10);
     expect(figures.hostCpuPercent).toBeGreaterThan(0);
     expect(figures.hostCpuPercent).toBeLessThanOrEqual(100);
