@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AwsClient } from 'aws4fetch';
-import { AccError } from '@acc/contract';
+import type { AccError } from '@acc/contract';
 import { storageErrorOf } from '../errors.js';
+import { importClients } from './clients.js';
 import { areCredentials, type ResolvedS3Options } from './options.js';
-import { contentOf } from './xml.js';
+import { elementIn, parseXml, textIn } from './xml.js';
 
 interface RequestParts {
   readonly query?: Readonly<Record<string, string>>;
@@ -77,7 +78,7 @@ export class Bucket {
     const init = { method, headers, ...(body !== undefined && { body }) } as RequestInit;
     const answer = await this.#reach(url, init, doing);
     if (answer.status < 300 || allowed.includes(answer.status)) return answer;
-    throw errorOf(answer, doing);
+    throw await errorOf(answer, doing);
   }
 
   async #reach(url: string, init: RequestInit, doing: string): Promise<Answer> {
@@ -95,13 +96,13 @@ export class Bucket {
 
   async #client(doing: string): Promise<AwsClient> {
     const { credentials, region } = this.#options;
-    const { AwsClient } = await importClient();
+    const { aws } = await importClients();
     const given = typeof credentials === 'function' ? await credentials() : credentials;
     if (!areCredentials(given)) {
       const reason = 'the function given as credentials gave none';
       throw storageErrorOf('ACC_STORAGE_DENIED', doing, reason, undefined);
     }
-    return new AwsClient({ ...given, region, service: 's3', retries: RETRIES.refused });
+    return new aws.AwsClient({ ...given, region, service: 's3', retries: RETRIES.refused });
   }
 }
 
@@ -111,21 +112,6 @@ function encode(text: string): string {
     /[!'()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-}
-
-async function importClient(): Promise<typeof import('aws4fetch')> {
-  try {
-    return await import('aws4fetch');
-  } catch (cause) {
-    throw new AccError(
-      'ACC_S3_CLIENT_MISSING',
-      'The package aws4fetch, which signs requests, is not installed.',
-      {
-        help: 'npm install aws4fetch',
-        cause,
-      },
-    );
-  }
 }
 
 function unreachable(error: Error, doing: string, origin: string): AccError {
@@ -144,8 +130,14 @@ function answerOf({ status, headers }: Response, bytes: Uint8Array): Answer {
   };
 }
 
-function errorOf({ status, text }: Answer, doing: string): AccError {
-  const reason = contentOf(text, 'Message') ?? `status ${status}`;
+/** For an answer that says success, and is not what the service answers then: a proxy's page, say. */
+export function notUnderstood(doing: string): AccError {
+  return storageErrorOf('ACC_STORAGE_FAILED', doing, 'the answer is not that of S3', undefined);
+}
+
+async function errorOf({ status, text }: Answer, doing: string): Promise<AccError> {
+  const error = elementIn(await parseXml(text), 'Error');
+  const reason = textIn(error, 'Message') ?? `status ${status}`;
   const code = CODES[status] ?? 'ACC_STORAGE_FAILED';
-  return storageErrorOf(code, doing, `${contentOf(text, 'Code') ?? status}: ${reason}`, undefined);
+  return storageErrorOf(code, doing, `${textIn(error, 'Code') ?? status}: ${reason}`, undefined);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { S3Credentials } from './options.js';
 import { s3Storage } from './s3-storage.js';
-import { contentOf, elementsIn } from './xml.js';
+import { elementIn, parseXml, textIn } from './xml.js';
 
 const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' };
 const error = (code: string): Error => expect.objectContaining({ code }) as Error;
@@ -34,8 +34,25 @@ describe('s3Storage', () => {
   });
 });
 
-it('answers are read with their entities', () => {
-  const xml = '<A><Key>a&amp;b&#228;&#xe4;&lt;</Key></A><A><Key>2</Key></A>';
-  expect(elementsIn(xml, 'A').map((element) => contentOf(element, 'Key'))).toEqual(['a&bää<', '2']);
-  expect(contentOf(xml, 'None')).toBeUndefined();
+describe('answers', () => {
+  it('are read with their entities and spaces, and never as numbers', async () => {
+    const object = '<Contents><Key> a&amp;b&#228;&#xe4;&lt; </Key><Size>007</Size></Contents>';
+    const xml = `<?xml version="1.0"?>\n<ListBucketResult xmlns="x">\n${object}</ListBucketResult>`;
+    const page = elementIn(await parseXml(xml), 'ListBucketResult');
+    expect(page['Contents']).toEqual([{ Key: ' a&bää< ', Size: '007' }]);
+    expect([textIn(page, 'None'), elementIn(page, 'None')]).toEqual([undefined, {}]);
+  });
+
+  it('may be a page full of entities', async () => {
+    const objects = `<Contents><Key>${'&amp;'.repeat(1_000)}</Key></Contents>`.repeat(1_000);
+    const { L } = await parseXml(`<L>${objects}</L>`);
+    expect((L as { Contents: object[] }).Contents.at(-1)).toEqual({ Key: '&'.repeat(1_000) });
+  });
+
+  it.each(['', 'no', '<a', '<html><br></html>'])(
+    'that are not of S3 have no elements of S3: %j',
+    async (text) => {
+      expect(elementIn(await parseXml(text), 'ListBucketResult')).toEqual({});
+    },
+  );
 });

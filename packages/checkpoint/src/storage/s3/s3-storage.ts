@@ -1,14 +1,14 @@
 import type { GetOptions, Storage, StoredObject } from '@acc/contract';
 import { piecesOf } from '../content.js';
 import { storageErrorOf } from '../errors.js';
-import { Bucket } from './bucket.js';
+import { Bucket, notUnderstood } from './bucket.js';
 import { resolveS3Options, type S3StorageOptions } from './options.js';
 import { Part, Upload } from './upload.js';
-import { contentOf, elementsIn } from './xml.js';
+import { elementIn, parseXml, textIn, type XmlElement } from './xml.js';
 
 /**
- * Objects of a bucket, in Amazon's S3 or a service that speaks as it does. An object is there as a whole or not at all. Signs with the
- * package `aws4fetch`, which is to be installed beside this one; failed requests are repeated.
+ * Objects of a bucket, in Amazon's S3 or a service that speaks as it does. An object is there as a whole or not at all. The packages
+ * `aws4fetch` and `fast-xml-parser` are to be installed beside this one; failed requests are repeated.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; when used also `ACC_S3_CLIENT_MISSING`.
  */
@@ -79,11 +79,13 @@ async function list(bucket: Bucket, prefix: string): Promise<StoredObject[]> {
       ...(token !== undefined && { 'continuation-token': token }),
     };
     const { text } = await bucket.request('GET', undefined, { query });
-    for (const element of elementsIn(text, 'Contents')) {
-      const key = contentOf(element, 'Key')!;
-      found.push({ key: bucket.nameOf(key), bytes: Number(contentOf(element, 'Size')) });
+    const answer = await parseXml(text);
+    if (!('ListBucketResult' in answer)) throw notUnderstood(`Listing ${bucket.location}/${prefix}`);
+    const page = elementIn(answer, 'ListBucketResult');
+    for (const object of (page['Contents'] ?? []) as XmlElement[]) {
+      found.push({ key: bucket.nameOf(textIn(object, 'Key')!), bytes: Number(textIn(object, 'Size')) });
     }
-    token = contentOf(text, 'IsTruncated') === 'true' ? contentOf(text, 'NextContinuationToken') : undefined;
+    token = textIn(page, 'IsTruncated') === 'true' ? textIn(page, 'NextContinuationToken') : undefined;
   } while (token !== undefined);
   return found;
 }

@@ -1,6 +1,6 @@
 import { storageErrorOf } from '../errors.js';
-import type { Bucket } from './bucket.js';
-import { contentOf } from './xml.js';
+import { notUnderstood, type Bucket } from './bucket.js';
+import { elementIn, parseXml, textIn } from './xml.js';
 
 /** Parts on their way at the same time. */
 const SENDERS = 4;
@@ -19,7 +19,9 @@ export class Upload {
 
   static async begin(bucket: Bucket, key: string): Promise<Upload> {
     const { text } = await bucket.request('POST', key, { query: { uploads: '' } });
-    return new Upload(bucket, key, contentOf(text, 'UploadId')!);
+    const id = textIn(elementIn(await parseXml(text), 'InitiateMultipartUploadResult'), 'UploadId');
+    if (id === undefined) throw notUnderstood(`Beginning ${key}`);
+    return new Upload(bucket, key, id);
   }
 
   /** Resolves when there is room for a further part. @param body Stays as it is until the upload has ended. */
@@ -47,8 +49,11 @@ export class Upload {
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
     const { text } = await this.bucket.request('POST', this.key, { query: { uploadId: this.id }, body });
     // The service may begin to answer before it has succeeded.
-    const code = /<Error>/.test(text) ? contentOf(text, 'Code') : undefined;
-    if (code) throw storageErrorOf('ACC_STORAGE_FAILED', `Completing ${this.key}`, code, undefined);
+    const answer = await parseXml(text);
+    if ('CompleteMultipartUploadResult' in answer) return;
+    const code = textIn(elementIn(answer, 'Error'), 'Code');
+    const doing = `Completing ${this.key}`;
+    throw code ? storageErrorOf('ACC_STORAGE_FAILED', doing, code, undefined) : notUnderstood(doing);
   }
 
   /** Has the service forget the parts, as far as it can be reached. */

@@ -1,0 +1,20 @@
+import { AccError } from '@acc/contract';
+
+/** The packages that this storage needs, loaded when it is used first. */
+export interface Clients {
+  readonly aws: typeof import('aws4fetch');
+  readonly xml: typeof import('fast-xml-parser');
+}
+
+/** @throws AccError `ACC_S3_CLIENT_MISSING`. */
+export async function importClients(): Promise<Clients> {
+  try {
+    return { aws: await import('aws4fetch'), xml: await import('fast-xml-parser') };
+  } catch (cause) {
+    throw new AccError(
+      'ACC_S3_CLIENT_MISSING',
+      'A package is not installed that s3Storage needs: aws4fetch, which signs requests, or fast-xml-parser, which reads answers.',
+      { help: 'npm install aws4fetch fast-xml-parser', cause },
+    );
+  }
+}
