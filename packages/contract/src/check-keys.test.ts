@@ -44,6 +44,11 @@ describe('checkKeys', () => {
     expect(() => checkKeys('options', own, [])).toThrow();
   });
 
+  it('names the nearest, the first of several, whatever the case', () => {
+    expect(nearestName('Stratgy', ['seed', 'strategy', 'state'])).toBe('strategy');
+    expect(nearestName('se', ['seed', 'send'])).toBe('seed');
+  });
+
   it('names nothing when nothing is near', () => {
     expect(nearestName('zzzzzz', ['seed', 'strategy'])).toBeUndefined();
   });

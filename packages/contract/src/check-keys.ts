@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { AccError } from './errors.js';
 import { isRecord } from './records.js';
 
@@ -36,26 +37,18 @@ function brief(value: unknown): string {
 
 /** The known name nearest to `name` by edit distance, or undefined when none is near enough to be a slip. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const { distance } = levenshtein();
   const limit = Math.max(2, Math.floor(name.length / 2));
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    const edits = distance(name.toLowerCase(), candidate.toLowerCase());
+    if (edits < bestDistance) [best, bestDistance] = [candidate, edits];
   }
   return best;
 }
 
-/** Levenshtein distance, by one row of the table at a time. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(substitution, previous[j]! + 1, row[j - 1]! + 1));
-    }
-    previous = row;
-  }
-  return previous[b.length]!;
+/** Loaded for a message only: every rank imports this package, and starts sooner without it. */
+function levenshtein(): typeof import('fastest-levenshtein') {
+  return createRequire(import.meta.url)('fastest-levenshtein') as typeof import('fastest-levenshtein');
 }
