@@ -59,6 +59,7 @@ function isDeclaration(statement: ts.Statement): boolean {
     ts.isVariableStatement(statement) ||
     ts.isFunctionDeclaration(statement) ||
     ts.isClassDeclaration(statement) ||
+    ts.isEnumDeclaration(statement) ||
     ts.isInterfaceDeclaration(statement) ||
     ts.isTypeAliasDeclaration(statement) ||
     ts.isModuleDeclaration(statement)

@@ -45,6 +45,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "hands PATH to the watchdog's shell" },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that ACC_LIBTORCH overrules' },
   { where: 'packages/testkit/src/run-ranks.ts', reason: 'hands it to the ranks' },
+  { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx took' },
   { where: 'packages/transpile/src/tsconfig.ts', reason: 'which tsconfig.json tsx takes' },
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },
   { where: 'packages/tracker-mlflow/src/environment.ts', reason: "what MLflow's own client reads" },
