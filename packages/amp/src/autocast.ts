@@ -1,11 +1,6 @@
 import { Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type NativeDtype, type PrecisionLayer } from '@acc/contract';
-import {
-  engineInternals,
-  type CustomOperator,
-  type RunKernel,
-  type RunKernelFunc,
-} from '@acc/tfjs-internals';
+import { engineInternals, patch, type CustomOperator, type Undo } from '@acc/tfjs-internals';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
@@ -20,18 +15,14 @@ type Phase = 'forward' | 'backward';
 export class Autocast {
   readonly #treatments: ReadonlyMap<string, Treatment>;
   readonly #engine = engineInternals();
-  readonly #runKernel: RunKernel;
-  readonly #runKernelFunc: RunKernelFunc;
   #phase: Phase | undefined;
   /** What was told to keep in 16 bits what gradients need. */
   #keeping: PrecisionLayer | undefined;
   /** What tensors were converted to, so that each is converted once: on each tape, and beside them. */
   readonly #onTape = new WeakMap<object, Conversions>();
   #besideTape: Conversions = new WeakMap();
-  readonly #runConverted: RunKernel = (name, inputs, attrs) =>
-    this.#runKernel(name, this.#converted(name, inputs), attrs);
-  readonly #runSavingShort: RunKernelFunc = (params) =>
-    this.#runKernelFunc('forwardFunc' in params ? this.#savingShort(params) : params);
+  /** Takes away what stands before the engine's methods during a phase. */
+  #undos: readonly Undo[] = [];
 
   constructor(
     /** Of the active backend; undefined on one that computes in float32 only, where nothing is converted. */
@@ -41,8 +32,6 @@ export class Autocast {
   ) {
     const kinds = Object.entries(lists) as [Treatment, readonly string[]][];
     this.#treatments = new Map(kinds.flatMap(([kind, names]) => names.map((name) => [name, kind] as const)));
-    this.#runKernel = this.#engine.runKernel.bind(this.#engine);
-    this.#runKernelFunc = this.#engine.runKernelFunc.bind(this.#engine);
   }
 
   get isOn(): boolean {
@@ -102,9 +91,24 @@ export class Autocast {
     this.#keeping?.keepIn(undefined);
     this.#keeping = phase === 'forward' ? this.precision() : undefined;
     this.#keeping?.keepIn(this.dtype);
-    // Put back, not deleted: V8 would treat the engine as a dictionary from then on.
-    this.#engine.runKernel = phase ? this.#runConverted : this.#runKernel;
-    this.#engine.runKernelFunc = phase ? this.#runSavingShort : this.#runKernelFunc;
+    for (const undo of this.#undos) undo();
+    this.#undos = phase ? this.#patchEngine() : [];
+  }
+
+  #patchEngine(): Undo[] {
+    const engine = this.#engine;
+    return [
+      patch(
+        engine,
+        'runKernel',
+        (own) => (name, inputs, attrs) => own.call(engine, name, this.#converted(name, inputs), attrs),
+      ),
+      patch(
+        engine,
+        'runKernelFunc',
+        (own) => (params) => own.call(engine, 'forwardFunc' in params ? this.#savingShort(params) : params),
+      ),
+    ];
   }
 
   #converted(kernelName: string, inputs: NamedTensorMap): NamedTensorMap {

@@ -1,5 +1,11 @@
 import { Tensor, TensorBuffer } from '@tensorflow/tfjs-core';
-import { engineInternals } from '@acc/tfjs-internals';
+import {
+  bufferInternals,
+  engineInternals,
+  patch,
+  patchProperty,
+  type TensorBufferInternals,
+} from '@acc/tfjs-internals';
 import type { Draws } from './draws.js';
 
 /** tfjs's operators that draw in JavaScript, by the names of their scopes; all others that draw are made of these. */
@@ -30,41 +36,38 @@ export interface RandomOpsOptions {
  * An operator learns how much to draw from the buffer that it has made; so a longer one is put in its place.
  */
 export function drawForAllRanks(options: RandomOpsOptions): () => void {
-  const scopes = engineInternals();
-  const { startScope, endScope } = scopes;
+  const engine = engineInternals();
   let depth = 0;
   let leave = (): void => {};
-  scopes.startScope = (name) => {
-    startScope.call(scopes, name);
-    if (name !== undefined && SCOPES.has(name) && depth++ === 0) leave = enter(options);
-  };
-  scopes.endScope = (result) => {
-    const { name } = scopes.state.activeScope;
-    const isDrawn = SCOPES.has(name);
-    if (isDrawn && --depth === 0) leave();
-    endScope.call(scopes, result);
-    const hasRows = result instanceof Tensor && options.draws.hasRows(result.shape);
-    if (hasRows && isDrawn && name !== 'multinomial__op') options.onRows(result);
-    if (hasRows && name === USERS_SCOPE) options.onOwnRows(result);
-  };
+  const undos = [
+    patch(engine, 'startScope', (own) => (name) => {
+      own.call(engine, name);
+      if (name !== undefined && SCOPES.has(name) && depth++ === 0) leave = enter(options);
+    }),
+    patch(engine, 'endScope', (own) => (result) => {
+      const { name } = engine.state.activeScope;
+      const isDrawn = SCOPES.has(name);
+      if (isDrawn && --depth === 0) leave();
+      own.call(engine, result);
+      const hasRows = result instanceof Tensor && options.draws.hasRows(result.shape);
+      if (hasRows && isDrawn && name !== 'multinomial__op') options.onRows(result);
+      if (hasRows && name === USERS_SCOPE) options.onOwnRows(result);
+    }),
+  ];
   return () => {
-    scopes.startScope = startScope;
-    scopes.endScope = endScope;
+    for (const undo of undos) undo();
   };
 }
 
-type Values = Float32Array | Int32Array | Uint8Array;
-type Buffer = { values: Values; readonly shape: number[]; toTensor(): Tensor };
+type Values = TensorBufferInternals['values'];
 
 /** Until the returned function is called, seeds come from `draws`, and buffers with rows are those of all ranks. */
 function enter({ draws, rank, size }: RandomOpsOptions): () => void {
-  const { random } = Math;
-  Math.random = () => draws.next() / 2 ** 32;
+  const undoRandom = patch(Math, 'random', () => () => draws.next() / 2 ** 32);
   const { prototype } = TensorBuffer;
   // A buffer assigns its values in the constructor, after its shape.
-  Object.defineProperty(prototype, 'values', {
-    configurable: true,
-    set(this: Buffer, values: Values) {
+  const undoValues = patchProperty(prototype, 'values', {
+    set(this: TensorBufferInternals, values: Values) {
       const ofAll = size > 1 && draws.hasRows(this.shape);
       const drawn = ofAll
         ? new (values.constructor as Float32ArrayConstructor)(values.length * size)
@@ -73,17 +76,17 @@ function enter({ draws, rank, size }: RandomOpsOptions): () => void {
       if (!ofAll) return;
       this.toTensor = () => {
         defineValues(this, drawn.slice(rank * values.length, (rank + 1) * values.length));
-        return (prototype as unknown as Buffer).toTensor.call(this);
+        return bufferInternals(prototype).toTensor.call(this);
       };
     },
   });
   return () => {
-    Math.random = random;
-    delete (prototype as Partial<Buffer>).values;
+    undoRandom();
+    undoValues();
   };
 }
 
-function defineValues(buffer: Buffer, values: Values): void {
+function defineValues(buffer: TensorBufferInternals, values: Values): void {
   Object.defineProperty(buffer, 'values', {
     value: values,
     writable: true,

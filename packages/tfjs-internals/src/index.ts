@@ -50,5 +50,11 @@ export {
   type RmsPropInternals,
   type SgdInternals,
 } from './optimizer.js';
+export { patch, patchProperty, replaceForGood, type MethodName, type Undo } from './patch.js';
 export { replaceGradient, replaceKernel } from './registry.js';
-export { tensorInternals, type TensorInternals } from './tensor.js';
+export {
+  bufferInternals,
+  tensorInternals,
+  type TensorBufferInternals,
+  type TensorInternals,
+} from './tensor.js';

@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll } from 'vitest';
 import {
+  bufferInternals,
   engineInternals,
   lossTable,
   optimizerInternals,
@@ -18,6 +19,7 @@ import {
   type RmsPropInternals,
   type SgdInternals,
   type TapeNode,
+  type TensorBufferInternals,
   type TensorInternals,
 } from './index.js';
 import { describeViews, type Look, type Members } from './testing/views.js';
@@ -72,6 +74,12 @@ const TAPE_NODE: Members<TapeNode> = {
 };
 
 const TENSOR: Members<TensorInternals> = { isDisposedInternal: 'boolean', throwIfDisposed: 'function(0)' };
+
+const BUFFER: Members<TensorBufferInternals> = {
+  values: 'object',
+  shape: 'array',
+  toTensor: 'function(0)',
+};
 
 const LOSSES = [
   'absoluteDifference',
@@ -149,6 +157,7 @@ const EXPECTED = {
   'engine().state.activeScope': SCOPE,
   'engine().state.activeTape[0]': TAPE_NODE,
   Tensor: TENSOR,
+  TensorBuffer: BUFFER,
   'tf.losses': Object.fromEntries(LOSSES.map((name) => [name, 'function(0)'])),
   Optimizer: OPTIMIZER,
   SGDOptimizer: SGD,
@@ -173,6 +182,7 @@ function lookAtEngine(look: Look<typeof EXPECTED>): void {
   };
   tf.grad(compute)(tf.scalar(3)).dispose();
   look('Tensor', tensorInternals(tf.scalar(1)));
+  look('TensorBuffer', bufferInternals(tf.buffer([1])));
   look('tf.losses', lossTable());
 }
 

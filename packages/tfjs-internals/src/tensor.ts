@@ -1,4 +1,4 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import type { Rank, Tensor, TensorBuffer } from '@tensorflow/tfjs-core';
 
 /** The members of tfjs-core's Tensor that are missing from its public types. */
 export interface TensorInternals {
@@ -9,4 +9,15 @@ export interface TensorInternals {
 
 export function tensorInternals(tensor: Tensor): TensorInternals {
   return tensor as unknown as TensorInternals;
+}
+
+/** A TensorBuffer whose values may be replaced, by others of another length too. */
+export interface TensorBufferInternals {
+  values: Float32Array | Int32Array | Uint8Array;
+  readonly shape: number[];
+  toTensor(): Tensor;
+}
+
+export function bufferInternals(buffer: TensorBuffer<Rank>): TensorBufferInternals {
+  return buffer as unknown as TensorBufferInternals;
 }

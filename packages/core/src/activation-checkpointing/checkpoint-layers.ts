@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import type { Apply, GraphLayer, GraphModel, Kwargs } from '@acc/tfjs-internals';
+import { patch, type Apply, type GraphLayer, type GraphModel, type Kwargs } from '@acc/tfjs-internals';
 import { checkpoint } from './checkpoint.js';
 import { callsOf, type Call } from './model-graph.js';
 import { stretchesOf, type Stretch } from './stretches.js';
@@ -28,7 +28,7 @@ export function checkpointLayers(model: object, every: number): () => void {
     graph.outputs.map(({ id }) => id),
   );
   const layers = new Set(calls.map(({ layer }) => layer));
-  const applies = new Map([...layers].map((layer) => [layer, layer.apply.bind(layer)]));
+  const applies = new Map<GraphLayer, Apply>();
   const stretchOf = stretches.flatMap((stretch) =>
     calls.slice(stretch.first, stretch.end).map(() => stretch),
   );
@@ -44,17 +44,17 @@ export function checkpointLayers(model: object, every: number): () => void {
       run = before;
     }
   };
-  const undos = [...applies].map(([layer, apply]) =>
-    replaced(layer, 'apply', (inputs, kwargs) =>
-      run && kwargs?.training ? run.next(layer, inputs, kwargs) : apply(inputs, kwargs),
-    ),
+  const undos = Array.from(layers, (layer) =>
+    patch(layer, 'apply', (own) => {
+      applies.set(layer, own.bind(layer));
+      return (inputs, kwargs) =>
+        run && kwargs?.training ? run.next(layer, inputs, kwargs) : own.call(layer, inputs, kwargs);
+    }),
   );
-  const call = graph.call.bind(graph);
-  const makeTrainFunction = graph.makeTrainFunction.bind(graph);
   undos.push(
-    replaced(graph, 'call', (inputs, kwargs) => running(inputs, () => call(inputs, kwargs))),
-    replaced(graph, 'makeTrainFunction', () => {
-      const train = makeTrainFunction();
+    patch(graph, 'call', (own) => (inputs, kwargs) => running(inputs, () => own.call(graph, inputs, kwargs))),
+    patch(graph, 'makeTrainFunction', (own) => () => {
+      const train = own.call(graph);
       return (data) => running(data, () => train(data));
     }),
   );
@@ -163,19 +163,4 @@ function refusal({ name }: GraphLayer, { mask }: Kwargs): AccError {
         help: 'Mask in the loss instead, or leave checkpointEvery out for this model.',
         details: { layer: name },
       });
-}
-
-/** Puts a method on the object itself. Returns what takes it away, where nobody else has replaced it since. */
-function replaced<T extends object, Name extends keyof T>(
-  object: T,
-  name: Name,
-  method: T[Name],
-): () => void {
-  const before = Object.getOwnPropertyDescriptor(object, name);
-  object[name] = method;
-  return () => {
-    if (object[name] !== method) return;
-    if (before) Object.defineProperty(object, name, before);
-    else delete (object as Partial<T>)[name];
-  };
 }

@@ -1,5 +1,6 @@
 import { keep, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type RandomLayer } from '@acc/contract';
+import { patch } from '@acc/tfjs-internals';
 
 /** Runs one computation twice with the same random numbers: those that tfjs draws in JavaScript and the backend's own. */
 export interface SameRandom {
@@ -54,11 +55,10 @@ export function sameRandom(backend: RandomLayer | undefined): SameRandom {
 }
 
 function withMathRandom<T>(draw: (own: () => number) => number, run: () => T): T {
-  const { random } = Math;
-  Math.random = () => draw(random);
+  const undo = patch(Math, 'random', (own) => () => draw(own));
   try {
     return run();
   } finally {
-    Math.random = random;
+    undo();
   }
 }

@@ -1,4 +1,5 @@
 import { clone, keep, Variable, type Tensor } from '@tensorflow/tfjs-core';
+import { patch } from '@acc/tfjs-internals';
 import type { Taken } from './probe-tape.js';
 
 /**
@@ -7,21 +8,21 @@ import type { Taken } from './probe-tape.js';
  */
 export function withVariablesOf<T>(taken: readonly Taken[], compute: () => T): T {
   const before = new Map<Variable, Tensor>();
-  const { prototype } = Variable;
-  const { assign } = prototype as { assign: (this: Variable, value: Tensor) => void };
-  prototype.assign = function (this: Variable, value: Tensor) {
-    if (!before.has(this)) before.set(this, keep(clone(this)));
-    assign.call(this, value);
-  };
+  const undo = patch(Variable.prototype, 'assign', (own) => {
+    return function (this: Variable, value: Tensor) {
+      if (!before.has(this)) before.set(this, keep(clone(this)));
+      own.call(this, value);
+    };
+  });
   try {
     for (const { tensor, held } of taken) {
       if (tensor instanceof Variable && tensor.dataId !== held.dataId) tensor.assign(held);
     }
     return compute();
   } finally {
-    prototype.assign = assign;
+    undo();
     for (const [variable, value] of before) {
-      assign.call(variable, value);
+      variable.assign(value);
       value.dispose();
     }
   }

@@ -1,5 +1,5 @@
 import { engine, setBackend } from '@tensorflow/tfjs-core';
-import { engineInternals } from '@acc/tfjs-internals';
+import { engineInternals, replaceForGood } from '@acc/tfjs-internals';
 
 /** tfjs-node's backend, which that package activates when it is imported. */
 const ACTIVE_BY_IMPORT = 'tensorflow';
@@ -13,11 +13,10 @@ let isOurs = false;
  */
 export function noteChoices(): void {
   const tfjs = engineInternals();
-  const original = tfjs.setBackend.bind(tfjs);
-  tfjs.setBackend = (name) => {
+  replaceForGood(tfjs, 'setBackend', (own) => (name) => {
     chosen = isOurs || isByItself(name) ? undefined : name;
-    return original(name);
-  };
+    return own.call(tfjs, name);
+  });
 }
 
 /** The active backend, where the program has chosen it by `tf.setBackend`; undefined where tfjs or the Accelerator did. */

@@ -1,11 +1,12 @@
-import type {
-  Callback,
-  FitDatasetArguments,
-  History,
-  ModelInternals,
-  StepFunction,
+import {
+  patch,
+  type Callback,
+  type FitDatasetArguments,
+  type History,
+  type ModelInternals,
+  type StepFunction,
+  type Undo,
 } from '@acc/tfjs-internals';
-import type { Undo } from '../prepare/prepare.js';
 import { callbackOfPart, prependHistory, withBatchSizes, type Part } from './callbacks.js';
 import { samplesOf } from '../step/batch-rows.js';
 import type { FitPosition } from './fit-progress.js';
@@ -14,22 +15,8 @@ import type { Validation } from './validation.js';
 
 /** `fitDataset`: its steps take the batches that are this rank's. */
 export function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
-  const { fitDataset, makeTrainFunction } = model;
-  const run = async (data: object, args: FitDatasetArguments, from: FitPosition): Promise<History> => {
-    // fitDataset makes its function itself, once, before its first step.
-    model.makeTrainFunction = () => {
-      model.makeTrainFunction = makeTrainFunction;
-      const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
-      return microBatches(makeTrainFunction.call(model), perEpoch, from, context);
-    };
-    const callbacks = withBatchSizes(args.callbacks, () => samplesOf(context.pipeline.batch));
-    try {
-      return await fitDataset.call(model, data, { ...args, callbacks, initialEpoch: from.epoch });
-    } finally {
-      model.makeTrainFunction = makeTrainFunction;
-    }
-  };
-  model.fitDataset = async (dataset, args) => {
+  return patch(model, 'fitDataset', (own) => async (dataset, args) => {
+    const run = runner(model, own, context);
     validation.data = args.validationData;
     const given = context.shardDataset(dataset);
     // With batchesPerEpoch tfjs-layers takes `done` for the end, whatever comes with it.
@@ -48,9 +35,26 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
       context.determinism?.beginBatch(undefined);
       context.pipeline.accumulation.reset();
     }
-  };
-  return () => {
-    model.fitDataset = fitDataset;
+  });
+}
+
+type Run = (data: object, args: FitDatasetArguments, from: FitPosition) => Promise<History>;
+
+/** `fitDataset` as tfjs-layers has it, each step of which is a micro-batch. */
+function runner(model: ModelInternals, fitDataset: ModelInternals['fitDataset'], context: FitContext): Run {
+  return async (data, args, from) => {
+    // fitDataset makes its function itself, once, before its first step.
+    const undo = patch(model, 'makeTrainFunction', (own) => () => {
+      undo();
+      const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
+      return microBatches(own.call(model), perEpoch, from, context);
+    });
+    const callbacks = withBatchSizes(args.callbacks, () => samplesOf(context.pipeline.batch));
+    try {
+      return await fitDataset.call(model, data, { ...args, callbacks, initialEpoch: from.epoch });
+    } finally {
+      undo();
+    }
   };
 }
 
@@ -88,10 +92,7 @@ interface CutFit {
 }
 
 /** What is left of an epoch of `batchesPerEpoch`, as one that is shorter, and then the others, over one iterator. */
-async function runInParts(
-  run: (data: object, args: FitDatasetArguments, from: FitPosition) => Promise<History>,
-  { model, part, args, start }: CutFit,
-): Promise<History> {
+async function runInParts(run: Run, { model, part, args, start }: CutFit): Promise<History> {
   const { epoch, position } = start;
   const data = withOneIterator(part);
   const hasMore = epoch + 1 < args.epochs!;

@@ -1,8 +1,14 @@
 import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import type { BatchRows } from '@acc/contract';
 import { permutation, splitRows } from '@acc/data';
-import type { Callback, History, ModelInternals, StepFunction } from '@acc/tfjs-internals';
-import type { Undo } from '../prepare/prepare.js';
+import {
+  patch,
+  type Callback,
+  type History,
+  type ModelInternals,
+  type StepFunction,
+  type Undo,
+} from '@acc/tfjs-internals';
 import type { FitContext } from './shard-fit.js';
 import { boundaryCallback, callbackOfPart, prependHistory, type Part } from './callbacks.js';
 import type { FitPosition } from './fit-progress.js';
@@ -16,9 +22,7 @@ const DEFAULT_BATCH_SIZE = 32;
  * program; its order of rows is seeded and the same on every rank.
  */
 export function shardFitLoop(model: ModelInternals, context: FitContext, validation: Validation): Undo {
-  const { fitLoop } = model;
-
-  model.fitLoop = async (...args) => {
+  return patch(model, 'fitLoop', (own) => async (...args) => {
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     validation.testFunction = valF;
@@ -44,7 +48,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
         validationSteps,
       ] as const;
       try {
-        return await fitLoop.call(model, ...loop, ...after);
+        return await own.call(model, ...loop, ...after);
       } finally {
         rowNumbers.dispose();
       }
@@ -59,11 +63,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
       context.pipeline.accumulation.reset();
       validation.testFunction = null;
     }
-  };
-
-  return () => {
-    model.fitLoop = fitLoop;
-  };
+  });
 }
 
 /** Runs tfjs-layers' loop from somewhere within an epoch, or its start, to the end of an epoch. */

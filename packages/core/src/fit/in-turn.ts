@@ -1,13 +1,11 @@
 import { AccError } from '@acc/contract';
-import type { ModelInternals } from '@acc/tfjs-internals';
-import type { Undo } from '../prepare/prepare.js';
+import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
 import type { FitContext } from './shard-fit.js';
 
 /** Has `fit`, `fitDataset` and `evaluateDataset` of all models wait for their turns. `evaluate` is one rank's own, and never waits. */
 export function inTurn(model: ModelInternals, context: FitContext): Undo {
   const { turns } = context;
   if (!turns.isNeeded) return () => {};
-  const { fit, fitDataset, evaluateDataset } = model;
   const train = async <T>(run: () => Promise<T>): Promise<T> => {
     // tfjs refuses a second fit of a model, also where the first still waits.
     if (model.isTraining) return run();
@@ -18,14 +16,18 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
       return keepingPlace(context, run);
     });
   };
-  model.fit = (x, y, args) => train(() => fit.call(model, x, y, args));
-  model.fitDataset = (dataset, args) => train(() => fitDataset.call(model, dataset, args));
-  model.evaluateDataset = (dataset, args) =>
-    turns.take(() => keepingPlace(context, () => evaluateDataset.call(model, dataset, args)));
+  const undos = [
+    patch(model, 'fit', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),
+    patch(model, 'fitDataset', (own) => (dataset, args) => train(() => own.call(model, dataset, args))),
+    patch(
+      model,
+      'evaluateDataset',
+      (own) => (dataset, args) =>
+        turns.take(() => keepingPlace(context, () => own.call(model, dataset, args))),
+    ),
+  ];
   return () => {
-    model.fit = fit;
-    model.fitDataset = fitDataset;
-    model.evaluateDataset = evaluateDataset;
+    for (const undo of undos) undo();
   };
 }
 

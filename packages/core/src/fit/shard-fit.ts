@@ -1,7 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism } from '@acc/contract';
-import type { ModelInternals } from '@acc/tfjs-internals';
-import type { Undo } from '../prepare/prepare.js';
+import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import type { FitProgress } from './fit-progress.js';
@@ -46,29 +45,17 @@ export interface ShardedData {
  * that all ranks decide alike.
  */
 export function shardFit(model: ModelInternals, context: FitContext): Undo {
-  const { makeTrainFunction, makeTestFunction } = model;
   const name = model.weights[0]?.read().name ?? '';
   const forModel = <T>(fn: () => T) => context.dataRanks.named(name, fn);
-  model.makeTrainFunction = () => {
-    const train = makeTrainFunction.call(model);
-    const { pipeline, dataRanks, determinism } = context;
-    // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
-    if (dataRanks.size === 1 && !determinism) return train;
-    return (ins) =>
-      forModel(() => {
-        pipeline.lossItems.last = undefined;
-        const outs = train(ins);
-        return reduceScalars(outs, pipeline.share, dataRanks, pipeline.lossItems.last);
-      });
-  };
-  model.makeTestFunction = () => {
-    makeTestFunction.call(model);
-    const test = model.testFunction;
-    const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
-    model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
-  };
   const validation: Validation = { testFunction: null, data: undefined };
   const undos = [
+    patch(model, 'makeTrainFunction', (own) => () => reducedStep(own.call(model), context, forModel)),
+    patch(model, 'makeTestFunction', (own) => () => {
+      own.call(model);
+      const test = model.testFunction;
+      const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
+      model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
+    }),
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
     ...(context.determinism ? [] : [shardValidation(model, context, validation, forModel)]),
@@ -76,8 +63,22 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     inTurn(model, context),
   ];
   return () => {
-    model.makeTrainFunction = makeTrainFunction;
-    model.makeTestFunction = makeTestFunction;
-    for (const undo of undos.reverse()) undo();
+    for (const undo of undos.splice(0)) undo();
   };
+}
+
+/** A step whose losses and metrics are those of all ranks. */
+function reducedStep(
+  train: StepFunction,
+  { pipeline, dataRanks, determinism }: FitContext,
+  forModel: <T>(fn: () => T) => T,
+): StepFunction {
+  // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
+  if (dataRanks.size === 1 && !determinism) return train;
+  return (ins) =>
+    forModel(() => {
+      pipeline.lossItems.last = undefined;
+      const outs = train(ins);
+      return reduceScalars(outs, pipeline.share, dataRanks, pipeline.lossItems.last);
+    });
 }

@@ -1,7 +1,6 @@
 import { scalar, slice, tidy, zeros, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
 import { splitRows } from '@acc/data';
-import type { ModelInternals, StepFunction } from '@acc/tfjs-internals';
-import type { Undo } from '../prepare/prepare.js';
+import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
 
@@ -20,43 +19,41 @@ export function shardValidation(
   validation: Validation,
   forModel: <T>(fn: () => T) => T,
 ): Undo {
-  const { testLoop, evaluate, evaluateDataset } = model;
-
-  model.testLoop = (f, ins, batchSize, verbose, steps) => {
-    const run = (part: Tensor[]) => testLoop.call(model, f, part, batchSize, verbose, steps);
-    return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context)) : run(ins);
-  };
-
-  model.evaluate = (x, y, args) => {
-    const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
-    if (!isValidation) return evaluate.call(model, x, y, args);
-    // makeTestFunction runs inside evaluate: which function it makes is known only in testLoop.
-    const makeTestFunction = model.makeTestFunction;
-    model.makeTestFunction = () => {
-      makeTestFunction.call(model);
-      validation.testFunction = model.testFunction;
-    };
-    try {
-      return evaluate.call(model, x, y, args);
-    } finally {
-      model.makeTestFunction = makeTestFunction;
-      validation.testFunction = null;
-    }
-  };
-
-  model.evaluateDataset = (dataset, args) =>
-    dataset === validation.data
-      ? evaluateBatches(dataset as object, context, {
-          outputs: model.metricsNames.length,
-          evaluate: (shard) => evaluateDataset.call(model, shard, args),
-          forModel,
-        })
-      : evaluateDataset.call(model, dataset, args);
-
+  const undos = [
+    patch(model, 'testLoop', (own) => (f, ins, batchSize, verbose, steps) => {
+      const run = (part: Tensor[]) => own.call(model, f, part, batchSize, verbose, steps);
+      return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context)) : run(ins);
+    }),
+    patch(model, 'evaluate', (own) => (x, y, args) => {
+      const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
+      if (!isValidation) return own.call(model, x, y, args);
+      // makeTestFunction runs inside evaluate: which function it makes is known only in testLoop.
+      const undo = patch(model, 'makeTestFunction', (make) => () => {
+        make.call(model);
+        validation.testFunction = model.testFunction;
+      });
+      try {
+        return own.call(model, x, y, args);
+      } finally {
+        undo();
+        validation.testFunction = null;
+      }
+    }),
+    patch(
+      model,
+      'evaluateDataset',
+      (own) => (dataset, args) =>
+        dataset === validation.data
+          ? evaluateBatches(dataset as object, context, {
+              outputs: model.metricsNames.length,
+              evaluate: (shard) => own.call(model, shard, args),
+              forModel,
+            })
+          : own.call(model, dataset, args),
+    ),
+  ];
   return () => {
-    model.testLoop = testLoop;
-    model.evaluate = evaluate;
-    model.evaluateDataset = evaluateDataset;
+    for (const undo of undos) undo();
   };
 }
 

@@ -1,6 +1,7 @@
 import { fill, mul, ones, Tensor, util, type Variable } from '@tensorflow/tfjs-core';
 import {
   engineInternals,
+  patch,
   type EngineInternals,
   type GradientsFunction,
   type GradientsResult,
@@ -36,13 +37,9 @@ export interface DriverHooks {
  */
 export function installGradientDriver(hooks: DriverHooks): () => void {
   const engine = engineInternals();
-  const original = engine.gradients;
   const driven: GradientsFunction = (f, xs, dy, allowNoGradients = false) =>
     gradients(engine, hooks, f, xs, dy ?? null, allowNoGradients);
-  engine.gradients = driven;
-  return () => {
-    if (engine.gradients === driven) engine.gradients = original;
-  };
+  return patch(engine, 'gradients', () => driven);
 }
 
 function gradients(

@@ -1,8 +1,7 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
 import { shardFit, type FitContext } from '../fit/shard-fit.js';
-import type { ModelInternals } from '@acc/tfjs-internals';
-import type { Undo } from './prepare.js';
 
 export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[]): void;
@@ -23,7 +22,6 @@ export interface PrepareModelContext extends FitContext {
 export function prepareModel(model: ModelInternals, context: PrepareModelContext): Undo {
   context.prepareVariables(variablesOf(model));
   const undoLayers = context.prepareLayers(model.layers);
-  const { compile } = model;
   let undoActivations: Undo = () => {};
   const undoPredictions = wrapPredictions(model, context);
   let undoFit: Undo = () => {};
@@ -36,12 +34,12 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
     undoFit = shardFit(trainedModelOf(model), context);
   };
   prepareTraining();
-  model.compile = (args) => {
-    compile.call(model, args);
+  const undoCompile = patch(model, 'compile', (own) => (args) => {
+    own.call(model, args);
     prepareTraining();
-  };
+  });
   return () => {
-    model.compile = compile;
+    undoCompile();
     undoFit();
     undoActivations();
     undoLayers();
@@ -51,12 +49,24 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
 
 /** The pipeline runs the passes of `predict` and `predictOnBatch`. */
 function wrapPredictions(model: ModelInternals, context: PrepareModelContext): Undo {
-  const { predict, predictOnBatch } = model;
-  model.predict = (...args) => context.predict(() => predict.apply(model, args));
-  model.predictOnBatch = (...args) => context.predict(() => predictOnBatch.apply(model, args));
+  const undos = [
+    patch(
+      model,
+      'predict',
+      (own) =>
+        (...args) =>
+          context.predict(() => own.apply(model, args)),
+    ),
+    patch(
+      model,
+      'predictOnBatch',
+      (own) =>
+        (...args) =>
+          context.predict(() => own.apply(model, args)),
+    ),
+  ];
   return () => {
-    model.predict = predict;
-    model.predictOnBatch = predictOnBatch;
+    for (const undo of undos) undo();
   };
 }
 

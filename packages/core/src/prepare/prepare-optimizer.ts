@@ -1,7 +1,7 @@
 import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
+import { patch, type Undo } from '@acc/tfjs-internals';
 import type { StepPipeline } from '../step/step-pipeline.js';
-import type { Undo } from './prepare.js';
 
 type NamedTensor = { name: string; tensor: NamedTensorMap[string] };
 
@@ -19,30 +19,33 @@ export interface PrepareOptimizerContext {
 export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizerContext): Undo {
   const { pipeline, kernels, adopt } = context;
   pipeline.names.add(optimizer);
-  const { applyGradients: original, computeGradients } = optimizer;
-  optimizer.computeGradients = (f, list) => {
-    adopt(list);
-    const compute = () => pipeline.trained.seekingCandidates(() => computeGradients.call(optimizer, f, list));
-    // Without a list all variables are asked for, of whatever model.
-    return list ? compute() : pipeline.names.ofOptimizer(optimizer, compute);
-  };
-  const apply = kernels.fusedApply?.(optimizer) ?? original.bind(optimizer);
-  optimizer.applyGradients = (given: NamedTensorMap | NamedTensor[]) => {
-    // tfjs takes a list as well, whose order is that of the variables.
-    const grads = Array.isArray(given)
-      ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
-      : given;
-    pipeline.apply(optimizer, grads, (changed) => {
-      apply(Array.isArray(given) ? listed(given, changed) : changed);
-    });
-    // Who gave a list knows nothing of the tensors that took the place of its own.
-    if (Array.isArray(given)) {
-      for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
-    }
-  };
+  // It looks at the optimizer's own method, so it is asked before the patch.
+  const fused = kernels.fusedApply?.(optimizer);
+  const undos = [
+    patch(optimizer, 'computeGradients', (own) => (f, list) => {
+      adopt(list);
+      const compute = () => pipeline.trained.seekingCandidates(() => own.call(optimizer, f, list));
+      // Without a list all variables are asked for, of whatever model.
+      return list ? compute() : pipeline.names.ofOptimizer(optimizer, compute);
+    }),
+    patch(optimizer, 'applyGradients', (own) => (given: NamedTensorMap | NamedTensor[]) => {
+      // tfjs takes a list as well, whose order is that of the variables.
+      const grads = Array.isArray(given)
+        ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
+        : given;
+      pipeline.apply(optimizer, grads, (changed) => {
+        const all = Array.isArray(given) ? listed(given, changed) : changed;
+        if (fused) fused(all);
+        else own.call(optimizer, all);
+      });
+      // Who gave a list knows nothing of the tensors that took the place of its own.
+      if (Array.isArray(given)) {
+        for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
+      }
+    }),
+  ];
   return () => {
-    optimizer.applyGradients = original;
-    optimizer.computeGradients = computeGradients;
+    for (const undo of undos.splice(0)) undo();
   };
 }
 

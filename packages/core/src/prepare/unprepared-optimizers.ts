@@ -10,7 +10,7 @@ import {
   type NamedTensorMap,
 } from '@tensorflow/tfjs-core';
 import { SlotOptimizer } from '@acc/kernels';
-import type { Undo } from './prepare.js';
+import { patch, type Undo } from '@acc/tfjs-internals';
 
 /** The classes that have an `applyGradients` of their own. */
 const CLASSES: readonly { readonly prototype: Optimizer }[] = [
@@ -29,16 +29,18 @@ const CLASSES: readonly { readonly prototype: Optimizer }[] = [
  * applies; where that answers true, the optimizer is prepared by then, and its own methods take over.
  */
 export function watchOptimizers(prepares: (optimizer: Optimizer, names: readonly string[]) => boolean): Undo {
-  const undoApply = CLASSES.map(({ prototype }) => watchApply(prototype, prepares));
-  const { computeGradients } = Optimizer.prototype;
-  Optimizer.prototype.computeGradients = function (this: Optimizer, ...args) {
-    const result = computeGradients.apply(this, args);
-    prepares(this, Object.keys(result.grads));
-    return result;
-  };
+  const undos = CLASSES.map(({ prototype }) => watchApply(prototype, prepares));
+  undos.push(
+    patch(Optimizer.prototype, 'computeGradients', (own) => {
+      return function (this: Optimizer, ...args) {
+        const result = own.apply(this, args);
+        prepares(this, Object.keys(result.grads));
+        return result;
+      };
+    }),
+  );
   return () => {
-    Optimizer.prototype.computeGradients = computeGradients;
-    for (const undo of undoApply) undo();
+    for (const undo of undos.splice(0)) undo();
   };
 }
 
@@ -46,13 +48,11 @@ function watchApply(
   prototype: Optimizer,
   prepares: (optimizer: Optimizer, names: readonly string[]) => boolean,
 ): Undo {
-  const { applyGradients } = prototype;
-  prototype.applyGradients = function (this: Optimizer, given) {
-    const names = Array.isArray(given) ? given.map(({ name }) => name) : Object.keys(given);
-    if (prepares(this, names)) this.applyGradients(given as NamedTensorMap);
-    else applyGradients.call(this, given);
-  };
-  return () => {
-    prototype.applyGradients = applyGradients;
-  };
+  return patch(prototype, 'applyGradients', (own) => {
+    return function (this: Optimizer, given) {
+      const names = Array.isArray(given) ? given.map(({ name }) => name) : Object.keys(given);
+      if (prepares(this, names)) this.applyGradients(given as NamedTensorMap);
+      else own.call(this, given);
+    };
+  });
 }

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { AccError } from '@acc/contract';
+import { patch, type Undo } from '@acc/tfjs-internals';
 import { describe } from '../nested/nested.js';
 import { RandomSource, type RandomState } from './random-source.js';
 
@@ -8,7 +9,7 @@ import { RandomSource, type RandomState } from './random-source.js';
  * neither be read nor set, so that `Math.random` is replaced: while an Accelerator runs, and by {@link setSeed}.
  */
 let source: RandomSource | undefined;
-let replaced: (() => number) | undefined;
+let undo: Undo | undefined;
 /** The generators of the backend that an Accelerator runs on. */
 let seedBackend: ((seed: number) => void) | undefined;
 /** For a backend that is chosen later. */
@@ -24,9 +25,10 @@ export function installRandom(seedKernels: (seed: number) => void): void {
   seedToCome = undefined;
 }
 
-/** Gives `Math.random` back, unless somebody has put another one in its place. */
+/** Gives `Math.random` back. Another one that somebody has put in its place stays. */
 export function uninstallRandom(): void {
-  if (Math.random === draw) Math.random = replaced!;
+  undo?.();
+  undo = undefined;
   source = undefined;
   seedBackend = undefined;
 }
@@ -60,7 +62,7 @@ export function setSeed(seed: number): void {
 
 function replace(): void {
   source ??= new RandomSource(randomInt(2 ** 47));
-  if (Math.random === draw) return;
-  replaced = Math.random;
-  Math.random = draw;
+  // Once more, so that it comes before what somebody else may have put there since.
+  undo?.();
+  undo = patch(Math, 'random', () => draw);
 }

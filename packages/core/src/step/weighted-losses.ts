@@ -1,5 +1,5 @@
 import { cast, notEqual, Reduction, sum, tensor, Tensor, tidy, util } from '@tensorflow/tfjs-core';
-import { gradientDepth, lossTable, type Loss } from '@acc/tfjs-internals';
+import { gradientDepth, lossTable, patch } from '@acc/tfjs-internals';
 
 /** What one rank's loss counts beside those of others: as many items as it is the mean of, or it is a sum, whose gradients add up. */
 export type LossWeight = { readonly items: number } | 'sum';
@@ -34,21 +34,16 @@ const axisOf = (shape: readonly number[], axis: unknown) => ((axis as number) + 
  */
 export function watchLosses(onLoss: (loss: Tensor, weight: LossWeight) => void): () => void {
   const table = lossTable();
-  const undos = Object.entries(SIGNATURES).map(([name, signature]) => {
-    const own = table[name]!;
-    const watched: Loss = (...args) => {
+  const undos = Object.entries(SIGNATURES).map(([name, signature]) =>
+    patch(table, name, (own) => (...args) => {
       const loss = own(...args);
       // Of gradients of gradients, and outside of any, nothing is reduced over ranks.
       if (gradientDepth() !== 1) return loss;
       const weight = weightOf(args, signature);
       if (weight) onLoss(loss, weight);
       return loss;
-    };
-    table[name] = watched;
-    return () => {
-      if (table[name] === watched) table[name] = own;
-    };
-  });
+    }),
+  );
   return () => {
     for (const undo of undos) undo();
   };

@@ -18,8 +18,9 @@ import { requireFirstOrder } from '@acc/kernels';
 import {
   nestedLayers,
   ownClassName,
+  patch,
   type BatchNormalizationLayer,
-  type LayerCall,
+  type Undo,
 } from '@acc/tfjs-internals';
 import { broadcastable, globalMoments, otherDims, summedMoments } from './global-moments.js';
 
@@ -29,22 +30,19 @@ import { broadcastable, globalMoments, otherDims, summedMoments } from './global
  * was replaced. Returns what gives them their own way back.
  */
 export function syncBatchNorm(layers: readonly unknown[], context: StrategyContext): () => void {
-  const undos: (() => void)[] = [];
+  const undos: Undo[] = [];
   for (const candidate of nestedLayers(layers)) {
     if (ownClassName(candidate) !== 'BatchNormalization' || Object.hasOwn(candidate, 'call')) continue;
     const layer = candidate as BatchNormalizationLayer;
-    const own = layer.call;
-    const call: LayerCall = (inputs, kwargs) => {
-      const x = Array.isArray(inputs) ? inputs[0] : inputs;
-      const isTraining = kwargs?.training && x instanceof Tensor && layer.gamma && layer.beta;
-      // Without gamma or beta, and for other ranks of x, tfjs throws.
-      const isOurs = isTraining && x.rank >= 2 && x.rank <= 4;
-      return isOurs ? tidy(() => normalize(layer, x, context)) : own.call(layer, inputs, kwargs);
-    };
-    layer.call = call;
-    undos.push(() => {
-      if (layer.call === call) delete (layer as Partial<BatchNormalizationLayer>).call;
-    });
+    undos.push(
+      patch(layer, 'call', (own) => (inputs, kwargs) => {
+        const x = Array.isArray(inputs) ? inputs[0] : inputs;
+        const isTraining = kwargs?.training && x instanceof Tensor && layer.gamma && layer.beta;
+        // Without gamma or beta, and for other ranks of x, tfjs throws.
+        const isOurs = isTraining && x.rank >= 2 && x.rank <= 4;
+        return isOurs ? tidy(() => normalize(layer, x, context)) : own.call(layer, inputs, kwargs);
+      }),
+    );
   }
   return () => {
     for (const undo of undos.splice(0)) undo();

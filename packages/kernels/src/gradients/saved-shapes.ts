@@ -16,7 +16,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { engineInternals } from '@acc/tfjs-internals';
+import { engineInternals, replaceForGood } from '@acc/tfjs-internals';
 import { AccBackend } from '../backend.js';
 import { isTaped } from '../tape.js';
 import type { TensorData } from '../tensor-data.js';
@@ -72,17 +72,14 @@ export function saveShapesOnly(): void {
   if (isInstalled) return;
   isInstalled = true;
   const inside = engineInternals();
-  const clone = inside.clone.bind(inside);
-  const choose = inside.getTensorsForGradient.bind(inside);
-  const save = inside.saveTensorsForBackwardMode.bind(inside);
   const keep = (info: TensorInfo) => {
     const made = inside.makeTensorFromTensorInfo(info, backend());
     made.kept = true;
     return made;
   };
 
-  inside.getTensorsForGradient = (kernelName, inputs, outputs) => {
-    const tensors = choose(kernelName, inputs, outputs);
+  replaceForGood(inside, 'getTensorsForGradient', (own) => (kernelName, inputs, outputs) => {
+    const tensors = own.call(inside, kernelName, inputs, outputs);
     const current = backend();
     if (tensors.length === 0 || !(current instanceof AccBackend)) return tensors;
     const which = valueless.get(getGradient(kernelName));
@@ -97,14 +94,18 @@ export function saveShapesOnly(): void {
     return first
       ? [without === 'last' ? first : keep(current.standInWithAttached(first)), ...others, last]
       : [last];
-  };
+  });
   // What operators with a gradient function of their own save comes here directly, while their scope lasts.
-  inside.clone = (tensor) => {
-    if (valuelessScopeOf(tensor) !== inside.state.activeScope.id) return clone(tensor);
+  replaceForGood(inside, 'clone', (own) => (tensor) => {
+    if (valuelessScopeOf(tensor) !== inside.state.activeScope.id) return own.call(inside, tensor);
     const current = backend();
-    return current instanceof AccBackend ? keep(current.standIn(tensor)) : clone(tensor);
-  };
+    return current instanceof AccBackend ? keep(current.standIn(tensor)) : own.call(inside, tensor);
+  });
   // Others it clones, by a kernel that would look at values in debug mode.
-  inside.saveTensorsForBackwardMode = (tensors) =>
-    tensors.map((tensor) => (isStandIn(tensor) && tensor.kept ? tensor : save([tensor])[0]!));
+  replaceForGood(
+    inside,
+    'saveTensorsForBackwardMode',
+    (own) => (tensors) =>
+      tensors.map((tensor) => (isStandIn(tensor) && tensor.kept ? tensor : own.call(inside, [tensor])[0]!)),
+  );
 }

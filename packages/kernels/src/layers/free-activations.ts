@@ -1,5 +1,5 @@
 import { Tensor } from '@tensorflow/tfjs-core';
-import { ownClassName, type Apply, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
+import { ownClassName, patch, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
 
 /**
  * Layers of tfjs that have no more use for an input once they were called and have given their mask. Those that make a mask of
@@ -40,7 +40,8 @@ const CONSUMERS: ReadonlySet<string | undefined> = new Set([
  * @returns Gives the model its own way back.
  */
 export function freeActivations(model: object): () => void {
-  const { layers, outputs, call, makeTrainFunction } = model as GraphModel;
+  const graph = model as GraphModel;
+  const { layers, outputs } = graph;
   const members = new Set(layers);
   /** Exists while the model runs. */
   let uses: Uses | undefined;
@@ -56,12 +57,10 @@ export function freeActivations(model: object): () => void {
   };
 
   const undos = layers.filter(hasOnePlace).map((layer) => {
-    const { apply } = layer;
     const count = usesOf(layer, members, outputs);
-    const isOwn = Object.hasOwn(layer, 'apply');
-    const counting: Apply = (inputs, kwargs) => {
+    return patch(layer, 'apply', (own) => (inputs, kwargs) => {
       uses?.releaseMasked();
-      const result = apply.call(layer, inputs, kwargs);
+      const result = own.call(layer, inputs, kwargs);
       if (!uses || !kwargs?.training) return result;
       const taken = [inputs].flat() as Tensor[];
       // tfjs gives the mask of the first input only, which may have none while others have one.
@@ -69,21 +68,13 @@ export function freeActivations(model: object): () => void {
       else uses.release(taken);
       if (count > 0 && result instanceof Tensor) uses.expect(result, count);
       return result;
-    };
-    layer.apply = counting;
-    return () => {
-      if (layer.apply !== counting) return;
-      if (isOwn) layer.apply = apply;
-      else delete (layer as Partial<GraphLayer>).apply;
-    };
+    });
   });
   undos.push(
-    replaceMethods(model as GraphModel, {
-      call: (inputs, kwargs) => whileRunning(() => call.call(model, inputs, kwargs)),
-      makeTrainFunction: () => {
-        const train = makeTrainFunction.call(model);
-        return (data) => whileRunning(() => train(data));
-      },
+    patch(graph, 'call', (own) => (inputs, kwargs) => whileRunning(() => own.call(graph, inputs, kwargs))),
+    patch(graph, 'makeTrainFunction', (own) => () => {
+      const train = own.call(graph);
+      return (data) => whileRunning(() => train(data));
     }),
   );
   return () => {
@@ -138,22 +129,4 @@ class Uses {
     this.#masked = [];
     this.release(taken);
   }
-}
-
-/** Puts `methods` on the object itself. Returns what takes them away, where nobody else has replaced them since. */
-function replaceMethods(
-  model: GraphModel,
-  methods: Pick<GraphModel, 'call' | 'makeTrainFunction'>,
-): () => void {
-  const before = Object.getOwnPropertyDescriptors(model) as Partial<
-    Record<keyof typeof methods, PropertyDescriptor>
-  >;
-  Object.assign(model, methods);
-  return () => {
-    for (const name of ['call', 'makeTrainFunction'] as const) {
-      if (model[name] !== methods[name]) continue;
-      if (before[name]) Object.defineProperty(model, name, before[name]);
-      else delete (model as Partial<GraphModel>)[name];
-    }
-  };
 }

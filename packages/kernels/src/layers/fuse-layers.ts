@@ -7,9 +7,11 @@ import {
   gradientDepth,
   nestedLayers,
   ownClassName,
+  patch,
   type Kwargs,
   type LayerCall,
   type LayerInternals,
+  type Undo,
 } from '@acc/tfjs-internals';
 import { callLayerNormalization } from './layer-normalization.js';
 import { callGru, callLstm } from './recurrent.js';
@@ -42,23 +44,20 @@ const FUSED_CALLS: ReadonlyMap<string | undefined, FusedCall<never>> = new Map<s
  * @returns Gives the layers their own way back.
  */
 export function fuseLayers(layers: readonly unknown[]): () => void {
-  const undos: (() => void)[] = [];
+  const undos: Undo[] = [];
   for (const layer of nestedLayers(layers)) {
     const fused = FUSED_CALLS.get(ownClassName(layer)) as FusedCall<LayerInternals> | undefined;
     if (!fused || Object.hasOwn(layer, 'call')) continue;
-    const call = callWith(layer as LayerInternals, fused);
-    (layer as LayerInternals).call = call;
-    undos.push(() => {
-      if ((layer as LayerInternals).call === call) delete (layer as Partial<LayerInternals>).call;
-    });
+    undos.push(
+      patch(layer as LayerInternals, 'call', (own) => callWith(layer as LayerInternals, own, fused)),
+    );
   }
   return () => {
     for (const undo of undos.splice(0)) undo();
   };
 }
 
-function callWith(layer: LayerInternals, fused: FusedCall<LayerInternals>): LayerCall {
-  const own = layer.call;
+function callWith(layer: LayerInternals, own: LayerCall, fused: FusedCall<LayerInternals>): LayerCall {
   return (inputs, kwargs) => {
     const x = Array.isArray(inputs) ? inputs[0] : inputs;
     const isOne = !Array.isArray(inputs) || inputs.length === 1;

@@ -11,7 +11,7 @@ import {
   type NamedAttrMap,
   type TensorLike,
 } from '@tensorflow/tfjs-core';
-import { gradientDepth } from '@acc/tfjs-internals';
+import { gradientDepth, replaceForGood } from '@acc/tfjs-internals';
 import { BACKEND_NAME } from '../backend.js';
 import { SigmoidCrossEntropy, SoftmaxCrossEntropy, type CrossEntropyAttrs } from './cross-entropy-kernels.js';
 
@@ -27,12 +27,11 @@ const ours = new WeakSet<CrossEntropy>();
  * backends, and where a gradient is itself differentiated.
  */
 export function replaceLosses(): void {
+  const table = losses as Record<Name, CrossEntropy>;
   for (const name of Object.keys(NAMES) as Name[]) {
-    const own = losses[name] as CrossEntropy;
-    if (ours.has(own)) continue;
-    const fused = crossEntropy(name, own);
-    ours.add(fused);
-    losses[name] = fused as typeof losses.sigmoidCrossEntropy & CrossEntropy;
+    if (ours.has(table[name])) continue;
+    replaceForGood(table, name, (own) => crossEntropy(name, own));
+    ours.add(table[name]);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { FixedResults, PartedInfo, Parts, PartsLayer } from '@acc/contract';
+import { patch } from '@acc/tfjs-internals';
 import { sumInPairs } from './sum-in-pairs.js';
 
 /**
@@ -21,19 +22,16 @@ import { sumInPairs } from './sum-in-pairs.js';
  */
 export function portableParts(backendName: string, backend: KernelBackend): FixedResults {
   const parts = new PortableParts(backendName, backend);
-  const { disposeData } = backend;
-  backend.disposeData = (dataId, force) => {
-    const isGone = disposeData.call(backend, dataId, force);
+  const restore = patch(backend, 'disposeData', (own) => (dataId, force) => {
+    const isGone = own.call(backend, dataId, force);
     if (isGone) parts.forget(dataId);
     return isGone;
-  };
+  });
   return {
     parts,
     // Its kernels draw what tfjs's operators give them.
     seed() {},
-    restore() {
-      backend.disposeData = disposeData;
-    },
+    restore,
   };
 }
 

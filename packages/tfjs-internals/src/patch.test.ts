@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { engineInternals } from './engine.js';
+import { patch, patchProperty, replaceForGood, type Undo } from './patch.js';
+
+class Greeter {
+  readonly name = 'tfjs';
+  greet(to: string): string {
+    return `${this.name} greets ${to}`;
+  }
+}
+
+/** A patch that shows where it is in the chain. */
+const marked =
+  (mark: string) =>
+  (own: Greeter['greet']): Greeter['greet'] =>
+    function (this: Greeter, to) {
+      return `${mark}(${own.call(this, to)})`;
+    };
+
+const ORDERS = [
+  [0, 1, 2],
+  [0, 2, 1],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+  [2, 1, 0],
+];
+
+describe('patch', () => {
+  it.each(ORDERS)('undone in the order %i, %i, %i leaves the others on', (...order) => {
+    const greeter = new Greeter();
+    const marks = ['a', 'b', 'c'];
+    const undos = marks.map((mark) => patch(greeter, 'greet', marked(mark)));
+    const left = new Set(marks);
+    for (const index of order) {
+      undos[index]!();
+      left.delete(marks[index]!);
+      const expected = [...left].reduce((inner, mark) => `${mark}(${inner})`, 'tfjs greets you');
+      expect(greeter.greet('you')).toBe(expected);
+    }
+    expect(Object.hasOwn(greeter, 'greet')).toBe(false);
+  });
+
+  it('undone twice is undone once', () => {
+    const greeter = new Greeter();
+    const undoFirst = patch(greeter, 'greet', marked('a'));
+    undoFirst();
+    const undo = patch(greeter, 'greet', marked('b'));
+    undoFirst();
+    expect(greeter.greet('you')).toBe('b(tfjs greets you)');
+    undo();
+  });
+
+  it('leaves an own property as it was', () => {
+    const greeter = new Greeter();
+    const hidden = { value: () => 'own', writable: true, configurable: true, enumerable: false };
+    Object.defineProperty(greeter, 'greet', hidden);
+    const undo = patch(greeter, 'greet', marked('a'));
+    expect(greeter.greet('you')).toBe('a(own)');
+    expect(Object.keys(greeter)).toEqual(['name']);
+    undo();
+    expect(Object.getOwnPropertyDescriptor(greeter, 'greet')).toEqual(hidden);
+  });
+
+  it('is enumerable as the inherited method is', () => {
+    const inherited = Object.create({ greet: (to: string) => to }) as Pick<Greeter, 'greet'>;
+    const undos = [patch(inherited, 'greet', () => () => 'a'), patch(new Greeter(), 'greet', marked('a'))];
+    expect(Object.keys(inherited)).toEqual(['greet']);
+    const greeter = new Greeter();
+    undos.push(patch(greeter, 'greet', marked('a')));
+    expect(Object.keys(greeter)).toEqual(['name']);
+    for (const undo of undos) undo();
+    expect(Object.keys(inherited)).toEqual([]);
+  });
+
+  it('of a class is not in the way of one of an object', () => {
+    const greeter = new Greeter();
+    const undoObject = patch(greeter, 'greet', marked('object'));
+    const undoClass = patch(Greeter.prototype, 'greet', marked('class'));
+    expect([greeter.greet('you'), new Greeter().greet('you')]).toEqual([
+      'object(tfjs greets you)',
+      'class(tfjs greets you)',
+    ]);
+    undoClass();
+    undoObject();
+    expect(greeter.greet('you')).toBe('tfjs greets you');
+  });
+
+  it('passes calls through when somebody else has replaced the method since', () => {
+    const greeter = new Greeter();
+    const undoBelow = patch(greeter, 'greet', marked('below'));
+    const ours = greeter.greet;
+    const theirs = (to: string) => `theirs(${ours.call(greeter, to)})`;
+    greeter.greet = theirs;
+    const undoAbove = patch(greeter, 'greet', marked('above'));
+    expect(greeter.greet('you')).toBe('above(theirs(below(tfjs greets you)))');
+    undoBelow();
+    expect(greeter.greet('you')).toBe('above(theirs(tfjs greets you))');
+    undoAbove();
+    expect(greeter.greet).toBe(theirs);
+    greeter.greet = ours;
+    const undo = patch(greeter, 'greet', marked('again'));
+    expect(greeter.greet('you')).toBe('again(tfjs greets you)');
+    undo();
+    expect(Object.hasOwn(greeter, 'greet')).toBe(false);
+  });
+
+  it('leaves the engine without deleting, which would make a dictionary of it', () => {
+    const tfjs = engineInternals();
+    const { isTapeOn } = tfjs;
+    const undo: Undo = patch(tfjs, 'isTapeOn', (own) => () => own.call(tfjs));
+    expect(tfjs.isTapeOn).not.toBe(isTapeOn);
+    undo();
+    expect(tfjs.isTapeOn).toBe(isTapeOn);
+    expect(Object.hasOwn(tfjs, 'isTapeOn')).toBe(true);
+  });
+
+  it('refuses a method that is not there', () => {
+    const changed = {} as Greeter;
+    expect(() => patch(changed, 'greet', marked('a'))).toThrow(
+      expect.objectContaining({ code: 'ACC_TFJS_CHANGED', details: { method: 'greet', found: 'undefined' } }),
+    );
+  });
+});
+
+it('replaceForGood puts the replacement itself on the object', () => {
+  const greeter = new Greeter();
+  const theirs = (to: string) => `for good: ${to}`;
+  replaceForGood(greeter, 'greet', () => theirs);
+  expect(greeter.greet).toBe(theirs);
+});
+
+it('patchProperty takes a property away again, or gives the former one back', () => {
+  const object: { value?: number } = {};
+  const undoFirst = patchProperty(object, 'value', { get: () => 1 });
+  const undo = patchProperty(object, 'value', { get: () => 2 });
+  expect(object.value).toBe(2);
+  undo();
+  expect(object.value).toBe(1);
+  undoFirst();
+  expect(Object.hasOwn(object, 'value')).toBe(false);
+});

@@ -1,0 +1,168 @@
+import { AccError } from '@acc/contract';
+import { engine, KernelBackend } from '@tensorflow/tfjs-core';
+
+/** The names of the methods of `T`. */
+export type MethodName<T> = {
+  [Name in keyof T]-?: NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never;
+}[keyof T];
+
+export type Undo = () => void;
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+type Make = (own: Method) => Method;
+
+/** One patch of a method. */
+interface Link {
+  readonly make: Make;
+  /** What `make` was called with last, and what it returned. */
+  own?: Method;
+  made?: Method;
+}
+
+/** All patches of one method of one object. */
+interface Slot {
+  readonly owner: object;
+  readonly name: PropertyKey;
+  add(link: Link): void;
+  remove(link: Link): void;
+}
+
+/** By the function that stands on the object. */
+const slots = new WeakMap<object, Slot>();
+
+/**
+ * Replaces a method of `owner` until the returned function is called. A method may have several patches: the latest runs
+ * first, and each reaches the one before it by `own`. They may be undone in any order. When the last one is undone, the
+ * property is as it was: the object's own or inherited, enumerable or not.
+ *
+ * A replacement that somebody else has put on top stays. What it calls then passes through to tfjs's own method.
+ *
+ * @param make Returns the replacement. `own` is the method below, to be called by `own.call(owner, …)`. `make` is called again
+ * when a patch below it is undone, so it keeps no state.
+ * @throws AccError `ACC_TFJS_CHANGED` if `owner` has no such method.
+ */
+export function patch<T extends object, Name extends MethodName<T>>(
+  owner: T,
+  name: Name,
+  make: (own: T[Name]) => T[Name],
+): Undo {
+  const slot = slotOf(owner, name);
+  const link: Link = { make: make as unknown as Make };
+  slot.add(link);
+  return () => slot.remove(link);
+}
+
+/**
+ * Replaces a method of `owner` until the process ends. Calls reach the replacement without a step between, so this is for
+ * methods that every operator calls.
+ *
+ * @throws AccError `ACC_TFJS_CHANGED` if `owner` has no such method.
+ */
+export function replaceForGood<T extends object, Name extends MethodName<T>>(
+  owner: T,
+  name: Name,
+  make: (own: T[Name]) => T[Name],
+): void {
+  put(owner, name, (make as unknown as Make)(methodOf(owner, name)));
+}
+
+/** Defines a property of `owner`, in the place of one it may have, until the returned function is called. */
+export function patchProperty(owner: object, name: PropertyKey, descriptor: PropertyDescriptor): Undo {
+  const before = Object.getOwnPropertyDescriptor(owner, name);
+  Object.defineProperty(owner, name, { ...descriptor, configurable: true });
+  return () => {
+    if (before) Object.defineProperty(owner, name, before);
+    else Reflect.deleteProperty(owner, name);
+  };
+}
+
+function slotOf(owner: object, name: PropertyKey): Slot {
+  const method = methodOf(owner, name);
+  const slot = slots.get(method);
+  return slot?.owner === owner && slot.name === name ? slot : newSlot(owner, name, method);
+}
+
+function newSlot(owner: object, name: PropertyKey, own: Method): Slot {
+  const before = Object.getOwnPropertyDescriptor(owner, name);
+  const links: Link[] = [];
+  let top = own;
+  const installed: Method = function (...args) {
+    return top.apply(this, args);
+  };
+  const chain = () => {
+    top = links.reduce((below, link) => over(link, below), own);
+  };
+  const slot: Slot = {
+    owner,
+    name,
+    add(link) {
+      links.push(link);
+      chain();
+      put(owner, name, installed);
+    },
+    remove(link) {
+      const index = links.indexOf(link);
+      if (index < 0) return;
+      links.splice(index, 1);
+      chain();
+      const isOnTop = Object.getOwnPropertyDescriptor(owner, name)?.value === installed;
+      if (links.length === 0 && isOnTop) restore(owner, name, before, own);
+    },
+  };
+  slots.set(installed, slot);
+  return slot;
+}
+
+/** The method of `link` above `below`. */
+function over(link: Link, below: Method): Method {
+  if (link.own !== below) {
+    link.own = below;
+    link.made = link.make(below);
+  }
+  return link.made!;
+}
+
+function restore(
+  owner: object,
+  name: PropertyKey,
+  before: PropertyDescriptor | undefined,
+  own: Method,
+): void {
+  if (before) Object.defineProperty(owner, name, before);
+  else if (isInEveryOperator(owner)) put(owner, name, own);
+  else Reflect.deleteProperty(owner, name);
+}
+
+/** V8 turns an object into a dictionary when a property is deleted. With such an engine every operator takes half as long again. */
+function isInEveryOperator(owner: object): boolean {
+  return owner === engine() || owner instanceof KernelBackend;
+}
+
+/** Sets an own method that is enumerable if the one in its place is. */
+function put(owner: object, name: PropertyKey, value: Method): void {
+  const present = descriptorOf(owner, name)!;
+  Object.defineProperty(owner, name, {
+    value,
+    writable: true,
+    configurable: true,
+    enumerable: present.enumerable ?? false,
+  });
+}
+
+function descriptorOf(owner: object, name: PropertyKey): PropertyDescriptor | undefined {
+  for (let each: object | null = owner; each; each = Object.getPrototypeOf(each) as object | null) {
+    const descriptor = Object.getOwnPropertyDescriptor(each, name);
+    if (descriptor) return descriptor;
+  }
+  return undefined;
+}
+
+function methodOf(owner: object, name: PropertyKey): Method {
+  const method = (owner as Record<PropertyKey, unknown>)[name];
+  if (typeof method === 'function') return method as Method;
+  const className = (owner.constructor as { name?: string } | undefined)?.name || 'an object of tfjs';
+  throw new AccError('ACC_TFJS_CHANGED', `${className} has no method '${String(name)}'.`, {
+    help: 'Install a release of tfjs 4 from 4.22.',
+    details: { method: String(name), found: typeof method },
+  });
+}

@@ -1,0 +1,94 @@
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { isForTests, packages, readText, sourcesOf } from './reading/repository.js';
+import { nodesOf, parse } from './reading/syntax.js';
+
+const HOME = 'packages/tfjs-internals/';
+const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path) && !path.startsWith(HOME));
+
+/** The functions of tfjs-internals that replace something of tfjs, and the place of the name among their arguments. */
+const PATCHES: Readonly<Record<string, number | undefined>> = {
+  patch: 1,
+  replaceForGood: 1,
+  patchProperty: 1,
+  replaceKernel: undefined,
+  replaceGradient: undefined,
+};
+
+interface Patch {
+  readonly path: string;
+  /** The member; `*` where the code computes its name. */
+  readonly name: string;
+}
+
+const patches: readonly Patch[] = files.flatMap((path) =>
+  nodesOf(parse(path)).flatMap((node) => {
+    if (!ts.isCallExpression(node) || !Object.hasOwn(PATCHES, node.expression.getText())) return [];
+    const place = PATCHES[node.expression.getText()];
+    const name = place === undefined ? undefined : node.arguments[place];
+    return [{ path, name: name && ts.isStringLiteral(name) ? name.text : '*' }];
+  }),
+);
+
+/** `file#member` of each row of the table in ARCHITECTURE.md: its first two columns. */
+function rowsOfTable(): string[] {
+  const [, section] = /^## Patches of tfjs$(.*?)^## /ms.exec(readText('ARCHITECTURE.md'))!;
+  const rows = section!.split('\n').filter((line) => /^\| .*`/.test(line));
+  const quoted = (cell: string) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, text]) => text!);
+  return rows.flatMap((row) => {
+    const [, members, file] = row.split('|') as [string, string, string];
+    const [path] = quoted(file);
+    return quoted(members).map((member) => `packages/${path!}#${member}`);
+  });
+}
+
+/** Objects of tfjs, by the names that variables have for them. */
+const OF_TFJS =
+  /(^|\.)(engine\(\)|backend\(\)|tfjs|\w*([eE]ngine|[oO]ptimizer|[mM]odel|[lL]ayer|[tT]ensor|[vV]ariable)|losses|prototype)$/;
+
+/** A cast by way of `unknown`, and one of the engine by whatever way. */
+function isViewOfTfjs(node: ts.Node): boolean {
+  if (!ts.isAsExpression(node)) return false;
+  const { expression } = node;
+  if (/\b(engine|env)\(\)$/.test(expression.getText())) return true;
+  const isDouble = ts.isAsExpression(expression) && expression.type.kind === ts.SyntaxKind.UnknownKeyword;
+  return isDouble && OF_TFJS.test(expression.expression.getText());
+}
+
+const at = (path: string, node: ts.Node) =>
+  `${path}:${parse(path).getLineAndCharacterOfPosition(node.getStart()).line + 1}: ${node.getText()}`;
+
+describe('the inside of tfjs', () => {
+  it('is seen by the views of tfjs-internals only', () => {
+    const views = files.flatMap((path) =>
+      nodesOf(parse(path))
+        .filter(isViewOfTfjs)
+        .map((node) => at(path, node)),
+    );
+    expect(views).toEqual([]);
+    expect(files.length).toBeGreaterThan(300);
+  });
+
+  it('is replaced by its functions only: nobody assigns what is patched somewhere', () => {
+    const names = new Set(patches.map(({ name }) => name));
+    const assigned = files.flatMap((path) =>
+      nodesOf(parse(path))
+        .filter(
+          (node) =>
+            ts.isBinaryExpression(node) &&
+            node.operatorToken.kind === ts.SyntaxKind.EqualsToken &&
+            ts.isPropertyAccessExpression(node.left) &&
+            node.left.expression.kind !== ts.SyntaxKind.ThisKeyword &&
+            names.has(node.left.name.text),
+        )
+        .map((node) => at(path, node)),
+    );
+    expect(assigned).toEqual([]);
+    expect(names.size).toBeGreaterThan(25);
+  });
+
+  it('has every patch in the table of ARCHITECTURE.md, and no other', () => {
+    const found = new Set(patches.map(({ path, name }) => `${path}#${name}`));
+    expect(rowsOfTable().sort()).toEqual([...found].sort());
+  });
+});
