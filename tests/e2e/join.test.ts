@@ -3,6 +3,7 @@ import { expectClose, runRanks } from '@acc/testkit';
 
 interface Result {
   seen: number[];
+  shards: { wrong: string[]; gathered: number[][] };
   afterJoin: number[][];
   weights: number[][];
   reference: number[][];
@@ -36,6 +37,20 @@ it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks of %j steps train as one proce
     const active = (step: number) => lengths.filter((length) => step < length).length;
     const together = Array.from({ length: lengths[rank]! }, (_, step) => active(step));
     expect(result.seen).toEqual([...together, size, size]);
+  }
+});
+
+it('verbs between a whole and shards go on among the ranks that have data', async () => {
+  const lengths = [3, 0, 4];
+  for (const [rank, { shards, weights, reference }] of (await run(lengths, 'shards')).entries()) {
+    expect(shards.wrong).toEqual([]);
+    // One bucket a step; each gather gives the ranks that are left. What is trained besides comes after these.
+    const together = Array.from({ length: lengths[rank]! }, (_, step) =>
+      [0, 1, 2].filter((one) => step < lengths[one]!),
+    );
+    const all = [0, 1, 2];
+    expect(shards.gathered.slice(0, lengths[rank]! + 2)).toEqual([...together, all, all]);
+    weights.forEach((values, i) => expectClose(values, reference[i]!, { rtol: 1e-5, atol: 2e-6 }));
   }
 });
 

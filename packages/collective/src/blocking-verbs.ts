@@ -1,4 +1,12 @@
-import type { AllReduceOptions, CoalescedOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
+import type {
+  AllGatherOptions,
+  AllReduceOptions,
+  CoalescedOptions,
+  CollectiveOf,
+  Pending,
+  ReduceOp,
+  ShardVerbOptions,
+} from '@acc/contract';
 
 /** The verbs that start without waiting. */
 type Started<T> = Pick<CollectiveOf<T>, Extract<keyof CollectiveOf<T>, `${string}Async`>>;
@@ -8,17 +16,21 @@ export abstract class BlockingVerbs<T> implements Started<T> {
   abstract broadcastAsync(x: T, fromRank?: number): Pending<T>;
   abstract allReduceAsync(x: T, op?: ReduceOp, options?: AllReduceOptions): Pending<T>;
   abstract reduceAsync(x: T, op?: ReduceOp, toRank?: number): Pending<T | null>;
-  abstract allGatherAsync(x: T): Pending<T>;
+  abstract allGatherAsync(x: T, options?: AllGatherOptions<T>): Pending<T>;
   abstract gatherAsync(x: T, toRank?: number): Pending<T | null>;
   abstract scatterAsync(x: T | null, fromRank?: number): Pending<T>;
-  abstract reduceScatterAsync(x: T, op?: ReduceOp): Pending<T>;
+  abstract reduceScatterAsync(x: T, op?: ReduceOp, options?: ShardVerbOptions<T>): Pending<T>;
   abstract allToAllAsync(x: T, rows?: readonly number[]): Pending<T>;
   abstract sendAsync(x: T, toRank: number): Pending<void>;
   abstract recvAsync(fromRank: number): Pending<T>;
   abstract broadcastCoalescedAsync(xs: readonly T[], fromRank?: number): Pending<T[]>;
   abstract allReduceCoalescedAsync(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): Pending<T[]>;
-  abstract allGatherCoalescedAsync(xs: readonly T[]): Pending<T[]>;
-  abstract reduceScatterCoalescedAsync(xs: readonly T[], op?: ReduceOp): Pending<T[]>;
+  abstract allGatherCoalescedAsync(xs: readonly T[], options?: ShardVerbOptions<readonly T[]>): Pending<T[]>;
+  abstract reduceScatterCoalescedAsync(
+    xs: readonly T[],
+    op?: ReduceOp,
+    options?: ShardVerbOptions<readonly T[]>,
+  ): Pending<T[]>;
 
   broadcast(x: T, fromRank?: number): T {
     return this.broadcastAsync(x, fromRank).wait();
@@ -32,8 +44,8 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     return this.reduceAsync(x, op, toRank).wait();
   }
 
-  allGather(x: T): T {
-    return this.allGatherAsync(x).wait();
+  allGather(x: T, options?: AllGatherOptions<T>): T {
+    return this.allGatherAsync(x, options).wait();
   }
 
   gather(x: T, toRank?: number): T | null {
@@ -44,8 +56,8 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     return this.scatterAsync(x, fromRank).wait();
   }
 
-  reduceScatter(x: T, op?: ReduceOp): T {
-    return this.reduceScatterAsync(x, op).wait();
+  reduceScatter(x: T, op?: ReduceOp, options?: ShardVerbOptions<T>): T {
+    return this.reduceScatterAsync(x, op, options).wait();
   }
 
   allToAll(x: T, rows?: readonly number[]): T {
@@ -68,11 +80,11 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     return this.allReduceCoalescedAsync(xs, op, options).wait();
   }
 
-  allGatherCoalesced(xs: readonly T[]): T[] {
-    return this.allGatherCoalescedAsync(xs).wait();
+  allGatherCoalesced(xs: readonly T[], options?: ShardVerbOptions<readonly T[]>): T[] {
+    return this.allGatherCoalescedAsync(xs, options).wait();
   }
 
-  reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp): T[] {
-    return this.reduceScatterCoalescedAsync(xs, op).wait();
+  reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp, options?: ShardVerbOptions<readonly T[]>): T[] {
+    return this.reduceScatterCoalescedAsync(xs, op, options).wait();
   }
 }

@@ -1,4 +1,12 @@
-import type { AllReduceOptions, CoalescedOptions, CollectiveOf, Pending, ReduceOp } from '@acc/contract';
+import type {
+  AllGatherOptions,
+  AllReduceOptions,
+  CoalescedOptions,
+  CollectiveOf,
+  Pending,
+  ReduceOp,
+  ShardVerbOptions,
+} from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { Calls } from './calls.js';
 import { Context } from './context.js';
@@ -67,8 +75,8 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return reduce(this.#context, x, op, toRank);
   }
 
-  allGatherAsync(x: T): Pending<T> {
-    return allGather(this.#context, x);
+  allGatherAsync(x: T, options: AllGatherOptions<T> = {}): Pending<T> {
+    return allGather(this.#context, x, options);
   }
 
   gatherAsync(x: T, toRank = 0): Pending<T | null> {
@@ -79,8 +87,8 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return scatter(this.#context, x, fromRank);
   }
 
-  reduceScatterAsync(x: T, op: ReduceOp = 'sum'): Pending<T> {
-    return reduceScatter(this.#context, x, op);
+  reduceScatterAsync(x: T, op: ReduceOp = 'sum', options: ShardVerbOptions<T> = {}): Pending<T> {
+    return reduceScatter(this.#context, x, op, options);
   }
 
   allToAllAsync(x: T, rows?: readonly number[]): Pending<T> {
@@ -115,12 +123,16 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return allReduceCoalesced(this.#context, xs, op, options);
   }
 
-  allGatherCoalescedAsync(xs: readonly T[]): Pending<T[]> {
-    return allGatherCoalesced(this.#context, xs);
+  allGatherCoalescedAsync(xs: readonly T[], options: ShardVerbOptions<readonly T[]> = {}): Pending<T[]> {
+    return allGatherCoalesced(this.#context, xs, options);
   }
 
-  reduceScatterCoalescedAsync(xs: readonly T[], op: ReduceOp = 'sum'): Pending<T[]> {
-    return reduceScatterCoalesced(this.#context, xs, op);
+  reduceScatterCoalescedAsync(
+    xs: readonly T[],
+    op: ReduceOp = 'sum',
+    options: ShardVerbOptions<readonly T[]> = {},
+  ): Pending<T[]> {
+    return reduceScatterCoalesced(this.#context, xs, op, options);
   }
 
   /** An exchange of nothing but the call itself. */

@@ -24,6 +24,40 @@ describe('a group of one', () => {
     });
   });
 
+  it('has the options of shards', () => {
+    const before = tf.memory().numTensors;
+    const make = () => tf.tensor2d([[1], [2]]);
+    const options = { donate: true, agreed: true, even: true, wireDtype: 'bfloat16' } as const;
+    const results = [
+      alone.allGather(make(), { ...options, into: make() }),
+      alone.reduceScatter(make(), 'mean', { ...options, into: make() }),
+      ...alone.allGatherCoalesced([make(), make()], { ...options, into: [make(), make()] }),
+      ...alone.reduceScatterCoalesced([make(), make()], 'sum', { ...options, into: [make(), make()] }),
+    ];
+    for (const x of results) expect(x.arraySync()).toEqual([[1], [2]]);
+    tf.dispose(results);
+    expect(tf.memory().numTensors).toBe(before);
+    tf.tidy(() => {
+      const into = tf.zeros([3]);
+      for (const call of [
+        () => alone.allGather(make(), { into }),
+        () => alone.reduceScatter(make(), 'sum', { into }),
+        () => alone.allGatherCoalesced([make()], { into: [] }),
+      ]) {
+        expect(call).toThrowError(expect.objectContaining({ code: 'ACC_COLLECTIVE_SHAPE' }));
+      }
+    });
+  });
+
+  it('has one sub-group, of itself', () => {
+    expect(alone.subgroup([0])).toMatchObject({ rank: 0, size: 1, worldRanks: [0] });
+    for (const ranks of [[], [1], [0, 0]]) {
+      expect(() => alone.subgroup(ranks)).toThrowError(
+        expect.objectContaining({ code: 'ACC_COLLECTIVE_RANK' }),
+      );
+    }
+  });
+
   it('gives copies of objects, as several would', () => {
     const given = { values: Float32Array.of(1, NaN), list: [1] };
     const [got] = alone.allGatherObject(given);

@@ -2,16 +2,26 @@ import { clone, reshape, type Tensor } from '@tensorflow/tfjs-core';
 import {
   AccError,
   allPending,
+  type AllGatherOptions,
   type AllReduceOptions,
   type CoalescedOptions,
   type Collective,
   type Pending,
   type ReduceOp,
+  type ShardVerbOptions,
 } from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { objectFromBytes, objectToBytes } from './object-bytes.js';
 import { ranksOfSubgroup } from './subgroup-ranks.js';
-import { requireNarrowable, requireNumeric, requireRank, requireReducible, rowsOfPart } from './tensors.js';
+import {
+  requireCount,
+  requireNarrowable,
+  requireNumeric,
+  requirePlace,
+  requireRank,
+  requireReducible,
+  rowsOfPart,
+} from './tensors.js';
 
 /**
  * The collectives of a group of one: what they give when nobody else is there. They refuse what several ranks would. No network,
@@ -47,8 +57,9 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     return reduced('reduce', x, op);
   }
 
-  allGatherAsync(x: Tensor): Pending<Tensor> {
-    return moved('allGather', x, joined);
+  allGatherAsync(x: Tensor, options: AllGatherOptions<Tensor> = {}): Pending<Tensor> {
+    requireNumeric(x, 'allGather');
+    return done(shard('allGather', x, joined, options));
   }
 
   gatherAsync(x: Tensor, toRank = 0): Pending<Tensor> {
@@ -62,9 +73,12 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     throw new AccError('ACC_COLLECTIVE_SHAPE', 'scatter takes a tensor on rank 0, null elsewhere.');
   }
 
-  reduceScatterAsync(x: Tensor, op: ReduceOp = 'sum'): Pending<Tensor> {
-    rowsOfPart(x.shape, 1, 'reduceScatter');
-    return reduced('reduceScatter', x, op);
+  reduceScatterAsync(
+    x: Tensor,
+    op: ReduceOp = 'sum',
+    options: ShardVerbOptions<Tensor> = {},
+  ): Pending<Tensor> {
+    return done(scattered('reduceScatter', x, op, options));
   }
 
   allToAllAsync(x: Tensor): Pending<Tensor> {
@@ -100,12 +114,25 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     );
   }
 
-  allGatherCoalescedAsync(xs: readonly Tensor[]): Pending<Tensor[]> {
-    return allPending(xs.map((x) => moved('allGatherCoalesced', x, joined)));
+  allGatherCoalescedAsync(
+    xs: readonly Tensor[],
+    options: ShardVerbOptions<readonly Tensor[]> = {},
+  ): Pending<Tensor[]> {
+    const gather = (x: Tensor, own: ShardVerbOptions<Tensor>) => {
+      requireNumeric(x, 'allGatherCoalesced');
+      return shard('allGatherCoalesced', x, joined, own);
+    };
+    return done(eachShard('allGatherCoalesced', xs, options, gather));
   }
 
-  reduceScatterCoalescedAsync(xs: readonly Tensor[], op: ReduceOp = 'sum'): Pending<Tensor[]> {
-    return allPending(xs.map((x) => reduced('reduceScatterCoalesced', x, op)));
+  reduceScatterCoalescedAsync(
+    xs: readonly Tensor[],
+    op: ReduceOp = 'sum',
+    options: ShardVerbOptions<readonly Tensor[]> = {},
+  ): Pending<Tensor[]> {
+    const scatter = (x: Tensor, own: ShardVerbOptions<Tensor>) =>
+      scattered('reduceScatterCoalesced', x, op, own);
+    return done(eachShard('reduceScatterCoalesced', xs, options, scatter));
   }
 
   barrier(): void {}
@@ -131,6 +158,46 @@ function reduced(verb: string, x: Tensor, op: ReduceOp, donate = false): Pending
   requireNumeric(x, verb);
   requireReducible(x, op);
   return done(donate ? x : clone(x));
+}
+
+/** The one shard there is, which is the whole. */
+function shard(
+  verb: string,
+  x: Tensor,
+  make: (x: Tensor) => Tensor,
+  { donate, wireDtype, into }: ShardVerbOptions<Tensor>,
+): Tensor {
+  if (wireDtype) requireNarrowable(x, wireDtype);
+  const result = make(x);
+  try {
+    if (into) requirePlace(into, result, verb);
+  } catch (error) {
+    result.dispose();
+    throw error;
+  }
+  into?.dispose();
+  if (donate) x.dispose();
+  return result;
+}
+
+function scattered(verb: string, x: Tensor, op: ReduceOp, options: ShardVerbOptions<Tensor>): Tensor {
+  requireNumeric(x, verb);
+  requireReducible(x, op);
+  rowsOfPart(x.shape, 1, verb);
+  return shard(verb, x, clone, options);
+}
+
+function eachShard(
+  verb: string,
+  xs: readonly Tensor[],
+  { donate, into, ...others }: ShardVerbOptions<readonly Tensor[]>,
+  make: (x: Tensor, own: ShardVerbOptions<Tensor>) => Tensor,
+): Tensor[] {
+  if (into) requireCount(into, xs, verb);
+  const results = xs.map((x, i) => make(x, { ...others, ...(into && { into: into[i]! }) }));
+  // A tensor that is in the list twice becomes two.
+  if (donate) for (const x of xs) x.dispose();
+  return results;
 }
 
 /** There is nobody to wait for. */

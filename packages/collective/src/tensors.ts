@@ -71,6 +71,40 @@ export function requireNarrowable(
   });
 }
 
+/** Of tensors that travel together. @throws AccError `ACC_COLLECTIVE_SHAPE` unless there is a place for each result. */
+export function requireCount(
+  into: readonly unknown[],
+  results: readonly unknown[],
+  collective: string,
+): void {
+  if (into.length === results.length) return;
+  throw new AccError(
+    'ACC_COLLECTIVE_SHAPE',
+    `${collective} gives ${results.length} tensors; \`into\` has ${into.length}.`,
+    { help: 'Give a tensor for each result, in their order.' },
+  );
+}
+
+/**
+ * Whether a result fits into a tensor that is given for it.
+ *
+ * @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE`.
+ */
+export function requirePlace(
+  into: Movable,
+  { dtype, shape }: Pick<Movable, 'dtype' | 'shape'>,
+  collective: string,
+): void {
+  const show = (one: Pick<Movable, 'dtype' | 'shape'>) => `${one.dtype}[${one.shape.join(',')}]`;
+  const isSameShape = into.shape.length === shape.length && into.shape.every((n, i) => n === shape[i]);
+  if (isSameShape && into.dtype === dtype) return;
+  throw new AccError(
+    isSameShape ? 'ACC_COLLECTIVE_DTYPE' : 'ACC_COLLECTIVE_SHAPE',
+    `The result of ${collective} is ${show({ dtype, shape })}; \`into\` is ${show(into)}.`,
+    { help: 'Give a tensor of the shape and dtype of the result.' },
+  );
+}
+
 /** @throws AccError `ACC_COLLECTIVE_RANK`. */
 export function requireRank(rank: number, size: number): void {
   if (Number.isInteger(rank) && rank >= 0 && rank < size) return;

@@ -29,14 +29,14 @@ interface Verbs<T> {
   allReduce(x: T, op?: ReduceOp, options?: AllReduceOptions): T;
   /** The same on `toRank` only; null elsewhere. */
   reduce(x: T, op?: ReduceOp, toRank?: number): T | null;
-  /** Joined along dim 0 in the order of the ranks; a scalar becomes `[size]`. Dim 0 may differ between ranks. */
-  allGather(x: T): T;
+  /** Joined along dim 0 in the order of the ranks; a scalar becomes `[size]`. Dim 0 may differ between ranks, unless `even` is given. */
+  allGather(x: T, options?: AllGatherOptions<T>): T;
   /** The same on `toRank` only; null elsewhere. */
   gather(x: T, toRank?: number): T | null;
   /** Cuts the tensor of `fromRank` along dim 0 into `size` equal parts, one for each rank. The others give null. */
   scatter(x: T | null, fromRank?: number): T;
   /** Reduced over ranks, then cut along dim 0 into `size` equal parts, of which this rank gets its own. */
-  reduceScatter(x: T, op?: ReduceOp): T;
+  reduceScatter(x: T, op?: ReduceOp, options?: ShardVerbOptions<T>): T;
   /**
    * Cuts along dim 0, sends part r to rank r and joins what comes in the order of the ranks. Parts are equal, or have
    * `rows[r]` rows.
@@ -50,8 +50,8 @@ interface Verbs<T> {
   broadcastCoalesced(xs: readonly T[], fromRank?: number): T[];
   allReduceCoalesced(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): T[];
   /** {@link allGather}, with as many rows on every rank. */
-  allGatherCoalesced(xs: readonly T[]): T[];
-  reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp): T[];
+  allGatherCoalesced(xs: readonly T[], options?: ShardVerbOptions<readonly T[]>): T[];
+  reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp, options?: ShardVerbOptions<readonly T[]>): T[];
 }
 
 type WithHandle<V> = {
@@ -117,6 +117,28 @@ export interface AllReduceOptions {
   readonly agreed?: boolean;
   /** The element type that a float32 tensor travels and is summed in: half the bytes, rounded. The result is float32. */
   readonly wireDtype?: 'bfloat16' | 'float16';
+}
+
+/** How tensors go between a whole and the shards of ranks. `Place` is a tensor, or a list of them where several travel together. */
+export interface ShardVerbOptions<Place> {
+  /** The caller gives the arguments away: the call disposes them, so that their memory is free as soon as it has ended. */
+  readonly donate?: boolean;
+  /** Ranks were compared before, shapes included: no round for comparing this call alone. */
+  readonly agreed?: boolean;
+  /** The element type that float32 tensors travel, and are summed, in: half the bytes, rounded. Results are float32. */
+  readonly wireDtype?: 'bfloat16' | 'float16';
+  /**
+   * Tensors of the results' shapes and dtypes that the caller gives away. The call disposes them, and their memory holds the results
+   * where nothing else holds that memory. Clones, views and reshaped tensors keep their values.
+   *
+   * @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE` for tensors that don't fit.
+   */
+  readonly into?: Place;
+}
+
+export interface AllGatherOptions<T> extends ShardVerbOptions<T> {
+  /** Ranks have as many rows: no round for exchanging their numbers. So it is, too, where they are `agreed`. */
+  readonly even?: boolean;
 }
 
 export interface CoalescedOptions {

@@ -9,7 +9,9 @@ export {
 export { parseOptions, showValue } from './parse-options.js';
 export { checkKeys, nearestName } from './check-keys.js';
 export type {
+  AllGatherOptions,
   AllReduceOptions,
+  ShardVerbOptions,
   CoalescedOptions,
   Collective,
   CollectiveOf,

@@ -18,6 +18,7 @@ import {
   type Collective,
   type Pending,
   type ReduceOp,
+  type ShardVerbOptions,
 } from '@acc/contract';
 
 /** Up to so many elements a rank fetches all that the others have, in one call in place of two. */
@@ -98,16 +99,25 @@ class TreeVerbs {
     return then(this.allReduceAsync(x, op), (all) => (this.given.rank === toRank ? all.clone() : null));
   }
 
-  reduceScatterAsync(x: Tensor, op?: ReduceOp): Pending<Tensor> {
+  /** `into` is let go: the shard is cut from a sum. */
+  reduceScatterAsync(x: Tensor, op?: ReduceOp, options: ShardVerbOptions<Tensor> = {}): Pending<Tensor> {
     const { rank, size } = this.given;
-    return then(this.allReduceAsync(x, op), (all) => {
+    const { into, ...others } = options;
+    into?.dispose();
+    return then(this.allReduceAsync(x, op, others), (all) => {
       const rows = all.shape[0]! / size;
       return slice(all, rank * rows, rows);
     });
   }
 
-  reduceScatterCoalescedAsync(xs: readonly Tensor[], op?: ReduceOp): Pending<Tensor[]> {
-    return allPending(xs.map((x) => this.reduceScatterAsync(x, op)));
+  reduceScatterCoalescedAsync(
+    xs: readonly Tensor[],
+    op?: ReduceOp,
+    { into, donate, ...others }: ShardVerbOptions<readonly Tensor[]> = {},
+  ): Pending<Tensor[]> {
+    const pending = xs.map((x) => this.reduceScatterAsync(x, op, others));
+    for (const given of [...(into ?? []), ...(donate ? xs : [])]) given.dispose();
+    return allPending(pending);
   }
 
   /** The caller's values, whole. Where they are given away nothing else is left of them. */

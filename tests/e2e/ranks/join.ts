@@ -1,19 +1,63 @@
 // Ranks of different lengths train within joinUnevenInputs, then a little together, beside a computation of the same on one
-// process. Arguments: steps of each rank, as 2,5; communication hook (none | bf16 | powerSgd | topK | oneBit).
+// process. Arguments: steps of each rank, as 2,5; communication hook (none | bf16 | powerSgd | topK |
+// oneBit | shards, which sums plainly, and compares the verbs between a whole and shards with it).
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, DataLoader, type CommHookName } from '@acc/core';
+import { Accelerator, DataLoader, type CommHook, type CommHookName, type NamedCommHook } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [lengthsText, hookName] = process.argv.slice(2) as [string, CommHookName | 'none'];
+const [lengthsText, hookName] = process.argv.slice(2) as [string, CommHookName | 'none' | 'shards'];
 const lengths = lengthsText.split(',').map(Number);
 const longest = Math.max(...lengths);
 const WITH_ALL = 2;
-const commHook =
-  hookName === 'powerSgd'
-    ? { name: hookName, startIteration: 1 }
-    : hookName === 'oneBit'
-      ? { name: hookName, warmupSteps: 1 }
-      : hookName;
+
+/** Of the hook `shards`: which verbs gave something else, and the ranks that gave to each gather. */
+const shards = { wrong: [] as string[], gathered: [] as number[][] };
+
+const comparing: CommHook = {
+  name: 'shards',
+  reduce({ gradsLocal, collective }) {
+    const { rank, size } = collective;
+    const sum = collective.allReduceAsync(gradsLocal);
+    tf.tidy(() => {
+      const whole = tf.pad1d(gradsLocal as tf.Tensor1D, [0, (size - (gradsLocal.size % size)) % size]);
+      const gathered = [...collective.allGather(tf.tensor1d([rank])).dataSync()];
+      const total = collective.allReduce(whole);
+      const rows = whole.size / size;
+      const part = total.slice(rank * rows, rows);
+      const mean = part.div(gathered.length);
+      const own = () => tf.tensor1d([rank]);
+      const found: Record<string, [tf.Tensor, tf.Tensor]> = {
+        reduceScatter: [collective.reduceScatter(whole), part],
+        into: [
+          collective.reduceScatter(whole.clone(), 'sum', { donate: true, into: tf.zeros([rows]) }),
+          part,
+        ],
+        mean: [collective.reduceScatter(whole, 'mean'), mean],
+        reduceScatterCoalesced: [collective.reduceScatterCoalesced([whole])[0]!, part],
+        meanCoalesced: [collective.reduceScatterCoalesced([whole], 'mean')[0]!, mean],
+        allReduceCoalesced: [collective.allReduceCoalesced([whole], 'mean')[0]!, total.div(gathered.length)],
+        even: [collective.allGather(own(), { even: true, into: tf.zeros([size]) }), tf.tensor1d(gathered)],
+        allGatherCoalesced: [
+          tf.concat(collective.allGatherCoalesced([own(), own()], { donate: true })),
+          tf.tensor1d([...gathered, ...gathered]),
+        ],
+      };
+      for (const [verb, [got, expected]] of Object.entries(found)) {
+        const isSame = got.shape.join() === expected.shape.join();
+        if (!isSame || got.sub(expected).abs().max().dataSync()[0]! > 1e-6) shards.wrong.push(verb);
+      }
+      shards.gathered.push(gathered);
+    });
+    gradsLocal.dispose();
+    return sum;
+  },
+};
+const named: Partial<Record<string, NamedCommHook | CommHook>> = {
+  powerSgd: { name: 'powerSgd', startIteration: 1 },
+  oneBit: { name: 'oneBit', warmupSteps: 1 },
+  shards: comparing,
+};
+const commHook = named[hookName] ?? (hookName as CommHookName | 'none');
 
 const accelerator = await Accelerator.create({
   ddp: commHook === 'none' ? {} : { commHook, batchNorm: 'sync' },
@@ -84,6 +128,7 @@ const state = await optimizer.getWeights();
 reportResult({
   size,
   seen,
+  shards,
   afterJoin,
   weights: mine.map((variable) => [...variable.dataSync()]),
   reference: reference.map((variable) => [...variable.dataSync()]),

@@ -5,10 +5,21 @@ import {
   type NativeTensor,
   type Pending,
   type ReduceOp,
+  type ShardVerbOptions,
 } from '@acc/contract';
 import type { Tensor as Native } from '@acc/native';
 import { Context } from '../context.js';
-import { nativeBridge, requireReducible, rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
+import { placeIn, travelling } from '../shards.js';
+import {
+  nativeBridge,
+  requireCount,
+  requirePlace,
+  requireReducible,
+  rowsOfPart,
+  sizeOf,
+  sum,
+  type Movable,
+} from '../tensors.js';
 import { allGather, broadcast } from './movements.js';
 import { pack, placesByDtype, unpack } from './packing.js';
 import { allReduce, reduceScatter } from './reductions.js';
@@ -78,26 +89,35 @@ function allReduceInPlace<T extends Movable>(
   return afterAll(calls, () => [...xs]);
 }
 
-export function allGatherCoalesced<T extends Movable>(context: Context<T>, xs: readonly T[]): Pending<T[]> {
-  return coalesced(context, xs, 'allGatherCoalesced', {
+export function allGatherCoalesced<T extends Movable>(
+  context: Context<T>,
+  xs: readonly T[],
+  options: ShardVerbOptions<readonly T[]>,
+): Pending<T[]> {
+  const given = options.agreed ? { agreed: true } : {};
+  const journey: Journey = {
     lanesBefore: 1,
     lanesAfter: context.size,
     shapeOf: ([rows = 1, ...inner]) => [rows * context.size, ...inner],
-    start: (native, packed) => allGather(native, packed),
-  });
+    start: (native, packed) => allGather(native, packed, { even: true, ...given }),
+  };
+  return coalesced(context, xs, 'allGatherCoalesced', journey, options);
 }
 
 export function reduceScatterCoalesced<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],
   op: ReduceOp,
+  options: ShardVerbOptions<readonly T[]>,
 ): Pending<T[]> {
-  return coalesced(context, xs, 'reduceScatterCoalesced', {
+  const given = options.agreed ? { agreed: true } : {};
+  const journey: Journey = {
     lanesBefore: context.size,
     lanesAfter: 1,
     shapeOf: (shape) => [rowsOfPart(shape, context.size, 'reduceScatterCoalesced'), ...shape.slice(1)],
-    start: (native, packed) => reduceScatter(native, packed, op),
-  });
+    start: (native, packed) => reduceScatter(native, packed, op, given),
+  };
+  return coalesced(context, xs, 'reduceScatterCoalesced', journey, options);
 }
 
 /** One call for each element type, in the order in which they occur. */
@@ -105,32 +125,37 @@ function coalesced<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],
   name: string,
-  { lanesBefore, lanesAfter, shapeOf, start }: Journey,
+  journey: Journey,
+  options: ShardVerbOptions<readonly T[]> = {},
 ): Pending<T[]> {
-  const shapes = xs.map(({ shape }) => shapeOf(shape));
-  const natives = xs.map((x) => context.native(x, name));
+  const { lanesBefore, lanesAfter, shapeOf, start } = journey;
+  const { donate, wireDtype, into } = options;
+  const results = xs.map((x) => ({ dtype: x.dtype, shape: shapeOf(x.shape) }));
+  if (into) requireCount(into, xs, name);
+  into?.forEach((one, i) => requirePlace(one, results[i]!, name));
+  const shapes = xs.map(({ shape }) => shape);
+  const natives = xs.map((x) => travelling(context, x, name, { wireDtype }));
+  if (donate) for (const x of xs) x.dispose();
   const calls = pack(natives, lanesBefore).map(({ places, buffer }) => {
-    const of = places.map((place) => xs[place]!.shape);
+    const of = places.map((place) => shapes[place]!);
     const pending = start(new Context(context.group, nativeBridge, context.calls.coalescing(of)), buffer);
     buffer.dispose();
     return { places, pending };
   });
+  const targets = into?.map((one, i) => placeIn(context, one, wireDtype ? 'float32' : natives[i]!.dtype));
   for (const native of natives) native.dispose();
   return new PendingResult(
     calls.map(({ pending }) => pending),
     () => {
-      const results = new Array<T>(xs.length);
+      const tensors = new Array<T>(xs.length);
       calls.forEach(({ places, pending }) => {
-        const parts = unpack(
-          pending.wait() as Native,
-          lanesAfter,
-          places.map((place) => shapes[place]!),
-        );
+        const wanted = places.map((place) => ({ shape: results[place]!.shape, target: targets?.[place] }));
+        const parts = unpack(pending.wait() as Native, lanesAfter, wanted, wireDtype && 'float32');
         places.forEach((place, i) => {
-          results[place] = context.bridge.fromNative(parts[i]!, xs[place]!.dtype);
+          tensors[place] = context.bridge.fromNative(parts[i]!, results[place]!.dtype);
         });
       });
-      return results;
+      return tensors;
     },
   );
 }

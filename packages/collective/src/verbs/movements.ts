@@ -1,8 +1,9 @@
-import { AccError, type Pending } from '@acc/contract';
+import { AccError, type AllGatherOptions, type Pending } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from '../agreement.js';
 import { described, type Context } from '../context.js';
-import { rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
+import { arrival, arriving, requireFits, travelling } from '../shards.js';
+import { requirePlace, rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
 import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
 
 const cloneNative = operator('aten::clone');
@@ -17,14 +18,33 @@ export function broadcast<T extends Movable>(context: Context<T>, x: T, fromRank
   return context.started(words, start, () => context.bridge.fromNative(buffer, x.dtype));
 }
 
-export function allGather<T extends Movable>(context: Context<T>, x: T): Pending<T> {
-  const input = context.native(x, 'allGather');
-  const { words, rows, inner } = exchangeRows(context, 'allGather', input);
-  const output = newEmpty(input, [sum(rows), ...inner]);
+export function allGather<T extends Movable>(
+  context: Context<T>,
+  x: T,
+  options: AllGatherOptions<T>,
+): Pending<T> {
+  const { agreed, even = agreed, into } = options;
+  const [ownRows = 1, ...inner] = x.shape;
+  const { dtype } = x;
+  const evenShape = [ownRows * context.size, ...inner];
+  if (even) requireFits(x, evenShape, into, 'allGather');
+  const input = travelling(context, x, 'allGather', options);
+  const { words, rows } = even
+    ? { words: context.calls.agree(described('allGather', input), agreed), rows: [] }
+    : exchangeRows(context, 'allGather', input);
+  const shape = even ? evenShape : [sum(rows), ...inner];
+  try {
+    // Where rows may differ it takes the others' numbers to know.
+    if (into) requirePlace(into, { dtype, shape }, 'allGather');
+  } catch (error) {
+    input.dispose();
+    throw error;
+  }
+  const to = arrival(context, input, shape, options);
   const counts = rows.map((n) => n * sizeOf(inner));
   const isEven = counts.every((count) => count === counts[0]);
-  const start = () => context.group.allGather(input, output, isEven ? undefined : counts, { words });
-  return context.moved(words, start, input, output, x.dtype);
+  const start = () => context.group.allGather(input, to.output, isEven ? undefined : counts, { words });
+  return arriving(context, words, start, { input, to, dtype });
 }
 
 export function gather<T extends Movable>(context: Context<T>, x: T, toRank: number): Pending<T | null> {

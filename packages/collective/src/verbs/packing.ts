@@ -1,11 +1,13 @@
 import type { NativeTensor } from '@acc/contract';
-import { operator, type Tensor as Native } from '@acc/native';
+import { operator, operatorInPlace, type Tensor as Native } from '@acc/native';
 import { sizeOf } from '../tensors.js';
 
 const cat = operator('aten::cat');
 const narrow = operator('aten::narrow');
 const contiguous = operator('aten::contiguous');
 const reshape = operator('aten::reshape');
+const copyInto = operatorInPlace('aten::copy_');
+const toDtype = operator('aten::to.dtype');
 
 /** Tensors of one element type that travel as one `[lanes, …]`. */
 export interface Packed {
@@ -37,20 +39,39 @@ export function placesByDtype(tensors: readonly NativeTensor[]): Map<string, num
   return groups;
 }
 
+/** A tensor of a buffer. */
+export interface Wanted {
+  readonly shape: readonly number[];
+  /** Memory for it, which becomes the tensor. */
+  readonly target?: Native | undefined;
+}
+
 /**
  * The tensors of a buffer `[lanes, …]`, in their order; takes it over.
  *
- * @param shapes What each becomes.
+ * @param dtype The element type that they get, where it is another than the buffer's.
  */
-export function unpack(buffer: Native, lanes: number, shapes: readonly (readonly number[])[]): Native[] {
+export function unpack(
+  buffer: Native,
+  lanes: number,
+  wanted: readonly Wanted[],
+  dtype?: NativeTensor['dtype'],
+): Native[] {
   using flat = reshape(buffer, [lanes, sizeOf(buffer.shape) / lanes]);
   buffer.dispose();
   let at = 0;
-  return shapes.map((shape) => {
+  return wanted.map(({ shape, target }) => {
     const width = sizeOf(shape) / lanes;
     using part = narrow(flat, 1, at, width);
     at += width;
+    if (target) {
+      using seen = reshape(target, [lanes, width]);
+      copyInto(seen, part);
+      return target;
+    }
     using whole = contiguous(part);
-    return reshape(whole, shape);
+    if (!dtype) return reshape(whole, shape);
+    using converted = toDtype(whole, dtype);
+    return reshape(converted, shape);
   });
 }

@@ -1,6 +1,7 @@
-import type { AllReduceOptions, Pending, ReduceOp } from '@acc/contract';
+import type { AllReduceOptions, Pending, ReduceOp, ShardVerbOptions } from '@acc/contract';
 import { operator } from '@acc/native';
 import { described, type Context } from '../context.js';
+import { arrival, arriving, requireFits, travelling } from '../shards.js';
 import { requireNarrowable, requireNumeric, requireReducible, rowsOfPart, type Movable } from '../tensors.js';
 
 const newEmpty = operator('aten::new_empty');
@@ -93,12 +94,20 @@ export function reduce<T extends Movable>(
   });
 }
 
-export function reduceScatter<T extends Movable>(context: Context<T>, x: T, op: ReduceOp): Pending<T> {
-  const rows = rowsOfPart(x.shape, context.size, 'reduceScatter');
-  const input = context.native(x, 'reduceScatter');
-  requireReducible(input, op);
-  const words = context.calls.agree({ ...described('reduceScatter', input), op });
-  const output = newEmpty(input, [rows, ...input.shape.slice(1)]);
-  const start = () => context.group.reduceScatter(input, output, op, { words });
-  return context.moved(words, start, input, output, x.dtype);
+export function reduceScatter<T extends Movable>(
+  context: Context<T>,
+  x: T,
+  op: ReduceOp,
+  options: ShardVerbOptions<T>,
+): Pending<T> {
+  requireNumeric(x, 'reduceScatter');
+  requireReducible(x, op);
+  const shape = [rowsOfPart(x.shape, context.size, 'reduceScatter'), ...x.shape.slice(1)];
+  requireFits(x, shape, options.into, 'reduceScatter');
+  const { dtype } = x;
+  const input = travelling(context, x, 'reduceScatter', options);
+  const to = arrival(context, input, shape, options);
+  const words = context.calls.agree({ ...described('reduceScatter', input), op }, options.agreed);
+  const start = () => context.group.reduceScatter(input, to.output, op, { words });
+  return arriving(context, words, start, { input, to, dtype });
 }

@@ -7,7 +7,7 @@ describe('collectives while ranks join', () => {
   it('refuse verbs that ranks without data could not take part in, and no others', () => {
     const joinable = new Joinable(new SingleCollective());
     const { collective } = joinable;
-    const scatter = () => tf.tidy(() => [...collective.reduceScatter(tf.ones([2])).dataSync()]);
+    const scatter = () => tf.tidy(() => [...collective.scatter(tf.ones([2])).dataSync()]);
     expect(scatter()).toEqual([1, 1]);
     joinable.begin();
     expect(scatter).toThrowError(expect.objectContaining({ code: 'ACC_JOIN_COLLECTIVE' }));
@@ -15,6 +15,15 @@ describe('collectives while ranks join', () => {
     expect(tf.tidy(() => [...collective.allReduce(tf.tensor1d([4, 6]), 'mean').dataSync()])).toEqual([4, 6]);
     expect(collective.allGatherObject('a')).toEqual(['a']);
     expect(collective.broadcastObject('b')).toBe('b');
+    const all = tf.tidy(() =>
+      [
+        collective.reduceScatter(tf.tensor1d([4, 6]), 'mean', { into: tf.zeros([2]) }),
+        ...collective.reduceScatterCoalesced([tf.tensor1d([4, 6])], 'mean', { donate: true }),
+        collective.allGather(tf.tensor1d([4, 6]), { even: true, wireDtype: 'float16' }),
+        ...collective.allGatherCoalesced([tf.tensor1d([4, 6])], { donate: true, into: [tf.zeros([2])] }),
+      ].map((x) => [...x.dataSync()]),
+    );
+    expect(all).toEqual(Array.from({ length: 4 }, () => [4, 6]));
     expect(joinable.shadow()).toBe(0);
     joinable.end();
     expect(scatter()).toEqual([1, 1]);

@@ -2,15 +2,22 @@ import { div, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import {
   AccError,
   afterAll,
+  allPending,
+  type AllGatherOptions,
   type AllReduceOptions,
   type CoalescedOptions,
   type Collective,
   type Pending,
   type ReduceOp,
+  type ShardVerbOptions,
 } from '@acc/contract';
 import { takePart, type Call } from './take-part.js';
 
 type Verbs = Partial<Collective>;
+
+function wireOf({ wireDtype }: ShardVerbOptions<unknown>): Pick<Call, 'wireDtype'> {
+  return wireDtype ? { wireDtype } : {};
+}
 
 /**
  * Collectives that go on when ranks run out of data one after the other. While ranks join, each call is announced to all ranks
@@ -100,6 +107,65 @@ export class Joinable {
     }
   }
 
+  /**
+   * The verbs between a whole and shards. Ranks that have ended give no rows to a gather: what it gives then has another shape than
+   * `into`, whose memory is let go.
+   */
+  #shardVerbs(): Verbs {
+    const group = this.#group;
+    const announceSum = (verb: Call['verb'], call: Omit<Call, 'verb'>, op: ReduceOp) =>
+      this.#announce({ ...call, verb, op: op === 'mean' ? 'sum' : op }).active.length;
+    const travel = ({ donate, wireDtype }: ShardVerbOptions<unknown>) => ({
+      ...(donate && { donate }),
+      ...(wireDtype && { wireDtype }),
+    });
+    const reduceScatterAsync: Collective['reduceScatterAsync'] = (x, op = 'sum', options = {}) => {
+      const { into } = options;
+      const count = announceSum('reduceScatter', { dtype: x.dtype, shape: x.shape, ...wireOf(options) }, op);
+      const pending = group.reduceScatterAsync(x, op === 'mean' ? 'sum' : op, {
+        ...travel(options),
+        ...(into && { into }),
+      });
+      return op === 'mean' ? divided(pending, count) : pending;
+    };
+    const reduceScatterCoalescedAsync: Collective['reduceScatterCoalescedAsync'] = (
+      xs,
+      op = 'sum',
+      options = {},
+    ) => {
+      const { into } = options;
+      const count = announceSum('reduceScatterCoalesced', { list: listOf(xs), ...wireOf(options) }, op);
+      const pending = group.reduceScatterCoalescedAsync(xs, op === 'mean' ? 'sum' : op, {
+        ...travel(options),
+        ...(into && { into }),
+      });
+      return op === 'mean' ? allDivided(pending, count) : pending;
+    };
+    const allGatherAsync = (x: Tensor, options: AllGatherOptions<Tensor> = {}): Pending<Tensor> => {
+      this.#announce({ verb: 'allGather', dtype: x.dtype, shape: x.shape, ...wireOf(options) });
+      options.into?.dispose();
+      return group.allGatherAsync(x, travel(options));
+    };
+    const allGatherCoalescedAsync: Collective['allGatherCoalescedAsync'] = (xs, options = {}) => {
+      this.#announce({ verb: 'allGatherCoalesced', list: listOf(xs), ...wireOf(options) });
+      for (const one of options.into ?? []) one.dispose();
+      const { wireDtype, donate } = options;
+      const pending = xs.map((x) => group.allGatherAsync(x, wireDtype ? { wireDtype } : {}));
+      if (donate) for (const x of xs) x.dispose();
+      return allPending(pending);
+    };
+    return {
+      reduceScatterAsync,
+      reduceScatterCoalescedAsync,
+      allGatherAsync,
+      allGatherCoalescedAsync,
+      reduceScatter: (...args) => reduceScatterAsync(...args).wait(),
+      reduceScatterCoalesced: (...args) => reduceScatterCoalescedAsync(...args).wait(),
+      allGather: (...args) => allGatherAsync(...args).wait(),
+      allGatherCoalesced: (...args) => allGatherCoalescedAsync(...args).wait(),
+    };
+  }
+
   /** The verbs while ranks join. Of a root that has ended the first active rank takes the place. */
   #verbs(): Verbs {
     const group = this.#group;
@@ -128,24 +194,21 @@ export class Joinable {
       op: ReduceOp = 'sum',
       { donate = false }: CoalescedOptions = {},
     ): Pending<Tensor[]> => {
-      if (op === 'mean') refuse("allReduceCoalesced of 'mean'")();
-      const list = xs.map(({ dtype, shape }) => ({ dtype, shape }));
-      this.#announce({ verb: 'allReduceCoalesced', list, op });
-      return group.allReduceCoalescedAsync(xs, op, { donate });
-    };
-    const allGatherAsync = (x: Tensor): Pending<Tensor> => {
-      this.#announce(describe('allGather', x));
-      return group.allGatherAsync(x);
+      const isMean = op === 'mean';
+      const summed = isMean ? ('sum' as const) : op;
+      const { active } = this.#announce({ verb: 'allReduceCoalesced', list: listOf(xs), op: summed, donate });
+      const pending = group.allReduceCoalescedAsync(xs, summed, { donate });
+      return isMean ? allDivided(pending, active.length) : pending;
     };
     return {
       named: (name, fn) => this.#named(name, fn),
       broadcastAsync,
       allReduceAsync,
       allReduceCoalescedAsync,
-      allGatherAsync,
+      ...this.#shardVerbs(),
       broadcast: (x, fromRank) => broadcastAsync(x, fromRank).wait(),
       allReduce: (x, op, options) => allReduceAsync(x, op, options).wait(),
-      allGather: (x) => allGatherAsync(x).wait(),
+      allReduceCoalesced: (xs, op, options) => allReduceCoalescedAsync(xs, op, options).wait(),
       barrier: () => void this.#announce({ verb: 'barrier' }),
       broadcastObject: <T>(object: T, fromRank = 0): T => {
         const { calls, active } = this.#announce({ verb: 'broadcastObject', object });
@@ -159,18 +222,29 @@ export class Joinable {
   }
 }
 
+function listOf(xs: readonly Tensor[]): NonNullable<Call['list']> {
+  return xs.map(({ dtype, shape }) => ({ dtype, shape }));
+}
+
 function refuse(verb: string): () => never {
   return () => {
     throw new AccError('ACC_JOIN_COLLECTIVE', `${verb} cannot be called within joinUnevenInputs.`, {
-      help: 'Ranks that have run out of data could not take part. Use broadcast, allReduce, allGather or those of objects.',
+      help: 'Ranks that have run out of data could not take part. Use broadcast, allReduce, reduceScatter, allGather or those of objects.',
     });
   };
 }
 
 function divided(sum: Pending<Tensor>, count: number): Pending<Tensor> {
-  return afterAll([sum], (total) => {
-    const mean = tidy(() => div(total!, count));
-    total!.dispose();
-    return mean;
-  });
+  return afterAll([sum], (total) => quotient(total!, count));
+}
+
+function allDivided(sums: Pending<Tensor[]>, count: number): Pending<Tensor[]> {
+  return afterAll([sums], (totals) => totals!.map((total) => quotient(total, count)));
+}
+
+/** Disposes `total`. */
+function quotient(total: Tensor, count: number): Tensor {
+  const mean = tidy(() => div(total, count));
+  total.dispose();
+  return mean;
 }

@@ -7,7 +7,10 @@ export interface Call {
     | 'broadcast'
     | 'allReduce'
     | 'allReduceCoalesced'
+    | 'reduceScatter'
+    | 'reduceScatterCoalesced'
     | 'allGather'
+    | 'allGatherCoalesced'
     | 'barrier'
     | 'broadcastObject'
     | 'allGatherObject'
@@ -19,6 +22,8 @@ export interface Call {
   /** Of several tensors. */
   readonly list?: readonly { readonly dtype: string; readonly shape: readonly number[] }[];
   readonly op?: ReduceOp;
+  /** Lists that are given away are reduced where they lie, others packed: all ranks do the same. */
+  readonly donate?: boolean;
   readonly fromRank?: number;
   readonly wireDtype?: NonNullable<AllReduceOptions['wireDtype']>;
   readonly object?: unknown;
@@ -28,17 +33,28 @@ export interface Call {
 export function takePart(call: Call, group: Collective, active: readonly number[]): void {
   const { verb, shape = [], fromRank = 0, op = 'sum', wireDtype } = call;
   const dtype = call.dtype as DataType;
+  const wire = wireDtype ? { wireDtype } : {};
   if (verb === 'broadcast') {
     const root = active.includes(fromRank) ? fromRank : active[0]!;
     withOwn(zeros([...shape], dtype as 'float32'), (x) => group.broadcast(x, root));
   } else if (verb === 'allReduce') {
-    const options = wireDtype && { wireDtype };
-    withOwn(neutral(shape, dtype, op), (x) => group.allReduceAsync(x, op, options).wait());
+    withOwn(neutral(shape, dtype, op), (x) => group.allReduceAsync(x, op, wire).wait());
   } else if (verb === 'allReduceCoalesced') {
     const own = call.list!.map((x) => neutral(x.shape, x.dtype as DataType, op));
-    dispose(group.allReduceCoalesced(own, op, { donate: true }));
-  } else if (verb === 'allGather') {
-    withOwn(zeros([0, ...shape.slice(1)], dtype as 'float32'), (x) => group.allGather(x));
+    const { donate = false } = call;
+    dispose(group.allReduceCoalesced(own, op, { donate }));
+    if (!donate) dispose(own);
+  } else if (verb === 'reduceScatter') {
+    withOwn(neutral(shape, dtype, op), (x) => group.reduceScatter(x, op, wire));
+  } else if (verb === 'reduceScatterCoalesced') {
+    const own = call.list!.map((x) => neutral(x.shape, x.dtype as DataType, op));
+    dispose(group.reduceScatterCoalesced(own, op, { ...wire, donate: true }));
+  } else if (verb === 'allGather' || verb === 'allGatherCoalesced') {
+    // The others gather the tensors of a list one by one, too.
+    for (const x of call.list ?? [{ dtype, shape }]) {
+      const none = zeros([0, ...x.shape.slice(1)], x.dtype as 'float32');
+      withOwn(none, (own) => group.allGather(own, wire));
+    }
   }
   // The others are done with the announcement.
 }

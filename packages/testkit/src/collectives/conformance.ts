@@ -2,6 +2,7 @@ import { movementCases } from './movement-cases.js';
 import { ownershipCases } from './ownership-cases.js';
 import { protocolCases } from './protocol-cases.js';
 import { reductionCases } from './reduction-cases.js';
+import { shardCases } from './shard-cases.js';
 import { subgroupCases } from './subgroup-cases.js';
 import type { CollectiveCase, CollectiveSubject } from './subject.js';
 
@@ -10,7 +11,8 @@ export const collectiveCases: readonly CollectiveCase[] = [
   ...reductionCases,
   ...movementCases,
   ...ownershipCases,
-  ...subgroupCases([...reductionCases, ...movementCases, ...ownershipCases, ...protocolCases]),
+  ...shardCases,
+  ...subgroupCases([...reductionCases, ...movementCases, ...ownershipCases, ...shardCases, ...protocolCases]),
   ...protocolCases,
 ];
 

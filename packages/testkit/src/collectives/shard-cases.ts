@@ -1,0 +1,205 @@
+import { isAccError, type Pending } from '@acc/contract';
+import {
+  numbersOf,
+  require,
+  requireSame,
+  taken,
+  type CollectiveCase,
+  type CollectiveSubject,
+  type Content,
+} from './subject.js';
+
+interface Example {
+  readonly own: Content;
+  readonly scattered: Content;
+  readonly gathered: Content;
+}
+
+/** This rank's tensor of `size * rows` rows, and what it makes of all ranks' tensors. */
+function exampleOf<T>({ collective }: CollectiveSubject<T>, rows: number, dtype: Content['dtype']): Example {
+  const { rank, size } = collective;
+  const shape = [size * rows, 3];
+  const all = Array.from({ length: size }, (_, r) => numbersOf(r, shape, dtype));
+  const sums = all[0]!.values.map((_, i) => all.reduce((sum, { values }) => sum + values[i]!, 0));
+  const values = (dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums).slice(
+    rank * rows * 3,
+    (rank + 1) * rows * 3,
+  );
+  return {
+    own: all[rank]!,
+    scattered: { values, shape: [rows, 3], dtype },
+    gathered: {
+      values: Float32Array.from(all.flatMap((one) => [...one.values])),
+      shape: [size * size * rows, 3],
+      dtype,
+    },
+  };
+}
+
+function eachExample<T>(subject: CollectiveSubject<T>, body: (example: Example, what: string) => void): void {
+  for (const dtype of subject.dtypes) {
+    for (const rows of [1, 701]) body(exampleOf(subject, rows, dtype), `${dtype}, ${rows} rows`);
+  }
+}
+
+/** Reads the result of a call on a tensor of its own, which it gives away. */
+function ofGiven<T>(subject: CollectiveSubject<T>, own: Content, call: (x: T) => Pending<T>): Content {
+  return taken(subject, call(subject.make(own)).wait());
+}
+
+/** A tensor of the form of `content`, with other values. */
+const placeOf = <T>(subject: CollectiveSubject<T>, { shape, dtype }: Content): T =>
+  subject.make(numbersOf(5, shape, dtype));
+
+const donated: CollectiveCase = {
+  name: 'shards of tensors that are given away, and of those that were compared before',
+  run(subject) {
+    const { collective, make, view, read, dispose } = subject;
+    eachExample(subject, ({ own, scattered, gathered }, what) => {
+      for (const agreed of [false, true]) {
+        const options = { donate: true, agreed };
+        const part = ofGiven(subject, own, (x) => collective.reduceScatterAsync(x, 'sum', options));
+        requireSame(part, scattered, `the part of ${what}`);
+        const whole = ofGiven(subject, own, (x) => collective.allGatherAsync(x, options));
+        requireSame(whole, gathered, `the whole of ${what}`);
+      }
+      requireSame(
+        ofGiven(subject, own, (x) => collective.allGatherAsync(x, { donate: true, even: true })),
+        gathered,
+        `the whole of as many rows, ${what}`,
+      );
+      // What others hold stays.
+      const source = make(own);
+      const held = view(source);
+      dispose(collective.reduceScatter(source, 'sum', { donate: true }));
+      requireSame(taken(subject, held), { ...own, shape: [own.values.length] }, `a view of ${what}`);
+      const kept = make(own);
+      dispose(collective.allGather(kept, { even: true }));
+      requireSame(read(kept), own, `the argument, ${what}`);
+      dispose(kept);
+    });
+  },
+};
+
+const placed: CollectiveCase = {
+  name: 'shards go into tensors that are given for them',
+  run(subject) {
+    const { collective, make, view, dispose } = subject;
+    eachExample(subject, ({ own, scattered, gathered }, what) => {
+      const x = make(own);
+      const part = collective.reduceScatter(x, 'sum', { into: placeOf(subject, scattered) });
+      requireSame(taken(subject, part), scattered, `the part of ${what}`);
+      for (const even of [false, true]) {
+        const whole = collective.allGather(x, { even, into: placeOf(subject, gathered) });
+        requireSame(taken(subject, whole), gathered, `the whole of ${what}`);
+      }
+      // A view of the place keeps its values.
+      const place = placeOf(subject, scattered);
+      const held = view(place);
+      const before = subject.read(held);
+      dispose(collective.reduceScatter(x, 'sum', { into: place }));
+      requireSame(taken(subject, held), before, `a view of the place, ${what}`);
+      const parts = collective.reduceScatterCoalesced([x, x], 'sum', {
+        into: [placeOf(subject, scattered), placeOf(subject, scattered)],
+      });
+      const wholes = collective.allGatherCoalesced([x, x], {
+        into: [placeOf(subject, gathered), placeOf(subject, gathered)],
+      });
+      for (const one of parts) requireSame(taken(subject, one), scattered, `a part of two, ${what}`);
+      for (const one of wholes) requireSame(taken(subject, one), gathered, `a whole of two, ${what}`);
+      dispose(x);
+    });
+  },
+};
+
+const narrow: CollectiveCase = {
+  name: 'shards travel in 16 bits',
+  run(subject) {
+    const { collective, make, dispose } = subject;
+    const { own, scattered, gathered } = exampleOf(subject, 701, 'float32');
+    const x = make(own);
+    // 1 + 2^-10 has more digits than bfloat16 keeps, and as many as float16 does.
+    const fine = make({
+      values: new Float32Array(collective.size).fill(1 + 2 ** -10),
+      shape: [collective.size],
+      dtype: 'float32',
+    });
+    for (const wireDtype of ['bfloat16', 'float16'] as const) {
+      for (const into of [false, true]) {
+        const part = collective.reduceScatter(x, 'sum', {
+          wireDtype,
+          ...(into && { into: placeOf(subject, scattered) }),
+        });
+        requireSame(taken(subject, part), scattered, `the part in ${wireDtype}`);
+        const whole = collective.allGather(x, {
+          wireDtype,
+          even: into,
+          ...(into && { into: placeOf(subject, gathered) }),
+        });
+        requireSame(taken(subject, whole), gathered, `the whole in ${wireDtype}`);
+      }
+      const [part] = collective.reduceScatterCoalesced([x], 'sum', { wireDtype });
+      requireSame(taken(subject, part!), scattered, `a part in ${wireDtype}`);
+      const [whole] = collective.allGatherCoalesced([x], { wireDtype });
+      requireSame(taken(subject, whole!), gathered, `a whole in ${wireDtype}`);
+      const { values } = taken(subject, collective.allGather(fine, { wireDtype }));
+      const isRounded = collective.engine !== 'single' && wireDtype === 'bfloat16';
+      require(values[0] === (isRounded ? 1 : 1 + 2 ** -10), `${wireDtype} carries ${values[0]}`);
+    }
+    dispose(x);
+    dispose(fine);
+  },
+};
+
+const lists: CollectiveCase = {
+  name: 'lists of shards that are given away',
+  run(subject) {
+    const { collective, make } = subject;
+    eachExample(subject, ({ own, scattered, gathered }, what) => {
+      for (const agreed of [false, true]) {
+        const options = { donate: true, agreed };
+        const parts = collective.reduceScatterCoalesced([make(own), make(own)], 'sum', options);
+        for (const one of parts) requireSame(taken(subject, one), scattered, `a part, ${what}`);
+        const wholes = collective.allGatherCoalesced([make(own), make(own)], options);
+        for (const one of wholes) requireSame(taken(subject, one), gathered, `a whole, ${what}`);
+      }
+    });
+  },
+};
+
+const refused: CollectiveCase = {
+  name: 'places that do not fit are refused',
+  run(subject) {
+    const { collective, make, dispose } = subject;
+    const { size } = collective;
+    const x = make(numbersOf(0, [size, 2], 'float32'));
+    const place = make(numbersOf(0, [3, 5], 'float32'));
+    const ofOther = make(numbersOf(0, [1, 2], 'int32'));
+    const calls: readonly (readonly [string, () => unknown])[] = [
+      ['ACC_COLLECTIVE_SHAPE', () => collective.reduceScatter(x, 'sum', { into: place })],
+      ['ACC_COLLECTIVE_DTYPE', () => collective.reduceScatter(x, 'sum', { into: ofOther })],
+      ['ACC_COLLECTIVE_SHAPE', () => collective.allGather(x, { even: true, into: place })],
+      ['ACC_COLLECTIVE_SHAPE', () => collective.allGather(x, { into: place })],
+      ['ACC_COLLECTIVE_SHAPE', () => collective.allGatherCoalesced([x], { into: [place] })],
+      ['ACC_COLLECTIVE_SHAPE', () => collective.reduceScatterCoalesced([x], 'sum', { into: [] })],
+      ['ACC_COLLECTIVE_DTYPE', () => collective.allGather(ofOther, { wireDtype: 'float16' })],
+    ];
+    for (const [code, call] of calls) requireCode(call, code);
+    // The group goes on, and what was refused stays the caller's.
+    collective.barrier();
+    for (const one of [x, place, ofOther]) dispose(one);
+  },
+};
+
+function requireCode(call: () => unknown, code: string): void {
+  let found: unknown;
+  try {
+    call();
+  } catch (error) {
+    found = error;
+  }
+  require(isAccError(found, code), `${String(found)} in place of ${code}`);
+}
+
+/** What `reduceScatter` and `allGather` must do with each of their options. */
+export const shardCases: readonly CollectiveCase[] = [donated, placed, narrow, lists, refused];
