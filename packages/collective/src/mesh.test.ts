@@ -1,16 +1,70 @@
 import { describe, expect, it } from 'vitest';
-import { MESH_AXES } from '@acc/contract';
-import { dataMesh } from './mesh.js';
+import { MESH_AXES, type Collective } from '@acc/contract';
+import { dataMesh, meshOf, type MeshSizes } from './mesh.js';
 import { SingleCollective } from './single.js';
 
-describe('a mesh of one axis', () => {
-  it('gives every rank rows of its own, and no other axis more than one rank', () => {
-    const world = new SingleCollective();
-    const third = Object.assign(Object.create(world) as SingleCollective, { rank: 2, size: 4 });
+/** A rank of a group, as far as a mesh looks at it. Its sub-groups are known by their ranks. */
+function rankOf(size: number, rank: number): Collective {
+  const worldRanks = Array.from({ length: size }, (_, i) => i);
+  const subgroup = (ranks: readonly number[]) =>
+    ranks.includes(rank) ? { worldRanks: ranks, size: ranks.length, rank: ranks.indexOf(rank) } : undefined;
+  return Object.assign(new SingleCollective(), { rank, size, worldRanks, subgroup }) as Collective;
+}
+
+describe('a mesh', () => {
+  it('of one axis gives every rank rows of its own, and no other axis more than one rank', () => {
+    const third = rankOf(4, 2);
     const mesh = dataMesh(third);
     expect(mesh.dataRanks).toBe(third);
+    expect(mesh.along('data')).toBe(third);
+    expect(mesh.along('tensor')).toMatchObject({ rank: 0, size: 1, worldRanks: [2] });
     expect([mesh.axes, mesh.coordinates]).toEqual([['data'], { data: 2 }]);
     expect(MESH_AXES.map((axis) => mesh.size(axis))).toEqual([1, 4, 1, 1, 1, 1]);
     expect(MESH_AXES.map((axis) => mesh.ranks(axis))).toEqual([[2], [0, 1, 2, 3], [2], [2], [2], [2]]);
+  });
+
+  it('counts ranks row by row, the last axis fastest', () => {
+    const sizes: MeshSizes = { tensor: 2, data: -1, pipeline: 2 };
+    const meshes = Array.from({ length: 12 }, (_, rank) => meshOf(rankOf(12, rank), sizes));
+    expect(meshes[0]!.axes).toEqual(['pipeline', 'data', 'tensor']);
+    expect(meshes.map(({ coordinates: c }) => [c.pipeline, c.data, c.tensor].join(''))).toEqual([
+      '000',
+      '001',
+      '010',
+      '011',
+      '020',
+      '021',
+      '100',
+      '101',
+      '110',
+      '111',
+      '120',
+      '121',
+    ]);
+    const { ranks, along, dataRanks, size } = meshes[9]!;
+    expect([ranks('tensor'), ranks('data'), ranks('pipeline')]).toEqual([
+      [8, 9],
+      [7, 9, 11],
+      [3, 9],
+    ]);
+    expect(size('data')).toBe(3);
+    expect(along('data')).toMatchObject({ rank: 1, size: 3, worldRanks: [7, 9, 11] });
+    expect(dataRanks.worldRanks).toEqual([7, 9, 11]);
+  });
+
+  it('gives rows of their own to ranks that differ in data, fsdp or expert', () => {
+    const { dataRanks } = meshOf(rankOf(16, 5), { data: 2, fsdp: 2, expert: 2, tensor: 2 });
+    expect(dataRanks.worldRanks).toEqual([1, 3, 5, 7, 9, 11, 13, 15]);
+  });
+
+  it.each<MeshSizes>([
+    { data: 3 },
+    { data: -1, tensor: -1 },
+    { data: -1, tensor: 3 },
+    { data: 0 },
+    { data: 1.5 },
+  ])('of %j is refused on 4 ranks', (sizes) => {
+    const make = () => meshOf(rankOf(4, 0), sizes);
+    expect(make).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
 });

@@ -1,13 +1,83 @@
-import type { Collective, Mesh } from '@acc/contract';
+import { AccError, MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
+import { SingleCollective } from './single.js';
+
+/** Ranks along each axis; axes that are left out have one. At most one size may be -1: what the others leave. */
+export type MeshSizes = Readonly<Partial<Record<MeshAxis, number>>>;
+
+/** Axes along which ranks get rows of their own. */
+const DATA_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert'];
 
 /** The mesh of a job that has no other axis than `data`: every rank gets rows of its own. */
 export function dataMesh(world: Collective): Mesh {
-  const all = Array.from({ length: world.size }, (_, rank) => rank);
+  return meshOf(world, { data: world.size });
+}
+
+/**
+ * Lays the ranks of a group out along axes, row by row in the order of `MESH_AXES`, the last axis fastest. Every rank of the group
+ * calls it with the same sizes: it makes a sub-group for each line of the mesh.
+ *
+ * @throws AccError `ACC_INVALID_OPTION` where the sizes do not make up the number of ranks; those of `Collective.subgroup`.
+ */
+export function meshOf(world: Collective, sizes: MeshSizes): Mesh {
+  const resolved = resolveSizes(sizes, world.size);
+  const axes = MESH_AXES.filter((axis) => axis in sizes);
+  const along = new Map(axes.map((axis) => [axis, groupAlong(world, resolved, [axis])]));
+  const place = coordinatesOf(world.rank, resolved);
+  const alone = new SingleCollective(world.worldRanks[world.rank]);
   return {
-    axes: ['data'],
-    coordinates: { data: world.rank },
-    size: (axis) => (axis === 'data' ? world.size : 1),
-    ranks: (axis) => (axis === 'data' ? all : [world.rank]),
-    dataRanks: world,
+    axes,
+    coordinates: Object.fromEntries(axes.map((axis) => [axis, place[axis]])),
+    size: (axis) => resolved[axis],
+    ranks: (axis) => linesAlong(resolved, [axis]).find((line) => line.includes(world.rank))!,
+    along: (axis) => along.get(axis) ?? alone,
+    dataRanks: groupAlong(world, resolved, DATA_AXES),
   };
+}
+
+type Coordinates = Readonly<Record<MeshAxis, number>>;
+
+function resolveSizes(sizes: MeshSizes, ranks: number): Coordinates {
+  const given = MESH_AXES.map((axis) => sizes[axis] ?? 1);
+  const known = given.filter((size) => size !== -1).reduce((product, size) => product * size, 1);
+  const resolved = given.map((size) => (size === -1 ? ranks / known : size));
+  const isWhole = resolved.every((size) => Number.isInteger(size) && size > 0);
+  const product = resolved.reduce((total, size) => total * size, 1);
+  if (isWhole && product === ranks && given.filter((size) => size === -1).length <= 1)
+    return Object.fromEntries(MESH_AXES.map((axis, i) => [axis, resolved[i]!])) as Coordinates;
+  const text = Object.entries(sizes).map(([axis, size]) => `${axis}: ${size}`);
+  throw new AccError('ACC_INVALID_OPTION', `mesh { ${text.join(', ')} } is none of ${ranks} ranks.`, {
+    help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
+    details: { sizes, ranks },
+  });
+}
+
+function coordinatesOf(rank: number, sizes: Coordinates): Coordinates {
+  let rest = rank;
+  const indices = [...MESH_AXES].reverse().map((axis): [MeshAxis, number] => {
+    const index = rest % sizes[axis];
+    rest = Math.floor(rest / sizes[axis]);
+    return [axis, index];
+  });
+  return Object.fromEntries(indices) as Coordinates;
+}
+
+/** The ranks whose coordinates differ in some axes only: a list for each choice of the other coordinates, all in one order. */
+function linesAlong(sizes: Coordinates, axes: readonly MeshAxis[]): number[][] {
+  const count = MESH_AXES.reduce((product, axis) => product * sizes[axis], 1);
+  const lines = new Map<string, number[]>();
+  for (let rank = 0; rank < count; rank++) {
+    const place = coordinatesOf(rank, sizes);
+    const key = MESH_AXES.map((axis) => (axes.includes(axis) ? '' : place[axis])).join();
+    lines.set(key, [...(lines.get(key) ?? []), rank]);
+  }
+  return [...lines.values()];
+}
+
+/** This rank's group among {@link linesAlong}; the whole group where there is one line, a group of one where lines have one rank. */
+function groupAlong(world: Collective, sizes: Coordinates, axes: readonly MeshAxis[]): Collective {
+  const lines = linesAlong(sizes, axes);
+  if (lines.length === 1) return world;
+  if (lines[0]!.length === 1) return new SingleCollective(world.worldRanks[world.rank]);
+  const own = lines.map((line) => world.subgroup(line)).find((group) => group !== undefined);
+  return own as Collective;
 }

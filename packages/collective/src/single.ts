@@ -31,11 +31,17 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   readonly rank = 0;
   readonly size = 1;
   readonly engine = 'single';
-  readonly worldRanks = [0];
+  readonly worldRanks: readonly number[];
+
+  /** @param worldRank The number in the job of the one rank. */
+  constructor(worldRank = 0) {
+    super();
+    this.worldRanks = [worldRank];
+  }
 
   subgroup(ranks: readonly number[]): SingleCollective {
     ranksOfSubgroup([ranks], [{ rank: 0 }]);
-    return new SingleCollective();
+    return new SingleCollective(this.worldRanks[0]);
   }
 
   named<R>(_name: string, fn: () => R): R {

@@ -18,6 +18,8 @@ export interface Mesh {
   size(axis: MeshAxis): number;
   /** The job's ranks whose coordinates differ from this rank's in `axis` only, this rank included, ascending. */
   ranks(axis: MeshAxis): readonly number[];
+  /** The group of {@link ranks}, whose rank is this rank's coordinate; a group of one for an axis that the job does not have. */
+  along(axis: MeshAxis): Collective;
   /**
    * The ranks that get rows of their own. They share out batches and datasets, weigh losses by their rows, and gather metrics
    * of real rows. Ranks that differ in another axis get the same rows.
