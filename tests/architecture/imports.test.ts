@@ -72,6 +72,25 @@ describe('the layer table', () => {
   });
 });
 
+it('a rank loads neither the command nor what transpiles programs', () => {
+  const loaded = new Set<string>();
+  const load = (name: string): void => {
+    if (loaded.has(name)) return;
+    loaded.add(name);
+    const owner = packages.find(({ manifest }) => manifest.name === name);
+    if (!owner) return;
+    const sources = sourcesOf(owner).filter((file) => !isForTests(file));
+    for (const { specifier, isValue } of sources.flatMap((file) => importsOf(file))) {
+      const used = packageOf(specifier);
+      if (isValue && used !== undefined) load(used);
+    }
+  };
+  load('@acc/core');
+  expect([...loaded]).toEqual(expect.arrayContaining(['@acc/kernels', '@acc/native', 'zod']));
+  for (const name of ['@acc/cli', '@acc/transpile', 'tsx', 'esbuild'])
+    expect([...loaded]).not.toContain(name);
+});
+
 describe('dependencies', () => {
   it('are declared: what a package imports it installs', () => {
     let seen = 0;
