@@ -1,7 +1,10 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-const source = { conditions: ['@acc/source'] };
+const alias = { 'fast-check': fileURLToPath(new URL('tests/seeded-fast-check.ts', import.meta.url)) };
+const source = { conditions: ['@acc/source'], alias };
 const shared = { resolve: source, ssr: { resolve: source } };
+const built = { resolve: { alias } };
 /** Test files run side by side: threads of libtorch that spin while they wait would take the cores from each other. */
 const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
@@ -53,6 +56,7 @@ export default defineConfig({
         },
       },
       {
+        ...built,
         test: {
           name: 'e2e',
           env,

@@ -35,6 +35,15 @@ describe('a header', () => {
     );
   });
 
+  it('keeps tensors whose names mean something to JavaScript', () => {
+    const names = ['__proto__', 'constructor', '7'];
+    const { bytes } = encodeHeader(
+      names.map((key) => ({ key, dtype: 'F32', shape: [2] })),
+      {},
+    );
+    expect(parse(bytes).entries.map(({ key }) => key)).toEqual(names);
+  });
+
   it.each<[string, object]>([
     ['a gap', { a: { dtype: 'U8', shape: [2], data_offsets: [1, 3] } }],
     [

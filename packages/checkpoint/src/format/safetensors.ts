@@ -36,14 +36,18 @@ export function encodeHeader(
   metadata: Readonly<Record<string, string>>,
 ): { readonly bytes: Uint8Array; readonly entries: readonly StoredEntry[] } {
   let end = 0;
-  const json: Record<string, unknown> = { __metadata__: metadata };
   const relative = entries.map((entry) => {
     const byteLength = elementsOf(entry.shape) * elementBytes(entry.dtype);
     const start = end;
     end += byteLength;
-    json[entry.key] = { dtype: entry.dtype, shape: entry.shape, data_offsets: [start, end] };
     return { ...entry, start, byteLength };
   });
+  const tensors = relative.map(({ key, dtype, shape, start, byteLength }): [string, object] => [
+    key,
+    { dtype, shape, data_offsets: [start, start + byteLength] },
+  ]);
+  // As entries: assigned by name, a tensor called `__proto__` would be lost.
+  const json = Object.fromEntries([['__metadata__', metadata], ...tensors]);
   const text = new TextEncoder().encode(JSON.stringify(json));
   const length = Math.ceil((LENGTH_BYTES + text.length) / ALIGNMENT) * ALIGNMENT - LENGTH_BYTES;
   const bytes = new Uint8Array(LENGTH_BYTES + length).fill(0x20);
