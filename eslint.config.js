@@ -140,7 +140,7 @@ export default tseslint.config(
   {
     files: ['packages/core/src/**/*.ts'],
     // Where the user's name becomes an implementation.
-    ignores: ['packages/core/src/presets.ts'],
+    ignores: ['packages/core/src/presets/*.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

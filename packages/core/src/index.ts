@@ -113,7 +113,7 @@ export type {
   StateValues,
   TopKOptions,
 } from './options.js';
-export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets.js';
+export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets/strategy.js';
 export type { Gathered } from './nested/gather-real.js';
 export type { Nested } from './nested/nested.js';
 export type { PadOptions } from './nested/pad-across.js';

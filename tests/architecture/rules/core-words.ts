@@ -12,4 +12,9 @@ export const FORBIDDEN_IN_CORE = [
   'megatron',
 ];
 
-export const MAY_NAME_THEM = ['packages/core/src/presets.ts', 'packages/core/src/options.ts'];
+export const MAY_NAME_THEM = [
+  'packages/core/src/presets/plugins.ts',
+  'packages/core/src/presets/strategy.ts',
+  'packages/core/src/presets/trackers.ts',
+  'packages/core/src/options.ts',
+];

@@ -30,7 +30,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
     reason:
       'tfjs registers its cpu backend, which the fallbacks run on, when that package is imported; it has no function for it',
   },
-  { where: 'packages/core/src/presets.ts', reason: 'choices of a backend are noted from the start' },
+  { where: 'packages/core/src/presets/kernels.ts', reason: 'choices of a backend are noted from the start' },
 ];
 
 /** Files that read the environment, or hand it to processes that they start. */

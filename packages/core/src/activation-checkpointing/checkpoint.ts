@@ -1,7 +1,7 @@
 import { dispose, type Tensor } from '@tensorflow/tfjs-core';
 import { engineInternals } from '@acc/tfjs-internals';
 import type { Nested } from '../nested/nested.js';
-import { activeKernels } from '../presets.js';
+import { activeKernels } from '../presets/kernels.js';
 import { whatRuns } from '../running.js';
 import { firstRun } from './first-run.js';
 import { checkpointNode } from './recompute.js';

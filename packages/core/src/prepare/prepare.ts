@@ -15,7 +15,7 @@ import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
 import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
-import { optimizerStateOf } from '../presets.js';
+import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';

@@ -1,7 +1,7 @@
 import type { Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { StoredReference, Want } from '@acc/checkpoint';
 import { AccError } from '@acc/contract';
-import { optimizerStateOf } from '../presets.js';
+import { optimizerStateOf } from '../presets/kernels.js';
 import type { NamedTensors } from './named-tensors.js';
 import { assignTaken, takeOver, type Restoration } from './restoration.js';
 

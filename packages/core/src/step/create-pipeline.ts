@@ -1,7 +1,7 @@
 import type { Collective, KernelLayer, Plugin, Strategy } from '@acc/contract';
 import type { Turns } from '../fit/turns.js';
 import type { ResolvedOptions } from '../options.js';
-import { accumulationOf } from '../presets.js';
+import { accumulationOf } from '../presets/strategy.js';
 import { GradientClipping } from './clipping.js';
 import { StepPipeline } from './step-pipeline.js';
 

@@ -13,7 +13,7 @@ import {
 } from '@acc/tracker';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
-import { trackersOf } from '../presets.js';
+import { trackersOf } from '../presets/trackers.js';
 import { ProcessRole } from '../process-role.js';
 
 export interface Tracking {

@@ -3,7 +3,7 @@ import type { Plugin } from '@acc/contract';
 import type { TrackerBus, TrackersState } from '@acc/tracker';
 import type { Alert } from '@acc/monitor';
 import type { ResolvedOptions } from '../options.js';
-import { monitorOf } from '../presets.js';
+import { monitorOf } from '../presets/plugins.js';
 
 /** By which trackers know how many steps were taken and a checkpoint knows the run; and what logs by itself. */
 export function trackingPlugins(

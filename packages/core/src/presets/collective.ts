@@ -1,0 +1,63 @@
+import { AccError, ENGINE_CHOICES, type Collective, type EngineChoice } from '@acc/contract';
+import {
+  coresOfRank,
+  DEFAULT_TIMEOUT_MS,
+  GroupCollective,
+  SingleCollective,
+  type JoinOptions,
+} from '@acc/collective';
+import { shareKernelChoices } from '@acc/kernels';
+import { setNumThreads } from '@acc/native';
+import type { LaunchEnvironment } from '../environment.js';
+import { joinOnce } from '../job-group.js';
+import type { ResolvedOptions } from '../options.js';
+import type { ProcessKernels } from './kernels.js';
+
+let hasLeft = false;
+
+/** The collectives among the job's ranks. */
+export async function collectiveOf(
+  environment: LaunchEnvironment,
+  options: ResolvedOptions,
+  { kernels, nativeDevice }: ProcessKernels,
+): Promise<Collective> {
+  const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface, collectiveEngine } =
+    environment;
+  if (size === 1) return new SingleCollective();
+  if (hasLeft) {
+    throw new AccError('ACC_TRAINING_ENDED', 'This process has left its job by endTraining.', {
+      help: 'Call endTraining() once, at the end; between two Accelerators call freeMemory().',
+    });
+  }
+  const wishes = { engine: options.collective.engine, timeoutMs: options.collective.timeoutMs };
+  const joining: JoinOptions = {
+    rank,
+    size,
+    masterAddress,
+    masterPort,
+    jobToken,
+    isOneHost: localSize === size,
+    device: nativeDevice,
+    timeoutMs: wishes.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    engine: wishes.engine ?? engineOf(collectiveEngine),
+    onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),
+    ...(networkInterface && { networkInterface }),
+  };
+  const joined = await joinOnce(joining, wishes);
+  if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
+  shareKernelChoices(joined.store);
+  const onClose = () => {
+    hasLeft = true;
+    shareKernelChoices(undefined);
+    joined.close();
+  };
+  return new GroupCollective({ joined, bridge: kernels, onClose });
+}
+
+function engineOf(name: string = 'auto'): EngineChoice {
+  const choice = ENGINE_CHOICES.find((one) => one === name);
+  if (choice) return choice;
+  throw new AccError('ACC_ENVIRONMENT', `ACC_COLLECTIVE_ENGINE is '${name}'.`, {
+    help: `Set it to one of ${ENGINE_CHOICES.join(', ')}.`,
+  });
+}

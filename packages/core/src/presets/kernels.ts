@@ -1,0 +1,108 @@
+import { backend, getBackend, ready } from '@tensorflow/tfjs-core';
+import { AccError, isAccError, type KernelLayer } from '@acc/contract';
+import {
+  activeLayer,
+  BACKEND_NAME,
+  kernelLayerOf,
+  optimizerState,
+  registerAccBackend,
+  registerOptimizers,
+} from '@acc/kernels';
+import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
+import { warnOfLeaving } from '../backend/backend-watch.js';
+import '../backend/note-choices.js';
+import { activateBackend, chosenBackend } from '../backend/chosen-backend.js';
+import type { LaunchEnvironment } from '../environment.js';
+import type { ResolvedOptions } from '../options.js';
+
+export { optimizerState as optimizerStateOf };
+
+/** Where the kernels of this process compute. */
+export interface ProcessKernels {
+  /** Of the backend that is active, whenever it is asked. */
+  readonly kernels: KernelLayer;
+  /** Where native tensors are made: `cpu`, `cuda:0`. Tensors of other backends become native ones to travel between ranks. */
+  readonly nativeDevice: string;
+}
+
+/**
+ * Activates the engine that the options name. Where they leave it open, a backend that the program has chosen by
+ * `tf.setBackend` stays.
+ *
+ * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` or a GPU was asked for, or several ranks need it to
+ * talk; `ACC_DEVICE_UNAVAILABLE`.
+ */
+export async function kernelsOf(
+  options: ResolvedOptions,
+  { rank, size, localRank }: LaunchEnvironment,
+): Promise<ProcessKernels> {
+  registerOptimizers();
+  const { engine, device: wanted } = options;
+  const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
+  const hasNative = engine !== 'tfjs' && isNativeReady(isNeeded);
+  let nativeDevice = 'cpu';
+  if (hasNative) {
+    nativeDevice = deviceOf(options, localRank);
+    registerAccBackend({ device: nativeDevice });
+    setDefaultDevice(nativeDevice);
+    const chosen = engine === 'auto' ? chosenBackend() : undefined;
+    if (chosen === undefined) await activateBackend(BACKEND_NAME);
+    else if (chosen !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
+  }
+  await ready();
+  const kernels = activeLayer({ hasNative });
+  if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
+  return { kernels, nativeDevice };
+}
+
+function warnOfStaying(chosen: string): void {
+  warnOfLeaving(
+    `training stays on the tfjs backend '${chosen}', which the program has set, with the same numbers, only slower. ` +
+      `For '${BACKEND_NAME}' leave tf.setBackend out, or write engine: 'acc'.`,
+  );
+}
+
+/** The kernel layer of the backend that is active, where no Accelerator runs. */
+export function activeKernels(): KernelLayer {
+  return kernelLayerOf(getBackend(), backend());
+}
+
+function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccError {
+  return new AccError(
+    'ACC_DEVICE_UNAVAILABLE',
+    `device is '${wanted}', and the active backend '${backendName}' has tensors on ${device}.`,
+    { help: "Leave tf.setBackend and engine: 'tfjs' out, or device." },
+  );
+}
+
+/** The ranks of a host take its GPUs in turn. */
+function deviceOf({ device }: ResolvedOptions, localRank: number): string {
+  const gpus = deviceCount('cuda');
+  if (device === 'cuda' && gpus === 0) {
+    throw new AccError('ACC_DEVICE_UNAVAILABLE', 'libtorch sees no CUDA device.', {
+      help: "Choose device: 'auto' or 'cpu', or install the driver and a libtorch with CUDA; `npx acc env` shows both.",
+    });
+  }
+  return device !== 'cpu' && gpus > 0 ? `cuda:${localRank % gpus}` : 'cpu';
+}
+
+const NOT_INSTALLED = ['ACC_LIBTORCH_MISSING', 'ACC_ADDON_MISSING', 'ACC_PLATFORM_UNSUPPORTED'];
+let toldOfFallback = false;
+
+/**
+ * Loads libtorch here, since tfjs swallows the errors of a backend that it initialises. Where it is not installed and
+ * not needed, one process goes on with the backend that is active, and says so once.
+ */
+function isNativeReady(isNeeded: boolean): boolean {
+  try {
+    torchVersion();
+    return true;
+  } catch (error) {
+    if (isNeeded || !isAccError(error) || !NOT_INSTALLED.includes(error.code)) throw error;
+    if (!toldOfFallback) {
+      toldOfFallback = true;
+      console.warn(`acc: training runs in one process on the tfjs backend that is active. ${error.message}`);
+    }
+    return false;
+  }
+}

@@ -1,0 +1,61 @@
+import { AccError, type KernelLayer, type Plugin, type PrecisionPlugin } from '@acc/contract';
+import { amp, float32Precision } from '@acc/amp';
+import { BACKEND_NAME } from '@acc/kernels';
+import { monitor, resolveAutoLog, type MonitorSink } from '@acc/monitor';
+import { schedules } from '@acc/schedule';
+import { backendWatch } from '../backend/backend-watch.js';
+import type { ResolvedOptions } from '../options.js';
+
+/**
+ * Mixed precision, where the options ask for it.
+ *
+ * @throws AccError `ACC_PRECISION_UNSUPPORTED`.
+ */
+export function precisionOf(
+  { mixedPrecision, amp: options }: ResolvedOptions,
+  kernels: KernelLayer,
+): PrecisionPlugin | undefined {
+  switch (mixedPrecision) {
+    case 'no':
+      return undefined;
+    case 'bf16':
+      return amp('bfloat16', options);
+    case 'fp16':
+      return amp('float16', options);
+    case 'fp8':
+      throw float8Refusal(kernels);
+  }
+}
+
+/** What holds on this device, tried there. Either way nothing here trains in 8 bits yet. */
+function float8Refusal({ backendName, device, precision }: KernelLayer): AccError {
+  const problem = precision
+    ? precision.float8Problem()
+    : `the tfjs backend '${backendName}' computes in float32 only`;
+  const found =
+    problem === undefined
+      ? `The device ${device} multiplies matrices of 8-bit floats (aten::_scaled_mm was tried)`
+      : `The device ${device} could not multiply matrices of 8-bit floats: ${problem}`;
+  return new AccError(
+    'ACC_PRECISION_UNSUPPORTED',
+    `mixedPrecision 'fp8' is not implemented on any device yet. ${found}.`,
+    { help: "Use mixedPrecision 'bf16'.", details: { device, problem } },
+  );
+}
+
+/** The plugins that take part in every Accelerator, before those of the options. */
+export function builtInPlugins(
+  { amp: options, mixedPrecision }: ResolvedOptions,
+  kernels: KernelLayer,
+  isMain: boolean,
+): Plugin[] {
+  const without = mixedPrecision === 'no' ? undefined : 'in float32 in place of 16 bits';
+  const watch = backendWatch({ engine: BACKEND_NAME, kernels, isMain, without });
+  return [watch, schedules(), float32Precision(options)];
+}
+
+/** Figures by themselves, where the options ask for them. */
+export function monitorOf({ autoLog }: ResolvedOptions, sink: MonitorSink, size: number): Plugin[] {
+  if (autoLog === false) return [];
+  return [monitor(resolveAutoLog(autoLog === true ? {} : autoLog), sink, size)];
+}

@@ -1,0 +1,69 @@
+import { AccError, checkKeys, isAccError, nearestName } from '@acc/contract';
+import {
+  checkTracker,
+  consoleTracker,
+  csvTracker,
+  jsonlTracker,
+  loadTracker,
+  makeTracker,
+  type RecordedTracker,
+  type TrackerMaker,
+} from '@acc/tracker';
+import type { ResolvedOptions } from '../options.js';
+
+const BUILT_IN_TRACKERS: Readonly<Record<string, TrackerMaker['make']>> = {
+  console: consoleTracker,
+  jsonl: jsonlTracker,
+  csv: csvTracker,
+};
+const TRACKER_PACKAGES: Readonly<Record<string, string>> = {
+  tensorboard: '@acc/tracker-tensorboard',
+  mlflow: '@acc/tracker-mlflow',
+  wandb: '@acc/tracker-wandb',
+};
+
+/**
+ * The trackers that the options name or hold.
+ *
+ * @param perTracker Options by those names.
+ * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`, `ACC_UNKNOWN_OPTION`.
+ */
+export function trackersOf(
+  { logWith }: Pick<ResolvedOptions, 'logWith'>,
+  perTracker: Readonly<Record<string, object>>,
+): Promise<RecordedTracker[]> {
+  if (!logWith) {
+    throw new AccError('ACC_NO_TRACKERS', 'initTrackers: the Accelerator has no trackers.', {
+      help: "Name them: Accelerator.create({ logWith: ['console', 'jsonl'] }), or give an empty list for none.",
+    });
+  }
+  const names = logWith.filter((entry) => typeof entry === 'string');
+  checkKeys('initTrackers', perTracker, names);
+  return Promise.all(
+    logWith.map(async (entry) =>
+      typeof entry === 'string'
+        ? makeTracker(await trackerMaker(entry), perTracker[entry])
+        : { tracker: checkTracker('logWith', entry) },
+    ),
+  );
+}
+
+/** Other names are those of packages, whole or what follows `acc-tracker-`. */
+async function trackerMaker(name: string): Promise<TrackerMaker> {
+  const make = BUILT_IN_TRACKERS[name];
+  if (make) return { name, make };
+  const isWhole = name.startsWith('@') || name.startsWith('acc-tracker-');
+  try {
+    return await loadTracker(TRACKER_PACKAGES[name] ?? (isWhole ? name : `acc-tracker-${name}`));
+  } catch (error) {
+    const known = [...Object.keys(BUILT_IN_TRACKERS), ...Object.keys(TRACKER_PACKAGES)];
+    const nearest = known.includes(name) ? undefined : nearestName(name, known);
+    if (!isAccError(error, 'ACC_TRACKER_MISSING') || nearest === undefined) throw error;
+    const [message] = error.message.split('\n');
+    throw new AccError(error.code, `logWith: '${name}' is no tracker that comes with it. ${message}`, {
+      help: `Did you mean '${nearest}'? Else: ${error.help}`,
+      details: { ...error.details, nearest },
+      cause: error.cause,
+    });
+  }
+}
