@@ -5,24 +5,25 @@ import { networkInterfaces } from 'node:os';
 import { awaitListener } from './await-listener.js';
 import type { JoinOptions } from './options.js';
 
-/** Addresses as numbers. */
+/** The addresses that a rank uses, as numeric IP addresses. */
 export interface Addresses {
-  /** Where the store is. */
+  /** The address of the rendezvous store. */
   readonly store: string;
-  /** What peers reach this rank by. */
+  /** The address by which peers reach this rank. */
   readonly own: string;
 }
 
 /**
- * Finds the addresses that this rank uses: the loopback's only where that is where rank 0 is said to be, for other hosts may
- * come to any other address. Ranks other than 0 wait here until the store listens.
+ * Finds the addresses that this rank uses. The loopback address is used only if rank 0 is on the
+ * loopback interface itself. Otherwise, ranks on other hosts could not connect. Ranks other than 0
+ * wait here until the store listens.
  *
  * @throws AccError `ACC_RENDEZVOUS_FAILED`, `ACC_RENDEZVOUS_ADDRESS`, `ACC_INTERFACE_UNKNOWN`.
  */
 export async function findAddresses(options: JoinOptions, timeoutMs: number): Promise<Addresses> {
   const { rank, masterAddress, masterPort, networkInterface } = options;
   const isOneHost = options.isOneHost && isLoopback(masterAddress);
-  // Before waiting for anybody.
+  // Reports an unknown interface before waiting for any other rank.
   if (networkInterface && !isOneHost) addressesOf(networkInterface);
   if (rank === 0) {
     const store = isOneHost ? masterAddress : await listeningAddress(masterAddress, networkInterface);
@@ -37,7 +38,7 @@ export async function findAddresses(options: JoinOptions, timeoutMs: number): Pr
   return { store: withScope(remoteAddress), own };
 }
 
-/** Whether this host takes a name for its own. */
+/** Whether a name resolves to a loopback address on this host. */
 async function isNameOfLoopback(name: string): Promise<boolean> {
   if (isIP(withoutScope(name)) || name === 'localhost') return false;
   const found = await lookup(name, { all: true }).catch(() => []);
@@ -45,15 +46,15 @@ async function isNameOfLoopback(name: string): Promise<boolean> {
 }
 
 /**
- * The address of this host that `name` stands for. Many systems map their own name to a loopback address, where no other
- * host would find the store.
+ * The address of this host for `name`. Many systems map their own host name to a loopback address,
+ * which other hosts cannot reach.
  */
 async function listeningAddress(name: string, networkInterface: string | undefined): Promise<string> {
   if (isIP(withoutScope(name)) || name === 'localhost') return name;
   const found = await lookup(name, { all: true }).catch((cause: Error) => {
     throw new AccError('ACC_RENDEZVOUS_ADDRESS', `MASTER_ADDR=${name} has no address: ${cause.message}.`, {
       cause,
-      help: 'Give the address of the host of rank 0 as a number.',
+      help: 'Set MASTER_ADDR to the numeric IP address of the host of rank 0.',
     });
   });
   const outer = found.find(({ address }) => !isLoopback(address));
@@ -66,23 +67,29 @@ async function listeningAddress(name: string, networkInterface: string | undefin
   if (only === undefined) return found[0]!.address;
   throw new AccError(
     'ACC_RENDEZVOUS_ADDRESS',
-    `MASTER_ADDR=${name} is ${found[0]?.address} on its own host, which other hosts can't reach; this host has ${all.join(', ')}.`,
-    { help: 'Give the address as a number, or choose a network interface with GLOO_SOCKET_IFNAME.' },
+    `MASTER_ADDR=${name} resolves to ${found[0]?.address} on its own host. Other hosts cannot reach that address. This host has ${all.join(', ')}.`,
+    {
+      help: 'Set MASTER_ADDR to a numeric IP address, or choose a network interface with GLOO_SOCKET_IFNAME.',
+    },
   );
 }
 
-/** The address of the interface that was asked for, of the family of `reached`; without one, `reached` itself. */
+/**
+ * The address of the chosen network interface, in the same family (IPv4 or IPv6) as `reached`.
+ * Returns `reached` if no interface is chosen.
+ */
 function ownAddress(networkInterface: string | undefined, reached: string): string {
   return networkInterface ? interfaceAddress(networkInterface, isIPv6(withoutScope(reached))) : reached;
 }
 
 /**
- * @param names An interface, or several with commas between, of which the first that this host has is taken.
+ * @param names One interface, or several separated by commas. The first one that this host has is
+ * used.
  * @throws AccError `ACC_INTERFACE_UNKNOWN`.
  */
 export function interfaceAddress(names: string, isV6: boolean): string {
   const ofFamily = addressesOf(names).filter(({ address }) => isIPv6(address) === isV6);
-  // A link-local address is unique on its link only, and stands last.
+  // A link-local address is unique only on its own link, so it comes last.
   const [best] = ofFamily.sort((a, b) => Number(isLinkLocal(a.address)) - Number(isLinkLocal(b.address)));
   if (!best) throw interfaceUnknown(`The network interface '${names}' has no IPv${isV6 ? 6 : 4} address`);
   return isLinkLocal(best.address) ? `${best.address}%${best.name}` : best.address;
@@ -101,7 +108,7 @@ function interfaceUnknown(what: string): AccError {
     ([name, addresses]) => `${name} (${addresses!.map(({ address }) => address).join(', ')})`,
   );
   return new AccError('ACC_INTERFACE_UNKNOWN', `${what}; this host has ${known.join('; ')}.`, {
-    help: 'Name one of these with GLOO_SOCKET_IFNAME, or acc launch --interface.',
+    help: 'Set GLOO_SOCKET_IFNAME, or acc launch --interface, to one of these interfaces.',
   });
 }
 
@@ -116,7 +123,7 @@ function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/i.test(address);
 }
 
-/** Whether an address, or a name by itself, is that of the loopback interface. */
+/** Whether an address is a loopback address. Of host names, only `localhost` counts. */
 export function isLoopback(name: string): boolean {
   return name === 'localhost' || name === '::1' || /^127\./.test(name);
 }

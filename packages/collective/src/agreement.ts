@@ -2,7 +2,7 @@ import { AccError, type ReduceOp } from '@acc/contract';
 import { CALL_WORDS, COMPARED_WORDS } from '@acc/native';
 import { rankName, type Member } from './rendezvous.js';
 
-/** Collectives as they are compared across ranks; the order is part of the wire format. */
+/** Collectives that ranks compare. Their order is part of the wire format. */
 export const COLLECTIVES = [
   'broadcast',
   'allReduce',
@@ -19,7 +19,7 @@ export const COLLECTIVES = [
 ] as const;
 export type CollectiveName = (typeof COLLECTIVES)[number];
 
-/** As they are compared across ranks; the order is part of the wire format. */
+/** Reductions that ranks compare. Their order is part of the wire format. */
 export const REDUCE_OPS: readonly ReduceOp[] = ['sum', 'mean', 'max', 'min', 'product'];
 const DTYPES = [
   'float32',
@@ -35,7 +35,7 @@ const DTYPES = [
   'uint8',
 ] as const;
 
-/** The number of a dtype on the wire. */
+/** The code of a dtype in the wire format; -1 for an unknown dtype. */
 export function dtypeCode(dtype: string): number {
   return DTYPES.indexOf(dtype as (typeof DTYPES)[number]);
 }
@@ -44,19 +44,19 @@ export function dtypeOfCode(code: number): string {
   return DTYPES[code] ?? 'unknown';
 }
 
-/** On the wire: rows that may differ between ranks. */
+/** The wire value of a number of rows that may differ between ranks. */
 const ANY_ROWS = -1;
 
-/** What a rank is about to call: what must be alike everywhere. */
+/** The description of a call that a rank is about to make. It must be the same on every rank. */
 export interface CallDescription {
   readonly collective: CollectiveName;
-  /** The native element type; absent where ranks need not have one. */
+  /** The native element type. Absent if ranks may have different ones. */
   readonly dtype?: string;
   readonly shape?: readonly number[];
-  /** Ranks may have different numbers of rows. */
+  /** Whether ranks may have different numbers of rows. */
   readonly hasFreeRows?: boolean;
   readonly op?: ReduceOp;
-  /** The rank that gives, or gets. */
+  /** The rank that the call sends from or collects on. */
   readonly root?: number;
 }
 
@@ -64,35 +64,46 @@ export const MAX_DIMS = 8;
 const FIRST_DIM = 5;
 const COALESCED = FIRST_DIM + MAX_DIMS;
 const NAME = COALESCED + 2;
-/** For error messages only. */
+/** The number of rows of this rank. It is used in error messages only. */
 const ROWS = COMPARED_WORDS;
-/** 1 in the exchange of descriptions before a call; kComparisonWord of the engines. */
+/**
+ * The word that is 1 in the exchange of descriptions before a call; `kComparisonWord` in the
+ * engines.
+ */
 export const IS_COMPARISON = CALL_WORDS - 2;
-/** The call's place among those of its group, from 1, alike on every rank. */
+/**
+ * The word with the call's number: its position among the calls of its group, from 1. It is the
+ * same on every rank.
+ */
 export const NUMBER = CALL_WORDS - 1;
 
-/** A description on the wire. All zeros where a rank calls nothing. */
+/** A call description in the wire format. All words are zero if a rank makes no call. */
 export type Words = readonly number[];
 
-/** What a call has beside its own arguments. */
+/** Properties of a call that are not among its arguments. */
 interface CallSetting {
-  /** What it is made for, by its {@link codeOfName}; 0 where nobody said. */
+  /** The {@link codeOfName} of what the call is made for; 0 if no name was given. */
   readonly name?: number;
-  /** Shapes of tensors that travel together; the call's own is then that of the whole. */
+  /**
+   * Shapes of the tensors that travel in one call. The shape in the description is then that of the
+   * packed tensor.
+   */
   readonly coalesced?: readonly (readonly number[])[] | undefined;
 }
 
 /**
- * A description as int32 numbers, all of the same count, so that ranks can exchange them whatever they call.
+ * Encodes a description as int32 words. Every description has the same number of words, so ranks
+ * can exchange descriptions even if they make different calls.
  *
- * @param number The call's place among those of its group.
+ * @param number The call's position among the calls of its group, from 1.
  */
 export function encodeDescription(
   call: CallDescription,
   number: number,
   { name = 0, coalesced }: CallSetting = {},
 ): Words {
-  // An array of numbers: one of 80 bytes is made in a tenth of a typed array's time.
+  // Creating a plain array of numbers takes a tenth of the time of a typed array at this size (80
+  // bytes).
   const words = new Array<number>(CALL_WORDS).fill(0);
   words[0] = COLLECTIVES.indexOf(call.collective);
   words[1] = call.dtype === undefined ? -1 : dtypeCode(call.dtype);
@@ -114,11 +125,14 @@ export function encodeDescription(
   return words;
 }
 
-/** Names by their numbers on the wire, for messages: those that this rank knows. */
+/** The names that this rank knows, by their codes. They are used in error messages. */
 const names = new Map<number, string>();
 const codes = new Map<string, number>([['', 0]]);
 
-/** The number of a name on the wire, alike on every rank. From now on messages can tell the name. */
+/**
+ * The code of a name in the wire format, the same on every rank. Registers the name for later error
+ * messages.
+ */
 export function codeOfName(name: string): number {
   let code = codes.get(name);
   if (code === undefined) {
@@ -135,17 +149,18 @@ function hashOf(text: string): number {
   return hash;
 }
 
-/** Whether calls fit together. `words`: every rank's description, by rank. */
+/** Whether calls agree. `words` holds the description of every rank, by rank. */
 export function doAgree(words: readonly Words[]): boolean {
   const first = words[0]!;
   return words.every((own) => first.every((word, i) => i >= COMPARED_WORDS || own[i] === word));
 }
 
 /**
- * `ACC_COLLECTIVE_MISMATCH` with a line for each rank.
+ * Creates an `ACC_COLLECTIVE_MISMATCH` error with one line for each rank.
  *
- * @param members Of the group, by rank, where they are known.
- * @param own This rank, and `at` or `near` with the line of the program that made the call, where it is known.
+ * @param own This rank. `place` is `at` or `near` and the line of the program that made the call,
+ * if known.
+ * @param members The members of the group, by rank, if known.
  */
 export function mismatch(
   words: readonly Words[],
@@ -160,14 +175,14 @@ export function mismatch(
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
     help: isForDifferent
-      ? 'Loops that run at once take their steps in an order that timing decides, another on each rank: await one before the next.'
-      : 'Every rank must call the same collectives in the same order, with the same dtype and shape; so must what uses them: ' +
-        'prepare, saveState, initTrackers and others are not for `if (isMainProcess)`.',
+      ? 'Training loops that run concurrently take their steps in a different order on each rank. Await one loop before you start the next.'
+      : 'Every rank must call the same collectives in the same order, with the same dtype and shape. ' +
+        'prepare, saveState, initTrackers and others call collectives: do not put them inside `if (isMainProcess)`.',
     details: { calls },
   });
 }
 
-/** The call as a person reads it: `allReduce(float32[2,3], 'sum')`. */
+/** Formats a call for a message: `allReduce(float32[2,3], 'sum')`. */
 export function formatWords(words: Words): string {
   if (words.every((word) => word === 0)) return 'nothing';
   const [collective, dtype, op, root, dims] = words;
@@ -180,7 +195,6 @@ export function formatWords(words: Words): string {
     op! >= 0 && `'${REDUCE_OPS[op!]}'`,
     root! >= 0 && `rank ${root}`,
   ];
-  const name =
-    words[NAME] === 0 ? '' : ` for ${names.get(words[NAME]!) ?? 'a name that this rank does not know'}`;
+  const name = words[NAME] === 0 ? '' : ` for ${names.get(words[NAME]!) ?? 'a name unknown to this rank'}`;
   return `${COLLECTIVES[collective!] ?? 'unknown'}(${parts.filter(Boolean).join(', ')})${name}`;
 }

@@ -1,17 +1,19 @@
 import { AccError, poll } from '@acc/contract';
 import { connect } from 'node:net';
 
-/** The two ends of a connection, as numbers. */
+/** The addresses of the two ends of a connection, as numeric IP addresses. */
 export interface Route {
   readonly localAddress: string;
   readonly remoteAddress: string;
 }
 
 /**
- * Resolves as soon as something listens on `host:port`, with the addresses of the way there. Ranks start at about the same
- * time, so the store is often not up yet; c10d's own retries pause for up to a second.
+ * Resolves as soon as a process listens on `host:port`, with the addresses of both ends of the
+ * connection. Ranks start at about the same time, so the store is often not up yet. The retries of
+ * c10d itself would pause for up to a second.
  *
- * @throws AccError `ACC_RENDEZVOUS_FAILED` after `timeoutMs`, or at once for a host that has no address.
+ * @throws AccError `ACC_RENDEZVOUS_FAILED` after `timeoutMs` milliseconds, or at once for a host
+ * name without an address.
  */
 export async function awaitListener(host: string, port: number, timeoutMs: number): Promise<Route> {
   const deadline = Date.now() + timeoutMs;
@@ -29,15 +31,15 @@ export async function awaitListener(host: string, port: number, timeoutMs: numbe
 }
 
 function nobodyListens(host: string, port: number, cause: Error): AccError {
-  return new AccError('ACC_RENDEZVOUS_FAILED', `Nobody listens on ${host}:${port}: ${cause.message}.`, {
+  return new AccError('ACC_RENDEZVOUS_FAILED', `No process listens on ${host}:${port}: ${cause.message}.`, {
     cause,
   });
 }
 
-/** A single attempt may be lost on its way, and the kernel's own next one comes late. */
+/** The packets of one attempt may be lost, and the kernel waits long before it sends them again. */
 const ATTEMPT_MS = 3_000;
 
-/** One attempt. */
+/** Makes one connection attempt. Resolves with an error instead of rejecting. */
 function tryConnect(host: string, port: number, timeoutMs: number): Promise<Route | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: Math.min(timeoutMs, ATTEMPT_MS) });
@@ -47,7 +49,7 @@ function tryConnect(host: string, port: number, timeoutMs: number): Promise<Rout
     };
     socket.once('connect', () => {
       const { localAddress, remoteAddress } = socket;
-      // They are gone where the other side has closed at once.
+      // Both addresses are absent if the other side has already closed the connection.
       end(
         localAddress && remoteAddress
           ? { localAddress, remoteAddress }

@@ -8,10 +8,10 @@ import type {
   ShardVerbOptions,
 } from '@acc/contract';
 
-/** The verbs that start without waiting. */
+/** The verbs that return a handle without waiting. */
 type Started<T> = Pick<CollectiveOf<T>, Extract<keyof CollectiveOf<T>, `${string}Async`>>;
 
-/** The blocking verbs, each in terms of the one that starts. */
+/** Implements each blocking verb by waiting on the handle of its `…Async` form. */
 export abstract class BlockingVerbs<T> implements Started<T> {
   abstract broadcastAsync(x: T, fromRank?: number): Pending<T>;
   abstract allReduceAsync(x: T, op?: ReduceOp, options?: AllReduceOptions): Pending<T>;

@@ -18,14 +18,14 @@ import type { Member } from './rendezvous.js';
 
 const newEmpty = operator('aten::new_empty');
 
-/** Errors after which a group is of no use any more. */
+/** Errors after which a group cannot be used any more. */
 const FAULTS = ['ACC_COLLECTIVE_TIMEOUT', 'ACC_PEER_LOST', 'ACC_COLLECTIVE_FAILED'];
 
-/** What all calls of a group share. */
+/** State that all `Calls` objects of one group share. */
 class Journal {
   isClosed = false;
   lastNumber = 0;
-  /** What the calls are made for, as it is on the wire. */
+  /** The code of the name that calls are made for; see `codeOfName`. */
   name = 0;
   readonly recorder = new FlightRecorder();
   readonly fault: Fault;
@@ -39,11 +39,11 @@ class Journal {
 }
 
 /**
- * Compares the calls of a group's ranks where they could mix or go unnoticed, and keeps the last ones for who asks what went
- * wrong.
+ * Checks that the ranks of a group make the same calls, for engines that would not notice a
+ * mismatch by themselves. Records the last calls for error reports.
  */
 export class Calls {
-  /** Numbers that a call exchanges at most beside its description. */
+  /** The largest number of values that one call exchanges besides its description. */
   readonly #mostNumbers: number;
 
   static of(group: ProcessGroup, members?: readonly Member[]): Calls {
@@ -58,7 +58,7 @@ export class Calls {
     this.#mostNumbers = Math.max(MAX_DIMS + 3, group.size);
   }
 
-  /** For calls of which each carries several tensors, of these shapes. */
+  /** Returns a `Calls` for coalesced calls, each of which carries several tensors of these shapes. */
   coalescing(shapes: readonly (readonly number[])[]): Calls {
     return new Calls(this.group, this.journal, shapes);
   }
@@ -67,7 +67,7 @@ export class Calls {
     return this.journal.isClosed;
   }
 
-  /** Runs `fn`, whose calls are made for `name`. */
+  /** Runs `fn` and labels the collectives that it calls with `name`. */
   named<R>(name: string, fn: () => R): R {
     const { journal } = this;
     const before = journal.name;
@@ -84,9 +84,9 @@ export class Calls {
   }
 
   /**
-   * Makes sure that all ranks call the same, where the group doesn't find out by itself.
+   * Compares the call with those of the other ranks, if the engine does not do so by itself.
    *
-   * @returns The description, to be handed to the group.
+   * @returns The encoded description, which the caller passes to the group.
    * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_COLLECTIVE_CLOSED`.
    */
   agree(call: CallDescription, isAgreed = false): Words {
@@ -95,26 +95,35 @@ export class Calls {
     return words;
   }
 
-  /** The same, and every rank's `numbers`, as many from each, by rank. */
+  /**
+   * Compares the call like {@link agree} and gathers the `numbers` of every rank, by rank. Every
+   * rank gives the same count of numbers.
+   */
   exchange(call: CallDescription, numbers: readonly number[]): Int32Array[] {
     const words = this.#begin(call);
     if (this.group.onMismatch === 'mixes') return this.#compare(words, numbers);
     return this.#gather(words, Int32Array.from(numbers));
   }
 
-  /** A rank with nothing to give, or one that takes itself for the root, waits for nobody: it would never know. */
+  /**
+   * Whether this call must be compared before it starts. A root, or a rank whose tensor is empty,
+   * does not wait for other ranks in the call itself. It would never notice a mismatch.
+   */
   #mustCompare({ root, shape }: CallDescription): boolean {
     const waitsForNobody = root !== undefined || shape?.includes(0);
     return this.group.onMismatch === 'mixes' || (this.group.onMismatch === 'waits' && !!waitsForNobody);
   }
 
-  /** Notes a message between two ranks, which stands beside the order of calls. @throws AccError `ACC_COLLECTIVE_CLOSED`. */
+  /**
+   * Records a message between two ranks. Messages have no number in the order of the group's calls.
+   * @throws AccError `ACC_COLLECTIVE_CLOSED`.
+   */
   noteMessage(call: string): void {
     this.#requireOpen();
     this.journal.recorder.record(0, call);
   }
 
-  /** Runs `body`, whose errors then name the call. */
+  /** Runs `body`. Errors that it throws then name the call. */
   explained<T>(call: Words | string, body: () => T): T {
     try {
       return body();
@@ -132,7 +141,10 @@ export class Calls {
     return words;
   }
 
-  /** As much on every call, so that ranks which call different things can tell. */
+  /**
+   * Sends the same number of values in every call, so ranks that make different calls can still
+   * compare them.
+   */
   #compare(words: Words, numbers: readonly number[]): Int32Array[] {
     const message = new Int32Array(CALL_WORDS + this.#mostNumbers);
     message.set(words);
@@ -164,8 +176,8 @@ export class Calls {
 
   #requireOpen(): void {
     if (!this.isClosed) return;
-    throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after the group had been closed.', {
-      help: 'endTraining, or close, comes last: gather and reduce before it.',
+    throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after its group was closed.', {
+      help: 'Call gather, reduce and other collectives before endTraining or close.',
     });
   }
 
@@ -178,14 +190,17 @@ export class Calls {
   }
 }
 
-/** Of the exchange before a call, in which ranks meet whatever each is about to call. */
+/**
+ * Marks a description as part of the exchange before a call. In this exchange ranks meet whatever
+ * they are about to call.
+ */
 function asComparison(words: Words): Words {
   const own = [...words];
   own[IS_COMPARISON] = 1;
   return own;
 }
 
-/** Every rank's words, as the addon lists them. */
+/** Parses the descriptions of all ranks from an error message of the addon, by rank. */
 function wordsIn(message: string): Words[] {
   const all = JSON.parse(message) as number[];
   return Array.from({ length: all.length / CALL_WORDS }, (_, rank) =>

@@ -6,7 +6,7 @@ import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tens
 
 const cloneNative = operator('aten::clone');
 
-/** What the verbs of a group share. */
+/** The group, tensor bridge and call checks that the verbs of one group share. */
 export class Context<T extends Movable> {
   readonly rank: number;
   readonly size: number;
@@ -20,15 +20,19 @@ export class Context<T extends Movable> {
     this.size = group.size;
   }
 
-  /** The caller disposes it. @throws AccError `ACC_COLLECTIVE_DTYPE`. */
+  /**
+   * Converts `x` to a contiguous native tensor. The caller disposes the result. @throws AccError
+   * `ACC_COLLECTIVE_DTYPE`.
+   */
   native(x: T, collective: string): Native {
     requireNumeric(x, collective);
     return this.bridge.toNative(x) as Native;
   }
 
   /**
-   * The same for a tensor that is given away, which it disposes: the result may be overwritten. It has the memory of `x` where
-   * nothing else holds that memory, and is a copy elsewhere: clones, views and reshaped tensors share memory with their source.
+   * Converts `x`, which the caller gives away, to a native tensor that may be overwritten. Disposes
+   * `x`. The result takes over the memory of `x` if no other tensor holds that memory. Otherwise it
+   * is a copy, because clones, views and reshaped tensors share memory with their source.
    */
   nativeToWrite(x: T, collective: string): Native {
     const native = this.native(x, collective);
@@ -38,7 +42,10 @@ export class Context<T extends Movable> {
     return cloneNative(shared);
   }
 
-  /** Starts work whose errors name the call, and makes its result when it has ended. */
+  /**
+   * Starts work and returns a handle, which calls `finish` for the result once the work ends.
+   * Errors name the call.
+   */
   started<R>(call: Words | string, start: () => Pending<void>, finish: () => R): Pending<R> {
     const work = this.calls.explained(call, start);
     return new PendingResult([work], () => {
@@ -47,7 +54,10 @@ export class Context<T extends Movable> {
     });
   }
 
-  /** The result of work that turns `input`, which it then disposes, into `output`. */
+  /**
+   * Starts work that fills `output` from `input`. Disposes `input` when the work ends. The handle
+   * resolves to `output`.
+   */
   moved(
     words: Words,
     start: () => Pending<void>,
@@ -74,7 +84,7 @@ export class Context<T extends Movable> {
   }
 }
 
-/** A call on a tensor, with what must be alike of it everywhere. */
+/** Describes a call on a tensor by the properties that must be the same on every rank. */
 export function described(collective: CollectiveName, { dtype, shape }: NativeTensor): CallDescription {
   return { collective, dtype, shape };
 }

@@ -15,8 +15,8 @@ describe('agreeOnEngine', () => {
   });
 
   it.each([
-    ['two ranks have one GPU', [onGpu('a'), onGpu('a')], 'ranks 0 and 1 have one GPU'],
-    ['one has none', [onGpu('a'), { choice: 'auto' }], 'rank 1: tensors live on the CPU'],
+    ['two ranks have one GPU', [onGpu('a'), onGpu('a')], 'ranks 0 and 1 use the same GPU'],
+    ['one has none', [onGpu('a'), { choice: 'auto' }], 'rank 1: its tensors live on the CPU'],
     ['a rank has no NCCL', [onGpu('a'), { choice: 'auto', isOnGpu: true, obstacle: 'none' }], 'rank 1: none'],
   ] as const)('takes Gloo where %s, and says so', async (_, wishes, reason) => {
     expect(await agree(wishes)).toMatchObject({ engine: 'gloo', reason: expect.stringContaining(reason) });

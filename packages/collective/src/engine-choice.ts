@@ -11,24 +11,24 @@ import type { JoinOptions } from './options.js';
 
 export type Engine = Exclude<EngineChoice, 'auto'>;
 
-/** A group, and why it runs on this engine. */
+/** A group, its engine, and the reason for that engine. */
 export interface ChosenEngine {
   readonly group: ProcessGroup;
   readonly engine: Engine;
   readonly reason: string;
 }
 
-/** What a rank tells the others before they choose. */
+/** The engine preference that a rank announces to the others. */
 export interface EngineWish {
   readonly choice: EngineChoice;
-  /** Why this rank cannot use what it asks for, or what `auto` would try. */
+  /** The reason why this rank cannot use the engine it asks for, or the one that `auto` would try. */
   readonly obstacle?: string;
-  /** Whether its tensors live on a GPU, and which that is where NCCL could use it. */
+  /** Whether the tensors of this rank live on a GPU. `gpu` identifies that GPU if NCCL can use it. */
   readonly isOnGpu?: boolean;
   readonly gpu?: string;
 }
 
-/** This rank's wish. */
+/** The engine preference of this rank. */
 export function engineWish(options: JoinOptions): EngineWish {
   const { engine: choice = 'auto', device = 'cpu' } = options;
   const obstacle = obstacleOf(device, choice);
@@ -37,21 +37,22 @@ export function engineWish(options: JoinOptions): EngineWish {
   return { choice, isOnGpu: true, ...(obstacle && { obstacle }), ...(usesNccl && { gpu: gpuId(device) }) };
 }
 
-/** What a group is to run on. */
+/** The engine that a group should run on. */
 interface EnginePlan {
   readonly engine: Engine;
   readonly reason: string;
-  /** Whether another engine may take its place. */
+  /** Whether another engine may be used instead. */
   readonly isFree: boolean;
-  /** Why ranks cannot use it. */
+  /** The reasons why ranks cannot use this engine. */
   readonly obstacles: readonly string[];
 }
 
 /**
- * Makes the group on the engine that every rank can use. Ranks compare what they ask for and what stands in the way, and
- * then open each other's memory: that alone tells whether they can.
+ * Creates the group on an engine that every rank can use. Ranks compare the engine they ask for and
+ * their obstacles. For shared memory they then open each other's memory, because only that shows
+ * whether it works.
  *
- * @param wishes Every rank's, by rank.
+ * @param wishes The wish of every rank, by rank.
  * @throws AccError `ACC_ENGINE_MISMATCH`, `ACC_ENGINE_UNAVAILABLE`, `ACC_RENDEZVOUS_FAILED`.
  */
 export async function agreeOnEngine(
@@ -70,7 +71,7 @@ export async function agreeOnEngine(
   }
 }
 
-/** The same with groups that are there when `make` returns. */
+/** The synchronous form of {@link agreeOnEngine}. */
 export function agreeOnEngineNow(
   wishes: readonly EngineWish[],
   layout: JobLayout,
@@ -108,17 +109,20 @@ function requireNoObstacle({ engine, obstacles }: EnginePlan): void {
   });
 }
 
-/** Why Gloo takes the planned engine's place. @throws the error where it may not. */
+/**
+ * The reason why Gloo replaces the planned engine. @throws The error itself if it may not be
+ * replaced.
+ */
 function reasonForGloo({ isFree }: EnginePlan, error: unknown): string {
   if (!isFree || !isAccError(error, 'ACC_ENGINE_UNAVAILABLE')) throw error;
   return error.message;
 }
 
-/** What `auto` tries first. */
+/** The engine that `auto` tries first, and why. */
 function preferred({ hosts, sharesHosts }: JobLayout, isOnGpu: boolean): { engine: Engine; reason: string } {
   if (isOnGpu) return { engine: 'nccl', reason: 'tensors live on GPUs' };
-  if (hosts === 1) return { engine: 'shm', reason: 'all ranks reach one memory' };
-  if (!sharesHosts) return { engine: 'gloo', reason: 'every rank has a host of its own' };
+  if (hosts === 1) return { engine: 'shm', reason: 'all ranks run on one host' };
+  if (!sharesHosts) return { engine: 'gloo', reason: 'every rank runs on its own host' };
   return { engine: 'hierarchical', reason: `ranks of ${hosts} hosts, some of which share memory` };
 }
 
@@ -127,9 +131,9 @@ function requireSameChoice(wishes: readonly EngineWish[]): void {
   const lines = wishes.map(({ choice }, rank) => `  rank ${rank}: ${choice}`);
   throw new AccError(
     'ACC_ENGINE_MISMATCH',
-    `Ranks ask for different engines of collectives:\n${lines.join('\n')}`,
+    `Ranks ask for different collective engines:\n${lines.join('\n')}`,
     {
-      help: 'Set the option, or ACC_COLLECTIVE_ENGINE, alike on every rank.',
+      help: 'Set the option, or ACC_COLLECTIVE_ENGINE, to the same engine on every rank.',
       details: { wishes },
     },
   );
@@ -138,10 +142,10 @@ function requireSameChoice(wishes: readonly EngineWish[]): void {
 function obstacleOf(device: string, choice: EngineChoice): string | undefined {
   if (choice === 'gloo') return undefined;
   const isOnGpu = device !== 'cpu';
-  if (triesNccl(choice, isOnGpu)) return isOnGpu ? ncclUnavailableReason() : 'tensors live on the CPU';
-  if (isOnGpu) return `tensors live on ${device}`;
+  if (triesNccl(choice, isOnGpu)) return isOnGpu ? ncclUnavailableReason() : 'its tensors live on the CPU';
+  if (isOnGpu) return `its tensors live on ${device}`;
   if (choice === 'mpi')
-    return locateMpi() ? undefined : 'the engine is not built here; run: npx acc setup --mpi';
+    return locateMpi() ? undefined : 'the MPI engine is not built on this host; run: npx acc setup --mpi';
   return shmUnavailableReason();
 }
 
@@ -149,11 +153,14 @@ function triesNccl(choice: EngineChoice, isOnGpu: boolean): boolean {
   return choice === 'nccl' || (choice === 'auto' && isOnGpu);
 }
 
-/** NCCL wants a GPU for each rank, and on every rank; a rank that has said so by itself is not told twice. */
+/**
+ * NCCL needs a separate GPU for each rank. A rank that already stated an obstacle is not listed
+ * twice.
+ */
 function gpuObstacles(wishes: readonly EngineWish[]): string[] {
   return wishes.flatMap(({ gpu, isOnGpu, obstacle }, rank) => {
-    if (!isOnGpu) return obstacle ? [] : [`rank ${rank}: tensors live on the CPU`];
+    if (!isOnGpu) return obstacle ? [] : [`rank ${rank}: its tensors live on the CPU`];
     const first = wishes.findIndex((wish) => wish.gpu === gpu);
-    return gpu !== undefined && first < rank ? [`ranks ${first} and ${rank} have one GPU`] : [];
+    return gpu !== undefined && first < rank ? [`ranks ${first} and ${rank} use the same GPU`] : [];
   });
 }

@@ -25,7 +25,7 @@ import { allGatherObject, broadcastObject } from './verbs/objects.js';
 import { allReduce, allReduceNow, reduce, reduceScatter } from './verbs/reductions.js';
 
 export interface GroupCollectiveOptions<T extends Movable> {
-  /** As `joinGroup` gives it. */
+  /** The group that `joinGroup` returns. */
   readonly joined: RankGroup;
   /** A `TensorBridge` for tfjs tensors, `nativeBridge` for native ones. */
   readonly bridge: BridgeOf<T>;
@@ -44,7 +44,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   readonly #onClose: () => void;
   readonly #subgroups = new Set<GroupCollective<T>>();
   #subgroupCount = 0;
-  /** The last message from each rank that was asked for. */
+  /** The last pending message from each rank. */
   readonly #incoming = new Map<number, Incoming<T>>();
 
   constructor({ joined, bridge, onClose = () => joined.close() }: GroupCollectiveOptions<T>) {
@@ -135,7 +135,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return reduceScatterCoalesced(this.#context, xs, op, options);
   }
 
-  /** An exchange of nothing but the call itself. */
+  /** Exchanges call descriptions and no other data. */
   barrier(): void {
     this.#context.calls.exchange({ collective: 'barrier' }, [0]);
   }

@@ -7,18 +7,20 @@ import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 import { makeWorld, type RankGroup } from './rank-group.js';
 import { keyPrefix, meet } from './rendezvous.js';
 
-/** The group of all ranks of a job, and the store through which they met; `close` frees both. */
+/** The group of all ranks of a job and the store through which they met. `close` frees both. */
 export interface JoinedGroup extends RankGroup {
   readonly store: Store;
 }
 
 /**
- * Joins the job's process group; resolves when every rank has come and proved that it knows the job's token.
+ * Joins the process group of the job. Resolves when every rank has joined and has proved that it
+ * knows the job's token.
  *
- * @throws AccError `ACC_PORT_TAKEN` on rank 0, `ACC_RENDEZVOUS_FAILED` when ranks are missing after the time-out,
- * `ACC_RENDEZVOUS_ADDRESS` and `ACC_INTERFACE_UNKNOWN` where this host has no such address, `ACC_RENDEZVOUS_CONFLICT` when
- * ranks were not started alike, `ACC_JOB_TOKEN` when they are not of one job, `ACC_ENGINE_MISMATCH` when they ask for
- * different engines, `ACC_ENGINE_UNAVAILABLE` when the one asked for can't be.
+ * @throws AccError `ACC_PORT_TAKEN` on rank 0 if the port is in use. `ACC_RENDEZVOUS_FAILED` if
+ * ranks are missing after `timeoutMs`. `ACC_RENDEZVOUS_ADDRESS` or `ACC_INTERFACE_UNKNOWN` if this
+ * host has no such address. `ACC_RENDEZVOUS_CONFLICT` if ranks were started with different
+ * settings. `ACC_JOB_TOKEN` if ranks have different tokens. `ACC_ENGINE_MISMATCH` if ranks ask for
+ * different engines. `ACC_ENGINE_UNAVAILABLE` if a rank cannot use the engine.
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
@@ -34,13 +36,14 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
       world.close();
       store.close();
     };
-    // MPI must be ended in order, or mpirun takes the program's end for a failure.
+    // MPI must be finalized, or mpirun reports the end of the program as a failure.
     if (world.engine === 'mpi') process.once('exit', (code) => code === 0 && close());
-    // All are here: nobody else has any business with the store. Sub-groups meet over the connections that there are.
+    // All ranks are here, so the store accepts no more connections. Sub-groups meet over the
+    // existing ones.
     store.closeDoor();
     return { ...world, store, close };
   } catch (error) {
-    // The store is in rank 0, and others have still to learn from it what went wrong.
+    // Rank 0 hosts the store, and other ranks still have to read the error from it.
     if (rank === 0) await sleep(LINGER_MS);
     store.close();
     throw error;
@@ -49,7 +52,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
 
 const LINGER_MS = 500;
 
-/** The job's store, and the address of this rank. */
+/** Connects to the job's store. Returns it with the address of this rank. */
 async function connect(options: JoinOptions, timeoutMs: number): Promise<{ store: Store; own: string }> {
   const { rank, size, masterAddress, masterPort: port } = options;
   try {
@@ -60,8 +63,8 @@ async function connect(options: JoinOptions, timeoutMs: number): Promise<{ store
     if (!isAccError(error) || error.help) throw error;
     const help =
       error.code === 'ACC_PORT_TAKEN'
-        ? 'Start with another MASTER_PORT (acc launch picks a free one when none is given), or end the program that holds it.'
-        : `Rank 0 must run on the host of MASTER_ADDR=${masterAddress}, and others must reach its port MASTER_PORT=${port}.`;
+        ? 'Set another MASTER_PORT, or end the program that holds this one. acc launch picks a free port if none is given.'
+        : `Run rank 0 on the host of MASTER_ADDR=${masterAddress}. Every other rank must be able to reach port MASTER_PORT=${port} there.`;
     throw new AccError(error.code, `rank ${rank}: ${error.message}`, { help, cause: error });
   }
 }

@@ -1,12 +1,16 @@
 import type { HostLayout } from '@acc/native';
 
-/** Where a rank stands among the hosts of its job, and whether any host has several ranks. */
+/**
+ * The position of a rank among the hosts of its job. `sharesHosts` says whether any host runs
+ * several ranks.
+ */
 export interface JobLayout extends HostLayout {
   readonly sharesHosts: boolean;
 }
 
 /**
- * Ranks that peers reach by one address are on one host. Hosts count in the order of their first ranks.
+ * Ranks with the same address run on the same host. Hosts are numbered in the order of their first
+ * ranks.
  *
  * @param members All ranks, by rank.
  */

@@ -1,22 +1,27 @@
 import { AccError, MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 import { SingleCollective } from './single.js';
 
-/** Ranks along each axis; axes that are left out have one. At most one size may be -1: what the others leave. */
+/**
+ * The number of ranks along each axis. The default is 1. At most one size may be -1; it is computed
+ * from the other sizes and the number of ranks.
+ */
 export type MeshSizes = Readonly<Partial<Record<MeshAxis, number>>>;
 
-/** Axes along which ranks get rows of their own. */
+/** Axes along which each rank gets its own rows of a batch. */
 const DATA_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert'];
 
-/** The mesh of a job that has no other axis than `data`: every rank gets rows of its own. */
+/** The mesh of a job whose only axis is `data`: each rank gets its own rows of a batch. */
 export function dataMesh(world: Collective): Mesh {
   return meshOf(world, { data: world.size });
 }
 
 /**
- * Lays the ranks of a group out along axes, row by row in the order of `MESH_AXES`, the last axis fastest. Every rank of the group
- * calls it with the same sizes: it makes a sub-group for each line of the mesh.
+ * Lays the ranks of a group out along axes in row-major order of `MESH_AXES`: the last axis varies
+ * fastest. Creates a sub-group for each line of the mesh, so every rank of the group must call it
+ * with the same sizes.
  *
- * @throws AccError `ACC_INVALID_OPTION` where the sizes do not make up the number of ranks; those of `Collective.subgroup`.
+ * @throws AccError `ACC_INVALID_OPTION` if the product of the sizes is not the number of ranks, and
+ * the errors of `Collective.subgroup`.
  */
 export function meshOf(world: Collective, sizes: MeshSizes): Mesh {
   const resolved = resolveSizes(sizes, world.size);
@@ -45,7 +50,7 @@ function resolveSizes(sizes: MeshSizes, ranks: number): Coordinates {
   if (isWhole && product === ranks && given.filter((size) => size === -1).length <= 1)
     return Object.fromEntries(MESH_AXES.map((axis, i) => [axis, resolved[i]!])) as Coordinates;
   const text = Object.entries(sizes).map(([axis, size]) => `${axis}: ${size}`);
-  throw new AccError('ACC_INVALID_OPTION', `mesh { ${text.join(', ')} } is none of ${ranks} ranks.`, {
+  throw new AccError('ACC_INVALID_OPTION', `The mesh { ${text.join(', ')} } does not fit ${ranks} ranks.`, {
     help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
     details: { sizes, ranks },
   });
@@ -61,7 +66,11 @@ function coordinatesOf(rank: number, sizes: Coordinates): Coordinates {
   return Object.fromEntries(indices) as Coordinates;
 }
 
-/** The ranks whose coordinates differ in some axes only: a list for each choice of the other coordinates, all in one order. */
+/**
+ * Groups ranks into lines. The ranks of one line differ only in their coordinates on `axes`. There
+ * is one line for each combination of the other coordinates. Every rank gets the lines in the same
+ * order.
+ */
 function linesAlong(sizes: Coordinates, axes: readonly MeshAxis[]): number[][] {
   const count = MESH_AXES.reduce((product, axis) => product * sizes[axis], 1);
   const lines = new Map<string, number[]>();
@@ -73,7 +82,10 @@ function linesAlong(sizes: Coordinates, axes: readonly MeshAxis[]): number[][] {
   return [...lines.values()];
 }
 
-/** This rank's group among {@link linesAlong}; the whole group where there is one line, a group of one where lines have one rank. */
+/**
+ * The sub-group of this rank's line (see {@link linesAlong}). Returns `world` if there is only one
+ * line, and a group of one if each line has one rank.
+ */
 function groupAlong(world: Collective, sizes: Coordinates, axes: readonly MeshAxis[]): Collective {
   const lines = linesAlong(sizes, axes);
   if (lines.length === 1) return world;

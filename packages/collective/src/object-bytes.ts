@@ -42,16 +42,17 @@ const RULES: TaggedJsonRules = {
 };
 
 /**
- * An object as bytes: JSON, extended by typed arrays, NaN, infinities, -0, bigint and undefined. No code ever runs when it
- * is read.
+ * Serializes a value to bytes: JSON extended by typed arrays, NaN, infinities, -0, bigint and
+ * undefined. Reading it never runs code.
  *
- * @throws AccError `ACC_OBJECT_NOT_SERIALIZABLE` for functions, symbols, class instances and cycles.
+ * @throws AccError `ACC_OBJECT_NOT_SERIALIZABLE` for functions, symbols, class instances and
+ * cycles.
  */
 export function objectToBytes(value: unknown): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(encodeTagged(value, '', RULES)));
 }
 
-/** The object that {@link objectToBytes} wrote. */
+/** Reads a value that {@link objectToBytes} wrote. */
 export function objectFromBytes(bytes: Uint8Array): unknown {
   return decodeTagged(JSON.parse(new TextDecoder().decode(bytes)) as Json, decode);
 }

@@ -8,11 +8,13 @@ const NONCE_BYTES = 16;
 const MAC_BYTES = 32;
 
 /**
- * Lets each rank prove to every other, over the very connection between the two, that it knows the job's token: each sends
- * a random number and gets it back under an HMAC. So whoever got hold of an end of a connection without the token, through
- * the store or a port, is found before anything else goes over it.
+ * Lets each rank prove to every other rank that it knows the job's token. Each rank sends a random
+ * number and gets its HMAC back, over the same connection that later carries data. A process that
+ * got hold of a connection without the token, through the store or a port, is therefore found
+ * before any data is sent.
  *
- * Every rank calls it. The first exchange of a group also makes sure that no rank goes on while others still connect.
+ * Every rank must call it. It is the first exchange of a group, so no rank continues while others
+ * still connect.
  *
  * @throws AccError `ACC_JOB_TOKEN`.
  */
@@ -33,12 +35,15 @@ export function proveMembership(group: ProcessGroup, jobToken: string): void {
   if (strangers.length === 0) return;
   throw new AccError(
     'ACC_JOB_TOKEN',
-    `Who answers as rank ${strangers.join(', ')} does not know the token of this job.`,
-    { help: 'Somebody else reached a port of the job while it started: run it in a private network.' },
+    `The process that answers as rank ${strangers.join(', ')} does not know the token of this job.`,
+    { help: 'Another program reached a port of the job while it started. Run the job in a private network.' },
   );
 }
 
-/** `bytes` holds `width` bytes for each rank; the result what came from each. */
+/**
+ * Sends `width` bytes of `bytes` to each rank, in the order of ranks. Returns the `width` bytes
+ * that came from each.
+ */
 function exchange(group: ProcessGroup, bytes: Uint8Array, width: number): Uint8Array {
   using input = tensorFrom(new Uint8Array(bytes), 'uint8', [group.size * width]);
   using output = newEmpty(input, [group.size * width]);

@@ -4,41 +4,43 @@ import { layoutOf, type JobLayout } from './layout.js';
 import { proveMembership } from './proof.js';
 import type { Member } from './rendezvous.js';
 
-/** A group of ranks, and what its collectives need besides. */
+/** A group of ranks and its members. */
 export interface RankGroup extends ChosenEngine {
-  /** By rank of this group. Their own `rank` is that in the job. */
+  /** By rank in this group. The `rank` of each member is its rank in the job. */
   readonly members: readonly Member[];
   /**
-   * Makes a group of some of its ranks, numbered in the order of the list. All of them call it, and it blocks until they have.
+   * Creates a sub-group of some ranks, numbered in the order of the list. All listed ranks must
+   * call it. It blocks until they have.
    *
-   * @param ranks Of this group; this rank is one of them.
-   * @param name Tells sub-groups of this group apart; the same on each of the ranks.
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, `ACC_JOB_TOKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
+   * @param ranks Ranks of this group, including this rank.
+   * @param name Distinguishes sub-groups of this group. It must be the same on each of the ranks.
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, `ACC_JOB_TOKEN`, `ACC_RENDEZVOUS_FAILED`,
+   * `ACC_PEER_LOST`.
    */
   subgroup(ranks: readonly number[], name: string): RankGroup;
-  /** Frees its sockets, memory and threads. */
+  /** Frees the group's sockets, memory and threads. */
   close(): void;
 }
 
-/** What a process makes its groups with. */
+/** What a process needs to create groups. */
 export interface Site {
   readonly store: Store;
   readonly jobToken: string;
   readonly timeoutMs: number;
-  /** Of this host, that peers reach it by. */
+  /** The address of this host by which peers reach it. */
   readonly address: string;
 }
 
-/** Ranks that are to be a group. */
+/** The ranks that form a group. */
 interface Membership {
-  /** Alike on all of them, and of no other group. */
+  /** The same on every member, and used by no other group. */
   readonly name: string;
   readonly members: readonly Member[];
-  /** This one's place among them. */
+  /** The rank of this process in the group. */
   readonly rank: number;
 }
 
-/** The group of all ranks. Every rank proves that it knows the job's token. */
+/** Creates the group of all ranks. Every rank proves that it knows the job's token. */
 export async function makeWorld(site: Site, membership: Membership): Promise<RankGroup> {
   const { members, rank } = membership;
   const layout = layoutOf(members, rank);
@@ -49,7 +51,10 @@ export async function makeWorld(site: Site, membership: Membership): Promise<Ran
   return proved(site, membership, chosen);
 }
 
-/** The engine is chosen as for the job: a sub-group that lies in one host takes shared memory where `hierarchical` was asked for. */
+/**
+ * Chooses the engine like the job does. `hierarchical` is treated as `auto`, so a sub-group inside
+ * one host uses shared memory.
+ */
 function makeSubgroup(site: Site, membership: Membership): RankGroup {
   const { members, rank } = membership;
   const layout = layoutOf(members, rank);
@@ -85,7 +90,10 @@ function proved(site: Site, { name, members, rank }: Membership, chosen: ChosenE
   };
 }
 
-/** A group that `auto` cannot have on one engine, it makes on another: their names differ. */
+/**
+ * Each engine has its own group name. If `auto` fails on one engine, it can create the group on
+ * another.
+ */
 function optionsOf({ timeoutMs }: Site, { name, members, rank }: Membership, engine: Engine): GroupOptions {
   return { name: `${name}/${engine}`, rank, size: members.length, timeoutMs };
 }

@@ -6,37 +6,41 @@ import type { EngineWish } from './engine-choice.js';
 import type { JoinOptions } from './options.js';
 import { allowedCores } from './share-cores.js';
 
-/** A rank, as it tells the others. */
+/** The description of a rank that it gives to the others. */
 export interface Member {
   readonly rank: number;
   readonly host: string;
   readonly pid: number;
-  /** That peers reach it by: the same for ranks of one host. */
+  /** The address by which peers reach it. It is the same for ranks of one host. */
   readonly address: string;
-  /** Ranks of the job, as this one was told. */
+  /** The number of ranks in the job, as this rank was told. */
   readonly size: number;
   readonly wish: EngineWish;
-  /** The cores that it may run on, as its system lists them. */
+  /** The CPU cores that the rank may run on, in the format of `/proc/self/status`. */
   readonly cpus?: string;
-  /** Tells processes with the same rank apart. */
+  /** Distinguishes processes that claim the same rank. */
   readonly id: string;
 }
 
-/** Tells this process from others; the same in each try of its to join a job. */
+/** Identifies this process. It stays the same when the process tries to join again. */
 let processId: string | undefined;
 
 const NOTICE_MS = 10_000;
 
-/** The names of a job's keys: those of jobs with other tokens never meet. The token itself does not travel. */
+/**
+ * The prefix of a job's keys in the store, so jobs with different tokens never read each other's
+ * keys. It is a hash: the token itself is not sent.
+ */
 export function keyPrefix(jobToken: string): string {
   return `acc/${createHash('sha256').update(`acc job ${jobToken}`).digest('hex').slice(0, 32)}`;
 }
 
 /**
- * Tells the others of this rank, and resolves with all of them, by rank.
+ * Announces this rank to the others. Resolves with all ranks, by rank.
  *
- * @throws AccError `ACC_RENDEZVOUS_FAILED` for ranks that don't come; `ACC_RENDEZVOUS_CONFLICT` for two processes of one
- * rank, or a rank that was told another number of ranks: on every rank; `ACC_JOB_TOKEN` where rank 0 has another token.
+ * @throws AccError `ACC_RENDEZVOUS_FAILED` if ranks are missing after the time-out.
+ * `ACC_RENDEZVOUS_CONFLICT`, on every rank, if two processes claim one rank or ranks were told
+ * different numbers of ranks. `ACC_JOB_TOKEN` if rank 0 has another token.
  */
 export async function meet(
   store: Store,
@@ -64,7 +68,7 @@ class Meeting {
     this.#prefix = keyPrefix(options.jobToken);
   }
 
-  /** Rank 0 says which job its store belongs to. */
+  /** Rank 0 publishes the job that its store belongs to. The others compare it with their own. */
   async requireSameJob(deadline: number): Promise<void> {
     const { rank, masterAddress, masterPort } = this.options;
     const key = 'acc/job';
@@ -73,23 +77,23 @@ class Meeting {
     if (found === this.#prefix || found === undefined) return;
     throw new AccError(
       'ACC_JOB_TOKEN',
-      `rank ${rank}: the job at ${masterAddress}:${masterPort} has another token than this process.`,
-      { help: 'Set ACC_JOB_TOKEN alike on every host, or another port for each job.' },
+      `rank ${rank}: the job at ${masterAddress}:${masterPort} has a different token than this process.`,
+      { help: 'Set ACC_JOB_TOKEN to the same value on every host, or give each job its own port.' },
     );
   }
 
   introduce(own: Member): void {
     const first = JSON.parse(this.store.agree(this.#key(own.rank), JSON.stringify(own))) as Member;
-    // The others may have read what an earlier try of this process said of itself.
+    // Others may already have read the entry of this process's earlier attempt.
     const isAgain = first.id === own.id && first.size === own.size;
     if (isAgain && JSON.stringify(first.wish) === JSON.stringify(own.wish)) return;
     if (first.id === own.id) {
       throw this.#conflict(
-        `Rank ${own.rank} (${placeOf(own)}) tried to join before, with ${describeTry(first)}, and now with ${describeTry(own)}.`,
+        `Rank ${own.rank} (${placeOf(own)}) tried to join with ${describeTry(first)} before, and now tries with ${describeTry(own)}.`,
       );
     }
     throw this.#conflict(
-      `Two processes are rank ${own.rank}: ${placeOf(first)} and ${placeOf(own)}; they were told of ${first.size} and ${own.size} ranks.`,
+      `Two processes claim rank ${own.rank}: ${placeOf(first)}, in a job of ${first.size} ranks, and ${placeOf(own)}, in a job of ${own.size} ranks.`,
     );
   }
 
@@ -112,7 +116,7 @@ class Meeting {
       const member = JSON.parse(text) as Member;
       if (member.size !== size) {
         throw this.#conflict(
-          `Rank ${member.rank} (${placeOf(member)}) was told of ${member.size} ranks, rank ${this.options.rank} of ${size}.`,
+          `Rank ${member.rank} (${placeOf(member)}) was started in a job of ${member.size} ranks, but rank ${this.options.rank} in a job of ${size}.`,
         );
       }
       members.push(member);
@@ -125,7 +129,7 @@ class Meeting {
     if (conflict !== undefined) throw conflictError(conflict);
   }
 
-  /** The others learn of it, too. */
+  /** Publishes the conflict, so the other ranks fail with it, too. */
   #conflict(text: string): AccError {
     return conflictError(this.store.agree(this.#key('conflict'), text));
   }
@@ -135,7 +139,7 @@ class Meeting {
       'ACC_RENDEZVOUS_FAILED',
       `rank ${this.options.rank}: ${this.#whoIsMissing()} (time-out ${timeoutMs} ms).`,
       {
-        help: 'Start the program on every host, with the same numbers of hosts and of processes, and see whether a host stopped with an error of its own.',
+        help: 'Start the program on every host, with the same number of hosts and processes. Check whether a host stopped with an error.',
       },
     );
   }
@@ -149,7 +153,7 @@ class Meeting {
     const here = all.flatMap(({ rank, text }) =>
       text === undefined ? [] : [`${rank} (${placeOf(JSON.parse(text) as Member)})`],
     );
-    return `ranks ${missing.join(', ')} of ${this.options.size} have not come; here are ${here.join(', ')}`;
+    return `ranks ${missing.join(', ')} of ${this.options.size} have not joined; joined: ${here.join(', ')}`;
   }
 
   #key(name: number | string): string {
@@ -157,7 +161,7 @@ class Meeting {
   }
 }
 
-/** A rank of a group as messages call it: in a sub-group with its number in the job, where that is another. */
+/** The name of a rank in messages. In a sub-group it includes the rank in the job if that differs. */
 export function rankName(rank: number, members?: readonly Pick<Member, 'rank'>[]): string {
   const worldRank = members?.[rank]?.rank ?? rank;
   return worldRank === rank ? `rank ${rank}` : `rank ${rank} (world rank ${worldRank})`;
@@ -169,7 +173,7 @@ export function placeOf({ host, pid }: Pick<Member, 'host' | 'pid'>): string {
 
 function conflictError(text: string): AccError {
   return new AccError('ACC_RENDEZVOUS_CONFLICT', text, {
-    help: 'On every host give the same --nnodes and -n, and each host a --node-rank of its own.',
+    help: 'Give every host the same --nnodes and -n, and a different --node-rank.',
   });
 }
 

@@ -13,7 +13,10 @@ interface Travel {
   readonly wireDtype?: ShardVerbOptions<unknown>['wireDtype'] | undefined;
 }
 
-/** What travels for `x`, which stays the owner of its memory unless it is given away. The caller disposes it. */
+/**
+ * The native tensor that is sent for `x`, converted to `wireDtype` if that is given. With `donate`,
+ * disposes `x`. The caller disposes the result.
+ */
 export function travelling<T extends Movable>(
   context: Context<T>,
   x: T,
@@ -28,17 +31,18 @@ export function travelling<T extends Movable>(
   return travels;
 }
 
-/** Where a call's result arrives, and what becomes of it there. */
+/** The destination of a call's result. */
 export interface Arrival {
-  /** The tensor that the call fills. */
+  /** The tensor that the call writes to. */
   readonly output: Native;
-  /** What the result is when it is filled; to be called once. */
+  /** Returns the result after the call has filled `output`. Call it once. */
   finish(): NativeTensor;
 }
 
 /**
- * Memory for a result of `shape`, which comes in elements of `input`. That of `into` where nothing else holds it; `into` is
- * disposed.
+ * Prepares memory for a result of `shape`. Elements arrive with the dtype of `input`; with
+ * `wireDtype` the result is converted to float32. The result uses the memory of `into` if no other
+ * tensor holds that memory. Disposes `into`.
  */
 export function arrival<T extends Movable>(
   context: Context<T>,
@@ -62,13 +66,16 @@ export function arrival<T extends Movable>(
   };
 }
 
-/** The memory of `into`, which is disposed; undefined where somebody else holds it, or it has elements of another type. */
+/**
+ * The memory of `into`, as a native tensor. Disposes `into`. Undefined if another tensor holds that
+ * memory, or if its dtype is not `dtype`.
+ */
 export function placeIn<T extends Movable>(
   { bridge }: Context<T>,
   into: T,
   dtype: NativeTensor['dtype'],
 ): Native | undefined {
-  // Where tensors are no native ones, theirs would be a copy.
+  // Without `borrow`, `toNative` returns a copy, so there is no memory to reuse.
   const native = bridge.borrow && (bridge.toNative(into) as Native);
   into.dispose();
   if (!native) return undefined;
@@ -77,13 +84,13 @@ export function placeIn<T extends Movable>(
   return undefined;
 }
 
-/** `place` with the values of `source`. */
+/** Copies the values of `source` into `place` and returns `place`. */
 export function filled(place: Native, source: NativeTensor): Native {
   copyInto(place, source as Native);
   return place;
 }
 
-/** A call whose result arrives. `input` is disposed when it has ended. */
+/** Starts a call and returns a handle to its result. Disposes `input` when the call ends. */
 export function arriving<T extends Movable>(
   context: Context<T>,
   words: Words,
@@ -96,7 +103,10 @@ export function arriving<T extends Movable>(
   });
 }
 
-/** @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE` where a result does not fit into the tensor given for it. */
+/**
+ * Checks that a result fits `into`, if given. @throws AccError `ACC_COLLECTIVE_SHAPE`,
+ * `ACC_COLLECTIVE_DTYPE`.
+ */
 export function requireFits<T extends Movable>(
   x: T,
   shape: readonly number[],

@@ -2,15 +2,21 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { Member } from './rendezvous.js';
 
-/** The cores that this process may run on, as the system lists them; undefined where it doesn't say. */
+/**
+ * The CPU cores that this process may run on, as a list such as `0-3,8`. Undefined if the system
+ * does not report it.
+ */
 export function allowedCores(): string | undefined {
   if (process.platform !== 'linux') return undefined;
   return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
 }
 
 /**
- * Cores that a rank has for itself, at least one: `cores`, those that it may run on, shared out over the ranks that may run
- * on the same. Launchers of clusters give each rank cores of its own, or all ranks of a host all of them.
+ * The number of cores that a rank has to itself, at least 1. Divides `cores` among the ranks of the
+ * same host with the same list of cores. Cluster launchers give each rank its own cores, or give
+ * every rank of a host all of them.
+ *
+ * @param cores The number of cores that this rank may run on.
  */
 export function coresOfRank(
   members: readonly Member[],

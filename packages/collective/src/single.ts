@@ -24,8 +24,8 @@ import {
 } from './tensors.js';
 
 /**
- * The collectives of a group of one: what they give when nobody else is there. They refuse what several ranks would. No network,
- * nothing native.
+ * The collectives of a group with one rank. They refuse the same calls as a larger group does. They
+ * use no network and no native code.
  */
 export class SingleCollective extends BlockingVerbs<Tensor> implements Collective {
   readonly rank = 0;
@@ -33,7 +33,7 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   readonly engine = 'single';
   readonly worldRanks: readonly number[];
 
-  /** @param worldRank The number in the job of the one rank. */
+  /** @param worldRank The rank of this process in the job. */
   constructor(worldRank = 0) {
     super();
     this.worldRanks = [worldRank];
@@ -76,7 +76,7 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   scatterAsync(x: Tensor | null, fromRank = 0): Pending<Tensor> {
     requireRank(fromRank, 1);
     if (x) return moved('scatter', x);
-    throw new AccError('ACC_COLLECTIVE_SHAPE', 'scatter takes a tensor on rank 0, null elsewhere.');
+    throw new AccError('ACC_COLLECTIVE_SHAPE', 'scatter takes a tensor on rank 0 and null on other ranks.');
   }
 
   reduceScatterAsync(
@@ -112,7 +112,7 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     const given = new Set<Tensor>();
     return allPending(
       xs.map((x) => {
-        // A tensor that is in the list twice becomes two.
+        // A tensor that occurs twice in the list yields two results.
         const donate = options.donate && !given.has(x);
         given.add(x);
         return reduced('allReduceCoalesced', x, op, donate);
@@ -166,7 +166,7 @@ function reduced(verb: string, x: Tensor, op: ReduceOp, donate = false): Pending
   return done(donate ? x : clone(x));
 }
 
-/** The one shard there is, which is the whole. */
+/** The only shard, which is the whole tensor. */
 function shard(
   verb: string,
   x: Tensor,
@@ -201,12 +201,12 @@ function eachShard(
 ): Tensor[] {
   if (into) requireCount(into, xs, verb);
   const results = xs.map((x, i) => make(x, { ...others, ...(into && { into: into[i]! }) }));
-  // A tensor that is in the list twice becomes two.
+  // A tensor that occurs twice in the list yields two results.
   if (donate) for (const x of xs) x.dispose();
   return results;
 }
 
-/** There is nobody to wait for. */
+/** A handle to a result that is already there. */
 function done<T>(value: T): Pending<T> {
   return { isDone: true, wait: () => value };
 }

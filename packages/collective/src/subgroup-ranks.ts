@@ -2,12 +2,12 @@ import { AccError } from '@acc/contract';
 import { rankName, type Member } from './rendezvous.js';
 
 /**
- * The ranks of a sub-group, which every rank of the group has to list alike.
+ * The ranks of a sub-group. Every rank of the group must give the same list.
  *
- * @param lists What each rank gives, by rank.
- * @param members Of the group, by rank.
- * @throws AccError `ACC_COLLECTIVE_MISMATCH` with each rank's list; `ACC_COLLECTIVE_RANK` for a list that no sub-group can have:
- * each on every rank.
+ * @param lists The list of each rank, by rank.
+ * @param members The members of the group, by rank.
+ * @throws AccError on every rank: `ACC_COLLECTIVE_MISMATCH` with each rank's list if lists differ,
+ * `ACC_COLLECTIVE_RANK` for a list that is empty, repeats a rank or names an unknown one.
  */
 export function ranksOfSubgroup(
   lists: readonly (readonly number[])[],
@@ -20,7 +20,7 @@ export function ranksOfSubgroup(
       'ACC_COLLECTIVE_MISMATCH',
       `Ranks ask for different sub-groups:\n${lines.join('\n')}`,
       {
-        help: 'Every rank calls subgroup for the same lists in the same order, also for those that it is not in.',
+        help: 'Call subgroup on every rank with the same lists in the same order, including lists that do not contain the rank.',
         details: { lists },
       },
     );

@@ -10,26 +10,32 @@ import { REDUCE_OPS } from './agreement.js';
 
 const contiguous = operator('aten::contiguous');
 
-/** What collectives must know of a tensor. */
+/** The properties of a tensor that collectives need. */
 export interface Movable {
   readonly dtype: string;
   readonly shape: readonly number[];
   dispose(): void;
 }
 
-/** The way between tensors of type `T` and native ones. A `TensorBridge` is one for tfjs tensors. */
+/**
+ * Converts between tensors of type `T` and native tensors. A `TensorBridge` does so for tfjs
+ * tensors.
+ */
 export interface BridgeOf<T extends Movable> {
-  /** A contiguous native tensor with the values of `x`, which may share its memory. The caller disposes it. */
+  /**
+   * A contiguous native tensor with the values of `x`. It may share memory with `x`. The caller
+   * disposes it.
+   */
   toNative(x: T): NativeTensor;
-  /** The native tensor of `x` itself, of any strides, where there is one. `x` stays the owner. */
+  /** The native tensor behind `x`, of any strides, for types that have one. `x` remains the owner. */
   borrow?(x: T): NativeTensor;
   /** See `TensorBridge.writable`. */
   writable?(xs: readonly T[]): T[];
-  /** A tensor that takes over `native`. */
+  /** A tensor of dtype `dtype` that takes ownership of `native`. */
   fromNative(native: NativeTensor, dtype: T['dtype']): T;
 }
 
-/** For collectives over native tensors, of every element type. */
+/** The bridge for collectives over native tensors, of every element type. */
 export const nativeBridge: BridgeOf<NativeTensor> = {
   toNative: (x) => contiguous(x as Native),
   borrow: (x) => x,
@@ -48,7 +54,7 @@ export function requireReducible({ dtype }: { readonly dtype: string }, op: Redu
   }
   if ((op === 'mean' ? FLOATS : REDUCED).includes(dtype as NativeDtype)) return;
   throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${dtype} cannot be reduced by '${op}'.`, {
-    help: 'Convert it first, as x.toFloat().',
+    help: 'Convert it first, for example with x.toFloat().',
   });
 }
 
@@ -67,11 +73,11 @@ export function requireNarrowable(
 ): void {
   if (dtype === 'float32') return;
   throw new AccError('ACC_COLLECTIVE_DTYPE', `A tensor of dtype ${dtype} cannot travel as ${wireDtype}.`, {
-    help: 'wireDtype is for float32.',
+    help: 'Use wireDtype with float32 tensors only.',
   });
 }
 
-/** Of tensors that travel together. @throws AccError `ACC_COLLECTIVE_SHAPE` unless there is a place for each result. */
+/** Checks that `into` has one tensor for each result. @throws AccError `ACC_COLLECTIVE_SHAPE`. */
 export function requireCount(
   into: readonly unknown[],
   results: readonly unknown[],
@@ -80,13 +86,13 @@ export function requireCount(
   if (into.length === results.length) return;
   throw new AccError(
     'ACC_COLLECTIVE_SHAPE',
-    `${collective} gives ${results.length} tensors; \`into\` has ${into.length}.`,
-    { help: 'Give a tensor for each result, in their order.' },
+    `${collective} returns ${results.length} tensors, but \`into\` has ${into.length}.`,
+    { help: 'Give one tensor for each result, in the same order.' },
   );
 }
 
 /**
- * Whether a result fits into a tensor that is given for it.
+ * Checks that `into` has the shape and dtype of a result.
  *
  * @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE`.
  */
@@ -100,8 +106,8 @@ export function requirePlace(
   if (isSameShape && into.dtype === dtype) return;
   throw new AccError(
     isSameShape ? 'ACC_COLLECTIVE_DTYPE' : 'ACC_COLLECTIVE_SHAPE',
-    `The result of ${collective} is ${show({ dtype, shape })}; \`into\` is ${show(into)}.`,
-    { help: 'Give a tensor of the shape and dtype of the result.' },
+    `The result of ${collective} is ${show({ dtype, shape })}, but \`into\` is ${show(into)}.`,
+    { help: 'Give a tensor with the shape and dtype of the result.' },
   );
 }
 
@@ -109,17 +115,20 @@ export function requirePlace(
 export function requireRank(rank: number, size: number): void {
   if (Number.isInteger(rank) && rank >= 0 && rank < size) return;
   throw new AccError('ACC_COLLECTIVE_RANK', `There is no rank ${rank}.`, {
-    help: size === 1 ? 'There is one rank, 0.' : `Ranks are 0 to ${size - 1}.`,
+    help: size === 1 ? 'The only rank is 0.' : `Ranks are 0 to ${size - 1}.`,
   });
 }
 
-/** Rows of each part when dim 0 is cut into `parts` equal ones. @throws AccError `ACC_COLLECTIVE_SHAPE`. */
+/**
+ * The number of rows of each part if dim 0 is split into `parts` equal parts. @throws AccError
+ * `ACC_COLLECTIVE_SHAPE`.
+ */
 export function rowsOfPart(shape: readonly number[], parts: number, collective: string): number {
   const rows = shape[0];
   if (rows !== undefined && rows % parts === 0) return rows / parts;
   throw new AccError(
     'ACC_COLLECTIVE_SHAPE',
-    `${collective} cuts dim 0 into ${parts} equal parts; a tensor of shape [${shape.join(',')}] came.`,
+    `${collective} splits dim 0 into ${parts} equal parts. It got a tensor of shape [${shape.join(',')}].`,
     { help: `Pad dim 0 to a multiple of ${parts}.` },
   );
 }

@@ -1,15 +1,21 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Where in a program a call was made: kept as it was, and written out only when somebody asks. */
+/** The place in a program where a call was made. The stack is formatted only when it is read. */
 export interface CallSite {
   readonly stack?: string;
 }
 
-/** Frames that are looked at: a step of training has some forty of ours and of tfjs above its user's, a `fit` more. */
+/**
+ * The number of stack frames to keep. A training step has about forty frames of this project and of
+ * tfjs above the user's frame; `fit` has more.
+ */
 const MOST_FRAMES = 200;
 
-/** The place of the caller. The trace is not written out here, which is what costs. */
+/**
+ * Captures the place of the caller. Formatting the trace is the expensive part, and is left to
+ * {@link lineOf}.
+ */
 export function captureSite(): CallSite {
   const site: CallSite = {};
   const { stackTraceLimit } = Error;
@@ -19,10 +25,13 @@ export function captureSite(): CallSite {
   return site;
 }
 
-/** Where this package and those beside it lie: `packages/` of a checkout, or `node_modules/@acc/`. */
+/** The folder of this project's packages: `packages/` of a checkout, or `node_modules/@acc/`. */
 const OURS = fileURLToPath(import.meta.url).replace(/collective[\\/](src|dist)[\\/].*$/, '');
 
-/** The first line of a trace that is the user's own, as `file:line:column`; undefined where there is none. */
+/**
+ * The first line of a trace in the user's own code, as `file:line:column`. Undefined if there is
+ * none.
+ */
 export function lineOf({ stack = '' }: CallSite): string | undefined {
   for (const frame of stack.split('\n').slice(1)) {
     const [, place] = /\(?((?:file:\/\/|\/)[^()]*:\d+:\d+)\)?$/.exec(frame) ?? [];
@@ -34,6 +43,6 @@ export function lineOf({ stack = '' }: CallSite): string | undefined {
 function isUsers(place: string): boolean {
   const path = place.replace('file://', '').replace(/:\d+:\d+$/, '');
   if (path.includes('/node_modules/') || path.startsWith(OURS)) return false;
-  // Source maps of packages name sources that are not there.
+  // Source maps of installed packages may name source files that are not installed.
   return existsSync(path);
 }

@@ -8,23 +8,23 @@ import { formatWords } from '../agreement.js';
 import { placeOf, type Member } from '../rendezvous.js';
 import type { FlightRecorder, RecordedCall } from './recorder.js';
 
-/** What is known of one rank after a fault. */
+/** What is known about one rank after a fault. */
 interface RankStory {
   readonly rank: number;
-  /** Its number in the job. */
+  /** The rank in the job. */
   readonly worldRank?: number;
   readonly host?: string;
   readonly pid?: number;
-  /** What it says it was doing; absent where nothing came from it. */
+  /** The last calls that the rank reported. Absent if it did not report. */
   readonly calls?: readonly RecordedCall[];
-  /** Of the calls, the one that it is in. */
+  /** Whether the rank is still in the last of its calls. */
   readonly isWaiting?: boolean;
 }
 
-/** Lines of ranks that an error shows. */
+/** The largest number of ranks that an error message lists. */
 const SHOWN = 8;
 
-/** What a group knows when it has failed: asked of the other ranks once, and written to a file. */
+/** The report of a failed group. It is collected from the other ranks once and written to a file. */
 export class Fault {
   #story: { readonly lines: string; readonly help: string } | undefined;
 
@@ -34,7 +34,7 @@ export class Fault {
     private readonly members: readonly Member[] | undefined,
   ) {}
 
-  /** `error`, with what every rank was doing, and where the file is. */
+  /** Returns `error` with the last call of every rank and the path of the report. */
   explained(error: AccError, call: string): AccError {
     this.#story ??= this.#tell(error, call);
     const { lines, help } = this.#story;
@@ -85,20 +85,20 @@ function tellRank({ rank, worldRank = rank, host, pid, calls, isWaiting }: RankS
   const place = host === undefined ? number : [...number, placeOf({ host, pid: pid! })];
   const name = `rank ${rank}${place.length === 0 ? '' : ` (${place.join(', ')})`}`;
   const last = calls?.[calls.length - 1];
-  if (!last) return `${name}: nothing came from it`;
+  if (!last) return `${name}: it did not report its calls`;
   const callNumber = last.number > 0 ? ` ${last.number}` : '';
   const line = last.line ? ` ${last.isNear ? 'near' : 'at'} ${last.line}` : '';
   const seconds = ((now - last.at) / 1000).toFixed(1);
   return `${name}: ${isWaiting ? 'in' : 'not in a collective since'} call${callNumber}, ${last.call}${line}, begun ${seconds} s ago`;
 }
 
-/** The next step, with the path of the file. */
+/** Writes the report to a file. Returns the help text of the error, with the path. */
 function writeRecord(record: object): string {
   const path = join(tmpdir(), `acc-flight-${process.pid}-${randomBytes(4).toString('hex')}.json`);
   try {
     writeFileSync(path, `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' });
-    return `The last calls of all ranks, with their lines: ${path}`;
+    return `Read the last calls of all ranks, with their source lines, in ${path}`;
   } catch (error) {
-    return `See what that rank was doing; a record of all last calls could not be written (${(error as Error).message}).`;
+    return `Check what that rank was doing. The record of all last calls could not be written (${(error as Error).message}).`;
   }
 }

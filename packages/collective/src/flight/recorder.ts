@@ -1,36 +1,45 @@
 import { formatWords, type Words } from '../agreement.js';
 import { captureSite, lineOf, type CallSite } from './call-sites.js';
 
-/** Calls that are kept. */
+/** The number of calls that are kept. */
 const CALLS = 64;
-/** Milliseconds for which a caller's line stands for the calls after it. */
+/** Milliseconds for which one captured source line stands for the calls that follow. */
 const NEAR_MS = 100;
 
 interface Entry {
   readonly number: number;
   readonly call: Words | string;
   readonly at: number;
-  /** Of an earlier call, some milliseconds before, where `isOwnSite` is false. */
+  /**
+   * The captured source line. If `isOwnSite` is false, it belongs to an earlier call, some
+   * milliseconds before.
+   */
   readonly site: CallSite;
   readonly isOwnSite: boolean;
 }
 
-/** A call as it is told to people. */
+/** A call as error reports show it. */
 export interface RecordedCall {
-  /** Of the group's collectives, from 1, alike on every rank; 0 of messages. */
+  /**
+   * The call's position among the collectives of its group, from 1, the same on every rank. 0 for a
+   * message.
+   */
   readonly number: number;
-  /** With dtype and shape: `allReduce(float32[2,3], 'sum')`. */
+  /** The call with dtype and shape: `allReduce(float32[2,3], 'sum')`. */
   readonly call: string;
-  /** When it began, in milliseconds since 1970. */
+  /** The time at which it began, in milliseconds since 1970. */
   readonly at: number;
-  /** The program's line that made it, or one that made another call some milliseconds before, `isNear`. */
+  /**
+   * The line of the program that made the call. With `isNear`, the line of another call some
+   * milliseconds before.
+   */
   readonly line?: string;
   readonly isNear?: boolean;
 }
 
 /**
- * The last calls of this rank, always kept. To find a caller's line takes longer than a small collective, so it is done once in a hundred
- * milliseconds at most.
+ * Keeps the last calls of this rank. Capturing a caller's line takes longer than a small
+ * collective, so it happens at most once in {@link NEAR_MS} milliseconds.
  */
 export class FlightRecorder {
   readonly #ring: Entry[] = [];
@@ -48,7 +57,10 @@ export class FlightRecorder {
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
   }
 
-  /** `at` the program's line that made a call, or `near` the line of another call some milliseconds before. */
+  /**
+   * `at` and the line of the program that made the call, or `near` and the line of another call
+   * some milliseconds before. Undefined if the call or its line is unknown.
+   */
   placeOf(number: number): string | undefined {
     const entry = this.#ring.find((one) => one.number === number);
     if (!entry) return undefined;
@@ -56,7 +68,7 @@ export class FlightRecorder {
     return line && `${entry.isOwnSite ? 'at' : 'near'} ${line}`;
   }
 
-  /** Oldest first. */
+  /** The recorded calls, oldest first. */
   calls(): RecordedCall[] {
     const start = this.#count % this.#ring.length;
     return [...this.#ring.slice(start), ...this.#ring.slice(0, start)].map((entry) => {

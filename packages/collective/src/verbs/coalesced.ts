@@ -24,12 +24,15 @@ import { allGather, broadcast } from './movements.js';
 import { pack, placesByDtype, unpack } from './packing.js';
 import { allReduce, reduceScatter } from './reductions.js';
 
-/** How a list of tensors becomes one, travels, and becomes a list again. */
+/** How a list of tensors is packed into one tensor, sent, and unpacked. */
 interface Journey {
-  /** Pieces that each tensor is cut into before they are packed, and made of afterwards. */
+  /**
+   * The number of pieces that each tensor is cut into before packing. `lanesAfter` is the number of
+   * pieces of each result.
+   */
   readonly lanesBefore: number;
   readonly lanesAfter: number;
-  /** What becomes of a tensor's shape. */
+  /** Maps the shape of a tensor to the shape of its result. */
   shapeOf(shape: readonly number[]): readonly number[];
   start(context: Context<NativeTensor>, packed: Native): Pending<NativeTensor>;
 }
@@ -65,7 +68,7 @@ export function allReduceCoalesced<T extends Movable>(
   return summed;
 }
 
-/** In the memory of the tensors themselves. */
+/** Reduces in the memory of the tensors themselves. */
 function allReduceInPlace<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],
@@ -120,7 +123,7 @@ export function reduceScatterCoalesced<T extends Movable>(
   return coalesced(context, xs, 'reduceScatterCoalesced', journey, options);
 }
 
-/** One call for each element type, in the order in which they occur. */
+/** Makes one call for each element type, in the order of first occurrence. */
 function coalesced<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],

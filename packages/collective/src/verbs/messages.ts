@@ -6,17 +6,19 @@ import type { Movable } from '../tensors.js';
 
 const newEmpty = operator('aten::new_empty');
 
-/** Numbers in front of each message: label, native element type, how many dims, dims. */
+/**
+ * The number of int32 values before each message: dtype, native element type, number of dims, dims.
+ */
 const HEADER_LENGTH = 3 + MAX_DIMS;
 
 export interface Header {
-  /** What the tensor is to its user. */
+  /** The dtype of the tensor that the user sees. */
   readonly dtype: string;
   readonly nativeDtype: string;
   readonly shape: readonly number[];
 }
 
-/** Of a rank that gives nothing. */
+/** The header of a rank that sends nothing. */
 export const NO_HEADER: Header = { dtype: 'unknown', nativeDtype: 'unknown', shape: [] };
 
 export function encodeHeader({ dtype, nativeDtype, shape }: Header): number[] {
@@ -32,7 +34,7 @@ export function decodeHeader(numbers: Int32Array): Header {
   };
 }
 
-/** A tensor on its way to another rank, its header in front. */
+/** Sends a tensor to another rank, preceded by its header. */
 export function sendMessage(
   { group }: Context<Movable>,
   native: NativeTensor,
@@ -46,8 +48,8 @@ export function sendMessage(
 }
 
 /**
- * A tensor that comes from another rank. What is to be received is known when its header is there, so that a message
- * begins when the one before it from that rank has come.
+ * A tensor that is received from another rank. Its size is known only after its header arrives.
+ * Therefore a message starts after the previous message from the same rank is complete.
  */
 export class Incoming<T extends Movable> implements Pending<T> {
   #header: Work | undefined;
@@ -83,7 +85,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
     return this.#result!.value;
   }
 
-  /** What `body` throws is what `wait` throws. */
+  /** Runs `body` and keeps its error for `wait` to throw. */
   #attempt(body: () => void): void {
     if (this.#result) return;
     try {
@@ -93,7 +95,10 @@ export class Incoming<T extends Movable> implements Pending<T> {
     }
   }
 
-  /** Goes on as far as it can, and with `isWaiting` until the payload is on its way. */
+  /**
+   * Advances as far as possible without blocking. With `isWaiting`, blocks until the receive of the
+   * payload has started.
+   */
   #advance(isWaiting: boolean): void {
     if (this.#payload) return;
     if (this.previous) {

@@ -34,7 +34,7 @@ export function allGather<T extends Movable>(
     : exchangeRows(context, 'allGather', input);
   const shape = even ? evenShape : [sum(rows), ...inner];
   try {
-    // Where rows may differ it takes the others' numbers to know.
+    // If rows may differ, the shape is known only after the exchange of row counts.
     if (into) requirePlace(into, { dtype, shape }, 'allGather');
   } catch (error) {
     input.dispose();
@@ -66,7 +66,7 @@ export function gather<T extends Movable>(context: Context<T>, x: T, toRank: num
   });
 }
 
-/** Only the giving rank knows what travels, so that a mistake of its has to be everybody's error. */
+/** Only `fromRank` has the tensor, so a wrong argument there must become an error on every rank. */
 export function scatter<T extends Movable>(context: Context<T>, x: T | null, fromRank: number): Pending<T> {
   context.requireRank(fromRank);
   const { rank: own, size } = context;
@@ -77,7 +77,10 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
   const { dtype, nativeDtype, shape } = headers[fromRank]!;
   if (headers.some((one, rank) => (one.dtype === NO_HEADER.dtype) === (rank === fromRank))) {
     given?.dispose();
-    throw new AccError('ACC_COLLECTIVE_SHAPE', `scatter takes a tensor on rank ${fromRank}, null elsewhere.`);
+    throw new AccError(
+      'ACC_COLLECTIVE_SHAPE',
+      `scatter takes a tensor on rank ${fromRank} and null on other ranks.`,
+    );
   }
   const rows = rowsOfPart(shape, size, 'scatter');
   const partShape = [rows, ...shape.slice(1)];
@@ -125,7 +128,10 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   return context.moved(words, start, input, output, x.dtype);
 }
 
-/** Every rank's number of rows, and the shape of a row, which is the same everywhere. */
+/**
+ * The number of rows of every rank, by rank, and the shape of a row, which is the same on every
+ * rank.
+ */
 function exchangeRows<T extends Movable>(
   context: Context<T>,
   collective: CollectiveName,
@@ -150,7 +156,7 @@ function requireRows(rows: readonly number[], shape: readonly number[], size: nu
   if (rows.length === size && areCounts && sum(rows) === shape[0]) return;
   throw new AccError(
     'ACC_COLLECTIVE_SHAPE',
-    `allToAll of a tensor of shape [${shape.join(',')}] cannot send [${rows.join(',')}] rows to ${size} ranks.`,
-    { help: 'Give a number of rows for each rank; together they are those of the tensor.' },
+    `allToAll cannot send [${rows.join(',')}] rows of a tensor of shape [${shape.join(',')}] to ${size} ranks.`,
+    { help: 'Give one number of rows for each rank. Their sum must be the number of rows of the tensor.' },
   );
 }

@@ -18,7 +18,7 @@ export function broadcastObject<O>(context: Context<Movable>, object: O, fromRan
   return objectFromBytes(buffer.read() as Uint8Array) as O;
 }
 
-/** @param collective What the ranks call, for who calls something else. */
+/** @param collective The name of the call that error messages show. */
 export function allGatherObject<O>(
   context: Context<Movable>,
   object: O,

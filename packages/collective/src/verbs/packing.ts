@@ -9,17 +9,18 @@ const reshape = operator('aten::reshape');
 const copyInto = operatorInPlace('aten::copy_');
 const toDtype = operator('aten::to.dtype');
 
-/** Tensors of one element type that travel as one `[lanes, …]`. */
+/** Tensors of one element type, packed into one tensor of shape `[lanes, …]`. */
 export interface Packed {
-  /** Their places in the list that they came from. */
+  /** The positions of the tensors in the original list. */
   readonly places: readonly number[];
   readonly buffer: Native;
 }
 
 /**
- * Packs tensors, those of each element type together. The caller disposes the buffers.
+ * Packs tensors into one buffer for each element type. The caller disposes the buffers.
  *
- * @param lanes Each tensor is cut into so many equal pieces; a buffer holds the first pieces of all, then the second ones.
+ * @param lanes The number of equal pieces that each tensor is cut into. A buffer holds the first
+ * pieces of all tensors, then the second pieces, and so on.
  */
 export function pack(tensors: readonly NativeTensor[], lanes: number): Packed[] {
   return [...placesByDtype(tensors).values()].map((places) => {
@@ -32,24 +33,24 @@ export function pack(tensors: readonly NativeTensor[], lanes: number): Packed[] 
   });
 }
 
-/** For each element type the places of its tensors. */
+/** The positions of the tensors of each element type. */
 export function placesByDtype(tensors: readonly NativeTensor[]): Map<string, number[]> {
   const groups = new Map<string, number[]>();
   tensors.forEach(({ dtype }, i) => groups.set(dtype, [...(groups.get(dtype) ?? []), i]));
   return groups;
 }
 
-/** A tensor of a buffer. */
+/** A tensor to unpack from a buffer. */
 export interface Wanted {
   readonly shape: readonly number[];
-  /** Memory for it, which becomes the tensor. */
+  /** Memory for the tensor. It becomes the result. */
   readonly target?: Native | undefined;
 }
 
 /**
- * The tensors of a buffer `[lanes, …]`, in their order; takes it over.
+ * Unpacks the tensors of a buffer of shape `[lanes, …]`, in order. Disposes the buffer.
  *
- * @param dtype The element type that they get, where it is another than the buffer's.
+ * @param dtype The element type of the results. Default: that of the buffer.
  */
 export function unpack(
   buffer: Native,

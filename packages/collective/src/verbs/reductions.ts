@@ -34,7 +34,7 @@ interface NarrowOptions extends AllReduceOptions {
   readonly wireDtype: NonNullable<AllReduceOptions['wireDtype']>;
 }
 
-/** The same in elements of 16 bits. */
+/** Like {@link allReduce}, but sends 16-bit elements. */
 function allReduceNarrow<T extends Movable>(
   context: Context<T>,
   x: T,
@@ -57,7 +57,10 @@ function allReduceNarrow<T extends Movable>(
   );
 }
 
-/** The same without a handle and with as few calls as can be, since small ones take microseconds. */
+/**
+ * Like {@link allReduce}, but without a handle and with as few calls as possible, because a small
+ * collective takes only microseconds.
+ */
 export function allReduceNow<T extends Movable>(
   context: Context<T>,
   x: T,
