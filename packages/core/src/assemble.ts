@@ -28,7 +28,7 @@ import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { StepPipeline } from './step/step-pipeline.js';
-import type { Tracking } from './tracking/tracked-role.js';
+import type { Tracking } from './tracking/start-trackers.js';
 import { trackingPlugins } from './tracking/tracking-plugins.js';
 import { withoutEffect } from './without-effect.js';
 

@@ -8,7 +8,12 @@ export interface Exception {
 export const MAX_FILE_LINES = 400;
 export const MAX_FUNCTION_LINES = 60;
 
-export const LONG_FILES: readonly Exception[] = [];
+export const LONG_FILES: readonly Exception[] = [
+  {
+    where: 'packages/core/src/accelerator.ts',
+    reason: 'the face of the library: each public method with its docstring, and one line that hands it on',
+  },
+];
 
 export const LONG_FUNCTIONS: readonly Exception[] = [];
 

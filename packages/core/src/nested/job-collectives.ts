@@ -1,0 +1,76 @@
+import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import type { Collective, KernelLayer, Mesh, ReduceOp } from '@acc/contract';
+import type { Lifetime } from '../lifetime.js';
+import type { BatchRows } from '../step/batch-rows.js';
+import { AcrossRanks } from './across-ranks.js';
+import type { Gathered } from './gather-real.js';
+import type { Nested } from './nested.js';
+import { padAcross, requirePadOptions, type PadOptions } from './pad-across.js';
+
+export interface JobCollectivesParts {
+  readonly collective: Collective;
+  readonly kernels: KernelLayer;
+  readonly mesh: Mesh;
+  readonly lifetime: Lifetime;
+  readonly pipeline: { readonly batch: BatchRows | undefined };
+}
+
+/** The collectives that a program calls. `Accelerator` documents each member. */
+export class JobCollectives {
+  readonly #parts: JobCollectivesParts;
+  readonly #across: AcrossRanks;
+
+  constructor(parts: JobCollectivesParts) {
+    this.#parts = parts;
+    this.#across = new AcrossRanks(parts.kernels);
+  }
+
+  gather<T extends Nested>(values: T): T {
+    return this.#map('gather', values, (x, collective) => collective.allGather(x));
+  }
+
+  gatherForMetrics<T>(values: T): Gathered<T> {
+    this.#collectiveFor('gatherForMetrics');
+    const { mesh, pipeline } = this.#parts;
+    return this.#across.gatherForMetrics(values, mesh.dataRanks, pipeline.batch);
+  }
+
+  gatherObject<T>(values: readonly T[]): T[] {
+    return this.#collectiveFor('gatherObject').allGatherObject(values).flat();
+  }
+
+  reduce<T extends Nested>(values: T, op: ReduceOp, scale: number): T {
+    return this.#map('reduce', values, (x, collective) => {
+      const reduced = () => collective.allReduce(x, op);
+      return scale === 1 ? reduced() : tidy(() => mul(reduced(), scale));
+    });
+  }
+
+  broadcast<T extends Nested>(values: T, fromProcess: number): T {
+    return this.#map('broadcast', values, (x, collective) => collective.broadcast(x, fromProcess));
+  }
+
+  padAcross<T extends Nested>(values: T, options: PadOptions): T {
+    requirePadOptions(options);
+    return this.#map('padAcrossProcesses', values, (x, collective) => padAcross(x, options, collective));
+  }
+
+  broadcastObject<T>(object: T, fromProcess: number): T {
+    return this.#collectiveFor('broadcastObject').broadcastObject(object, fromProcess);
+  }
+
+  waitForEveryone(): void {
+    this.#collectiveFor('waitForEveryone').barrier();
+  }
+
+  #map<T extends Nested>(method: string, values: T, call: (x: Tensor, collective: Collective) => Tensor): T {
+    const collective = this.#collectiveFor(method);
+    return this.#across.map(method, values, collective, (x) => call(x, collective));
+  }
+
+  /** @throws AccError `ACC_TRAINING_ENDED` once training has ended. */
+  #collectiveFor(method: string): Collective {
+    this.#parts.lifetime.requireJob(method);
+    return this.#parts.collective;
+  }
+}

@@ -1,0 +1,100 @@
+import {
+  variableGrads,
+  type NamedTensorMap,
+  type Scalar,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import { checkKeys, type AutocastOptions, type KernelLayer, type PrecisionPlugin } from '@acc/contract';
+import { compileStep, type CompiledStep } from '../compile/compile.js';
+import type { Lifetime } from '../lifetime.js';
+import type { Preparation } from '../prepare/prepare.js';
+import type { PreparedAll } from '../prepare/prepared-types.js';
+import { requireFunction } from '../require-arguments.js';
+import type { AccumulateOptions, StepPipeline } from './step-pipeline.js';
+
+export interface TrainingStepsParts {
+  readonly kernels: KernelLayer;
+  readonly lifetime: Lifetime;
+  readonly pipeline: StepPipeline;
+  readonly precision: PrecisionPlugin | undefined;
+  readonly preparation: Preparation;
+}
+
+/** What a program calls in its training loop. `Accelerator` documents each member. */
+export class TrainingSteps {
+  readonly #parts: TrainingStepsParts;
+  readonly #compiled: CompiledStep<never[], unknown>[] = [];
+
+  constructor(parts: TrainingStepsParts) {
+    this.#parts = parts;
+  }
+
+  prepare<T extends readonly unknown[]>(objects: T): PreparedAll<T> {
+    const { preparation } = this.#partsFor('prepare');
+    const prepared = objects.map((object) => preparation.prepare(object));
+    return (prepared.length === 1 ? prepared[0] : prepared) as PreparedAll<T>;
+  }
+
+  accumulate<T>(fn: () => T, options: AccumulateOptions): T {
+    checkKeys('accumulate', options, ['last']);
+    return this.#partsToRun('accumulate', fn).pipeline.microBatch(fn, { isLast: options.last });
+  }
+
+  noSync<T>(fn: () => T): T {
+    return this.#partsToRun('noSync', fn).pipeline.locally(fn);
+  }
+
+  weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
+    const { pipeline } = this.#partsFor('weighLoss');
+    pipeline.requireSeveralWays('weighLoss');
+    return pipeline.lossItems.say(loss, count);
+  }
+
+  backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
+    const { pipeline, preparation } = this.#partsToRun('backward', loss);
+    preparation.adoption.adopt(this, varList);
+    const result = pipeline.trained.seekingCandidates(() => variableGrads(loss, varList));
+    if (!pipeline.accumulation.isHolding) pipeline.clipping.clip(result.grads);
+    return result;
+  }
+
+  clipNorm(grads: NamedTensorMap, maxNorm: number): number {
+    const { clipping } = this.#parts.pipeline;
+    clipping.clipNorm(grads, maxNorm);
+    return clipping.lastNorm!;
+  }
+
+  compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
+    const { kernels, pipeline } = this.#partsToRun('compile', step);
+    const compiled = compileStep(step, {
+      kernels,
+      surroundings: () => pipeline.surroundings,
+      obstacle: () => pipeline.obstacle,
+    });
+    this.#compiled.push(compiled as unknown as CompiledStep<never[], unknown>);
+    return compiled;
+  }
+
+  autocast<T>(fn: () => T, options?: AutocastOptions): T {
+    const { precision } = this.#partsToRun('autocast', fn);
+    return precision ? precision.autocast(fn, options) : fn();
+  }
+
+  /** Frees the recordings of compiled steps. */
+  dispose(): void {
+    for (const step of this.#compiled.splice(0)) step.dispose();
+  }
+
+  /** @throws AccError once the Accelerator is freed. */
+  #partsFor(method: string): TrainingStepsParts {
+    this.#parts.lifetime.requireRunning(method);
+    return this.#parts;
+  }
+
+  /** @throws AccError also for what is no function. */
+  #partsToRun(method: string, fn: unknown): TrainingStepsParts {
+    requireFunction(method, fn);
+    return this.#partsFor(method);
+  }
+}
