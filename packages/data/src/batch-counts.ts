@@ -1,27 +1,37 @@
-/** How many rows each rank has in one step. A row is a sample of a loader, or what dim 0 of a batch's tensors counts. */
+/**
+ * The number of rows of each rank in one step. A row is a sample of a loader, or an index along dim
+ * 0 of a batch's tensors.
+ */
 export interface BatchCounts {
-  /** Rows given out in this step, by rank. 0: the rank has no batch in it. */
+  /** Rows yielded in this step, by rank. 0 if the rank has no batch in this step. */
   readonly rows: readonly number[];
-  /** Those of them that are not filling, by rank. Within a rank's batch they come first. */
+  /** The number of these rows that are not filling, by rank. They come first in the rank's batch. */
   readonly realRows: readonly number[];
-  /** No further batch follows on this rank. */
+  /** Whether this is the last batch on this rank. */
   readonly isLast: boolean;
 }
 
-/** Awaited before each batch is given out, and before the iteration ends; what the loop has done with earlier ones is done. */
+/**
+ * Awaited before each batch is yielded, and before the iteration ends. By then the loop has
+ * finished with the earlier batches.
+ */
 export type AtBoundary = () => void | Promise<void>;
 
 /**
- * Called with the counts and the batch right before it is given out, and with undefined when the iteration ends.
+ * Called with the counts and the batch right before the batch is yielded, and with undefined when
+ * the iteration ends.
  *
  * @param iteration The same object in all calls of one iteration.
  */
 export type OnBatch = (counts: BatchCounts | undefined, batch: unknown, iteration: object) => void;
 
-/** A batch of this rank with the counts of all ranks. */
+/** A batch of this rank and the counts of all ranks. */
 export interface Step<T> {
   readonly batch: T;
   readonly counts: BatchCounts;
-  /** What all ranks together have been given of the epoch after it. */
+  /**
+   * How much of the epoch all ranks together have received after this step. See {@link
+   * DataPosition.position} for the unit.
+   */
   readonly end: number;
 }

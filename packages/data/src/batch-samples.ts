@@ -6,11 +6,12 @@ import { mapTensors, tensorsIn, type TensorMark } from './structure.js';
 export type Collate = (samples: unknown[]) => unknown;
 
 /**
- * Batches samples. The batch's tensors are the caller's, whatever the collate function returned: a tensor that
- * belongs to somebody else, or is part of a sample, is given out as a clone.
+ * Batches samples. The caller owns the tensors of the batch. If the collate function returns a
+ * tensor that is older than `mark`, or part of a sample, the batch contains a clone of it.
  *
- * @param samples Stay as they are; whoever fetched them disposes the new ones.
- * @param mark From before the samples were fetched.
+ * @param samples They are not changed. The code that fetched them disposes the tensors made for
+ * them.
+ * @param mark Taken before the samples were fetched.
  * @throws AccError `ACC_DATA_COLLATE`.
  */
 export function batchSamples(samples: unknown[], custom: Collate | undefined, mark: TensorMark): unknown {

@@ -4,7 +4,7 @@ import type { NumberArray } from './plain-values.js';
 import type { IndexedDataset } from './sample-source.js';
 import type { SampleStream } from './stream-source.js';
 
-/** What a DataLoader takes. */
+/** The datasets that a DataLoader accepts. */
 export type LoaderDataset =
   | readonly unknown[]
   | NumberArray
@@ -13,10 +13,11 @@ export type LoaderDataset =
   | IndexedDataset<unknown>
   | SampleStream<unknown>
   | (() => SampleStream<unknown> | PromiseLike<SampleStream<unknown>>)
-  // A record of tensors. An interface fits no index signature, so that its members can't be named here.
+  // A record of tensors. TypeScript does not match interfaces with index signatures, so the type
+  // cannot be more precise.
   | object;
 
-/** A sample of a dataset, as a collate function gets it. */
+/** A sample of a dataset, as the collate function receives it. */
 export type SampleOf<D> = D extends readonly (infer S)[]
   ? S
   : D extends NumberArray
@@ -29,7 +30,7 @@ export type SampleOf<D> = D extends readonly (infer S)[]
           ? SampleOf<Awaited<R>>
           : never;
 
-/** What the default collation makes of samples. */
+/** The batch that default collation makes of samples. */
 export type Collated<S> = S extends Tensor | NumberArray | number | boolean | string | readonly number[]
   ? Tensor
   : S extends readonly unknown[]
@@ -38,7 +39,7 @@ export type Collated<S> = S extends Tensor | NumberArray | number | boolean | st
       ? { [K in keyof S]: Collated<S[K]> }
       : unknown;
 
-/** A batch of a dataset, without a collate function. */
+/** The batch of a dataset that is loaded without a collate function. */
 export type BatchOf<D> = D extends Tensor
   ? Tensor
   : D extends Columns<infer T>

@@ -4,12 +4,13 @@ import { cannotCollate } from './errors.js';
 import { packPlain, plainKind, sameKind, type PlainKind } from './plain-values.js';
 
 /**
- * Makes one batch of samples that are alike: numbers, booleans and strings become `[rows]`, arrays of them, typed
- * arrays and tensors are stacked to `[rows, …]`, records are batched per key, other arrays per index.
+ * Combines samples of the same structure into one batch. Numbers, booleans and strings become a
+ * tensor `[rows]`. Arrays of these, typed arrays and tensors are stacked to `[rows, …]`. Records
+ * are batched by key, other arrays by index.
  *
- * @param samples At least one. They stay as they are.
- * @returns The structure of a sample with tensors that the caller owns; dtypes are float32 for numbers, bool, string,
- * the tensors' own, and float32 or int32 for typed arrays.
+ * @param samples At least one. They are not changed.
+ * @returns The structure of a sample, with tensors that the caller owns. Numbers become float32,
+ * booleans bool, strings string, and typed arrays float32 or int32. Tensors keep their dtype.
  * @throws AccError `ACC_DATA_COLLATE`.
  */
 export function collate(samples: readonly unknown[]): unknown {
@@ -29,7 +30,7 @@ function collateAt(path: string, samples: readonly unknown[]): unknown {
   }
   if (Array.isArray(first)) return collateTuples(path, samples, first.length);
   if (isPlainRecord(first)) return collateRecords(path, samples, Object.keys(first));
-  throw cannotCollate(path, `${describe(first)} can't be part of a batch`);
+  throw cannotCollate(path, `${describe(first)} cannot be part of a batch`);
 }
 
 function stackTensors(path: string, samples: readonly unknown[], first: Tensor): Tensor {

@@ -10,10 +10,10 @@ import {
 import { notADataset, rowsDiffer } from './errors.js';
 import { mapTensors, tensorsIn } from './structure.js';
 
-/** Tensors whose rows along dim 0 belong together; see {@link columns}. */
+/** Tensors whose rows along dim 0 belong together. See {@link columns}. */
 export class Columns<T = unknown> {
   readonly tensors: T;
-  /** Dim 0 of every tensor. */
+  /** The size of dim 0 of every tensor. */
   readonly length: number;
 
   constructor(tensors: T) {
@@ -30,17 +30,18 @@ export class Columns<T = unknown> {
     this.length = shapes[0]![0]!;
   }
 
-  /** The rows of these numbers, in this order. The caller disposes the tensors. */
+  /** The rows with these indices, in this order. The caller disposes the tensors. */
   rows(indices: Int32Array): unknown {
     return tidy(() => takeRows(this.tensors, indices) as TensorContainer);
   }
 }
 
 /**
- * Says that tensors are columns of one table and not samples, for `new DataLoader(columns([xs, ys]), …)`.
+ * Marks tensors as columns of one table, not as samples, for `new DataLoader(columns([xs, ys]),
+ * …)`.
  *
- * @param tensors A tensor, or nested records and arrays of tensors, all with the same dim 0. They stay the caller's
- * and must live as long as they are iterated.
+ * @param tensors A tensor, or nested records and arrays of tensors, all with the same size of dim
+ * 0. The caller owns them and must keep them until iteration ends.
  * @throws AccError `ACC_DATA_DATASET`, `ACC_DATA_ROWS_DIFFER`.
  */
 export function columns<T>(tensors: T | Columns<T>): Columns<T> {
@@ -56,7 +57,7 @@ function takeRows(tensors: unknown, indices: Int32Array): unknown {
   return mapTensors(tensors, (x) => (x.dtype === 'string' ? takeStrings(x, indices) : gather(x, index)));
 }
 
-/** tfjs gathers no strings. */
+/** `tf.gather` does not support strings. */
 function takeStrings(x: Tensor, indices: Int32Array): Tensor {
   return concat(
     Array.from(indices, (row) => slice(x, row, 1)),

@@ -4,7 +4,10 @@ import { splitRows } from './split-rows.js';
 import type { StepLayout } from './step-layout.js';
 import { mapTensors, tensorsIn } from './structure.js';
 
-/** Parts of a batch's rows, one for each rank. With `fills`, a rank that none is left for takes another's. */
+/**
+ * Splits the rows of a batch into one part for each rank. With `fills`, a rank that would get no
+ * row gets a row of another rank.
+ */
 export function cutRowsOf(batchRows: number, size: number, fills: boolean): StepLayout {
   const parts = splitRows(batchRows, size);
   const starts = parts.map(({ start }) => start);
@@ -18,17 +21,18 @@ export function cutRowsOf(batchRows: number, size: number, fills: boolean): Step
 }
 
 /**
- * Dim 0 of all tensors of a batch.
+ * The size of dim 0, which all tensors of a batch must share.
  *
- * @param where What the batch is of, for the message.
- * @throws AccError `ACC_DATA_SPLIT` for what isn't made of tensors with rows, `ACC_DATA_ROWS_DIFFER`.
+ * @param where The data that the batch comes from, for the error message.
+ * @throws AccError `ACC_DATA_SPLIT` if the batch has no tensors or a scalar,
+ * `ACC_DATA_ROWS_DIFFER`.
  */
 export function commonRows(where: string, batch: unknown): number {
   const shapes = tensorsIn(batch).map(({ shape }) => shape);
   if (shapes.length === 0 || shapes.some((shape) => shape.length === 0)) {
     throw cannotSplit(
-      `an item of the ${where} is no batch of tensors with rows`,
-      'Batch the data before it is sharded, or leave splitBatches out.',
+      `an item of the ${where} is not a batch of tensors with rows`,
+      'Batch the data before you shard it, or leave splitBatches out.',
     );
   }
   const rows = shapes[0]![0]!;
@@ -36,7 +40,10 @@ export function commonRows(where: string, batch: unknown): number {
   return rows;
 }
 
-/** Rows of every tensor of a batch, which stays as it is; the caller disposes the result. */
+/**
+ * Slices rows out of every tensor of a batch. The batch is not changed. The caller disposes the
+ * result.
+ */
 export function sliceRows<T>(batch: T, start: number, count: number): T {
   return tidy(() => mapTensors(batch, (tensor) => slice(tensor, start, count)) as TensorContainer) as T;
 }

@@ -6,13 +6,17 @@ import { tensorsIn } from './structure.js';
 
 /**
  * - loader: a DataLoader.
- * - dataset: has tf.data's `iterator()`.
- * - columns: an array of tensors, or a record of tensors, nested or not, that all have the same dim 0.
- * - batches: an array of batches, each of them a record or array of tensors, nested or not.
+ * - dataset: an object with the `iterator()` method of tf.data.
+ * - columns: an array of tensors, or a (nested) record of tensors, that all have the same size of
+ *   dim 0.
+ * - batches: an array of batches, each of them a (nested) record or array of tensors.
  */
 export type DataKind = 'loader' | 'dataset' | 'columns' | 'batches';
 
-/** What sort of data an object is; undefined for what is none, as variables, which are what is trained. */
+/**
+ * The kind of data that an object is. Undefined if it is not data. Variables are not data, because
+ * they are trained.
+ */
 export function dataKind(object: unknown): DataKind | undefined {
   if (typeof object !== 'object' || object === null) return undefined;
   if (object instanceof DataLoader) return 'loader';

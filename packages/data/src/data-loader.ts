@@ -21,32 +21,43 @@ import { stepSamples } from './step-layout.js';
 import { streamSteps } from './stream-steps.js';
 
 /**
- * Batches of a dataset. Each `for await` is one epoch; the batches' tensors belong to the loop, which disposes them.
+ * Yields batches of a dataset. Each `for await` is one epoch. The loop owns the tensors of the
+ * batches and disposes them.
  */
 export interface DataLoader<Batch = unknown> extends AsyncIterable<Batch> {
   readonly batchSize: number;
-  /** Batches of one epoch, those of one rank where the loader is sharded; undefined where the data has no length. */
+  /**
+   * The number of batches of an epoch. For a sharded loader, those of its rank. Undefined if the
+   * dataset has no length.
+   */
   readonly length: number | undefined;
   /**
-   * The next iteration is epoch `k` (from 0), and later ones go on from there. Without it each iteration is the epoch
-   * after the one before, beginning with 0. Epochs differ in their order where the loader shuffles. The epoch within which a
-   * checkpoint was made goes on where it was.
+   * Makes epoch `k` (from 0) the next one. Later iterations continue from there. By default epochs
+   * are counted from 0, one for each iteration. If the loader shuffles, each epoch has its own
+   * order. If `k` is the epoch in which a checkpoint was made, it continues where the checkpoint
+   * was made.
    *
    * @throws AccError `ACC_INVALID_OPTION`.
    */
   setEpoch(k: number): void;
   /**
-   * A loader of one rank's part of the batches. Both share the dataset and the count of epochs. Of a loader that is
-   * such a part, it is another part of the whole.
+   * Creates a loader of one rank's share of the batches. Both loaders share the dataset and the
+   * epoch counter. If this loader is a shard itself, the new one is a shard of the whole data.
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_SPLIT`.
    */
   shard(options: LoaderShardOptions): DataLoader<Batch>;
-  /** The same loader, each iteration of which begins after the first `batches` of this rank. Both share the count of epochs. */
+  /**
+   * Returns a loader that skips the first `batches` batches of this rank in each iteration. Both
+   * loaders share the epoch counter.
+   */
   skipFirst(batches: number): DataLoader<Batch>;
-  /** Where it is: plain values, for a checkpoint. */
+  /** The current position as plain values, for a checkpoint. */
   getState(): DataPosition;
-  /** The next iteration goes on from there, with the batches that would have come; on any number of ranks. */
+  /**
+   * Resumes at a position: the next iteration yields the batches that would have followed it. The
+   * number of ranks may differ.
+   */
   setState(state: DataPosition): void;
 }
 
@@ -65,7 +76,7 @@ class Loader implements DataLoader {
   #source: DataSource;
   #progress = new Progress();
   #shard: LoaderShard = WHOLE;
-  /** Steps that each iteration leaves out. */
+  /** The number of steps that each iteration skips. */
   #skipped = 0;
 
   constructor(dataset: unknown, options: object) {
@@ -109,8 +120,8 @@ class Loader implements DataLoader {
     const { batchSize } = this;
     if (shard.splitBatches && batchSize < shard.size) {
       throw cannotSplit(
-        `a batch of ${batchSize} samples has none for some of ${shard.size} ranks`,
-        'With splitBatches, batchSize is that of all ranks together: raise it.',
+        `a batch of ${batchSize} samples is too small for ${shard.size} ranks`,
+        'With splitBatches, batchSize is the number of samples of all ranks together. Increase it.',
         { batchSize, size: shard.size },
       );
     }
@@ -119,7 +130,7 @@ class Loader implements DataLoader {
     return part;
   }
 
-  /** Shares the dataset and the count of epochs. */
+  /** Creates a loader that shares the dataset and the epoch counter. */
   #copy(): Loader {
     const copy = new Loader(this.#dataset, this.#config);
     copy.#source = this.#source;
@@ -129,7 +140,8 @@ class Loader implements DataLoader {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<unknown, void, undefined> {
-    // Here, and not when the iterator is made: one that is never read is no epoch.
+    // The epoch begins on the first read, not when the iterator is created. An iterator that is
+    // never read does not count as an epoch.
     const iteration = this.#progress.begin();
     yield* deliver(this.#steps(iteration), this.#shard, iteration);
   }
@@ -152,15 +164,16 @@ class Loader implements DataLoader {
 }
 
 /**
- * A loader over an array of samples, a tensor or a record of tensors (rows along dim 0), an iterable or a function
- * that returns one, or `{length, get(i)}`. The dataset stays the caller's.
+ * A loader over an array of samples, a tensor or a record of tensors (rows along dim 0), an
+ * iterable or a function that returns one, or `{length, get(i)}`. The caller owns the dataset.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_DATASET`, `ACC_DATA_ROWS_DIFFER`,
- * `ACC_DATA_SHUFFLE`; when iterated `ACC_DATA_COLLATE`, `ACC_DATA_SPENT`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_DATASET`,
+ * `ACC_DATA_ROWS_DIFFER`, `ACC_DATA_SHUFFLE`. Iterating throws `ACC_DATA_COLLATE`,
+ * `ACC_DATA_SPENT`.
  */
 export const DataLoader = Loader as unknown as DataLoaderConstructor;
 
-/** `loader.shard(options)`. */
+/** Calls `loader.shard(options)`. */
 export function shardLoader<B>(loader: DataLoader<B>, options: LoaderShardOptions): DataLoader<B> {
   return loader.shard(options);
 }

@@ -18,28 +18,35 @@ export type DataSource = IndexedSource | StreamSource;
 
 const HELP =
   'Give an array, a tensor or a record of tensors, an iterable or a function that returns one, or {length, get(i)}. ' +
-  'A tf.data.Dataset is batched by its own batch() and needs no DataLoader.';
+  'A tf.data.Dataset needs no DataLoader: use its own batch().';
 
 /** @throws AccError `ACC_DATA_DATASET`, `ACC_DATA_ROWS_DIFFER`, `ACC_INVALID_OPTION`. */
 export function dataSource(dataset: unknown, collate: Collate | undefined): DataSource {
   if (typeof dataset === 'function') return streamSource(dataset as () => SampleStream<unknown>, collate);
   if (typeof dataset !== 'object' || dataset === null)
-    throw notADataset(`${typeof dataset} is no dataset`, HELP);
+    throw notADataset(`${typeof dataset} is not a dataset`, HELP);
   if (isGetter(dataset)) return getterSource(dataset, collate);
   const table = asColumns(dataset);
   if (table && collate) {
-    throw new AccError('ACC_INVALID_OPTION', "DataLoader: 'collate': rows of tensors come batched.", {
-      help: 'Leave collate out, or give the samples as an array or {length, get(i)}.',
-      details: { path: ['collate'] },
-    });
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      "DataLoader: 'collate' does not apply to rows of tensors, which are already batched.",
+      {
+        help: 'Leave collate out, or give the samples as an array or {length, get(i)}.',
+        details: { path: ['collate'] },
+      },
+    );
   }
   if (table) return columnSource(table);
   if (Array.isArray(dataset) || isNumberArray(dataset)) return arraySource(dataset, collate);
   if (isStream(dataset)) return streamSource(dataset, collate);
-  throw notADataset('this object is no dataset', HELP);
+  throw notADataset('this object is not a dataset', HELP);
 }
 
-/** Tensors that can't be meant as samples: those of an array could be, unless their shapes forbid to stack them. */
+/**
+ * Wraps tensors as columns, unless they may be samples. An array of tensors counts as columns only
+ * if their shapes differ, so that they could not be stacked.
+ */
 function asColumns(dataset: object): Columns | undefined {
   if (dataset instanceof Columns) return dataset;
   if (dataset instanceof Tensor) return new Columns(dataset);

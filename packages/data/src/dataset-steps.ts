@@ -3,16 +3,17 @@ import type { OpenStep } from './deliver.js';
 import { fillsLastStep, type Shard } from './options.js';
 import { disposeTensors, holdBatch, rowsOf } from './structure.js';
 
-/** What is read of a tf.data iterator. */
+/** The part of a tf.data iterator that is used. */
 export interface BatchIterator<T> {
   next(): Promise<IteratorResult<T>>;
 }
 
 /**
- * One rank's steps through a dataset of batches, where every rank reads all of them and disposes what isn't its own.
- * By the protocol, a value that comes with `done` is a result and no item.
+ * Yields one rank's steps through a dataset of batches. Every rank reads all batches and disposes
+ * those of other ranks. A value that comes together with `done: true` is a return value, not an
+ * item, as in the iteration protocol.
  *
- * @param from How many batches are read and passed over.
+ * @param from The number of batches to read and skip.
  */
 export function datasetSteps<T>(
   batches: BatchIterator<T>,
@@ -22,7 +23,7 @@ export function datasetSteps<T>(
   return shard.splitBatches ? partSteps(batches, shard, from) : wholeSteps(batches, shard, from);
 }
 
-/** Each batch is cut: a step for each. */
+/** Splits each batch among the ranks: one step for each batch. */
 async function* partSteps<T>(
   batches: BatchIterator<T>,
   shard: Shard,
@@ -57,7 +58,7 @@ function takePart<T>(
   }
 }
 
-/** Each step takes as many batches as there are ranks. */
+/** Takes one batch for each rank in each step. */
 async function* wholeSteps<T>(
   batches: BatchIterator<T>,
   shard: Shard,
@@ -65,14 +66,15 @@ async function* wholeSteps<T>(
 ): AsyncGenerator<OpenStep<T>, void, undefined> {
   const { rank, size } = shard;
   const fills = fillsLastStep(shard);
-  // What fills this rank's place in the last step is one of the batches before its own in the first: kept, not copied.
+  // The batches of lower ranks in the first step. One of them may fill this rank's place in the
+  // last step. They are kept without copying.
   const kept: T[] = [];
   let firstRows: number[] = [];
   let end = 0;
   try {
     for (let isFirst = true; ; isFirst = false) {
       const isSkipped = end < from;
-      // On another number of ranks, what is to be passed over may end within a step.
+      // If the number of ranks has changed, the skipped batches may end within a step.
       const slots = isSkipped ? Math.min(size, from - end) : size;
       const step = await readStep(batches, shard, { slots, keepsBefore: fills && isFirst });
       const real = step.rows.length;
@@ -104,9 +106,9 @@ async function* wholeSteps<T>(
 }
 
 interface ReadStep<T> {
-  /** Rows of each batch that there was. */
+  /** The number of rows of each batch that was read. */
   readonly rows: number[];
-  /** The batches of lower ranks, where they are kept. */
+  /** The batches of lower ranks. Empty if they are not kept. */
   readonly before: T[];
   own?: T;
 }

@@ -3,14 +3,14 @@ import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
 import type { Iteration } from './progress.js';
 
-/** A step of which it isn't known yet whether another follows. */
+/** A step before it is known whether another one follows. */
 export interface OpenStep<T> {
   readonly batch: T;
   readonly counts: Omit<BatchCounts, 'isLast'>;
   readonly end: number;
 }
 
-/** Reads one step ahead, so that every step knows whether it is the last. */
+/** Reads one step ahead to find out which step is the last. */
 export async function* markLast<T>(steps: AsyncGenerator<OpenStep<T>>): AsyncGenerator<Step<T>> {
   let ahead: OpenStep<T> | undefined;
   try {
@@ -39,18 +39,21 @@ async function take<T>(steps: AsyncGenerator<T>): Promise<T | undefined> {
   return result.done ? undefined : result.value;
 }
 
-/** Who hears of batches. */
+/** Functions that are called around each batch. */
 export interface Listeners {
   readonly onBatch?: OnBatch | undefined;
   readonly atBoundary?: AtBoundary | undefined;
 }
 
-/** Steps of a loop over data in memory wait for nothing that would let the event loop turn. */
+/**
+ * The interval between turns of the event loop, in milliseconds. A loop over data in memory never
+ * waits for anything that would let the event loop run.
+ */
 const TURN_MS = 50;
 
 /**
- * Gives out the batches and tells their counts; the caller owns the batches. Every now and then the event loop gets a turn, so that
- * signals are heard, timers run and what trackers send leaves.
+ * Yields the batches and reports their counts. The caller owns the batches. Lets the event loop run
+ * regularly, so that signals are handled, timers fire and trackers can send.
  */
 export async function* deliver<T>(
   steps: AsyncIterable<Step<T>>,

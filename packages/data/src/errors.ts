@@ -1,46 +1,51 @@
 import { AccError } from '@acc/contract';
 
-/** `ACC_DATA_DATASET`: what was given can't be iterated as data. */
+/** `ACC_DATA_DATASET`: the argument cannot be iterated as data. */
 export function notADataset(what: string, help: string): AccError {
   return new AccError('ACC_DATA_DATASET', `DataLoader: ${what}.`, { help });
 }
 
-/** `ACC_DATA_COLLATE`: samples that don't make a batch. `path` names the part of the sample. */
+/**
+ * `ACC_DATA_COLLATE`: samples cannot be combined into a batch. `path` names the part of the sample.
+ */
 export function cannotCollate(path: string, what: string, details: Record<string, unknown> = {}): AccError {
   return new AccError('ACC_DATA_COLLATE', `${path}: ${what}.`, {
-    help: 'Make samples alike in structure and shape, or pass a collate function to the DataLoader.',
+    help: 'Give all samples the same structure and shape, or pass a collate function to the DataLoader.',
     details: { path, ...details },
   });
 }
 
-/** `ACC_DATA_ROWS_DIFFER`: tensors of one batch, or of one set of columns, that don't have equally many rows. */
+/**
+ * `ACC_DATA_ROWS_DIFFER`: tensors of one batch, or of one set of columns, have different numbers of
+ * rows.
+ */
 export function rowsDiffer(where: string, shapes: readonly (readonly number[])[]): AccError {
   const list = shapes.map((shape) => `[${shape.join(', ')}]`).join(', ');
   return new AccError('ACC_DATA_ROWS_DIFFER', `${where}: tensors differ in dim 0: ${list}.`, {
-    help: 'Rows along dim 0 are the samples: give every tensor equally many.',
+    help: 'Rows along dim 0 are the samples: give every tensor the same number of rows.',
     details: { shapes },
   });
 }
 
-/** `ACC_DATA_SPLIT`: `splitBatches` with batches that can't be cut. */
+/** `ACC_DATA_SPLIT`: `splitBatches` with batches that cannot be split. */
 export function cannotSplit(what: string, help: string, details: Record<string, unknown> = {}): AccError {
   return new AccError('ACC_DATA_SPLIT', `splitBatches: ${what}.`, { help, details });
 }
 
-/** `ACC_DATA_SHUFFLE`: a stream of samples whose order can't be chosen. */
+/** `ACC_DATA_SHUFFLE`: the order of a stream of samples cannot be chosen. */
 export function cannotShuffle(): AccError {
   return new AccError(
     'ACC_DATA_SHUFFLE',
-    'DataLoader: an iterable comes in its own order and is not shuffled.',
+    'DataLoader: an iterable cannot be shuffled, because it yields samples in its own order.',
     {
-      help: 'Collect it into an array, give {length, get(i)}, or shuffle where it is made.',
+      help: 'Collect the samples into an array, pass {length, get(i)}, or shuffle inside the iterable.',
     },
   );
 }
 
-/** `ACC_DATA_SPENT`: an iterator that can be read once only, asked for a second epoch. */
+/** `ACC_DATA_SPENT`: a second epoch of an iterator that can be read only once. */
 export function spentIterator(): AccError {
-  return new AccError('ACC_DATA_SPENT', 'DataLoader: this iterator was read in an earlier epoch.', {
-    help: 'Pass the function that makes it: new DataLoader(() => samples(), …).',
+  return new AccError('ACC_DATA_SPENT', 'DataLoader: this iterator was already read in an earlier epoch.', {
+    help: 'Pass a function that creates it: new DataLoader(() => samples(), …).',
   });
 }

@@ -8,16 +8,16 @@ export interface EpochPlan {
   readonly dropLast: boolean;
 }
 
-/** How many batches the rank has of an epoch of `samples`. */
+/** The number of batches of this rank in an epoch of `samples` samples. */
 export function epochLength(samples: number, { deal, rank, dropLast }: EpochPlan): number {
   return countSteps(epochSamples(samples, deal, dropLast), rank, deal);
 }
 
 /**
- * One rank's steps through data with numbered samples.
+ * Yields one rank's steps through data with numbered samples.
  *
- * @param order Of the samples; undefined: as they come.
- * @param from How many of them are passed over.
+ * @param order The order of the samples. Undefined: the order of the data.
+ * @param from The number of samples to skip.
  */
 export async function* indexedSteps(
   source: IndexedSource,
@@ -26,7 +26,8 @@ export async function* indexedSteps(
   from: number,
 ): AsyncGenerator<Step<unknown>> {
   const { deal, rank } = plan;
-  // Counted from `from`, which a checkpoint of another number of ranks may have put within a step of this one's.
+  // Steps are counted from `from`. If a checkpoint was made with another number of ranks, `from`
+  // may lie within a step of this number of ranks.
   const samples = from + epochSamples(Math.max(source.length - from, 0), deal, plan.dropLast);
   const steps = countSteps(samples - from, rank, deal);
   for (let step = 0; step < steps; step++) {

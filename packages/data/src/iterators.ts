@@ -1,9 +1,12 @@
 import type { BatchIterator } from './dataset-steps.js';
 import { Progress, type DataPosition } from './progress.js';
 
-/** Where a tf.data dataset is. */
+/** The position in a tf.data dataset. */
 export interface DatasetPosition extends DataPosition {
-  /** The iterators that were made before the present or next iteration's: each is shuffled differently. */
+  /**
+   * The number of iterators created before that of the current or next iteration. Each iterator may
+   * be shuffled differently.
+   */
   readonly opened: number;
 }
 
@@ -12,13 +15,16 @@ interface Numbered {
   readonly batches: BatchIterator<unknown>;
 }
 
-/** The iterators of a dataset, in the order in which they were made, and how far the one that is read has come. */
+/**
+ * Numbers the iterators of a dataset in order of creation, and tracks the progress of the one that
+ * is read.
+ */
 export class Iterators {
   readonly progress = new Progress();
   readonly #dataset: { iterator(): Promise<BatchIterator<unknown>> };
   #opened = 0;
   #read = 0;
-  /** The number of the iterator that the next iteration is to read, in a program that goes on. */
+  /** The number of the iterator that the next iteration must read after a resume. */
   #wanted: number | undefined;
 
   constructor(dataset: { iterator(): Promise<BatchIterator<unknown>> }) {
@@ -30,7 +36,10 @@ export class Iterators {
     return { number, batches: await this.#dataset.iterator() };
   }
 
-  /** What an iteration reads, for which `made` was made: that, or a later one. */
+  /**
+   * The batches that an iteration reads. `made` was created for it. After a resume, iterators up to
+   * the right number are created and skipped.
+   */
   async toRead(made: Numbered): Promise<BatchIterator<unknown>> {
     let { number, batches } = made;
     while (this.#wanted !== undefined && number < this.#wanted) ({ number, batches } = await this.open());

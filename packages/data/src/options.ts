@@ -3,36 +3,40 @@ import { z } from 'zod';
 import type { AtBoundary, OnBatch } from './batch-counts.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
-  /** Samples in a batch of one rank; of all ranks together where the loader is sharded with `splitBatches`. */
+  /** The number of samples in a batch of one rank. With `splitBatches`, of all ranks together. */
   readonly batchSize: number;
-  /** Shuffles anew for each epoch. Default false. */
+  /** Shuffles each epoch in a new order. Default false. */
   readonly shuffle?: boolean;
-  /** Leaves out a last step that is not full on all ranks together, and so fills nothing. Default false. */
+  /**
+   * Leaves out the last step if it is not full on all ranks together, so nothing is filled. Default
+   * false.
+   */
   readonly dropLast?: boolean;
-  /** Fixes the order of every epoch. Default: the seed that the loader is sharded with, else 0. */
+  /** Determines the order of every epoch. Default: the seed of the shard options, else 0. */
   readonly seed?: number;
   /**
-   * Makes a batch of samples, in place of the default described in the README. It is run in `tf.tidy` and is
-   * synchronous; what it returns belongs to whoever takes the batch.
+   * Combines samples into a batch. Default: the collation that the README describes. It must be
+   * synchronous, and runs in `tf.tidy`. The reader of the batch owns the returned tensors.
    */
   readonly collate?: (samples: Sample[]) => Batch;
 }
 
-/** How one rank's part of the data is chosen. */
+/** How the share of one rank is chosen. */
 export interface ShardOptions {
-  /** From 0. */
+  /** This rank, from 0. */
   readonly rank: number;
-  /** How many ranks there are. */
+  /** The number of ranks. */
   readonly size: number;
-  /** True: each batch is cut into `size` parts. Default false: batches go to the ranks in turn. */
+  /** True: each batch is split into `size` parts. Default false: ranks take batches in turn. */
   readonly splitBatches?: boolean;
   /**
-   * Fills the last step from the start of the data, so that ranks take equally many. A function is asked for each epoch.
-   * Default true.
+   * Fills the last step from the start of the data, so that all ranks take the same number of
+   * batches. A function is called for each epoch. Default true.
    */
   readonly evenBatches?: boolean | (() => boolean);
   /**
-   * Has ranks share the rows of a loader's last step as equally as can be, in place of filling it. Default false.
+   * Distributes the rows of a loader's last step evenly over the ranks instead of filling it.
+   * Default false.
    */
   readonly sharesLastStep?: boolean;
   readonly onBatch?: OnBatch;
@@ -40,7 +44,7 @@ export interface ShardOptions {
 }
 
 export interface LoaderShardOptions extends ShardOptions {
-  /** The seed of loaders that have none of their own. Default 0. */
+  /** The seed of loaders without their own. Default 0. */
   readonly seed?: number;
 }
 
@@ -71,7 +75,7 @@ export type LoaderConfig = Readonly<z.infer<typeof loaderSchema>>;
 export type Shard = Readonly<z.infer<typeof shardSchema>>;
 export type LoaderShard = Readonly<z.infer<typeof loaderShardSchema>>;
 
-/** A loader that was not sharded: one rank has all. */
+/** A loader that is not sharded: one rank reads everything. */
 export const WHOLE: LoaderShard = {
   rank: 0,
   size: 1,
@@ -98,12 +102,16 @@ export function resolveLoaderShard(where: string, options: LoaderShardOptions): 
 function checkRank<S extends Shard>(where: string, shard: S): S {
   const { rank, size } = shard;
   if (rank < size) return shard;
-  throw new AccError('ACC_INVALID_OPTION', `${where}: rank ${rank} of ${size} ranks; they count from 0.`, {
-    details: { path: ['rank'], rank, size },
-  });
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `${where}: rank ${rank} is out of range for ${size} ranks, which count from 0.`,
+    {
+      details: { path: ['rank'], rank, size },
+    },
+  );
 }
 
-/** Whether a last step that is not full is filled. One rank alone has nobody to keep step with. */
+/** Whether a last step that is not full is filled. A single rank does not need it. */
 export function fillsLastStep({ evenBatches, size }: Shard): boolean {
   return size > 1 && (typeof evenBatches === 'function' ? evenBatches() : evenBatches);
 }

@@ -1,8 +1,9 @@
 import { randomBelow, randomWords } from './random.js';
 
 /**
- * The order of an epoch: the integers below `n`, shuffled (Fisher and Yates, in Durstenfeld's form). It depends on
- * nothing but the arguments, so that every rank of any group, and every rerun, has the same.
+ * The order of an epoch: the integers below `n`, shuffled by the algorithm of Fisher and Yates in
+ * Durstenfeld's form. It depends only on the arguments, so it is the same on every rank and in
+ * every run.
  *
  * @param n At most 2^31 - 1.
  * @param seed An integer.

@@ -1,4 +1,4 @@
-/** What a value that isn't a tensor becomes when samples are batched. */
+/** The dtype and shape that a value other than a tensor has in a batch. */
 export interface PlainKind {
   readonly dtype: 'float32' | 'int32' | 'bool' | 'string';
   readonly shape: readonly number[];
@@ -20,8 +20,9 @@ export type NumberArray =
   | Uint32Array;
 
 /**
- * The kind of a number, boolean, string, typed array, or nested array of one sort of these with equal lengths at each
- * depth. Undefined for all else, arrays of typed arrays included: those are tuples.
+ * The kind of a number, boolean, string, typed array, or rectangular nested array of numbers,
+ * booleans or strings. Undefined for all other values. Arrays of typed arrays are tuples and also
+ * yield undefined.
  */
 export function plainKind(value: unknown): PlainKind | undefined {
   const dtype = primitiveDtype(value);
@@ -52,7 +53,7 @@ export function sameKind(a: PlainKind, b: PlainKind): boolean {
   );
 }
 
-/** The values one after another, row-major, each of the given kind. */
+/** Concatenates values of one kind in row-major order. */
 export function packPlain(values: readonly unknown[], kind: PlainKind): PlainBlock {
   const size = kind.shape.reduce((product, dim) => product * dim, 1);
   if (kind.dtype === 'string') return values.flat(kind.shape.length) as string[];

@@ -1,31 +1,37 @@
 import { AccError } from '@acc/contract';
 
-/** How far into its data a loop has come: plain values, the same on every rank. */
+/** The position of a loop in its data: plain values, the same on every rank. */
 export interface DataPosition {
-  /** The number of the present iteration, or the next one, from 0. */
+  /** The number of the current or next iteration, from 0. */
   readonly epoch: number;
-  /** What all ranks together have been given of it: samples of a loader, batches of a list or of a tf.data dataset. */
+  /**
+   * How much of it all ranks together have received: samples of a loader, batches of a list or of a
+   * tf.data dataset.
+   */
   readonly position: number;
-  /** Whether that was all. */
+  /** Whether this is the end of the iteration. */
   readonly isAtEnd?: boolean;
 }
 
 /** One iteration. */
 export interface Iteration {
   readonly epoch: number;
-  /** What of it was given out before it began, in a program that this one goes on from. */
+  /** The position at which a resumed iteration starts. 0 if it was not resumed. */
   readonly from: number;
   advance(position: number, isAtEnd: boolean): void;
   end(): void;
 }
 
-/** Which iteration of some data comes next, and how far the present one is. Parts of the same data share it. */
+/**
+ * Counts the iterations of some data and tracks the position of the current one. Shards of the same
+ * data share it.
+ */
 export class Progress {
   #next = 0;
   #active: { epoch: number; position: number; isAtEnd: boolean } | undefined;
   #resumed: DataPosition | undefined;
 
-  /** Whether one has begun and not ended. */
+  /** Whether an iteration has begun and not ended. */
   get isActive(): boolean {
     return this.#active !== undefined;
   }
@@ -46,13 +52,15 @@ export class Progress {
     };
   }
 
-  /** The next iteration is epoch `epoch`. One that was to go on from somewhere within does so if it is that. */
+  /**
+   * Makes epoch `epoch` the next iteration. A resumed position is kept only if it is in this epoch.
+   */
   goTo(epoch: number): void {
     this.#next = epoch;
     if (this.#resumed?.epoch !== epoch) this.#resumed = undefined;
   }
 
-  /** Where the next iteration was to go on at the end of another, it is the one after that. */
+  /** If the resumed position is the end of an iteration, moves on to the next iteration. */
   passEnd(): void {
     if (!this.#resumed?.isAtEnd) return;
     this.#next = this.#resumed.epoch + 1;
@@ -63,12 +71,12 @@ export class Progress {
     return { ...(this.#active ?? this.#resumed ?? { epoch: this.#next, position: 0 }) };
   }
 
-  /** The next iteration goes on from there. @throws AccError `ACC_STATE_INVALID`. */
+  /** Resumes at a position. @throws AccError `ACC_STATE_INVALID`. */
   setState(state: DataPosition): void {
     const { epoch, position } = state;
     for (const count of [epoch, position]) {
       if (Number.isSafeInteger(count) && count >= 0) continue;
-      throw new AccError('ACC_STATE_INVALID', `${String(count)} is no position in data.`);
+      throw new AccError('ACC_STATE_INVALID', `${String(count)} is not a position in data.`);
     }
     this.#next = epoch;
     this.#active = undefined;

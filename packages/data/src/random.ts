@@ -5,8 +5,8 @@ const GOLDEN_GAMMA = 0x9e3779b97f4a7c15n;
 export type RandomWords = () => number;
 
 /**
- * xoshiro128** 1.1 (D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators, 2021): 32-bit
- * arithmetic only, which is what JavaScript does fast.
+ * xoshiro128** 1.1 (D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators,
+ * 2021). It uses 32-bit arithmetic only, which is fast in JavaScript.
  *
  * @param state Four unsigned 32-bit words, not all 0.
  */
@@ -26,8 +26,9 @@ export function xoshiro128(state: readonly [number, number, number, number]): Ra
 }
 
 /**
- * SplitMix64 (G. Steele, D. Lea and C. Flood, Fast Splittable Pseudorandom Number Generators, 2014), which the authors
- * of xoshiro name for seeding: seeds that differ in one bit give unrelated states.
+ * SplitMix64 (G. Steele, D. Lea and C. Flood, Fast Splittable Pseudorandom Number Generators,
+ * 2014). The authors of xoshiro recommend it for seeding: seeds that differ in one bit give
+ * unrelated states.
  *
  * @param seed The state before the first draw, modulo 2^64.
  */
@@ -42,7 +43,10 @@ export function splitMix64(seed: bigint): () => bigint {
   };
 }
 
-/** A stream of words for a seed and an epoch, both integers; streams of different epochs are unrelated. */
+/**
+ * A stream of words for a seed and an epoch, both integers. Streams of different epochs are
+ * unrelated.
+ */
 export function randomWords(seed: number, epoch: number): RandomWords {
   const ofSeed = splitMix64(BigInt(seed))();
   const draw = splitMix64(splitMix64(ofSeed + BigInt(epoch) * GOLDEN_GAMMA)());
@@ -50,9 +54,10 @@ export function randomWords(seed: number, epoch: number): RandomWords {
   return xoshiro128([upperWord(high), lowerWord(high), upperWord(low), lowerWord(low)]);
 }
 
-/** An integer in [0, bound), each as likely as the others; bound is at most 2^32. */
+/** A uniformly distributed integer in [0, bound). `bound` is at most 2^32. */
 export function randomBelow(draw: RandomWords, bound: number): number {
-  // The words above the greatest multiple of bound would favour small results.
+  // Words above the largest multiple of `bound` would make small results more likely, so they are
+  // drawn again.
   const limit = WORD - (WORD % bound);
   let word = draw();
   while (word >= limit) word = draw();

@@ -3,25 +3,25 @@ import { batchSamples, type Collate } from './batch-samples.js';
 import type { Columns } from './columns.js';
 import { TensorMark } from './structure.js';
 
-/** Data whose samples have numbers, from 0 to length - 1. */
+/** Data whose samples are numbered from 0 to length - 1. */
 export interface IndexedSource {
   readonly kind: 'indexed';
   readonly length: number;
-  /** The batch of these samples, in this order; the caller owns its tensors. */
+  /** Makes a batch of these samples, in this order. The caller owns its tensors. */
   batch(indices: Int32Array): unknown;
 }
 
-/** A dataset that gives its samples by number. */
+/** A dataset that returns its samples by number. */
 export interface IndexedDataset<Sample> {
   readonly length: number;
   /**
-   * Sample `i`, or a promise of it. Tensors that the call makes are disposed when the batch is made, unless kept by
-   * `tf.keep`; those that existed before stay.
+   * Returns sample `i`, or a promise of it. Tensors that the call creates are disposed once the
+   * batch is made, unless `tf.keep` keeps them. Older tensors are not disposed.
    */
   get(i: number): Sample | PromiseLike<Sample>;
 }
 
-/** Samples that the caller holds. They stay as they are. */
+/** Samples that the caller holds. They are not changed. */
 export function arraySource(samples: ArrayLike<unknown>, collate: Collate | undefined): IndexedSource {
   return {
     kind: 'indexed',
@@ -37,12 +37,12 @@ export function arraySource(samples: ArrayLike<unknown>, collate: Collate | unde
   };
 }
 
-/** Rows of tensors. */
+/** Samples that are rows of tensors. */
 export function columnSource(columns: Columns): IndexedSource {
   return { kind: 'indexed', length: columns.length, batch: (indices) => columns.rows(indices) };
 }
 
-/** Samples that a function fetches; those of one batch are fetched at the same time. */
+/** Samples that a function fetches. The samples of one batch are fetched concurrently. */
 export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate | undefined): IndexedSource {
   return {
     kind: 'indexed',
@@ -77,7 +77,11 @@ async function fetchAll(
 
 function checkLength(length: number): number {
   if (Number.isSafeInteger(length) && length >= 0) return length;
-  throw new AccError('ACC_DATA_DATASET', `DataLoader: the dataset's length is ${length}.`, {
-    help: 'length is the number of samples, an integer from 0.',
-  });
+  throw new AccError(
+    'ACC_DATA_DATASET',
+    `DataLoader: the dataset's length is ${length}, which is not a number of samples.`,
+    {
+      help: 'Set length to the number of samples, an integer from 0.',
+    },
+  );
 }

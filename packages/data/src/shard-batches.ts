@@ -6,23 +6,25 @@ import { Progress, type DataPosition } from './progress.js';
 import { requireCount } from './require-count.js';
 import { cloneTensors, rowsOf } from './structure.js';
 
-/** One rank's part of a list of batches. */
+/** One rank's share of a list of batches. */
 export interface ShardedBatches<T> extends AsyncIterable<T> {
-  /** Batches of an epoch on this rank. */
+  /** The number of batches of this rank in an epoch. */
   readonly length: number;
-  /** The same, each iteration of which begins after the first `batches` of this rank. */
+  /** Returns a share that skips the first `batches` batches of this rank in each iteration. */
   skipFirst(batches: number): ShardedBatches<T>;
-  /** Where it is: plain values, for a checkpoint. */
+  /** The current position as plain values, for a checkpoint. */
   getState(): DataPosition;
-  /** The next iteration goes on from there; on any number of ranks. */
+  /** Resumes at a position. The number of ranks may differ. */
   setState(state: DataPosition): void;
 }
 
 /**
- * One rank's part of a list of batches, each of them nested records and arrays of tensors, dim 0 the samples. The list
- * and its tensors stay the caller's; what is given out are clones or slices, which belong to whoever reads them.
+ * Takes one rank's share of a list of batches. Each batch is a (nested) record or array of tensors
+ * with the samples along dim 0. The caller owns the list and its tensors. The share yields clones
+ * or slices, which the reader owns.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; when iterated `ACC_DATA_SPLIT`, `ACC_DATA_ROWS_DIFFER`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. Iterating throws `ACC_DATA_SPLIT`,
+ * `ACC_DATA_ROWS_DIFFER`.
  */
 export function shardBatches<T>(list: readonly T[], options: ShardOptions): ShardedBatches<T> {
   return partOfList(list, resolveShard('shardBatches', options), new Progress(), 0);
@@ -57,11 +59,11 @@ function partOfList<T>(
 
 interface PlannedStep {
   readonly index: number;
-  /** Rows of the batch; all of them where absent. */
+  /** The rows of the batch to take. Absent: all rows. */
   readonly part?: { readonly start: number; readonly count: number };
   readonly rows: readonly number[];
   readonly realRows: readonly number[];
-  /** Batches of the list that were taken after it. */
+  /** The number of batches of the list that are consumed after this step. */
   readonly end: number;
 }
 
@@ -73,7 +75,7 @@ async function* listSteps<T>(list: readonly T[], steps: readonly PlannedStep[]):
   }
 }
 
-/** Each step takes as many batches as there are ranks. */
+/** Takes one batch for each rank in each step. */
 function planWhole(list: readonly unknown[], shard: Shard, from: number): PlannedStep[] {
   const { rank, size } = shard;
   const fills = fillsLastStep(shard);
@@ -92,7 +94,7 @@ function planWhole(list: readonly unknown[], shard: Shard, from: number): Planne
   return steps;
 }
 
-/** Each batch is cut: a step for each. */
+/** Splits each batch among the ranks: one step for each batch. */
 function planParts(list: readonly unknown[], shard: Shard, from: number): PlannedStep[] {
   const { rank, size } = shard;
   const steps: PlannedStep[] = [];

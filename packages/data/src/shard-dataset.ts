@@ -4,52 +4,58 @@ import { fillsLastStep, resolveShard, type Shard, type ShardOptions } from './op
 import { Iterators, type DatasetPosition } from './iterators.js';
 import { requireCount } from './require-count.js';
 
-/** What must be known of a `tf.data.Dataset`. `fitDataset` also takes objects that have nothing but an iterator. */
+/**
+ * The part of a `tf.data.Dataset` that is used. `fitDataset` also accepts objects that only have an
+ * iterator.
+ */
 export interface DatasetLike {
   readonly size?: number | null;
   iterator(): Promise<BatchIterator<unknown>>;
 }
 
-/** What a dataset's iterator gives. */
+/** The type of the elements that a dataset's iterator yields. */
 export type ElementOf<D extends DatasetLike> =
   Awaited<ReturnType<D['iterator']>> extends BatchIterator<infer T> ? T : never;
 
-/** One rank's part of a dataset, which still is the dataset's class. */
+/** One rank's share of a dataset. It still has the class of the dataset. */
 export type ShardedDataset<D extends DatasetLike> = D &
   AsyncIterable<ElementOf<D>> & {
     /**
-     * Ends the iterators that were read and left before their end, as `fitDataset` does with `batchesPerEpoch`, and
-     * disposes the batches they hold ready. `for await` ends its own.
+     * Ends the iterators that were not read to their end, and disposes the batches they hold ready.
+     * `fitDataset` with `batchesPerEpoch` leaves such iterators. `for await` ends its own.
      */
     closeIterators(): Promise<void>;
     /**
-     * The same data for tfjs-layers: its iterators also give a value that comes together with `done`. tfjs-layers trains and
-     * evaluates on such a value; the operators of tf.data ignore it.
+     * The same data for tfjs-layers. Its iterators also yield a value that comes together with
+     * `done: true`. tfjs-layers trains and evaluates on such a value, but the operators of tf.data
+     * ignore it.
      */
     withResult(): ShardedDataset<D>;
-    /** The same, each iteration of which begins after the first `batches` of this rank. */
+    /** Returns a share that skips the first `batches` batches of this rank in each iteration. */
     skipFirst(batches: number): ShardedDataset<D>;
-    /** Where it is: plain values, for a checkpoint. */
+    /** The current position as plain values, for a checkpoint. */
     getState(): DatasetPosition;
     /**
-     * The next iteration goes on from there, on any number of ranks: what was given out before is read and passed over. Of a
-     * dataset that is shuffled anew for each iteration, that is right in a program that has not iterated it yet.
+     * Resumes at a position: batches before it are read and skipped. The number of ranks may
+     * differ. If the dataset shuffles anew for each iteration, the result is only right in a
+     * program that has not iterated it before.
      */
     setState(state: DatasetPosition): void;
-    /** Where the next iteration was to go on at the very end of another, it is the one after that. */
+    /** If the resumed position is the end of an iteration, moves on to the next iteration. */
     passEnd(): void;
   };
 
-/** The dataset that a part was made of. */
+/** The original dataset of each share. */
 const wholes = new WeakMap<object, DatasetLike>();
 
 /**
- * One rank's part of a tf.data dataset of batches (tensors or nested records and arrays of tensors, dim 0 the samples).
- * The result inherits from the dataset, so that `map`, `take`, `forEachAsync`, `toArray` and `fitDataset` work on it, and
- * is async-iterable as well. Its batches belong to whoever reads them. Of a dataset that is such a part, it is another
- * part of the whole.
+ * Takes one rank's share of a tf.data dataset of batches (tensors, or nested records and arrays of
+ * tensors, with the samples along dim 0). The result inherits from the dataset, so `map`, `take`,
+ * `forEachAsync`, `toArray` and `fitDataset` work on it. It is also async-iterable. The reader owns
+ * its batches. If `dataset` is a share itself, the result is a share of the original dataset.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; when iterated `ACC_DATA_SPLIT`, `ACC_DATA_ROWS_DIFFER`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. Iterating throws `ACC_DATA_SPLIT`,
+ * `ACC_DATA_ROWS_DIFFER`.
  */
 export function shardDataset<D extends DatasetLike>(dataset: D, options: ShardOptions): ShardedDataset<D> {
   const shard = resolveShard('shardDataset', options);
@@ -103,12 +109,12 @@ function partOfDataset<D extends DatasetLike>(
   return part;
 }
 
-/** What is read of a dataset's iterator. */
+/** Adapts a dataset's iterator before it is read. */
 type TakeItems = (batches: BatchIterator<unknown>) => BatchIterator<unknown>;
 
 const asTheyAre: TakeItems = (batches) => batches;
 
-/** A value that comes with `done` is one more item. */
+/** Yields a value that comes together with `done: true` as one more item. */
 const resultToo: TakeItems = (batches) => {
   let ended = false;
   return {
@@ -129,13 +135,16 @@ interface PartOptions {
 
 type OpenIterators = Set<AsyncGenerator<unknown, void, undefined>>;
 
-/** An iterator of tf.data's class; its `map`, `batch` and the like build on `next`. */
+/**
+ * Creates an iterator that inherits from the base class of tf.data's iterators. Its `map`, `batch`
+ * and similar methods call `next`.
+ */
 function partIterator(
   whole: BatchIterator<unknown>,
   batches: AsyncGenerator<unknown, void, undefined>,
   open: OpenIterators,
 ): BatchIterator<unknown> {
-  // A generator answers calls of next in turn, also those that prefetch makes all at once.
+  // A generator answers calls of `next` in order, even if `prefetch` makes several calls at once.
   const next = async (): Promise<IteratorResult<unknown>> => {
     open.add(batches);
     let ended = true;
@@ -147,14 +156,18 @@ function partIterator(
       if (ended) open.delete(batches);
     }
   };
-  // Own enumerable members, since tf.data's concatenate makes a copy of its iterators by those.
+  // The members must be own and enumerable, because tf.data's `concatenate` copies iterators by
+  // their enumerable members.
   return Object.assign(Object.create(rootPrototype(whole)) as BatchIterator<unknown>, {
     next,
     summary: () => 'Shard',
   });
 }
 
-/** LazyIterator's prototype, from which tf.data's iterators inherit `map`, `batch` and the like. */
+/**
+ * The prototype of LazyIterator, from which tf.data's iterators inherit `map`, `batch` and other
+ * methods.
+ */
 function rootPrototype(object: object): object {
   let root = Object.getPrototypeOf(object) as object;
   for (let next = root; next !== null && next !== Object.prototype;) {
@@ -175,7 +188,10 @@ async function* partOf(
   yield* deliver(markLast(datasetSteps(batches, shard, from)), shard, iteration);
 }
 
-/** Batches of one rank, where the dataset says how many there are; tf.data has null or Infinity otherwise. */
+/**
+ * The number of batches of one rank, or null if the dataset does not report its size. tf.data
+ * reports null or Infinity in this case.
+ */
 function partSize(size: number | null | undefined, shard: Shard): number | null {
   if (size === null || size === undefined) return null;
   if (!Number.isFinite(size) || shard.splitBatches) return size;

@@ -1,10 +1,13 @@
-/** `count` rows from row `start` on. */
+/** `count` rows starting at row `start`. */
 export interface RowRange {
   readonly start: number;
   readonly count: number;
 }
 
-/** Cuts `rows` rows into contiguous parts that differ by at most one row. The larger parts come first. */
+/**
+ * Splits `rows` rows into contiguous parts whose sizes differ by at most one. The larger parts come
+ * first.
+ */
 export function splitRows(rows: number, parts: number): RowRange[] {
   const base = Math.floor(rows / parts);
   const larger = rows % parts;

@@ -1,35 +1,46 @@
 import { splitRows, type RowRange } from './split-rows.js';
 
-/** How the samples of a loader are dealt out to ranks. */
+/** How the samples of a loader are distributed to ranks. */
 export interface Deal {
-  /** Samples of a rank's batch; with `splitBatches`, of all ranks' batches of a step together. */
+  /**
+   * The number of samples in a batch of one rank. With `splitBatches`, in the batches of all ranks
+   * in one step.
+   */
   readonly batchSize: number;
   readonly size: number;
   readonly splitBatches: boolean;
-  /** A step that is not full is filled. */
+  /** Whether a step that is not full is filled. */
   readonly fills: boolean;
-  /** A loader's last step that is not full is shared by all ranks, as equally as can be, and not filled. */
+  /** Whether all ranks share a loader's last step evenly if it is not full. It is then not filled. */
   readonly sharesLast: boolean;
 }
 
-/** Which of a step's slots each rank has. Slots count from 0 in the order of the data; real ones come first. */
+/**
+ * The slots of each rank in one step. Slots are numbered from 0 in the order of the data. Slots
+ * with real samples come first.
+ */
 export interface StepLayout {
   readonly starts: readonly number[];
   readonly rows: readonly number[];
   readonly realRows: readonly number[];
 }
 
-/** Samples of all ranks in a full step. */
+/** The number of samples of all ranks in a full step. */
 export function stepSamples({ batchSize, size, splitBatches }: Deal): number {
   return splitBatches ? batchSize : batchSize * size;
 }
 
-/** How many of `samples` are given out: all of them, or with `dropLast` those of steps that are full on all ranks together. */
+/**
+ * The number of `samples` that are yielded. With `dropLast`, only steps that are full on all ranks
+ * together count.
+ */
 export function epochSamples(samples: number, deal: Deal, dropLast: boolean): number {
   return dropLast ? samples - (samples % stepSamples(deal)) : samples;
 }
 
-/** @param real Samples of the data that are left for this step; those beyond a full step are another's. */
+/**
+ * @param real The number of samples that are left. Those beyond a full step belong to later steps.
+ */
 export function layoutStep(real: number, deal: Deal): StepLayout {
   const { batchSize, size, splitBatches, fills, sharesLast } = deal;
   const slots = fills && !sharesLast ? stepSamples(deal) : Math.min(real, stepSamples(deal));
@@ -42,14 +53,17 @@ export function layoutStep(real: number, deal: Deal): StepLayout {
   };
 }
 
-/** How many steps of an epoch of `samples` give the rank a batch. */
+/** The number of steps in which the rank gets a batch, in an epoch of `samples` samples. */
 export function countSteps(samples: number, rank: number, deal: Deal): number {
   const full = Math.floor(samples / stepSamples(deal));
   const rest = samples % stepSamples(deal);
   return rest > 0 && layoutStep(rest, deal).rows[rank]! > 0 ? full + 1 : full;
 }
 
-/** Parts of `partRows` rows each, as far as the rows go. */
+/**
+ * Cuts rows into parts of `partRows` rows each. Later parts are shorter or empty if there are not
+ * enough rows.
+ */
 function cutRows(rows: number, partRows: number, parts: number): RowRange[] {
   return Array.from({ length: parts }, (_, i) => ({
     start: i * partRows,

@@ -6,10 +6,11 @@ import type { StreamSource } from './stream-source.js';
 import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
 
 /**
- * One rank's steps through a stream. Every rank reads all samples and batches its own. Tensors that were made since
- * the epoch began are the loader's to dispose, as a tf.data generator's are its reader's.
+ * Yields one rank's steps through a stream. Every rank reads all samples and batches its own. The
+ * loader disposes the tensors that were created since the epoch began, as readers of a tf.data
+ * generator do.
  *
- * @param from How many samples are read and passed over.
+ * @param from The number of samples to read and skip.
  */
 export async function* streamSteps(
   source: StreamSource,
@@ -55,7 +56,7 @@ export async function* streamSteps(
   }
 }
 
-/** Reads until the window holds `size` samples; false when the stream ended before. */
+/** Reads until the window holds `size` samples. Returns false if the stream ends before. */
 async function readWindow(
   stream: AsyncGenerator<unknown>,
   window: unknown[],
@@ -69,14 +70,18 @@ async function readWindow(
   return true;
 }
 
-/** Copies of an epoch's first samples, as many as a rank may need to fill its part of the last step. */
+/**
+ * Copies of the first samples of an epoch: as many as a rank may need to fill its part of the last
+ * step.
+ */
 class Filling {
   readonly #capacity: number;
   readonly #samples: unknown[] = [];
 
   constructor({ deal, rank }: EpochPlan) {
     const { starts, rows } = layoutStep(stepSamples(deal), deal);
-    // At least one sample of a step that is filled is real, so that the rank's last slot takes this one at most.
+    // A step that is filled has at least one real sample. Therefore the rank's last slot takes at
+    // most the sample with this index.
     this.#capacity = deal.fills && !deal.sharesLast ? starts[rank]! + rows[rank]! - 1 : 0;
   }
 

@@ -11,7 +11,7 @@ export function tensorsIn(value: unknown): Tensor[] {
   return found;
 }
 
-/** The same nested records and arrays with every tensor replaced; other leaves stay the same objects. */
+/** Copies nested records and arrays and replaces every tensor. Other leaves stay the same objects. */
 export function mapTensors<T>(value: T, replace: (tensor: Tensor) => Tensor): T {
   return mapNode(value, replace) as T;
 }
@@ -19,7 +19,7 @@ export function mapTensors<T>(value: T, replace: (tensor: Tensor) => Tensor): T 
 function mapNode(value: unknown, replace: (tensor: Tensor) => Tensor): unknown {
   if (value instanceof Tensor) return replace(value);
   if (Array.isArray(value)) {
-    // Long lists of numbers are common in samples: they are not copied.
+    // Long lists of numbers are common in samples, so they are not copied.
     return value.every(isNumber) ? value : value.map((item) => mapNode(item, replace));
   }
   if (!isPlainRecord(value)) return value;
@@ -30,7 +30,7 @@ function isNumber(value: unknown): boolean {
   return typeof value === 'number';
 }
 
-/** The same structure with tensors that live on their own; the caller disposes them. No values are copied. */
+/** Clones every tensor of a structure. The caller disposes the clones. No values are copied. */
 export function cloneTensors<T>(value: T): T {
   return mapTensors(value, (tensor) => clone(tensor));
 }
@@ -40,9 +40,10 @@ export function disposeTensors(value: unknown): void {
 }
 
 /**
- * Holds a batch while its iterator is asked for the next one: a generator may dispose what it has yielded before.
+ * Keeps a batch usable while its iterator is asked for the next one. A generator may dispose the
+ * batch that it yielded before.
  *
- * @returns Gives the batch, or a copy where it was disposed since. Is to be called once.
+ * @returns A function that returns the batch, or a copy if the batch was disposed. Call it once.
  */
 export function holdBatch<T>(batch: T): () => T {
   const copy = cloneTensors(batch);
@@ -53,23 +54,29 @@ export function holdBatch<T>(batch: T): () => T {
   };
 }
 
-/** Dim 0 of the first tensor of a batch that has one, as tfjs counts a batch's samples; else 1. */
+/**
+ * The size of dim 0 of the first tensor that has one, as tfjs counts the samples of a batch. 1 if
+ * no tensor has dims.
+ */
 export function rowsOf(batch: unknown): number {
   return tensorsIn(batch).find(({ shape }) => shape.length > 0)?.shape[0] ?? 1;
 }
 
-/** A moment by which tensors are told apart: older ones are somebody's, newer ones were made for the loader. */
+/**
+ * A point in time that separates tensors: older ones belong to the caller, newer ones were created
+ * for the loader.
+ */
 export class TensorMark {
   readonly #id: number;
 
   constructor() {
-    // Ids count upwards; tfjs gives out the next one only with a tensor.
+    // Tensor ids increase. tfjs assigns an id only when it creates a tensor.
     const probe = scalar(0);
     this.#id = probe.id;
     probe.dispose();
   }
 
-  /** Whether the tensor was made since, and not for longer than its scope (`tf.keep`). */
+  /** Whether the tensor was created after this mark and is not kept by `tf.keep`. */
   isNew(tensor: Tensor): boolean {
     return tensor.id > this.#id && !tensor.kept;
   }

@@ -4,12 +4,12 @@ import type { BatchCounts, OnBatch } from '../batch-counts.js';
 import type { ShardOptions } from '../options.js';
 import { disposeTensors, mapTensors } from '../structure.js';
 
-/** Nested arrays in place of tensors. */
+/** Replaces tensors by nested arrays. */
 export function plain(batch: unknown): unknown {
   return mapTensors(batch, (tensor) => tensor.arraySync() as never);
 }
 
-/** Reads to the end, disposing as a training loop does. */
+/** Reads to the end and disposes each batch, as a training loop does. */
 export async function collect(batches: AsyncIterable<unknown>): Promise<unknown[]> {
   const all: unknown[] = [];
   for await (const batch of batches) {
@@ -19,15 +19,15 @@ export async function collect(batches: AsyncIterable<unknown>): Promise<unknown[
   return all;
 }
 
-/** What one rank saw in an epoch. */
+/** What one rank received in an epoch. */
 export interface RankEpoch {
   readonly batches: unknown[];
   readonly counts: BatchCounts[];
-  /** How often the end was told. */
+  /** How many times the end was reported. */
   readonly ends: number;
 }
 
-/** One epoch on each of `size` ranks, as if each were a process of its own. */
+/** Runs one epoch on each of `size` ranks, as if each were its own process. */
 export async function collectRanks(
   size: number,
   part: (options: ShardOptions) => AsyncIterable<unknown>,
@@ -44,7 +44,7 @@ export async function collectRanks(
   return epochs;
 }
 
-/** Fails where `fn` leaves tensors alive. */
+/** Fails if `fn` leaves tensors alive. */
 export async function expectNoTensorsLeft(fn: () => unknown): Promise<void> {
   const { numTensors, numDataBuffers } = tf.memory();
   await fn();
