@@ -1,4 +1,4 @@
-import { AccError, type ListMath, type PrecisionPlugin, type StrategyContext } from '@acc/contract';
+import { AccError, type PrecisionPlugin, type StrategyContext } from '@acc/contract';
 import { Autocast, type LowerDtype } from './autocast.js';
 import { LossScaler, stateSchema } from './loss-scaler.js';
 import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
@@ -16,7 +16,6 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
   // bfloat16 has float32's range.
   const scaler = dtype === 'float16' ? new LossScaler(resolved.lossScale) : undefined;
   let autocast: Autocast | undefined;
-  let listMath: ListMath | undefined;
   return {
     name: 'amp',
     attach({ kernels }: StrategyContext) {
@@ -28,7 +27,6 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
         );
       }
       autocast = new Autocast(() => kernels.precision, dtype, lists);
-      listMath = kernels.lists;
     },
     forward: (compute) => autocast!.forward(compute),
     capture: () => autocast!.capture(),
@@ -40,14 +38,9 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
     },
     ...(scaler && {
       lossScale: () => scaler.scale,
-      settle(grads) {
-        const places = [...grads.keys()].filter((i) => grads[i] !== null);
-        // The pipeline has taken the scale out: this looks at them only.
-        const { list, isFinite } = listMath!.unscale(
-          places.map((i) => grads[i]!),
-          1,
-        );
-        places.forEach((place, i) => (grads[place] = list[i]!));
+      settle(_grads, { allFinite }) {
+        // The pipeline has taken the scale out.
+        const isFinite = allFinite();
         scaler.update(isFinite);
         return isFinite;
       },

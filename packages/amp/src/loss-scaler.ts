@@ -22,8 +22,8 @@ export function stateSchema(state: unknown): z.infer<typeof pluginState> {
 
 /**
  * The factor by which losses are multiplied, so that small gradients are numbers in float16 (Micikevicius et al. 2018,
- * section 3.2): it grows while gradients are finite, and goes back when one was not. Every rank sees the same reduced gradients,
- * so that all go alike. Where ranks have other scales, as while each trains alone, gradients are added up without theirs.
+ * section 3.2): it grows while gradients are finite, and goes back when one was not. Every rank is told the same answer for all
+ * ranks' gradients, so that all scales stay alike. Where ranks have other scales, as while each trains alone, gradients are added up without theirs.
  */
 export class LossScaler {
   #state: LossScalerState;

@@ -30,6 +30,13 @@ export interface PassInfo {
 export interface SettleInfo {
   /** Those of the passes that the gradients come from, in the same order; undefined where a loop may have made them of any passes'. */
   readonly variables: readonly Variable[] | undefined;
+  /**
+   * Whether the gradients are finite on all ranks that take the step: the same answer on each. Looks at the gradients when it is
+   * first called, and then keeps the answer. Ranks call it alike.
+   *
+   * @throws AccError `ACC_STRATEGY_CANNOT` where ranks have shards of gradients and the strategy has no `allFinite`.
+   */
+  allFinite(): boolean;
 }
 
 /** What a plugin learns about a loss. */

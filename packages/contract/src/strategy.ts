@@ -18,6 +18,13 @@ export interface StrategyTraits {
    * made of them by then. Default `backward`.
    */
   readonly syncAt?: 'backward' | 'apply';
+  /**
+   * When gradients of the micro-batches of a window are added up. `beforeReduction`: each rank adds up its own, and the micro-batch
+   * that closes the window reduces the sum. `afterReduction`: every micro-batch is reduced, and each rank adds up what
+   * {@link GradientReduction.finish} gives it, a shard say; inside a window a loop then gets reduced gradients, too. Gradients that are reduced at `apply` are always added up before.
+   * Default `beforeReduction`.
+   */
+  readonly accumulates?: 'beforeReduction' | 'afterReduction';
 }
 
 /** What a strategy works with; given once, before anything else is called. */
@@ -86,6 +93,18 @@ export interface Strategy {
    * rank. Caller disposes. Absent where every rank has all of every gradient.
    */
   globalNorm?(grads: NamedTensorMap): Tensor;
+  /**
+   * Whether gradients that `finish` gave are finite on all ranks, the same answer on every rank. Every rank calls it. The gradients
+   * stay the caller's. Absent where every rank has all of every gradient.
+   */
+  allFinite?(grads: readonly Tensor[]): boolean;
+  /**
+   * Gives the whole values of variables, in their order, on every rank. Every rank calls it with the same variables, outside of
+   * gradient computations. The caller disposes the tensors. The variables stay as they are, and nothing that was gathered is
+   * kept: a caller that gives one variable at a time needs memory for one whole variable. Variables that were not prepared are
+   * cloned. Absent: every rank has all of every variable.
+   */
+  materialize?(variables: readonly Variable[]): Tensor[];
   /**
    * Gives every rank the parameters of `fromRank`, and what else of the strategy's is the same on every rank. Called when ranks
    * have taken different numbers of steps.

@@ -27,6 +27,7 @@ export async function joinUnevenInputs<T>(
 ): Promise<T> {
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
   pipeline.requireSeveralWays('joinUnevenInputs');
+  pipeline.requireReplicated('joinUnevenInputs');
   let result: T;
   let source: number;
   data.evenBatches = options.evenBatches;

@@ -1,6 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Strategy } from '@acc/contract';
 import { expectClose } from '@acc/testkit';
 import { liveTensors, observeCalls } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
@@ -211,27 +210,6 @@ describe('accumulate', () => {
     }
     expect(names).toEqual(['aten::_foreach_add_.List', 'aten::_foreach_add_.List']);
   });
-});
-
-it('asks the strategy once a window', async () => {
-  const begun: number[] = [];
-  const strategy: Strategy = {
-    name: 'counting',
-    traits: { parameters: 'replicated' },
-    attach() {},
-    prepareVariables() {},
-    beginReduction(variables) {
-      begun.push(step);
-      const grads = new Array<tf.Tensor | null>(variables.length).fill(null);
-      return { ready: (place, grad) => void (grads[place] = grad), finish: () => grads };
-    },
-  };
-  await create({ strategy, gradientAccumulationSteps: 3 });
-  const w = tf.variable(tf.scalar(1));
-  const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
-  let step = 0;
-  for (; step < 7; step++) accelerator.accumulate(() => optimizer.minimize(square(w, 1)));
-  expect(begun).toEqual([2, 5]);
 });
 
 it('fitDataset with batchesPerEpoch ends windows with epochs', async () => {

@@ -31,6 +31,7 @@ export function createPipeline(options: ResolvedOptions, parts: PipelineParts): 
     get recorder() {
       return kernels.recorder;
     },
+    lists: kernels.lists,
     accumulation: accumulationOf(options, kernels),
     clipping: new GradientClipping(options.gradientClipping, strategy, kernels.lists),
   });

@@ -1,8 +1,10 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Strategy } from '@acc/contract';
 import { Accelerator } from '../accelerator.js';
 import { LocalSGD } from '../local-steps/local-sgd.js';
 import type { AcceleratorOptions } from '../options.js';
+import { singleStrategy } from '../single-strategy/single-strategy.js';
 
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());
@@ -82,4 +84,44 @@ it('a step that was skipped while ranks trained alone has no part in those after
   optimizer.applyGradients({ [w.name]: tf.scalar(1) });
   expect(accelerator.optimizerStepWasSkipped).toBe(false);
   expect(w.dataSync()[0]).toBe(-1);
+});
+
+describe('where ranks have shards of gradients', () => {
+  const sharded: Strategy = { ...singleStrategy(), name: 'shards', traits: { parameters: 'sharded' } };
+  const scaled = { amp: { lossScale: { initial: 1024 } } };
+
+  it('the strategy says for all of them whether a step is skipped, once a step', async () => {
+    const asked: number[][] = [];
+    let isFiniteElsewhere = true;
+    const allFinite: Strategy['allFinite'] = (grads) => {
+      asked.push(grads.map((grad) => grad.dataSync()[0]!));
+      return isFiniteElsewhere;
+    };
+    const plugin = {
+      name: 'looks-twice',
+      settle: (_: unknown, info: { allFinite(): boolean }) => info.allFinite(),
+    };
+    await create({ ...scaled, strategy: { ...sharded, allFinite }, plugins: [plugin] });
+    const { steps, values } = twoOptimizers();
+    expect(steps[0](1)).toBe(false);
+    isFiniteElsewhere = false;
+    expect(steps[0](1)).toBe(true);
+    expect(asked).toEqual([[1], [1]]);
+    expect(values()).toEqual([-1, 0]);
+  });
+
+  it('a strategy that cannot say so is an error, not the answer of one shard', async () => {
+    await create({ ...scaled, strategy: sharded });
+    const { steps } = twoOptimizers();
+    expect(() => steps[0](1)).toThrowError(expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }));
+  });
+
+  it('no rank trains without the others', async () => {
+    await create({ strategy: sharded });
+    const w = tf.variable(tf.scalar(0));
+    accelerator.prepare([w]);
+    const refused = expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }) as Error;
+    expect(() => new LocalSGD(accelerator, [w])).toThrowError(refused);
+    await expect(accelerator.joinUnevenInputs(() => 1)).rejects.toThrowError(refused);
+  });
 });

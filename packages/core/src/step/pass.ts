@@ -3,10 +3,14 @@ import {
   sumOfCounts,
   type Collective,
   type GradientAccumulation,
+  type GradientReduction,
+  type HeldGradients,
   type ItemCounts,
+  type ListMath,
   type Plugin,
   type Strategy,
 } from '@acc/contract';
+import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { settle } from './settle.js';
 
 /** One backward pass through the pipeline. */
@@ -33,6 +37,7 @@ export interface PassOptions {
   /** The ranks that get rows of their own. */
   readonly dataRanks: Collective;
   readonly accumulation: GradientAccumulation;
+  readonly lists: ListMath;
   /** False: the gradients are settled later, when they have been reduced. */
   readonly settles: boolean;
 }
@@ -47,10 +52,9 @@ export interface PassSubject {
 
 /** A pass whose gradients are held, or one that gives them and what is held to the strategy. */
 export function beginPass(subject: PassSubject, options: PassOptions): Pass {
-  const { accumulation, plugins } = options;
-  const given = accumulation.isHolding ? holdingPass(subject, accumulation) : flushingPass(subject, options);
+  const given = passOf(subject, options);
   const pass = subject.counts.own === 0 ? withoutGradients(given) : given;
-  const listeners = plugins.filter((plugin) => plugin.ready);
+  const listeners = options.plugins.filter((plugin) => plugin.ready);
   if (listeners.length === 0) return pass;
   const info = { weight: pass.weight, samples: subject.ownSamples, variables: subject.variables };
   return {
@@ -65,10 +69,20 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
 /** The weight of a pass over variables of which nothing is held. */
 export function freshWeight(
   counts: ItemCounts,
-  { accumulation, dataRanks }: Pick<PassOptions, 'accumulation' | 'dataRanks'>,
+  options: Pick<PassOptions, 'accumulation' | 'dataRanks' | 'strategy'>,
 ): number {
-  if (accumulation.isHolding) return 1;
-  return weightOf(counts, counts.all ?? sumOverRanks(counts.own, dataRanks));
+  if (options.accumulation.isHolding && !accumulatesReduced(options.strategy)) return 1;
+  return weightOf(counts, allItems(counts, options));
+}
+
+const accumulatesReduced = ({ traits }: Strategy): boolean => traits.accumulates === 'afterReduction';
+
+function passOf(subject: PassSubject, options: PassOptions): Pass {
+  const { accumulation, strategy } = options;
+  if (!accumulation.isHolding) return flushingPass(subject, options);
+  return accumulatesReduced(strategy)
+    ? reducedHoldingPass(subject, options)
+    : holdingPass(subject, accumulation);
 }
 
 /** No items at all: gradients of nothing. */
@@ -97,25 +111,58 @@ function holdingPass({ variables, counts }: PassSubject, accumulation: GradientA
   };
 }
 
+/** Reduces the gradients at once, and holds what comes of it, which is a mean over the items of all ranks. */
+function reducedHoldingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
+  const { strategy, accumulation } = options;
+  const all = allItems(counts, options);
+  const sum = accumulation.hold(variables, { ...counts, own: all, all });
+  const reduction = strategy.beginReduction(variables);
+  return {
+    weight: weightOf(counts, all),
+    ready: (place, grad) => reduction.ready(place, grad),
+    finish: () => ({ grads: handedOn(reduction.finish(), sum), isUsable: true, samples: counts.samples }),
+  };
+}
+
+/** Gives what is held to the strategy, or adds it to what the strategy gives, and settles the sum. */
 function flushingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
-  const { strategy, plugins, dataRanks, accumulation, settles } = options;
+  const { strategy, accumulation, settles } = options;
   const held = accumulation.take(variables);
+  const isReduced = accumulatesReduced(strategy);
   const total = held ? sumOfCounts(held.counts, counts) : counts;
-  const all = total.all ?? sumOverRanks(total.own, dataRanks);
+  // What was held after its reduction counts for all ranks.
+  const all = held && isReduced ? held.counts.own + allItems(counts, options) : allItems(total, options);
   const factor = all === 0 ? 0 : 1 / all;
   const begun = strategy.beginReduction(variables);
-  const reduction = held ? held.joinedTo(begun, factor) : begun;
+  const reduction = held && !isReduced ? held.joinedTo(begun, factor) : begun;
   return {
     weight: weightOf(counts, all),
     ready: (place, grad) => reduction.ready(place, grad),
     finish() {
-      const grads = reduction.finish();
-      return { grads, isUsable: !settles || settle(plugins, grads, { variables }), samples: total.samples };
+      const reduced = reduction.finish();
+      const grads = held && isReduced ? withHeld(reduced, held, factor) : reduced;
+      return { grads, isUsable: !settles || settle(grads, variables, options), samples: total.samples };
     },
   };
 }
 
-function sumOverRanks(count: number, dataRanks: Collective): number {
-  if (dataRanks.size === 1) return count;
-  return tidy(() => dataRanks.allReduce(scalar(count), 'sum').dataSync()[0]!);
+/** The sum of gradients that were reduced now and of those that are held. */
+function withHeld(grads: readonly (Tensor | null)[], held: HeldGradients, factor: number): (Tensor | null)[] {
+  const variables = new Array<Variable>(grads.length);
+  return handedOn(grads, held.joinedTo(singleStrategy().beginReduction(variables), factor));
+}
+
+/** What `next` makes of the gradients. */
+function handedOn(grads: readonly (Tensor | null)[], next: GradientReduction): (Tensor | null)[] {
+  grads.forEach((grad, place) => {
+    if (grad) next.ready(place, grad);
+  });
+  return next.finish();
+}
+
+/** Items of all ranks. All ranks call it where they have to tell each other. */
+function allItems(counts: ItemCounts, { dataRanks }: Pick<PassOptions, 'dataRanks'>): number {
+  if (counts.all !== undefined) return counts.all;
+  if (dataRanks.size === 1) return counts.own;
+  return tidy(() => dataRanks.allReduce(scalar(counts.own), 'sum').dataSync()[0]!);
 }

@@ -1,23 +1,51 @@
-import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
-import type { Plugin, SettleInfo } from '@acc/contract';
+import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
+import { AccError, type ListMath, type Plugin, type Strategy } from '@acc/contract';
 
-/** Lets plugins look at gradients that are the same on every rank, and change them. False: the step is skipped. */
-export function settle(plugins: readonly Plugin[], grads: (Tensor | null)[], info: SettleInfo): boolean {
+export interface SettleOptions {
+  readonly plugins: readonly Plugin[];
+  /** The one that has reduced the gradients. */
+  readonly strategy: Strategy;
+  readonly lists: ListMath;
+}
+
+/** Lets plugins look at gradients that were reduced, and change them. False, on all ranks alike: the step is skipped. */
+export function settle(
+  grads: (Tensor | null)[],
+  variables: readonly Variable[] | undefined,
+  options: SettleOptions,
+): boolean {
+  let answer: boolean | undefined;
+  const info = { variables, allFinite: () => (answer ??= allFinite(grads, options)) };
   let isUsable = true;
-  for (const plugin of plugins) if (plugin.settle?.(grads, info) === false) isUsable = false;
+  for (const plugin of options.plugins) if (plugin.settle?.(grads, info) === false) isUsable = false;
   return isUsable;
 }
 
 /** The same for those of `record` that are not in `given`. */
-export function settleNew(
-  plugins: readonly Plugin[],
-  record: NamedTensorMap,
-  given: NamedTensorMap,
-): boolean {
+export function settleNew(record: NamedTensorMap, given: NamedTensorMap, options: SettleOptions): boolean {
   const names = Object.keys(record).filter((name) => record[name] !== given[name]);
   if (names.length === 0) return true;
   const grads: (Tensor | null)[] = names.map((name) => record[name]!);
-  const isUsable = settle(plugins, grads, { variables: undefined });
+  const isUsable = settle(grads, undefined, options);
   names.forEach((name, i) => (record[name] = grads[i]!));
   return isUsable;
+}
+
+function allFinite(grads: (Tensor | null)[], { strategy, lists }: SettleOptions): boolean {
+  const places = [...grads.keys()].filter((place) => grads[place] !== null);
+  const present = places.map((place) => grads[place]!);
+  if (strategy.allFinite) return strategy.allFinite(present);
+  if (strategy.traits.parameters === 'sharded') throw cannotTell(strategy);
+  const { list, isFinite } = lists.unscale(present, 1);
+  // The list math may have put new tensors in the place of those that it was given.
+  places.forEach((place, i) => (grads[place] = list[i]!));
+  return isFinite;
+}
+
+function cannotTell({ name }: Strategy): AccError {
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `The strategy '${name}' has shards of gradients on each rank and no allFinite: whether a step is to be skipped is not known.`,
+    { help: "Give the strategy allFinite, or train with mixedPrecision 'bf16' or 'no'." },
+  );
 }

@@ -1,10 +1,10 @@
 import { type NamedTensorMap, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
-  AccError,
   finallyAfter,
   type Collective,
   type GradientAccumulation,
   type ItemCounts,
+  type ListMath,
   type Plugin,
   type Recorder,
   type Strategy,
@@ -13,6 +13,7 @@ import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js'
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
+import { refuseDeterministic, requireReplicated } from './limits.js';
 import { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
 import { requireAveraged } from './averaged.js';
@@ -24,6 +25,7 @@ import { settleNew } from './settle.js';
 import { StepNames } from './step-names.js';
 import { TrainedVariables } from './trained-variables.js';
 import { uniqueIndices } from './unique-indices.js';
+import { UnusableGradients } from './unusable-gradients.js';
 
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
@@ -37,6 +39,7 @@ export interface StepPipelineOptions {
   readonly isDeterministic?: boolean;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
+  readonly lists: ListMath;
   /** @throws AccError where a step of `variables` may not be taken now. */
   readonly requireTurn?: (variables: readonly Variable[]) => void;
   /** What strategy and plugins do is not recorded: it is called again in every replay. */
@@ -64,8 +67,7 @@ export interface MicroBatchOptions {
 export class StepPipeline implements DriverHooks {
   /** Who keeps ranks apart, and the variables that it averages. */
   readonly #independent = new Map<object, ReadonlySet<Variable>>();
-  /** Names of variables whose gradients are not to be applied. */
-  readonly #unusable = new Set<string>();
+  readonly #unusable = new UnusableGradients();
   readonly #options: StepPipelineOptions;
   #samples: number | undefined;
   #isLocal = false;
@@ -115,6 +117,7 @@ export class StepPipeline implements DriverHooks {
    */
   trainAlone(owner: object, averaged: readonly Variable[]): void {
     this.requireSeveralWays('ranks that train by themselves');
+    this.requireReplicated('Training without the other ranks');
     this.#independent.set(owner, new Set(averaged));
   }
 
@@ -125,10 +128,12 @@ export class StepPipeline implements DriverHooks {
 
   /** @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what` when another number of ranks may give no other weights. */
   requireSeveralWays(what: string): void {
-    if (!this.#options.isDeterministic) return;
-    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
-      help: 'Weights would depend on how many ranks there are. Do without it, or leave deterministic out.',
-    });
+    if (this.#options.isDeterministic) refuseDeterministic(what);
+  }
+
+  /** @throws AccError `ACC_STRATEGY_CANNOT` for `what` where no rank has whole parameters. */
+  requireReplicated(what: string): void {
+    requireReplicated(what, this.#options.strategy);
   }
 
   /** Ends {@link trainAlone}; on all ranks together. */
@@ -238,7 +243,7 @@ export class StepPipeline implements DriverHooks {
       finish: () => [
         ...host([], () => {
           const { grads, isUsable, samples } = named(() => pass.finish());
-          this.#note(variables, isUsable);
+          this.#unusable.note(variables, isUsable);
           this.#samples = samples;
           return grads;
         }),
@@ -285,7 +290,9 @@ export class StepPipeline implements DriverHooks {
     if (this.accumulation.isHolding) return;
     const { plugins } = this.#options;
     const global = this.#reduced(grads);
-    this.wasSkipped = this.#reducesAtApply ? !settleNew(plugins, global, grads) : this.#isNoted(grads);
+    this.wasSkipped = this.#reducesAtApply
+      ? !settleNew(global, grads, this.#options)
+      : this.#unusable.hasAnyOf(grads);
     if (this.wasSkipped) return disposeNew(global, grads);
     const samples = this.accumulation.isInWindow ? this.#samples : samplesOf(this.batch);
     const isShared = !this.#isLocal && this.#independent.size === 0;
@@ -334,7 +341,7 @@ export class StepPipeline implements DriverHooks {
       strategy,
       collective,
       begin: (some) => beginPass({ variables: some, counts, ownSamples }, used),
-      weight: () => freshWeight(counts, options),
+      weight: () => freshWeight(counts, used),
       isLocal,
       isInWindow: accumulation.isInWindow,
     });
@@ -363,19 +370,6 @@ export class StepPipeline implements DriverHooks {
       compute,
     );
     return run();
-  }
-
-  #note(variables: readonly Variable[], isUsable: boolean): void {
-    if (isUsable && this.#unusable.size === 0) return;
-    for (const { name } of variables) {
-      if (isUsable) this.#unusable.delete(name);
-      else this.#unusable.add(name);
-    }
-  }
-
-  /** A pass whose gradients were not usable has given some of them. */
-  #isNoted(grads: NamedTensorMap): boolean {
-    return this.#unusable.size > 0 && Object.keys(grads).some((name) => this.#unusable.has(name));
   }
 
   /**
