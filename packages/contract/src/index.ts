@@ -42,12 +42,12 @@ export {
   repetitionsOf,
   rowsAt,
   withoutOthersRows,
-  type PartedInfo,
-  type PartLayout,
-  type Parts,
-  type PartsLayer,
+  type PiecedInfo,
+  type PieceLayout,
+  type Pieces,
+  type PiecesLayer,
   type RowsAt,
-} from './parts.js';
+} from './pieces.js';
 export { afterAll, allPending, PendingResult } from './pending-result.js';
 export {
   PLUGIN_KEYS,

@@ -1,7 +1,7 @@
 import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import type { ListMath } from './list-math.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
-import type { PartsLayer } from './parts.js';
+import type { PiecesLayer } from './pieces.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
 
@@ -73,7 +73,7 @@ export interface RandomLayer {
 }
 
 export interface FixedResults {
-  readonly parts: PartsLayer;
+  readonly pieces: PiecesLayer;
   /** What kernels draw from now on follows from `seed`, a whole number. */
   seed(seed: number): void;
   /** Ends it. */

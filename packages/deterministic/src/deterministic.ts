@@ -6,7 +6,7 @@ import {
   type Determinism,
   type FixedResults,
   type KernelLayer,
-  type PartsLayer,
+  type PiecesLayer,
   type Plugin,
   type Strategy,
 } from '@acc/contract';
@@ -42,7 +42,7 @@ export class Deterministic implements Determinism {
   readonly #rank: number;
   readonly #virtualShards: number;
   readonly #fixed: FixedResults;
-  readonly #parts: PartsLayer;
+  readonly #pieces: PiecesLayer;
   readonly #sharded: ShardedKernels;
   readonly #draws: Draws;
   readonly #restoreRandom: () => void;
@@ -69,22 +69,22 @@ export class Deterministic implements Determinism {
     this.#virtualShards = resolved.virtualShards;
     const count = this.#virtualShards / size;
     this.#fixed = kernels.fixResults();
-    this.#parts = inParts(this.#fixed.parts, count);
+    this.#pieces = inPieces(this.#fixed.pieces, count);
     const draws = new Draws(seed, rank * count);
     this.#draws = draws;
     this.kernels = Object.create(kernels, { random: { value: draws, enumerable: true } }) as KernelLayer;
     this.#sharded = new ShardedKernels({
-      parts: this.#parts,
+      pieces: this.#pieces,
       backendName,
       count,
       hasRows: (shape) => draws.hasRows(shape),
-      seedDraw: (part) => this.#fixed.seed(draws.nextOf(part)),
+      seedDraw: (piece) => this.#fixed.seed(draws.nextOf(piece)),
     });
     this.#restoreRandom = drawForAllRanks({
       draws,
       rank,
       size,
-      onRows: (x) => this.#parts.divide(x, count),
+      onRows: (x) => this.#pieces.divide(x, count),
       onOwnRows: (x) =>
         this.#sharded.note(x, { kernelName: 'rand', reason: "draws numbers by a function of the program's" }),
     });
@@ -109,7 +109,7 @@ export class Deterministic implements Determinism {
     this.requireRows(batch);
     for (const tensor of tensors) {
       if (tensor.shape[0] === rows && tensor.dtype !== 'string') {
-        this.#parts.divide(tensor, this.#virtualShards / this.#size);
+        this.#pieces.divide(tensor, this.#virtualShards / this.#size);
       }
     }
   }
@@ -174,13 +174,13 @@ export class Deterministic implements Determinism {
 
   #requireSum(loss: Tensor): void {
     this.#requireRanksDontMatter(loss);
-    if (this.#parts.of(loss)?.layout.kind !== 'sum') throw notFromData();
+    if (this.#pieces.of(loss)?.layout.kind !== 'sum') throw notFromData();
   }
 
   /** Of what an optimizer is to apply. */
   #requireWhole(grad: Tensor): void {
     this.#requireRanksDontMatter(grad);
-    if (this.#parts.of(grad)) {
+    if (this.#pieces.of(grad)) {
       throw dependsOnRanks({ kernelName: 'applyGradients', reason: "is given this rank's own gradients" });
     }
   }
@@ -188,28 +188,28 @@ export class Deterministic implements Determinism {
   #requireRanksDontMatter(x: Tensor): void {
     const reason = this.#sharded.reasonOf(x);
     if (reason) throw dependsOnRanks(reason);
-    if (this.#parts.of(x)?.layout.kind !== 'rows') return;
+    if (this.#pieces.of(x)?.layout.kind !== 'rows') return;
     throw dependsOnRanks({ kernelName: 'Loss', reason: 'has a number for each row in place of one for all' });
   }
 
   /** The caller's. */
   #whole(x: Tensor): Tensor {
-    if (!this.#parts.of(x)) return x.clone();
+    if (!this.#pieces.of(x)) return x.clone();
     const tfjs = engine();
-    return tfjs.makeTensorFromTensorInfo(this.#parts.join(x), tfjs.findBackend(this.#backendName));
+    return tfjs.makeTensorFromTensorInfo(this.#pieces.join(x), tfjs.findBackend(this.#backendName));
   }
 }
 
-/** Of what another number of ranks has left in parts only the whole is seen. */
-function inParts(layer: PartsLayer, count: number): PartsLayer {
+/** Of what another number of ranks has left in pieces only the whole is seen. */
+function inPieces(layer: PiecesLayer, count: number): PiecesLayer {
   return {
-    hold: (info, parts) => layer.hold(info, parts),
+    hold: (info, pieces) => layer.hold(info, pieces),
     divide: (x, into) => layer.divide(x, into),
     cut: (x, cut) => layer.cut(x, cut),
     join: (x) => layer.join(x),
     of(x) {
-      const parts = layer.of(x);
-      return parts?.parts.length === count ? parts : undefined;
+      const pieces = layer.of(x);
+      return pieces?.pieces.length === count ? pieces : undefined;
     },
   };
 }

@@ -10,7 +10,7 @@ export interface DrawsState {
   readonly draws: number;
 }
 
-/** Which numbers random operators draw: as for the batch of all ranks, whatever part of it this one has. */
+/** Which numbers random operators draw: as for the batch of all ranks, whatever piece of it this one has. */
 export class Draws implements RandomLayer {
   #seed: number;
   #batches = 0;
@@ -18,7 +18,7 @@ export class Draws implements RandomLayer {
   /** This rank's rows of the batch that the loop works on. */
   #rows: number | undefined;
 
-  /** @param firstShard The virtual shard of this rank's first part. */
+  /** @param firstShard The virtual shard of this rank's first piece. */
   constructor(
     seed: number,
     private readonly firstShard: number,
@@ -76,10 +76,10 @@ export class Draws implements RandomLayer {
     return this.#numberOf(this.#draws++, 0);
   }
 
-  /** The same for one of this rank's parts, beginning with the first; without a part, for what all ranks draw alike. */
-  nextOf(part?: number): number {
-    if (part === undefined || part === 0) this.#draws++;
-    return this.#numberOf(this.#draws, part === undefined ? 0 : 1 + this.firstShard + part);
+  /** The same for one of this rank's pieces, beginning with the first; without a piece, for what all ranks draw alike. */
+  nextOf(piece?: number): number {
+    if (piece === undefined || piece === 0) this.#draws++;
+    return this.#numberOf(this.#draws, piece === undefined ? 0 : 1 + this.firstShard + piece);
   }
 
   #numberOf(draw: number, shard: number): number {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 export interface DeterministicOptions {
   /**
-   * Into how many parts the batch of all ranks is divided, a power of two; the number of ranks divides it. Weights depend on it.
+   * Into how many pieces the batch of all ranks is divided, a power of two; the number of ranks divides it. Weights depend on it.
    * Default 4.
    */
   readonly virtualShards?: number;

@@ -27,8 +27,8 @@ afterEach(() => {
   deterministic = undefined;
 });
 
-/** The results of `compute` for rows in parts, a list of values for each. */
-async function byParts(
+/** The results of `compute` for rows in pieces, a list of values for each. */
+async function byPieces(
   backend: string,
   compute: (rows: Rows, whole: Whole) => tf.Tensor[],
 ): Promise<number[][]> {
@@ -42,7 +42,7 @@ async function byParts(
   const before = tf.memory().numTensors;
   let results: tf.Tensor[] = [];
   const { kernelNames } = await tf.profile(() => {
-    // As in a backward pass what has no way by parts is an error.
+    // As in a backward pass what has no way by pieces is an error.
     const strictly = () => deterministic!.plugin.backward!(() => compute(rows, whole));
     results = tf.tidy(strictly);
     return results;
@@ -57,11 +57,11 @@ async function byParts(
   return values;
 }
 
-/** The same with whole tensors: of all rows, or of one part's. */
+/** The same with whole tensors: of all rows, or of one piece's. */
 async function plainly(
   backend: string,
   compute: (rows: Rows, whole: Whole) => tf.Tensor[],
-  part?: number,
+  piece?: number,
 ): Promise<number[][]> {
   await tf.setBackend(backend);
   const { restore } = layers[backend]!.fixResults!();
@@ -70,7 +70,7 @@ async function plainly(
     const count = ROWS / SHARDS;
     const own = Object.entries(all).map(([name, x]) => [
       name,
-      part === undefined ? x : tf.clone((x as tf.Tensor).slice(part * count, count)),
+      piece === undefined ? x : tf.clone((x as tf.Tensor).slice(piece * count, count)),
     ]);
     return compute(Object.fromEntries(own) as Rows, wholeInputs()).map((x) => valuesOf(x));
   });
@@ -80,10 +80,10 @@ async function plainly(
 
 const valuesOf = (x: tf.Tensor): number[] => Array.from(x.dataSync());
 
-/** What the parts' results are together: rows one below the other, or a sum in pairs. */
-function joined(parts: readonly number[][], length: number): number[] {
-  if (parts[0]!.length < length) return parts.flat();
-  let level = parts.map((values) => Float32Array.from(values));
+/** What the pieces' results are together: rows one below the other, or a sum in pairs. */
+function joined(pieces: readonly number[][], length: number): number[] {
+  if (pieces[0]!.length < length) return pieces.flat();
+  let level = pieces.map((values) => Float32Array.from(values));
   while (level.length > 1) {
     level = Array.from({ length: level.length / 2 }, (_, i) =>
       level[2 * i]!.map((x, j) => x + level[2 * i + 1]![j]!),
@@ -93,16 +93,16 @@ function joined(parts: readonly number[][], length: number): number[] {
 }
 
 describe.each(BACKENDS)('on the backend %s', (backend) => {
-  it.each(Object.entries(CASES))('%s: parts joined are what the whole gives', async (_, compute) => {
+  it.each(Object.entries(CASES))('%s: pieces joined are what the whole gives', async (_, compute) => {
     const list = (rows: Rows, whole: Whole) => [compute(rows, whole)].flat();
-    const parted = await byParts(backend, list);
+    const pieced = await byPieces(backend, list);
     const whole = await plainly(backend, list);
-    expect(parted.length).toBe(whole.length);
-    parted.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
+    expect(pieced.length).toBe(whole.length);
+    pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
   });
 
   it.each(Object.entries(LOSSES))(
-    '%s: gradients are those of the whole, and sums of those of each part',
+    '%s: gradients are those of the whole, and sums of those of each piece',
     async (_, loss) => {
       const gradients = (rows: Rows, whole: Whole) => {
         const { a, images, heads, volumes, tokens, labels, b } = rows;
@@ -119,15 +119,15 @@ describe.each(BACKENDS)('on the backend %s', (backend) => {
         const { value, grads } = ofAll([a, images, heads, volumes, ...names.map((name) => whole[name])]);
         return [value, ...grads];
       };
-      const parted = await byParts(backend, gradients);
+      const pieced = await byPieces(backend, gradients);
       const whole = await plainly(backend, gradients);
-      parted.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
-      const parts: number[][][] = [];
-      for (let part = 0; part < SHARDS; part++) parts.push(await plainly(backend, gradients, part));
-      parted.forEach((values, i) => {
+      pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
+      const pieces: number[][][] = [];
+      for (let piece = 0; piece < SHARDS; piece++) pieces.push(await plainly(backend, gradients, piece));
+      pieced.forEach((values, i) => {
         expect(values).toEqual(
           joined(
-            parts.map((part) => part[i]!),
+            pieces.map((piece) => piece[i]!),
             values.length,
           ),
         );
@@ -144,7 +144,7 @@ describe.each(BACKENDS)('recurrent layers on the backend %s', (backend) => {
   const options = { units: 3, ...seeds };
 
   it.each(['lstm', 'gru', 'simpleRNN'] as const)(
-    '%s: results and gradients are those of each part',
+    '%s: results and gradients are those of each piece',
     async (kind) => {
       await tf.setBackend(backend);
       const layer = tf.layers[kind]({ ...options, returnSequences: true });
@@ -156,13 +156,13 @@ describe.each(BACKENDS)('recurrent layers on the backend %s', (backend) => {
         const { grads } = tf.variableGrads(() => run(sequence).square().sum().asScalar());
         return [run(sequence), tf.grad((x) => run(x).square().sum())(sequence), ...Object.values(grads)];
       };
-      const parted = await byParts(backend, compute);
-      const parts: number[][][] = [];
-      for (let part = 0; part < SHARDS; part++) parts.push(await plainly(backend, compute, part));
-      parted.forEach((values, i) =>
+      const pieced = await byPieces(backend, compute);
+      const pieces: number[][][] = [];
+      for (let piece = 0; piece < SHARDS; piece++) pieces.push(await plainly(backend, compute, piece));
+      pieced.forEach((values, i) =>
         expect(values).toEqual(
           joined(
-            parts.map((part) => part[i]!),
+            pieces.map((piece) => piece[i]!),
             values.length,
           ),
         ),
@@ -173,28 +173,28 @@ describe.each(BACKENDS)('recurrent layers on the backend %s', (backend) => {
 });
 
 describe('on the backend acc alone', () => {
-  it('16-bit tensors lie in parts as others', async () => {
+  it('16-bit tensors lie in pieces as others', async () => {
     const { cast } = layers['acc']!.precision!;
     const compute = ({ a }: Rows, { weight }: Whole) => {
       const product = cast(a, 'bfloat16').matMul(cast(weight, 'bfloat16') as tf.Tensor2D);
       return [cast(product, 'float32'), cast(cast(a, 'bfloat16').sum(0), 'float32')];
     };
-    const parted = await byParts('acc', compute);
+    const pieced = await byPieces('acc', compute);
     const whole = await plainly('acc', compute);
-    parted.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 0.02, atol: 0.02 }));
+    pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 0.02, atol: 0.02 }));
   });
 
-  it('dropout draws for each part, and its gradient knows what', async () => {
+  it('dropout draws for each piece, and its gradient knows what', async () => {
     const compute = ({ a }: Rows, { vector }: Whole) => {
       const { value, grads } = tf.valueAndGrads((x, y) => dropout(x!.mul(y!), 0.5).sum())([a, vector]);
       return [value, ...grads, dropout(tf.ones(a.shape), 0.5), dropout(tf.ones([5, 8]), 0.5)];
     };
-    const [, , , drawn] = await byParts('acc', compute);
-    const ofParts = Array.from({ length: SHARDS }, (_, part) =>
-      drawn!.slice(part * 12, (part + 1) * 12).join(),
+    const [, , , drawn] = await byPieces('acc', compute);
+    const ofPieces = Array.from({ length: SHARDS }, (_, piece) =>
+      drawn!.slice(piece * 12, (piece + 1) * 12).join(),
     );
-    expect(new Set(ofParts).size).toBe(SHARDS);
-    expect(await byParts('acc', compute)).toEqual(await byParts('acc', compute));
+    expect(new Set(ofPieces).size).toBe(SHARDS);
+    expect(await byPieces('acc', compute)).toEqual(await byPieces('acc', compute));
   });
 });
 
@@ -223,9 +223,9 @@ describe.each(BACKENDS)('sums over rows on the backend %s', (backend) => {
         table.add(sum.slice(0, 4)),
       ];
     };
-    const parted = await byParts(backend, compute);
+    const pieced = await byPieces(backend, compute);
     const whole = await plainly(backend, compute);
-    parted.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
+    pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
   });
 });
 

@@ -1,27 +1,27 @@
 import { getKernelsForBackend, type DataId, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
-import { rowsAt, type Parts } from '@acc/contract';
+import { rowsAt, type Pieces } from '@acc/contract';
 import { replaceKernel } from '@acc/tfjs-internals';
-import { runByParts, type Inputs, type KernelCall, type PartsOptions } from './by-parts.js';
+import { runByPieces, type Inputs, type KernelCall, type PiecesOptions } from './by-pieces.js';
 import { dependsOnRanks, type Reason } from './errors.js';
 import { LINEAR_RULES, RANDOM, RULES, SAME_DATA } from './rules/table.js';
 import { rows, type Plan } from './rules/plan.js';
 import { ShardedCall, type InputState } from './rules/sharded-call.js';
 
-export interface ShardedKernelsOptions extends PartsOptions {
-  /** Whether a tensor of this shape has rows although it does not lie in parts. */
+export interface ShardedKernelsOptions extends PiecesOptions {
+  /** Whether a tensor of this shape has rows although it does not lie in pieces. */
   readonly hasRows: (shape: readonly number[]) => boolean;
-  /** Called before numbers are drawn: for one part, or for what has none. */
-  readonly seedDraw: (part?: number) => void;
+  /** Called before numbers are drawn: for one piece, or for what has none. */
+  readonly seedDraw: (piece?: number) => void;
 }
 
 /**
- * Puts itself before all kernels of a backend. A call with inputs in parts runs part by part, by the rule of its kernel, so that
- * each part's bits are what they are on a rank that has this part alone.
+ * Puts itself before all kernels of a backend. A call with inputs in pieces runs piece by piece, by the rule of its kernel, so that
+ * each piece's bits are what they are on a rank that has this piece alone.
  */
 export class ShardedKernels {
   /** True while gradients are computed that ranks add up. */
   isBackward = false;
-  /** False: tensors in parts are taken for whole ones. */
+  /** False: tensors in pieces are taken for whole ones. */
   isOn = true;
   readonly #options: ShardedKernelsOptions;
   readonly #originals: readonly KernelConfig[];
@@ -45,11 +45,11 @@ export class ShardedKernels {
     this.#reasons.set(x.dataId, reason);
   }
 
-  /** Why the values of `x` depend on how many ranks there are; undefined for what does not, or lies in parts. */
+  /** Why the values of `x` depend on how many ranks there are; undefined for what does not, or lies in pieces. */
   reasonOf(x: TensorInfo): Reason | undefined {
     const known = this.#reasons.get(x.dataId);
     if (known) return known;
-    const layout = this.#options.parts.of(x)?.layout;
+    const layout = this.#options.pieces.of(x)?.layout;
     if (layout?.kind !== 'rows' || rowsAt(x.shape, layout)) return undefined;
     return { kernelName: 'Reshape', reason: 'takes rows apart' };
   }
@@ -57,17 +57,17 @@ export class ShardedKernels {
   #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {
     const { kernelName, kernelFunc } = config;
     if (!this.isOn || SAME_DATA.has(kernelName)) return kernelFunc(call);
-    const { parts, seedDraw } = this.#options;
+    const { pieces, seedDraw } = this.#options;
     const inputs = Object.entries(call.inputs ?? {}).filter(isThere);
-    const isParted = inputs.some(([, x]) => parts.of(x));
+    const isPieced = inputs.some(([, x]) => pieces.of(x));
     const isRandom = RANDOM.has(kernelName);
     const reason = this.#firstReason(inputs);
     if (reason) return this.#whole(config, call, inputs, reason);
-    if (!isParted && !isRandom) return kernelFunc(call);
-    const plan = isParted ? this.#plan(config, call, inputs) : this.#planOfDraw(inputs);
+    if (!isPieced && !isRandom) return kernelFunc(call);
+    const plan = isPieced ? this.#plan(config, call, inputs) : this.#planOfDraw(inputs);
     if (typeof plan === 'string') return this.#whole(config, call, inputs, { kernelName, reason: plan });
     if (plan)
-      return runByParts(kernelFunc, call, { inputs, plan }, this.#options, isRandom ? seedDraw : nothing);
+      return runByPieces(kernelFunc, call, { inputs, plan }, this.#options, isRandom ? seedDraw : nothing);
     seedDraw();
     return kernelFunc(call);
   }
@@ -95,15 +95,15 @@ export class ShardedKernels {
   }
 
   #plan({ kernelName }: KernelConfig, { attrs = {} }: KernelCall, inputs: Inputs): Plan | string {
-    const { parts, count } = this.#options;
+    const { pieces, count } = this.#options;
     const states = inputs.map(
-      ([name, x]) => [name, { shape: x.shape, state: stateOf(x, parts.of(x)) }] as const,
+      ([name, x]) => [name, { shape: x.shape, state: stateOf(x, pieces.of(x)) }] as const,
     );
     const sharded = new ShardedCall(new Map(states), attrs, count);
     const hasRows = sharded.names.some((name) => sharded.rows(name));
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
     if (rule) return rule(sharded);
-    return hasRows ? 'has no way by parts' : "is not linear in what was computed over this rank's own rows";
+    return hasRows ? 'has no way by pieces' : "is not linear in what was computed over this rank's own rows";
   }
 
   /** What is drawn for each row, although it comes from no rows; undefined for what is the same on every rank. */
@@ -118,9 +118,9 @@ function isThere(input: [string, unknown]): input is [string, TensorInfo] {
   return input[1] != null;
 }
 
-function stateOf(x: TensorInfo, parts: Parts | undefined): InputState {
-  if (!parts) return { kind: 'whole' };
-  const { layout } = parts;
+function stateOf(x: TensorInfo, pieces: Pieces | undefined): InputState {
+  if (!pieces) return { kind: 'whole' };
+  const { layout } = pieces;
   return layout.kind === 'sum' ? layout : { kind: 'rows', at: rowsAt(x.shape, layout)! };
 }
 

@@ -26,7 +26,7 @@ const FEW_ELEMENTS = 4096;
 
 /**
  * The collective with sums in pairs of neighbouring ranks, pairs of those, and so on: they go on where the sums of a rank's own
- * parts end. Of tensors in parts it takes the whole. The number of ranks is a power of two.
+ * pieces end. Of tensors in pieces it takes the whole. The number of ranks is a power of two.
  *
  * @param whole Gives a tensor's values in one that is whole; the caller's.
  */
@@ -139,7 +139,7 @@ function asOne(xs: readonly Tensor[], reduce: (flat: Tensor) => Pending<Tensor>)
   const sizes = xs.map(({ size }) => size);
   const shapes = xs.map(({ shape }) => shape);
   for (const x of xs) x.dispose();
-  return then(reduce(flat), (sum) => split(sum, sizes).map((part, i) => reshape(part, shapes[i]!)));
+  return then(reduce(flat), (sum) => split(sum, sizes).map((piece, i) => reshape(piece, shapes[i]!)));
 }
 
 type Combine = (a: Tensor, b: Tensor) => Tensor;

@@ -22,7 +22,7 @@ import {
 import { engineInternals } from '@acc/tfjs-internals';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
-import { TensorData, type DataParts } from './tensor-data.js';
+import { TensorData, type DataPieces } from './tensor-data.js';
 
 /** tfjs's name of the backend. It holds no underscore: tfjs would skip the set-up of its kernels. */
 export const BACKEND_NAME = 'acc';
@@ -127,13 +127,13 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
-   * A tensor whose data lies in parts, which it takes over.
+   * A tensor whose data lies in pieces, which it takes over.
    *
    * @param join Gives the whole when somebody asks for it.
    */
-  wrapParts(
+  wrapPieces(
     { shape, dtype }: Omit<TensorInfo, 'dataId'>,
-    parted: DataParts,
+    inPieces: DataPieces,
     join: () => NativeTensor,
   ): TensorInfo {
     const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
@@ -143,37 +143,37 @@ export class AccBackend extends KernelBackend {
       return native;
     });
     const info = { dataId: this.#hold(data), shape, dtype };
-    this.setParts(info, parted);
+    this.setPieces(info, inPieces);
     return info;
   }
 
-  /** From now on the data of `info` lies in parts, which it takes over, as well. */
-  setParts(info: TensorInfo, parted: DataParts): void {
+  /** From now on the data of `info` lies in pieces, which it takes over, as well. */
+  setPieces(info: TensorInfo, inPieces: DataPieces): void {
     const data = this.#dataOf(info.dataId);
-    this.#disposeParts(data);
-    data.parted = parted;
+    this.#disposePieces(data);
+    data.inPieces = inPieces;
     // tfjs, which looks for leaks, counts what a kernel has returned.
-    this.#count -= parted.parts?.length ?? 0;
+    this.#count -= inPieces.pieces?.length ?? 0;
   }
 
-  /** The parts that the data of `info` lies in. Borrowed. */
-  partsOf(info: TensorInfo): DataParts | undefined {
-    return this.#find(info.dataId)?.parted;
+  /** The pieces that the data of `info` lies in. Borrowed. */
+  piecesOf(info: TensorInfo): DataPieces | undefined {
+    return this.#find(info.dataId)?.inPieces;
   }
 
-  /** The first part of a tensor whose rows lie in parts. Borrowed. */
+  /** The first piece of a tensor whose rows lie in pieces. Borrowed. */
   firstPart({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
-    const parted = this.#find(dataId)?.parted;
-    const at = parted?.layout.kind === 'rows' && rowsAt(shape, parted.layout);
+    const inPieces = this.#find(dataId)?.inPieces;
+    const at = inPieces?.layout.kind === 'rows' && rowsAt(shape, inPieces.layout);
     if (!at) return undefined;
-    const part = parted.parts?.[0]!.dataId ?? dataId;
-    return { dataId: part, shape: withoutOthersRows(shape, at, parted.count), dtype };
+    const piece = inPieces.pieces?.[0]!.dataId ?? dataId;
+    return { dataId: piece, shape: withoutOthersRows(shape, at, inPieces.count), dtype };
   }
 
   /** The native dtype behind `info`; undefined for strings. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
-    const [part] = this.partsOf(info)?.parts ?? [];
-    return part ? this.nativeDtypeOf(part) : this.nativeOfData(info)?.dtype;
+    const [piece] = this.piecesOf(info)?.pieces ?? [];
+    return piece ? this.nativeDtypeOf(piece) : this.nativeOfData(info)?.dtype;
   }
 
   /** Elements in the memory that `info`'s data keeps alive: its own or, where it is a view, those of its base. */
@@ -219,11 +219,14 @@ export class AccBackend extends KernelBackend {
   /** As {@link standIn}, with what is attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
     const data = newStandIn();
-    const { attached, parted } = this.#dataOf(dataId);
+    const { attached, inPieces } = this.#dataOf(dataId);
     data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
     const info = { dataId: this.#hold(data), shape, dtype };
-    if (parted) {
-      this.setParts(info, { ...parted, parts: parted.parts?.map((part) => this.standInWithAttached(part)) });
+    if (inPieces) {
+      this.setPieces(info, {
+        ...inPieces,
+        pieces: inPieces.pieces?.map((piece) => this.standInWithAttached(piece)),
+      });
     }
     return info;
   }
@@ -279,14 +282,14 @@ export class AccBackend extends KernelBackend {
     this.#garbage.forget(data);
     data.dispose();
     this.#count--;
-    this.#disposeParts(data);
+    this.#disposePieces(data);
     return true;
   }
 
-  #disposeParts({ parted }: TensorData): void {
-    for (const part of parted?.parts ?? []) {
+  #disposePieces({ inPieces }: TensorData): void {
+    for (const piece of inPieces?.pieces ?? []) {
       this.#count++;
-      this.disposeData(part.dataId);
+      this.disposeData(piece.dataId);
     }
   }
 

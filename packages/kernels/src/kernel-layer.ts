@@ -21,8 +21,8 @@ import { freeActivations, fuseLayers } from './layers/index.js';
 import { nativeLists } from './list-math/native-lists.js';
 import { portableLists } from './list-math/portable-lists.js';
 import { fusedApply } from './optimizers/index.js';
-import { nativeParts } from './parts/native-parts.js';
-import { portableParts } from './parts/portable-parts.js';
+import { nativePieces } from './pieces/native-pieces.js';
+import { portablePieces } from './pieces/portable-pieces.js';
 import { cast, float8Problem, keepIn, setFloat32Precision } from './precision/index.js';
 import { randomLayer } from './random-layer.js';
 import { StepRecorder } from './recording/recorder.js';
@@ -101,7 +101,7 @@ function fixResults(backend: AccBackend): FixedResults {
   setNumThreads(1);
   fixKernelChoices(true);
   return {
-    parts: nativeParts(backend),
+    pieces: nativePieces(backend),
     seed: setSeed,
     restore() {
       setNumThreads(threads);
@@ -119,7 +119,7 @@ function hostLayer(backendName: string, backend: KernelBackend): KernelLayer {
     device: 'cpu',
     lists: portableLists(),
     state: portableState(),
-    ...(backendName === PLAIN_BACKEND && { fixResults: () => portableParts(backendName, backend) }),
+    ...(backendName === PLAIN_BACKEND && { fixResults: () => portablePieces(backendName, backend) }),
     toNative(x: Tensor): NativeTensor {
       if (x.dtype === 'string') {
         throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${x.dtype} has no native form.`);

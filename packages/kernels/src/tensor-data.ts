@@ -1,5 +1,5 @@
 import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core';
-import type { NativeDtype, PartLayout } from '@acc/contract';
+import type { NativeDtype, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { toDtype } from './families/conversion.js';
 
@@ -25,12 +25,12 @@ export interface NativeHandles {
   readonly others: readonly (readonly NativeTensor[])[];
 }
 
-/** Parts that data lies in. */
-export interface DataParts {
-  readonly layout: PartLayout;
+/** Pieces that data lies in. */
+export interface DataPieces {
+  readonly layout: PieceLayout;
   readonly count: number;
-  /** Absent for one part, which is the data itself, and for data that was not cut yet. The data's own. */
-  readonly parts?: readonly TensorInfo[] | undefined;
+  /** Absent for one piece, which is the data itself, and for data that was not cut yet. The data's own. */
+  readonly pieces?: readonly TensorInfo[] | undefined;
 }
 
 /** A tfjs tensor of which a gradient takes no values. */
@@ -57,8 +57,8 @@ export class TensorData {
   valuelessResult: ValuelessResult | undefined;
   /** Whether it stands for data of which only shapes are asked. */
   isStandIn = false;
-  /** What the data is made of, where it lies in parts. */
-  parted: DataParts | undefined;
+  /** What the data is made of, where it lies in pieces. */
+  inPieces: DataPieces | undefined;
 
   /** What there is now. */
   #native: NativeTensor | undefined;
@@ -111,8 +111,8 @@ export class TensorData {
    * copies, and those that are views would count as others that share the memory.
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
-    // What lies in parts is not written: its parts would be what it was.
-    if (this.parted || !this.#native || !sameShape(this.#native.shape, shape)) return undefined;
+    // What lies in pieces is not written: its pieces would be what it was.
+    if (this.inPieces || !this.#native || !sameShape(this.#native.shape, shape)) return undefined;
     this.#dropShapes();
     return this.#native;
   }

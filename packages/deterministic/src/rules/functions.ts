@@ -79,7 +79,7 @@ export const recurrentGradient: Rule = (call) => {
   const weight = call.names.at(-2)!;
   const plan = bySample(...call.names.filter((name) => name !== weight))(call);
   if (typeof plan === 'string') return plan;
-  const samples = call.shape(call.names.at(-1)!)[0]! / call.parts;
+  const samples = call.shape(call.names.at(-1)!)[0]! / call.pieces;
   return { ...plan, results: ([length]) => rows(0, length! / samples) };
 };
 
@@ -91,10 +91,10 @@ export const crossEntropy =
     if (typeof plan === 'string') return plan;
     if ((plan.cuts?.get('labels')?.dim ?? 0) !== 0)
       return 'takes labels that are not prepared data, with samples in another dim';
-    return call.attrs['isMean'] ? { ...plan, results: sum(1 / call.parts) } : plan;
+    return call.attrs['isMean'] ? { ...plan, results: sum(1 / call.pieces) } : plan;
   };
 
-/** A mean over all samples is divided by those of the part, which are as many times fewer. */
+/** A mean over all samples is divided by those of the piece, which are as many times fewer. */
 export const softmaxCrossEntropyGradient: Rule = (call) => {
   const at = call.rows('labels') ?? { dim: 0, times: 1 };
   const cuts = new Map<string, RowsAt>();
@@ -106,12 +106,12 @@ export const softmaxCrossEntropyGradient: Rule = (call) => {
     return { results: { kind: 'rows', at }, cuts };
   }
   if (!call.isWhole('dy') || !call.isSum('loss')) return MIXES_SUMS;
-  return { results: { kind: 'rows', at }, cuts, factors: new Map([['dy', 1 / call.parts]]) };
+  return { results: { kind: 'rows', at }, cuts, factors: new Map([['dy', 1 / call.pieces]]) };
 };
 
 export const sigmoidCrossEntropyGradient: Rule = (call) => {
   if (!call.attrs['isMean']) return elementwise(call);
   const plan = sameShape(call, ['logits', 'labels'], 0);
   if (typeof plan === 'string') return plan;
-  return call.isWhole('dy') ? { ...plan, factors: new Map([['dy', 1 / call.parts]]) } : MIXES_SUMS;
+  return call.isWhole('dy') ? { ...plan, factors: new Map([['dy', 1 / call.pieces]]) } : MIXES_SUMS;
 };

@@ -18,7 +18,7 @@ function cutFirst(call: ShardedCall, names: readonly string[]): ReadonlyMap<stri
   return cuts;
 }
 
-/** Each sample's part of `names`, whose dim 0 is the samples, is computed by itself. */
+/** Each sample's piece of `names`, whose dim 0 is the samples, is computed by itself. */
 export function bySample(...names: string[]): Rule {
   return (call) => {
     const cuts = cutFirst(call, names);
@@ -32,7 +32,7 @@ export function bySampleToShape(...names: string[]): Rule {
     const plan = bySample(...names)(call);
     if (typeof plan === 'string') return plan;
     const [samples, ...rest] = call.attrs['inputShape'] as [number, ...number[]];
-    return { ...plan, attrs: { inputShape: [samples / call.parts, ...rest] } } satisfies Plan;
+    return { ...plan, attrs: { inputShape: [samples / call.pieces, ...rest] } } satisfies Plan;
   };
 }
 

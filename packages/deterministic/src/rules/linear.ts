@@ -1,18 +1,18 @@
-// Sums over the rows of a part may go on through kernels that are linear: what becomes of the parts adds up to what becomes of
+// Sums over the rows of a piece may go on through kernels that are linear: what becomes of the pieces adds up to what becomes of
 // their sum.
 import { sum, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
 const NOT_LINEAR = "makes something that is not linear of what was computed over this rank's own rows";
 
-/** Inputs are added up, or stand side by side. A whole one is dealt out over the parts. */
+/** Inputs are added up, or stand side by side. A whole one is dealt out over the pieces. */
 const additive: Rule = (call) => {
   const scales = call.names.flatMap((name) => scaleOf(call, name) ?? []);
   const [scale] = scales as [number];
   const factors = new Map<string, number>();
   for (const name of call.names) {
     const own = scaleOf(call, name);
-    const factor = own === undefined ? 1 / (call.parts * scale) : own / scale;
+    const factor = own === undefined ? 1 / (call.pieces * scale) : own / scale;
     if (factor !== 1) factors.set(name, factor);
   }
   return { results: sum(scale), factors };

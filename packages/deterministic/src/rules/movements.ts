@@ -30,8 +30,8 @@ export const slice: Rule = (call) => {
     number[],
   ];
   if (lengths[at.dim] !== shape[at.dim]) return 'takes some of the rows';
-  const ofPart = lengths.with(at.dim, shape[at.dim]! / call.parts);
-  return { results: rows(at.dim, at.times), attrs: { begin: from, size: ofPart } };
+  const ofPiece = lengths.with(at.dim, shape[at.dim]! / call.pieces);
+  return { results: rows(at.dim, at.times), attrs: { begin: from, size: ofPiece } };
 };
 
 export const concat: Rule = (call) => {

@@ -1,22 +1,22 @@
 import type { RowsAt } from '@acc/contract';
 import type { ShardedCall } from './sharded-call.js';
 
-/** What a kernel's result is made of, one part for each part of its inputs. */
+/** What a kernel's result is made of, one piece for each piece of its inputs. */
 export type Result =
   | { readonly kind: 'rows'; readonly at: RowsAt }
   | { readonly kind: 'sum'; readonly scale: number }
-  /** Of every part alike. */
+  /** Of every piece alike. */
   | { readonly kind: 'whole' };
 
-/** How a kernel runs on one part of its inputs after the other. */
+/** How a kernel runs on one piece of its inputs after the other. */
 export interface Plan {
-  /** Of each result, or of all alike; a function where the shape of a part's result tells it. */
+  /** Of each result, or of all alike; a function where the shape of a piece's result tells it. */
   readonly results: Result | readonly Result[] | ((shape: readonly number[]) => Result);
-  /** Whole inputs that are cut like the others, by name. Those that are not among them are given to every part. */
+  /** Whole inputs that are cut like the others, by name. Those that are not among them are given to every piece. */
   readonly cuts?: ReadonlyMap<string, RowsAt>;
   /** Inputs that are multiplied before, by name. Powers of two, so that nothing is rounded. */
   readonly factors?: ReadonlyMap<string, number>;
-  /** What changes in the attributes for one part. */
+  /** What changes in the attributes for one piece. */
   readonly attrs?: Readonly<Record<string, unknown>>;
 }
 

@@ -12,10 +12,10 @@ function reduced(call: ShardedCall, attr: string, overRows: () => Plan | string)
 
 export const sumOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum() }));
 
-/** Parts have as many rows each, so that the mean of all is that of their means. */
-export const meanOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum(1 / call.parts) }));
+/** Pieces have as many rows each, so that the mean of all is that of their means. */
+export const meanOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum(1 / call.pieces) }));
 
-/** Of reductions that no sum of parts gives. */
+/** Of reductions that no sum of pieces gives. */
 export const reductionWithinRows =
   (attr = 'axis'): Rule =>
   (call) =>

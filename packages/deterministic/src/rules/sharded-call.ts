@@ -12,13 +12,13 @@ export interface ShardedInput {
   readonly state: InputState;
 }
 
-/** A kernel's call with inputs that lie in parts, as rules look at it. */
+/** A kernel's call with inputs that lie in pieces, as rules look at it. */
 export class ShardedCall {
   constructor(
     readonly inputs: ReadonlyMap<string, ShardedInput>,
     readonly attrs: Readonly<Record<string, unknown>>,
-    /** Of each input that lies in parts. */
-    readonly parts: number,
+    /** Of each input that lies in pieces. */
+    readonly pieces: number,
   ) {}
 
   get names(): string[] {

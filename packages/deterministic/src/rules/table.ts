@@ -40,7 +40,7 @@ export const SAME_DATA: ReadonlySet<string> = new Set(['Identity', 'Reshape', 'E
 /** Of these each call draws numbers. */
 export const RANDOM: ReadonlySet<string> = new Set(['AccDropout']);
 
-/** By kernel, tfjs's and those of `@acc/kernels`, for calls in which an input has rows. What is not here has no way by parts. */
+/** By kernel, tfjs's and those of `@acc/kernels`, for calls in which an input has rows. What is not here has no way by pieces. */
 export const RULES: ReadonlyMap<string, Rule> = new Map([
   ...named(
     'Abs Acos Acosh Asin Asinh Atan Atanh Ceil ClipByValue Cos Cosh Elu Erf Exp Expm1 Floor',

@@ -281,7 +281,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   ],
 };
 
-/** Rows that a tensor has here: of a part fewer than of all. */
+/** Rows that a tensor has here: of a piece fewer than of all. */
 function ROWS_OF({ shape }: tf.Tensor): number {
   return shape[0]!;
 }
@@ -293,7 +293,7 @@ export const LOSSES: Readonly<Record<string, Loss>> = {
   dense: ({ a }, { weight, vector }) => a.mul(vector).matMul(weight).relu().square().sum(),
   activations: ({ a }, { vector }) => {
     const x = a.mul(vector);
-    const parts = [
+    const pieces = [
       x.relu6(),
       x.clipByValue(-0.1, 0.1),
       tf.leakyRelu(x),
@@ -304,7 +304,7 @@ export const LOSSES: Readonly<Record<string, Loss>> = {
       x.softmax(),
       gelu(x),
     ];
-    return tf.addN(parts).mul(a).sum();
+    return tf.addN(pieces).mul(a).sum();
   },
   weightsOnly: ({ a }, { weight }) => {
     const mixed = weight

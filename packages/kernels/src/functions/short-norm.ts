@@ -38,8 +38,8 @@ export function shortNorm(
 
 /** Whether `output` has its normalised values attached: x has none then. */
 export function isShortNorm(backend: AccBackend, output: TensorInfo): boolean {
-  const [part = output] = backend.partsOf(output)?.parts ?? [];
-  return backend.attached(part)[0]!.dtype !== 'float32';
+  const [piece = output] = backend.piecesOf(output)?.pieces ?? [];
+  return backend.attached(piece)[0]!.dtype !== 'float32';
 }
 
 /** What a short norm's gradients are made of. */

@@ -12,37 +12,37 @@ import {
   type NamedTensorInfoMap,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { FixedResults, PartedInfo, Parts, PartsLayer } from '@acc/contract';
+import type { FixedResults, PiecedInfo, Pieces, PiecesLayer } from '@acc/contract';
 import { patch } from '@acc/tfjs-internals';
 import { sumInPairs } from './sum-in-pairs.js';
 
 /**
- * Parts of tensors of a backend of tfjs's whose kernels give tensor infos, as `cpu` does. Its data is in memory as a whole, so that
- * the whole is made at once. Until `restore` the backend frees parts together with their whole.
+ * Pieces of tensors of a backend of tfjs's whose kernels give tensor infos, as `cpu` does. Its data is in memory as a whole, so that
+ * the whole is made at once. Until `restore` the backend frees pieces together with their whole.
  */
-export function portableParts(backendName: string, backend: KernelBackend): FixedResults {
-  const parts = new PortableParts(backendName, backend);
+export function portablePieces(backendName: string, backend: KernelBackend): FixedResults {
+  const pieces = new PortablePieces(backendName, backend);
   const restore = patch(backend, 'disposeData', (own) => (dataId, force) => {
     const isGone = own.call(backend, dataId, force);
-    if (isGone) parts.forget(dataId);
+    if (isGone) pieces.forget(dataId);
     return isGone;
   });
   return {
-    parts,
+    pieces,
     // Its kernels draw what tfjs's operators give them.
     seed() {},
     restore,
   };
 }
 
-interface Known extends Parts {
-  /** The parts, unless the whole is the only one. */
+interface Known extends Pieces {
+  /** The pieces, unless the whole is the only one. */
   readonly own: readonly TensorInfo[];
 }
 
-class PortableParts implements PartsLayer {
+class PortablePieces implements PiecesLayer {
   readonly #known = new WeakMap<DataId, Known>();
-  /** As they are now: those that are registered later may work with parts themselves. */
+  /** As they are now: those that are registered later may work with pieces themselves. */
   readonly #kernels: ReadonlyMap<string, KernelFunc>;
 
   constructor(
@@ -53,7 +53,7 @@ class PortableParts implements PartsLayer {
     this.#kernels = new Map(names.map((name) => [name, getKernel(name, backendName).kernelFunc]));
   }
 
-  cut(x: TensorInfo, { outer, count, shape }: Parameters<PartsLayer['cut']>[1]): TensorInfo[] {
+  cut(x: TensorInfo, { outer, count, shape }: Parameters<PiecesLayer['cut']>[1]): TensorInfo[] {
     const length = util.sizeFromShape(shape) / outer;
     const repetitions = { ...x, shape: [outer, count * length] };
     return Array.from({ length: count }, (_, k) => {
@@ -62,26 +62,26 @@ class PortableParts implements PartsLayer {
     });
   }
 
-  hold(info: PartedInfo, parts: readonly TensorInfo[]): TensorInfo {
+  hold(info: PiecedInfo, pieces: readonly TensorInfo[]): TensorInfo {
     const { shape, dtype, layout } = info;
-    const isOne = parts.length === 1;
-    const { dataId } = isOne ? parts[0]! : this.#joined(info, parts);
+    const isOne = pieces.length === 1;
+    const { dataId } = isOne ? pieces[0]! : this.#joined(info, pieces);
     const whole = { dataId, shape, dtype };
-    this.#known.set(dataId, { layout, parts: isOne ? [whole] : parts, own: isOne ? [] : parts });
+    this.#known.set(dataId, { layout, pieces: isOne ? [whole] : pieces, own: isOne ? [] : pieces });
     return whole;
   }
 
   divide(x: TensorInfo, count: number): void {
-    if (this.#known.get(x.dataId)?.parts.length === count) return;
+    if (this.#known.get(x.dataId)?.pieces.length === count) return;
     this.forget(x.dataId);
     const [length, ...rest] = x.shape as [number, ...number[]];
-    const parts = this.cut(x, { outer: 1, count, shape: [length / count, ...rest] });
-    this.#known.set(x.dataId, { layout: { kind: 'rows', outer: 1, length }, parts, own: parts });
+    const pieces = this.cut(x, { outer: 1, count, shape: [length / count, ...rest] });
+    this.#known.set(x.dataId, { layout: { kind: 'rows', outer: 1, length }, pieces, own: pieces });
   }
 
-  of(x: TensorInfo): Parts | undefined {
+  of(x: TensorInfo): Pieces | undefined {
     const known = this.#known.get(x.dataId);
-    return known?.own.length === 0 ? { layout: known.layout, parts: [x] } : known;
+    return known?.own.length === 0 ? { layout: known.layout, pieces: [x] } : known;
   }
 
   join(x: TensorInfo): TensorInfo {
@@ -89,23 +89,23 @@ class PortableParts implements PartsLayer {
     return { ...this.#run(Slice, { x: flat }, { begin: [0], size: flat.shape }), shape: x.shape };
   }
 
-  /** Frees the parts of data that is gone, or is given others. */
+  /** Frees the pieces of data that is gone, or is given others. */
   forget(dataId: DataId): void {
     const own = this.#known.get(dataId)?.own ?? [];
     this.#known.delete(dataId);
-    for (const part of own) this.#free(part);
+    for (const piece of own) this.#free(piece);
   }
 
-  #joined({ shape, dtype, layout }: PartedInfo, parts: readonly TensorInfo[]): TensorInfo {
+  #joined({ shape, dtype, layout }: PiecedInfo, pieces: readonly TensorInfo[]): TensorInfo {
     if (layout.kind === 'rows') {
-      const repetitions = parts.map((part) => ({
-        ...part,
-        shape: [layout.outer, util.sizeFromShape(part.shape) / layout.outer],
+      const repetitions = pieces.map((piece) => ({
+        ...piece,
+        shape: [layout.outer, util.sizeFromShape(piece.shape) / layout.outer],
       }));
       return { ...this.#run(Concat, repetitions, { axis: 1 }), shape };
     }
     const sum = sumInPairs(
-      parts,
+      pieces,
       (a, b) => this.#run(Add, { a, b }),
       (partial) => this.#free(partial),
     );

@@ -1,13 +1,13 @@
 import type { DataType, TensorInfo } from '@tensorflow/tfjs-core';
 
-/** How a tensor is made of parts, which are all of one shape and dtype. */
-export type PartLayout =
+/** How a tensor is made of pieces, which are all of one shape and dtype. */
+export type PieceLayout =
   /**
-   * With `outer` · `length` · rest elements in row-major order, whatever its shape, each of n parts has
+   * With `outer` · `length` · rest elements in row-major order, whatever its shape, each of n pieces has
    * `outer` · `length` / n · rest of them: its own of the `length` rows, in each of the `outer` repetitions.
    */
   | { readonly kind: 'rows'; readonly outer: number; readonly length: number }
-  /** `scale` times the sum of the parts, added up pair by pair. */
+  /** `scale` times the sum of the pieces, added up pair by pair. */
   | { readonly kind: 'sum'; readonly scale: number };
 
 /** Where rows lie in a shape: in dim `dim`, which holds them `times` times, one repetition after the other. */
@@ -42,28 +42,28 @@ export function withoutOthersRows(shape: readonly number[], { dim }: RowsAt, cou
 }
 
 /** What a tensor is made of. */
-export interface Parts {
-  readonly layout: PartLayout;
+export interface Pieces {
+  readonly layout: PieceLayout;
   /** In their order. Borrowed: they live as long as the tensor. */
-  readonly parts: readonly TensorInfo[];
+  readonly pieces: readonly TensorInfo[];
 }
 
-/** What a new tensor in parts looks like from outside. */
-export interface PartedInfo {
+/** What a new tensor in pieces looks like from outside. */
+export interface PiecedInfo {
   readonly shape: number[];
   readonly dtype: DataType;
-  readonly layout: PartLayout;
+  readonly layout: PieceLayout;
 }
 
-/** Tensors whose values lie in parts, and are joined when somebody asks for them as a whole. */
-export interface PartsLayer {
-  /** A tensor made of `parts`, which it takes over. One part is the whole tensor. */
-  hold(info: PartedInfo, parts: readonly TensorInfo[]): TensorInfo;
-  /** From now on the data of `x` also consists of `count` parts, each with as many rows along dim 0. */
+/** Tensors whose values lie in pieces, and are joined when somebody asks for them as a whole. */
+export interface PiecesLayer {
+  /** A tensor made of `pieces`, which it takes over. One piece is the whole tensor. */
+  hold(info: PiecedInfo, pieces: readonly TensorInfo[]): TensorInfo;
+  /** From now on the data of `x` also consists of `count` pieces, each with as many rows along dim 0. */
   divide(x: TensorInfo, count: number): void;
   /** What the data of `x` is made of; undefined for what is only whole. */
-  of(x: TensorInfo): Parts | undefined;
-  /** Copies of what would be the parts of `x`, a whole tensor, each of shape `shape`. The caller's. */
+  of(x: TensorInfo): Pieces | undefined;
+  /** Copies of what would be the pieces of `x`, a whole tensor, each of shape `shape`. The caller's. */
   cut(
     x: TensorInfo,
     cut: { readonly outer: number; readonly count: number; readonly shape: number[] },

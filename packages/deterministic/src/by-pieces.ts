@@ -13,9 +13,9 @@ import {
   repetitionsOf,
   rowsAt,
   withoutOthersRows,
-  type PartLayout,
-  type Parts,
-  type PartsLayer,
+  type PieceLayout,
+  type Pieces,
+  type PiecesLayer,
   type RowsAt,
 } from '@acc/contract';
 import type { Plan, Result } from './rules/plan.js';
@@ -23,24 +23,24 @@ import type { Plan, Result } from './rules/plan.js';
 export type KernelCall = Parameters<KernelFunc>[0];
 export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];
 
-export interface PartsOptions {
-  readonly parts: PartsLayer;
-  /** Parts of each tensor that lies in parts. */
+export interface PiecesOptions {
+  readonly pieces: PiecesLayer;
+  /** Pieces of each tensor that lies in pieces. */
   readonly count: number;
   readonly backendName: string;
 }
 
 /**
- * Runs a kernel on one part of its inputs after the other. The results, which lie in parts, are the caller's.
+ * Runs a kernel on one piece of its inputs after the other. The results, which lie in pieces, are the caller's.
  *
- * @param beforePart Called before each part.
+ * @param beforePiece Called before each piece.
  */
-export function runByParts(
+export function runByPieces(
   kernelFunc: KernelFunc,
   call: KernelCall,
   { inputs, plan }: { readonly inputs: Inputs; readonly plan: Plan },
-  options: PartsOptions,
-  beforePart: (part: number) => void,
+  options: PiecesOptions,
+  beforePiece: (piece: number) => void,
 ): TensorInfo | TensorInfo[] {
   const operands = new Operands(call, options);
   const results: TensorInfo[][] = [];
@@ -48,11 +48,11 @@ export function runByParts(
   try {
     const lists = inputs.map(([name, x]) => [name, operands.of(name, x, plan)] as const);
     const attrs = { ...call.attrs, ...plan.attrs } as NamedAttrMap;
-    for (let part = 0; part < options.count; part++) {
-      const ofPart = (Array.isArray(call.inputs) ? [] : {}) as NamedTensorInfoMap;
-      for (const [name, list] of lists) ofPart[name] = asTensor(list[part]!);
-      beforePart(part);
-      const given = kernelFunc({ inputs: ofPart, attrs, backend: call.backend });
+    for (let piece = 0; piece < options.count; piece++) {
+      const ofPiece = (Array.isArray(call.inputs) ? [] : {}) as NamedTensorInfoMap;
+      for (const [name, list] of lists) ofPiece[name] = asTensor(list[piece]!);
+      beforePiece(piece);
+      const given = kernelFunc({ inputs: ofPiece, attrs, backend: call.backend });
       isList = Array.isArray(given);
       results.push([given].flat().map((x) => apart(x, call.backend as Backend)));
     }
@@ -63,43 +63,43 @@ export function runByParts(
     operands.dispose();
   }
   const shapes = results[0]!.map(({ shape }) => shape);
-  const length = lengthOf(inputs, plan, options.parts);
+  const length = lengthOf(inputs, plan, options.pieces);
   const held = shapes.map((shape, i) => {
-    const ofParts = results.map((list) => list[i]!);
+    const ofPieces = results.map((list) => list[i]!);
     const result = resultOf(plan, i, shape);
-    if (result.kind !== 'whole') return hold(ofParts, result, length, options);
-    operands.free(ofParts.slice(1));
-    return ofParts[0]!;
+    if (result.kind !== 'whole') return hold(ofPieces, result, length, options);
+    operands.free(ofPieces.slice(1));
+    return ofPieces[0]!;
   });
   return isList ? held : held[0]!;
 }
 
-/** The parts of `x`, in its shape. Borrowed. Undefined where it is whole, or a reshape has taken its rows apart. */
-export function partsIn(x: TensorInfo, { layout, parts }: Parts): TensorInfo[] | undefined {
+/** The pieces of `x`, in its shape. Borrowed. Undefined where it is whole, or a reshape has taken its rows apart. */
+export function piecesIn(x: TensorInfo, { layout, pieces }: Pieces): TensorInfo[] | undefined {
   const at = layout.kind === 'rows' ? rowsAt(x.shape, layout) : undefined;
   if (layout.kind === 'rows' && !at) return undefined;
-  const shape = at ? withoutOthersRows(x.shape, at, parts.length) : x.shape;
-  return parts.map(({ dataId, dtype }) => ({ dataId, shape, dtype }));
+  const shape = at ? withoutOthersRows(x.shape, at, pieces.length) : x.shape;
+  return pieces.map(({ dataId, dtype }) => ({ dataId, shape, dtype }));
 }
 
-/** What kernels are given for one part, and what was made for that. */
+/** What kernels are given for one piece, and what was made for that. */
 class Operands {
   readonly #made: TensorInfo[] = [];
 
   constructor(
     private readonly call: KernelCall,
-    private readonly options: PartsOptions,
+    private readonly options: PiecesOptions,
   ) {}
 
-  /** One tensor for each part. */
+  /** One tensor for each piece. */
   of(name: string, x: TensorInfo, { cuts, factors }: Plan): readonly TensorInfo[] {
-    const { parts, count } = this.options;
-    const own = parts.of(x);
+    const { pieces, count } = this.options;
+    const own = pieces.of(x);
     const cut = own ? undefined : cuts?.get(name);
     const factor = factors?.get(name) ?? 1;
     if (!own && !cut) return new Array<TensorInfo>(count).fill(this.#scaled(x, factor));
-    const operands = own ? partsIn(x, own)! : this.#cut(x, cut!);
-    return operands.map((part) => this.#scaled(part, factor));
+    const operands = own ? piecesIn(x, own)! : this.#cut(x, cut!);
+    return operands.map((piece) => this.#scaled(piece, factor));
   }
 
   free(tensors: readonly TensorInfo[]): void {
@@ -111,9 +111,9 @@ class Operands {
   }
 
   #cut(x: TensorInfo, at: RowsAt): TensorInfo[] {
-    const { parts, count } = this.options;
+    const { pieces, count } = this.options;
     const shape = withoutOthersRows(x.shape, at, count);
-    const cut = parts.cut(x, { outer: repetitionsOf(x.shape, at), count, shape });
+    const cut = pieces.cut(x, { outer: repetitionsOf(x.shape, at), count, shape });
     this.#made.push(...cut);
     return cut;
   }
@@ -160,10 +160,10 @@ function resultOf({ results }: Plan, i: number, shape: readonly number[]): Resul
   return Array.isArray(results) ? (results as Result[])[i]! : (results as Result);
 }
 
-/** The rows that those of all parts are, in one repetition. */
-function lengthOf(inputs: Inputs, { cuts }: Plan, parts: PartsLayer): number {
+/** The rows that those of all pieces are, in one repetition. */
+function lengthOf(inputs: Inputs, { cuts }: Plan, pieces: PiecesLayer): number {
   for (const [name, x] of inputs) {
-    const layout = parts.of(x)?.layout;
+    const layout = pieces.of(x)?.layout;
     if (layout?.kind === 'rows') return layout.length;
     const cut = cuts?.get(name);
     if (cut) return x.shape[cut.dim]! / cut.times;
@@ -172,17 +172,17 @@ function lengthOf(inputs: Inputs, { cuts }: Plan, parts: PartsLayer): number {
 }
 
 function hold(
-  ofParts: readonly TensorInfo[],
+  ofPieces: readonly TensorInfo[],
   result: Result & { readonly kind: 'rows' | 'sum' },
   length: number,
-  { parts, count }: PartsOptions,
+  { pieces, count }: PiecesOptions,
 ): TensorInfo {
-  const { shape: partShape, dtype } = ofParts[0]!;
+  const { shape: pieceShape, dtype } = ofPieces[0]!;
   if (result.kind === 'sum') {
-    const layout: PartLayout = { kind: 'sum', scale: result.scale };
-    return parts.hold({ shape: partShape, dtype, layout }, ofParts);
+    const layout: PieceLayout = { kind: 'sum', scale: result.scale };
+    return pieces.hold({ shape: pieceShape, dtype, layout }, ofPieces);
   }
-  const shape = partShape.map((size, dim) => (dim === result.at.dim ? size * count : size));
-  const layout: PartLayout = { kind: 'rows', outer: repetitionsOf(shape, result.at), length };
-  return parts.hold({ shape, dtype, layout }, ofParts);
+  const shape = pieceShape.map((size, dim) => (dim === result.at.dim ? size * count : size));
+  const layout: PieceLayout = { kind: 'rows', outer: repetitionsOf(shape, result.at), length };
+  return pieces.hold({ shape, dtype, layout }, ofPieces);
 }

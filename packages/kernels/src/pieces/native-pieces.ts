@@ -1,5 +1,5 @@
 import { util, type TensorInfo } from '@tensorflow/tfjs-core';
-import type { PartLayout, PartsLayer } from '@acc/contract';
+import type { PieceLayout, PiecesLayer } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { sumInPairs } from './sum-in-pairs.js';
@@ -14,39 +14,39 @@ const select = operator('aten::select.int');
 /** libtorch's number of the memory format. */
 const CONTIGUOUS = 0;
 
-/** Parts of tensors of the backend `acc`. The whole is made when somebody asks for it. */
-export function nativeParts(backend: AccBackend): PartsLayer {
-  const cut: PartsLayer['cut'] = (x, { outer, count, shape }) => {
+/** Pieces of tensors of the backend `acc`. The whole is made when somebody asks for it. */
+export function nativePieces(backend: AccBackend): PiecesLayer {
+  const cut: PiecesLayer['cut'] = (x, { outer, count, shape }) => {
     using repetitions = reshape(backend.native(x), [outer, count, util.sizeFromShape(shape) / outer]);
     return Array.from({ length: count }, (_, k) => {
       using own = select(repetitions, 1, k);
-      // Not a view: how a part lies in memory must not depend on how many there are.
+      // Not a view: how a piece lies in memory must not depend on how many there are.
       using copy = clone(own, CONTIGUOUS);
       return backend.wrap(reshape(copy, shape), x.dtype);
     });
   };
   return {
     cut,
-    hold({ shape, dtype, layout }, parts) {
-      const count = parts.length;
+    hold({ shape, dtype, layout }, pieces) {
+      const count = pieces.length;
       if (count > 1) {
-        return backend.wrapParts({ shape, dtype }, { layout, count, parts }, () =>
-          joined(backend, parts, layout, shape),
+        return backend.wrapPieces({ shape, dtype }, { layout, count, pieces }, () =>
+          joined(backend, pieces, layout, shape),
         );
       }
-      const [{ dataId }] = parts as readonly [TensorInfo];
-      backend.setParts(parts[0]!, { layout, count });
+      const [{ dataId }] = pieces as readonly [TensorInfo];
+      backend.setPieces(pieces[0]!, { layout, count });
       return { dataId, shape, dtype };
     },
     divide(x, count) {
-      if (backend.partsOf(x)?.count === count) return;
+      if (backend.piecesOf(x)?.count === count) return;
       const [length, ...rest] = x.shape as [number, ...number[]];
-      const parts = cut(x, { outer: 1, count, shape: [length / count, ...rest] });
-      backend.setParts(x, { layout: { kind: 'rows', outer: 1, length }, count, parts });
+      const pieces = cut(x, { outer: 1, count, shape: [length / count, ...rest] });
+      backend.setPieces(x, { layout: { kind: 'rows', outer: 1, length }, count, pieces });
     },
     of(x) {
-      const parted = backend.partsOf(x);
-      return parted && { layout: parted.layout, parts: parted.parts ?? [x] };
+      const inPieces = backend.piecesOf(x);
+      return inPieces && { layout: inPieces.layout, pieces: inPieces.pieces ?? [x] };
     },
     join: (x) => backend.wrap(backend.native(x).alias(), x.dtype),
   };
@@ -55,11 +55,11 @@ export function nativeParts(backend: AccBackend): PartsLayer {
 /** Caller disposes. */
 function joined(
   backend: AccBackend,
-  parts: readonly TensorInfo[],
-  layout: PartLayout,
+  pieces: readonly TensorInfo[],
+  layout: PieceLayout,
   shape: readonly number[],
 ): NativeTensor {
-  const natives = parts.map((part) => backend.native(part));
+  const natives = pieces.map((piece) => backend.native(piece));
   if (layout.kind === 'rows') {
     const repetitions = natives.map((native) => reshape(native, [layout.outer, -1]));
     try {
