@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { AccError } from '@acc/contract';
 import type { Registry } from 'prom-client';
 
-/** Answers `GET /metrics`. A process that has nothing else to do doesn't stay for it. */
+/** Serves `GET /metrics` over HTTP. It does not keep the process alive. */
 export class MetricsEndpoint {
   readonly #registry: Registry;
   readonly #host: string;

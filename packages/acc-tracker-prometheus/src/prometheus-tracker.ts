@@ -5,11 +5,17 @@ import { Gauge, Registry } from 'prom-client';
 import { MetricsEndpoint } from './metrics-endpoint.js';
 
 export interface PrometheusOptions {
-  /** Serves `/metrics` there while the run goes on. Default 9464, unless there is a `textfileDir`. */
+  /**
+   * The port that serves `/metrics` during the run. Default 9464; with `textfileDir` the default is
+   * not to serve.
+   */
   readonly port?: number;
   /** The address to listen on. Default 127.0.0.1. */
   readonly host?: string;
-  /** The folder of the textfile collector of Prometheus's node exporter: each run has a file `acc-<id>.prom` in it. */
+  /**
+   * The folder of the textfile collector of Prometheus's node exporter. Each run writes a file
+   * `acc-<id>.prom` there.
+   */
   readonly textfileDir?: string;
 }
 
@@ -17,8 +23,9 @@ const DEFAULT_PORT = 9464;
 const RUN_LABELS = ['project', 'run', 'run_id'] as const;
 
 /**
- * Shows the last value of each metric to Prometheus, and the step that it is of: gauges `acc_metric` and `acc_metric_step` with
- * the labels `project`, `run`, `run_id`, `name`; and `acc_run_status`, 1 for the status of the run.
+ * Exposes the last value of each metric to Prometheus, with its step. The gauges are `acc_metric`
+ * and `acc_metric_step`, with the labels `project`, `run`, `run_id`, `name`, and `acc_run_status`,
+ * which is 1 for the current status of the run.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -27,9 +34,9 @@ export function prometheusTracker(options: PrometheusOptions = {}): Tracker {
   const registry = new Registry();
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
     new Gauge({ name, help, labelNames: [...RUN_LABELS, ...labelNames], registers: [registry] });
-  const values = gauge('acc_metric', 'The last value that was logged.', ['name']);
-  const steps = gauge('acc_metric_step', 'The step that the last value is of.', ['name']);
-  const status = gauge('acc_run_status', '1 for the status that the run has.', ['status']);
+  const values = gauge('acc_metric', 'The last logged value.', ['name']);
+  const steps = gauge('acc_metric_step', 'The step of the last logged value.', ['name']);
+  const status = gauge('acc_run_status', '1 for the current status of the run.', ['status']);
   const endpoint = port === undefined ? undefined : new MetricsEndpoint(registry, host, port);
   let labels: Record<(typeof RUN_LABELS)[number], string>;
   const set = (step: number, metrics: Readonly<Record<string, number>>): void => {
@@ -41,7 +48,7 @@ export function prometheusTracker(options: PrometheusOptions = {}): Tracker {
   const write = async (): Promise<void> => {
     if (textfileDir === undefined) return;
     const path = join(textfileDir, `acc-${labels.run_id}.prom`);
-    // Readers see the whole file or the one before.
+    // The rename is atomic: readers see either the complete new file or the complete old file.
     writeFileSync(`${path}.tmp`, await registry.metrics());
     renameSync(`${path}.tmp`, path);
   };
@@ -83,7 +90,7 @@ function resolved(options: PrometheusOptions) {
   }
   if (textfileDir !== undefined && !existsSync(textfileDir)) {
     throw new AccError('ACC_INVALID_OPTION', `prometheus: there is no folder ${textfileDir}.`, {
-      help: "Give the node exporter's --collector.textfile.directory.",
+      help: "Set textfileDir to the node exporter's --collector.textfile.directory.",
     });
   }
   return { port, host, textfileDir };

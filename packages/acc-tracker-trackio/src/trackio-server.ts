@@ -2,13 +2,16 @@ import { AccError, checkKeys, sendRequest } from '@acc/contract';
 import { readTrackioEnvironment } from './environment.js';
 
 export interface TrackioOptions {
-  /** Of the server; the address with write access that Trackio shows may be given as it is. Default: TRACKIO_SERVER_URL. */
+  /**
+   * The URL of the server. It may be the address with the write token that Trackio prints. Default:
+   * TRACKIO_SERVER_URL.
+   */
   readonly url?: string;
   /** Default: the url's `write_token`, else TRACKIO_WRITE_TOKEN. */
   readonly writeToken?: string;
 }
 
-/** The part of a Trackio server's API that stores. */
+/** The client of the part of a Trackio server's API that stores data. */
 export class TrackioServer {
   readonly #url: URL;
   readonly #token: string;
@@ -18,14 +21,14 @@ export class TrackioServer {
     const { url, writeToken } = { ...readTrackioEnvironment(), ...options };
     if (url === undefined || !URL.canParse(url) || !/^https?:/.test(url)) {
       throw new AccError('ACC_INVALID_OPTION', `trackio: url is ${JSON.stringify(url)}.`, {
-        help: 'Give that of a Trackio server, http://127.0.0.1:7860, or set TRACKIO_SERVER_URL.',
+        help: 'Give the URL of a Trackio server, for example http://127.0.0.1:7860, or set TRACKIO_SERVER_URL.',
       });
     }
     this.#url = new URL(url);
     const token = writeToken ?? this.#url.searchParams.get('write_token');
     if (token === null) {
       throw new AccError('ACC_INVALID_OPTION', 'trackio: there is no writeToken.', {
-        help: 'It is in the address that Trackio shows; or set TRACKIO_WRITE_TOKEN.',
+        help: 'Use the token in the address that Trackio prints, or set TRACKIO_WRITE_TOKEN.',
       });
     }
     this.#token = token;
@@ -41,7 +44,7 @@ export class TrackioServer {
   }
 }
 
-/** As Trackio has them in JSON. */
+/** Replaces NaN and infinities by the strings that Trackio uses in JSON. */
 function textForNumber(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }

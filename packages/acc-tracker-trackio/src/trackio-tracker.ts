@@ -5,7 +5,8 @@ const SYSTEM = 'system/';
 const ALERTS = 'alerts/';
 
 /**
- * Records runs on a Trackio server: metrics, figures of the system, hyperparameters, text as Markdown, tables, alerts.
+ * Records runs on a Trackio server: metrics, system metrics, hyperparameters, text as Markdown,
+ * tables and alerts.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -14,7 +15,7 @@ export function trackioTracker(options: TrackioOptions = {}): Tracker {
   let run: RunInfo;
   const begin = async (of: RunInfo): Promise<void> => {
     run = of;
-    // Nothing to store: it says whether the server takes anything.
+    // Sends no logs. The answer shows whether the server accepts requests.
     await server.post('bulk_log', { logs: [] });
   };
   const logRows = async (rows: readonly MetricsRow[], signal: AbortSignal): Promise<void> => {
@@ -51,17 +52,17 @@ export function trackioTracker(options: TrackioOptions = {}): Tracker {
       const records = rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]])));
       return logValue(step, sequence, { [key]: { _type: 'trackio.table', _value: records } }, signal);
     },
-    // Trackio keeps no status.
+    // Trackio has no status of a run.
     finish: () => Promise.resolve(),
   });
 }
 
-/** What Trackio stores once, though it comes twice. */
+/** The fields of a log. The `log_id` makes Trackio store it once, even if it is sent twice. */
 function entryOf({ project, name, id, rank }: RunInfo, sequence: number) {
   return { project, run: name, run_id: id, log_id: `${id}-${rank}-${sequence}` };
 }
 
-/** Rows as Trackio takes them: figures of the system have a place of their own, without steps. */
+/** Splits rows into logs and system logs, as Trackio takes them. System logs have no steps. */
 function logsOf(run: RunInfo, rows: readonly MetricsRow[]): { logs: object[]; systemLogs: object[] } {
   const [logs, systemLogs]: [object[], object[]] = [[], []];
   for (const { step, metrics, sequence, timeMs } of rows) {

@@ -1,13 +1,13 @@
 import { medianLow } from '@acc/contract';
 
-/** Something about a training that somebody should look at. */
+/** A problem in a training that the user should look at. */
 export interface Alert {
   readonly kind: 'loss-not-finite' | 'loss-spike' | 'slow-rank' | 'stall';
-  /** For people: what, where, and what may be done. */
+  /** A message for the user: what happened, where, and what to do. */
   readonly message: string;
-  /** Optimizer steps taken so far. */
+  /** The number of optimizer steps taken so far. */
   readonly step: number;
-  /** The rank that it is about; undefined where it is about all. */
+  /** The rank that the alert is about. Undefined if it is about all ranks. */
   readonly rank?: number;
 }
 
@@ -16,14 +16,14 @@ export interface AlertOptions {
   readonly slowFactor: number;
 }
 
-/** Losses before one can be a spike. */
+/** The number of losses before one can count as a spike. */
 const WARM_UP = 30;
-/** Weight of the newest loss in the mean and the variance of late. */
+/** The weight of the newest loss in the moving mean and variance. */
 const NEWEST = 0.05;
-/** Sets of figures in a row in which a rank is slow before that is said. */
+/** The number of consecutive sets of figures in which a rank must be slow before an alert. */
 const SLOW_IN_A_ROW = 3;
 
-/** Looks at losses one after another. */
+/** Checks losses one after another. */
 export class LossWatch {
   readonly #deviations: number;
   #seen = 0;
@@ -35,7 +35,7 @@ export class LossWatch {
     this.#deviations = spikeDeviations;
   }
 
-  /** @param step Optimizer steps up to that of the loss. */
+  /** @param step The number of optimizer steps up to and including that of the loss. */
   look(loss: number, step: number): Alert | undefined {
     if (!Number.isFinite(loss)) return this.#notFinite(loss, step);
     this.#wasFinite = true;
@@ -44,20 +44,20 @@ export class LossWatch {
     const before = this.#mean;
     this.#learn(isSpike ? limit : loss);
     if (!isSpike) return undefined;
-    const message = `The loss jumped to ${loss.toPrecision(4)} from about ${before.toPrecision(4)}. Look at the batch, or lower the learning rate.`;
+    const message = `The loss jumped to ${loss.toPrecision(4)} from about ${before.toPrecision(4)}. Check the batch, or lower the learning rate.`;
     return { kind: 'loss-spike', message, step };
   }
 
-  /** Once, until it is finite again. */
+  /** Alerts once, until the loss is finite again. */
   #notFinite(loss: number, step: number): Alert | undefined {
     const isNew = this.#wasFinite;
     this.#wasFinite = false;
     if (!isNew) return undefined;
-    const message = `The loss is ${loss}. Look for a division by 0 or a logarithm of it, lower the learning rate, or clip gradients.`;
+    const message = `The loss is ${loss}. Check for a division by 0 or a logarithm of 0, lower the learning rate, or clip gradients.`;
     return { kind: 'loss-not-finite', message, step };
   }
 
-  /** Exponentially weighted mean and variance (Finch, 2009, section 9). */
+  /** Updates the exponentially weighted mean and variance (Finch, 2009, section 9). */
   #learn(loss: number): void {
     const weight = Math.max(NEWEST, 1 / ++this.#seen);
     const off = loss - this.#mean;
@@ -66,7 +66,7 @@ export class LossWatch {
   }
 }
 
-/** Looks at how long ranks compute. */
+/** Compares the computing times of ranks. */
 export class SlowRankWatch {
   readonly #factor: number;
   readonly #inARow = new Map<number, number>();
@@ -75,25 +75,30 @@ export class SlowRankWatch {
     this.#factor = slowFactor;
   }
 
-  /** @param busyMs By rank: a step without what it waits for others. */
+  /**
+   * @param busyMs By rank: the duration of a step without waiting for other ranks, in milliseconds.
+   */
   look(busyMs: ReadonlyMap<number, number>, step: number): Alert[] {
     if (busyMs.size < 2) return [];
-    // Of two ranks the faster one: the slower can be slow beside it.
+    // With two ranks the median is the faster one, so the slower rank can exceed it.
     const middle = medianLow([...busyMs.values()]);
     return [...busyMs].flatMap(([rank, ms]): Alert[] => {
       const count = ms > this.#factor * middle ? (this.#inARow.get(rank) ?? 0) + 1 : 0;
       this.#inARow.set(rank, count);
       if (count !== SLOW_IN_A_ROW) return [];
-      const message = `Rank ${rank} computes ${ms.toFixed(1)} ms a step, the median is ${middle.toFixed(1)} ms: all others wait for it. Look for other programs on its host, or a GPU that is slower.`;
+      const message = `Rank ${rank} computes ${ms.toFixed(1)} ms per step. The median is ${middle.toFixed(1)} ms, so all other ranks wait for it. Check for other programs on its host, or a slower GPU.`;
       return [{ kind: 'slow-rank', message, step, rank }];
     });
   }
 }
 
-/** A step that took as long as a stall, and the rank that it was due to. */
+/**
+ * The alert for a step that took longer than `stallMs`. It names the rank that was busy the
+ * longest.
+ */
 export function stallAlert(stepMs: number, busyMs: ReadonlyMap<number, number>, step: number): Alert {
   const [rank] = [...busyMs].sort(([, a], [, b]) => b - a)[0] ?? [];
   const whose = busyMs.size < 2 ? '' : ` Rank ${rank} was busy the longest.`;
-  const message = `A step took ${(stepMs / 1000).toFixed(0)} s.${whose} Look at its data, its disk and its network.`;
+  const message = `A step took ${(stepMs / 1000).toFixed(0)} s.${whose} Check its data loading, its disk and its network.`;
   return { kind: 'stall', message, step, ...(rank !== undefined && { rank }) };
 }

@@ -1,7 +1,7 @@
 import { tensor2d, tidy } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 
-/** Figures of one rank: one row of what ranks exchange. A figure that there isn't is NaN. */
+/** The figures of one rank. Ranks exchange them as one row of numbers. A missing figure is NaN. */
 export const FIGURES = [
   'rank',
   'lossSum',
@@ -21,7 +21,7 @@ export const FIGURES = [
 
 export type Figures = Readonly<Record<(typeof FIGURES)[number], number>>;
 
-/** Every rank's figures, in one call. Ranks that have no data any more have none. */
+/** Gathers the figures of every rank in one collective. Ranks whose data has ended are left out. */
 export function exchange(own: Figures, collective: Pick<Collective, 'allGather' | 'size'>): Figures[] {
   if (collective.size === 1) return [own];
   const values = tidy(() => {

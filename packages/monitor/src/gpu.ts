@@ -10,7 +10,7 @@ export interface GpuFigures {
 const PERIOD_SECONDS = 5;
 const FIELDS = 'utilization.gpu,memory.used';
 
-/** What nvidia-smi says of one GPU, now and then. */
+/** Reads the utilization and memory of one GPU from a running nvidia-smi. */
 export class GpuClock {
   readonly #child: ChildProcess;
   #latest: GpuFigures | undefined;
@@ -25,13 +25,15 @@ export class GpuClock {
       `--loop=${PERIOD_SECONDS}`,
     ];
     this.#child = spawn('nvidia-smi', args, { stdio: ['ignore', 'pipe', 'ignore'] });
-    this.#child.on('error', ({ message }) => warn(`acc: autoLog has no figures of the GPU: ${message}`));
+    this.#child.on('error', ({ message }) =>
+      warn(`acc: autoLog cannot read the figures of the GPU: ${message}`),
+    );
     createInterface({ input: this.#child.stdout! }).on('line', (line) => this.#hear(line));
     this.#child.unref();
     (this.#child.stdout as unknown as { unref(): void }).unref();
   }
 
-  /** Undefined before it has said anything. */
+  /** The latest figures. Undefined before the first ones arrive. */
   get latest(): GpuFigures | undefined {
     return this.#latest;
   }

@@ -4,20 +4,23 @@ import type { SystemFigures } from './system.js';
 export interface StepFigures {
   readonly learningRate: number | undefined;
   readonly gradientNorm: number | undefined;
-  /** Of all ranks, to a step; undefined where nobody counts them. */
+  /** The number of samples per step on all ranks. Undefined if it is unknown. */
   readonly samples: number | undefined;
   readonly tokensPerSample: number | undefined;
-  /** Of this process and its host; undefined where they are not asked for. */
+  /** Figures of this process and its host. Undefined if the option `system` is off. */
   readonly system: SystemFigures | undefined;
 }
 
-/** Of a step, in ms: what is logged of it. */
+/** The times of a step that are logged, in milliseconds. */
 const PARTS = ['step', 'data', 'forward', 'backward', 'communication', 'optimizer'] as const;
-/** Figures that are told although they are no number; of the others that means that there is none. */
+/**
+ * Figures that are logged even if they are NaN. For all other figures NaN means that there is no
+ * value.
+ */
 const MAY_BE_NAN: readonly string[] = ['train/loss', 'train/grad_norm'];
 const MEGABYTES_PER_MIB = 2 ** 20 / 1e6;
 
-/** What is logged, by name. A figure that there isn't is left out. */
+/** The metrics to log, by name. Figures without a value are left out. */
 export function metricsOf(ranks: readonly Figures[], step: StepFigures): Record<string, number> {
   const mean = (name: keyof Figures) => sum(ranks.map((figures) => figures[name])) / ranks.length;
   const stepMs = mean('step');
@@ -40,13 +43,13 @@ export function metricsOf(ranks: readonly Figures[], step: StepFigures): Record<
   return Object.fromEntries(Object.entries(metrics).filter(isThere)) as Record<string, number>;
 }
 
-/** The mean over samples of all ranks; undefined where there was no loss. */
+/** The mean loss over the samples of all ranks. Undefined if there was no loss. */
 function lossOf(ranks: readonly Figures[]): number | undefined {
   const weight = sum(ranks.map(({ lossWeight }) => lossWeight));
   return weight === 0 ? undefined : sum(ranks.map(({ lossSum }) => lossSum)) / weight;
 }
 
-/** Names of hosts are MLflow's. */
+/** System metrics. Those of the host have the names that MLflow uses. */
 function systemMetrics(
   ranks: readonly Figures[],
   system: SystemFigures | undefined,

@@ -9,26 +9,30 @@ import { StallWatch } from './stall-watch.js';
 import { StepClock } from './step-clock.js';
 import { SystemClock, type SystemFigures } from './system.js';
 
-/** Where figures and alerts go. */
+/** The destination of figures and alerts. */
 export interface MonitorSink {
-  /** Whether anything takes figures now; on all ranks alike. */
+  /** Whether figures are wanted now. The same on all ranks. */
   readonly isOpen: boolean;
-  /** Optimizer steps taken so far; on all ranks alike. */
+  /** The number of optimizer steps taken so far. The same on all ranks. */
   readonly step: number;
-  /** Called on every rank, with the same figures of other ranks. */
+  /** Called on every rank with the same figures of all ranks. */
   log(metrics: Readonly<Record<string, number>>, step: number): void;
   /** Called on rank 0. */
   alert(alert: Alert): void;
   warn(message: string): void;
-  /** The norm of the gradients over all variables and ranks, before clipping by it: a scalar, the caller's. */
+  /**
+   * The norm of the gradients over all variables and ranks, before clipping by norm. Returns a
+   * scalar that the caller disposes.
+   */
   norm(grads: NamedTensorMap): Tensor;
 }
 
 /**
- * Measures steps, and every so many of them gives loss, rates, times and use of the machine to `sink`, and alerts when there is a
- * reason. Costs two looks at a clock for each part of a step, and one small collective for each set of figures.
+ * Measures steps. At a fixed interval of steps it passes loss, rates, times and system figures to
+ * `sink`, and raises alerts. It reads the clock twice for each part of a step, and calls one small
+ * collective for each set of figures.
  *
- * @param size Ranks of the job.
+ * @param size The number of ranks of the job.
  */
 export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: number): Plugin {
   const measuring = new Monitor(options, sink);
@@ -39,7 +43,8 @@ export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: numbe
     forward: (compute) => clock.forward(compute),
     backward: (compute) => clock.backward(compute),
     loss: (value, info) => measuring.loss(value, info),
-    // A rank alone waits for nobody; without these a recorded step stays in one piece.
+    // A single rank does not wait for others. Without these hooks, a recorded step stays in one
+    // piece.
     ...(size > 1 && {
       ready: () => clock.gradient(),
       settle: () => {
@@ -80,9 +85,11 @@ class Monitor {
     this.#context = context;
   }
 
-  /** Kept, and read later with others: reading waits for the device. */
+  /**
+   * Keeps the loss, and reads it later together with others, because reading waits for the device.
+   */
   loss(value: Tensor, { items }: LossInfo): void {
-    // A mean over nothing is no number.
+    // The mean of an empty batch is not a number.
     if (!this.#sink.isOpen || items === 0) return;
     this.#losses.push({ tensor: keep(value.clone()), weight: items, step: this.#sink.step + 1 });
   }
@@ -107,7 +114,7 @@ class Monitor {
     if (this.#isDue(step)) this.#report(step, info);
   }
 
-  /** Ends what runs beside the training. */
+  /** Stops the thread and the process that run beside the training. */
   detach(): void {
     this.#gpu?.close();
     this.#stall?.close();
@@ -116,7 +123,7 @@ class Monitor {
     for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
   }
 
-  /** With the first step of a run: before that, nobody wants anything. */
+  /** Starts the watches with the first step of a run. Before that no figures are wanted. */
   #begin(): void {
     if (this.#stall) return;
     const { collective, kernels } = this.#context;
@@ -195,7 +202,7 @@ class Monitor {
     step: number,
   ): void {
     const found = losses.map((one) => this.#lossWatch.look(one.value, one.step));
-    // Another rank's may not be a number, though this one's is.
+    // The loss of another rank may be NaN even though this rank's is not.
     if (loss !== undefined && !Number.isFinite(loss)) found.push(this.#lossWatch.look(loss, step));
     const busyMs = new Map(
       ranks.map(({ rank, step: stepMs, communication }) => [rank, stepMs - communication]),
@@ -207,7 +214,7 @@ class Monitor {
   }
 }
 
-/** Protected for those who write TypeScript. */
+/** The field is protected in TypeScript. */
 function learningRateOf(optimizer: Optimizer): number | undefined {
   const { learningRate } = optimizer as { learningRate?: unknown };
   return typeof learningRate === 'number' ? learningRate : undefined;

@@ -2,21 +2,30 @@ import { parseOptions } from '@acc/contract';
 import { z } from 'zod';
 import type { Alert } from './alerts.js';
 
-/** Figures that are logged without being asked for one by one. */
+/** Options for figures that are logged automatically. */
 export interface AutoLogOptions {
-  /** Optimizer steps to a set of figures. Default 10. */
+  /** The number of optimizer steps between two sets of figures. Default 10. */
   readonly every?: number;
-  /** Gives tokens a second: how many a sample has. */
+  /** The number of tokens of a sample. With it, tokens per second are logged. */
   readonly tokensPerSample?: number;
-  /** Whether figures of the machine are among them: CPU, memory, GPUs. Default true. */
+  /** Whether to log figures of the machine: CPU, memory, GPUs. Default true. */
   readonly system?: boolean;
-  /** Called on the main process for each alert, beside the trackers. An error that it throws reaches the loop. */
+  /**
+   * Called on the main process for each alert, in addition to the trackers. An error that it throws
+   * reaches the training loop.
+   */
   readonly onAlert?: (alert: Alert) => void;
-  /** A loss counts as a spike when it is so many standard deviations above the mean of late. Default 6. */
+  /**
+   * A loss counts as a spike if it is this many standard deviations above the moving mean. Default
+   * 6.
+   */
   readonly spikeDeviations?: number;
-  /** A rank counts as slow when it computes so many times as long as the median, three times in a row. Default 1.5. */
+  /**
+   * A rank counts as slow if it computes this many times as long as the median, three times in a
+   * row. Default 1.5.
+   */
   readonly slowFactor?: number;
-  /** A step that takes longer, in ms, is a stall. Default 120,000. */
+  /** A step that takes longer than this is a stall, in milliseconds. Default 120,000. */
   readonly stallMs?: number;
 }
 

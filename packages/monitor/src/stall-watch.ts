@@ -1,8 +1,9 @@
 import { Worker } from 'node:worker_threads';
 
 /**
- * Runs in a thread, since a rank that waits for another one runs no JavaScript: writes one line to stderr when the count of
- * steps stands still for too long. It has the plain text of a script, so that it needs no file beside a bundle.
+ * Runs in a thread, because a rank that waits for another one runs no JavaScript. Writes one line
+ * to stderr if the step count does not change for too long. The script is plain text, so that
+ * bundles need no extra file.
  */
 const SCRIPT = `
 const { workerData } = require('node:worker_threads');
@@ -19,7 +20,7 @@ setInterval(() => {
 }, Math.min(1000, stallMs / 4));
 `;
 
-/** Tells while a stall goes on; the alert comes when it is over. */
+/** Reports a stall while it lasts. The alert comes when the stall is over. */
 export class StallWatch {
   readonly #steps = new Int32Array(new SharedArrayBuffer(4));
   readonly #worker: Worker;

@@ -1,17 +1,23 @@
-/** Where the time of steps went, in ms. What no part is for is `data`: waiting for batches, and the loop's own code. */
+/**
+ * How the time of steps was spent, in milliseconds. `data` is the rest of a step: waiting for
+ * batches, and the loop's own code.
+ */
 export interface StepTimes {
   readonly step: number;
   readonly data: number;
   readonly forward: number;
   readonly backward: number;
-  /** What the step waited for other ranks after its own gradients were done. */
+  /** The time that the step waited for other ranks after its own gradients were done. */
   readonly communication: number;
   readonly optimizer: number;
 }
 
 const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
 
-/** Adds up the parts of steps. On a GPU, work is only begun in them: parts are then the time that JavaScript needs for it. */
+/**
+ * Adds up the parts of steps. On a GPU, the parts measure only the time in which JavaScript starts
+ * the work.
+ */
 export class StepClock {
   readonly #now: () => number;
   #parts = { ...NOTHING };
@@ -23,7 +29,7 @@ export class StepClock {
   #gradientMs: number | undefined;
   #transformMs: number | undefined;
 
-  /** @param now A clock in ms. */
+  /** @param now Returns the time in milliseconds. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
@@ -42,7 +48,10 @@ export class StepClock {
     }
   }
 
-  /** A forward pass that no backward pass follows was no training. */
+  /**
+   * Counts the last forward pass as training. A forward pass without a backward pass does not
+   * count.
+   */
   backward<T>(compute: () => T): T {
     const start = this.#now();
     const before = this.#parts.communication;
@@ -59,7 +68,7 @@ export class StepClock {
     this.#gradientMs = this.#now();
   }
 
-  /** All gradients have come back from the other ranks. */
+  /** Called when all gradients have been reduced over the ranks. */
   reduced(): void {
     if (this.#gradientMs !== undefined) this.#parts.communication += this.#now() - this.#gradientMs;
     this.#gradientMs = undefined;
@@ -74,7 +83,7 @@ export class StepClock {
     if (this.#transformMs !== undefined) this.#parts.optimizer += now - this.#transformMs;
     this.#transformMs = undefined;
     if (this.#startMs === undefined) {
-      // The first step of all also makes what later ones have.
+      // The first step is not counted, because it also creates state that later steps reuse.
       this.#startMs = this.#lastStepMs = now;
       this.#parts = { ...NOTHING };
       return;
@@ -84,7 +93,7 @@ export class StepClock {
     this.#steps++;
   }
 
-  /** Means over the steps since the last call; undefined when there was none. */
+  /** The mean times of the steps since the last call. Undefined if there were no steps. */
   take(): StepTimes | undefined {
     const steps = this.#steps;
     if (steps === 0) return undefined;

@@ -1,18 +1,18 @@
 import { cpus, freemem, totalmem } from 'node:os';
 
-/** Of this process and its host, over the time since the last time they were asked for. */
+/** Figures of this process and its host, over the time since they were last read. */
 export interface SystemFigures {
-  /** Of one core; more than 100 with several threads. */
+  /** In percent of one core. Above 100 if several threads are busy. */
   readonly processCpuPercent: number;
   readonly processMemoryMib: number;
-  /** Of all cores of the host. */
+  /** In percent of all cores of the host. */
   readonly hostCpuPercent: number;
   readonly hostMemoryMib: number;
 }
 
 const MIB = 2 ** 20;
 
-/** CPU and memory, as the operating system counts them. */
+/** Reads CPU and memory use from the operating system. */
 export class SystemClock {
   #process = process.cpuUsage();
   #host = hostTimes();
@@ -35,7 +35,7 @@ export class SystemClock {
   }
 }
 
-/** Ms of all cores since the host started. */
+/** Milliseconds of all cores since the host started. */
 function hostTimes(): { busy: number; all: number } {
   let [busy, all] = [0, 0];
   for (const { times } of cpus()) {

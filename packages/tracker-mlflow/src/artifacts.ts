@@ -6,7 +6,7 @@ import type { MlflowClient } from './client.js';
 
 const PROXIED = 'mlflow-artifacts:';
 
-/** The folder of a run's files on the server. */
+/** The artifact folder of a run on the server. */
 export class ArtifactFolder {
   readonly #client: MlflowClient;
   readonly #uri: string;
@@ -21,7 +21,7 @@ export class ArtifactFolder {
     await this.#client.put(this.#path(name), bytes as Uint8Array<ArrayBuffer>, bytes.length, signal);
   }
 
-  /** Sends a file bit by bit. */
+  /** Streams a file to the server. */
   async putFile(name: string, { path, bytes }: TrackedFile, signal: AbortSignal): Promise<void> {
     const stream = createReadStream(path);
     try {
@@ -39,17 +39,17 @@ export class ArtifactFolder {
     if (folder !== '') return `${folder.replace(/^\/+/, '')}/${name}`;
     throw new AccError(
       'ACC_TRACKER_REFUSED',
-      `MLflow keeps this run's files in ${this.#uri}, which it doesn't hand on.`,
+      `MLflow keeps the files of this run in ${this.#uri}, and does not accept them through its server.`,
       {
-        help: 'Start the server with --serve-artifacts, which is its default, and --artifacts-destination.',
+        help: 'Start the server with --serve-artifacts (the default) and --artifacts-destination.',
       },
     );
   }
 }
 
-/** Where MLflow's pages look for an image of a step, without the ending. */
+/** The path at which MLflow's pages expect an image of a step, without the extension. */
 export function imagePath(key: string, step: number, timeMs: number, identity: string): string {
-  // The same call made again is the same file.
+  // The name is a hash of the call, so a repeated call writes the same file.
   const hash = createHash('sha256').update(identity).digest('hex');
   const uuid = [
     hash.slice(0, 8),

@@ -1,7 +1,7 @@
 import { AccError, isAccError, sendRequest, type SentRequest } from '@acc/contract';
 import type { ResolvedOptions } from './options.js';
 
-/** MLflow's REST interface, version 2.0, of one server. */
+/** A client of the REST API of an MLflow server, version 2.0. */
 export class MlflowClient {
   readonly url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -12,9 +12,9 @@ export class MlflowClient {
   }
 
   /**
-   * @param path Behind `/api/2.0/mlflow/`: `runs/create`.
+   * @param path The path below `/api/2.0/mlflow/`, for example `runs/create`.
    * @param parameters The body of a POST, or the query of a GET.
-   * @throws AccError as {@link sendRequest}; `details.errorCode` is MLflow's.
+   * @throws AccError like {@link sendRequest}; `details.errorCode` is MLflow's error code.
    */
   async call<T>(
     method: 'GET' | 'POST',
@@ -30,7 +30,7 @@ export class MlflowClient {
     return JSON.parse(answer) as T;
   }
 
-  /** @param path Below the server's artifact root. */
+  /** @param path The path below the server's artifact root. */
   async put(path: string, body: SentRequest['body'], bytes: number, signal?: AbortSignal): Promise<void> {
     const encoded = path.split('/').map(encodeURIComponent).join('/');
     const url = new URL(`${this.url}/api/2.0/mlflow-artifacts/artifacts/${encoded}`);
@@ -46,18 +46,18 @@ export class MlflowClient {
   }
 }
 
-/** What MLflow calls the reason; undefined for other errors. */
+/** MLflow's error code. Undefined for other errors. */
 export function errorCodeOf(error: unknown): string | undefined {
   return isAccError(error) ? (error.details['errorCode'] as string | undefined) : undefined;
 }
 
 const HELP: Readonly<Record<number, string>> = {
   401: 'Set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.',
-  403: 'The user lacks the permission, or the server does not know the host by which it was reached (--allowed-hosts).',
-  404: 'Is the url that of an MLflow server, with its path?',
+  403: 'Give the user the permission, or add the host name in the url to --allowed-hosts of the server.',
+  404: 'Check that the url is that of an MLflow server, including its path.',
 };
 
-/** MLflow answers `{"error_code", "message"}`. */
+/** Adds the `error_code` and `message` of MLflow's answer to the error. */
 function explained(error: AccError): AccError {
   const { status, body } = error.details as { status: number; body: string };
   const answer = parsed(body);

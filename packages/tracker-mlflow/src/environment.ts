@@ -9,7 +9,7 @@ const VARIABLES = {
   password: 'MLFLOW_TRACKING_PASSWORD',
 } as const;
 
-/** What MLflow's own client takes from the environment. */
+/** Reads the environment variables that MLflow's own client uses. */
 export function readMlflowEnvironment(): MlflowOptions {
   const set = Object.entries(VARIABLES).filter(([, name]) => process.env[name]);
   return Object.fromEntries(set.map(([key, name]) => [key, process.env[name]]));

@@ -20,16 +20,17 @@ const STATUS: Readonly<Record<RunStatus, string>> = {
 const MAX_PARAMS = 100;
 const RECENT_MS = 5_000;
 
-/** `client` of the tracker: what its other members lack goes by `call`. */
+/** The `client` of the tracker. Use `call` for everything that the tracker itself does not offer. */
 export interface MlflowHandle {
-  /** Of the run, for a browser. */
+  /** The page of the run, for a browser. */
   readonly runUrl: string;
   readonly experimentId: string;
   call<T>(method: 'GET' | 'POST', path: string, parameters: Readonly<Record<string, unknown>>): Promise<T>;
 }
 
 /**
- * Records runs on an MLflow server, 2 or 3: metrics, params, text, images, tables and files, tags and the status at the end.
+ * Records runs on an MLflow server of version 2 or 3: metrics, params, text, images, tables, files,
+ * tags, and the status at the end.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -56,7 +57,7 @@ export function mlflowTracker(options: MlflowOptions = {}): Tracker {
     async logImage(step, key, { png }, { timeMs, sequence, signal }) {
       const path = imagePath(key, step, timeMs, `${recorder.run!.runId} ${sequence}`);
       await recorder.files.putBytes(`${path}.png`, png, signal);
-      // Pages show this one first. Browsers go by the content, which is PNG as well.
+      // MLflow's pages show the `.webp` file first. Its content is PNG, which browsers detect.
       await recorder.files.putBytes(`${path}.webp`, png, signal);
       await recorder.setTag('mlflow.loggedImages', 'True', signal);
     },
@@ -72,11 +73,11 @@ export function mlflowTracker(options: MlflowOptions = {}): Tracker {
   });
 }
 
-/** One run on one server. */
+/** Records one run on one server. */
 class MlflowRecorder {
   readonly #options: ReturnType<typeof resolveOptions>;
   readonly #client: MlflowClient;
-  /** The last table of each name: what the run's page lists. */
+  /** The last table of each name, which the run's page lists. */
   readonly #tables = new Map<string, string>();
   #tries = 0;
   run: MlflowRun | undefined;
@@ -103,7 +104,7 @@ class MlflowRecorder {
   async start(info: RunInfo): Promise<void> {
     const { runId, experiment = info.project } = this.#options;
     if (runId !== undefined) return this.resume(info, runId);
-    // One that is long ago was begun by an earlier process, perhaps with success.
+    // A run that began long ago was begun by an earlier process, which may have succeeded.
     const isRetry = this.#tries++ > 0 || Date.now() - info.startTimeMs > RECENT_MS;
     this.run = await createRun(this.#client, info, { experiment, isRetry });
   }
@@ -125,7 +126,10 @@ class MlflowRecorder {
       await this.#logBatch({ metrics: part }, signal);
   }
 
-  /** Never together with metrics: one param that MLflow refuses would refuse them. */
+  /**
+   * Params are not sent together with metrics, because MLflow would refuse the whole request for
+   * one bad param.
+   */
   async logParams(
     params: Readonly<Record<string, string | number | boolean>>,
     signal: AbortSignal,
@@ -136,7 +140,7 @@ class MlflowRecorder {
     }));
     const had = this.run!.params;
     const changed = wanted.filter(({ key, value }) => key in had && had[key] !== value);
-    // A param never changes in MLflow; a tag may.
+    // In MLflow a param can never change, but a tag can.
     for (const { key, value } of changed) await this.setTag(`config.${key}`, value, signal);
     const added = wanted.filter(({ key }) => !(key in had));
     for (const part of parts(added, MAX_PARAMS)) await this.#logBatch({ params: part }, signal);

@@ -2,23 +2,29 @@ import { AccError, checkKeys } from '@acc/contract';
 import { readMlflowEnvironment } from './environment.js';
 
 export interface MlflowOptions {
-  /** Of the server: `http://127.0.0.1:5000`. Default: MLFLOW_TRACKING_URI. */
+  /** The URL of the server, for example `http://127.0.0.1:5000`. Default: MLFLOW_TRACKING_URI. */
   readonly url?: string;
-  /** Default: MLFLOW_EXPERIMENT_NAME, else the project. Made where there is none. */
+  /**
+   * The name of the experiment, which is created if it does not exist. Default:
+   * MLFLOW_EXPERIMENT_NAME, else the project.
+   */
   readonly experiment?: string;
-  /** A run that exists, to go on with. Default: MLFLOW_RUN_ID, else a new one. */
+  /** The id of an existing run to continue. Default: MLFLOW_RUN_ID, else a new run. */
   readonly runId?: string;
   /** Default: MLFLOW_TRACKING_TOKEN. */
   readonly token?: string;
   /** Default: MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD. */
   readonly username?: string;
   readonly password?: string;
-  /** Metrics in one request. Default 1000, the most that MLflow takes; Azure ML takes 200. */
+  /**
+   * The number of metrics in one request. Default 1000, the maximum of MLflow. The maximum of Azure
+   * ML is 200.
+   */
   readonly batchMetrics?: number;
 }
 
 export interface ResolvedOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly experiment: string | undefined;
   readonly runId: string | undefined;
@@ -43,9 +49,9 @@ export function resolveOptions(options: MlflowOptions): ResolvedOptions {
     ...readMlflowEnvironment(),
     ...options,
   };
-  if (url === undefined) throw invalid('there is no url', 'Give it, or set MLFLOW_TRACKING_URI.');
+  if (url === undefined) throw invalid('there is no url', 'Set the option url, or MLFLOW_TRACKING_URI.');
   if (!URL.canParse(url) || !/^https?:/.test(url)) {
-    throw invalid(`url is '${url}'`, 'Give that of an MLflow server: http://127.0.0.1:5000.');
+    throw invalid(`url is '${url}'`, 'Give the URL of an MLflow server, for example http://127.0.0.1:5000.');
   }
   if (!Number.isInteger(batchMetrics) || batchMetrics < 1 || batchMetrics > 1000) {
     throw invalid(`batchMetrics is ${batchMetrics}`, 'Give a whole number from 1 to 1000.');

@@ -1,14 +1,17 @@
 import type { RunInfo } from '@acc/contract';
 import { errorCodeOf, type MlflowClient } from './client.js';
 
-/** The tag by which a run is found again whose creation was not answered. */
+/**
+ * The tag that identifies a run. With it, a run is found again if the answer to its creation was
+ * lost.
+ */
 const ID_TAG = 'acc.run_id';
 
 export interface MlflowRun {
   readonly runId: string;
   readonly experimentId: string;
   readonly artifactUri: string;
-  /** Hyperparameters that the server has. */
+  /** The hyperparameters that the server already has. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -19,7 +22,7 @@ interface RunAnswer {
   };
 }
 
-/** The experiment's id; made where there is none. */
+/** The id of the experiment. Creates the experiment if it does not exist. */
 async function experimentId(client: MlflowClient, name: string): Promise<string> {
   const find = async () => {
     const query = { experiment_name: name };
@@ -39,16 +42,17 @@ async function experimentId(client: MlflowClient, name: string): Promise<string>
     return (await client.call<{ experiment_id: string }>('POST', 'experiments/create', { name }))
       .experiment_id;
   } catch (error) {
-    // Another program was first.
+    // Another program created it at the same time.
     if (errorCodeOf(error) === 'RESOURCE_ALREADY_EXISTS') return find();
     throw error;
   }
 }
 
 /**
- * Creates a run; where that was tried before and not answered, the one that may have come of it is looked for.
+ * Creates a run. If an earlier attempt got no answer, first looks for the run that it may have
+ * created.
  *
- * @param isRetry Whether it was tried before.
+ * @param isRetry Whether there was an earlier attempt.
  */
 export async function createRun(
   client: MlflowClient,
@@ -78,7 +82,7 @@ export async function createRun(
   );
 }
 
-/** Goes on with a run. */
+/** Reopens an existing run. */
 export async function reopenRun(client: MlflowClient, runId: string): Promise<MlflowRun> {
   const found = runOf(await client.call<RunAnswer>('GET', 'runs/get', { run_id: runId }));
   await client.call('POST', 'runs/update', { run_id: runId, status: 'RUNNING' });

@@ -6,10 +6,10 @@ import { EventSchema, SessionLog_SessionStatus } from './generated/tensorboard_p
 import { maskedCrc32c } from './masked-crc32c.js';
 import type { SummaryValue } from './summaries.js';
 
-/** Of files that one process opens in the same second. */
+/** The number of files that this process has opened. It keeps names unique within one second. */
 let opened = 0;
 
-/** A file of events as TensorBoard reads it: TFRecords of `tensorflow.Event`. */
+/** An event file in TensorBoard's format: TFRecords of `tensorflow.Event`. */
 export class EventFile {
   readonly path: string;
   readonly #file: number;
@@ -19,7 +19,8 @@ export class EventFile {
   constructor(folder: string) {
     mkdirSync(folder, { recursive: true });
     const nowMs = Date.now();
-    // Readers take files in the order of their names, and those that hold "tfevents".
+    // TensorBoard reads files in the order of their names, and only files whose names contain
+    // "tfevents".
     const seconds = String(Math.floor(nowMs / 1000)).padStart(10, '0');
     this.path = join(folder, `events.out.tfevents.${seconds}.${hostname()}.${process.pid}.${opened++}`);
     this.#file = openSync(this.path, 'ax');
@@ -32,7 +33,7 @@ export class EventFile {
     this.addAside(step, timeMs, values);
   }
 
-  /** What belongs to the run as a whole: it doesn't begin anything anew. */
+  /** Adds values of the run as a whole. They do not mark the start of new data. */
   addAside(step: number, timeMs: number, values: SummaryValue[]): void {
     this.#add({ ...at(step, timeMs), what: { case: 'summary', value: { value: values } } });
   }
@@ -47,7 +48,10 @@ export class EventFile {
     closeSync(this.#file);
   }
 
-  /** Tells readers of several files of a run that what these hold from this step on was begun anew: `SessionLog.START`. */
+  /**
+   * Marks that this file replaces the data of earlier files of the run from this step on:
+   * `SessionLog.START`.
+   */
   #markStart(step: number, timeMs: number): void {
     if (this.#hasStep) return;
     this.#hasStep = true;

@@ -1,6 +1,6 @@
 import type { TrackedTable } from '@acc/contract';
 
-/** A table in Markdown, as TensorBoard shows text. */
+/** Formats a table as Markdown, which TensorBoard renders in text. */
 export function markdownTable({ columns, rows }: TrackedTable): string {
   const cell = (value: unknown) =>
     String(value ?? '')

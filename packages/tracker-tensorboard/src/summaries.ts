@@ -9,7 +9,7 @@ import {
   type TensorProtoSchema,
 } from './generated/tensorboard_pb.js';
 
-/** What is logged under one tag. */
+/** A value that is logged under one tag. */
 export type SummaryValue = MessageInitShape<typeof Summary_ValueSchema>;
 
 interface PluginData {
@@ -33,7 +33,7 @@ export function scalar(tag: string, value: number): SummaryValue {
   return valueOf(tag, tensor, { pluginName: 'scalars', dataClass: DataClass.SCALAR });
 }
 
-/** Markdown. */
+/** A text value. TensorBoard renders it as Markdown. */
 export function text(tag: string, markdown: string): SummaryValue {
   const tensor = { dtype: DataType.DT_STRING, tensorShape: shapeOf(1), stringVal: [Buffer.from(markdown)] };
   return valueOf(tag, tensor, { pluginName: 'text', dataClass: DataClass.TENSOR });
@@ -45,7 +45,7 @@ export function image(tag: string, { width, height, png }: TrackedImage): Summar
   return valueOf(tag, tensor, { pluginName: 'images', dataClass: DataClass.BLOB_SEQUENCE });
 }
 
-/** Rows of left edge, right edge and count. */
+/** A histogram value. Each row holds the left edge, right edge and count of a bin. */
 export function histogram(tag: string, { edges, counts }: TrackedHistogram): SummaryValue {
   const rows = Float64Array.from(counts.flatMap((count, i) => [edges[i]!, edges[i + 1]!, count]));
   const tensor = {
@@ -56,7 +56,7 @@ export function histogram(tag: string, { edges, counts }: TrackedHistogram): Sum
   return valueOf(tag, tensor, { pluginName: 'histograms', dataClass: DataClass.TENSOR });
 }
 
-/** A value without meaning, of a plugin whose content is in the metadata. */
+/** An empty value of the HParams plugin, whose content is in the metadata. */
 function hparamsValue(
   tag: string,
   data: MessageInitShape<typeof HParamsPluginDataSchema>['data'],
@@ -66,7 +66,7 @@ function hparamsValue(
   return valueOf(tag, tensor, { pluginName: 'hparams', content });
 }
 
-/** Hyperparameters by name. */
+/** The start of a session, with its hyperparameters by name. */
 export function sessionStart(
   hparams: Readonly<Record<string, string | number | boolean>>,
   startTimeMs: number,

@@ -13,13 +13,17 @@ import { markdownTable } from './markdown.js';
 import { histogram, image, scalar, sessionEnd, sessionStart, text, type SummaryValue } from './summaries.js';
 
 export interface TensorBoardOptions {
-  /** Each run has a folder of its name in it. Default: the run's own folder. */
+  /**
+   * The folder that contains one folder for each run, named after the run. Default: the run's own
+   * folder.
+   */
   readonly logDir?: string;
 }
 
 /**
- * Writes event files for TensorBoard: scalars, images, histograms, text, hyperparameters; tables, the files of artifacts, name and
- * tags as text. A run that goes on has a further file in its folder.
+ * Writes event files for TensorBoard: scalars, images, histograms, text and hyperparameters.
+ * Tables, lists of artifact files, the run's name and its tags become text. A resumed run writes a
+ * further file to its folder.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -28,7 +32,7 @@ export function tensorboardTracker(options: TensorBoardOptions = {}): Tracker {
   const { logDir } = options;
   if (logDir !== undefined && (typeof logDir !== 'string' || logDir === '')) {
     throw new AccError('ACC_INVALID_OPTION', `tensorboard: logDir is ${JSON.stringify(logDir)}.`, {
-      help: 'Give the path of a folder, or leave it out.',
+      help: 'Give the path of a folder, or leave logDir out.',
     });
   }
   let file: EventFile;

@@ -4,10 +4,13 @@ import { pipeline } from 'node:stream/promises';
 import type { TrackedArtifact } from '@acc/contract';
 import type { ArtifactIdentity } from './records.js';
 
-/** Versions of one artifact belong together by an id that the first one had. */
+/**
+ * The client ids of artifact sequences, by artifact name. All versions of one artifact share the id
+ * of the first.
+ */
 export type SequenceIds = Map<string, string>;
 
-/** Reads the files for their checksums, by which W&B knows what it has already. */
+/** Computes the checksums of the files. W&B uses them to skip files that it already has. */
 export async function identify(
   { name, files }: TrackedArtifact,
   sequences: SequenceIds,
@@ -30,7 +33,7 @@ export async function identify(
   return { digest, fileDigests, clientId, sequenceClientId };
 }
 
-/** A name as W&B takes it. */
+/** An artifact name that W&B accepts. */
 export function artifactName(name: string): string {
   return name.replace(/[^\w.-]/g, '-');
 }

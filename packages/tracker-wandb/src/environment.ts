@@ -8,7 +8,7 @@ const VARIABLES = {
   notes: 'WANDB_NOTES',
 } as const;
 
-/** What the `wandb` package takes from the environment, as far as it has a meaning here. */
+/** Reads the environment variables of the `wandb` package that apply here. */
 export function readWandbEnvironment(): WandbOptions {
   const set = Object.entries(VARIABLES).filter(([, name]) => process.env[name]);
   const named = Object.fromEntries(set.map(([key, name]) => [key, process.env[name]]));

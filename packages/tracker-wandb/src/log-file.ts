@@ -10,7 +10,10 @@ const FIRST = 2;
 const MIDDLE = 3;
 const LAST = 4;
 
-/** A file of records as W&B writes it: LevelDB's log format, with a header and the checksum of zlib. */
+/**
+ * A file of records in W&B's format: LevelDB's log format, with a header and CRC-32 checksums as in
+ * zlib.
+ */
 export class LogFile {
   readonly #file: number;
   #bytes: number;
@@ -26,7 +29,7 @@ export class LogFile {
     return log;
   }
 
-  /** Goes on with one after its first `bytes`. */
+  /** Continues an existing file after its first `bytes` bytes. */
   static goOn(path: string, bytes: number): LogFile {
     const file = openSync(path, 'r+');
     ftruncateSync(file, bytes);
@@ -37,7 +40,7 @@ export class LogFile {
     return this.#bytes;
   }
 
-  /** Records, written to the file when it returns. */
+  /** Adds records. They are in the file when the call returns. */
   add(records: readonly Uint8Array[]): void {
     this.#write(Buffer.concat(chunksOf(records, this.#bytes)));
   }
@@ -54,7 +57,10 @@ export class LogFile {
   }
 }
 
-/** Records as they lie from byte `start` of the file on. Each goes over as many blocks as it needs. */
+/**
+ * Splits records into chunks, starting at byte `start` of the file. A record may span several
+ * blocks.
+ */
 function chunksOf(records: readonly Uint8Array[], start: number): Uint8Array[] {
   const chunks: Uint8Array[] = [];
   let offset = start % BLOCK;

@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TrackedHistogram, TrackedImage, TrackedTable } from '@acc/contract';
 
-/** A value of a row that is in a file. */
+/** A value of a row that is stored in a file. */
 export interface Media {
-  /** Within the run's `files`. */
+  /** The path within the run's `files` folder. */
   readonly path: string;
   readonly json: string;
 }
@@ -27,7 +27,7 @@ export function storeTable(
   step: number,
   { columns, rows }: TrackedTable,
 ): Media {
-  // JSON has no NaN: the text is shown instead.
+  // JSON has no NaN, so NaN and infinities become strings.
   const data = rows.map((row) =>
     row.map((cell) => (typeof cell === 'number' && !Number.isFinite(cell) ? String(cell) : cell)),
   );
@@ -48,7 +48,7 @@ interface Place {
   readonly ending: string;
 }
 
-/** Writes a file under a name that its content is part of. */
+/** Writes a file whose name contains the hash of its content. */
 function store(filesDir: string, { folder, key, step, ending }: Place, content: Uint8Array) {
   const sha256 = createHash('sha256').update(content).digest('hex');
   const name = key

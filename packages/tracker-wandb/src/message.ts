@@ -1,10 +1,13 @@
-/** Fields of messages of protocol buffers (wire format of proto3). A message is its fields, one behind another. */
+/**
+ * Encodes fields of protocol buffer messages (proto3 wire format). A message is the concatenation
+ * of its fields.
+ */
 
 export function int(field: number, value: number): Buffer {
   return Buffer.concat([varint(field << 3), varint(value)]);
 }
 
-/** A text, bytes, or the fields of a message in the message. */
+/** A field that holds a string, bytes, or the fields of a nested message. */
 export function bytes(field: number, value: string | Uint8Array | readonly Uint8Array[]): Buffer {
   const data =
     typeof value === 'string'

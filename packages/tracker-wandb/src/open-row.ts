@@ -3,26 +3,26 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Json } from './records.js';
 
-/** What was logged for a step that may still grow. */
+/** The values logged for a step, to which more may still be added. */
 export interface OpenRow {
   readonly step: number;
   readonly timeMs: number;
   readonly values: Json;
 }
 
-/** Such a row, and the log that it is to be added to. */
+/** An open row, and the log file that it belongs to. */
 export interface KeptRow {
   readonly row: OpenRow;
-  /** The log's name beside it. */
+  /** The name of the log file in the same folder. */
   readonly log: string;
-  /** Bytes and records of the log without it. */
+  /** The bytes and records of the log file without this row. */
   readonly logBytes: number;
   readonly logRecords: number;
 }
 
 const NAME = 'row.txt';
 
-/** Where a row lies that is not in the log yet, for the case that the process is killed. */
+/** The file that holds the row that is not in the log yet, in case the process is killed. */
 export class RowFile {
   readonly #path: string;
   readonly #file: number;
@@ -32,7 +32,10 @@ export class RowFile {
     this.#file = openSync(this.#path, 'w');
   }
 
-  /** In one write over the row before, of which what is longer stays behind the line: replacing the file takes a hundred times as long. */
+  /**
+   * Overwrites the previous row in one write. A longer previous row leaves bytes after the end of
+   * the line, which readers ignore. Replacing the file would take a hundred times as long.
+   */
   keep(kept: KeptRow): void {
     const json = JSON.stringify(kept);
     const line = Buffer.from(`${sumOf(json)} ${json}\n`);
@@ -46,7 +49,7 @@ export class RowFile {
   }
 }
 
-/** What killed processes have kept in a run's folders. */
+/** The rows that killed processes left in a run's folders. */
 export function keptRows(folders: string): { readonly dir: string; readonly kept: KeptRow }[] {
   if (!existsSync(folders)) return [];
   const dirs = readdirSync(folders).map((name) => join(folders, name));
@@ -60,7 +63,7 @@ export function dropRow(dir: string): void {
   rmSync(join(dir, NAME));
 }
 
-/** Undefined also for half a row, as a machine that lost its power may leave it. */
+/** Reads a kept row. Undefined if there is none or if it is incomplete, as after a power failure. */
 function readRow(path: string): KeptRow | undefined {
   if (!existsSync(path)) return undefined;
   const [line = ''] = readFileSync(path, 'utf8').split('\n', 1);

@@ -3,18 +3,18 @@ import { readWandbEnvironment } from './environment.js';
 
 export interface WandbOptions {
   /**
-   * When the run is uploaded by the `wandb` program: at its `end` (default), `live` beside the training, or `never`; it can always
-   * be uploaded later. WANDB_MODE=offline means never.
+   * When the `wandb` program uploads the run: at its `end` (default), `live` during the training,
+   * or `never`. A run can always be uploaded later. WANDB_MODE=offline means never.
    */
   readonly upload?: 'end' | 'live' | 'never';
-  /** A user or team. Default: WANDB_ENTITY, else the user's own. */
+  /** The user or team. Default: WANDB_ENTITY, else the user's default entity. */
   readonly entity?: string;
-  /** Default: the project of `initTrackers`; WANDB_PROJECT comes before that. */
+  /** The project. Default: WANDB_PROJECT, else the project of `initTrackers`. */
   readonly project?: string;
   readonly group?: string;
   readonly jobType?: string;
   readonly notes?: string;
-  /** What the end of a run waits for its upload. Default 300,000. */
+  /** The time that the end of a run waits for its upload, in milliseconds. Default 300,000. */
   readonly uploadMs?: number;
   /** The `wandb` program. Default: the one on the PATH. */
   readonly program?: string;
@@ -42,7 +42,8 @@ export function resolveOptions(options: WandbOptions): ResolvedOptions {
   if (!UPLOADS.includes(resolved.upload)) {
     throw invalid(`upload is ${JSON.stringify(resolved.upload)}`, `Give one of: ${UPLOADS.join(', ')}.`);
   }
-  if (!(resolved.uploadMs > 0)) throw invalid(`uploadMs is ${resolved.uploadMs}`, 'Give a number of ms.');
+  if (!(resolved.uploadMs > 0))
+    throw invalid(`uploadMs is ${resolved.uploadMs}`, 'Give a number of milliseconds above 0.');
   return resolved;
 }
 

@@ -1,7 +1,7 @@
 import type { RunConfig, RunInfo, TrackedArtifact } from '@acc/contract';
 import { bytes, int, timestamp } from './message.js';
 
-/** What a `wandb_internal.Record` holds, by the number of its field. */
+/** The content of a `wandb_internal.Record`, and the number of its field. */
 export interface RecordBody {
   readonly field: number;
   readonly fields: readonly Uint8Array[];
@@ -11,7 +11,7 @@ export function recordOf(number: number, { field, fields }: RecordBody): Uint8Ar
   return Buffer.concat([int(1, number), bytes(field, fields)]);
 }
 
-/** Values by name, each as JSON. */
+/** Values by name, each encoded as JSON. */
 export type Json = Readonly<Record<string, string>>;
 
 const VALUE_JSON = 16;
@@ -21,7 +21,7 @@ const items = (field: number, nameField: number, values: Json) =>
   Object.entries(values).map((entry) => item(field, nameField, entry));
 
 const KEY = 1;
-/** A path of one name, so that a dot in it divides nothing. */
+/** The field for a key as a path of names. A path of one name keeps dots in the name. */
 const NESTED_KEY = 2;
 
 export function header(): RecordBody {
@@ -53,7 +53,7 @@ export function runRecord({ id, project, name, tags, startTimeMs }: RunInfo, run
       ...text(9, run.notes),
       ...words.map((word) => bytes(10, word)),
       bytes(13, run.host),
-      // By which the uploader brings several files of a run into order.
+      // W&B orders several files of a run by this time.
       timestamp(17, run.isResumed ? Date.now() : startTimeMs),
       ...(run.isResumed ? [int(18, 1)] : []),
     ],
@@ -66,7 +66,7 @@ export function configRecord(config: RunConfig): RecordBody {
   return { field: 5, fields: items(1, KEY, json) };
 }
 
-/** One row. `startTimeMs` is the run's. */
+/** A history row. `startTimeMs` is that of the run, in milliseconds since 1970. */
 export function historyRecord(step: number, timeMs: number, startTimeMs: number, values: Json): RecordBody {
   const own = {
     _step: String(step),
@@ -84,7 +84,7 @@ export function statsRecord(timeMs: number, values: Json): RecordBody {
   return { field: 7, fields: [timestamp(2, timeMs), ...items(3, KEY, values)] };
 }
 
-/** Files in the run's `files` folder, to be uploaded. */
+/** Files to upload, by their paths in the run's `files` folder. */
 export function filesRecord(paths: readonly string[]): RecordBody {
   return { field: 6, fields: paths.map((path) => bytes(1, [bytes(1, path)])) };
 }
@@ -99,7 +99,7 @@ export function exitRecord(exitCode: number, runtimeSeconds: number): RecordBody
 
 export interface ArtifactIdentity {
   readonly digest: string;
-  /** Base64 MD5 of each file. */
+  /** The MD5 of each file, in base64. */
   readonly fileDigests: readonly string[];
   readonly clientId: string;
   readonly sequenceClientId: string;

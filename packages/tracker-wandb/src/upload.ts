@@ -1,18 +1,18 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How an upload went. */
+/** The outcome of an upload. */
 export type UploadResult = 'done' | 'missing' | 'failed' | 'late';
 
 const SHOWN_CHARACTERS = 1_000;
 
-/** The `wandb` program at work on a run's folder. It is ended with this process. */
+/** A running `wandb` program that uploads a folder. It is killed when this process exits. */
 export class Upload {
   readonly #child: ChildProcess;
   readonly #ended: Promise<UploadResult>;
   #output = '';
 
-  /** @param args Of the program. */
+  /** @param args The arguments of the program. */
   constructor(program: string, args: readonly string[]) {
     this.#child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     const collect = (chunk: Buffer) => (this.#output += chunk.toString());
@@ -20,18 +20,21 @@ export class Upload {
     this.#child.stderr!.on('data', collect);
     process.once('exit', this.#kill);
     this.#ended = this.#wait();
-    // A training that is done doesn't wait for it, unless somebody calls `ended`.
+    // The upload does not keep the process alive, unless `ended` is awaited.
     this.#child.unref();
     for (const stream of [this.#child.stdout!, this.#child.stderr!])
       (stream as unknown as { unref(): void }).unref();
   }
 
-  /** What it said last. */
+  /** The last part of the program's output. */
   get output(): string {
     return this.#output.slice(-SHOWN_CHARACTERS).trim();
   }
 
-  /** Waits for its end, no longer than `limitMs`: then it is killed, since against a server that is gone it tries for days. */
+  /**
+   * Waits until the program ends, for at most `limitMs` milliseconds. After that it kills the
+   * program, which would retry an unreachable server for days.
+   */
   async ended(limitMs: number): Promise<UploadResult> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<UploadResult>((resolve) => {
@@ -56,7 +59,7 @@ export class Upload {
     }
   }
 
-  /** With what it started. */
+  /** Kills the program and the processes that it started. */
   readonly #kill = (): void => {
     const { pid, exitCode, signalCode } = this.#child;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;

@@ -17,21 +17,22 @@ import { resolveOptions, type ResolvedOptions, type WandbOptions } from './optio
 import * as records from './records.js';
 import { Upload } from './upload.js';
 
-/** As the `wandb` package has them: 255 is what Ctrl-C ends a run with. */
+/** The exit codes of the `wandb` package. 255 means that the run was interrupted with Ctrl-C. */
 const EXIT_CODES: Readonly<Record<RunStatus, number>> = { completed: 0, failed: 1, aborted: 255 };
 const SYSTEM = 'system/';
 const ALERTS = 'alerts/';
 
-/** `client` of the tracker. */
+/** The `client` of the tracker. */
 export interface WandbHandle {
-  /** The folder that `wandb sync` uploads. */
+  /** The folder to pass to `wandb sync`. */
   readonly dir: string;
   readonly syncCommand: string;
 }
 
 /**
- * Writes runs as the `wandb` package does offline, and has its program upload them: what is logged is on disk at once, and
- * the network never touches a training. Without that program, the command that uploads the run is printed at its end.
+ * Writes runs like the `wandb` package does offline, and lets its program upload them. Logged data
+ * is on disk at once, and the training never waits for the network. If the program is missing, the
+ * command that uploads the run is printed at its end.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -72,7 +73,7 @@ class WandbRecorder {
   #records = 0;
   #summary: Record<string, string> = {};
   #upload: Upload | undefined;
-  /** The row that may still grow. */
+  /** The row of the last step, to which more values may be added. */
   #row: OpenRow | undefined;
 
   constructor(options: ResolvedOptions) {
@@ -106,14 +107,14 @@ class WandbRecorder {
     this.#rowFile.keep({ row: this.#row, ...log });
   }
 
-  /** Figures of the system are a stream of their own in W&B. */
+  /** Adds history rows. System metrics are a separate stream in W&B. */
   addRows(rows: readonly MetricsRow[]): void {
     this.#requireAscending(rows.map(({ step }) => step));
     const bodies = rows.flatMap(({ step, timeMs, metrics }) => {
       const [system, values]: [Record<string, string>, Record<string, string>] = [{}, {}];
       for (const [key, value] of Object.entries(metrics)) {
         if (key.startsWith(SYSTEM)) system[key.slice(SYSTEM.length)] = String(value);
-        // Numbers as W&B's JSON has them: NaN and infinities without quotes.
+        // W&B's JSON writes NaN and infinities without quotes.
         else values[key] = String(value);
       }
       const stats = Object.keys(system).length > 0 ? [records.statsRecord(timeMs, system)] : [];
@@ -146,13 +147,13 @@ class WandbRecorder {
     this.add([records.summaryRecord(this.#summary), records.exitRecord(EXIT_CODES[status], runtimeSeconds)]);
     this.#file.close();
     const { upload, program, uploadMs } = this.#options;
-    // Who aborts a run doesn't wait for its upload.
+    // An aborted run does not wait for its upload.
     if (upload === 'never' || status === 'aborted') return this.#say('is on disk');
     this.#upload ??= new Upload(program, ['sync', this.#dir!, '--yes']);
     const result = await this.#upload.ended(uploadMs);
     if (result === 'done') console.log(`wandb: ${this.#upload.output}`);
     if (result === 'missing')
-      this.#say(`was not uploaded: there is no program '${program}' (pip install wandb)`);
+      this.#say(`was not uploaded: the program '${program}' is not installed (pip install wandb)`);
     if (result === 'late') this.#say(`was not uploaded within ${uploadMs} ms`);
     if (result === 'failed') this.#say(`was not uploaded: ${this.#upload.output}`);
   }
@@ -166,8 +167,10 @@ class WandbRecorder {
   }
 
   /**
-   * Adds to the row of a step, which goes to the log when the next step comes: W&B has one row for each step, and gives a second one
-   * the step that follows. Until then it is beside the log, which uploaders may read as it grows.
+   * Merges values into the row of their step. W&B keeps one row for each step, and would move a
+   * second row to the following step. Therefore a row is added to the log only when the next step
+   * begins. Until then it is kept in a file beside the log, because uploaders may read the log as
+   * it grows.
    */
   #merged(step: number, timeMs: number, values: records.Json): records.RecordBody[] {
     const time = { _step: String(step), _timestamp: String(timeMs / 1000) };
@@ -192,7 +195,7 @@ class WandbRecorder {
     let last = this.#row?.step ?? -Infinity;
     for (const step of steps) {
       if (step < last) {
-        throw new AccError('ACC_TRACKER_REFUSED', `W&B takes no step ${step} after step ${last}.`, {
+        throw new AccError('ACC_TRACKER_REFUSED', `W&B does not accept step ${step} after step ${last}.`, {
           help: 'Log steps in ascending order.',
         });
       }
@@ -205,7 +208,7 @@ class WandbRecorder {
   }
 }
 
-/** Gives the logs of processes that were killed the rows that those still kept. */
+/** Adds the kept rows of killed processes to their logs. */
 function endKilledLogs(folders: string, { startTimeMs }: RunInfo): void {
   for (const { dir, kept } of keptRows(folders)) {
     const { step, timeMs, values } = kept.row;
@@ -217,13 +220,16 @@ function endKilledLogs(folders: string, { startTimeMs }: RunInfo): void {
   }
 }
 
-/** A run may go on within the second in which it began. */
+/**
+ * The folder's name contains the time in seconds. A resumed run may begin within the same second,
+ * so a number is appended.
+ */
 function freeFolder(path: string, further = 0): string {
   const free = further === 0 ? path : `${path}-${further}`;
   return existsSync(free) ? freeFolder(path, further + 1) : free;
 }
 
-/** As the `wandb` package names folders: `20261121_180200`. */
+/** The date format of the `wandb` package's folder names: `20261121_180200`. */
 function dateName(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '_');
 }

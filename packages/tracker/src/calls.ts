@@ -1,14 +1,14 @@
 import type { MetricsRow, RunInfo, RunStatus, Stamp, Tracker, TrackedImage } from '@acc/contract';
 import type { Entry, MetricsEntry } from './entry.js';
 
-/** One call of a tracker, and the entries that it takes. */
+/** One call of a tracker, and the entries that it sends. */
 export interface Call {
   readonly kind: 'start' | 'entries' | 'finish';
   readonly entries: readonly Entry[];
   readonly run: (signal: AbortSignal) => void | Promise<void>;
 }
 
-/** @param runId What an earlier process called the run, where this one goes on with it. */
+/** @param runId The id that the tracker gave the run in an earlier process, if the run is resumed. */
 export function startCall(tracker: Tracker, run: RunInfo, runId: string | undefined): Call {
   const start = () => (runId === undefined ? tracker.start(run) : tracker.resume!(run, runId));
   return { kind: 'start', entries: [], run: start };
@@ -18,7 +18,7 @@ export function finishCall(tracker: Tracker, status: RunStatus): Call {
   return { kind: 'finish', entries: [], run: () => tracker.finish(status) };
 }
 
-/** @param entries At least one. How many of them the call takes depends on the tracker. */
+/** @param entries At least one. The tracker's methods determine how many of them the call sends. */
 export function entriesCall(tracker: Tracker, entries: readonly Entry[]): Call {
   const first = entries[0]!;
   if (first.kind !== 'metrics' || !tracker.logBatch) {
@@ -66,7 +66,7 @@ function give(tracker: Tracker, entry: Entry, signal: AbortSignal): void | Promi
   }
 }
 
-/** What a tracker has to have for an entry. */
+/** The method that a tracker needs for each kind of entry. */
 const METHODS = {
   metrics: 'log',
   config: 'logConfig',
@@ -81,7 +81,7 @@ export function methodFor(kind: Entry['kind']): (typeof METHODS)[Entry['kind']] 
   return METHODS[kind];
 }
 
-/** How long a call may take: files have a second more for each MiB. */
+/** The time limit of a call, in milliseconds. Artifacts get one more second for each MiB. */
 export function limitOf({ entries }: Call, callMs: number): number {
   const [entry] = entries;
   if (entry?.kind !== 'artifact') return callMs;

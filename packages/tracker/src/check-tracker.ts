@@ -1,29 +1,30 @@
 import { AccError, checkKeys, nearestName, TRACKER_KEYS, type Tracker } from '@acc/contract';
 
 const REQUIRED = ['start', 'log', 'finish'] as const;
-/** What a class calls its own is its business, unless it looks like a member of ours. */
+/** Names reserved for members of a tracker. A class may have any other members. */
 const OURS = /^(log|start|finish|resume|ranks)/i;
 
 /**
- * Refuses what is no tracker, and members that look like a tracker's and are none.
+ * Rejects values that are not trackers, and members whose names resemble those of a tracker but do
+ * not exist.
  *
- * @param where What it is, as the user wrote it.
+ * @param where The value as the user wrote it.
  * @throws AccError `ACC_TRACKER_INVALID`, `ACC_UNKNOWN_OPTION`.
  */
 export function checkTracker(where: string, value: unknown): Tracker {
   if (typeof value === 'function') {
-    throw invalid(where, 'is a function', 'Call it: logWith takes trackers, not what makes them.');
+    throw invalid(where, 'is a function', 'Call it: logWith takes trackers, not their factories.');
   }
   if (typeof value !== 'object' || value === null) {
     throw invalid(
       where,
       `is ${value === null ? 'null' : typeof value}`,
-      'Give a name, or an object of Tracker.',
+      'Give the name of a tracker, or a Tracker object.',
     );
   }
   const tracker = value as Tracker;
   if (typeof tracker.name !== 'string' || tracker.name === '') {
-    throw invalid(where, 'has no name', 'Give it one, by which getTracker finds it.');
+    throw invalid(where, 'has no name', 'Add a name. getTracker finds the tracker by it.');
   }
   const missing = REQUIRED.filter((key) => typeof tracker[key] !== 'function');
   if (missing.length > 0) {
@@ -52,9 +53,7 @@ function checkMembers(where: string, tracker: object): void {
       throw invalid(
         where,
         `has a member '${key}', which trackers don't have`,
-        nearest
-          ? `Did you mean '${nearest}'? If it is its own, give it another name.`
-          : 'Give it another name.',
+        nearest ? `Did you mean '${nearest}'? If the member is your own, rename it.` : 'Rename it.',
       );
     }
   }

@@ -17,7 +17,8 @@ const RULES: TaggedJsonRules = {
       const { width, height, png } = value.getNow();
       return tagged({ kind: 'image', width, height, base64: Buffer.from(png).toString('base64') });
     }
-    // A config may hold objects of classes. They are kept as JSON has them: a Date as text.
+    // A config may contain instances of classes. They are stored as their JSON: a Date becomes a
+    // string.
     if (typeof value !== 'object' || Array.isArray(value) || isPlainRecord(value)) return undefined;
     return JSON.parse(JSON.stringify(value)) as Json;
   },
@@ -25,12 +26,12 @@ const RULES: TaggedJsonRules = {
   refuse: (where, what) => invalidValue(where, `this is ${what}`, 'Log plain values.'),
 };
 
-/** An entry as a line of JSON. */
+/** Encodes an entry as one line of JSON. */
 export function encodeEntry(entry: Entry): string {
   return JSON.stringify(encodeTagged(entry, entry.kind, RULES));
 }
 
-/** What {@link encodeEntry} wrote; undefined for a line that was cut off. */
+/** Decodes a line of {@link encodeEntry}. Undefined for an incomplete line. */
 export function decodeEntry(line: string): Entry | undefined {
   let json: Json;
   try {

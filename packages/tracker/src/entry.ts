@@ -1,7 +1,7 @@
 import type { RunConfig, TrackedArtifact, TrackedHistogram, TrackedTable } from '@acc/contract';
 import type { Picture } from './payload/picture.js';
 
-/** What is logged, without the place and time. */
+/** Logged data, without step and time. */
 export type Payload =
   | { readonly kind: 'metrics'; readonly metrics: Readonly<Record<string, number>> }
   | { readonly kind: 'config'; readonly config: RunConfig }
@@ -11,7 +11,7 @@ export type Payload =
   | { readonly kind: 'table'; readonly key: string; readonly table: TrackedTable }
   | { readonly kind: 'artifact'; readonly artifact: TrackedArtifact };
 
-/** One thing logged, as it waits for a tracker. */
+/** One logged item that waits for a tracker. */
 export type Entry = Payload & {
   readonly step: number;
   readonly sequence: number;
@@ -20,7 +20,7 @@ export type Entry = Payload & {
 
 export type MetricsEntry = Entry & { readonly kind: 'metrics' };
 
-/** About what an entry takes of memory. */
+/** The approximate memory of an entry, in bytes. */
 export function bytesOf(entry: Entry): number {
   const OVERHEAD = 100;
   switch (entry.kind) {

@@ -1,6 +1,6 @@
 import { AccError, isAccError } from '@acc/contract';
 
-/** The same call may succeed later. */
+/** The code of errors after which the same call may succeed later. */
 export const UNAVAILABLE = 'ACC_TRACKER_UNAVAILABLE';
 
 export function isUnavailable(error: unknown): boolean {
@@ -11,7 +11,7 @@ export function invalidValue(where: string, problem: string, help: string): AccE
   return new AccError('ACC_INVALID_ARGUMENT', `${where}: ${problem}.`, { help });
 }
 
-/** The first line of what an error says, as a sentence. */
+/** The first line of an error's message, as a sentence. */
 export function briefly(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const line = message.split('\n', 1)[0]!.slice(0, 300);

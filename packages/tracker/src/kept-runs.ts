@@ -20,7 +20,7 @@ import {
 export interface SendKeptOptions {
   readonly projectDir: string;
   readonly rank: number;
-  /** The folder of the run that is under way. */
+  /** The folder of the current run. */
   readonly exceptDir: string;
   readonly trackers: readonly RecordedTracker[];
   readonly limits: TrackerLimits;
@@ -28,8 +28,9 @@ export interface SendKeptOptions {
 }
 
 /**
- * A lane for each earlier run that a tracker has not got all of: it sends what is on disk and finishes the run, as failed where
- * its process was killed. Trackers that can be made anew take part.
+ * Creates a lane for each earlier run that a tracker has not completely received. The lane sends
+ * the data on disk and finishes the run, as failed if its process was killed. Only trackers that
+ * can be created again are included.
  */
 export function sendKept(options: SendKeptOptions): Lane[] {
   const makers = new Map(options.trackers.map(({ tracker, make }) => [tracker.name, make]));
@@ -47,7 +48,10 @@ interface KeptRun {
   readonly record: RunRecord;
 }
 
-/** What lies beside a record that can't be read is told of: nothing else would ever be heard of it. */
+/**
+ * The records under a folder. Warns of unsent data beside a record that cannot be read, because
+ * nothing else would report it.
+ */
 function recordsUnder(folder: string, { rank, warn }: SendKeptOptions): KeptRun[] {
   if (!existsSync(folder)) return [];
   const projects = subfolders(folder);
@@ -58,7 +62,7 @@ function recordsUnder(folder: string, { rank, warn }: SendKeptOptions): KeptRun[
     const kept = unsentFiles(dir, rank);
     if (kept.length > 0) {
       warn(
-        `acc: entries of an earlier run are not sent to its trackers: the run's record ${path} can't be read: ${problem}. The entries are in ${join(dir, 'unsent')}: ${kept.join(', ')}. Put the record back, or delete the run's folder.`,
+        `acc: entries of an earlier run cannot be sent to its trackers, because the run's record ${path} cannot be read: ${problem}. The entries are in ${join(dir, 'unsent')}: ${kept.join(', ')}. Restore the record, or delete the folder of the run.`,
       );
     }
     return [];
@@ -92,7 +96,7 @@ function laneFor(
   });
 }
 
-/** @param status How the run has ended, where the tracker has got all of it. */
+/** @param status How the run ended, if the tracker has received everything. */
 function release(path: string, name: string, status: RunStatus | undefined): void {
   const { record } = readRecord(path);
   if (!record) return;

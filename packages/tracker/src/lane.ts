@@ -11,30 +11,37 @@ import { callWithin, isPending } from './time-limit.js';
 export interface LaneOptions {
   readonly tracker: Tracker;
   readonly run: RunInfo;
-  /** What an earlier process called the run that this one goes on with. */
+  /** The id that the tracker gave the run in an earlier process, if the run is resumed. */
   readonly resumedId: string | undefined;
   readonly queue: EntryQueue;
   readonly limits: TrackerLimits;
   readonly reporter: Reporter;
-  /** How the run ended, where that is known: an earlier one's. It is finished as soon as nothing is left to send. */
+  /**
+   * The final status of an earlier run. If given, the run is finished as soon as everything is
+   * sent.
+   */
   readonly status?: RunStatus;
   /** Called after the tracker has started. */
   readonly onStarted?: () => void;
-  /** Called once, when the tracker has finished or has to do without the rest. */
+  /** Called once, when the tracker has finished or will not receive the rest. */
   readonly onEnded?: (isFinished: boolean) => void;
 }
 
-/** A call that keeps JavaScript this long keeps a step waiting; so many of them are no accident. */
+/**
+ * A call that blocks JavaScript this long delays a step. After {@link SLOW_CALLS} such calls the
+ * user is warned.
+ */
 const SLOW_MS = 50;
 const SLOW_CALLS = 3;
-/** Calls without a promise are made for so long at a time. */
+/** Synchronous calls are made for at most this long at a time, in milliseconds. */
 const SLICE_MS = 4;
-/** Whoever waits longer for the end of a run wants to know what for. */
+/** After this time at the end of a run, the user is told what it waits for, in milliseconds. */
 const SHOWN_MS = 2_000;
 
 /**
- * One tracker and what waits for it. Calls go one after another, in order; what has not arrived is called again. A step is
- * never kept: calls go out from `push` as far as they need no waiting, and from the event loop.
+ * The queue of one tracker and the calls that empty it. Calls are made one at a time, in order, and
+ * are repeated until they succeed. A lane never delays a step: `push` makes calls only as far as
+ * they do not have to wait, and the event loop makes the rest.
  */
 export class Lane {
   readonly #given: LaneOptions;
@@ -44,10 +51,10 @@ export class Lane {
   #retry: NodeJS.Timeout | undefined;
   #goingOn: NodeJS.Immediate | undefined;
   #lastCallMs = -Infinity;
-  /** So many entries go one by one, since together they were refused. */
+  /** The number of entries to send one by one, because the tracker refused them as a batch. */
   #singly = 0;
   #ending: RunStatus | undefined;
-  /** The process stays for the end of the run. */
+  /** Whether the end of the run keeps the process alive. */
   #isHolding = false;
   #hasEnded = false;
   #wake: (() => void) | undefined;
@@ -56,9 +63,9 @@ export class Lane {
   #slowCalls = 0;
   #deadlineMs = Infinity;
 
-  /** Entries that the tracker refused. */
+  /** The number of entries that the tracker refused. */
   refused = 0;
-  /** Why it takes nothing any more. */
+  /** The error after which the tracker receives nothing more. */
   brokenBy: unknown;
 
   constructor(given: LaneOptions) {
@@ -78,7 +85,7 @@ export class Lane {
     return this.#state === 'finished';
   }
 
-  /** It waits for a call, or for the time of the next try. */
+  /** Whether the lane waits for a call or for the next retry. */
   get isBusy(): boolean {
     return this.#isBusy || this.#retry !== undefined;
   }
@@ -92,12 +99,12 @@ export class Lane {
     queue.push(entry);
     const isLate = performance.now() - this.#lastCallMs > limits.batchMs;
     if (tracker.logBatch && !isLate && queue.length % limits.batchRows !== 0) return;
-    // Where the event loop doesn't turn, this is the only occasion.
+    // If the event loop is blocked, this is the only opportunity to make calls.
     this.#endPause();
     this.advance();
   }
 
-  /** Calls the tracker as long as there is something to call it for and nothing to wait for. */
+  /** Calls the tracker until there is nothing left to send, or until a call has to be awaited. */
   advance(): void {
     if (this.#isBusy || this.#retry || this.#goingOn) return;
     const start = performance.now();
@@ -110,19 +117,24 @@ export class Lane {
     }
   }
 
-  /** Resolves when the tracker has started or is broken, and at the deadline (of `performance.now()`) at the latest. */
+  /**
+   * Resolves when the tracker has started or is broken, or at the deadline (in the time of
+   * `performance.now()`).
+   */
   async started(deadlineMs: number): Promise<void> {
     while (this.#state === 'new') {
       const leftMs = deadlineMs - performance.now();
-      // One that can't be reached is not waited for: that it is kept has been said.
+      // A service that cannot be reached is not waited for. The user already knows that data is
+      // kept.
       if (leftMs <= 0 || this.#downSinceMs !== undefined) return;
       await this.#change(leftMs);
     }
   }
 
   /**
-   * Sends what is left and finishes the run. Ends when that is done, when the tracker is broken, when it could not be
-   * reached for `downMs`, or at `deadlineMs` (of `performance.now()`). Afterwards what is left is on disk. Called once.
+   * Sends the rest and finishes the run. Resolves when that is done, when the tracker is broken,
+   * when it could not be reached for `downMs`, or at `deadlineMs` (in the time of
+   * `performance.now()`). Unsent data is then on disk. Call it once.
    */
   async finish(
     status: RunStatus,
@@ -140,18 +152,21 @@ export class Lane {
     this.#close();
   }
 
-  /** Leaves `finish` no more time than until `deadlineMs` (of `performance.now()`). */
+  /** Brings the deadline of `finish` forward to `deadlineMs` (in the time of `performance.now()`). */
   hurry(deadlineMs: number): void {
     this.#deadlineMs = Math.min(this.#deadlineMs, deadlineMs);
   }
 
-  /** The same as {@link finish} as far as it goes without waiting, in a process that is about to end. */
+  /**
+   * Does what {@link finish} does as far as possible without waiting. For a process that is about
+   * to end.
+   */
   finishNow(status: RunStatus): void {
     this.#beginEnd(status);
     this.#close();
   }
 
-  /** Tells the user what did not arrive. */
+  /** Tells the user what was not sent. */
   reportEnd(): void {
     const { reporter, tracker } = this.#given;
     const { path, length, lost } = this.queue;
@@ -162,7 +177,7 @@ export class Lane {
     if (missing > 0) reporter.lost(missing);
   }
 
-  /** Puts everything on disk that has not arrived. */
+  /** Writes everything that was not sent to disk. */
   keep(): void {
     this.queue.spill();
     if (this.queue.diskError) this.#given.reporter.disk(this.queue.diskError);
@@ -215,7 +230,7 @@ export class Lane {
     return this.#ending === undefined ? undefined : finishCall(tracker, this.#ending);
   }
 
-  /** Makes a call. False: something has to be waited for. */
+  /** Makes a call. Returns false if its result has to be awaited. */
   #make(call: Call): boolean {
     if (this.#current.signal.aborted) this.#current = new AbortController();
     const start = performance.now();
@@ -235,7 +250,8 @@ export class Lane {
     }
     this.#isBusy = true;
     const { tracker, queue } = this.#given;
-    // What comes meanwhile makes the next batch, in its time: else a quick service would be called all the time.
+    // Entries that arrive meanwhile wait for the next batch. Otherwise a fast service would be
+    // called all the time.
     const isWhole = tracker.logBatch && call.kind === 'entries' && call.entries.length === queue.length;
     const isOn = (): boolean => {
       this.#isBusy = false;
@@ -278,11 +294,11 @@ export class Lane {
     this.#tellEnded();
   }
 
-  /** True where the next call may follow at once. */
+  /** Handles a failed call. Returns true if the next call may follow at once. */
   #failed({ kind, entries }: Call, error: unknown): boolean {
     const { reporter } = this.#given;
     if (isUnavailable(error)) return this.#waitForIt(error);
-    // It answered.
+    // The service answered.
     this.#downSinceMs = undefined;
     this.#failures = 0;
     if (kind === 'start') return this.#breakDown(error);
@@ -316,7 +332,8 @@ export class Lane {
     this.keep();
     const doubled = limits.retryMinMs * 2 ** Math.min(this.#failures++, 20);
     const asked = isAccError(error) ? Number(error.details['retryAfterMs'] ?? 0) : 0;
-    // Of many ranks and programs not all at the same moment. Math.random is the training's.
+    // The jitter spreads the retries of many ranks and programs. It does not use Math.random, which
+    // belongs to the training.
     const jitter = 0.75 + randomInt(501) / 1000;
     const waitMs = Math.max(Math.min(doubled, limits.retryMaxMs) * jitter, asked);
     this.#retry = setTimeout(
@@ -335,7 +352,9 @@ export class Lane {
     this.#goingOn.unref();
   }
 
-  /** Resolves when a call has ended, and after `ms` at the latest; holds the process meanwhile. */
+  /**
+   * Resolves when a call has ended, or after `ms` milliseconds. Keeps the process alive meanwhile.
+   */
   #change(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);

@@ -1,20 +1,22 @@
 import type { QueueLimits } from './queue/entry-queue.js';
 
-/** How long things may take, and how much may wait. Times in ms. */
+/** Limits of time and memory. Times are in milliseconds. */
 export interface TrackerLimits extends QueueLimits {
-  /** Between two batches of a tracker that takes batches. */
+  /** Time between two batches of a tracker that takes batches. */
   readonly batchMs: number;
   readonly batchRows: number;
-  /** For one call; artifacts have a second more for each MiB. */
+  /** Time for one call. Artifacts get one more second for each MiB. */
   readonly callMs: number;
-  /** What `initTrackers` waits for trackers to start. */
+  /** Time that `initTrackers` waits for trackers to start. */
   readonly startMs: number;
-  /** Between two tries of a service that can't be reached: doubled from the first to the last. */
+  /** Time between two attempts to reach a service: doubled from the minimum to the maximum. */
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
-  /** How long the end of a run waits for a service that can't be reached. */
+  /** Time that the end of a run waits for a service that cannot be reached. */
   readonly endDownMs: number;
-  /** For all that is done when a signal or an error ends the process. `acc launch` kills after 3 s. */
+  /**
+   * Time for all work when a signal or an error ends the process. `acc launch` kills it after 3 s.
+   */
   readonly interruptedMs: number;
 }
 

@@ -5,30 +5,31 @@ import { AccError, type Tracker } from '@acc/contract';
 import { checkTracker } from './check-tracker.js';
 import type { RecordedTracker } from './recording.js';
 
-/** What makes trackers, and what it is called. */
+/** A factory of trackers and its name. */
 export interface TrackerMaker {
   readonly name: string;
   readonly make: (options?: object) => Tracker;
 }
 
-/** @throws AccError what the factory throws about its options; `ACC_TRACKER_INVALID`. */
+/** @throws AccError errors of the factory about its options; `ACC_TRACKER_INVALID`. */
 export function makeTracker({ name, make }: TrackerMaker, options: object | undefined): RecordedTracker {
   const makeOne = () => checkTracker(`the tracker '${name}'`, options === undefined ? make() : make(options));
   return { tracker: makeOne(), make: makeOne };
 }
 
 /**
- * The factory that an installed package exports by default. The package is looked for where this one lies, then from the
- * program's script and the working directory.
+ * Loads the factory that an installed package exports by default. The package is resolved from this
+ * package, then from the program's script, then from the working directory.
  *
- * @param name The package's.
- * @throws AccError `ACC_TRACKER_MISSING` where it is not installed, `ACC_TRACKER_INVALID` where it exports no factory.
+ * @param name The name of the package.
+ * @throws AccError `ACC_TRACKER_MISSING` if it is not installed, `ACC_TRACKER_INVALID` if it does
+ * not export a factory.
  */
 export async function loadTracker(name: string): Promise<TrackerMaker> {
   const { default: make } = await importPackage(name);
   if (typeof make === 'function') return { name, make: make as TrackerMaker['make'] };
-  throw new AccError('ACC_TRACKER_INVALID', `The package ${name} exports no function by default.`, {
-    help: 'Is it a tracker? Its default export makes one: export default function myTracker(options).',
+  throw new AccError('ACC_TRACKER_INVALID', `The default export of the package ${name} is not a function.`, {
+    help: 'Check that it is a tracker package. Its default export must be a factory: export default function myTracker(options).',
   });
 }
 
@@ -43,7 +44,10 @@ async function importPackage(name: string): Promise<{ default?: unknown }> {
   }
 }
 
-/** Where packages are not laid out flat, the program sees those that it depends on, and this module doesn't. */
+/**
+ * If packages are not installed flat, only the program can resolve its dependencies; this module
+ * cannot.
+ */
 function pathFromProgram(name: string): string | undefined {
   const places = [process.argv[1], join(process.cwd(), 'any.js')];
   for (const place of places) {
@@ -57,7 +61,7 @@ function pathFromProgram(name: string): string | undefined {
   return undefined;
 }
 
-/** It is the package itself that is missing, not something that it imports. */
+/** Whether the package itself is missing, as opposed to something that it imports. */
 function isMissing(error: unknown, name: string): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   const isNotFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';

@@ -13,26 +13,26 @@ import { readRecord, recordPath, spoolPath, writeRecord } from './run-record.js'
 
 export interface RecordedTracker {
   readonly tracker: Tracker;
-  /** Makes another one, which sends what earlier runs could not. */
+  /** Creates another instance of the tracker, which sends the unsent data of earlier runs. */
   readonly make?: (() => Tracker) | undefined;
 }
 
 export interface RecordingOptions {
   readonly run: RunInfo;
   readonly projectDir: string;
-  /** Those of this rank. */
+  /** The trackers of this rank. */
   readonly trackers: readonly RecordedTracker[];
-  /** What trackers called the run, where this one goes on with it. */
+  /** The ids that trackers gave the run in an earlier process, if the run is resumed. */
   readonly earlier: Readonly<Record<string, string>> | undefined;
   readonly limits: TrackerLimits;
   readonly warn: (message: string) => void;
 }
 
-/** One run on one rank, from the start of its trackers to their end. */
+/** Records one run on one rank, from the start of its trackers to their end. */
 export class Recording {
   readonly #given: RecordingOptions;
   readonly #lanes: readonly Lane[];
-  /** Of earlier runs, which ended before they had sent all. */
+  /** Lanes for earlier runs that ended before everything was sent. */
   readonly #keptLanes: readonly Lane[];
   readonly #takers = new Map<Entry['kind'], readonly Lane[]>();
   readonly #pulse: NodeJS.Timeout;
@@ -46,7 +46,8 @@ export class Recording {
     this.#given = given;
     const { run, projectDir, trackers, earlier, limits, warn } = given;
     makeFolder(run.dir);
-    // Beyond the numbers of the processes that began the run: none logs more than one entry in a microsecond.
+    // Starts above the sequence numbers of earlier processes of this run. No process logs more than
+    // one entry per microsecond.
     this.#sequence = earlier ? Math.max(0, Date.now() - run.startTimeMs) * 1_000 : 0;
     const ids = run.rank === 0 ? earlier : readRecord(recordPath(run.dir, run.rank)).record?.trackers;
     this.#lanes = trackers.map(({ tracker }) => {
@@ -72,7 +73,7 @@ export class Recording {
     return this.#lanes.map(({ tracker }) => tracker);
   }
 
-  /** What each tracker that has started calls the run. */
+  /** The id that each started tracker gave the run. */
   get trackerIds(): Record<string, string> {
     const started = this.#lanes.filter(({ hasStarted }) => hasStarted);
     return Object.fromEntries(
@@ -81,9 +82,10 @@ export class Recording {
   }
 
   /**
-   * Resolves when all trackers have started, or after the time that is given to it: the others go on trying.
+   * Resolves when all trackers have started, or after `startMs`. Trackers that have not started
+   * keep trying.
    *
-   * @throws AccError `ACC_TRACKER_START` for one that can't start.
+   * @throws AccError `ACC_TRACKER_START` if a tracker cannot start.
    */
   async started(): Promise<void> {
     const deadlineMs = performance.now() + this.#given.limits.startMs;
@@ -97,9 +99,10 @@ export class Recording {
   }
 
   /**
-   * Whether any tracker takes entries of this kind. The first time it says which don't.
+   * Whether any tracker takes entries of this kind. The first call for each kind warns which
+   * trackers do not.
    *
-   * @throws AccError `ACC_TRACKER_CANNOT` where none does.
+   * @throws AccError `ACC_TRACKER_CANNOT` if no tracker does.
    */
   takes(kind: Entry['kind']): boolean {
     return this.#takersOf(kind).length > 0;
@@ -109,7 +112,10 @@ export class Recording {
     this.#push(this.#takersOf(payload.kind), payload, step);
   }
 
-  /** The same without an error where nobody takes it. */
+  /**
+   * Gives an entry to the trackers that take its kind. Unlike {@link takes}, it is not an error if
+   * none does.
+   */
   giveWhereTaken(payload: Payload, step: number): void {
     const method = methodFor(payload.kind);
     this.#push(
@@ -124,17 +130,17 @@ export class Recording {
     for (const lane of lanes) lane.push(entry);
   }
 
-  /** Called once a step: gives trackers their calls in loops that let the event loop not turn. */
+  /** Called once in each step. Makes the calls of trackers in loops that block the event loop. */
   beat(): void {
     if (!this.#ending.beat()) return;
     for (const lane of this.#lanes) {
       lane.advance();
-      // What needs the event loop is safer on disk, should the process be killed.
+      // Sending needs the event loop. On disk, the data survives if the process is killed.
       if (lane.isBusy) lane.keep();
     }
   }
 
-  /** Sends what is left and finishes the run; what can't be sent is kept on disk. */
+  /** Sends the rest and finishes the run. Data that cannot be sent is kept on disk. */
   finish(status: RunStatus): Promise<void> {
     return (this.#finishing ??= this.#finish(status));
   }
@@ -147,14 +153,14 @@ export class Recording {
     this.#close(status);
   }
 
-  /** The process is about to end. */
+  /** Finishes the run in a process that is about to end. */
   #interrupted(status: RunStatus): Promise<void> {
     this.#deadlineMs = performance.now() + this.#given.limits.interruptedMs;
     for (const lane of this.#allLanes) lane.hurry(this.#deadlineMs);
     return this.finish(status);
   }
 
-  /** It ends when this returns. */
+  /** Finishes the run without waiting. The process ends when it returns. */
   #exiting(status: RunStatus): void {
     if (this.#isClosed) return;
     for (const lane of this.#allLanes) lane.finishNow(status);
@@ -191,7 +197,9 @@ export class Recording {
   #tellWhoTakes(kind: Entry['kind'], takers: readonly Lane[]): void {
     const others = this.#lanes.filter((lane) => !takers.includes(lane));
     const names = (lanes: readonly Lane[]) => lanes.map(({ tracker }) => tracker.name).join(', ');
-    this.#given.warn(`acc: ${names(takers)} gets what is logged as ${kind}; ${names(others)} can't take it.`);
+    this.#given.warn(
+      `acc: entries of kind ${kind} go to ${names(takers)}. These trackers do not support them: ${names(others)}.`,
+    );
   }
 
   #write(status: 'running' | RunStatus): void {
@@ -213,32 +221,40 @@ function makeFolder(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true });
   } catch (cause) {
-    throw new AccError('ACC_PROJECT_DIR', `The run's folder can't be made: ${(cause as Error).message}`, {
-      help: 'Choose a projectDir in which this process may write.',
-      cause,
-    });
+    throw new AccError(
+      'ACC_PROJECT_DIR',
+      `The folder of the run cannot be created: ${(cause as Error).message}`,
+      {
+        help: 'Choose a projectDir in which this process can write.',
+        cause,
+      },
+    );
   }
 }
 
 function cannot(kind: Entry['kind'], trackers: readonly Tracker[]): AccError {
   const names = trackers.map(({ name }) => name).join(', ');
-  return new AccError('ACC_TRACKER_CANNOT', `No tracker takes ${kind}: there is ${names}.`, {
-    help: "Add one that does to logWith: 'jsonl' takes everything.",
+  return new AccError('ACC_TRACKER_CANNOT', `No tracker supports ${kind}. The trackers are ${names}.`, {
+    help: "Add one that does to logWith. 'jsonl' supports everything.",
     details: { kind, trackers: trackers.map(({ name }) => name) },
   });
 }
 
 function cannotResume({ name }: Tracker, run: RunInfo): AccError {
-  return new AccError('ACC_TRACKER_CANNOT', `${name} cannot go on with run ${run.id}: it has no resume.`, {
-    help: 'Leave it out of logWith, or begin a new run.',
-    details: { kind: 'resume', trackers: [name] },
-  });
+  return new AccError(
+    'ACC_TRACKER_CANNOT',
+    `${name} cannot continue run ${run.id}, because it has no method resume.`,
+    {
+      help: 'Leave it out of logWith, or begin a new run.',
+      details: { kind: 'resume', trackers: [name] },
+    },
+  );
 }
 
 function cannotStart({ tracker, brokenBy }: Lane): AccError {
   const message = brokenBy instanceof Error ? brokenBy.message : String(brokenBy);
   return new AccError('ACC_TRACKER_START', `Tracker ${tracker.name} can't start: ${message}`, {
-    help: 'Mend its options, or leave it out of logWith.',
+    help: 'Correct its options, or leave it out of logWith.',
     cause: brokenBy,
     details: { tracker: tracker.name },
   });

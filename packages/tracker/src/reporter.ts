@@ -1,6 +1,9 @@
 import { briefly } from './errors.js';
 
-/** What the user hears of one tracker: each kind of thing once, and again only after it was over. */
+/**
+ * The messages about one tracker. Each kind of message appears once, and again only after the
+ * problem was solved.
+ */
 export class Reporter {
   readonly #name: string;
   readonly #warn: (message: string) => void;
@@ -15,7 +18,7 @@ export class Reporter {
   down(error: unknown): void {
     if (this.#isDown) return;
     this.#isDown = true;
-    this.#say(`${briefly(error)} What is logged meanwhile is kept, and sent when it answers again.`);
+    this.#say(`${briefly(error)} Logged data is kept, and sent when the tracker answers again.`);
   }
 
   back(): void {
@@ -26,26 +29,26 @@ export class Reporter {
   refused(error: unknown): void {
     this.#once(
       'refused',
-      `it took something not: ${briefly(error)} Training goes on; how much was lost is said in the end.`,
+      `it refused an entry: ${briefly(error)} Training continues. The number of lost entries is reported at the end.`,
     );
   }
 
   slow(ms: number): void {
-    this.#once('slow', `a call held up training for ${ms.toFixed(0)} ms. Have it return a promise.`);
+    this.#once('slow', `a call delayed training by ${ms.toFixed(0)} ms. Let it return a promise.`);
   }
 
   disk(error: Error): void {
-    this.#once('disk', `nothing more can be kept on disk: ${briefly(error)}`);
+    this.#once('disk', `entries can no longer be kept on disk: ${briefly(error)}`);
   }
 
-  /** @param reason Why the tracker takes nothing any more. */
+  /** @param reason The error after which the tracker receives nothing more. */
   ended(reason: unknown): void {
     this.#once('ended', `it has stopped: ${briefly(reason)}`);
   }
 
   kept(count: number, path: string): void {
     this.#say(
-      `${count} entries did not arrive. They are kept in ${path}, and sent by the next initTrackers with this tracker and projectDir.`,
+      `${count} entries were not sent. They are kept in ${path}. The next initTrackers with this tracker and projectDir sends them.`,
     );
   }
 

@@ -2,28 +2,28 @@ import { randomBytes } from 'node:crypto';
 import { AccError, checkKeys } from '@acc/contract';
 import { readRecord, recordPath, runFolder } from './run-record.js';
 
-/** Of a run as a whole, whatever tracker records it. */
+/** Options of a run, for all trackers. */
 export interface RunOptions {
-  /** For people. Default: the id. */
+  /** The name that is shown to people. Default: the id. */
   readonly name?: string;
-  /** Words, or values by name. */
+  /** Tags: words, or values by name. */
   readonly tags?: readonly string[] | Readonly<Record<string, string>>;
-  /** The id of an earlier run, to go on with it. Default: the run of the state that was loaded, else a new one. */
+  /** The id of an earlier run to resume. Default: the run of the loaded state, else a new run. */
   readonly resume?: string;
 }
 
-/** A run on every rank alike, and what trackers called it where it goes on. */
+/** The identity of a run, the same on every rank. */
 export interface RunIdentity {
   readonly project: string;
   readonly id: string;
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly startTimeMs: number;
-  /** What rank 0's trackers called it in an earlier process. Undefined for a new run. */
+  /** The ids that rank 0's trackers gave the run in an earlier process. Undefined for a new run. */
   readonly earlier?: Readonly<Record<string, string>>;
 }
 
-/** What a checkpoint keeps of the run. */
+/** The state of the run that a checkpoint stores. */
 export interface TrackersState {
   readonly run: RunIdentity | null;
   /** Optimizer steps so far. */
@@ -33,7 +33,7 @@ export interface TrackersState {
 const ID = /^[A-Za-z0-9_-]{1,100}$/;
 
 /**
- * A new run, or the one to go on with.
+ * Creates the identity of a new run, or returns that of the run to resume.
  *
  * @param loaded The run of a checkpoint.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_ARGUMENT`, `ACC_RUN_MISSING`.
@@ -60,7 +60,10 @@ export function identifyRun(
   return { project, id, name: options.name ?? id, tags, startTimeMs };
 }
 
-/** When it began, so that folders are in order, and something that nobody else has. */
+/**
+ * The id starts with the time of the start, so that folders sort by it, and ends with a random
+ * part.
+ */
 function newId(startTimeMs: number): string {
   const [date, time] = new Date(startTimeMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').split('T');
   return `${date}-${time}-${randomBytes(3).toString('hex')}`;
@@ -80,14 +83,18 @@ function findRun(
   if (loaded?.id === id && loaded.project === project) return loaded;
   const path = ID.test(id) ? recordPath(runFolder(projectDir, project, id), 0) : undefined;
   if (path === undefined) {
-    throw new AccError('ACC_RUN_MISSING', `'${id}' is no id of a run.`, { help: 'Give the id of a run.' });
+    throw new AccError('ACC_RUN_MISSING', `'${id}' is not the id of a run.`, {
+      help: 'Give the id of a run.',
+    });
   }
   const found = readRecord(path);
   if (!found.record) {
     throw new AccError(
       'ACC_RUN_MISSING',
-      `There is no run '${id}' of '${project}' to go on with. Its record is ${path}: ${found.problem}.`,
-      { help: 'Set projectDir to where the run was, or leave resume out to begin a new run.' },
+      `Run '${id}' of '${project}' cannot be resumed. Its record is ${path}: ${found.problem}.`,
+      {
+        help: 'Set projectDir to the folder in which the run was recorded, or leave resume out to begin a new run.',
+      },
     );
   }
   const { record } = found;

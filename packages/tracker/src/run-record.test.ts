@@ -24,11 +24,11 @@ it('a run whose record is damaged can’t be resumed; what trackers have not got
     return said;
   };
   for (const [content, problem] of [
-    [whole.slice(0, -20), 'it is no JSON'],
-    ['', 'it is no JSON'],
-    ['{"version":1}', 'it holds no run'],
-    ['null', 'it holds no run'],
-    ['{"version":2}', 'it is of version 2'],
+    [whole.slice(0, -20), 'it is not JSON'],
+    ['', 'it is not JSON'],
+    ['{"version":1}', 'it does not contain a run'],
+    ['null', 'it does not contain a run'],
+    ['{"version":2}', 'its version is 2'],
   ] as const) {
     writeFileSync(record, content);
     expect(await next()).toEqual([expect.stringMatching(`${record} .*${problem}.*: service.jsonl`)]);

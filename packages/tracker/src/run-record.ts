@@ -3,17 +3,17 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { RunInfo, RunStatus } from '@acc/contract';
 
-/** What is kept of a run beside what trackers store: enough for another process to go on with it, or to finish it. */
+/** The record of a run on disk. With it, another process can resume or finish the run. */
 export interface RunRecord {
   readonly version: 1;
   readonly run: Omit<RunInfo, 'dir'>;
   readonly status: 'running' | RunStatus;
-  /** The process that sends what belongs to it; 0 when none does. */
+  /** The process that sends the data of the run; 0 if there is none. */
   readonly pid: number;
   readonly host: string;
-  /** What each tracker that has started calls the run. */
+  /** The id that each started tracker gave the run. */
   readonly trackers: Readonly<Record<string, string>>;
-  /** Trackers that have not got everything. */
+  /** Trackers that have not received everything. */
   readonly unsent: readonly string[];
 }
 
@@ -27,29 +27,29 @@ export function runFolder(projectDir: string, project: string, id: string): stri
   return join(runsFolder(projectDir), folderName(project), id);
 }
 
-/** A name that every file system takes. */
+/** A folder name that every file system accepts. */
 function folderName(text: string): string {
   return text.replace(/[^\p{L}\p{N}._ -]/gu, '_').replace(/^\.+/, '_');
 }
 
-/** Rank 0's has the plain name. */
+/** The path of a rank's record. The file of rank 0 has no number in its name. */
 export function recordPath(runDir: string, rank: number): string {
   return join(runDir, rank === 0 ? 'run.json' : `run-rank${rank}.json`);
 }
 
-/** Where what a tracker has not got yet lies. */
+/** The path of the unsent data of a tracker. */
 export function spoolPath(runDir: string, tracker: string, rank: number): string {
   return join(runDir, 'unsent', `${folderName(tracker)}${rank === 0 ? '' : `-rank${rank}`}.jsonl`);
 }
 
-/** Written whole or not at all. */
+/** Writes the record atomically. */
 export function writeRecord(path: string, record: RunRecord): void {
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
   renameSync(temporary, path);
 }
 
-/** A record, or why there is none. */
+/** A record, or the reason why it cannot be used. */
 export type FoundRecord =
   { readonly record: RunRecord } | { readonly problem: string; readonly record?: never };
 
@@ -64,17 +64,17 @@ export function readRecord(path: string): FoundRecord {
   try {
     const record = JSON.parse(text) as Partial<RunRecord> | null;
     if (record?.version !== undefined && record.version !== 1) {
-      return { problem: `it is of version ${String(record.version)}, and this version knows 1` };
+      return { problem: `its version is ${String(record.version)}, but this program supports version 1` };
     }
     const isWhole = record?.version === 1 && typeof record.run?.id === 'string';
     if (isWhole && Array.isArray(record.unsent)) return { record: record as RunRecord };
-    return { problem: 'it holds no run' };
+    return { problem: 'it does not contain a run' };
   } catch (error) {
-    return { problem: `it is no JSON: ${(error as Error).message}` };
+    return { problem: `it is not JSON: ${(error as Error).message}` };
   }
 }
 
-/** Files of what trackers of one rank have not got yet. */
+/** The files with unsent data of the trackers of one rank. */
 export function unsentFiles(runDir: string, rank: number): string[] {
   const folder = join(runDir, 'unsent');
   if (!existsSync(folder)) return [];
@@ -82,7 +82,7 @@ export function unsentFiles(runDir: string, rank: number): string[] {
   return readdirSync(folder).filter((name) => name.endsWith('.jsonl') && rankOf(name) === rank);
 }
 
-/** Whether nobody sends any more what belongs to the run, as far as this host knows. */
+/** Whether the process that recorded the run is gone. A process of another host counts as alive. */
 export function isAbandoned({ pid, host }: RunRecord): boolean {
   return host === hostname() && !isAlive(pid);
 }

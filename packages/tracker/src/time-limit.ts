@@ -6,8 +6,8 @@ export function isPending(outcome: unknown): outcome is Promise<unknown> {
 }
 
 /**
- * The outcome, or, when that takes longer than `limitMs`, an error that asks for another try; the call is told by `controller`.
- * A process with nothing else to do doesn't stay for it.
+ * Resolves with the outcome, or rejects with an error that allows a retry after `limitMs`
+ * milliseconds. It then aborts the call by `controller`. The timer does not keep the process alive.
  */
 export function callWithin<T>(outcome: Promise<T>, limitMs: number, controller: AbortController): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -22,24 +22,24 @@ import { identityOf, type RunIdentity, type TrackersState } from './run-identity
 import { runFolder } from './run-record.js';
 
 export interface LogOptions {
-  /** Default: the optimizer steps taken so far. */
+  /** Default: the number of optimizer steps taken so far. */
   readonly step?: number;
 }
 
 export interface HistogramOptions extends LogOptions {
-  /** Default 64. */
+  /** The number of bins. Default 64. */
   readonly bins?: number;
 }
 
 export interface ArtifactOptions extends LogOptions {
-  /** What it is: `model`, `dataset`, `checkpoint`. Default `file`. */
+  /** The type of the artifact: `model`, `dataset`, `checkpoint`. Default `file`. */
   readonly type?: string;
 }
 
 export interface BusOptions {
   readonly rank: number;
   readonly size: number;
-  /** Says something to the user. Default `console.warn`. */
+  /** Shows a warning to the user. Default `console.warn`. */
   readonly warn?: (message: string) => void;
   readonly limits?: Partial<TrackerLimits>;
 }
@@ -52,8 +52,8 @@ export interface BusRun {
 }
 
 /**
- * Between a training and its trackers: gives each of them what is logged, in order, and keeps what they can't take now.
- * Nothing that a tracker does stops or slows a step. One run at a time.
+ * Passes logged data from a training to its trackers, in order, and keeps data that they cannot
+ * take now. A tracker never stops or delays a step. It records one run at a time.
  */
 export class TrackerBus {
   readonly #options: BusOptions;
@@ -64,10 +64,10 @@ export class TrackerBus {
   #identity: RunIdentity | undefined;
   #loaded: RunIdentity | undefined;
   #isFinished = false;
-  /** Of all trackers, on whatever ranks they run. */
+  /** The names of all trackers, on any rank. */
   #names: readonly string[] = [];
 
-  /** Optimizer steps so far: the step of what is logged without one. */
+  /** The number of optimizer steps so far. It is the default step of logged data. */
   step = 0;
 
   constructor(options: BusOptions) {
@@ -76,26 +76,27 @@ export class TrackerBus {
     this.#warn = options.warn ?? ((message) => console.warn(message));
   }
 
-  /** The run that a checkpoint brought, to go on with. */
+  /** The run of a loaded checkpoint, which the next `start` resumes. */
   get loaded(): RunIdentity | undefined {
     return this.#loaded;
   }
 
-  /** The run under way. */
+  /** The current run. */
   get run(): RunInfo | undefined {
     return this.#run;
   }
 
-  /** Whether a run is under way, on this rank and so on all. */
+  /** Whether a run is in progress. The same on all ranks. */
   get isRunning(): boolean {
     return this.#run !== undefined && !this.#isFinished;
   }
 
   /**
-   * Starts the trackers. Resolves when they have started, or when one takes long, which then goes on in the background.
+   * Starts the trackers. Resolves when they have started. A tracker that takes long continues to
+   * start in the background.
    *
-   * @throws AccError `ACC_TRACKER_START` for one that can't start, `ACC_TRACKER_CANNOT`, `ACC_TRACKER_INVALID`,
-   * `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`.
+   * @throws AccError `ACC_TRACKER_START` if a tracker cannot start, `ACC_TRACKER_CANNOT`,
+   * `ACC_TRACKER_INVALID`, `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`.
    */
   async start({ identity, config, projectDir, trackers }: BusRun): Promise<void> {
     if (this.isRunning) throw alreadyRunning(this.#run!);
@@ -121,13 +122,19 @@ export class TrackerBus {
     await this.#recording.started();
   }
 
-  /** @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKERS_FINISHED`; so do the others. */
+  /**
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKERS_FINISHED`,
+   * like the other methods.
+   */
   log(values: MetricValues, options: LogOptions = {}): void {
     const step = this.#stepOf('log', options);
     this.#recording?.give({ kind: 'metrics', metrics: takeMetrics(values) }, step);
   }
 
-  /** @throws AccError also `ACC_TRACKER_CANNOT` where no tracker takes them; so do the others. */
+  /**
+   * @throws AccError also `ACC_TRACKER_CANNOT` if no tracker supports images. The following methods
+   * throw it, too.
+   */
   logImages(images: ImageInputs, options: LogOptions = {}): void {
     const step = this.#stepOf('logImages', options);
     if (!this.#recording?.takes('image')) return;
@@ -169,7 +176,7 @@ export class TrackerBus {
   }
 
   /**
-   * A tracker of the run by its name; undefined on ranks where it doesn't run.
+   * A tracker of the run by its name. Undefined on ranks on which it does not run.
    *
    * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKER_UNKNOWN`.
    */
@@ -179,25 +186,27 @@ export class TrackerBus {
     return this.#recording?.trackers.find((tracker) => tracker.name === name);
   }
 
-  /** A text `alerts/<kind>` for the trackers that take text; for nobody, where none does. */
+  /**
+   * Logs a text `alerts/<kind>` to the trackers that support text. It is not an error if none does.
+   */
   alert(kind: string, text: string, step: number): void {
     this.#recording?.giveWhereTaken({ kind: 'text', key: `alerts/${kind}`, text }, step);
   }
 
-  /** Called once a step. */
+  /** Called once in each step. */
   beat(): void {
     this.step++;
     this.#recording?.beat();
   }
 
-  /** Sends what is left and finishes the run. Does nothing where none is under way. */
+  /** Sends the rest and finishes the run. Does nothing if no run is in progress. */
   async finish(status: RunStatus): Promise<void> {
     if (!this.isRunning) return;
     this.#isFinished = true;
     await this.#recording?.finish(status);
   }
 
-  /** What a checkpoint keeps: plain JSON. */
+  /** The state for a checkpoint, as plain JSON. */
   getState(): TrackersState {
     const { trackerIds } = this.#recording ?? {};
     const run = this.#identity && { ...this.#identity, ...(trackerIds && { earlier: trackerIds }) };
@@ -205,7 +214,7 @@ export class TrackerBus {
   }
 
   /**
-   * The next `start` then goes on with the run of the state.
+   * Restores a state: the next `start` resumes its run.
    *
    * @throws AccError `ACC_STATE_INVALID`.
    */
@@ -215,7 +224,7 @@ export class TrackerBus {
     this.#loaded = run ?? undefined;
     if (!run || !this.#run || this.#isFinished || run.id === this.#run.id) return;
     this.#warn(
-      `acc: the checkpoint is of run ${run.id}, and trackers record run ${this.#run.id} already. To go on with the earlier one, call loadState before initTrackers.`,
+      `acc: the checkpoint belongs to run ${run.id}, but trackers already record run ${this.#run.id}. To resume the earlier run, call loadState before initTrackers.`,
     );
   }
 
@@ -232,8 +241,8 @@ export class TrackerBus {
 function checkedState(state: TrackersState): TrackersState {
   const isRun = (run: RunIdentity | null) => run === null || typeof run?.id === 'string';
   if (Number.isSafeInteger(state?.step) && isRun(state.run)) return state;
-  throw new AccError('ACC_STATE_INVALID', 'This is no state of trackers.', {
-    help: 'Give what getState() returned.',
+  throw new AccError('ACC_STATE_INVALID', 'This value is not a state of trackers.', {
+    help: 'Pass the value that getState() returned.',
   });
 }
 
@@ -249,7 +258,7 @@ function requireDifferentNames(trackers: readonly RecordedTracker[]): void {
 function unknownTracker(name: string, known: readonly string[]): AccError {
   const nearest = nearestName(name, known);
   return new AccError('ACC_TRACKER_UNKNOWN', `No tracker of the run is called '${name}'.`, {
-    help: nearest ? `Did you mean '${nearest}'?` : `There is ${known.join(', ') || 'none'}.`,
+    help: nearest ? `Did you mean '${nearest}'?` : `The trackers are ${known.join(', ') || 'none'}.`,
     details: { name, nearest, known },
   });
 }
@@ -267,7 +276,7 @@ function finished(method: string): AccError {
 }
 
 function alreadyRunning({ project, id }: RunInfo): AccError {
-  return new AccError('ACC_TRACKERS_RUNNING', `Run ${id} of '${project}' is under way.`, {
-    help: 'Call initTrackers once for each run.',
+  return new AccError('ACC_TRACKERS_RUNNING', `Run ${id} of '${project}' is still in progress.`, {
+    help: 'Call endTraining first. Call initTrackers once for each run.',
   });
 }

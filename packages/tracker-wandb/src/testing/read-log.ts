@@ -5,7 +5,9 @@ const BLOCK = 32 * 1024;
 const HEADER = 7;
 const HISTORY = 2;
 
-/** Rows of history in a run's folders, oldest first, without what W&B adds but the step. */
+/**
+ * The history rows in a run's folders, oldest first. Of W&B's own fields only the step is included.
+ */
 export function rowsUnder(runDir: string): Record<string, unknown>[] {
   const folder = join(runDir, 'wandb');
   const dirs = readdirSync(folder).sort();
@@ -28,7 +30,7 @@ function rowOf(history: Buffer): Record<string, unknown> {
   return values;
 }
 
-/** Of LevelDB's log format; checksums are the affair of W&B's own readers. */
+/** Reads records of LevelDB's log format. It does not verify checksums; W&B's own readers do. */
 function recordsOf(data: Buffer): Buffer[] {
   const found: Buffer[] = [];
   let parts: Buffer[] = [];
@@ -45,7 +47,7 @@ function recordsOf(data: Buffer): Buffer[] {
   return found;
 }
 
-/** Of a message of protocol buffers, those that have a length. */
+/** The length-delimited fields of a protocol buffer message. */
 function fieldsOf(message: Buffer): Map<number, Buffer[]> {
   const found = new Map<number, Buffer[]>();
   let at = 0;

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A file that text is added to at its end. */
+/** A file to which text is appended. */
 export class AppendFile {
   readonly path: string;
   #file: number | undefined;

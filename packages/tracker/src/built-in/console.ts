@@ -1,12 +1,13 @@
 import { AccError, checkKeys, withLifecycle, type Tracker } from '@acc/contract';
 
 export interface ConsoleOptions {
-  /** Metrics of steps that this divides are shown. Default 1: all. */
+  /** Shows metrics of every n-th step only. Default 1: every step. */
   readonly every?: number;
 }
 
 /**
- * One line on stdout for each `log`: the step, then names and numbers. Figures of the system (`system/…`) are left out.
+ * Prints one line to stdout for each `log`: the step, then names and numbers. System metrics
+ * (`system/…`) are left out.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -39,7 +40,7 @@ export function consoleTracker(options: ConsoleOptions = {}): Tracker {
   });
 }
 
-/** Four digits that matter. */
+/** Formats a number with four significant digits. */
 function readable(value: number): string {
   if (Number.isInteger(value) || !Number.isFinite(value)) return String(value);
   return String(Number(value.toPrecision(4)));

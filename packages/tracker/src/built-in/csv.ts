@@ -19,8 +19,8 @@ export interface CsvOptions {
 const FIXED = ['step', 'timeMs'];
 
 /**
- * A row for each `log`, with a column for each metric (RFC 4180). When a new metric comes, the file is written anew with
- * its column. Hyperparameters are in `config.csv` beside it.
+ * Writes a row for each `log`, with a column for each metric (RFC 4180). A new metric rewrites the
+ * file with one more column. Hyperparameters are in `config.csv` beside it.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -56,7 +56,7 @@ class CsvFile {
   #file: AppendFile;
   #metrics: string[];
 
-  /** Goes on with a file that is there. */
+  /** Opens the file, or continues an existing one. */
   constructor(path: string) {
     this.path = path;
     const header = existsSync(path) ? readFileSync(path, 'utf8').split('\n', 1)[0]! : '';
@@ -82,7 +82,7 @@ class CsvFile {
     return [String(step), String(timeMs), ...cells];
   }
 
-  /** Rows that are there end in empty cells. */
+  /** Adds columns. Existing rows get empty cells. */
   #widen(added: readonly string[]): void {
     this.#metrics.push(...added);
     const rows = readFileSync(this.path, 'utf8').split('\n').slice(1).filter(Boolean);
@@ -96,7 +96,8 @@ class CsvFile {
 }
 
 /**
- * One line, whatever the cells hold. csv-stringify would do no more, takes no less time, and adds 1 MB to every installation.
+ * Formats one line. The package csv-stringify would do the same in the same time, but adds 1 MB to
+ * every installation.
  */
 function rowText(cells: readonly string[]): string {
   const quoted = cells.map((cell) => {
@@ -106,7 +107,7 @@ function rowText(cells: readonly string[]): string {
   return `${quoted.join(',')}\n`;
 }
 
-/** The cells of one line. */
+/** Parses the cells of one line. */
 function parseRow(line: string): string[] {
   const cells = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))/g);
   return line === '' ? [] : Array.from(cells, ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain!);

@@ -11,9 +11,10 @@ export interface JsonlOptions {
 type Line = Readonly<Record<string, unknown>>;
 
 /**
- * A line of JSON for each call: `{"_step": 3, "_timeMs": …, "loss": 0.3}`. What is no metric stands under `_config`, `_text`, `_image`,
- * `_histogram`, `_table`, `_artifact`, `_status`; images are PNG files beside it. NaN and infinities are the texts "NaN",
- * "Infinity", "-Infinity".
+ * Writes a line of JSON for each call: `{"_step": 3, "_timeMs": …, "loss": 0.3}`. Data other than
+ * metrics is under the keys `_config`, `_text`, `_image`, `_histogram`, `_table`, `_artifact` and
+ * `_status`. Images are PNG files beside the file. NaN and infinities are the strings "NaN",
+ * "Infinity" and "-Infinity".
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */

@@ -2,22 +2,26 @@ import { inspect } from 'node:util';
 import type { RunStatus } from '@acc/contract';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** npx and npm send the terminal's Ctrl-C on to a process that had it already: within this time it is the same key press. */
+/**
+ * npx and npm forward the terminal's Ctrl-C to a process that already received it. A second signal
+ * within this time counts as the same key press.
+ */
 const SAME_PRESS_MS = 300;
-/** A loop that gives the event loop no turn for so long would not hear a signal in time. */
+/** A loop that blocks the event loop for this long would not handle a signal in time. */
 const DEAF_MS = 1_500;
 const TURN_MS = 500;
 
 export interface EndingHandlers {
-  /** Ends the runs, in the time that is left for it. */
+  /** Finishes the runs within the time that is left. */
   readonly finish: (status: RunStatus) => Promise<void>;
-  /** The same without waiting for anything: the process ends when it returns. */
+  /** Finishes the runs without waiting. The process ends when it returns. */
   readonly finishNow: (status: RunStatus) => void;
 }
 
 /**
- * Watches for the ways in which a process ends with a run that was not finished: a signal, an uncaught error,
- * `process.exit`, or nothing left to do. Signals and errors then have the effect that they have without it.
+ * Detects every way in which a process can end while a run is not finished: a signal, an uncaught
+ * error, `process.exit`, or no work left. After the run is finished, signals and errors have their
+ * usual effect.
  */
 export class ProcessEnding {
   readonly #handlers: EndingHandlers;
@@ -42,10 +46,11 @@ export class ProcessEnding {
   }
 
   /**
-   * Called in each step. While a loop keeps the event loop from turning, signals are left to the system, which ends
-   * the process at once: a program that Ctrl-C does not end is worse than a run that is finished by the next one.
+   * Called in each step. While a loop blocks the event loop, the handlers are removed, so a signal
+   * ends the process at once. The next `initTrackers` then finishes the run. Otherwise Ctrl-C would
+   * not end the program.
    *
-   * @returns True where the event loop has not turned for long.
+   * @returns Whether the event loop has been blocked for long.
    */
   beat(): boolean {
     const isDeaf = performance.now() - this.#turnedAtMs > DEAF_MS;
@@ -74,7 +79,7 @@ export class ProcessEnding {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.#wasInterrupted = true;
-    // Somebody else sees to the signal: the end comes by them.
+    // Another listener handles the signal and ends the process.
     if (process.listenerCount(signal) > 1) return;
     const now = performance.now();
     if (this.#firstSignalMs !== undefined) {
@@ -82,20 +87,20 @@ export class ProcessEnding {
       return;
     }
     this.#firstSignalMs = now;
-    // After an error the process ends anyway, and soon.
+    // An error is already ending the process.
     if (this.#isEnding) return;
     this.#isEnding = true;
     void this.#handlers.finish('aborted').finally(() => this.#leave(signal));
   };
 
-  /** What the signal does to a process that does not listen. */
+  /** Restores the default handling of the signal and sends it again. */
   #leave(signal: NodeJS.Signals): void {
     this.dispose();
     process.kill(process.pid, signal);
   }
 
   readonly #onError = (error: unknown): void => {
-    // Somebody else handles errors, and the program may go on.
+    // Another listener handles errors, and the program may continue.
     if (process.listenerCount('uncaughtException') > 1 || this.#isEnding) return;
     this.#isEnding = true;
     process.stderr.write(`Uncaught ${inspect(error)}\n`);

@@ -3,17 +3,18 @@ import { basename, join, relative, resolve, sep } from 'node:path';
 import { AccError, type TrackedArtifact, type TrackedFile } from '@acc/contract';
 
 /**
- * The files at `path`, a file or a folder, as they are now. They are read when a tracker takes them.
+ * Lists the files at `path`, which is a file or a folder, as they are now. Their content is read
+ * when a tracker receives them.
  *
- * @throws AccError `ACC_ARTIFACT_MISSING` where there is none.
+ * @throws AccError `ACC_ARTIFACT_MISSING` if `path` does not exist.
  */
 export function takeArtifact(name: string, path: string, type: string): TrackedArtifact {
   const root = resolve(path);
   const stats = statSync(root, { throwIfNoEntry: false });
   const files = stats?.isDirectory() ? filesUnder(root) : stats ? [fileAt(root, basename(root), stats)] : [];
   if (files.length === 0) {
-    throw new AccError('ACC_ARTIFACT_MISSING', `logArtifact('${name}'): there is no file at ${root}.`, {
-      help: 'Write it first; a checkpoint that is saved in the background is there when saveState has ended.',
+    throw new AccError('ACC_ARTIFACT_MISSING', `logArtifact('${name}'): ${root} does not exist.`, {
+      help: 'Write it first. If a checkpoint is saved in the background, await saveState.',
     });
   }
   return { name, type, files };

@@ -3,16 +3,16 @@ import { invalidValue } from '../errors.js';
 import { isRecord, isTensor, requireRecord, show } from './values.js';
 
 /**
- * A config of its own.
+ * Copies a config.
  *
- * @throws AccError `ACC_INVALID_ARGUMENT` with the key of what can't be stored.
+ * @throws AccError `ACC_INVALID_ARGUMENT` with the key of a value that cannot be stored.
  */
 export function takeConfig(config: RunConfig): RunConfig {
   requireRecord('initTrackers', config, "initTrackers('mnist', { lr: 1e-3 })");
   return copyOf(config, '', []) as RunConfig;
 }
 
-/** @param around What holds the value. */
+/** @param around The objects and arrays that contain the value. */
 function copyOf(value: unknown, key: string, around: readonly unknown[]): unknown {
   if (around.includes(value)) throw refuse(key, 'contains itself');
   const within = [...around, value];
@@ -34,5 +34,5 @@ const refuse = (key: string, problem: string) =>
   invalidValue(
     'initTrackers',
     `the config's '${key}' ${problem}`,
-    'Give texts, numbers, booleans, null, and lists and records of them.',
+    'Use strings, numbers, booleans, null, and arrays and records of these.',
   );

@@ -6,7 +6,8 @@ import { isTensor, show, valuesOf } from './values.js';
 export type HistogramInput = Tensor | ArrayLike<number>;
 
 /**
- * Counts of values in bins of equal width between the least and the greatest. A tensor is read, and stays the caller's.
+ * Counts values in bins of equal width between the minimum and the maximum. A tensor is read and
+ * not disposed.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
@@ -49,7 +50,7 @@ function summaryOf(values: ArrayLike<number>): Omit<TrackedHistogram, 'edges' | 
     : { min, max, sum, sumSquares, nonFinite };
 }
 
-/** One bin around a single value, so that none has no width. */
+/** The edges of the bins. A single value gets one bin around it, so that no bin has zero width. */
 function edgesOf(min: number, max: number, bins: number): number[] {
   const width = (max - min) / bins;
   if (!(width > 0)) {

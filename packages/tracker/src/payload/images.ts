@@ -5,8 +5,9 @@ import { sizeOfPng } from './png.js';
 import { isTensor, requireRecord, show, valuesOf } from './values.js';
 
 /**
- * A tensor `[height, width]`, `[height, width, channels]` or `[n, height, width, channels]` with 1, 2, 3 or 4 channels,
- * floats from 0 to 1 or integers from 0 to 255; bytes of pixels as in a canvas's `ImageData`; or a whole PNG file.
+ * A tensor `[height, width]`, `[height, width, channels]` or `[n, height, width, channels]` with 1
+ * to 4 channels, of floats from 0 to 1 or integers from 0 to 255. Or pixel bytes like a canvas's
+ * `ImageData`. Or the bytes of a PNG file.
  */
 export type ImageInput =
   | Tensor
@@ -16,7 +17,8 @@ export type ImageInput =
 export type ImageInputs = Readonly<Record<string, ImageInput | readonly ImageInput[]>>;
 
 /**
- * Pictures by name; of several under one name, the name and a number. Tensors are read, and stay the caller's.
+ * Converts images to pictures by name. Several images under one name get the name and a number.
+ * Tensors are read and not disposed.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
@@ -35,11 +37,15 @@ function picturesOf(key: string, input: ImageInput): Picture[] {
   if (input instanceof Uint8Array) {
     const size = sizeOfPng(input);
     if (!size)
-      throw refuse(key, 'these bytes are no PNG file', 'Give other formats as pixels or as a tensor.');
+      throw refuse(key, 'these bytes are not a PNG file', 'Give other formats as pixels or as a tensor.');
     return [new Picture({ ...size, png: input.slice() })];
   }
   if (typeof input !== 'object' || input === null || !('data' in input)) {
-    throw refuse(key, `${show(input)} is no image`, 'Give a tensor, { width, height, data } or a PNG file.');
+    throw refuse(
+      key,
+      `${show(input)} is not an image`,
+      'Give a tensor, { width, height, data } or a PNG file.',
+    );
   }
   const { width, height, data } = input;
   const channels = data.length / (width * height);
@@ -47,7 +53,7 @@ function picturesOf(key: string, input: ImageInput): Picture[] {
     throw refuse(
       key,
       `${data.length} bytes are not ${width} x ${height} pixels`,
-      'Give 1 to 4 bytes a pixel.',
+      'Give 1 to 4 bytes per pixel.',
     );
   }
   return [new Picture({ width, height, channels, data: Uint8Array.from(data) })];
@@ -60,7 +66,7 @@ function fromTensor(key: string, tensor: Tensor): Picture[] {
   if (shape.length !== 4 || ![1, 2, 3, 4].includes(channels)) {
     throw refuse(
       key,
-      `${show(tensor)} is no image`,
+      `${show(tensor)} is not an image`,
       'Give [height, width, 1 to 4 channels], or several in [n, …].',
     );
   }
@@ -72,7 +78,8 @@ function fromTensor(key: string, tensor: Tensor): Picture[] {
 }
 
 function bytesFrom(values: ArrayLike<number>, dtype: string): Uint8Array {
-  // Clamped arrays round as images want it: to the nearest, within 0 to 255, NaN to 0.
+  // Clamped arrays round to the nearest integer, clamp to 0 to 255, and map NaN to 0, as images
+  // need.
   const bytes = new Uint8ClampedArray(values.length);
   const scale = dtype === 'int32' ? 1 : 255;
   for (let i = 0; i < bytes.length; i++) bytes[i] = values[i]! * scale;

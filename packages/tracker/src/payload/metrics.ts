@@ -2,11 +2,11 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import { invalidValue } from '../errors.js';
 import { isTensor, requireRecord, show, valuesOf } from './values.js';
 
-/** Numbers, or tensors of one element, by name. */
+/** Numbers, or tensors with one element, by name. */
 export type MetricValues = Readonly<Record<string, number | Tensor>>;
 
 /**
- * A record of numbers of its own. Tensors are read, which waits for the device; they stay the caller's.
+ * Copies a record of numbers. Tensors are read, which waits for the device, and are not disposed.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
@@ -21,9 +21,9 @@ function numberOf(key: string, value: unknown): number {
   if (typeof value === 'number') return value;
   if (isTensor(value) && value.size === 1) return valuesOf('log', key, value)[0]!;
   const help = Array.isArray(value)
-    ? 'A history has one value an epoch: log each by itself.'
+    ? 'A history has one value for each epoch: log each value separately.'
     : typeof value === 'object'
-      ? "Give nested values names of their own: 'train/loss'."
+      ? "Give each nested value its own name: 'train/loss'."
       : 'Use logText for text.';
   throw invalidValue('log', `'${key}' is ${show(value)}, expected a number`, help);
 }

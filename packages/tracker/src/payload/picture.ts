@@ -1,10 +1,10 @@
 import type { TrackedImage } from '@acc/contract';
 import { encodePng, encodePngAside, type Pixels } from './png.js';
 
-/** Above this many bytes of pixels, compressing takes a step's time, and is left to a thread. */
+/** Above this many bytes of pixels, compression takes as long as a step and runs on a thread. */
 const SMALL_BYTES = 256 * 1024;
 
-/** An image that is compressed when a tracker first asks for it, once for all of them. */
+/** An image that is compressed once, when the first tracker asks for it. */
 export class Picture {
   readonly #pixels: Pixels | undefined;
   #image: TrackedImage | undefined;
@@ -19,7 +19,7 @@ export class Picture {
     return this.#image?.png.length ?? this.#pixels!.data.length;
   }
 
-  /** The image, or a promise of it where that takes long. */
+  /** The image, or a promise of it if compression takes long. */
   get(): TrackedImage | Promise<TrackedImage> {
     if (this.#image || this.#pixels!.data.length <= SMALL_BYTES) return this.getNow();
     const { width, height } = this.#pixels!;

@@ -1,6 +1,9 @@
 import { constants, crc32, deflate, deflateSync } from 'node:zlib';
 
-/** Rows from above, pixels from the left, 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 (RGBA) bytes each. */
+/**
+ * Rows from top to bottom, pixels from left to right, with 1 (grey), 2 (grey and alpha), 3 (RGB) or
+ * 4 (RGBA) bytes each.
+ */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
@@ -14,14 +17,15 @@ const COLOUR_TYPES = { 1: 0, 2: 4, 3: 2, 4: 6 } as const;
 const FAST = { level: constants.Z_BEST_SPEED };
 
 /**
- * A PNG file (ISO 15948), made at once. By Node's zlib, which takes a third of fast-png's time and, in {@link encodePngAside}, a
- * thread; that package compresses in JavaScript, between two steps of the training.
+ * Encodes a PNG file (ISO 15948) synchronously. Node's zlib takes a third of the time of the
+ * package fast-png, and can use a thread (see {@link encodePngAside}). fast-png would compress in
+ * JavaScript, between two steps of the training.
  */
 export function encodePng(pixels: Pixels): Uint8Array {
   return fileOf(pixels, deflateSync(scanlines(pixels), FAST));
 }
 
-/** The same, compressed on a thread. */
+/** Encodes a PNG file and compresses it on a thread. */
 export function encodePngAside(pixels: Pixels): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     deflate(scanlines(pixels), FAST, (error, data) =>
@@ -30,14 +34,14 @@ export function encodePngAside(pixels: Pixels): Promise<Uint8Array> {
   });
 }
 
-/** Width and height of a PNG file; undefined for anything else. */
+/** The width and height of a PNG file. Undefined for other files. */
 export function sizeOfPng(file: Uint8Array): { width: number; height: number } | undefined {
   if (file.length < 33 || SIGNATURE.some((byte, i) => file[i] !== byte)) return undefined;
   const view = new DataView(file.buffer, file.byteOffset);
   return { width: view.getUint32(16), height: view.getUint32(20) };
 }
 
-/** Each row behind the number of its filter, 0 for none. */
+/** The rows of pixels, each preceded by the number of its filter (0: none). */
 function scanlines({ width, height, channels, data }: Pixels): Uint8Array {
   const rowBytes = width * channels;
   const lines = new Uint8Array(height * (rowBytes + 1));

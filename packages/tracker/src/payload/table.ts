@@ -6,14 +6,14 @@ import { show } from './values.js';
 export type TableInput = TrackedTable | readonly Readonly<Record<string, Cell>>[];
 
 /**
- * A table of its own.
+ * Copies a table.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
 export function takeTable(key: string, input: TableInput): TrackedTable {
   const table = isRecords(input) ? fromRecords(input) : input;
   if (!Array.isArray(table?.columns as unknown) || !Array.isArray(table.rows as unknown)) {
-    throw refuse(key, `${show(input)} is no table`, 'Give { columns, rows }, or a list of records.');
+    throw refuse(key, `${show(input)} is not a table`, 'Give { columns, rows }, or an array of records.');
   }
   const columns = table.columns.map(String);
   const rows = table.rows.map((row, i) => {
@@ -36,7 +36,7 @@ function fromRecords(records: readonly Readonly<Record<string, Cell>>[]): Tracke
 
 function checkedCell(key: string, cell: Cell, where: string): Cell {
   if (cell === null || ['string', 'number', 'boolean'].includes(typeof cell)) return cell;
-  throw refuse(key, `${where} is ${show(cell)}`, 'Cells are texts, numbers, booleans and null.');
+  throw refuse(key, `${where} is ${show(cell)}`, 'Cells must be strings, numbers, booleans or null.');
 }
 
 const refuse = (key: string, problem: string, help: string) =>

@@ -11,21 +11,21 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * @param example How the call is written.
- * @throws AccError `ACC_INVALID_ARGUMENT` for what has no names.
+ * @param example An example of a correct call.
+ * @throws AccError `ACC_INVALID_ARGUMENT` if the value is not a record.
  */
 export function requireRecord(where: string, value: unknown, example: string): void {
-  if (!isRecord(value)) throw invalidValue(where, `${show(value)} is no record`, `Write ${example}.`);
+  if (!isRecord(value)) throw invalidValue(where, `${show(value)} is not a record`, `Write ${example}.`);
 }
 
 /**
- * The tensor's values, which waits for the device.
+ * Reads the values of a tensor, which waits for the device.
  *
- * @throws AccError `ACC_INVALID_ARGUMENT` with the key of one that is disposed.
+ * @throws AccError `ACC_INVALID_ARGUMENT` with the key if the tensor is disposed.
  */
 export function valuesOf(where: string, key: string, tensor: Tensor): ArrayLike<number> {
   if (!tensor.isDisposed) return tensor.dataSync() as ArrayLike<number>;
-  const help = 'Log it before it is disposed; what a tf.tidy makes is disposed at its end.';
+  const help = 'Log it before it is disposed. tf.tidy disposes the tensors created in it at its end.';
   throw invalidValue(where, `'${key}' is a tensor that is disposed`, help);
 }
 

@@ -5,41 +5,50 @@ import { bytesOf, type Entry } from '../entry.js';
 import { SpoolFile } from './spool-file.js';
 
 export interface QueueLimits {
-  /** Entries in memory; more go to disk. */
+  /** The number of entries in memory. Further entries go to disk. */
   readonly memoryEntries: number;
   readonly memoryBytes: number;
-  /** What the file may hold; more is lost. */
+  /** The size limit of the file. Further entries are lost. */
   readonly diskBytes: number;
 }
 
-/** So many entries behind those on disk are written together. */
+/** This many entries are written to the file together. */
 const TAIL_ENTRIES = 256;
-/** So many of those on disk stay in memory, too: no fewer than a call takes. */
+/**
+ * This many entries of the file are also kept in memory. It is at least as many as one call takes.
+ */
 const FRONT_ENTRIES = 512;
 
 /**
- * First in, first out, in memory; and in a file when it gets long, or when what waits shall outlive the process. Entries are
- * taken by `peek` and leave by `drop`, so that what was not sent to its end is still there.
+ * A first-in, first-out queue in memory. It also uses a file when it gets long, or when entries
+ * must outlive the process. `peek` reads entries and `drop` removes them, so entries that were not
+ * sent completely stay in the queue.
  */
 export class EntryQueue {
   readonly #limits: QueueLimits;
   readonly #disk: SpoolFile;
-  /** The next ones. Where a file is in use they are in it, too, each ending at an offset. */
+  /**
+   * The next entries. If a file is in use, they are also in the file. `#offsets` holds the offset
+   * after each.
+   */
   #front: Entry[] = [];
   #offsets: number[] | undefined;
-  /** Behind those in the file, and not yet in it. */
+  /** Entries after those in the file that are not written yet. */
   #tail: Entry[] = [];
-  /** About what the two take of memory. */
+  /** The approximate memory of both lists, in bytes. */
   #frontBytes = 0;
   #tailBytes = 0;
   #waiting = 0;
 
-  /** Entries that neither memory nor disk had room for. */
+  /** The number of entries for which neither memory nor disk had room. */
   lost = 0;
-  /** Why the disk takes nothing. */
+  /** The error because of which nothing can be written to disk. */
   diskError: Error | undefined;
 
-  /** @param path Where the file is, once it is needed. One that is there is taken up. */
+  /**
+   * @param path The path of the file, which is created when it is needed. An existing file is
+   * continued.
+   */
   constructor(path: string, limits: QueueLimits) {
     this.#limits = limits;
     this.#disk = new SpoolFile(path);
@@ -50,12 +59,12 @@ export class EntryQueue {
     return this.#front.length === 0 && this.#tail.length === 0 && this.#disk.isRead;
   }
 
-  /** How many wait, without those of a file that was taken up. */
+  /** The number of waiting entries, without those of a file from an earlier process. */
   get length(): number {
     return this.#waiting;
   }
 
-  /** Where entries lie that did not leave in time; undefined where all are in memory. */
+  /** The path of the file with unsent entries. Undefined if all entries are in memory. */
   get path(): string | undefined {
     return this.#offsets && this.#disk.path;
   }
@@ -75,13 +84,13 @@ export class EntryQueue {
     if (this.#front.length > memoryEntries || this.#frontBytes > memoryBytes) this.spill();
   }
 
-  /** The next entries, at most `count`, without taking them out. */
+  /** The next entries, at most `count`, without removing them. */
   peek(count: number): readonly Entry[] {
     if (this.#front.length === 0) this.#refill();
     return this.#front.slice(0, count);
   }
 
-  /** Takes out the next `count`: they have arrived, or never will. */
+  /** Removes the next `count` entries, which were sent or refused. */
   drop(count: number): void {
     const dropped = this.#front.splice(0, count);
     this.#frontBytes -= sumOfBytes(dropped);
@@ -92,7 +101,7 @@ export class EntryQueue {
     if (this.isEmpty) this.#leaveDisk();
   }
 
-  /** Writes everything that is not on disk yet. */
+  /** Writes all entries that are not on disk yet. */
   spill(): void {
     try {
       if (this.#offsets) return this.#writeTail();
@@ -112,7 +121,7 @@ export class EntryQueue {
     this.#disk.close();
   }
 
-  /** Nothing of it is wanted any more. */
+  /** Discards the queue and its file. */
   remove(): void {
     this.#front = [];
     this.#tail = [];
@@ -149,7 +158,10 @@ export class EntryQueue {
     this.#disk.remove();
   }
 
-  /** With a disk that takes nothing, memory keeps what it can of the oldest. */
+  /**
+   * Drops the newest entries and keeps the oldest ones in memory, because the disk cannot be
+   * written.
+   */
   #loseNewest(): void {
     const kept = Math.floor(this.#limits.memoryEntries / 2);
     if (this.#offsets) {

@@ -15,20 +15,23 @@ import type { Entry } from '../entry.js';
 const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
 
-/** An entry in a file, and the offset behind it. */
+/** An entry in a file, and the offset after it. */
 export interface SpooledEntry {
   readonly entry: Entry;
   readonly endBytes: number;
 }
 
-/** Entries as lines of a file, read from its start and written at its end. How far they were sent is in a file beside it. */
+/**
+ * Entries as lines of a file, read from its start and appended at its end. A second file holds the
+ * offset up to which entries were sent.
+ */
 export class SpoolFile {
   readonly path: string;
   #file: number | undefined;
   #readBytes: number;
   #sizeBytes: number;
 
-  /** Takes up a file that is there. */
+  /** Opens the file, or continues an existing one. */
   constructor(path: string) {
     this.path = path;
     this.#readBytes = this.#sizeBytes = 0;
@@ -41,12 +44,12 @@ export class SpoolFile {
     return this.#sizeBytes;
   }
 
-  /** Nothing is left to read. */
+  /** Whether everything has been read. */
   get isRead(): boolean {
     return this.#readBytes >= this.#sizeBytes;
   }
 
-  /** Writes lines, and gives the offset behind each. */
+  /** Appends lines and returns the offset after each. */
   append(lines: readonly string[]): number[] {
     const chunks = lines.map((line) => Buffer.from(`${line}\n`));
     const all = Buffer.concat(chunks);
@@ -54,12 +57,12 @@ export class SpoolFile {
     return chunks.map(({ length }) => (this.#sizeBytes += length));
   }
 
-  /** What lies before is known, and need not be read. */
+  /** Skips everything before an offset. */
   skipTo(offsetBytes: number): void {
     this.#readBytes = offsetBytes;
   }
 
-  /** The next entries. Lines that were cut off when a process died are left out. */
+  /** The next entries. Incomplete lines, left by a process that died, are skipped. */
   read(): SpooledEntry[] {
     const bytes = this.#readLines(READ_BYTES);
     const start = this.#readBytes;
@@ -75,7 +78,7 @@ export class SpoolFile {
     return entries;
   }
 
-  /** Keeps in mind that everything before `offsetBytes` was sent. */
+  /** Records that everything before `offsetBytes` was sent. */
   markSent(offsetBytes: number): void {
     writeFileSync(this.#sentPath, String(offsetBytes));
   }
@@ -100,7 +103,7 @@ export class SpoolFile {
     return (this.#file ??= openSync(this.path, 'a+'));
   }
 
-  /** Whole lines: more than `wantedBytes` where one is longer. */
+  /** Reads whole lines. Reads more than `wantedBytes` if a line is longer. */
   #readLines(wantedBytes: number): Buffer {
     const left = this.#sizeBytes - this.#readBytes;
     const buffer = Buffer.alloc(Math.min(left, wantedBytes));

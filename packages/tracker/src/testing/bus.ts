@@ -7,7 +7,7 @@ import type { RecordedTracker } from '../recording.js';
 import { identifyRun, type RunOptions } from '../run-identity.js';
 import { TrackerBus } from '../tracker-bus.js';
 
-/** Times for tests: everything soon. */
+/** Short times for tests. */
 const LIMITS: Partial<TrackerLimits> = {
   batchMs: 20,
   callMs: 10_000,
@@ -30,7 +30,7 @@ export interface StartOptions {
   readonly rank?: number;
 }
 
-/** A bus with a run under way, and what it says. */
+/** Starts a bus with a run, and collects its warnings. */
 export async function startBus(trackers: readonly RecordedTracker[], options: StartOptions = {}) {
   const { projectDir = newFolder(), limits, config = {}, run = {}, rank = 0 } = options;
   const said: string[] = [];
@@ -41,7 +41,7 @@ export async function startBus(trackers: readonly RecordedTracker[], options: St
   return { bus, said, projectDir, runDir: bus.run!.dir };
 }
 
-/** Waits until something is so; the test's time limit ends it otherwise. */
+/** Waits until a condition holds. The time limit of the test ends the wait. */
 export async function until(isSo: () => boolean): Promise<void> {
   await poll(() => isSo() || undefined);
 }

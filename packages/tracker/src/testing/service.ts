@@ -1,15 +1,15 @@
 import { AccError, type Tracker } from '@acc/contract';
 
-/** What a service holds of a run, and how it behaves. */
+/** A simulated service: the calls that it received, and how it behaves. */
 export class Service {
-  /** Names of the calls that were taken, with what they brought. */
+  /** The names of accepted calls, with their arguments. */
   readonly taken: { method: string; step?: number; values: unknown; sequence?: number }[] = [];
   status: string | undefined;
   starts = 0;
   calls = 0;
-  /** What calls do instead of being taken. */
+  /** How calls behave. */
   behaviour: 'fine' | 'down' | 'refusing' | 'hanging' | 'throwing' = 'fine';
-  /** Refuses rows for which it is true. */
+  /** Refuses the rows for which it returns true. */
   refuses: (metrics: Readonly<Record<string, number>>) => boolean = () => false;
 
   get rows(): unknown[] {
@@ -20,7 +20,7 @@ export class Service {
     return this.taken.map(({ sequence }) => sequence);
   }
 
-  /** Waits as an answer from far away is waited for. */
+  /** Answers asynchronously, like a remote service. */
   async take(
     ...given: { method: string; step?: number; values: unknown; sequence?: number }[]
   ): Promise<void> {
