@@ -1,13 +1,13 @@
 import { main } from './main.js';
 
-/** 128 + SIGHUP, SIGINT, SIGTERM. */
+/** The exit codes 128 + SIGHUP, SIGINT, SIGTERM. */
 const INTERRUPTED = [129, 130, 143];
 const OUTPUT_MS = 1_000;
 
 process.exitCode = await main(process.argv.slice(2));
-// What is still to be written to a pipe goes out first. Then nothing that a library has left open keeps the program: the
-// connection to an etcd that no longer answers, for instance.
+// Waits for output that is still to be written to a pipe, then exits. Open handles of libraries,
+// for example the connection to an etcd that no longer answers, must not keep the program alive.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 process.stdout.write('', () => process.stderr.write('', () => process.exit()));
-// An interrupted program doesn't wait for a reader that takes no more.
+// An interrupted program does not wait for a reader that has stopped reading.
 if (INTERRUPTED.includes(process.exitCode)) setTimeout(() => process.exit(), OUTPUT_MS).unref();

@@ -8,14 +8,14 @@ import { addSetupCommand } from './setup/command.js';
 import { requireCommand, throwUsageErrors } from './usage.js';
 import { cliVersion } from './version.js';
 
-/** Exit code of a command line, or of what it names, that can't be right. */
+/** The exit code for an invalid command line, or for a wrong file or name on it. */
 const USAGE_ERROR = 2;
 
 /**
- * Runs the command line `acc`. Errors of the user are printed without a stack; others are thrown.
+ * Runs the command line `acc`. Prints the user's errors without a stack, and throws others.
  *
  * @param args The command line without `node` and the program.
- * @returns The exit code: 0, 2 for an error that is printed, or the job's of `acc launch`.
+ * @returns The exit code: 0; 2 if an error was printed; that of the job for `acc launch`.
  */
 export async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
@@ -25,7 +25,7 @@ export async function main(args: readonly string[]): Promise<number> {
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    // Help was asked for, or shown because there was no command.
+    // Help was requested, or shown because no command was given.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
     if (!isAccError(error)) throw error;
     const { red } = pc.createColors(process.stderr.isTTY && pc.isColorSupported);
@@ -39,7 +39,7 @@ function createProgram(setExitCode: (code: number) => void): Command {
     .description('Accelerate for TensorFlow.js: train on every core and host')
     .version(cliVersion())
     .enablePositionalOptions()
-    // Errors are printed in one place, in one form.
+    // Errors are printed in one place and format.
     .configureOutput({ outputError: () => undefined })
     .allowExcessArguments(false);
   addLaunchCommand(program, setExitCode);

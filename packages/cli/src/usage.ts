@@ -8,18 +8,21 @@ const CODES: Readonly<Record<string, string>> = {
   'commander.optionMissingArgument': 'ACC_BAD_OPTION',
 };
 
-/** Has the program, and each of its commands, throw what it finds wrong with its arguments as an AccError that names its own help. */
+/**
+ * Makes the program and its commands throw wrong arguments as an AccError that names the help of
+ * the command.
+ */
 export function throwUsageErrors(program: Command): void {
   for (const command of [program, ...program.commands]) {
     command.exitOverride((error) => {
-      // Help was asked for, or shown because there was no command.
+      // Help was requested, or shown because no command was given.
       if (error.exitCode === 0 || error.code === 'commander.help') throw error;
       throw usageError(error, command);
     });
   }
 }
 
-/** commander's message, with its suggestion, or where to look, as our help. */
+/** Converts an error of commander. The help is its suggestion, or the command that shows the help. */
 function usageError(error: CommanderError, command: Command): AccError {
   const [message = '', ...suggestion] = error.message.replace(/^error: /, '').split('\n');
   const code = CODES[error.code] ?? 'ACC_USAGE';
@@ -35,7 +38,8 @@ function usageError(error: CommanderError, command: Command): AccError {
 }
 
 /**
- * Before commander sees it, which gives the program's own help where a command that doesn't exist is asked for its.
+ * Checks the command before commander sees it. For `--help` of an unknown command, commander would
+ * show the help of the program.
  *
  * @throws AccError `ACC_UNKNOWN_COMMAND`.
  */

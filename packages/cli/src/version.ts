@@ -1,6 +1,9 @@
 import { createRequire } from 'node:module';
 
-/** Version of this package. The path holds for `src/` and for `dist/`, which has no folders. */
+/**
+ * The version of this package. The path is valid from `src/` and from `dist/`, which has no
+ * folders.
+ */
 export function cliVersion(): string {
   return (createRequire(import.meta.url)('../package.json') as { version: string }).version;
 }

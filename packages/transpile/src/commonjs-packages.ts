@@ -6,18 +6,21 @@ import { init, parse } from 'cjs-module-lexer';
 import { nearestPackage, placesUpwards } from './nearest.js';
 
 const PACKAGE_NAME = /^(@[^/]+\/)?[^/.][^/]*$/;
-/** Smaller files cost Node next to nothing. */
+/** Smaller files cost Node.js almost no time. */
 const LARGE_BYTES = 2 ** 17;
 
 /**
- * Writes an ES module that has the exports of a large CommonJS package.
+ * Writes an ES module with the exports of a large CommonJS package.
  *
- * Node finds the names that such a package exports by reading its whole text, and that of all files whose exports it
- * passes on: in each process, for tfjs 0.3 s. Here they are found once for all.
+ * Node.js finds the export names of such a package by reading its whole text, and that of all files
+ * that it re-exports, in each process. For tfjs this takes 0.3 s. Here the names are found once for
+ * all processes.
  *
- * @param program The path from where the package is found.
- * @param seen Gets the paths of all files that the module comes from, or would come from if they were there.
- * @returns Undefined for packages that are small, no CommonJS, or chosen by conditions, which processes may set.
+ * @param program The path from which the package is resolved.
+ * @param seen Receives the paths of all files that determine the module, including paths at which a
+ * file would change it.
+ * @returns Undefined for packages that are small, not CommonJS, or resolved by export conditions,
+ * which a process may set.
  */
 export async function commonJsFacade(
   specifier: string,
@@ -35,7 +38,7 @@ export async function commonJsFacade(
   return [
     "import { createRequire } from 'node:module';",
     `const cjs = createRequire(${JSON.stringify(pathToFileURL(program).href)})(${JSON.stringify(specifier)});`,
-    // As Node exports them.
+    // The same semantics as exports of Node.js.
     'const get = (name) => (Object.hasOwn(cjs, name) ? cjs[name] : undefined);',
     'export default cjs;',
     ...list.map((name, i) => `const e${i} = get(${JSON.stringify(name)});`),
@@ -43,7 +46,9 @@ export async function commonJsFacade(
   ].join('\n');
 }
 
-/** The file that an import takes, where that is the file that `require` takes whatever the conditions are. */
+/**
+ * The file that an import resolves to, if `require` resolves to the same file under all conditions.
+ */
 function largeCommonJsFile(specifier: string, program: string, seen: Set<string>): string | undefined {
   if (!PACKAGE_NAME.test(specifier) || isBuiltin(specifier)) return undefined;
   for (const folder of placesUpwards(dirname(program), 'node_modules'))
@@ -52,7 +57,7 @@ function largeCommonJsFile(specifier: string, program: string, seen: Set<string>
   try {
     file = realpathSync(createRequire(program).resolve(specifier));
   } catch {
-    // Node will say so.
+    // Node.js will report the error.
     return undefined;
   }
   seen.add(file);
@@ -62,12 +67,12 @@ function largeCommonJsFile(specifier: string, program: string, seen: Set<string>
   return statSync(file).size < LARGE_BYTES ? undefined : file;
 }
 
-/** As Node finds them, by the same lexer. Undefined for an ES module. */
+/** The export names, found with the same lexer as in Node.js. Undefined for an ES module. */
 function exportedNames(file: string, seen: Map<string, Set<string>>): ReadonlySet<string> | undefined {
   const known = seen.get(file);
   if (known) return known;
   const names = new Set<string>();
-  // First, for cycles.
+  // Set before the recursion, for cycles.
   seen.set(file, names);
   let found: ReturnType<typeof parse>;
   try {

@@ -5,13 +5,13 @@ import { build, type Metafile } from 'esbuild';
 import { nearestNodeModules, nearestPackage, placesUpwards } from './nearest.js';
 import type { CompilerOptions } from './tsconfig.js';
 
-/** A module of the program itself, not of a package. */
+/** A module of the program itself, as opposed to a package. */
 export interface LocalModule {
   /** Absolute path. */
   readonly path: string;
-  /** Of other local modules, by the specifiers that this one imports them by. */
+  /** The local modules that it imports, by specifier. */
   readonly imports: ReadonlyMap<string, string>;
-  /** What it imports of packages, by `import` at its top level. */
+  /** The packages that it imports with static `import` statements. */
   readonly packages: readonly string[];
   readonly tsconfig: CompilerOptions | undefined;
 }
@@ -19,20 +19,21 @@ export interface LocalModule {
 const CODE = /\.(ts|mts|tsx|js|mjs|jsx)$/;
 const ENDINGS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx'];
 
-/** Modules of Node that start programs with the options of this process, the loader among them. */
+/** Node.js modules that start programs with the options of this process, including its loader. */
 const NEED_LOADER = /^(node:)?(child_process|cluster|worker_threads)$/;
-/** Has `createRequire`, which also loads TypeScript where tsx is. */
+/** The module with `createRequire`, which loads TypeScript under tsx. */
 const MODULE = /^(node:)?module$/;
 const RELATIVE_NAME = /['"`]\.\.?\//g;
 const OTHER_META = /\bimport\.meta\b(?!\.(url|dirname|filename)\b)/;
 const DYNAMIC_IMPORT = /\bimport\s*\(/g;
-/** A string that names a TypeScript file: an import, or something for another program. */
+/** A string that names a TypeScript file: an import, or a file for another program. */
 const TYPESCRIPT_NAME = /\.[mc]?tsx?['"`]/g;
 
 /**
- * Finds all local modules that a program imports, the program first.
+ * Finds all local modules that a program imports, starting with the program.
  *
- * @returns Undefined if a module may need tsx while it runs, or if tsx may find another file for an import than esbuild does.
+ * @returns Undefined if a module may need tsx while it runs, or if tsx may resolve an import to
+ * another file than esbuild does.
  */
 export async function findLocalModules(
   script: string,
@@ -67,7 +68,10 @@ export async function findLocalModules(
 
 type Inputs = Metafile['inputs'];
 
-/** Undefined for a program that cannot be transpiled: tsx says why in the words that users know. */
+/**
+ * The modules that esbuild finds. Undefined if the program cannot be transpiled; tsx then reports
+ * the error in its usual form.
+ */
 async function crawl(script: string): Promise<Inputs | undefined> {
   try {
     const { metafile } = await build({
@@ -79,7 +83,7 @@ async function crawl(script: string): Promise<Inputs | undefined> {
       packages: 'external',
       platform: 'node',
       format: 'esm',
-      // More modules than an import of types alone needs are no harm.
+      // This also keeps type-only imports. Extra modules do no harm.
       tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
       logLevel: 'silent',
     });
@@ -94,21 +98,27 @@ function isEsModule(path: string): boolean {
   return nearestPackage(path)?.type === 'module';
 }
 
-/** A relative import that can mean one existing file only, whatever endings are tried, and in whatever order. */
+/**
+ * Whether a relative import can mean only one existing file, whatever extensions are tried in
+ * whatever order.
+ */
 function isPlainImport(importer: string, specifier: string, target: string): boolean {
   if (!/^\.\.?\//.test(specifier)) return false;
   const files = filesMeant(importer, specifier).filter(existsSync);
   return files.length === 1 && files[0] === target;
 }
 
-/** All files that a relative import can mean. */
+/** All paths that a relative import can mean. */
 function filesMeant(importer: string, specifier: string): string[] {
   const path = resolve(dirname(importer), specifier);
   const stem = ENDINGS.includes(extname(path)) ? path.slice(0, -extname(path).length) : path;
   return ENDINGS.flatMap((ending) => [stem + ending, join(stem, `index${ending}`)]);
 }
 
-/** The paths of all files by which local modules were found, and of those that would have a say if they were there. */
+/**
+ * The paths of all files that determined the local modules, including paths at which a file would
+ * change them.
+ */
 export function filesBehind(modules: readonly LocalModule[]): string[] {
   return modules.flatMap(({ path, imports }) => [
     path,
@@ -129,11 +139,11 @@ function isOrdinarySource(path: string, imports: Inputs[string]['imports']): boo
     (!specifiers.some((name) => MODULE.test(name)) ||
       count(RELATIVE_NAME) === specifiers.filter((name) => /^\.\.?\//.test(name)).length) &&
     count(TYPESCRIPT_NAME) === specifiers.filter((specifier) => /\.[mc]?tsx?$/.test(specifier)).length &&
-    // From CommonJS packages, tsx gives other exports than Node.
+    // tsx exposes other exports of CommonJS packages than Node.js.
     !imports.some(
       ({ kind, external, path: name }) => kind === 'dynamic-import' && external && !isBuiltin(name),
     ) &&
-    // A package's imports of itself, and by `#`, are found from its own folder.
+    // A package's self-references and `#` imports are resolved from its own folder.
     !specifiers.some((name) => NEED_LOADER.test(name) || name.startsWith('#') || isWithin(name, ownName))
   );
 }

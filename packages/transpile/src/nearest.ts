@@ -1,19 +1,22 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The nearest folder `node_modules` in a file's folder or above it. */
+/** The nearest `node_modules` folder, in the folder of a file or above it. */
 export function nearestNodeModules(path: string): string | undefined {
   return findUpwards(dirname(path), 'node_modules', (found) => statSync(found).isDirectory());
 }
 
-/** The parts of a package.json that say how its files are modules. */
+/** The fields of a package.json that determine the module format of its files. */
 export interface PackageJson {
   readonly name?: string;
   readonly type?: string;
   readonly exports?: unknown;
 }
 
-/** The nearest package.json in a file's folder or above it; undefined where it is no JSON, as Node then says in its own words. */
+/**
+ * The nearest package.json, in the folder of a file or above it. Undefined if it is not valid JSON,
+ * which Node.js then reports.
+ */
 export function nearestPackage(path: string): PackageJson | undefined {
   const found = findUpwards(dirname(path), 'package.json', () => true);
   if (found === undefined) return undefined;
@@ -24,7 +27,7 @@ export function nearestPackage(path: string): PackageJson | undefined {
   }
 }
 
-/** The paths at which the nearest file of a name may be, nearest first, for a file that lies in `folder`. */
+/** The possible paths of a file with this name in `folder` and above it, nearest first. */
 export function placesUpwards(folder: string, name: string): string[] {
   const parent = dirname(folder);
   return [join(folder, name), ...(parent === folder ? [] : placesUpwards(parent, name))];

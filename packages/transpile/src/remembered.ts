@@ -14,7 +14,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestNodeModules } from './nearest.js';
 
-/** Of each file that a program was made of its size, inode and time; null where there must be no file. */
+/**
+ * The size, inode and time of each file that a program depends on. Null for a path at which there
+ * must be no file.
+ */
 type Stamps = Readonly<Record<string, string | null>>;
 
 interface Remembered {
@@ -24,8 +27,9 @@ interface Remembered {
 }
 
 /**
- * The transpiled program of an earlier call, if every file that it was made of is as it was then, and no file has come that
- * would take part. So esbuild need not be loaded, which takes longer than all else here.
+ * Returns the transpiled program of an earlier call, if no file that it depends on has changed, and
+ * no file has been added that would change it. This avoids loading esbuild, which takes longer than
+ * everything else here.
  */
 export function recallProgram(script: string, cwd: string): string | undefined {
   const file = noteOf(script, cwd);
@@ -34,18 +38,18 @@ export function recallProgram(script: string, cwd: string): string | undefined {
     const { path, stamps } = JSON.parse(readFileSync(file, 'utf8')) as Remembered;
     if (!Object.entries(stamps).every(([name, stamp]) => stampOf(name) === stamp)) return undefined;
     const now = new Date();
-    // What is used is not removed.
+    // Updates the times of used files, so that they are not removed.
     for (const used of [dirname(path), file]) utimesSync(used, now, now);
     return statSync(path).isFile() ? path : undefined;
   } catch {
-    // Nothing is remembered, or not what this reads.
+    // There is no note, or it has another format.
     return undefined;
   }
 }
 
 /**
- * Remembers what {@link recallProgram} gives later. A file that has changed since `startedAt` may have been read before the
- * change, and is left for the next call.
+ * Remembers a program for {@link recallProgram}. Does nothing if a file has changed since
+ * `startedAt`, because the old content may have been read.
  *
  * @param startedAt Milliseconds since 1970, taken before the first file was read.
  */
@@ -58,7 +62,7 @@ export function rememberProgram(
   if (file === undefined) return;
   const ours = [fileURLToPath(import.meta.url), createRequire(import.meta.url).resolve('esbuild')];
   const all = [...new Set([...files, ...ours])];
-  // Clocks of file systems are some milliseconds behind.
+  // File system clocks may be some milliseconds late.
   if (all.some((name) => changedAt(name) > startedAt - 100)) return;
   const stamps = Object.fromEntries(all.map((name) => [name, stampOf(name)]));
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
@@ -67,12 +71,12 @@ export function rememberProgram(
     writeFileSync(draft, JSON.stringify({ path, stamps } satisfies Remembered));
     renameSync(draft, file);
   } catch {
-    // It is found again by esbuild.
+    // The next call transpiles the program again.
     rmSync(draft, { force: true });
   }
 }
 
-/** Where it is written what a script was made of. */
+/** The path of the note with the files that a script depends on. */
 function noteOf(script: string, cwd: string): string | undefined {
   const program = realpathSync(script);
   const nodeModules = nearestNodeModules(program);
@@ -86,7 +90,7 @@ function noteOf(script: string, cwd: string): string | undefined {
 function stampOf(path: string): string | null {
   const stat = statOf(path);
   if (!stat) return null;
-  // Folders are asked for only whether they are there.
+  // For a folder only its existence matters.
   return stat.isDirectory() ? 'folder' : `${stat.size} ${stat.ino} ${stat.mtimeMs}`;
 }
 

@@ -5,14 +5,14 @@ import { recallProgram } from './remembered.js';
 const TYPESCRIPT = /\.[mc]?tsx?$/;
 
 /**
- * Returns what `node` is given to run a script, up to the script itself.
+ * Returns the arguments with which `node` runs a script, up to and including the script.
  *
- * JavaScript runs as it is. A TypeScript program is transpiled here, once for all processes that run it, and these load
- * the result from `node_modules/.cache/acc`. A program that needs a loader while it runs is run by tsx; see
- * `transpileProgram`.
+ * JavaScript runs unchanged. A TypeScript program is transpiled once for all processes, which load
+ * the result from `node_modules/.cache/acc`. tsx runs a program that needs a loader at run time;
+ * see `transpileProgram`.
  *
  * @param script The absolute path of the program.
- * @param cwd The working directory of its processes: tsconfig.json is looked for there and above.
+ * @param cwd The working directory of its processes. tsconfig.json is searched there and above.
  */
 export async function scriptArguments(
   script: string,
@@ -24,17 +24,20 @@ export async function scriptArguments(
 }
 
 async function transpile(script: string, cwd: string): Promise<string | undefined> {
-  // Only where it is needed: esbuild takes a while to load.
+  // Imported only if needed, because esbuild takes a while to load.
   const { transpileProgram } = await import('./transpile-program.js');
   return transpileProgram(script, cwd);
 }
 
-/** As {@link scriptArguments}, always by tsx: it also transpiles what packages hold, by the conditions of the process. */
+/**
+ * Like {@link scriptArguments}, but always with tsx, which also transpiles TypeScript in packages
+ * under the conditions of the process.
+ */
 export function tsxArguments(script: string): readonly string[] {
   return TYPESCRIPT.test(script) ? ['--import', tsxUrl(), script] : [script];
 }
 
-/** tsx of this package's dependencies, wherever the script lies. */
+/** The URL of tsx among this package's dependencies, wherever the script is. */
 function tsxUrl(): string {
   return pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 }

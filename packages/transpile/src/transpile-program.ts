@@ -18,7 +18,10 @@ import { nearestNodeModules } from './nearest.js';
 import { rememberProgram } from './remembered.js';
 import { compilerOptionsOf, type CompilerOptions } from './tsconfig.js';
 
-/** A transpiled program that was not started for so long is removed when another one is written. */
+/**
+ * A transpiled program that was not started for this long is removed when another one is written.
+ * In milliseconds.
+ */
 const KEPT_MS = 30 * 24 * 3600 * 1000;
 const CANNOT_WRITE: readonly unknown[] = [
   'EACCES',
@@ -31,18 +34,19 @@ const CANNOT_WRITE: readonly unknown[] = [
 ];
 
 /**
- * Transpiles a TypeScript program, each of its modules to one of its own, so that they are evaluated in the order of the
- * sources. Source maps lead back to these, and `import.meta` and `process.argv` name them.
+ * Transpiles a TypeScript program, module by module, so that modules are evaluated in the order of
+ * the sources. Source maps, `import.meta` and `process.argv` refer to the sources.
  *
- * @returns The path of the transpiled program, in `node_modules/.cache/acc` of its project, from where packages are found as
- *   from the program. Undefined if the program needs tsx: it is CommonJS, in part at least; it loads files whose names are
- *   made while it runs; it starts workers or processes; tsconfig.json gives `paths`; or the folder cannot be written to.
+ * @returns The path of the transpiled program, in `node_modules/.cache/acc` of its project, from
+ * which packages resolve as from the sources. Undefined if the program needs tsx: it is partly
+ * CommonJS; it loads files whose names are computed at run time; it starts workers or processes;
+ * tsconfig.json has `paths`; or the folder is not writable.
  */
 export async function transpileProgram(script: string, cwd: string): Promise<string | undefined> {
   const startedAt = Date.now();
   const program = realpathSync(script);
   const nodeModules = nearestNodeModules(program);
-  // Node would look for packages above the place that a link leads to.
+  // Node.js would resolve packages from the target of a link.
   if (nodeModules === undefined || realpathSync(nodeModules) !== nodeModules) return undefined;
   const seen = new Set<string>();
   const tsconfigOf = compilerOptionsOf(cwd, seen);
@@ -62,7 +66,7 @@ export async function transpileProgram(script: string, cwd: string): Promise<str
 
 let users = 0;
 
-/** Ends esbuild's process when nobody needs it: a launcher runs as long as its job. */
+/** Ends esbuild's process after the last use, because a launcher runs as long as its job. */
 async function whileEsbuildRuns<T>(work: () => Promise<T>): Promise<T> {
   users++;
   try {
@@ -76,11 +80,11 @@ interface Sources {
   readonly program: string;
   readonly tsconfigOf: (path: string) => CompilerOptions | undefined;
   readonly nodeModules: string;
-  /** Gets the paths of all files that the transpiled program is made of. */
+  /** Receives the paths of all files that the transpiled program depends on. */
   readonly seen: Set<string>;
 }
 
-/** The transpiled modules by their names. */
+/** The transpiled modules by name. */
 async function transpileAll({
   program,
   tsconfigOf,
@@ -92,7 +96,7 @@ async function transpileAll({
   for (const path of filesBehind(modules)) seen.add(path);
   const names = new Map(modules.map(({ path }, index) => [path, moduleName(path, index)]));
   const facades = await facadesOf(modules, seen);
-  // Messages of imports that a package does not have show this name.
+  // Error messages about missing exports of a package show this name.
   const newNames = new Map([...facades.keys()].map((specifier) => [specifier, `packages/${specifier}.mjs`]));
   const files = modules.map(async (each) => {
     const imports = new Map([
@@ -108,7 +112,7 @@ async function transpileAll({
   return new Map([...(await Promise.all(files)), ...packages]);
 }
 
-/** By the names of packages that are imported. */
+/** The facade modules of large CommonJS packages, by package name. */
 async function facadesOf(
   modules: readonly LocalModule[],
   seen: Set<string>,
@@ -121,17 +125,17 @@ async function facadesOf(
   return facades;
 }
 
-/** It is evaluated before all other modules. */
+/** The module that is evaluated before all others. */
 const START = 'start.mjs';
 
 /**
- * Source maps are on while modules are loaded, and off from here until the first module of the program starts: those of
- * CommonJS packages, which are loaded between the two and are many MiB in tfjs, are not read.
+ * Disables source maps until the first module of the program starts. CommonJS packages are loaded
+ * in between, and their source maps, which are many MiB in tfjs, are not read.
  */
 const startOf = (script: string): string =>
   `process.argv[1] = ${JSON.stringify(script)};\nprocess.setSourceMapsEnabled(false);\n`;
 
-/** Processes are found by their program's name, also in their list. */
+/** The name contains the program's name, so that its processes can be found in process lists. */
 const moduleName = (path: string, index: number): string =>
   index === 0 ? `${basename(path)}.mjs` : `${index}-${basename(path)}.mjs`;
 
@@ -144,12 +148,12 @@ async function transpileModule(
   const isProgram = name === moduleName(path, 0);
   const { outputFiles } = await build({
     entryPoints: [path],
-    // As deep as the folder it will be in, for the source map.
+    // The path has the depth of the final folder, so that the source map is right.
     outfile: join(nodeModules, '.cache', 'acc', 'program', name),
     write: false,
     bundle: true,
     plugins: [leaveImports(imports)],
-    // As tsx transpiles it.
+    // The same settings as tsx.
     platform: 'node',
     format: 'esm',
     target: `node${process.versions.node}`,
@@ -169,7 +173,7 @@ async function transpileModule(
   return outputFiles[0]!.text;
 }
 
-/** Imports stay imports, of modules that have a new name by that one. */
+/** Keeps imports as imports, and replaces specifiers that have a new name. */
 function leaveImports(names: ReadonlyMap<string, string | undefined>): Plugin {
   return {
     name: 'leave-imports',
@@ -183,7 +187,10 @@ function leaveImports(names: ReadonlyMap<string, string | undefined>): Plugin {
   };
 }
 
-/** Writes files to a folder of `cache` named for their content, unless it is there. Gives the folder. */
+/**
+ * Writes files to a folder of `cache` that is named after a hash of their content, unless it
+ * exists. Returns the folder.
+ */
 function writeOnce(cache: string, files: ReadonlyMap<string, string>): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([...files]))
@@ -194,7 +201,7 @@ function writeOnce(cache: string, files: ReadonlyMap<string, string>): string {
     utimesSync(folder, now, now);
     return folder;
   } catch {
-    // It is not there.
+    // The folder does not exist.
   }
   const draft = join(cache, `draft-${randomBytes(8).toString('hex')}`);
   mkdirSync(draft, { recursive: true });
@@ -205,7 +212,7 @@ function writeOnce(cache: string, files: ReadonlyMap<string, string>): string {
   try {
     renameSync(draft, folder);
   } catch (error) {
-    // Another launcher has written the same.
+    // Another launcher has written the same folder.
     rmSync(draft, { recursive: true });
     if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }

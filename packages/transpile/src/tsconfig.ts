@@ -4,10 +4,12 @@ import { placesUpwards } from './nearest.js';
 export type CompilerOptions = NonNullable<TsConfigJson['compilerOptions']>;
 
 /**
- * Returns a function that gives the compiler options of a file as tsx takes them: of the tsconfig.json nearest to the
- * working directory, if it includes the file. Undefined if tsx is told of another file.
+ * Returns a function that gives the compiler options of a file as tsx uses them: those of the
+ * nearest tsconfig.json to the working directory, if it includes the file. Undefined if
+ * TSX_TSCONFIG_PATH names another file.
  *
- * @param seen Gets the paths of all files that the options come from, and of those that would have a say if they were there.
+ * @param seen Receives the paths of all files that the options depend on, including paths at which
+ * a file would change them.
  */
 export function compilerOptionsOf(
   cwd: string,
@@ -17,7 +19,7 @@ export function compilerOptionsOf(
   const calls = new Map<string, unknown>();
   const found = getTsconfig(cwd, undefined, calls);
   for (const path of placesUpwards(cwd, 'tsconfig.json')) seen.add(path);
-  // Also of what it extends: `existsSync:/path/base.json`.
+  // Includes the files that it extends: `existsSync:/path/base.json`.
   for (const call of calls.keys()) seen.add(/^\w+:([^:]+)/.exec(call)?.[1] ?? '');
   if (!found) return () => undefined;
   const matcher = createFilesMatcher(found);

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 
-/** Adds `env` to the program. */
+/** Adds the command `env` to the program. */
 export function addEnvCommand(program: Command): void {
   program
     .command('env')
-    .description('show what was found, what is missing, and the command that mends it')
+    .description('show what was found, what is missing, and the command that installs it')
     .option('--json', 'as JSON')
     .action(async ({ json }: { readonly json?: boolean }) => {
       const [{ inspectEnvironment }, { formatReport }] = await Promise.all([

@@ -4,7 +4,7 @@ import type { AddonState, EnvironmentReport } from './inspect.js';
 const LABEL_WIDTH = 10;
 const OUTCOMES = { found: '✓', refused: '✗', absent: '–' } as const;
 
-/** The report for people, with what is missing at the end. */
+/** Formats the report for people, with the missing parts at the end. */
 export function formatReport(report: EnvironmentReport): string {
   const { libtorch, addon, collective, tfjs, variables, missing } = report;
   const chosen = libtorch.chosen;
@@ -30,7 +30,7 @@ export function formatReport(report: EnvironmentReport): string {
           ),
           row(
             '',
-            `${collective.gpus} for tensors on GPUs${collective.ncclObstacle === undefined ? '' : ` (no nccl: ${collective.ncclObstacle})`}; no ucc: libtorch comes without it`,
+            `${collective.gpus} for tensors on GPUs${collective.ncclObstacle === undefined ? '' : ` (no nccl: ${collective.ncclObstacle})`}; no ucc, which libtorch does not include`,
           ),
         ]
       : []),

@@ -15,22 +15,25 @@ import {
 import { cliVersion } from '../version.js';
 import { visibleVariables } from './variables.js';
 
-/** What `acc env` found. */
+/** The report of `acc env`. */
 export interface EnvironmentReport {
   readonly acc: string;
   readonly platform: string;
   readonly node: string;
-  /** Cores that this process may use. */
+  /** The number of cores that this process may use. */
   readonly cores: number;
   readonly memoryBytes: number;
-  /** `chosen` is what ranks take; `candidates` are all places looked at, in order. */
+  /**
+   * The search for libtorch. `chosen` is the one that ranks use; `candidates` are all places that
+   * were searched, in order.
+   */
   readonly libtorch: LibtorchSearch;
   readonly addon: AddonState;
-  /** What moves bytes between ranks; absent where the addon does not load. */
+  /** The collective engines that `auto` chooses. Absent if the addon cannot be loaded. */
   readonly collective?: CollectiveState;
-  /** tfjs packages that a program in the working directory gets. */
+  /** The tfjs packages that a program in the working directory uses. */
   readonly tfjs: readonly FoundPackage[];
-  /** The launcher's and our variables; secrets only as `(set)`. */
+  /** The environment variables of the launcher and of this project. Secrets are shown as `(set)`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly missing: readonly Missing[];
 }
@@ -46,13 +49,13 @@ export type AddonState =
   | { readonly state: 'missing' };
 
 export interface CollectiveState {
-  /** Between ranks of one host, and between hosts. */
+  /** The engine between ranks of one host; `severalHosts` is the one between hosts. */
   readonly oneHost: 'shm' | 'gloo';
   readonly severalHosts: 'gloo';
   readonly reason: string;
-  /** For tensors of GPUs, where each rank has one of its own. */
+  /** The engine for tensors on GPUs, if each rank has its own GPU. */
   readonly gpus: 'nccl' | 'gloo';
-  /** What keeps NCCL from them. */
+  /** The reason why NCCL cannot be used. */
   readonly ncclObstacle?: string;
 }
 
@@ -64,7 +67,7 @@ export interface FoundPackage {
 
 export interface Missing {
   readonly what: string;
-  /** The command or change that mends it. */
+  /** The command or change that solves the problem. */
   readonly mend: string;
 }
 
@@ -82,7 +85,10 @@ const TFJS_PACKAGES = [
 
 const SETUP = 'npx acc setup';
 
-/** Looks at this machine and at what a program in `cwd` would find. Loads libtorch, where there is one. */
+/**
+ * Inspects this machine and the packages that a program in `cwd` uses. Loads libtorch if there is
+ * one.
+ */
 export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): EnvironmentReport {
   const libtorch = describeSearch();
   const addon = inspectAddon(libtorch.chosen);
@@ -115,7 +121,10 @@ function inspectAddon(libtorch: LibtorchInstall | undefined): AddonState {
   }
 }
 
-/** What ranks take, as far as one process can tell; whether they reach each other's memory shows when they meet. */
+/**
+ * The engine that ranks will use, as far as one process can tell. Only the ranks together can find
+ * out whether they reach each other's memory.
+ */
 function inspectCollective(asked: string): CollectiveState {
   const obstacle = shmUnavailableReason();
   const ncclObstacle = ncclUnavailableReason();
@@ -127,11 +136,11 @@ function inspectCollective(asked: string): CollectiveState {
     ...(ncclObstacle !== undefined && { ncclObstacle }),
   });
   if (asked === 'gloo') return state('gloo', 'ACC_COLLECTIVE_ENGINE asks for it');
-  if (obstacle) return state('gloo', `no shared memory: ${obstacle}`);
-  return state('shm', 'memfd, futex and pidfd work here');
+  if (obstacle) return state('gloo', `shared memory is not available: ${obstacle}`);
+  return state('shm', 'memfd, futex and pidfd work on this host');
 }
 
-/** As Node looks for them: in each `node_modules` from `cwd` upwards. */
+/** Finds packages like Node.js does: in each `node_modules` folder from `cwd` upwards. */
 export function findPackages(cwd: string, names: readonly string[]): FoundPackage[] {
   const { resolve } = createRequire(join(cwd, 'program.js'));
   return names.flatMap((short): FoundPackage[] => {
@@ -152,7 +161,7 @@ function listMissing(libtorch: LibtorchSearch, addon: AddonState, tfjs: readonly
   );
   if (refused) {
     missing.push({
-      what: `ACC_LIBTORCH can't be used: ${refused.reason}`,
+      what: `ACC_LIBTORCH cannot be used: ${refused.reason}`,
       mend: `unset ACC_LIBTORCH; ${SETUP}`,
     });
   } else if (!libtorch.chosen) {

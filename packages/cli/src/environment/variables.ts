@@ -1,4 +1,4 @@
-/** Set by launchers, and read by ranks. */
+/** Variables that launchers set and ranks read. */
 const LAUNCHER_VARIABLES = [
   'RANK',
   'LOCAL_RANK',
@@ -16,7 +16,7 @@ const LAUNCHER_VARIABLES = [
 
 const SECRET_NAME = /TOKEN|SECRET|PASSWORD|PASSWD|KEY|CREDENTIAL/i;
 
-/** The variables that concern us, sorted. Secrets, and names and passwords within URLs, are not shown. */
+/** The relevant variables, sorted. Secrets, and user names and passwords in URLs, are hidden. */
 export function visibleVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const names = Object.keys(env).filter(
     (name) => name.startsWith('ACC_') || LAUNCHER_VARIABLES.includes(name),

@@ -13,7 +13,7 @@ interface LaunchFlags {
   readonly prefix: boolean;
 }
 
-/** Adds `launch` to the program. `setExitCode` gets the code of the job. */
+/** Adds the command `launch` to the program. `setExitCode` receives the exit code of the job. */
 export function addLaunchCommand(program: Command, setExitCode: (code: number) => void): void {
   program
     .command('launch')
@@ -22,26 +22,34 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
     .argument('<script>', 'the program')
     .argument('[args...]', "the program's own arguments")
     .passThroughOptions()
-    .option('-n, --nproc <N>', "processes on this host, or 'auto': one a core (default: 1)", parseProcesses)
+    .option(
+      '-n, --nproc <N>',
+      "processes on this host, or 'auto': one for each core (default: 1)",
+      parseProcesses,
+    )
     .option('--nnodes <A>', 'hosts of the job (default: 1)', parseWhole)
-    .option('--node-rank <R>', "this host's place among the hosts, from 0", parseWhole)
+    .option('--node-rank <R>', "this host's rank among the hosts, from 0", parseWhole)
     .option(
       '--rdzv-endpoint <H:P>',
-      'where rank 0 listens (default: a free port; of several hosts, 29500), or where etcd is',
+      'address of rank 0 (default port: a free one; with several hosts 29500), or of etcd',
     )
     .option(
       '--rdzv-backend <B>',
-      "how hosts find each other: 'c10d', at that endpoint, or 'etcd' (default: c10d)",
+      "how hosts find each other: 'c10d' (rank 0 at the endpoint) or 'etcd' (default: c10d)",
     )
     .option('--rdzv-id <NAME>', "the job's name, for etcd")
     .option(
       '--interface <NAME>',
       'the network interface between hosts (default: the one that reaches rank 0)',
     )
-    .option('--threads <T>', 'threads a process (default: OMP_NUM_THREADS, or cores / processes)', parseWhole)
+    .option(
+      '--threads <T>',
+      'threads of each process (default: OMP_NUM_THREADS, or cores / processes)',
+      parseWhole,
+    )
     .option(
       '--max-restarts <K>',
-      'start a job of which a rank failed again, so often (default: 0)',
+      'how many times to restart the job after a rank fails (default: 0)',
       parseWhole,
     )
     .option('--no-prefix', "don't mark lines with their rank")
@@ -56,5 +64,5 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? tex
 function parseWhole(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   const hint = /^\d+:\d+$/.test(text) ? ' Ranges are not supported.' : '';
-  throw new InvalidArgumentError(`A whole number is expected.${hint}`);
+  throw new InvalidArgumentError(`Expected a whole number.${hint}`);
 }

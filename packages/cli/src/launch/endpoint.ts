@@ -5,8 +5,9 @@ import { AccError } from '@acc/contract';
 import type { Endpoint, LaunchPlan } from './options.js';
 
 /**
- * Where rank 0 will listen. One host takes a free ephemeral port of the loopback, so that jobs beside each other
- * never meet; a port that was asked for is tried, on the host that rank 0 runs on.
+ * Chooses the address at which rank 0 will listen. With one host it is a free ephemeral port of the
+ * loopback interface, so concurrent jobs never meet. A port that the user gave is tested on the
+ * host of rank 0.
  *
  * @throws AccError `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`.
  */
@@ -23,21 +24,25 @@ async function requirePort(port: number): Promise<void> {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') {
-      throw new AccError('ACC_PORT_TAKEN', `Port ${port} of this host is taken.`, {
-        help: `Choose another port in --rdzv-endpoint, or end the process that has it: ss -ltnp 'sport = :${port}'`,
+      throw new AccError('ACC_PORT_TAKEN', `Port ${port} of this host is already in use.`, {
+        help: `Choose another port in --rdzv-endpoint, or end the process that uses it: ss -ltnp 'sport = :${port}'`,
         details: { port },
         cause,
       });
     }
-    throw new AccError('ACC_PORT_FORBIDDEN', `Port ${port} of this host can't be listened on (${code}).`, {
-      help: 'Choose a port above 1023 in --rdzv-endpoint.',
-      details: { port },
-      cause,
-    });
+    throw new AccError(
+      'ACC_PORT_FORBIDDEN',
+      `This process may not listen on port ${port} of this host (${code}).`,
+      {
+        help: 'Choose a port above 1023 in --rdzv-endpoint.',
+        details: { port },
+        cause,
+      },
+    );
   }
 }
 
-/** This host's address on the way to another, or that of the interface given. */
+/** The address of this host on the route to another host, or that of the given interface. */
 export async function addressTowards(
   { host, port }: Endpoint,
   networkInterface: string | undefined,
@@ -54,12 +59,15 @@ export async function addressTowards(
     'ACC_INTERFACE_UNKNOWN',
     `This host has no network interface '${networkInterface}' with an address.`,
     {
-      help: `It has ${Object.keys(networkInterfaces()).join(', ')}.`,
+      help: `Choose one of ${Object.keys(networkInterfaces()).join(', ')}.`,
     },
   );
 }
 
-/** Listens for a moment. Without a host, on all addresses: a listener on any of them is found. Gives the port. */
+/**
+ * Tests a port by listening for a moment, and returns the port. Without `host` it listens on all
+ * addresses, so it finds a listener on any of them.
+ */
 export async function tryPort(port: number, host?: string): Promise<number> {
   const server = createServer().listen({ port, host, exclusive: true });
   await once(server, 'listening');

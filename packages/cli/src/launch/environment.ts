@@ -1,19 +1,27 @@
 import type { LaunchPlan } from './options.js';
 import type { Placement } from './placement.js';
 
-/** What the ranks of a host have in common, beyond their place. */
+/** Settings that all ranks of a host share. */
 export interface JobEnvironment {
-  /** Threads of each rank; undefined: the user's own OMP_NUM_THREADS stays. */
+  /** The number of threads of each rank. Undefined: the user's OMP_NUM_THREADS remains. */
   readonly threads: number | undefined;
-  /** How often the job was started before, and how often that may be; undefined where it is never. */
+  /**
+   * The number of earlier starts of the job, and the maximum number of restarts. Undefined if the
+   * job is never restarted.
+   */
   readonly restarts: { readonly count: number; readonly max: number } | undefined;
-  /** Folder of the libtorch that all ranks take; undefined: what the user set, if anything, stays. */
+  /**
+   * The folder of the libtorch that all ranks use. Undefined: the user's variable remains, if any.
+   */
   readonly libtorch: string | undefined;
-  /** Undefined: what the user set, if anything, stays. */
+  /** Undefined: the user's variable remains, if any. */
   readonly networkInterface: string | undefined;
 }
 
-/** The launcher's variables for the rank at `localRank`, with torchrun's names and meanings. */
+/**
+ * The environment variables of the rank with number `localRank` on this host. Names and meanings
+ * are those of torchrun.
+ */
 export function rankVariables(
   place: Omit<Placement, 'release'>,
   nproc: number,
@@ -34,7 +42,7 @@ export function rankVariables(
     TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
     ACC_LIBTORCH: job.libtorch,
-    // Gloo's and NCCL's names for it, which other programs of a cluster know, too.
+    // The name that Gloo and NCCL use, which is also common for other programs of a cluster.
     GLOO_SOCKET_IFNAME: job.networkInterface,
     NCCL_SOCKET_IFNAME: job.networkInterface,
   };
@@ -43,9 +51,10 @@ export function rankVariables(
 }
 
 /**
- * Threads of each rank: the cores shared out, since ranks with more threads than cores run many times slower.
+ * The number of threads of each rank. Divides the cores among the ranks, because ranks with more
+ * threads than cores run many times slower.
  *
- * @returns undefined when the user's OMP_NUM_THREADS is to stay.
+ * @returns undefined if the user's OMP_NUM_THREADS is to remain.
  */
 export function threadsPerRank(
   { nproc, threads }: Pick<LaunchPlan, 'nproc' | 'threads'>,

@@ -7,37 +7,39 @@ import { addressTowards, tryPort } from './endpoint.js';
 import type { EtcdRendezvous, LaunchPlan } from './options.js';
 import { newToken, type Placement } from './placement.js';
 
-/** How long what a host wrote outlives a launcher that was killed. */
+/** How long the keys of a host remain after its launcher was killed, in seconds. */
 const LEASE_SECONDS = 10;
 const LONGEST_PAUSE_MS = 200;
 const NOTICE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
 const RELEASE_MS = 2_000;
 
-/** What a host tells the others. */
+/** A host's entry for the others. */
 interface Node {
-  /** Tells it from one that held the place before, and was killed. */
+  /** Distinguishes the host from an earlier one with the same rank that was killed. */
   readonly id: string;
   readonly host: string;
   readonly nproc: number;
 }
 
-/** What node 0 decides, once all have answered it. */
+/** The settings that node 0 chooses after all other nodes have answered it. */
 interface Decision {
-  /** By place. */
+  /** By node rank. */
   readonly nodes: readonly Node[];
   readonly host: string;
   readonly port: number;
-  /** Absent where the user set one. */
+  /** Absent if the user set a token. */
   readonly token?: string;
 }
 
 /**
- * Hosts of a job find each other through etcd: each takes the first free place, or the one that it was given; the host in
- * place 0 chooses where rank 0 listens, and a token. Hosts may run different numbers of processes.
+ * Lets the hosts of a job find each other through etcd. Each host takes the first free node rank,
+ * or the one it was given. Node 0 chooses the address of rank 0 and the token. Hosts may run
+ * different numbers of processes.
  *
- * @param ownToken What the user set.
- * @throws AccError `ACC_ETCD_MISSING`, `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
+ * @param ownToken The token that the user set.
+ * @throws AccError `ACC_ETCD_MISSING`, `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`,
+ * `ACC_RENDEZVOUS_FAILED`.
  */
 export async function meetThroughEtcd(
   plan: LaunchPlan,
@@ -46,10 +48,10 @@ export async function meetThroughEtcd(
 ): Promise<Placement> {
   const client = await connectEtcd(rendezvous);
   const lease = client.lease(LEASE_SECONDS);
-  // Once hosts have met they need etcd no more; what happens to it then is no concern of the job.
+  // After the hosts have met they no longer need etcd, so a lost lease does not affect the job.
   lease.on('lost', () => {});
   const release = async (): Promise<void> => {
-    // The lease runs out by itself where etcd is gone.
+    // If etcd is gone, the lease expires by itself.
     const revoked = lease.revoke().catch(() => {});
     await Promise.race([revoked, sleep(RELEASE_MS, undefined, { ref: false })]);
     client.close();
@@ -85,7 +87,7 @@ async function connectEtcd({ host, port }: EtcdRendezvous): Promise<Etcd3> {
   try {
     etcd = await import('etcd3');
   } catch (cause) {
-    throw new AccError('ACC_ETCD_MISSING', 'The package etcd3, which talks to etcd, is not installed.', {
+    throw new AccError('ACC_ETCD_MISSING', 'The package etcd3, which acc needs for etcd, is not installed.', {
       cause,
       help: 'npm install etcd3',
     });
@@ -104,7 +106,7 @@ async function connectEtcd({ host, port }: EtcdRendezvous): Promise<Etcd3> {
   }
 }
 
-/** The keys of one job. They go with the lease of the host that wrote them. */
+/** The keys of one job. A key disappears with the lease of the host that wrote it. */
 class Meeting {
   readonly #deadline = Date.now() + TIMEOUT_MS;
   readonly #noticeAt = Date.now() + NOTICE_MS;
@@ -120,8 +122,8 @@ class Meeting {
   }
 
   /**
-   * The place that was asked for, or the first free one. The places of an earlier job of this name are free again when it
-   * has ended, or some seconds after it was killed.
+   * Takes the node rank that was asked for, or the first free one. Node ranks of an earlier job
+   * with the same id become free when it ends, or some seconds after it was killed.
    */
   async takePlace(): Promise<number> {
     const { nodeRank, nnodes } = this.plan;
@@ -136,12 +138,15 @@ class Meeting {
     const holders = (await this.#nodes()).map((held, rank) => `${rank}: ${held?.host ?? 'nobody'}`);
     throw new AccError(
       'ACC_NODE_RANK_TAKEN',
-      `No place is free for this host (${this.#own.host}) among the ${nnodes} of the job (${holders.join(', ')}).`,
-      { help: 'Start each host once, and give every job an --rdzv-id of its own.' },
+      `No node rank is free for this host (${this.#own.host}). The ${nnodes} nodes of the job are: ${holders.join(', ')}.`,
+      { help: 'Start each host once, and give every job its own --rdzv-id.' },
     );
   }
 
-  /** For node 0: all nodes, once every other has answered this very one. Those of a job that was killed answer nobody. */
+  /**
+   * Called on node 0. Resolves with all nodes once every other node has answered this node 0. Nodes
+   * of a killed job do not answer.
+   */
   async nodesThatAnswer(): Promise<Node[]> {
     return this.#poll(async () => {
       const nodes = await this.#nodes();
@@ -156,7 +161,10 @@ class Meeting {
     await this.#put('decision', JSON.stringify(decision));
   }
 
-  /** The decision in which this node has its place; node 0 gets an answer for it, also when another takes its place. */
+  /**
+   * Resolves with the decision that contains this node. Meanwhile it answers node 0, and again if
+   * another process replaces node 0.
+   */
   async decision(nodeRank: number): Promise<Decision> {
     let answered: string | undefined;
     return this.#poll(async () => {
@@ -207,7 +215,7 @@ class Meeting {
     if (found !== undefined) return found;
     throw new AccError(
       'ACC_RENDEZVOUS_FAILED',
-      `Hosts did not come within ${TIMEOUT_MS} ms: ${await this.#whoIsThere()}.`,
+      `Hosts are missing after ${TIMEOUT_MS} ms: ${await this.#whoIsThere()}.`,
       { help: 'Start acc launch on every host, with the same --nnodes and --rdzv-id.' },
     );
   }

@@ -1,15 +1,18 @@
 /** Signals that end the job. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** What Slurm's `--signal` sends some time before it ends a job: ranks that can save, and end by themselves. */
+/**
+ * Slurm's `--signal` sends it some time before a job is ended. Ranks that can save a checkpoint
+ * save it and exit.
+ */
 const WARNING = 'SIGUSR1';
 
 /**
- * npx and npm send the terminal's Ctrl-C on to a process that had it already; within this time a second signal is
- * taken for the same key press.
+ * npx and npm forward the terminal's Ctrl-C to a process that already received it. A second signal
+ * within this time counts as the same key press.
  */
 const SAME_PRESS_MS = 200;
 
-/** The launcher's signals while a job runs. `dispose` brings the default behaviour back. */
+/** Handles the launcher's signals while a job runs. `dispose` restores the default behaviour. */
 export class Interruption {
   /** Resolves with the first signal. */
   readonly first: Promise<NodeJS.Signals>;
@@ -19,7 +22,7 @@ export class Interruption {
 
   /**
    * @param onRepeat Called for each further signal.
-   * @param onWarning Called for each SIGUSR1, after which the job goes on.
+   * @param onWarning Called for each SIGUSR1. The job continues.
    */
   constructor(onRepeat: () => void, onWarning: () => void) {
     this.#warn = () => {
@@ -41,7 +44,7 @@ export class Interruption {
     for (const signal of SIGNALS) process.on(signal, this.#listener);
   }
 
-  /** Whether the job is to end soon. */
+  /** Whether a warning came that the job will end soon. */
   get wasWarned(): boolean {
     return this.#wasWarned;
   }

@@ -10,14 +10,16 @@ import { nodeArguments, resolveScript } from './script.js';
 export type { LaunchOptions } from './options.js';
 
 /**
- * Runs a script on several ranks of this host, with torchrun's environment, and again where a rank has failed and
- * `maxRestarts` allows it. Writes to this process's stdout and stderr, listens to its SIGINT, SIGTERM, SIGHUP and SIGUSR1
- * meanwhile, and leaves no process behind.
+ * Runs a script on several ranks of this host, with the environment variables of torchrun. Restarts
+ * the job after a rank fails, up to `maxRestarts` times. Writes to stdout and stderr of this
+ * process, and handles its SIGINT, SIGTERM, SIGHUP and SIGUSR1. Leaves no process behind.
  *
- * @returns The exit code: 0; the first failing rank's, 128 + n for signal n; 130, 143 or 129 when interrupted.
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`, `ACC_SCRIPT_NOT_FOUND`,
- * `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`, `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`; with etcd
- * also `ACC_ETCD_MISSING`, `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
+ * @returns The exit code: 0 on success; the exit code of the first failed rank, where 128 + n means
+ * signal n; 130, 143 or 129 if interrupted.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`,
+ * `ACC_SCRIPT_NOT_FOUND`, `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`,
+ * `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`. With etcd also `ACC_ETCD_MISSING`,
+ * `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
  */
 export async function launch(options: LaunchOptions): Promise<number> {
   const plan = completeOptions(options);
@@ -27,7 +29,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
   for (let restart = 0; ; restart++) {
     const { exitCode, mayRestart } = await runOnce(plan, script, restart);
     if (!mayRestart || restart === maxRestarts) return exitCode;
-    process.stderr.write(`acc: the job is started again: restart ${restart + 1} of ${maxRestarts}\n`);
+    process.stderr.write(`acc: restarting the job: restart ${restart + 1} of ${maxRestarts}\n`);
   }
 }
 
@@ -59,9 +61,13 @@ async function runOnce(
 
 function requireProcessGroups(): void {
   if (process.platform !== 'win32') return;
-  throw new AccError('ACC_PLATFORM_UNSUPPORTED', 'acc launch needs process groups, which Windows lacks.', {
-    help: 'Run it in the Windows Subsystem for Linux.',
-  });
+  throw new AccError(
+    'ACC_PLATFORM_UNSUPPORTED',
+    'acc launch needs process groups, which Windows does not have.',
+    {
+      help: 'Run it in the Windows Subsystem for Linux.',
+    },
+  );
 }
 
 async function jobEnvironment(
@@ -72,7 +78,7 @@ async function jobEnvironment(
   return {
     threads: threadsPerRank(plan, env, availableParallelism()),
     restarts: plan.maxRestarts > 0 ? { count: restart, max: plan.maxRestarts } : undefined,
-    // Once for all ranks: the search may start a Python.
+    // Searched once for all ranks, because the search may start Python.
     libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
     networkInterface: plan.networkInterface,
   };

@@ -1,31 +1,37 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** `line`: ended by a line feed or the end of the output. `rewritten`: a carriage return let newer text replace it. */
+/**
+ * `line`: a line that ended with a line feed or the end of the output. `rewritten`: a line that
+ * newer text replaced after a carriage return.
+ */
 export interface OutputEvent {
   readonly kind: 'line' | 'rewritten';
   readonly text: string;
 }
 
 const ESC = '\u001b';
-/** Ways that programs say "to the start of the line": cursor to column 1. */
+/** Escape sequences that move the cursor to column 1. */
 const COLUMN_ONE = new RegExp(`${ESC}\\[1?G`, 'g');
-/** Erasing within the line, which replacing the whole of it makes superfluous. */
+/**
+ * Escape sequences that erase within the line. They are dropped, because the whole line is
+ * replaced.
+ */
 const ERASE_IN_LINE = new RegExp(`${ESC}\\[[012]?K`, 'g');
-/** An escape sequence whose end is in the next chunk. */
+/** An escape sequence that continues in the next chunk. */
 const UNFINISHED_ESCAPE = new RegExp(`${ESC}(?:\\[[0-9;?]*)?$`);
 
 /**
- * Cuts a stream of bytes into lines as a terminal would show them. Chunks may end anywhere: within a character,
- * within `\r\n`, within an escape sequence.
+ * Splits a stream of bytes into lines as a terminal would show them. A chunk may end anywhere:
+ * within a character, within `\r\n`, within an escape sequence.
  */
 export class LineReader {
   readonly #decoder = new StringDecoder('utf8');
   #held = '';
   #current = '';
-  /** A carriage return came: the next text replaces the line. */
+  /** Whether a carriage return came last, so the next text replaces the line. */
   #returned = false;
 
-  /** The text since the last line end, as a terminal would show it. */
+  /** The text after the last line end, as a terminal would show it. */
   get unfinished(): string {
     return this.#current;
   }
@@ -34,7 +40,7 @@ export class LineReader {
     return this.#read(this.#decoder.write(chunk));
   }
 
-  /** What is left when the stream has ended. */
+  /** The events for the rest of the stream, after its end. */
   end(): OutputEvent[] {
     const events = this.#read(this.#decoder.end());
     const text = this.#current + this.#held;

@@ -4,55 +4,65 @@ import { AccError, checkKeys } from '@acc/contract';
 export interface LaunchOptions {
   /** The program: a TypeScript or JavaScript file. */
   readonly script: string;
-  /** The program's own arguments. Default none. */
+  /** The arguments of the program. Default: none. */
   readonly args?: readonly string[];
-  /** Ranks on this host; `auto` is one a core. The same on every host. Default 1. */
+  /**
+   * The number of ranks on this host; `auto`: one for each core. It must be the same on every host.
+   * Default 1.
+   */
   readonly nproc?: number | 'auto';
-  /** Hosts of the job. Default 1. */
+  /** The number of hosts of the job. Default 1. */
   readonly nnodes?: number;
-  /** This host's place among the hosts, from 0. Needed with several hosts, unless they meet through etcd. */
+  /**
+   * The rank of this host among the hosts, from 0. Required with several hosts, unless they meet
+   * through etcd.
+   */
   readonly nodeRank?: number;
   /**
-   * `host` or `host:port`. With `c10d`, where rank 0 listens; needed with several hosts, the port is 29500 unless given. With
-   * `etcd`, where etcd is; the port is 2379 unless given.
+   * `host` or `host:port`. With `c10d` it is the address of rank 0, required with several hosts,
+   * with the default port 29500. With `etcd` it is the address of etcd, with the default port 2379.
    */
   readonly rdzvEndpoint?: string;
-  /** How hosts find each other: at an endpoint that is known before (`c10d`, default), or through etcd. */
+  /** How hosts find each other: at a fixed address (`c10d`, default), or through etcd. */
   readonly rdzvBackend?: 'c10d' | 'etcd';
-  /** A name of the job that no other one has at the time. Needed with etcd. */
+  /** A name that no other job uses at the same time. Required with etcd. */
   readonly rdzvId?: string;
-  /** The network interface that ranks use between hosts. Default: the one that reaches rank 0. */
+  /** The network interface for traffic between hosts. Default: the one that reaches rank 0. */
   readonly interface?: string;
-  /** Threads of each rank. Default OMP_NUM_THREADS, else cores / ranks on this host. */
+  /**
+   * The number of threads of each rank. Default: OMP_NUM_THREADS, else cores / ranks on this host.
+   */
   readonly threads?: number;
-  /** How often a job of which a rank has failed is started again. Default 0. */
+  /** How many times the job is restarted after a rank fails. Default 0. */
   readonly maxRestarts?: number;
-  /** Whether lines are marked with their rank. Default true; one rank alone is never marked. */
+  /** Whether lines are marked with their rank. Default true. A single rank is never marked. */
   readonly prefix?: boolean;
 }
 
-/** A host and a port; port 0 is any free one. */
+/** A host and a port. Port 0 means any free port. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** Where etcd is, and the name of the job. */
+/** The address of etcd and the name of the job. */
 export interface EtcdRendezvous extends Endpoint {
   readonly id: string;
 }
 
-/** Complete and checked. */
+/** The complete and validated options. */
 export interface LaunchPlan {
   readonly script: string;
   readonly args: readonly string[];
   readonly nproc: number;
   readonly nnodes: number;
-  /** Undefined: etcd gives one. */
+  /** Undefined: etcd assigns one. */
   readonly nodeRank: number | undefined;
-  /** Where rank 0 listens. Undefined: one host, and nobody asked for a particular place; or etcd tells. */
+  /**
+   * The address of rank 0. Undefined if etcd provides it, or with one host if no address was given.
+   */
   readonly endpoint: Endpoint | undefined;
-  /** Undefined: the options say everything. */
+  /** Undefined: the options are complete. */
   readonly rendezvous: EtcdRendezvous | undefined;
   readonly networkInterface: string | undefined;
   readonly threads: number | undefined;
@@ -60,7 +70,7 @@ export interface LaunchPlan {
   readonly prefix: boolean;
 }
 
-/** torchrun's. */
+/** The default port of torchrun. */
 const DEFAULT_PORT = 29500;
 const ETCD_PORT = 2379;
 
@@ -80,10 +90,10 @@ const KEYS = [
 ];
 
 /**
- * Fills in what was left out.
+ * Fills in defaults and validates options.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`; `ACC_BAD_OPTION` for a value that can't be; `ACC_MISSING_OPTION` for one
- * that several hosts need.
+ * @throws AccError `ACC_UNKNOWN_OPTION`; `ACC_BAD_OPTION` for an invalid value;
+ * `ACC_MISSING_OPTION` if an option that several hosts need is missing.
  */
 export function completeOptions(options: LaunchOptions): LaunchPlan {
   checkKeys('launch', options, KEYS);
@@ -117,7 +127,7 @@ function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous
   const missing = rdzvEndpoint === undefined ? '--rdzv-endpoint' : rdzvId === undefined && '--rdzv-id';
   if (missing) {
     throw missingOption(
-      `To meet through etcd needs ${missing}.`,
+      `A rendezvous through etcd needs ${missing}.`,
       missing,
       'Start on every host: acc launch --nnodes A --rdzv-backend etcd --rdzv-endpoint ETCD:2379 --rdzv-id NAME …',
     );
@@ -127,7 +137,7 @@ function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous
 }
 
 function fixedEndpoint({ nnodes = 1, nodeRank, rdzvEndpoint, rdzvId }: LaunchOptions): Endpoint | undefined {
-  if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, 'given with --rdzv-backend etcd only');
+  if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, 'used with --rdzv-backend etcd only');
   const missing = nodeRank === undefined ? '--node-rank' : rdzvEndpoint === undefined && '--rdzv-endpoint';
   if (nnodes > 1 && missing) {
     throw missingOption(
@@ -138,7 +148,7 @@ function fixedEndpoint({ nnodes = 1, nodeRank, rdzvEndpoint, rdzvId }: LaunchOpt
   }
   const endpoint = rdzvEndpoint === undefined ? undefined : parseEndpoint(rdzvEndpoint);
   if (nnodes > 1 && endpoint?.port === 0) {
-    throw badOption('--rdzv-endpoint', rdzvEndpoint, 'a port that every host knows, not 0');
+    throw badOption('--rdzv-endpoint', rdzvEndpoint, 'a fixed port, not 0');
   }
   return endpoint;
 }
@@ -147,7 +157,7 @@ function missingOption(message: string, option: string, help: string): AccError 
   return new AccError('ACC_MISSING_OPTION', message, { help, details: { option } });
 }
 
-/** `host`, `host:port`, `[address]` or `[address]:port`. */
+/** Parses `host`, `host:port`, `[address]` or `[address]:port`. */
 export function parseEndpoint(text: string, defaultPort = DEFAULT_PORT): Endpoint {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;

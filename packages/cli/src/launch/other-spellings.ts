@@ -1,7 +1,7 @@
 const RANKS = '-n N, processes on this host';
 const ENDPOINT = '--rdzv-endpoint HOST:PORT';
 
-/** Our options, by what torchrun or Hugging Face Accelerate calls them. */
+/** The options of acc, by their names in torchrun and Hugging Face Accelerate. */
 const OPTIONS: Readonly<Record<string, string>> = {
   '--nproc-per-node': RANKS,
   '--num-processes': RANKS,
@@ -14,10 +14,10 @@ const OPTIONS: Readonly<Record<string, string>> = {
   '--num-cpu-threads-per-process': '--threads T',
 };
 
-/** torchrun takes these with underscores, too. */
+/** torchrun also accepts these with underscores. */
 const HYPHENATED = ['--node-rank', '--rdzv-endpoint', '--rdzv-backend', '--rdzv-id', '--max-restarts'];
 
-/** What the program says, and Hugging Face Accelerate's command line. */
+/** Options of Hugging Face Accelerate's command line that programs set here. */
 const IN_PROGRAM: Readonly<Record<string, string>> = {
   '--mixed-precision': "mixedPrecision: 'bf16'",
   '--gradient-accumulation-steps': 'gradientAccumulationSteps: 4',
@@ -25,11 +25,11 @@ const IN_PROGRAM: Readonly<Record<string, string>> = {
   '--cpu': "device: 'cpu'",
 };
 
-/** What to write instead of an option as torchrun or Hugging Face Accelerate spells it. */
+/** The advice for an option in the spelling of torchrun or Hugging Face Accelerate. */
 export function oursFor(option: string): string | undefined {
   const name = option.replaceAll('_', '-');
   const ours = OPTIONS[name] ?? HYPHENATED.find((one) => one === name);
   if (ours) return `Here it is ${ours}. acc launch --help lists the options.`;
   const given = IN_PROGRAM[name];
-  return given && `The program says it: Accelerator.create({ ${given} }).`;
+  return given && `Set it in the program: Accelerator.create({ ${given} }).`;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chooseEndpoint } from './endpoint.js';
 import type { Endpoint, LaunchPlan } from './options.js';
 
-/** Which part of the job this host runs, and where its ranks meet the others. */
+/** The part of the job that this host runs, and the address of rank 0. */
 export interface Placement {
   readonly nnodes: number;
   readonly nodeRank: number;
@@ -10,17 +10,18 @@ export interface Placement {
   readonly firstRank: number;
   readonly worldSize: number;
   readonly endpoint: Endpoint;
-  /** Undefined: what the user set, if anything, stays. */
+  /** Undefined: the user's variable remains, if any. */
   readonly jobToken: string | undefined;
-  /** To be called when the job has ended. */
+  /** Called when the job has ended. */
   release(): Promise<void>;
 }
 
 /**
- * By the options alone, or by what hosts agree on through etcd.
+ * Determines the placement from the options, or through etcd.
  *
- * @param token What the user set.
- * @throws AccError `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`; with etcd also those of `meetThroughEtcd`.
+ * @param token The token that the user set.
+ * @throws AccError `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`; with etcd also those of
+ * `meetThroughEtcd`.
  */
 export async function placementOf(plan: LaunchPlan, token: string | undefined): Promise<Placement> {
   if (plan.rendezvous) {
@@ -34,7 +35,7 @@ export async function placementOf(plan: LaunchPlan, token: string | undefined): 
     firstRank: nodeRank * nproc,
     worldSize: nnodes * nproc,
     endpoint: await chooseEndpoint(plan),
-    // Hosts that don't talk to each other before can't agree on a random one: there, it is the user's.
+    // Without etcd, several hosts cannot agree on a random token, so the user must set one.
     jobToken: nnodes === 1 ? newToken() : undefined,
     release: async () => {},
   };

@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { poll } from '@acc/contract';
 
-/** Between the polite signal and SIGKILL. */
+/** The time between the first signal and SIGKILL, in milliseconds. */
 export const GRACE_MS = 3_000;
-/** After SIGKILL: what the kernel may need. Longer means a process stuck in the kernel, which nobody can end. */
+/**
+ * The time that the kernel may need after SIGKILL, in milliseconds. After that the process is stuck
+ * in the kernel, and cannot be ended.
+ */
 const KILL_MS = 1_000;
 
 /** Sends a signal to every process of a group. */
@@ -11,18 +14,21 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
   sendSignal(group, signal);
 }
 
-/** How a process group is ended. */
+/** How to end a process group. */
 export interface Farewell {
   readonly signal: NodeJS.Signals;
-  /** Until SIGKILL. Default {@link GRACE_MS}. */
+  /** The time until SIGKILL, in milliseconds. Default {@link GRACE_MS}. */
   readonly graceMs?: number;
-  /** Whether the first process alone gets the signal: others may be what it needs to come to an end. Default false. */
+  /**
+   * Whether only the first process gets the signal. It may need the other processes to finish.
+   * Default false.
+   */
   readonly isToLeader?: boolean;
 }
 
 /**
- * Ends a process group: the signal first, SIGKILL after the grace period or as soon as `hurry` is aborted. Resolves
- * when nothing of the group runs.
+ * Ends a process group: sends the signal, and SIGKILL after the grace period or as soon as `hurry`
+ * is aborted. Resolves when no process of the group runs.
  */
 export async function endGroup(
   group: number,
@@ -41,21 +47,25 @@ export function signalLeader(group: number, signal: NodeJS.Signals): void {
   sendSignal(group, signal, true);
 }
 
-/** Signal 0 only asks. False when the group, or its leader, is no more. */
+/**
+ * Sends a signal; signal 0 only checks. Returns false if the group, or its leader, no longer
+ * exists.
+ */
 function sendSignal(group: number, signal: NodeJS.Signals | 0, isToLeader = false): boolean {
   try {
     return process.kill(isToLeader ? group : -group, signal);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // ESRCH: nothing of the group is left; EPERM: only zombies are, on macOS.
+    // ESRCH: no process of the group is left. EPERM on macOS: only zombies are left.
     if (code === 'ESRCH' || code === 'EPERM') return false;
     throw error;
   }
 }
 
 /**
- * Whether a process of the group runs. A signal reaches zombies too, and in a container whose first process
- * reaps no orphans they stay for ever, so Linux is asked for each process's state.
+ * Whether a process of the group runs. Signals also reach zombies, and in a container whose first
+ * process does not reap orphans, zombies stay forever. Therefore on Linux the state of each process
+ * is read.
  */
 function isGroupRunning(group: number): boolean {
   if (!sendSignal(group, 0)) return false;
@@ -68,10 +78,11 @@ function runsInGroup(pid: string, group: number): boolean {
   try {
     stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
-    // It ended between the two reads.
+    // The process ended between the two reads.
     return false;
   }
-  // pid (name) state parent group …; the name may hold anything, parentheses too.
+  // Format: pid (name) state parent group …. The name may contain any character, including
+  // parentheses.
   const [state, , pgrp] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(pgrp) === group && state !== 'Z' && state !== 'X';
 }

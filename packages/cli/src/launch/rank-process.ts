@@ -10,14 +10,17 @@ import type { Watchdog } from './watchdog.js';
 
 export interface RankCommand {
   readonly rank: number;
-  /** What `node` is given. */
+  /** The arguments of `node`. */
   readonly nodeArguments: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** The rank that reads the launcher's stdin and may rewrite a line of the terminal: there is one of each. */
+  /**
+   * Whether the rank reads the launcher's stdin and may rewrite a line of the terminal. One rank of
+   * a host does.
+   */
   readonly isForeground: boolean;
 }
 
-/** How a rank ended: `exitCode` as a shell gives it, 128 + n for signal n. */
+/** How a rank ended. `exitCode` is 128 + n for signal n, as in a shell. */
 export interface RankExit {
   readonly rank: number;
   readonly pid: number;
@@ -25,20 +28,20 @@ export interface RankExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What the ranks of a job share. */
+/** Objects that the ranks of a job share. */
 export interface RankSurroundings {
-  /** Undefined: the rank has the launcher's own stdout and stderr. */
+  /** Undefined: the rank uses the launcher's own stdout and stderr. */
   readonly screen: Screen | undefined;
   /** Whether lines are marked with their rank. */
   readonly prefix: boolean;
   readonly watchdog: Watchdog;
-  /** Aborted when grace periods end at once. */
+  /** Aborted to end all grace periods at once. */
   readonly hurry: AbortSignal;
 }
 
 const TAIL_LINES = 20;
 
-/** One process of the job, in a process group of its own. */
+/** One process of the job, in its own process group. */
 export class RankProcess {
   readonly rank: number;
   readonly pid: number;
@@ -46,7 +49,7 @@ export class RankProcess {
   readonly #relays: readonly Relay[];
   readonly #stderr: Relay | undefined;
   readonly #surroundings: RankSurroundings;
-  /** Resolves when nothing of the process group runs, whoever ended it. */
+  /** Resolves when no process of the group runs any more. */
   readonly #gone: Promise<void>;
   #isRunning = true;
 
@@ -93,21 +96,21 @@ export class RankProcess {
       this.#isRunning = false;
       return { rank, pid, exitCode: shellCode(code as number, signal as NodeJS.Signals), signal };
     });
-    // At once, while the group's number can't have become another's.
+    // Called at once, before the number of the group can be reused.
     this.#gone = this.exited.then(() => endGroup(pid, { signal: 'SIGTERM' }, surroundings.hurry));
   }
 
-  /** The last lines of its stderr; none where it has the launcher's own. */
+  /** The last lines of its stderr. Empty if it uses the launcher's own stderr. */
   get stderrTail(): readonly string[] {
     return this.#stderr?.tail ?? [];
   }
 
-  /** Waits for all of its stderr, though not for others that hold it open. */
+  /** Waits for the rest of its stderr, but not for other processes that keep it open. */
   async finishStderr(): Promise<void> {
     await this.#stderr?.finish();
   }
 
-  /** Ends the process group, if it still runs. */
+  /** Ends the process group if it still runs. */
   async end(farewell: Farewell): Promise<void> {
     if (this.#isRunning) await endGroup(this.pid, farewell, this.#surroundings.hurry);
   }
@@ -117,7 +120,7 @@ export class RankProcess {
     if (this.#isRunning) signalLeader(this.pid, signal);
   }
 
-  /** Resolves when its process group has ended and its output has been passed on. */
+  /** Resolves when its process group has ended and its output has been forwarded. */
   async finished(): Promise<void> {
     await this.#gone;
     this.#surroundings.watchdog.forget(this.pid);

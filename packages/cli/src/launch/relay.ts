@@ -7,20 +7,26 @@ export interface RelayOptions {
   readonly screen: Screen;
   readonly channel: Channel;
   readonly rank: number;
-  /** Whether its unfinished line may be shown. */
+  /** Whether an unfinished line may be shown. */
   readonly isForeground: boolean;
-  /** Put before each line. */
+  /** The text before each line. */
   readonly prefix: string;
-  /** Lines to remember for the summary. */
+  /** The number of lines to keep for the summary. */
   readonly tailLines: number;
 }
 
-/** How long a pipe must be silent, after its rank has gone, to be given up: something else holds it open. */
+/**
+ * If a pipe is silent for this long after its rank has ended, another process holds it open and it
+ * is abandoned. In milliseconds.
+ */
 const SILENCE_MS = 250;
 
-/** Carries one output stream of a rank to the screen, line by line, no faster than the screen takes it. */
+/**
+ * Forwards one output stream of a rank to the screen, line by line, no faster than the screen
+ * accepts it.
+ */
 export class Relay {
-  /** Resolves when all has been passed on. */
+  /** Resolves when everything has been forwarded. */
   readonly ended: Promise<void>;
   readonly #source: Readable;
   readonly #options: RelayOptions;
@@ -36,12 +42,15 @@ export class Relay {
     this.ended = this.#run();
   }
 
-  /** The last lines that came through. */
+  /** The last forwarded lines. */
   get tail(): readonly string[] {
     return this.#tail;
   }
 
-  /** For after the rank's end: waits for what is still in the pipe, but not for others that hold it open. */
+  /**
+   * Called after the rank's end. Waits for the rest of the pipe, but not for other processes that
+   * hold it open.
+   */
   async finish(): Promise<void> {
     while (!this.#isEnded) {
       const before = this.#chunks;
@@ -64,8 +73,9 @@ export class Relay {
   }
 
   /**
-   * The foreground rank's line that is still being written is shown live on a terminal, and rewritten in place
-   * elsewhere, as a plain program's would be. Of the other ranks only whole lines appear: there is one bottom line.
+   * Forwards lines. The unfinished line of the foreground rank is shown live on a terminal. In
+   * other outputs it is rewritten with a carriage return, as the program itself would do. Other
+   * ranks show whole lines only, because there is only one bottom line.
    */
   async #pass(events: readonly OutputEvent[]): Promise<void> {
     const { screen, channel, rank, isForeground, prefix, tailLines } = this.#options;
@@ -78,7 +88,7 @@ export class Relay {
     const lines = events.filter(({ kind }) => kind === 'line').map((event) => event.text);
     this.#tail = [...this.#tail, ...lines].slice(-tailLines);
     const { unfinished } = this.#reader;
-    // Cleared first, so that a line just finished isn't drawn a second time below itself.
+    // Clears the live line first. Otherwise a line that was just finished would appear twice.
     if (isLive && text) screen.showLive(channel, '');
     if (text) screen.print(channel, rank, text);
     if (isLive) screen.showLive(channel, unfinished && prefix + unfinished);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RankExit } from './rank-process.js';
 
-/** What the search for the culprit needs of a rank. */
+/** The properties of a rank that the search for the root cause uses. */
 export interface ObservedRank {
   readonly exited: Promise<RankExit>;
   /** The last lines of its stderr. */
@@ -14,18 +14,22 @@ export interface Failure {
   readonly rank: Pick<ObservedRank, 'stderrTail'>;
 }
 
-/** How long a failure that is only a lost peer's waits for that peer's own end to be seen. */
+/** How long to wait for another failure after one that reports a lost peer, in milliseconds. */
 const WINDOW_MS = 1_000;
-/** For the rest of a failed rank's stderr, when the launcher's own stderr is stuck. */
+/**
+ * How long to wait for the rest of a failed rank's stderr if the launcher's own stderr is stuck, in
+ * milliseconds.
+ */
 const STDERR_MS = 500;
-/** What a rank's stderr holds when its failure is another's doing. */
+/** The code in a rank's stderr if another rank caused its failure. */
 const CONSEQUENCE = 'ACC_PEER_LOST';
 
 /**
- * The failure that the others came from: the first, unless it is a lost peer's and another rank fails otherwise
- * soon after. A rank closes its connections before its process has ended, so the consequence may be seen first.
+ * Finds the failure that caused the others. It is the first one, unless the first one only lost a
+ * peer and another rank fails soon after with another error. A rank closes its connections before
+ * its process ends, so the consequence may be seen first.
  *
- * @returns undefined when every rank ended with exit code 0.
+ * @returns undefined if every rank ended with exit code 0.
  */
 export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure | undefined> {
   const failures: Failure[] = [];
@@ -35,7 +39,7 @@ export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure |
       const exit = await rank.exited;
       if (exit.exitCode === 0) return;
       const failure = { exit, rank };
-      // Before anything is waited for: the list is in the order of the exits.
+      // Added before any await, so that the list is in the order of the exits.
       failures.push(failure);
       await Promise.race([rank.finishStderr(), sleep(STDERR_MS, undefined, { ref: false })]);
       if (isConsequence(failure)) setTimeout(decide, WINDOW_MS).unref();
@@ -45,7 +49,7 @@ export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure |
   });
 }
 
-/** Of failures in the order of the exits. */
+/** The root cause among failures in the order of the exits. */
 export function rootCause(failures: readonly Failure[]): Failure | undefined {
   return failures.find((failure) => !isConsequence(failure)) ?? failures[0];
 }

@@ -10,25 +10,34 @@ import { describeFailure } from './summary.js';
 import { Watchdog } from './watchdog.js';
 
 export interface Job {
-  /** The program, which the commands run. */
+  /** The program that the commands run. */
   readonly script: string;
   readonly commands: readonly RankCommand[];
-  /** Ranks on all hosts together. */
+  /** The number of ranks on all hosts together. */
   readonly worldSize: number;
-  /** Whether lines are marked with their rank. One rank on this host alone has the launcher's own output, unmarked. */
+  /**
+   * Whether lines are marked with their rank. A single rank of a host uses the launcher's own
+   * output without marks.
+   */
   readonly prefix: boolean;
 }
 
-/** How long, after an interruption, the ranks' last output waits for a reader that takes no more. */
+/**
+ * How long, after an interruption, the last output of the ranks waits for a reader that does not
+ * read. In milliseconds.
+ */
 const OUTPUT_MS = 1_000;
 
-/** What a cluster manager leaves a program after SIGTERM: Slurm's KillWait, Kubernetes' grace period. Ranks may save in it. */
+/**
+ * The time that a cluster manager gives a program after SIGTERM (KillWait of Slurm, grace period of
+ * Kubernetes), in milliseconds. Ranks may save a checkpoint in this time.
+ */
 const SAVING_MS = 30_000;
 
 export interface JobEnd {
-  /** For the launcher. */
+  /** The exit code of the launcher. */
   readonly exitCode: number;
-  /** A rank has failed, and nobody has asked the job to end. */
+  /** Whether a rank failed and nothing asked the job to end. */
   readonly mayRestart: boolean;
 }
 
@@ -39,7 +48,8 @@ type Ending =
   | { readonly kind: 'interrupted'; readonly signal: NodeJS.Signals };
 
 /**
- * Runs the ranks until all have ended, one has failed or the launcher is interrupted, and leaves no process behind.
+ * Runs the ranks until all have ended, one has failed, or the launcher is interrupted. Leaves no
+ * process behind.
  *
  * @throws AccError `ACC_SPAWN_FAILED`.
  */
@@ -52,7 +62,7 @@ export async function runJob({ commands, prefix, ...job }: Job): Promise<JobEnd>
     () => ranks.forEach((rank) => rank.signal('SIGUSR1')),
   );
   const watchdog = new Watchdog(
-    warnOnce('no watchdog: ranks outlive the launcher if it is killed with SIGKILL'),
+    warnOnce('the watchdog does not run: if the launcher is killed with SIGKILL, the ranks keep running'),
   );
   let ending: Ending | undefined;
   try {
@@ -60,7 +70,7 @@ export async function runJob({ commands, prefix, ...job }: Job): Promise<JobEnd>
       ranks.push(await RankProcess.start(command, { screen, prefix, watchdog, hurry: hurry.signal }));
     }
     ending = await findEnding(ranks, interruption, screen);
-    // A Ctrl-C while ranks are being ended for another reason asks for haste, too.
+    // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
     const farewell = farewellOf(ending);
@@ -95,7 +105,7 @@ async function findEnding(
     findRootCause(ranks).then((failure) => (failure ? { kind: 'failed', failure } : { kind: 'completed' })),
     interruption.first.then((signal) => ({ kind: 'interrupted', signal })),
   ];
-  // As a program that writes to a closed pipe ends.
+  // The job ends like a program that writes to a closed pipe.
   if (screen) endings.push(screen.broken.then(() => ({ kind: 'interrupted', signal: 'SIGPIPE' })));
   return Promise.race(endings);
 }

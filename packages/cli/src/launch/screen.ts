@@ -2,25 +2,25 @@ import type { Writable } from 'node:stream';
 
 export type Channel = 'stdout' | 'stderr';
 
-/** A stream of the launcher: a terminal, a pipe or a file. */
+/** An output stream of the launcher: a terminal, a pipe or a file. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 const ESC = '\u001b';
 const ERASE_LINE = `\r${ESC}[K`;
 
 /**
- * The launcher's own stdout and stderr, on which the ranks' lines meet. On a terminal the bottom line may be
- * live: it is erased before other lines are written and drawn again after them.
+ * Writes the lines of all ranks to the launcher's own stdout and stderr. On a terminal the bottom
+ * line may be live: it is erased before other lines are written, and drawn again after them.
  */
 export class Screen {
   readonly #outputs: Readonly<Record<Channel, Output>>;
   readonly #drains = new Map<Channel, { readonly promise: Promise<void>; readonly release: () => void }>();
   #live: { readonly channel: Channel; readonly text: string } | undefined;
-  /** Who wrote text that ended in a carriage return, to an output that is no terminal. */
+  /** The rank whose last text ended with a carriage return, on an output that is not a terminal. */
   #open: { readonly channel: Channel; readonly owner: number } | undefined;
-  /** Nothing is written any more. */
+  /** Whether writing has stopped. */
   #isClosed = false;
-  /** Resolves when an output's reader has gone away; from then on nothing is written. */
+  /** Resolves when the reader of an output has gone away. Nothing is written after that. */
   readonly broken: Promise<void>;
 
   constructor(stdout: Output, stderr: Output) {
@@ -35,7 +35,7 @@ export class Screen {
     });
   }
 
-  /** Writes nothing any more: relays that wait for a reader go on. */
+  /** Stops writing. Relays that wait for a reader continue. */
   abandon(): void {
     this.#isClosed = true;
     for (const { release } of this.#drains.values()) release();
@@ -45,7 +45,10 @@ export class Screen {
     return this.#outputs[channel].isTTY === true;
   }
 
-  /** Writes text of whole lines; each ends in a line feed, or in a carriage return where `owner` will rewrite it. */
+  /**
+   * Writes whole lines. Each ends with a line feed, or with a carriage return if `owner` will
+   * rewrite it.
+   */
   print(channel: Channel, owner: number, text: string): void {
     if (this.#open && (this.#open.channel !== channel || this.#open.owner !== owner)) {
       this.#write(this.#open.channel, '\n');
@@ -59,7 +62,7 @@ export class Screen {
     this.#write(this.#live.channel, drawing);
   }
 
-  /** Shows `text` on the terminal's bottom line; '' clears the line that this channel has there. */
+  /** Shows `text` on the bottom line of the terminal. '' clears this channel's text there. */
   showLive(channel: Channel, text: string): void {
     if (text === '' && this.#live?.channel !== channel) return;
     if (this.#live?.channel === channel && this.#live.text === text) return;
@@ -67,7 +70,7 @@ export class Screen {
     this.#write(channel, this.#live ? this.#drawing() : ERASE_LINE);
   }
 
-  /** Resolves when the channel takes more. A relay that waits for it reads no further meanwhile. */
+  /** Resolves when the channel accepts more output. A relay that waits for it stops reading. */
   async ready(channel: Channel): Promise<void> {
     await this.#drains.get(channel)?.promise;
   }
@@ -93,7 +96,10 @@ export class Screen {
   }
 }
 
-/** The first `width` characters that show. Escape sequences count nothing; a cut line ends with its colours reset. */
+/**
+ * The first `width` visible characters. Escape sequences have no width. A cut line ends with a
+ * reset of its colours.
+ */
 export function cutToWidth(text: string, width: number): string {
   let kept = '';
   let shown = 0;

@@ -3,17 +3,20 @@ import { basename, dirname, join, parse, relative, resolve } from 'node:path';
 import { AccError, nearestName } from '@acc/contract';
 import { scriptArguments } from '@acc/transpile';
 
-/** The newest Node.js that was seen to know {@link V8_OPTIONS}; one that doesn't know an option does not start. */
+/**
+ * The newest Node.js version known to accept {@link V8_OPTIONS}. Node.js does not start with an
+ * unknown option.
+ */
 const NEWEST_NODE = 25;
 
 /**
- * Every pause of one rank is a pause of all. V8 takes lists that a step makes, when they outlive a collection, for
- * long-lived ones, and each then keeps its step's tensors until a full collection; and its helper threads compete with
- * the other ranks for their cores.
+ * A pause of one rank delays all ranks. If lists that a step creates survive a garbage collection,
+ * V8 allocates such lists as long-lived objects. Each of them then keeps the tensors of its step
+ * alive until a full collection. The helper threads of V8 compete with other ranks for their cores.
  */
 const V8_OPTIONS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge'];
 
-/** What `node` is given to run a script. TypeScript is transpiled here, where that can be. */
+/** The arguments with which `node` runs a script. TypeScript is transpiled here if possible. */
 export async function nodeArguments(script: string, args: readonly string[]): Promise<string[]> {
   const options = parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
   return [...options, ...(await scriptArguments(script)), ...args];
@@ -22,7 +25,7 @@ export async function nodeArguments(script: string, args: readonly string[]): Pr
 /**
  * The absolute path of a script.
  *
- * @throws AccError `ACC_SCRIPT_NOT_FOUND`, naming the nearest file there; `ACC_SCRIPT_NOT_FILE`.
+ * @throws AccError `ACC_SCRIPT_NOT_FOUND` with the most similar file; `ACC_SCRIPT_NOT_FILE`.
  */
 export function resolveScript(script: string, cwd: string): string {
   const path = resolve(cwd, script);
@@ -41,14 +44,17 @@ export function resolveScript(script: string, cwd: string): string {
 
 function notFound(script: string, path: string, cwd: string, cause: unknown): AccError {
   const nearest = nearestFile(path);
-  return new AccError('ACC_SCRIPT_NOT_FOUND', `No such script: '${script}' (${path}).`, {
+  return new AccError('ACC_SCRIPT_NOT_FOUND', `The script '${script}' does not exist (${path}).`, {
     help: nearest ? `Did you mean '${relative(cwd, nearest)}'?` : 'Check the path and the working directory.',
     details: { path, nearest },
     cause,
   });
 }
 
-/** The file beside a missing one that was most likely meant; one that differs only in its extension before others. */
+/**
+ * The most similar file in the folder of a missing one. A file that differs only in its extension
+ * comes first.
+ */
 function nearestFile(path: string): string | undefined {
   const folder = dirname(path);
   let names: string[];
@@ -57,7 +63,7 @@ function nearestFile(path: string): string | undefined {
       .filter((entry) => !entry.isDirectory())
       .map(({ name }) => name);
   } catch {
-    // The folder isn't there either, or can't be read: nothing to suggest.
+    // The folder does not exist or cannot be read, so there is no suggestion.
     return undefined;
   }
   const name =

@@ -2,7 +2,7 @@ import { SAVED_EXIT_CODE } from '@acc/contract';
 import type { Failure } from './root-cause.js';
 import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.js';
 
-/** What is said of the rank that ended the job, for stderr. */
+/** The message for stderr about the rank that ended the job. */
 export function describeFailure(
   { exit, rank: { stderrTail } }: Failure,
   { worldSize, script }: { readonly worldSize: number; readonly script: string },
@@ -10,7 +10,7 @@ export function describeFailure(
   const { rank, pid, exitCode, signal } = exit;
   const who = `acc: rank ${rank} of ${worldSize} (pid ${pid})`;
   if (exitCode === SAVED_EXIT_CODE)
-    return `${who} was asked to end, and has saved (exit code ${exitCode}).\n`;
+    return `${who} was asked to end, and saved a checkpoint (exit code ${exitCode}).\n`;
   const how = signal
     ? `was killed by ${signal} (exit code ${exitCode})`
     : `failed with exit code ${exitCode}`;
@@ -20,7 +20,7 @@ export function describeFailure(
     lines.push(`  the end of its stderr:`, ...stderrTail.map((line) => `    ${line}`.trimEnd()));
   }
   if (signal === 'SIGKILL') {
-    lines.push('→ Linux kills like this when memory runs out; see: dmesg | tail');
+    lines.push('→ Linux may have killed it because memory ran out; see: dmesg | tail');
   }
   if (exitCode === 1 && failedByTopLevelAwait(script, stderrTail)) lines.push(TOP_LEVEL_AWAIT_HELP);
   return `${lines.join('\n')}\n`;

@@ -1,17 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** esbuild's words, through tsx. */
+/** The message of esbuild, which tsx prints. */
 const ERROR = 'Top-level await is currently not supported with the "cjs" output format';
 const STATEMENT = /^(?:await\b|for await\b|(?:export )?(?:const|let|var) [^=;]*= await\b)/m;
 
 export const TOP_LEVEL_AWAIT_HELP =
-  '→ A program with await at its top level is an ES module: set "type": "module" in its package.json, or let its name end in .mts';
+  '→ A program with a top-level await must be an ES module: set "type": "module" in its package.json, or rename it to .mts';
 
 /**
- * Whether a script failed for having an await at its top level while it is CommonJS, as TypeScript is by default.
+ * Whether a script failed because it has a top-level await but is a CommonJS module, which is the
+ * default for TypeScript.
  *
- * @param stderrTail Empty where the rank wrote to the terminal itself: then the script is looked at.
+ * @param stderrTail Empty if the rank wrote to the terminal itself. Then the script is checked
+ * instead.
  */
 export function failedByTopLevelAwait(script: string, stderrTail: readonly string[]): boolean {
   if (stderrTail.length > 0) return stderrTail.some((line) => line.includes(ERROR));
@@ -23,7 +25,7 @@ function isCommonJsTypeScript(script: string): boolean {
   return script.endsWith('.cts') || !isInModulePackage(dirname(script));
 }
 
-/** By the nearest package.json. */
+/** Whether the nearest package.json says that the files of the folder are ES modules. */
 function isInModulePackage(folder: string): boolean {
   const path = join(folder, 'package.json');
   if (existsSync(path)) return /"type"\s*:\s*"module"/.test(readFileSync(path, 'utf8'));

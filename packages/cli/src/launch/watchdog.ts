@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /**
- * Ends the ranks' process groups when the launcher dies without having done so, by SIGKILL for instance: its end
- * of the pipe closes then, whatever killed it. A shell, because it starts in a millisecond and is blocked in
- * `read` else; nothing inside a rank could do it, since a rank may be busy in a native call.
+ * Kills the process groups of the ranks if the launcher dies without ending them, for example by
+ * SIGKILL. The launcher's end of a pipe then closes, whatever killed it. The watchdog is a shell,
+ * because it starts in a millisecond and then only blocks in `read`. A rank cannot do this itself,
+ * because it may be busy in a native call.
  */
 const SCRIPT = `
 groups=
@@ -22,18 +23,19 @@ send KILL
 export class Watchdog {
   readonly #shell: ChildProcess;
 
-  /** @param onFailure Called when there is no shell: the job goes on without a watchdog. */
+  /** @param onFailure Called if the shell cannot be started. The job continues without a watchdog. */
   constructor(onFailure: (error: Error) => void) {
-    // Its own session: what ends the launcher's process group must not end the watchdog.
+    // The watchdog has its own session, so that a signal to the launcher's process group does not
+    // end it.
     this.#shell = spawn('/bin/sh', ['-c', SCRIPT, 'acc-watchdog'], {
       detached: true,
       cwd: '/',
-      // For `sleep`, whatever the user's PATH is.
+      // The PATH for `sleep`, independent of the user's PATH.
       env: { PATH: `${process.env.PATH ?? ''}:/usr/bin:/bin` },
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     this.#shell.on('error', onFailure);
-    // A watchdog that someone killed is no reason to stop the job.
+    // If someone kills the watchdog, the job continues.
     this.#shell.stdin?.on('error', onFailure);
     this.#shell.unref();
   }
@@ -42,12 +44,12 @@ export class Watchdog {
     this.#shell.stdin?.write(`watch ${group}\n`);
   }
 
-  /** The group has ended: its number may soon be another's. */
+  /** Stops watching a group that has ended, because its number may be reused. */
   forget(group: number): void {
     this.#shell.stdin?.write(`forget ${group}\n`);
   }
 
-  /** With nothing left to watch, it ends. */
+  /** Ends the watchdog, which has nothing left to watch. */
   close(): void {
     this.#shell.stdin?.end();
   }

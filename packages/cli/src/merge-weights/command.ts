@@ -4,14 +4,18 @@ interface MergeFlags {
   readonly maxShardSize?: number;
 }
 
-/** Adds `merge-weights` to the program. */
+/** Adds the command `merge-weights` to the program. */
 export function addMergeWeightsCommand(program: Command): void {
   program
     .command('merge-weights')
-    .description('write the weights of a checkpoint, which ranks wrote in parts, into one safetensors file')
+    .description('merge the weights of a sharded checkpoint into one safetensors file')
     .argument('<checkpoint>', 'a folder that saveState wrote')
-    .argument('<folder>', 'where model.safetensors is put')
-    .option('--max-shard-size <SIZE>', 'bytes a file, as 500MB or 5GB (default: one file)', parseSize)
+    .argument('<folder>', 'the folder for model.safetensors')
+    .option(
+      '--max-shard-size <SIZE>',
+      'largest size of a file, such as 500MB or 5GB (default: one file)',
+      parseSize,
+    )
     .action(async (checkpoint: string, folder: string, flags: MergeFlags) => {
       const { mergeWeights } = await import('@acc/checkpoint');
       const { files, tensors, bytes } = await mergeWeights(checkpoint, folder, flags);
@@ -21,12 +25,12 @@ export function addMergeWeightsCommand(program: Command): void {
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
 
-/** @throws InvalidArgumentError for what is no size. */
+/** Parses a size in bytes. @throws InvalidArgumentError for an invalid size. */
 export function parseSize(text: string): number {
   const [, digits, unit = 'B'] = /^(\d+(?:\.\d+)?)\s*([KMGT]?B)?$/i.exec(text) ?? [];
   const bytes = Math.floor(Number(digits) * 1000 ** UNITS.indexOf(unit.toUpperCase()));
   if (bytes > 0) return bytes;
-  throw new InvalidArgumentError('A size is expected, as 500MB or 5GB.');
+  throw new InvalidArgumentError('Expected a size such as 500MB or 5GB.');
 }
 
 export function formatSize(bytes: number): string {

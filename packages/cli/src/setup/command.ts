@@ -1,20 +1,18 @@
 import type { Command } from 'commander';
 import type { SetupOptions } from './setup.js';
 
-/** Adds `setup` to the program. */
+/** Adds the command `setup` to the program. */
 export function addSetupCommand(program: Command): void {
   program
     .command('setup')
-    .description(
-      'install libtorch, unless one is found, and build the native addon where no prebuilt one fits',
-    )
+    .description('install libtorch unless it is found, and build the native addon if no prebuilt one fits')
     .option('--libtorch <version>', 'install this version into the cache')
     .option('--from <path|url>', 'install from this libtorch archive (.zip) or torch wheel (.whl)')
-    .option('--sha256 <hex>', 'the checksum that the archive must have')
-    .option('--offline', 'nothing from the network')
-    .option('--build', 'build the native addon on this machine, also where a prebuilt one fits')
-    .option('--mpi', "build the engine 'mpi' too, with the cluster's mpicc")
-    .option('--mpicc <path>', 'the MPI compiler to build it with (default: mpicc)')
+    .option('--sha256 <hex>', 'the expected SHA-256 checksum of the archive')
+    .option('--offline', 'do not use the network')
+    .option('--build', 'build the native addon on this machine, even if a prebuilt one fits')
+    .option('--mpi', "also build the engine 'mpi', with the mpicc of the cluster")
+    .option('--mpicc <path>', 'the MPI compiler for --mpi (default: mpicc)')
     .action(async (flags: SetupOptions) => {
       const [{ setup }, { SetupProgress }] = await Promise.all([
         import('./setup.js'),

@@ -4,10 +4,13 @@ import type { Output } from '../launch/screen.js';
 
 const ERASE_LINE = '\r\u001b[K';
 const MIB = 2 ** 20;
-/** Bytes between two lines of progress where lines can't be rewritten. */
+/** The number of bytes between two progress lines on an output that cannot rewrite lines. */
 const LINE_EVERY_BYTES = 50 * MIB;
 
-/** Says what `acc setup` is doing: one line that rewrites itself on a terminal, few whole lines elsewhere. */
+/**
+ * Shows the progress of `acc setup`: one line that rewrites itself on a terminal, and a few whole
+ * lines elsewhere.
+ */
 export class SetupProgress {
   readonly #output: Output;
   #isRewriting = false;
@@ -18,7 +21,7 @@ export class SetupProgress {
     this.#output = output;
   }
 
-  /** Work that takes a while begins. */
+  /** Reports the start of a step that takes some time. */
   step(text: string): void {
     this.#line(`  ${text}`);
   }

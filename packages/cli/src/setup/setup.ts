@@ -12,27 +12,31 @@ import {
 import type { SetupProgress } from './progress.js';
 
 export interface SetupOptions {
-  /** Version to install. Default: the one found, else the one that we are tested with. */
+  /**
+   * The version to install. Default: the version that is found, else the version that this release
+   * is tested with.
+   */
   readonly libtorch?: string;
-  /** Archive or wheel to install from, a path or URL. */
+  /** The archive or wheel to install from: a path or URL. */
   readonly from?: string;
-  /** Checksum of that archive, in hexadecimal. */
+  /** The SHA-256 checksum of that archive, in hexadecimal. */
   readonly sha256?: string;
-  /** Nothing from the network. */
+  /** Does not use the network. */
   readonly offline?: boolean;
-  /** Builds the addon, also where a prebuilt one fits. */
+  /** Builds the addon even if a prebuilt one fits. */
   readonly build?: boolean;
-  /** Builds the engine `mpi`, too. */
+  /** Also builds the engine `mpi`. */
   readonly mpi?: boolean;
-  /** With this compiler. Default `mpicc`. */
+  /** The compiler for `mpi`. Default `mpicc`. */
   readonly mpicc?: string;
 }
 
 /**
- * Makes this machine ready: a libtorch, and an addon for it, prebuilt or built here. What is there already stays.
+ * Prepares this machine: installs libtorch, and a prebuilt or newly built addon for it. Existing
+ * installations are kept.
  *
- * @throws AccError of `@acc/native`'s `installLibtorch` and `buildAddon`; `ACC_SETUP_CONFLICT` when ACC_LIBTORCH
- * says one thing and the options another.
+ * @throws AccError errors of `installLibtorch` and `buildAddon` of `@acc/native`;
+ * `ACC_SETUP_CONFLICT` if ACC_LIBTORCH contradicts the options.
  */
 export async function setup(options: SetupOptions, progress: SetupProgress): Promise<void> {
   const libtorch = await provideLibtorch(options, progress);
@@ -41,7 +45,7 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
   const lines = prebuiltLines();
   if (!located && !options.build && lines.length > 0) {
     progress.note(
-      `there are prebuilt addons for torch ${lines.join(', ')}; building one for ${libtorch.version}`,
+      `prebuilt addons exist for torch ${lines.join(', ')}; building one for ${libtorch.version}`,
     );
   }
   const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
@@ -55,7 +59,7 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
   const taken = findLibtorch();
   if (taken && taken.root !== libtorch.root) {
     progress.note(
-      `programs take the libtorch of ${taken.root} (${taken.origin}); for the new one: export ACC_LIBTORCH=${libtorch.root}`,
+      `programs use the libtorch in ${taken.root} (${taken.origin}); to use the new one: export ACC_LIBTORCH=${libtorch.root}`,
     );
   }
 }
