@@ -19,7 +19,7 @@ import { SingleCollective } from '@acc/collective';
 import { isAccError } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 
-const KILLS = inject('isRelease') ? 200 : 40;
+const KILLS = inject('isRelease') ? 200 : 12;
 /** At the same time. */
 const WORKERS = 2;
 

@@ -1,22 +1,22 @@
-// The published suite on one engine: arguments are the engine and what tensors are, native or a tfjs backend's.
+// The published suite in one group after the other. Each argument is an engine and what tensors are, native or a tfjs backend's:
+// gloo:native, say. Reports the results by argument.
 import * as tf from '@tensorflow/tfjs';
 import type { EngineChoice, NativeTensor } from '@acc/contract';
-import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { GroupCollective, joinGroup, nativeBridge, type JoinedGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
-import { reportResult, runCollectiveCases, startedRank, type CollectiveSubject } from '@acc/testkit';
-
-const [engine, tensors] = process.argv.slice(2);
-const joined = await joinGroup({
-  ...startedRank(),
-  engine: engine as EngineChoice,
-  timeoutMs: 60_000,
-});
+import {
+  reportResult,
+  runCollectiveCases,
+  startedRank,
+  type CaseResult,
+  type CollectiveSubject,
+} from '@acc/testkit';
 
 const to = operator('aten::to.dtype');
 const reshape = operator('aten::reshape');
 
-function nativeSubject(): CollectiveSubject<NativeTensor> {
+function nativeSubject(joined: JoinedGroup): CollectiveSubject<NativeTensor> {
   return {
     collective: new GroupCollective({ joined, bridge: nativeBridge }),
     dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
@@ -34,7 +34,7 @@ function nativeSubject(): CollectiveSubject<NativeTensor> {
   };
 }
 
-async function tfjsSubject(backend: string): Promise<CollectiveSubject<tf.Tensor>> {
+async function tfjsSubject(joined: JoinedGroup, backend: string): Promise<CollectiveSubject<tf.Tensor>> {
   registerAccBackend();
   await tf.setBackend(backend);
   const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
@@ -52,7 +52,12 @@ async function tfjsSubject(backend: string): Promise<CollectiveSubject<tf.Tensor
   };
 }
 
-const subject = tensors === 'native' ? nativeSubject() : await tfjsSubject(tensors!);
-const results = runCollectiveCases(subject as CollectiveSubject<tf.Tensor>);
-subject.collective.close();
+const results: Record<string, CaseResult[]> = {};
+for (const argument of process.argv.slice(2)) {
+  const [engine, tensors] = argument.split(':') as [EngineChoice, string];
+  const joined = await joinGroup({ ...startedRank(), engine, timeoutMs: 60_000 });
+  const subject = tensors === 'native' ? nativeSubject(joined) : await tfjsSubject(joined, tensors);
+  results[argument] = runCollectiveCases(subject as CollectiveSubject<tf.Tensor>);
+  subject.collective.close();
+}
 reportResult(results);

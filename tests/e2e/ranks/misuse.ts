@@ -1,16 +1,19 @@
-// Does one thing wrong and reports the error's code and message. Arguments: the mistake, and the engine.
+// Does one thing wrong after the other, each with an accelerator of its own, and reports the code and message of each error.
+// Arguments: the engine, and the mistakes.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [mistake, engine] = process.argv.slice(2) as [string, 'auto' | 'gloo'];
-const accelerator = await Accelerator.create({ collective: { engine } });
+const [engine, ...chosen] = process.argv.slice(2) as ['auto' | 'gloo', ...string[]];
+const create = (options: AcceleratorOptions = {}) =>
+  Accelerator.create({ collective: { engine }, ...options });
+let accelerator = await create();
 const r = accelerator.processIndex;
 const dense = (units: number) => tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [2] })] });
 
-const createAgain = (options: AcceleratorOptions) => {
+const createAgain = async (options: AcceleratorOptions) => {
   accelerator.freeMemory();
-  return Accelerator.create(options);
+  return (accelerator = await create(options));
 };
 
 const mistakes: Record<string, () => unknown> = {
@@ -47,10 +50,17 @@ const mistakes: Record<string, () => unknown> = {
   strings: () => accelerator.gather(tf.tensor1d(['a'])),
 };
 
-try {
-  await mistakes[mistake]!();
-  reportResult({ code: 'none' });
-} catch (error) {
-  const { code, message } = error as AccError;
-  reportResult({ code, message });
+const errors: Record<string, { code: string; message: string }> = {};
+for (const [i, mistake] of chosen.entries()) {
+  if (i > 0) accelerator = await create();
+  try {
+    await mistakes[mistake]!();
+    errors[mistake] = { code: 'none', message: '' };
+  } catch (error) {
+    const { code, message } = error as AccError;
+    errors[mistake] = { code, message };
+  }
+  accelerator.freeMemory();
+  tf.disposeVariables();
 }
+reportResult(errors);
