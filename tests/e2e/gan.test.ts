@@ -13,24 +13,33 @@ interface Result {
 const title =
   'several models train alike on 1, 2 and 3 ranks; so do variables that some or no rank uses, or that are used twice';
 
-it.each(['acc', 'cpu'])(`on %s ${title}`, async (backend) => {
+const BACKENDS = ['acc', 'cpu'];
+
+async function run(ranks: number): Promise<Record<string, Result>[]> {
   const script = new URL('./ranks/gan.ts', import.meta.url);
-  const run = async (ranks: number) => {
-    const results = await runRanks<Result>({ script, ranks, args: [backend], env: { OMP_NUM_THREADS: '1' } });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    return results.map(({ result }) => result!);
-  };
+  const env = { OMP_NUM_THREADS: '1' };
+  const results = await runRanks<Record<string, Result>>({ script, ranks, args: BACKENDS, env });
+  return results.map(({ exitCode, stderr, result }) => {
+    expect(exitCode, stderr).toBe(0);
+    expect(Object.keys(result!)).toEqual(BACKENDS);
+    return result!;
+  });
+}
+
+it(`on each of ${BACKENDS.join(' and ')} ${title}`, async () => {
   const [alone] = await run(1);
-  expect(alone!.backend).toBe(backend);
+  for (const backend of BACKENDS) expect(alone![backend]!.backend).toBe(backend);
   for (const size of [2, 3]) {
-    for (const [rank, result] of (await run(size)).entries()) {
-      result.weights.forEach((values, i) =>
-        expectClose(values, alone!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
-      );
-      expectClose(result.sometimes, 1);
-      expect(result.hasNever).toBe(false);
-      expectClose(result.unprepared, (rank + 1) / size);
-      expectClose(result.twice, gradientOfTwice(size), { rtol: 1e-5, atol: 1e-5 });
+    for (const [rank, results] of (await run(size)).entries()) {
+      for (const [backend, result] of Object.entries(results)) {
+        result.weights.forEach((values, i) =>
+          expectClose(values, alone![backend]!.weights[i]!, { rtol: 1e-5, atol: 1e-6 }),
+        );
+        expectClose(result.sometimes, 1);
+        expect(result.hasNever).toBe(false);
+        expectClose(result.unprepared, (rank + 1) / size);
+        expectClose(result.twice, gradientOfTwice(size), { rtol: 1e-5, atol: 1e-5 });
+      }
     }
   }
 });

@@ -1,37 +1,12 @@
-// @acc/collective by itself: every verb with a handle, reduceScatter, giving a tensor away, closing.
+// @acc/collective by itself: every verb with a handle, reduceScatter, giving a tensor away, closing. Arguments: the tfjs backends to
+// do so on, each in a group of its own. Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { GroupCollective, joinGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { reportResult, startedRank } from '@acc/testkit';
 
 registerAccBackend();
-await tf.setBackend(process.argv[2] ?? 'acc');
-const started = startedRank();
-const { rank } = started;
-const joined = await joinGroup({
-  ...started,
-  engine: (process.argv[3] ?? 'auto') as 'auto' | 'shm' | 'gloo',
-});
-const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
-const collective = new GroupCollective({ joined, bridge });
-const { size } = collective;
-const before = tf.memory().numTensors;
 
-const rows = tf
-  .range(0, 2 * size)
-  .reshape([size, 2])
-  .mul(rank + 1);
-const pending = {
-  reduce: collective.allReduceAsync(tf.tensor1d([rank, 1])),
-  gather: collective.allGatherAsync(tf.tensor1d([rank])),
-  scatter: collective.reduceScatterAsync(rows, 'sum'),
-  broadcast: collective.broadcastAsync(tf.tensor1d([rank + 1]), size - 1),
-};
-const given = tf.ones([3]);
-const donated = collective.allReduceAsync(given, 'sum', { donate: true });
-const results = Object.fromEntries(
-  Object.entries(pending).map(([name, one]) => [name, [...one.wait().dataSync()]]),
-);
 const codeOf = (run: () => unknown) => {
   try {
     run();
@@ -40,22 +15,53 @@ const codeOf = (run: () => unknown) => {
     return (error as { code: string }).code;
   }
 };
-const report = {
-  results,
-  isDone: Object.values(pending).every(({ isDone }) => isDone),
-  isSame: pending.reduce.wait() === pending.reduce.wait(),
-  donated: [...donated.wait().dataSync()],
-  isGiven: given.isDisposed,
-  uneven: codeOf(() => collective.reduceScatter(tf.ones([size + 1]))),
-  noRank: codeOf(() => collective.broadcast(tf.ones([1]), size)),
-  meanOfInts: codeOf(() => collective.allReduce(tf.ones([1], 'int32'), 'mean')),
-};
-tf.dispose([rows, ...Object.values(pending).map((one) => one.wait()), donated.wait()]);
-collective.barrier();
-collective.close();
-reportResult({
-  ...report,
-  closed: codeOf(() => collective.barrier()),
-  // Arguments stay the caller's: three here, two on the way to `rows`, three of calls that were refused.
-  left: tf.memory().numTensors - before,
-});
+
+async function handlesOn(backend: string): Promise<object> {
+  await tf.setBackend(backend);
+  const started = startedRank();
+  const { rank } = started;
+  const joined = await joinGroup({ ...started, engine: 'auto' });
+  const bridge = kernelLayerOf(tf.getBackend(), tf.backend());
+  const collective = new GroupCollective({ joined, bridge });
+  const { size } = collective;
+  const before = tf.memory().numTensors;
+
+  const rows = tf
+    .range(0, 2 * size)
+    .reshape([size, 2])
+    .mul(rank + 1);
+  const pending = {
+    reduce: collective.allReduceAsync(tf.tensor1d([rank, 1])),
+    gather: collective.allGatherAsync(tf.tensor1d([rank])),
+    scatter: collective.reduceScatterAsync(rows, 'sum'),
+    broadcast: collective.broadcastAsync(tf.tensor1d([rank + 1]), size - 1),
+  };
+  const given = tf.ones([3]);
+  const donated = collective.allReduceAsync(given, 'sum', { donate: true });
+  const results = Object.fromEntries(
+    Object.entries(pending).map(([name, one]) => [name, [...one.wait().dataSync()]]),
+  );
+  const report = {
+    results,
+    isDone: Object.values(pending).every(({ isDone }) => isDone),
+    isSame: pending.reduce.wait() === pending.reduce.wait(),
+    donated: [...donated.wait().dataSync()],
+    isGiven: given.isDisposed,
+    uneven: codeOf(() => collective.reduceScatter(tf.ones([size + 1]))),
+    noRank: codeOf(() => collective.broadcast(tf.ones([1]), size)),
+    meanOfInts: codeOf(() => collective.allReduce(tf.ones([1], 'int32'), 'mean')),
+  };
+  tf.dispose([rows, ...Object.values(pending).map((one) => one.wait()), donated.wait()]);
+  collective.barrier();
+  collective.close();
+  return {
+    ...report,
+    closed: codeOf(() => collective.barrier()),
+    // Arguments stay the caller's: three here, two on the way to `rows`, three of calls that were refused.
+    left: tf.memory().numTensors - before,
+  };
+}
+
+const reports: Record<string, object> = {};
+for (const backend of process.argv.slice(2)) reports[backend] = await handlesOn(backend);
+reportResult(reports);

@@ -1,10 +1,9 @@
 // Trains by losses that are no means over rows, in each way that a program may; reports weights and logs beside plain tfjs's.
-// Argument: tfjs backend (acc | cpu).
+// Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [backend = 'acc'] = process.argv.slice(2) as ['acc' | 'cpu' | undefined];
 const ROWS = 17;
 
 /** A column of weights beside the targets: 0 in some rows, in all of the second half of the first batch among them. */
@@ -137,30 +136,42 @@ const plain = await run({
 const warnings: string[] = [];
 const { warn } = console;
 console.warn = (...given: unknown[]) => (warnings.push(given.join(' ')), warn(...given));
-const accelerator = await Accelerator.create({
-  dataLoader: { splitBatches: true },
-  engine: backend === 'cpu' ? 'tfjs' : 'acc',
-});
-const tools: Tools = {
-  prepare: (...objects) => [accelerator.prepare(...objects)].flat() as typeof objects,
-  split: (rows, fn) => accelerator.splitBetweenProcesses(rows, fn),
-  weigh: (loss, count) => accelerator.weighLoss(loss, count),
-};
-const got = await run(tools);
-const before = warnings.length;
-// Nobody says what they are: one warning for all.
-await byLoop(tools, (y, p) => maskedMean(y, p).mean);
-await byFit(tools, (y, p) => tf.sqrt(tf.mean(tf.squaredDifference(targetsOf(y), targetsOf(p)))));
-const own = tf.losses.meanSquaredError;
-const { backendName } = accelerator;
-const localSizes = [6, 5].map((n) => accelerator.localBatchSize(n));
-accelerator.freeMemory();
-reportResult({
-  backend: backendName,
-  plain,
-  got,
-  localSizes,
-  warnings: [warnings.slice(0, before), warnings.slice(before)],
-  isRestored: own !== tf.losses.meanSquaredError || accelerator.numProcesses === 1,
-});
-await accelerator.endTraining();
+
+async function trainOn(backend: string): Promise<object> {
+  const accelerator = await Accelerator.create({
+    dataLoader: { splitBatches: true },
+    engine: backend === 'cpu' ? 'tfjs' : 'acc',
+  });
+  const tools: Tools = {
+    prepare: (...objects) => [accelerator.prepare(...objects)].flat() as typeof objects,
+    split: (rows, fn) => accelerator.splitBetweenProcesses(rows, fn),
+    weigh: (loss, count) => accelerator.weighLoss(loss, count),
+  };
+  const said = warnings.length;
+  const got = await run(tools);
+  const before = warnings.length;
+  // Nobody says what they are: one warning for all.
+  await byLoop(tools, (y, p) => maskedMean(y, p).mean);
+  await byFit(tools, (y, p) => tf.sqrt(tf.mean(tf.squaredDifference(targetsOf(y), targetsOf(p)))));
+  const own = tf.losses.meanSquaredError;
+  const { backendName } = accelerator;
+  const localSizes = [6, 5].map((n) => accelerator.localBatchSize(n));
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return {
+    backend: backendName,
+    plain,
+    got,
+    localSizes,
+    warnings: [warnings.slice(said, before), warnings.slice(before)],
+    isRestored: own !== tf.losses.meanSquaredError || accelerator.numProcesses === 1,
+  };
+}
+
+const results: Record<string, object> = {};
+for (const backend of process.argv.slice(2)) {
+  await tf.setBackend('cpu');
+  results[backend] = await trainOn(backend);
+}
+reportResult(results);
+await (await Accelerator.create()).endTraining();

@@ -1,12 +1,13 @@
-// Trains one model after the other, with `tf.disposeVariables()` between them. Arguments: tfjs backend (acc | cpu), a folder for
-// checkpoints. Reports by kind of loop the weights of each round, and how many tensors and bytes there were after it.
+// Trains one model after the other, with `tf.disposeVariables()` between them. Arguments: a folder for checkpoints, and the
+// tfjs backends (acc | cpu) to do so on. Reports by backend and kind of loop the weights of each round, and how many tensors and bytes
+// there were after it.
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 import { batchOf, lossOf, makeModel, makeOptimizer, weightsOf } from './small-program.js';
 
-const [backend, folder] = process.argv.slice(2) as ['acc' | 'cpu', string];
+const [folder, ...backends] = process.argv.slice(2) as [string, ...('acc' | 'cpu')[]];
 const ROUNDS = 6;
 
 interface Round {
@@ -16,14 +17,10 @@ interface Round {
   readonly bytes: number;
 }
 
-if (backend === 'cpu') await tf.setBackend('cpu');
-const runs: Record<string, Round[]> = {};
-
 async function sweep(
-  name: string,
   options: AcceleratorOptions,
   train: (accelerator: Accelerator, round: number) => Promise<tf.Sequential>,
-): Promise<void> {
+): Promise<Round[]> {
   const accelerator = await Accelerator.create(options);
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -34,8 +31,8 @@ async function sweep(
     const memory = tf.memory() as tf.MemoryInfo & { allocatedBytes?: number };
     rounds.push({ weights, tensors: memory.numTensors, bytes: memory.allocatedBytes ?? 0 });
   }
-  runs[name] = rounds;
   accelerator.freeMemory();
+  return rounds;
 }
 
 function step(accelerator: Accelerator, model: tf.Sequential, optimizer: tf.Optimizer, i: number): void {
@@ -45,41 +42,49 @@ function step(accelerator: Accelerator, model: tf.Sequential, optimizer: tf.Opti
   });
 }
 
-// Ranks have the same rows, so that the first rank's statistics are those of one process.
-await sweep('minimize', { ddp: { batchNorm: 'broadcast' } }, async (accelerator, round) => {
-  const [model, optimizer] = accelerator.prepare(makeModel(true), makeOptimizer('adam'));
-  for (let i = 0; i < 3; i++) step(accelerator, model, optimizer, i);
-  if (round === ROUNDS - 1) {
-    // What was freed is no part of the run.
-    const dir = join(folder, `${backend}-${accelerator.numProcesses}`);
-    await accelerator.saveState(dir);
-    step(accelerator, model, optimizer, 9);
-    await accelerator.loadState(dir);
-  }
-  step(accelerator, model, optimizer, 3);
-  return model;
-});
-
-await sweep(
-  'fit',
-  { ddp: { batchNorm: 'sync' }, dataLoader: { splitBatches: true, shuffle: false } },
-  async (accelerator) => {
-    const model = makeModel(true);
-    model.compile({ optimizer: makeOptimizer('adam'), loss: 'meanSquaredError' });
-    accelerator.prepare(model);
-    const { xs, ys } = batchOf(0);
-    await model.fit(xs, ys, { batchSize: 6, epochs: 2, shuffle: false, verbose: 0 });
-    tf.dispose([xs, ys]);
+async function sweepsOn(backend: 'acc' | 'cpu'): Promise<Record<string, Round[]>> {
+  if (backend === 'cpu') await tf.setBackend('cpu');
+  const engine = backend === 'cpu' ? 'tfjs' : 'acc';
+  const runs: Record<string, Round[]> = {};
+  // Ranks have the same rows, so that the first rank's statistics are those of one process.
+  runs['minimize'] = await sweep({ engine, ddp: { batchNorm: 'broadcast' } }, async (accelerator, round) => {
+    const [model, optimizer] = accelerator.prepare(makeModel(true), makeOptimizer('adam'));
+    for (let i = 0; i < 3; i++) step(accelerator, model, optimizer, i);
+    if (round === ROUNDS - 1) {
+      // What was freed is no part of the run.
+      const dir = join(folder, `${backend}-${accelerator.numProcesses}`);
+      await accelerator.saveState(dir);
+      step(accelerator, model, optimizer, 9);
+      await accelerator.loadState(dir);
+    }
+    step(accelerator, model, optimizer, 3);
     return model;
-  },
-);
+  });
 
-// A window that is open when its variables go is given up with them.
-await sweep('window', { gradientAccumulationSteps: 2 }, async (accelerator) => {
-  const [model, optimizer] = accelerator.prepare(makeModel(), makeOptimizer('adam'));
-  for (let i = 0; i < 3; i++) step(accelerator, model, optimizer, i);
-  return model;
-});
+  runs['fit'] = await sweep(
+    { engine, ddp: { batchNorm: 'sync' }, dataLoader: { splitBatches: true, shuffle: false } },
+    async (accelerator) => {
+      const model = makeModel(true);
+      model.compile({ optimizer: makeOptimizer('adam'), loss: 'meanSquaredError' });
+      accelerator.prepare(model);
+      const { xs, ys } = batchOf(0);
+      await model.fit(xs, ys, { batchSize: 6, epochs: 2, shuffle: false, verbose: 0 });
+      tf.dispose([xs, ys]);
+      return model;
+    },
+  );
 
+  // A window that is open when its variables go is given up with them.
+  runs['window'] = await sweep({ engine, gradientAccumulationSteps: 2 }, async (accelerator) => {
+    const [model, optimizer] = accelerator.prepare(makeModel(), makeOptimizer('adam'));
+    for (let i = 0; i < 3; i++) step(accelerator, model, optimizer, i);
+    return model;
+  });
+
+  return runs;
+}
+
+const runs: Record<string, object> = {};
+for (const backend of backends) runs[backend] = await sweepsOn(backend);
 reportResult(runs);
 await (await Accelerator.create()).endTraining();

@@ -1,10 +1,10 @@
 // Trains several models at once, in each way that a program may; reports their weights beside plain tfjs's, and refusals.
-// Argument: tfjs backend (acc | cpu).
+// Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [backend = 'acc'] = process.argv.slice(2) as ['acc' | 'cpu' | undefined];
+const backends = process.argv.slice(2);
 const rank = Number(process.env['RANK']);
 const ROWS = 12;
 
@@ -80,51 +80,76 @@ const ways: Ways = {
   },
 };
 
+interface Attempts {
+  readonly refused: Record<string, string>;
+  tryTo(what: string, run: () => unknown): Promise<void>;
+}
+
+function attempts(): Attempts {
+  const refused: Record<string, string> = {};
+  const tryTo = async (what: string, run: () => unknown) => {
+    try {
+      await run();
+      refused[what] = 'done';
+    } catch (error) {
+      refused[what] = codeOf(error);
+    }
+  };
+  return { refused, tryTo };
+}
+
+/** Steps of a loop beside a fit; gives what was refused, and what comes of steps in another order on rank 0. */
+async function besideFit(accelerator: Accelerator, isLast: boolean): Promise<object> {
+  const { refused, tryTo } = attempts();
+  const model = accelerator.prepare(createModel());
+  const first = model.fit(xs(), ys(0), { ...settings, callbacks: waits(0) });
+  await tryTo('a second fit of one model', () => model.fit(xs(), ys(0), settings));
+  await first;
+
+  const [a, b] = [tf.variable(tf.ones([4]), true, 'a'), tf.variable(tf.ones([4]), true, 'b')];
+  const [optimizer] = accelerator.prepare(tf.train.sgd(0.1), [a], [b]);
+  const step = (v: tf.Variable) => optimizer.minimize(() => tf.mean(tf.square(v)), false, [v]);
+  let begin!: () => void;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const outside = begun.then(() => tryTo('a step of a loop beside a fit', () => step(a)));
+  await model.fit(xs(), ys(0), {
+    ...settings,
+    callbacks: { onEpochBegin: async () => (begin(), await outside) },
+  });
+  await tryTo('steps of loops after it', () => [a, b].forEach(step));
+  await tryTo('a step in a callback', () =>
+    model.fit(xs(), ys(0), { ...settings, callbacks: { onBatchEnd: async () => void step(a) } }),
+  );
+  // The group may end with them.
+  if (!isLast) return { refused };
+  // As loops do that run at once, where timing decides.
+  let mixed = 'nothing';
+  try {
+    for (const v of rank === 0 ? [a, b] : [b, a]) step(v);
+  } catch (error) {
+    mixed = `${codeOf(error)} ${(error as Error).message}`;
+  }
+  return { refused, mixed };
+}
+
 const plain: Record<string, number[]> = {};
-const got: Record<string, number[]> = {};
 await tf.setBackend('cpu');
 for (const [name, way] of Object.entries(ways)) plain[name] = await way((model) => model);
 
-const accelerator = await Accelerator.create({
-  dataLoader: { splitBatches: true },
-  engine: backend === 'cpu' ? 'tfjs' : 'acc',
-});
-for (const [name, way] of Object.entries(ways)) got[name] = await way((model) => accelerator.prepare(model));
-
-const refused: Record<string, string> = {};
-const tryTo = async (what: string, run: () => unknown) => {
-  try {
-    await run();
-    refused[what] = 'done';
-  } catch (error) {
-    refused[what] = codeOf(error);
-  }
-};
-const model = accelerator.prepare(createModel());
-const first = model.fit(xs(), ys(0), { ...settings, callbacks: waits(0) });
-await tryTo('a second fit of one model', () => model.fit(xs(), ys(0), settings));
-await first;
-
-const [a, b] = [tf.variable(tf.ones([4]), true, 'a'), tf.variable(tf.ones([4]), true, 'b')];
-const [optimizer] = accelerator.prepare(tf.train.sgd(0.1), [a], [b]);
-const step = (v: tf.Variable) => optimizer.minimize(() => tf.mean(tf.square(v)), false, [v]);
-let begin!: () => void;
-const begun = new Promise<void>((resolve) => (begin = resolve));
-const outside = begun.then(() => tryTo('a step of a loop beside a fit', () => step(a)));
-await model.fit(xs(), ys(0), {
-  ...settings,
-  callbacks: { onEpochBegin: async () => (begin(), await outside) },
-});
-await tryTo('steps of loops after it', () => [a, b].forEach(step));
-await tryTo('a step in a callback', () =>
-  model.fit(xs(), ys(0), { ...settings, callbacks: { onBatchEnd: async () => void step(a) } }),
-);
-
-// As loops do that run at once, where timing decides.
-let mixed = 'nothing';
-try {
-  for (const v of rank === 0 ? [a, b] : [b, a]) step(v);
-} catch (error) {
-  mixed = `${codeOf(error)} ${(error as Error).message}`;
+const told: Record<string, object> = {};
+for (const backend of backends) {
+  await tf.setBackend('cpu');
+  const accelerator = await Accelerator.create({
+    dataLoader: { splitBatches: true },
+    engine: backend === 'cpu' ? 'tfjs' : 'acc',
+  });
+  const { backendName } = accelerator;
+  const got: Record<string, number[]> = {};
+  for (const [name, way] of Object.entries(ways))
+    got[name] = await way((model) => accelerator.prepare(model));
+  const others = await besideFit(accelerator, backend === backends.at(-1));
+  told[backend] = { backend: backendName, plain, got, ...others };
+  accelerator.freeMemory();
+  tf.disposeVariables();
 }
-reportResult({ backend: accelerator.backendName, plain, got, refused, mixed });
+reportResult(told);
