@@ -1,6 +1,9 @@
 import { loadAddon } from './libtorch/index.js';
 
-/** What every group is made with. With `isBlocking` the group comes at once, else as a promise. */
+/**
+ * The arguments of every function that creates a group. With `isBlocking` it returns the group,
+ * otherwise a promise of it.
+ */
 export type GroupGiven = [
   store: number,
   name: string,
@@ -13,7 +16,10 @@ export type GroupGiven = [
 
 type HostPlace = [host: number, hosts: number, localRank: number, localSize: number];
 
-/** The functions of the C++ addon (`cpp/binding`). Numbers name things that the addon holds. */
+/**
+ * The functions of the C++ addon (`cpp/binding`). Objects that the addon holds are referred to by
+ * numbers.
+ */
 export interface Addon {
   readonly torchVersion: string;
   createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
@@ -86,19 +92,19 @@ export interface Addon {
   closeStore(store: number): void;
 }
 
-/** Bytes of CPU memory that native tensors use. */
+/** The CPU memory of native tensors, in bytes. */
 export interface MemoryStats {
   readonly allocatedBytes: number;
   readonly peakAllocatedBytes: number;
-  /** Allocated bytes and those kept for reuse. */
+  /** Allocated bytes, and bytes kept for reuse. */
   readonly reservedBytes: number;
-  /** Allocations since the process began. */
+  /** The number of allocations since the process began. */
   readonly allocations: number;
 }
 
 let loaded: Addon | undefined;
 
-/** The addon, loaded on first use. @throws AccError as {@link loadAddon}. */
+/** The addon, which is loaded on first use. @throws AccError like {@link loadAddon}. */
 export function addon(): Addon {
   loaded ??= loadAddon() as Addon;
   return loaded;

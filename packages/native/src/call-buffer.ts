@@ -3,7 +3,10 @@ import { addon } from './addon.js';
 import { dtypeOf, scalarTypeOf } from './dtype.js';
 import { Tensor } from './tensor.js';
 
-/** How an argument lies in the buffer; the other half is `ArgKind` in cpp/engine/operator_table.h. */
+/**
+ * The encoding of an argument in the buffer. It must match `ArgKind` in
+ * cpp/engine/operator_table.h.
+ */
 export const ArgKind = {
   tensor: 0,
   tensorList: 1,
@@ -21,12 +24,12 @@ export const ArgKind = {
 } as const;
 
 /**
- * libtorch's undefined tensor. Some kernels take one, for what is not there, where their schema says Tensor; others end
- * the process, so it has to be given by this name.
+ * libtorch's undefined tensor. Some kernels accept it for an argument that their schema declares as
+ * Tensor; others crash the process. Therefore it must be passed explicitly by this name.
  */
 export const UNDEFINED_TENSOR: unique symbol = Symbol('undefined tensor');
 
-/** What an operator's argument can be. `undefined` takes the schema's default, `null` is None. */
+/** The type of an operator's argument. `undefined` uses the schema's default; `null` is None. */
 export type OperatorArgument =
   | NativeTensor
   | typeof UNDEFINED_TENSOR
@@ -50,7 +53,7 @@ let connected = false;
 
 const Result = { tensor: 0, undefined: 1, number: 2, tensorList: 3 } as const;
 
-/** Puts the arguments of one call into the buffer that the addon reads. */
+/** Writes the arguments of one call into the buffer that the addon reads. */
 export function writeArguments(
   kinds: readonly number[],
   names: readonly string[],
@@ -73,12 +76,15 @@ function connect(): void {
   connected = true;
 }
 
-/** Replays a segment of a recording with `handles` for its inputs; the outputs' handles lie at the start of what is returned. */
+/**
+ * Replays a segment of a recording with `handles` as its inputs. The handles of the outputs are at
+ * the start of the returned buffer.
+ */
 export function replayHandles(recording: number, segment: number, handles: readonly number[]): Float64Array {
   connect();
   if (handles.length > CAPACITY) {
-    throw new AccError('ACC_OPERATOR_ARGUMENT', `A recorded step takes ${handles.length} tensors at once.`, {
-      help: `At most ${CAPACITY} fit: run the step without compile.`,
+    throw new AccError('ACC_OPERATOR_ARGUMENT', `A recorded step has ${handles.length} input tensors.`, {
+      help: `The limit is ${CAPACITY}. Run the step without compile.`,
     });
   }
   for (let i = 0; i < handles.length; i++) input[i] = handles[i]!;
@@ -124,12 +130,15 @@ function writeArgument(
     default:
       throw new AccError(
         'ACC_OPERATOR_ARGUMENT',
-        `Argument '${name ?? '?'}' cannot be given from JavaScript.`,
+        `Argument '${name ?? '?'}' has a type that JavaScript cannot pass.`,
       );
   }
 }
 
-/** An integer stays one, so that an int32 tensor keeps its dtype beside it; -0 and what int64 cannot hold are doubles. */
+/**
+ * Writes an integer as an integer, so that an int32 tensor keeps its dtype. -0 and numbers outside
+ * the range of int64 are written as doubles.
+ */
 function writeScalar(value: number | boolean, at: number): number {
   if (typeof value === 'boolean') {
     input[at] = 2;
@@ -148,7 +157,7 @@ function writeList(kind: number, values: readonly unknown[], start: number): num
       'ACC_OPERATOR_ARGUMENT',
       `A list of ${values.length} arguments is too long for one call.`,
       {
-        help: `Split the call: one call takes about ${CAPACITY - 100} numbers.`,
+        help: `Split the call: the limit is about ${CAPACITY - 100} numbers for one call.`,
       },
     );
   }
@@ -176,7 +185,10 @@ function stringIndex(text: string): number {
 
 export type OperatorResult = Tensor | Tensor[] | number | null;
 
-/** The results of the last call, in the order of the schema. Arguments written in place are not among them. */
+/**
+ * The results of the last call, in the order of the schema. Arguments that were written in place
+ * are not included.
+ */
 export function readResults(): OperatorResult[] {
   const count = output[0]!;
   const results: OperatorResult[] = [];
@@ -204,7 +216,7 @@ export function readResults(): OperatorResult[] {
   return results;
 }
 
-/** The one tensor that the last call gave; undefined when it gave something else. */
+/** The only tensor that the last call returned. Undefined if it returned something else. */
 export function readOneTensor(): Tensor | undefined {
   return output[0] === 1 && output[1] === Result.tensor ? readTensor(2) : undefined;
 }

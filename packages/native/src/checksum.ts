@@ -1,12 +1,12 @@
 import { addon } from './addon.js';
 import { converted, guarded } from './errors.js';
 
-/** Whether {@link checksum} can be called: Node's zlib is where the addon finds it. */
+/** Whether {@link checksum} is available, that is, whether the addon finds zlib in Node.js. */
 export function hasChecksum(): boolean {
   return addon().hasChecksum();
 }
 
-/** The CRC-32 (zlib's) of bytes, which stay as they are meanwhile. Another thread computes it. */
+/** Computes the CRC-32 of bytes on another thread, with zlib. The bytes must not change meanwhile. */
 export function checksum(bytes: Uint8Array): Promise<number> {
   return converted(guarded(() => addon().checksum(bytes)));
 }

@@ -13,13 +13,19 @@ type TypedArrayConstructor =
 export type NativeTypedArray = InstanceType<TypedArrayConstructor>;
 
 interface DtypeFacts {
-  /** c10::ScalarType. */
+  /** The number of the element type in c10::ScalarType. */
   readonly scalarType: number;
-  /** How its bytes come to JavaScript; floats of 16 and 8 bits come as their bits. */
+  /**
+   * The typed array for its elements in JavaScript. Floats of 16 and 8 bits are passed as their bit
+   * patterns.
+   */
   readonly array: TypedArrayConstructor;
 }
 
-/** Of factors within a scaled product (`aten::_scaled_mm`); no other operator takes them, and no kernel is given one. */
+/**
+ * The element type of the factors of a scaled product (`aten::_scaled_mm`). No other operator and
+ * no kernel uses it.
+ */
 type FactorDtype = 'float8_e4m3fn';
 
 const FACTS: Readonly<Record<NativeDtype | FactorDtype, DtypeFacts>> = {
@@ -31,7 +37,7 @@ const FACTS: Readonly<Record<NativeDtype | FactorDtype, DtypeFacts>> = {
   float16: { scalarType: 5, array: Uint16Array },
   float32: { scalarType: 6, array: Float32Array },
   float64: { scalarType: 7, array: Float64Array },
-  // Real and imaginary parts in turn, as tfjs reads them.
+  // Real and imaginary parts alternate, as in tfjs.
   complex64: { scalarType: 9, array: Float32Array },
   bool: { scalarType: 11, array: Uint8Array },
   bfloat16: { scalarType: 15, array: Uint16Array },
@@ -42,22 +48,22 @@ const NAME_OF_SCALAR_TYPE = new Map(
   Object.entries(FACTS).map(([name, facts]) => [facts.scalarType, name as NativeDtype]),
 );
 
-/** The number libtorch gives an element type. @throws AccError `ACC_DTYPE_UNKNOWN`. */
+/** libtorch's number of an element type. @throws AccError `ACC_DTYPE_UNKNOWN`. */
 export function scalarTypeOf(dtype: NativeDtype): number {
   const facts = FACTS[dtype];
   if (!facts) {
-    throw new AccError('ACC_DTYPE_UNKNOWN', `Native tensors have no element type '${dtype}'.`, {
+    throw new AccError('ACC_DTYPE_UNKNOWN', `Native tensors do not support the element type '${dtype}'.`, {
       help: `Known: ${Object.keys(FACTS).join(', ')}.`,
     });
   }
   return facts.scalarType;
 }
 
-/** The element type that libtorch's number stands for. @throws AccError `ACC_DTYPE_UNKNOWN`. */
+/** The element type with libtorch's number `scalarType`. @throws AccError `ACC_DTYPE_UNKNOWN`. */
 export function dtypeOf(scalarType: number): NativeDtype {
   const name = NAME_OF_SCALAR_TYPE.get(scalarType);
   if (!name) {
-    throw new AccError('ACC_DTYPE_UNKNOWN', `libtorch's element type ${scalarType} has no name here.`);
+    throw new AccError('ACC_DTYPE_UNKNOWN', `The element type ${scalarType} of libtorch is not supported.`);
   }
   return name;
 }

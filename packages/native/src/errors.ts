@@ -7,7 +7,7 @@ const HELP: Readonly<Record<string, string>> = {
   ACC_OPERATOR_UNKNOWN: 'The installed libtorch may be older than this package: run `npx acc env`.',
 };
 
-/** An error of the addon as an {@link AccError} with the code that C++ gave it. */
+/** Converts an error of the addon to an {@link AccError} with the code that C++ set. */
 export function toAccError(error: unknown): AccError {
   if (isAccError(error)) return error;
   const { code, message } = error as { code?: string; message?: string };
@@ -16,7 +16,7 @@ export function toAccError(error: unknown): AccError {
   return new AccError(known, message ?? String(error), { cause: error, ...(help ? { help } : {}) });
 }
 
-/** Calls into the addon with its errors turned into {@link AccError}s. */
+/** Runs `call` and converts errors of the addon to {@link AccError}s. */
 export function guarded<T>(call: () => T): T {
   try {
     return call();
@@ -25,7 +25,7 @@ export function guarded<T>(call: () => T): T {
   }
 }
 
-/** The same for what the addon does on another thread. */
+/** Converts errors of asynchronous work of the addon to {@link AccError}s. */
 export async function converted<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;

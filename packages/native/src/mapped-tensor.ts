@@ -5,11 +5,12 @@ import { converted, guarded } from './errors.js';
 import { Tensor } from './tensor.js';
 
 /**
- * A tensor of the host whose elements are those in a file, row-major from byte `start` on. Nothing is copied: pages come from the
- * file when they are looked at, and one that is written into becomes memory of its own, so that the file never changes. It may be
- * deleted or replaced meanwhile, but not cut off or written into. Caller disposes.
+ * Creates a CPU tensor whose elements are in a file, in row-major order from byte `start`. Nothing
+ * is copied: pages are read from the file on first access. A written page becomes private memory,
+ * so the file never changes. The file may be deleted or replaced meanwhile, but must not be
+ * truncated or written. The caller disposes the tensor.
  *
- * @returns Undefined where the file can't be mapped, or ends too early.
+ * @returns Undefined if the file cannot be mapped or is too short.
  */
 export function mapTensor(
   path: string,
@@ -22,9 +23,11 @@ export function mapTensor(
 }
 
 /**
- * The CRC-32 (zlib's) of so many bytes of a {@link mapTensor} from `start` on, which another thread brings in from the disk.
+ * The CRC-32 (zlib) of `length` bytes of a {@link mapTensor} from `start`. Another thread reads
+ * them from the disk.
  *
- * @returns Undefined where they can't be read: to look at one that can't ends the process.
+ * @returns Undefined if the bytes cannot be read. Accessing them directly would then crash the
+ * process.
  */
 export function mappedChecksum(tensor: Tensor, start: number, length: number): Promise<number | undefined> {
   return converted(guarded(() => addon().mappedChecksum(tensor.id, start, length)));

@@ -1,55 +1,55 @@
 import { addon, type MemoryStats } from './addon.js';
 import { guarded } from './errors.js';
 
-/** Bytes of CPU memory that native tensors use now and used at most. */
+/** The current and peak CPU memory of native tensors, in bytes. */
 export function memoryStats(): MemoryStats {
   return addon().memoryStats();
 }
 
-/** Makes the present use the peak. */
+/** Sets the peak to the current use. */
 export function resetPeakMemory(): void {
   addon().resetPeakMemory();
 }
 
-/** Returns memory kept for reuse to the system. */
+/** Returns cached memory to the operating system. */
 export function releaseCachedMemory(): void {
   addon().releaseCachedMemory();
 }
 
-/** Handles that were not disposed yet. */
+/** The number of handles that are not disposed. */
 export function liveTensors(): number {
   return addon().liveTensors();
 }
 
 /**
- * Tells V8's garbage collector of native bytes that only it can free (negative: that they are gone), so that it
- * keeps pace with tensors which were dropped without `dispose`.
+ * Reports to V8 native memory that only its garbage collector can free, in bytes; negative if the
+ * memory is gone. V8 then collects often enough for tensors that were dropped without `dispose`.
  */
 export function adjustExternalMemory(bytes: number): void {
   addon().adjustExternalMemory(bytes);
 }
 
-/** Devices of `kind` (`cpu`, `cuda`) that libtorch can use here. */
+/** The number of devices of `kind` (`cpu`, `cuda`) that libtorch can use in this process. */
 export function deviceCount(kind: string): number {
   return guarded(() => addon().deviceCount(kind));
 }
 
 /**
- * Where tensors are made from now on.
+ * Sets the device on which tensors are created.
  *
- * @param device As libtorch writes it: `cpu`, `cuda:0`.
+ * @param device In libtorch's form: `cpu`, `cuda:0`.
  * @throws AccError `ACC_DEVICE_UNAVAILABLE`.
  */
 export function setDefaultDevice(device: string): void {
   guarded(() => addon().setDefaultDevice(device));
 }
 
-/** Waits for what the default device still computes. */
+/** Waits until the default device has finished all work. */
 export function synchronize(): void {
   guarded(() => addon().synchronize());
 }
 
-/** Threads that one operator may use. */
+/** The number of threads that one operator may use. */
 export function numThreads(): number {
   return addon().getNumThreads();
 }
@@ -59,16 +59,17 @@ export function setNumThreads(count: number): void {
   guarded(() => addon().setNumThreads(count));
 }
 
-/** Seeds libtorch's own random generators, on every device. */
+/** Seeds libtorch's own random generators on every device. */
 export function setSeed(seed: number): void {
   guarded(() => addon().setSeed(seed));
 }
 
 /**
- * How products and convolutions of float32 tensors are computed: `ieee` as such, `tf32` and `bf16` with factors rounded to so
- * many bits, where the device can; `default` as libtorch does by itself. A device that cannot goes on as before.
+ * Sets how products and convolutions of float32 tensors are computed. `ieee` uses full precision.
+ * `tf32` and `bf16` round the factors to these formats if the device can. `default` leaves the
+ * choice to libtorch. A device without this ability ignores the setting.
  *
- * @param backend `mkldnn` for CPUs, `cuda`.
+ * @param backend `mkldnn` for CPUs, or `cuda`.
  * @throws AccError `ACC_NATIVE_FAILED` for a precision that the backend does not know.
  */
 export function setFloat32Precision(
@@ -78,12 +79,12 @@ export function setFloat32Precision(
   guarded(() => addon().setFloat32Precision(backend, precision));
 }
 
-/** libtorch's own account of how it was built: BLAS, oneDNN, CPU capability. */
+/** libtorch's description of its build: BLAS, oneDNN, CPU capability. */
 export function buildConfiguration(): string {
   return addon().buildConfiguration();
 }
 
-/** The version of the libtorch that is loaded: `2.13.0`. */
+/** The version of the loaded libtorch: `2.13.0`. */
 export function torchVersion(): string {
   return addon().torchVersion;
 }

@@ -1,18 +1,20 @@
 import type { OperatorArgument } from './call-buffer.js';
 
 /**
- * @param name The operator's full name.
- * @param args As the caller gave them; borrowed, and valid only meanwhile.
- * @param ms Wall time in the addon, until the call returned. On a GPU the work may still be under way then.
+ * @param name The full name of the operator.
+ * @param args The arguments. They are borrowed, and only valid during the call.
+ * @param ms The time in the addon until the call returned, in milliseconds. On a GPU the work may
+ * then still be running.
  */
 export type CallObserver = (name: string, args: readonly OperatorArgument[], ms: number) => void;
 
-/** Read at each call; undefined but while somebody profiles. */
+/** Read at each call. Undefined unless a profile is being taken. */
 export let callObserver: CallObserver | undefined;
 
 /**
- * Has `observer` told of every operator call of this process from now on, after the call; undefined ends it. Calls
- * that a replay repeats are not among them. For profiles: one observer at a time; it calls no operator itself, and does not hear of calls that throw.
+ * Calls `observer` after every operator call of this process. Undefined ends it. Calls of a replay,
+ * and calls that throw, are not reported. It is meant for profiles: there is one observer at a
+ * time, which must not call operators itself.
  */
 export function observeCalls(observer: CallObserver | undefined): void {
   callObserver = observer;

@@ -12,23 +12,27 @@ import { callObserver, type CallObserver } from './observe-calls.js';
 import type { Tensor } from './tensor.js';
 
 /**
- * A libtorch operator that gives one tensor, by its full name (`aten::add.Tensor`). It is looked up at the first call.
- * Arguments come in the order of the schema; trailing ones may be left out. The caller disposes the result.
+ * A libtorch operator that returns one tensor, by its full name (`aten::add.Tensor`). It is looked
+ * up at the first call. Arguments have the order of the schema; trailing ones may be left out. The
+ * caller disposes the result.
  *
- * @throws AccError `ACC_OPERATOR_UNKNOWN`, `ACC_OPERATOR_ARGUMENT`, `ACC_OPERATOR_FAILED` (with shapes and dtypes),
- * `ACC_OUT_OF_MEMORY`, `ACC_TENSOR_DISPOSED` when called.
+ * @throws AccError `ACC_OPERATOR_UNKNOWN`, `ACC_OPERATOR_ARGUMENT`, `ACC_OPERATOR_FAILED` (with
+ * shapes and dtypes), `ACC_OUT_OF_MEMORY`, `ACC_TENSOR_DISPOSED` when called.
  */
 export function operator(name: string): (...args: OperatorArgument[]) => Tensor {
   const run = resolver(name);
   return (...args) => {
     run(args);
     const tensor = readOneTensor();
-    if (!tensor) throw new AccError('ACC_OPERATOR_FAILED', `${name} did not give one tensor.`);
+    if (!tensor) throw new AccError('ACC_OPERATOR_FAILED', `${name} did not return exactly one tensor.`);
     return tensor;
   };
 }
 
-/** A libtorch operator with any number of results of any kind, in the order of the schema; null is an undefined tensor. */
+/**
+ * A libtorch operator with any number and types of results, in the order of the schema. Null stands
+ * for an undefined tensor.
+ */
 export function operatorWithResults(name: string): (...args: OperatorArgument[]) => OperatorResult[] {
   const run = resolver(name);
   return (...args) => {
@@ -37,7 +41,10 @@ export function operatorWithResults(name: string): (...args: OperatorArgument[])
   };
 }
 
-/** A libtorch operator called for what it writes in place: its results are its arguments. */
+/**
+ * A libtorch operator that writes its arguments in place. Its results are ignored, because they are
+ * its arguments.
+ */
 export function operatorInPlace(name: string): (...args: OperatorArgument[]) => void {
   const run = resolver(name);
   return (...args) => run(args);

@@ -5,46 +5,46 @@ import type { Store } from './store.js';
 import { requireAlive, Tensor } from './tensor.js';
 
 export interface GroupOptions {
-  /** Groups over one store have different names. */
+  /** The name of the group. It must be unique in its store. */
   readonly name: string;
   readonly rank: number;
   readonly size: number;
-  /** How long a collective, or the coming together of the group, may take. */
+  /** The time limit for each collective and for the creation of the group, in milliseconds. */
   readonly timeoutMs: number;
-  /** Of a sub-group: the number in the job of each of its ranks, for messages. */
+  /** For a sub-group: the rank in the job of each of its ranks, for messages. */
   readonly worldRanks?: readonly number[];
 }
 
-/** What moves the bytes of a group, and what it needs for that. */
+/** The engine of a group and its parameters. */
 export type EngineSpec =
-  /** Shared memory, for ranks of one host and tensors of the CPU. */
+  /** Shared memory, for ranks of one host with tensors on the CPU. */
   | { readonly engine: 'shm' }
-  /** Sockets. `address`: of this host, that peers reach it by. */
+  /** Sockets. `address` is the address of this host by which peers reach it. */
   | { readonly engine: 'gloo'; readonly address: string }
   /**
-   * For ranks of several hosts and tensors of the CPU: all-reduces by shared memory inside a host and by Gloo between hosts,
-   * everything else by Gloo.
+   * For ranks of several hosts with tensors on the CPU. All-reduce uses shared memory inside a host
+   * and Gloo between hosts. All other collectives use Gloo.
    */
   | { readonly engine: 'hierarchical'; readonly address: string; readonly layout: HostLayout }
   /**
-   * The cluster's MPI, for tensors of the CPU, of processes that mpirun or srun has started. The first group of a process has all
-   * ranks. `library`: what `buildMpi` built.
+   * The MPI of the cluster, for tensors on the CPU and processes that mpirun or srun started. The
+   * first group of a process must contain all ranks. `library` is the result of `buildMpi`.
    */
   | { readonly engine: 'mpi'; readonly library: string }
-  /** NCCL, for tensors on GPUs, of which each rank has one of its own. */
+  /** NCCL, for tensors on GPUs. Each rank has its own GPU. */
   | { readonly engine: 'nccl'; readonly address: string };
 
-/** Where a rank stands among the hosts of its job. */
+/** The position of a rank among the hosts of its job. */
 export interface HostLayout {
-  /** From 0. */
+  /** The number of this host, from 0. */
   readonly host: number;
   readonly hosts: number;
-  /** Among the ranks of the host. */
+  /** The number of this rank among the ranks of its host, from 0. */
   readonly localRank: number;
   readonly localSize: number;
 }
 
-/** A collective under way in a {@link ProcessGroup}. Its tensors stay alive until it ends. */
+/** A running collective of a {@link ProcessGroup}. Its tensors stay alive until it ends. */
 export class Work {
   #id: number;
 
@@ -58,9 +58,10 @@ export class Work {
   }
 
   /**
-   * Blocks until it has ended.
+   * Blocks until the collective has ended.
    *
-   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`, `ACC_COLLECTIVE_MISMATCH`.
+   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`,
+   * `ACC_COLLECTIVE_MISMATCH`.
    */
   wait(): void {
     if (this.#id === 0) return;
@@ -70,7 +71,7 @@ export class Work {
   }
 }
 
-/** The numbers are CollectiveKind in cpp/engine/process_group.h. */
+/** CollectiveKind in cpp/engine/process_group.h. */
 const Kind = {
   broadcast: 0,
   allReduce: 1,
@@ -83,14 +84,17 @@ const Kind = {
   allReduceMany: 8,
 } as const;
 
-/** ReduceOp there. */
+/** ReduceOp in cpp/engine/process_group.h. */
 const REDUCE_OPS: Readonly<Record<ReduceOp, number>> = { sum: 0, mean: 1, product: 2, min: 3, max: 4 };
 
-/** Numbers that describe a call, and how many of them ranks must have alike; kCallWords and kComparedWords there. */
+/**
+ * The number of words that describe a call, and how many of them must be the same on all ranks:
+ * kCallWords and kComparedWords in cpp/engine/process_group.h.
+ */
 export const CALL_WORDS = 20;
 export const COMPARED_WORDS = 16;
 
-/** Where what stands in the buffer of arguments: CallSlot in cpp/binding/distributed.cpp. */
+/** Positions in the argument buffer: CallSlot in cpp/binding/distributed.cpp. */
 const Slot = {
   group: 0,
   kind: 1,
@@ -104,10 +108,10 @@ const Slot = {
   words: 9,
 } as const;
 const COUNTS_START = Slot.words + CALL_WORDS;
-/** kNewOutput there. */
+/** kNewOutput in cpp/binding/distributed.cpp. */
 const NEW_OUTPUT = -1;
 
-/** Arguments of a call into the addon, one buffer for all groups. */
+/** The argument buffer for calls into the addon. All groups share it. */
 let buffer = new Float64Array(0);
 
 function ensureBuffer(counts: number): void {
@@ -117,57 +121,67 @@ function ensureBuffer(counts: number): void {
   addon().setCollectiveBuffer(buffer);
 }
 
-/** How a collective is called. */
+/** Options of a collective call. */
 export interface CallOptions {
   /**
-   * {@link CALL_WORDS} numbers: the first {@link COMPARED_WORDS} must be alike on all ranks, the last is the call's number.
+   * {@link CALL_WORDS} numbers that describe the call. The first {@link COMPARED_WORDS} must be the
+   * same on all ranks. The last is the number of the call.
    */
   readonly words?: readonly number[];
-  /** True: returns when it has ended. */
+  /** Whether the call returns only after the collective has ended. */
   readonly isBlocking?: boolean;
 }
 
-/** A call as a rank's thread tells it while the rank itself cannot. */
+/** A call of a rank, reported by the rank's watch thread while the rank itself is blocked. */
 export interface LoggedCall {
-  /** 0 where the user called nothing. */
+  /** The number of the call. 0 if the user did not make it. */
   readonly number: number;
   readonly kind: keyof typeof Kind;
-  /** Of a message. */
+  /** The other rank of a message. */
   readonly peer?: number;
   readonly startedMsAgo: number;
   readonly endedMsAgo?: number;
-  /** Whether the rank waits for it. */
+  /** Whether the rank is waiting for the call. */
   readonly isAwaited: boolean;
   readonly words: readonly number[];
 }
 
-/** What a rank says when a group has failed: its own report, or its calls, of which there are none where nothing came from it. */
+/**
+ * The report of one rank after a group has failed. It is the rank's own report, or its list of
+ * calls. The list is empty if nothing was received from the rank.
+ */
 export interface RankAccount {
   readonly report?: string;
   readonly calls?: readonly LoggedCall[];
 }
 
-/** Elements for each rank, in the order of ranks. */
+/** The number of elements for each rank, in the order of ranks. */
 export interface UnevenParts {
   readonly sent: readonly number[];
   readonly received: readonly number[];
-  /** The most that any rank sends to any other; the same number on every rank. */
+  /**
+   * The largest number of elements that any rank sends to any other. It must be the same on every
+   * rank.
+   */
   readonly most: number;
 }
 
 /**
- * What becomes of calls that differ between ranks. 'refuses': an error on every rank, and the group goes on. 'waits': calls
- * that need something of another rank wait for it, until after some seconds all ranks are told and the group has failed;
- * those that don't may end. 'mixes': anything may happen, and ranks must compare their calls before.
+ * What an engine does if calls differ between ranks. 'refuses': every rank gets an error, and the
+ * group remains usable. 'waits': calls that need other ranks wait. After some seconds all ranks get
+ * an error, and the group has failed. Calls that do not need other ranks may succeed. 'mixes': the
+ * result is undefined, so ranks must compare their calls first.
  */
 export type OnMismatch = 'refuses' | 'waits' | 'mixes';
 
 /**
- * A group of processes that call the same collectives in the same order. Tensors must be contiguous.
+ * A group of processes that call the same collectives in the same order. Tensors must be
+ * contiguous.
  *
- * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or `ACC_COLLECTIVE_FAILED` when it starts or
- * is waited for, and unless {@link OnMismatch} is 'mixes' also `ACC_COLLECTIVE_MISMATCH`, whose message is then a JSON array
- * with every rank's words.
+ * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or
+ * `ACC_COLLECTIVE_FAILED`, when it starts or in `wait`. Unless {@link OnMismatch} is 'mixes', it
+ * also throws `ACC_COLLECTIVE_MISMATCH`, whose message is a JSON array with the words of every
+ * rank.
  */
 export class ProcessGroup {
   readonly #id: number;
@@ -183,33 +197,36 @@ export class ProcessGroup {
   }
 
   /**
-   * Makes a group. Resolves when all `size` ranks have come.
+   * Creates a group. Resolves when all `size` ranks have joined.
    *
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE` on every rank where one of them cannot use the engine, with reasons;
-   * `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, with reasons, on every rank if one of them cannot
+   * use the engine; `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
    */
   static async create(store: Store, options: GroupOptions, spec: EngineSpec): Promise<ProcessGroup> {
     const id = await converted(Promise.resolve(createGroup(store, options, spec, false)));
     return new ProcessGroup(id, options.rank, options.size, ON_MISMATCH[spec.engine]);
   }
 
-  /** The same, but blocks until all have come. */
+  /** Like {@link create}, but blocks until all ranks have joined. */
   static createNow(store: Store, options: GroupOptions, spec: EngineSpec): ProcessGroup {
     const id = guarded(() => createGroup(store, options, spec, true)) as number;
     return new ProcessGroup(id, options.rank, options.size, ON_MISMATCH[spec.engine]);
   }
 
-  /** `tensor` of `root` over that of every rank, in place. */
+  /** Copies the `tensor` of `root` to the `tensor` of every rank, in place. */
   broadcast(tensor: NativeTensor, root: number, options?: CallOptions): Work {
     return this.#start(Kind.broadcast, tensor, undefined, 0, root, options);
   }
 
-  /** Element by element over ranks; `output` may be `input`. */
+  /** Reduces elementwise over ranks. `output` may be `input`. */
   allReduce(input: NativeTensor, output: NativeTensor, op: ReduceOp, options?: CallOptions): Work {
     return this.#start(Kind.allReduce, input, output, REDUCE_OPS[op], 0, options);
   }
 
-  /** Waits for {@link allReduce} into a tensor of its own, which the caller disposes. `input` need not be contiguous. */
+  /**
+   * Runs {@link allReduce} into a new tensor and waits for it. The caller disposes the result.
+   * `input` need not be contiguous.
+   */
   allReduceNow(input: NativeTensor, op: ReduceOp, words?: readonly number[]): Tensor {
     this.#writeCall(Kind.allReduce, requireAlive(input).id, NEW_OUTPUT, REDUCE_OPS[op], 0, words);
     buffer[Slot.isBlocking] = 1;
@@ -217,7 +234,10 @@ export class ProcessGroup {
     return new Tensor(buffer[Slot.output]!, input.dtype, input.shape);
   }
 
-  /** Each of `tensors`, of one element type, in place: one collective, and no copies where the engine is shared memory. */
+  /**
+   * Reduces each of `tensors` in place. They must have one element type. It is one collective, and
+   * shared memory makes no copies.
+   */
   allReduceMany(tensors: readonly NativeTensor[], op: ReduceOp, options: CallOptions = {}): Work {
     ensureBuffer(tensors.length);
     this.#writeCall(Kind.allReduceMany, 0, 0, REDUCE_OPS[op], 0, options.words);
@@ -227,7 +247,7 @@ export class ProcessGroup {
     return new Work(guarded(startCollective));
   }
 
-  /** The same on `root` only; the other ranks need no `output`. */
+  /** Reduces elementwise to `root`. Other ranks need no `output`. */
   reduce(
     input: NativeTensor,
     output: NativeTensor | undefined,
@@ -238,15 +258,15 @@ export class ProcessGroup {
     return this.#start(Kind.reduce, input, output, REDUCE_OPS[op], root, options);
   }
 
-  /** Reduces `input` over ranks and gives this rank its `1/size` part of it in `output`. */
+  /** Reduces `input` over ranks. `output` receives this rank's `1/size` part of the result. */
   reduceScatter(input: NativeTensor, output: NativeTensor, op: ReduceOp, options?: CallOptions): Work {
     return this.#start(Kind.reduceScatter, input, output, REDUCE_OPS[op], 0, options);
   }
 
   /**
-   * Every rank's `input`, one after the other, into `output`.
+   * Concatenates the `input` of every rank into `output`.
    *
-   * @param counts Elements of each rank; without it all have as many.
+   * @param counts The number of elements of each rank. Default: all ranks have the same number.
    */
   allGather(
     input: NativeTensor,
@@ -258,7 +278,10 @@ export class ProcessGroup {
     return this.#start(Kind.allGather, input, output, 0, 0, options, counts.length);
   }
 
-  /** Part r of `input` to rank r; what comes goes into `output` in the order of ranks. Without `parts` all are equal. */
+  /**
+   * Sends part r of `input` to rank r. `output` receives the parts of all ranks, in the order of
+   * ranks. Without `parts` all parts have the same size.
+   */
   allToAll(input: NativeTensor, output: NativeTensor, parts?: UnevenParts, options?: CallOptions): Work {
     if (!parts) return this.#start(Kind.allToAll, input, output, 0, 0, options);
     buffer.set(parts.sent, COUNTS_START);
@@ -266,7 +289,10 @@ export class ProcessGroup {
     return this.#start(Kind.allToAll, input, output, 0, 0, options, 2 * this.size, parts.most);
   }
 
-  /** Messages between two ranks arrive in their order; the other side receives as many elements. */
+  /**
+   * Sends a message. Messages between two ranks arrive in order. The receiver must expect the same
+   * number of elements.
+   */
   send(tensor: NativeTensor, toRank: number, options?: CallOptions): Work {
     return this.#start(Kind.send, tensor, undefined, 0, toRank, options);
   }
@@ -275,13 +301,17 @@ export class ProcessGroup {
     return this.#start(Kind.receive, tensor, undefined, 0, fromRank, options);
   }
 
-  /** Leaves `report` for the other ranks, who get it by {@link accounts}. To be called when the group has failed. */
+  /**
+   * Publishes `report` for the other ranks, which get it from {@link accounts}. Call it after the
+   * group has failed.
+   */
   publish(report: string): void {
     addon().groupPublish(this.#id, report);
   }
 
   /**
-   * What each rank says of its last calls, by rank. Waits some seconds for those that can still say something.
+   * The reports of all ranks about their last calls, by rank. Waits some seconds for ranks that can
+   * still report.
    */
   accounts(): RankAccount[] {
     const all = addon().groupAccounts(this.#id);
@@ -291,7 +321,7 @@ export class ProcessGroup {
     });
   }
 
-  /** Calls under way fail, and those of peers that wait for this rank. */
+  /** Closes the group. Pending calls fail, and so do calls of peers that wait for this rank. */
   close(): void {
     addon().closeGroup(this.#id);
   }
@@ -366,7 +396,7 @@ function createGroup(
   }
 }
 
-/** A line of CallLog::text in cpp/engine/watch. */
+/** Parses a line of CallLog::text in cpp/engine/watch. */
 function loggedCall(line: string): LoggedCall {
   const [number, kind, peer, started, ended, awaited, ...words] = line.split(' ').map(Number) as [
     number,

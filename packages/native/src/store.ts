@@ -4,7 +4,7 @@ import { converted, guarded } from './errors.js';
 export interface StoreOptions {
   readonly host: string;
   readonly port: number;
-  /** Whether this process keeps the store; exactly one of a job does. */
+  /** Whether this process hosts the store. Exactly one process of a job does. */
   readonly isServer: boolean;
   readonly worldSize: number;
   readonly timeoutMs: number;
@@ -29,19 +29,22 @@ export class Store {
     return this.#id;
   }
 
-  /** The text under `key`, if somebody has given one. Does not wait. @throws AccError `ACC_RENDEZVOUS_FAILED` where rank 0 is gone. */
+  /**
+   * The text under `key`, or undefined. Does not wait. @throws AccError `ACC_RENDEZVOUS_FAILED` if
+   * rank 0 is gone.
+   */
   find(key: string): string | undefined {
     return guarded(() => addon().storeFind(this.#id, key));
   }
 
-  /** Gives `key` the text `value`, unless it has one already. Returns the one that it has. */
+  /** Sets `key` to the text `value` unless it already has a text. Returns the text of the key. */
   agree(key: string, value: string): string {
     return guarded(() => addon().storeAgree(this.#id, key, value));
   }
 
   /**
-   * Lets nobody connect any more, on the process that keeps the store; to be called when every rank has. On Linux; elsewhere
-   * the port stays open.
+   * Refuses further connections, on the process that hosts the store. Call it when every rank has
+   * connected. It works on Linux only; on other systems the port stays open.
    */
   closeDoor(): void {
     addon().closeStoreDoor(this.#id);

@@ -2,14 +2,15 @@ import { addon } from './addon.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';
 
-/** The elements of a row-major tensor in the host's memory, as they lie there. */
+/** Direct access to the memory of a row-major tensor on the CPU. */
 export class TensorMemory implements Disposable {
   readonly #holder: Tensor;
   readonly #bytes: Uint8Array<ArrayBuffer>;
 
   /**
-   * @param tensor Stays the caller's; its memory stays at least as long as this object.
-   * @throws AccError `ACC_INVALID_ARGUMENT` for a tensor with gaps or on another device, `ACC_TENSOR_DISPOSED`.
+   * @param tensor The caller still owns it. Its memory lives at least as long as this object.
+   * @throws AccError `ACC_INVALID_ARGUMENT` for a tensor that is not contiguous or is on another
+   * device, `ACC_TENSOR_DISPOSED`.
    */
   constructor(tensor: Tensor) {
     this.#holder = requireAlive(tensor).alias();
@@ -21,7 +22,10 @@ export class TensorMemory implements Disposable {
     }
   }
 
-  /** Without length after `dispose`. What is written into it is written into the tensor, and into whatever shares its memory. */
+  /**
+   * The bytes of the tensor. Writing to them changes the tensor and all tensors that share its
+   * memory. Its length is 0 after `dispose`.
+   */
   get bytes(): Uint8Array {
     return this.#bytes;
   }

@@ -4,8 +4,8 @@ import { arrayTypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
 import { converted, guarded } from './errors.js';
 
 /**
- * A tensor in libtorch. The handle's owner disposes it exactly once, or holds it with `using`; memory goes when no
- * handle and no view of it is left.
+ * A handle to a libtorch tensor. Its owner disposes it exactly once, or declares it with `using`.
+ * The memory is freed when no handle and no view of it is left.
  */
 export class Tensor implements NativeTensor {
   #id: number;
@@ -18,7 +18,7 @@ export class Tensor implements NativeTensor {
     this.#id = id;
   }
 
-  /** The number under which the addon holds the tensor; 0 after `dispose`. */
+  /** The number of the tensor in the addon. 0 after `dispose`. */
   get id(): number {
     return this.#id;
   }
@@ -27,7 +27,7 @@ export class Tensor implements NativeTensor {
     return this.#id === 0;
   }
 
-  /** Frees the handle. A second call does nothing. */
+  /** Releases the handle. A second call does nothing. */
   dispose(): void {
     if (this.#id === 0) return;
     addon().releaseTensor(this.#id);
@@ -38,12 +38,12 @@ export class Tensor implements NativeTensor {
     this.dispose();
   }
 
-  /** Bytes of the tensor's elements. */
+  /** The size of the tensor's elements, in bytes. */
   get byteLength(): number {
     return guarded(() => addon().tensorBytes(this.#id));
   }
 
-  /** A second handle of the same tensor, to be disposed by itself. */
+  /** A second handle of the same tensor, which must be disposed separately. */
   alias(): Tensor {
     return new Tensor(
       guarded(() => addon().aliasTensor(this.#id)),
@@ -53,8 +53,8 @@ export class Tensor implements NativeTensor {
   }
 
   /**
-   * Copies the elements out, row-major, converted to `dtype` (by default the tensor's own). Waits for the device.
-   * The 16-bit floats come as their bits.
+   * Copies the elements in row-major order, converted to `dtype` (default: the tensor's own). Waits
+   * for the device. 16-bit floats are returned as their bit patterns.
    *
    * @throws AccError `ACC_TENSOR_DISPOSED`.
    */
@@ -63,7 +63,10 @@ export class Tensor implements NativeTensor {
     return new (arrayTypeOf(dtype))(buffer as never) as NativeTypedArray;
   }
 
-  /** {@link read}, while this thread goes on. The elements are those of now; the handle may be disposed meanwhile. */
+  /**
+   * The asynchronous form of {@link read}. The elements are those at the time of the call. The
+   * handle may be disposed meanwhile.
+   */
   async readAsync(dtype: NativeDtype = this.dtype): Promise<NativeTypedArray> {
     const buffer = await converted(guarded(() => addon().readTensorAsync(this.#id, scalarTypeOf(dtype))));
     return new (arrayTypeOf(dtype))(buffer as never) as NativeTypedArray;
@@ -71,27 +74,31 @@ export class Tensor implements NativeTensor {
 }
 
 /**
- * A tensor with a copy of `values`, on the default device. Caller disposes.
+ * Creates a tensor with a copy of `values` on the default device. The caller disposes it.
  *
- * @param values Row-major elements, in the typed array that {@link Tensor.read} gives for `dtype`.
- * @throws AccError `ACC_INVALID_ARGUMENT` when the number of elements does not fit `shape`.
+ * @param values Elements in row-major order, in the typed array that {@link Tensor.read} returns
+ * for `dtype`.
+ * @throws AccError `ACC_INVALID_ARGUMENT` if the number of elements does not match `shape`.
  */
 export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape: readonly number[]): Tensor {
   const id = guarded(() => addon().createTensor(values, scalarTypeOf(dtype), shape));
   return new Tensor(id, dtype, shape);
 }
 
-/** Bits of {@link memoryFlags}; the other half is `MemoryFlag` in cpp/engine/tensors.h. */
+/** The bits of {@link memoryFlags}. They must match `MemoryFlag` in cpp/engine/tensors.h. */
 export const MemoryFlag = {
-  /** Row-major without gaps. */
+  /** The elements are in row-major order without gaps. */
   contiguous: 1,
-  /** No other handle, view or call under way sees what is written into the tensor. */
+  /**
+   * No other handle, view or pending call uses the tensor's memory, so writing to it changes no
+   * other tensor.
+   */
   exclusive: 2,
 } as const;
 
 /**
- * For each tensor the {@link MemoryFlag}s that hold, in one native call: what must be known before memory is written in
- * place or read as a row-major block.
+ * The {@link MemoryFlag}s of each tensor, from one native call. They say whether memory may be
+ * written in place, or read as a row-major block.
  *
  * @throws AccError `ACC_TENSOR_DISPOSED`.
  */
@@ -101,10 +108,10 @@ export function memoryFlags(tensors: readonly NativeTensor[]): Uint8Array {
   return guarded(() => addon().tensorFlags(ids));
 }
 
-/** @throws AccError `ACC_TENSOR_DISPOSED` for a handle that was disposed. */
+/** @throws AccError `ACC_TENSOR_DISPOSED` if the handle is disposed. */
 export function requireAlive(tensor: NativeTensor): Tensor {
   if (tensor.isDisposed) {
-    throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it had been disposed.');
+    throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it was disposed.');
   }
   return tensor as Tensor;
 }

@@ -11,24 +11,29 @@ import { RELEASE_LINES, releaseLine } from './version.js';
 
 /** The addon's two files. Absolute paths. */
 export interface AddonFiles {
-  /** Tensors, operators, process groups; linked to libtorch. */
+  /** The addon with tensors, operators and process groups. It is linked to libtorch. */
   readonly native: string;
-  /** Loads libtorch's libraries for `native`; linked to nothing. */
+  /** Loads libtorch's libraries for `native`. It is not linked to libtorch. */
   readonly loader: string;
   readonly origin: 'package' | 'cache';
 }
 
 /**
- * Finds the addon for a libtorch: one that was built on this machine, else the prebuilt one of the platform package
- * (`@acc/native-linux-x64`) that npm installed. Reads and hashes the addon's sources: a few milliseconds.
+ * Finds the addon for a libtorch: one that was built on this machine, else the prebuilt one of the
+ * platform package (such as `@acc/native-linux-x64`) that npm installed. Reads and hashes the
+ * addon's sources, which takes a few milliseconds.
  *
- * @throws AccError `ACC_ADDON_MISMATCH` when the platform package is of another version than this one.
+ * @throws AccError `ACC_ADDON_MISMATCH` if the version of the platform package differs from this
+ * package.
  */
 export function locateAddon(libtorch: LibtorchInstall): AddonFiles | undefined {
   return addonIn(addonCacheFolder(libtorch), 'cache') ?? addonInPackage(libtorch);
 }
 
-/** Where {@link buildAddon} puts the addon for a libtorch: a folder of the cache named by everything it depends on. */
+/**
+ * The cache folder in which {@link buildAddon} puts the addon for a libtorch. Its name contains
+ * everything that the addon depends on.
+ */
 export function addonCacheFolder(libtorch: LibtorchInstall): string {
   return join(readEnvironment().cacheDir, 'addon', addonKey(libtorch));
 }
@@ -41,14 +46,17 @@ export function addonSources(root: string): string[] {
   return ['binding.gyp', ...files.sort()];
 }
 
-/** The two files in a folder, if both are there. */
+/** The two files in a folder. Undefined unless both exist. */
 export function addonIn(folder: string, origin: AddonFiles['origin']): AddonFiles | undefined {
   const native = join(folder, 'acc_native.node');
   const loader = join(folder, 'acc_loader.node');
   return existsSync(native) && existsSync(loader) ? { native, loader, origin } : undefined;
 }
 
-/** Node's own version is no part of it: Node-API's binary interface is the same in all of them. */
+/**
+ * The name of the cache folder. It does not contain the version of Node.js, because the binary
+ * interface of Node-API is stable.
+ */
 function addonKey({ version, variant }: LibtorchInstall): string {
   const root = packageRoot();
   const hash = createHash('sha256');
@@ -62,14 +70,17 @@ function addonInPackage(libtorch: LibtorchInstall): AddonFiles | undefined {
   return addonIn(join(folder, `torch-${releaseLine(libtorch.version)}`), 'package');
 }
 
-/** The release lines of torch that the platform package has an addon for; none where it is not installed. */
+/**
+ * The release lines of torch for which the platform package has an addon. Empty if it is not
+ * installed.
+ */
 export function prebuiltLines(): string[] {
   const folder = platformPackage();
   if (folder === undefined) return [];
   return RELEASE_LINES.filter((line) => addonIn(join(folder, `torch-${line}`), 'package'));
 }
 
-/** The folder of the platform package. A checkout has none. */
+/** The folder of the platform package. Undefined in a checkout. */
 function platformPackage(): string | undefined {
   const root = packageRoot();
   const name = `@acc/native-${requirePlatform()}`;
@@ -77,7 +88,7 @@ function platformPackage(): string | undefined {
   try {
     manifest = createRequire(join(root, 'package.json')).resolve(`${name}/package.json`);
   } catch (error) {
-    // An optional dependency: a package manager may have left it out.
+    // It is an optional dependency, which a package manager may leave out.
     if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
     throw error;
   }

@@ -11,7 +11,7 @@ import { parseVersionPy } from './inspect.js';
 import { parseTorchVersion, type TorchVersion } from './version.js';
 import { checkAgainstRecord, parseWheelRecord, type WheelRecord } from './wheel-record.js';
 
-/** An open libtorch archive or torch wheel. Whoever opens it closes it. */
+/** An open libtorch archive or torch wheel. The caller closes it. */
 export interface TorchArchive {
   readonly kind: 'archive' | 'wheel';
   readonly torch: TorchVersion;
@@ -19,33 +19,39 @@ export interface TorchArchive {
   readonly unpackedBytes: number;
   readonly zip: ZipFile;
   readonly wanted: readonly Entry[];
-  /** A wheel's own checksums; an archive has none. */
+  /** The checksums in the wheel. An archive has none. */
   readonly record: WheelRecord | undefined;
 }
 
-/** The folder in the zip that everything lies in, and the file in it that states the version. */
+/** The top folder in the zip, and the file that states the version, for each kind. */
 const KINDS = [
   { kind: 'wheel', prefix: 'torch/', versionFile: 'torch/version.py', parse: parseVersionPy },
   { kind: 'archive', prefix: 'libtorch/', versionFile: 'libtorch/build-version', parse: parseTorchVersion },
 ] as const;
 
-/** Libraries for Python, tests and static linking: a third of the files' size, and nothing here loads them. */
+/**
+ * Libraries for Python, tests and static linking. They are a third of the total size and are never
+ * loaded.
+ */
 const UNNEEDED = [/^libtorch_python/, /^libshm/, /test/, /_custom_ops/, /backend_with_compiler/, /\.a$/];
 
-/** Up to this size a file is written in one go: nearly all of the ten thousand headers, for half the time. */
+/**
+ * Files up to this size are written in one call. It covers nearly all of the ten thousand headers,
+ * and halves the time.
+ */
 const WHOLE_FILE_BYTES = 1024 * 1024;
 
 /**
- * Opens a zip and looks what it is. Its list of files is read, its contents not yet.
+ * Opens a zip and determines its kind. It reads the list of files, but not their contents.
  *
- * @throws AccError `ACC_LIBTORCH_INVALID` when it is neither a libtorch archive nor a torch wheel.
+ * @throws AccError `ACC_LIBTORCH_INVALID` if it is neither a libtorch archive nor a torch wheel.
  */
 export async function openTorchArchive(path: string): Promise<TorchArchive> {
   let zip: ZipFile;
   try {
     zip = await openPromise(path, { autoClose: false, lazyEntries: true });
   } catch (error) {
-    throw invalid(path, `it is no readable zip (${(error as Error).message})`, error);
+    throw invalid(path, `it is not a readable zip (${(error as Error).message})`, error);
   }
   try {
     return await readTorchArchive(path, zip);
@@ -61,15 +67,15 @@ async function readTorchArchive(path: string, zip: ZipFile): Promise<TorchArchiv
   const kind = KINDS.find(({ versionFile }) => entries.has(versionFile));
   if (!kind) {
     const looked = KINDS.map(({ versionFile }) => versionFile).join(' and ');
-    throw invalid(path, `it is no libtorch archive and no torch wheel: looked in it for ${looked}`);
+    throw invalid(path, `it is neither a libtorch archive nor a torch wheel: it does not contain ${looked}`);
   }
   const read = async (name: string) => text(await zip.openReadStreamPromise(entries.get(name)!));
   const torch = kind.parse(await read(kind.versionFile));
-  if (!torch) throw invalid(path, `${kind.versionFile} in it states no version`);
+  if (!torch) throw invalid(path, `its file ${kind.versionFile} does not state a version`);
   const recordName = [...entries.keys()].find((name) => /^torch-[^/]+\.dist-info\/RECORD$/.test(name));
   if (kind.kind === 'wheel' && !recordName) throw invalid(path, 'it is a wheel without a RECORD');
   const wanted = [...entries.values()].filter(({ fileName }) => targetOf(fileName) !== undefined);
-  if (wanted.some(isLink)) throw invalid(path, 'it holds symbolic links');
+  if (wanted.some(isLink)) throw invalid(path, 'it contains symbolic links');
   return {
     kind: kind.kind,
     torch,
@@ -81,10 +87,11 @@ async function readTorchArchive(path: string, zip: ZipFile): Promise<TorchArchiv
 }
 
 /**
- * Writes libraries, headers and the version file below `folder`, which is created; a wheel's files are checked against its RECORD.
+ * Writes libraries, headers and the version file to the new folder `folder`. Files of a wheel are
+ * checked against its RECORD.
  *
  * @throws AccError `ACC_CHECKSUM_MISMATCH`, `ACC_LIBTORCH_INVALID` (damaged zip), `ACC_DISK_FULL`,
- *   `ACC_CACHE_NOT_WRITABLE`. What was written until then stays for the caller to remove.
+ * `ACC_CACHE_NOT_WRITABLE`. The caller must then remove the files that were already written.
  */
 export async function unpackTorchArchive(
   archive: TorchArchive,
@@ -108,7 +115,7 @@ export async function unpackTorchArchive(
   }
 }
 
-/** Writes one file and gives the sha256 of what was written. */
+/** Writes one file and returns the SHA-256 of its content. */
 async function unpackFile(zip: ZipFile, entry: Entry, target: string): Promise<Buffer> {
   const hash = createHash('sha256');
   const stream = await zip.openReadStreamPromise(entry);
@@ -122,7 +129,7 @@ async function unpackFile(zip: ZipFile, entry: Entry, target: string): Promise<B
   return hash.digest();
 }
 
-/** Where a file of the zip goes below the install folder; undefined when it is not needed. */
+/** The path of a file relative to the install folder. Undefined if the file is not needed. */
 function targetOf(fileName: string): string | undefined {
   const prefix = KINDS.map((kind) => kind.prefix).find((known) => fileName.startsWith(known));
   if (!prefix || fileName.endsWith('/')) return undefined;
@@ -132,7 +139,10 @@ function targetOf(fileName: string): string | undefined {
   return library && !UNNEEDED.some((pattern) => pattern.test(library)) ? path : undefined;
 }
 
-/** The upper half of a Unix zip's attributes is `st_mode`; its file type says whether it is a symbolic link. */
+/**
+ * Whether an entry is a symbolic link. The upper half of a Unix zip's attributes is `st_mode`,
+ * which contains the file type.
+ */
 function isLink(entry: Entry): boolean {
   return ((entry.externalFileAttributes >>> 16) & 0o170000) === 0o120000;
 }
@@ -144,7 +154,7 @@ function unpackError(error: unknown, name: string, target: string): unknown {
 }
 
 function invalid(path: string, reason: string, cause?: unknown): AccError {
-  return new AccError('ACC_LIBTORCH_INVALID', `${path} can't be used: ${reason}.`, {
+  return new AccError('ACC_LIBTORCH_INVALID', `${path} cannot be used: ${reason}.`, {
     help: "Give PyTorch's libtorch archive (.zip) or a torch wheel (.whl): npx acc setup --from <file>",
     cause,
     details: { path },

@@ -16,23 +16,24 @@ export interface BuildOptions {
   readonly onProgress?: (progress: BuildProgress) => void;
 }
 
-/** One step of the build, in words; the compiler's own output goes to the log. */
+/** A step of the build, as a message. The output of the compiler goes to the log. */
 export interface BuildProgress {
   readonly message: string;
   readonly log: string;
 }
 
-/** Each compiler process takes about 1.5 GB with torch's headers. */
+/** The number of compiler processes. Each needs about 1.5 GB with torch's headers. */
 const JOBS = 2;
 const LOG_TAIL_LINES = 30;
 
 /**
- * Builds the addon for a libtorch with node-gyp and puts it in the cache. The sources are copied to a folder of this
- * process's own: builds for several libtorchs, or by several processes, don't meet.
+ * Builds the addon for a libtorch with node-gyp and puts it in the cache. The sources are copied to
+ * a folder of this process, so concurrent builds do not conflict.
  *
- * @returns The built files; at once, when the cache has them already.
- * @throws AccError `ACC_TOOLCHAIN_MISSING`, `ACC_ADDON_BUILD_FAILED` with the compiler's last lines and the log's
- *   path, `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`, `ACC_PLATFORM_UNSUPPORTED`.
+ * @returns The built files. If the cache already has them, nothing is built.
+ * @throws AccError `ACC_TOOLCHAIN_MISSING`, `ACC_ADDON_BUILD_FAILED` with the last lines of the
+ * compiler and the path of the log, `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`,
+ * `ACC_PLATFORM_UNSUPPORTED`.
  */
 export async function buildAddon(libtorch: LibtorchInstall, options: BuildOptions = {}): Promise<AddonFiles> {
   checkKeys('buildAddon', options, ['onProgress']);
@@ -60,7 +61,10 @@ function copySources(folder: string): void {
   }
 }
 
-/** node-gyp gives options that it doesn't know to gyp as variables; `binding.gyp` says which. */
+/**
+ * Runs node-gyp. It passes options that it does not know to gyp as variables, which `binding.gyp`
+ * declares.
+ */
 async function runNodeGyp(
   toolchain: Toolchain,
   folder: string,
@@ -98,7 +102,7 @@ function runLogged(args: readonly string[], folder: string, log: string): Promis
 function publishAddon(staging: Staging, destination: string, log: string): AddonFiles {
   const release = join(staging.path, 'build', 'Release');
   const built = addonIn(release, 'cache');
-  if (!built) throw buildFailed(`no addon came out in ${release}`, log, readFileSync(log, 'utf8'));
+  if (!built) throw buildFailed(`${release} does not contain the addon`, log, readFileSync(log, 'utf8'));
   const finished = join(staging.path, 'finished');
   try {
     mkdirSync(finished);
@@ -109,7 +113,7 @@ function publishAddon(staging: Staging, destination: string, log: string): Addon
   staging.publish(finished, destination);
   const files = addonIn(destination, 'cache');
   if (files) return files;
-  throw new AccError('ACC_ADDON_MISSING', `${destination} is there but holds no addon.`, {
+  throw new AccError('ACC_ADDON_MISSING', `${destination} exists but does not contain the addon.`, {
     help: `Remove ${destination} and run: npx acc setup`,
   });
 }
@@ -117,7 +121,7 @@ function publishAddon(staging: Staging, destination: string, log: string): Addon
 function buildFailed(what: string, log: string, output: string): AccError {
   const tail = output.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
   return new AccError('ACC_ADDON_BUILD_FAILED', `Building the addon failed: ${what}.\n${tail}`, {
-    help: `See ${log}; g++ 11 or clang 14 or newer is needed (C++20).`,
+    help: `See ${log}. The build needs g++ 11, clang 14 or newer (C++20).`,
     details: { log },
   });
 }

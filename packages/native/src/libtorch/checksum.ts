@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { isPublishedSha256, publishedSha256 } from './sources.js';
 
-/** sha256 of a file, in hexadecimal. */
+/** The SHA-256 of a file, in hexadecimal. */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
@@ -12,19 +12,21 @@ export async function sha256OfFile(path: string): Promise<string> {
 }
 
 export interface ChecksumRequest {
-  /** As the source calls it; decides which published checksum it must have. */
+  /** The file name at the source. It determines the published checksum. */
   readonly fileName: string;
   readonly kind: 'archive' | 'wheel';
-  /** What the user gave, in hexadecimal; it is binding when there. */
+  /** The checksum that the user gave, in hexadecimal. If given, the file must match it. */
   readonly given: string | undefined;
 }
 
 /**
- * Decides whether a fetched file may be used: it has the checksum that was given or published, or it is a wheel,
- * whose files are then checked against its own RECORD.
+ * Decides whether a fetched file may be used. It must have the given or published checksum. A wheel
+ * may be used without one, because its files are then checked against its own RECORD.
  *
- * @returns How far it is verified: `checksum`, or `record` for a wheel that is not one of the published ones.
- * @throws AccError `ACC_CHECKSUM_MISMATCH`, `ACC_CHECKSUM_MISSING` for an archive that nothing vouches for.
+ * @returns How the file was verified: `checksum`, or `record` for a wheel that is not a published
+ * one.
+ * @throws AccError `ACC_CHECKSUM_MISMATCH`, `ACC_CHECKSUM_MISSING` for an archive without a known
+ * checksum.
  */
 export function judgeChecksum(sha256: string, request: ChecksumRequest): 'checksum' | 'record' {
   const { fileName, kind, given } = request;
@@ -33,9 +35,9 @@ export function judgeChecksum(sha256: string, request: ChecksumRequest): 'checks
   if (expected !== undefined) {
     throw new AccError(
       'ACC_CHECKSUM_MISMATCH',
-      `${fileName} has sha256 ${sha256}; expected is ${expected}.`,
+      `${fileName} has sha256 ${sha256}, but ${expected} was expected.`,
       {
-        help: 'The file is damaged or is another one. Fetch it again, or give the right --sha256.',
+        help: 'The file is damaged, or it is a different file. Fetch it again, or give the right --sha256.',
         details: { fileName, found: sha256, expected },
       },
     );
@@ -44,7 +46,7 @@ export function judgeChecksum(sha256: string, request: ChecksumRequest): 'checks
   if (kind === 'wheel') return 'record';
   throw new AccError(
     'ACC_CHECKSUM_MISSING',
-    `No published checksum is known for ${fileName}, so nothing vouches for it.`,
+    `No published checksum is known for ${fileName}, so it cannot be verified.`,
     { help: `If you trust it: npx acc setup … --sha256 ${sha256}`, details: { fileName, found: sha256 } },
   );
 }

@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 
 const MIB = 1024 * 1024;
 
-/** Creates a folder in the cache, with its parents. */
+/** Creates a folder in the cache, including its parents. */
 export function makeCacheFolder(path: string): string {
   try {
     mkdirSync(path, { recursive: true });
@@ -15,15 +15,15 @@ export function makeCacheFolder(path: string): string {
 }
 
 /**
- * Turns a full or unwritable disk into an AccError, `ACC_DISK_FULL` or `ACC_CACHE_NOT_WRITABLE`, and gives
- * everything else back as it is.
+ * Converts the error of a full or unwritable disk to an AccError, `ACC_DISK_FULL` or
+ * `ACC_CACHE_NOT_WRITABLE`. Returns other errors unchanged.
  */
 export function asDiskError(error: unknown, path: string): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? '';
   if (['ENOSPC', 'EDQUOT'].includes(code)) return diskFull(path, error);
   if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code)) {
-    return new AccError('ACC_CACHE_NOT_WRITABLE', `Can't write to ${path} (${code}).`, {
-      help: 'Set ACC_CACHE_DIR to a folder that you may write to.',
+    return new AccError('ACC_CACHE_NOT_WRITABLE', `Cannot write to ${path} (${code}).`, {
+      help: 'Set ACC_CACHE_DIR to a folder that you can write to.',
       cause: error,
       details: { path },
     });
@@ -31,7 +31,7 @@ export function asDiskError(error: unknown, path: string): unknown {
   return error;
 }
 
-/** `ACC_DISK_FULL` for a write that failed under `path`. */
+/** `ACC_DISK_FULL` for a failed write under `path`. */
 export function diskFull(path: string, cause?: unknown): AccError {
   return new AccError('ACC_DISK_FULL', `The disk that holds ${path} is full.`, {
     help: 'Free about 1 GB, or set ACC_CACHE_DIR to a folder on another disk.',
@@ -41,9 +41,9 @@ export function diskFull(path: string, cause?: unknown): AccError {
 }
 
 /**
- * Refuses to start what can't end: better before the download than after.
+ * Throws before a download if the disk does not have enough space.
  *
- * @param bytes Needed below `path`, an existing folder.
+ * @param bytes The number of bytes needed in `path`, an existing folder.
  * @throws AccError `ACC_DISK_FULL`.
  */
 export async function requireFreeSpace(path: string, bytes: number): Promise<void> {
@@ -52,7 +52,7 @@ export async function requireFreeSpace(path: string, bytes: number): Promise<voi
   if (free >= bytes) return;
   throw new AccError(
     'ACC_DISK_FULL',
-    `${Math.ceil(bytes / MIB)} MiB are needed in ${path}, and ${Math.floor(free / MIB)} MiB are free.`,
+    `${path} needs ${Math.ceil(bytes / MIB)} MiB of free space, but has ${Math.floor(free / MIB)} MiB.`,
     {
       help: 'Free some space, or set ACC_CACHE_DIR to a folder on another disk.',
       details: { path, bytes, free },

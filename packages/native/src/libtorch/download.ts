@@ -6,30 +6,30 @@ import type { ReadableStream } from 'node:stream/web';
 import { asDiskError, requireFreeSpace } from './disk.js';
 
 export interface DownloadOptions {
-  /** Called as bytes arrive; `doneBytes` starts where an earlier, broken download ended. */
+  /** Called as bytes arrive. `doneBytes` starts at the size of an earlier partial download. */
   readonly onBytes?: ((doneBytes: number, totalBytes: number | undefined) => void) | undefined;
-  /** How long the host may take to answer at all. */
+  /** The time limit for the host to answer, in milliseconds. */
   readonly connectTimeoutMs?: number;
-  /** How long the host may fall silent in the middle. */
+  /** The time limit for a pause of the host during the download, in milliseconds. */
   readonly stallTimeoutMs?: number;
 }
 
-/** How often a connection that breaks in the middle is taken up again. */
+/** The number of attempts after broken connections. */
 const ATTEMPTS = 4;
 
 /**
- * Fetches `url` into the file `path`, going on where a partial file ends. The bytes are not verified here: after a
- * resumed download the caller's checksum is what tells that the two parts belong together.
+ * Downloads `url` to the file `path`, and continues a partial file. It does not verify the bytes.
+ * The caller's checksum must show that the parts of a resumed download belong together.
  *
- * @throws AccError `ACC_DOWNLOAD_UNREACHABLE` (host, status or broken connection; the partial file stays),
- *   `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`.
+ * @throws AccError `ACC_DOWNLOAD_UNREACHABLE` (host, status or broken connection; the partial file
+ * remains), `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`.
  */
 export async function downloadFile(url: string, path: string, options: DownloadOptions = {}): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await fetchRest(url, path, options);
     } catch (error) {
-      // A host that doesn't answer is given up at once; an answer that broke off is asked for again.
+      // A host that does not answer is not retried. A download that broke off is.
       if (error instanceof AccError || attempt === ATTEMPTS) throw unreachable(url, error);
     }
   }
@@ -49,11 +49,11 @@ async function fetchRest(url: string, path: string, options: DownloadOptions): P
     if (total !== undefined) await requireFreeSpace(dirname(path), total - done);
     const file = await open(path, resumed ? 'a' : 'w');
     try {
-      watchdog.restart(stallTimeoutMs, 'the host fell silent');
+      watchdog.restart(stallTimeoutMs, 'the host stopped sending');
       for await (const chunk of response.body as ReadableStream<Uint8Array>) {
         await file.writeFile(chunk);
         done += chunk.length;
-        watchdog.restart(stallTimeoutMs, 'the host fell silent');
+        watchdog.restart(stallTimeoutMs, 'the host stopped sending');
         onBytes?.(done, total);
       }
     } finally {
@@ -67,7 +67,7 @@ async function fetchRest(url: string, path: string, options: DownloadOptions): P
   }
 }
 
-/** Sends the request and waits for the answer's head. */
+/** Sends the request and waits for the headers of the answer. */
 async function request(url: string, have: number, watchdog: Watchdog): Promise<Response> {
   try {
     return await fetch(url, {
@@ -79,7 +79,7 @@ async function request(url: string, have: number, watchdog: Watchdog): Promise<R
   }
 }
 
-/** Aborts `signal` when it is not restarted in time. */
+/** Aborts `signal` unless it is restarted in time. */
 class Watchdog {
   readonly #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -106,7 +106,7 @@ class Watchdog {
   }
 }
 
-/** The whole file's size, of which a resumed answer brings a part: `Content-Range: bytes 5-9/10`. */
+/** The size of the whole file. A resumed answer states it as `Content-Range: bytes 5-9/10`. */
 function totalOf(response: Response): number | undefined {
   const range = response.headers.get('content-range');
   const text = range ? range.split('/').at(-1) : response.headers.get('content-length');

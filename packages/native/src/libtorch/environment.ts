@@ -1,9 +1,15 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
-/** What this folder reads from the environment. Nothing else in it looks at `process.env` for settings. */
+/**
+ * The settings that this folder reads from the environment. No other module in it reads settings
+ * from `process.env`.
+ */
 export interface LibtorchEnvironment {
-  /** `ACC_LIBTORCH`: the folder of a libtorch or of an installed torch package; nothing else is looked at then. */
+  /**
+   * `ACC_LIBTORCH`: the folder of a libtorch or of an installed torch package. If set, no other
+   * place is searched.
+   */
   readonly libtorch: string | undefined;
   /** `ACC_LIBTORCH_URL`: a `.zip` or `.whl` to install from, or the base of a mirror of the official host. */
   readonly libtorchUrl: string | undefined;
@@ -11,7 +17,7 @@ export interface LibtorchEnvironment {
   readonly cacheDir: string;
 }
 
-/** Reads the settings. An empty variable counts as unset. */
+/** Reads the settings. An empty variable counts as not set. */
 export function readEnvironment(env: NodeJS.ProcessEnv = process.env): LibtorchEnvironment {
   const libtorch = env['ACC_LIBTORCH'] || undefined;
   return {
@@ -24,6 +30,6 @@ export function readEnvironment(env: NodeJS.ProcessEnv = process.env): LibtorchE
 function cacheDir(env: NodeJS.ProcessEnv): string {
   if (env['ACC_CACHE_DIR']) return resolve(env['ACC_CACHE_DIR']);
   const xdg = env['XDG_CACHE_HOME'];
-  // The XDG base directory specification has relative paths ignored.
+  // The XDG base directory specification requires that relative paths are ignored.
   return xdg && isAbsolute(xdg) ? join(xdg, 'acc') : join(homedir(), '.cache', 'acc');
 }

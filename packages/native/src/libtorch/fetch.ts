@@ -8,27 +8,33 @@ import type { Platform } from './platform.js';
 import { OFFICIAL_HOST, fileNameOf, officialUrl, publishedSha256 } from './sources.js';
 import { claimPartialFile } from './staging.js';
 
-/** What {@link installLibtorch} reports while it works. */
+/** Progress that {@link installLibtorch} reports. */
 export type InstallProgress =
   | { readonly phase: 'fetch'; readonly source: string }
   | { readonly phase: 'download'; readonly doneBytes: number; readonly totalBytes: number | undefined }
   | { readonly phase: 'unpack'; readonly doneBytes: number; readonly totalBytes: number }
-  /** Something that the user should know: another source was taken, a file is not one of the published. */
+  /**
+   * Information for the user, for example that another source is used, or that a file is not a
+   * published one.
+   */
   | { readonly phase: 'note'; readonly message: string };
 
-/** A file on this machine that should hold a libtorch. */
+/** A file on this machine that should contain a libtorch. */
 export interface FetchedFile {
   readonly path: string;
-  /** As the source calls it. */
+  /** The file name at the source. */
   readonly fileName: string;
   readonly source: string;
-  /** True for a download of ours, false for a user's own file. */
+  /** Whether it is a download of this process, as opposed to a file of the user. */
   readonly temporary: boolean;
-  /** Joined from a part that an earlier process left and a new one, which may not belong together. */
+  /**
+   * Whether it joins a partial download of an earlier process with a new part, which may not belong
+   * together.
+   */
   readonly resumed?: boolean;
 }
 
-/** One place to fetch from. */
+/** A source to fetch from. */
 export interface Source {
   readonly name: string;
   fetch(): Promise<FetchedFile>;
@@ -41,16 +47,16 @@ export interface SourceRequest {
   readonly offline: boolean;
   readonly sha256: string | undefined;
   readonly libtorchUrl: string | undefined;
-  /** Where partial downloads lie until they are whole. */
+  /** The folder for partial downloads. */
   readonly downloadDir: string;
-  /** This process's own folder. */
+  /** The staging folder of this process. */
   readonly stagingDir: string;
   readonly onProgress: (progress: InstallProgress) => void;
 }
 
 /**
- * Where to fetch from, in order. What the user names (`from`, `ACC_LIBTORCH_URL`, a checksum) is the only source
- * then: another one in its place would be a surprise.
+ * The sources to try, in order. If the user names a source (`from`, `ACC_LIBTORCH_URL`, a
+ * checksum), it is the only one, because any other would be unexpected.
  */
 export function planSources(request: SourceRequest): Source[] {
   const { platform, version, from, offline, sha256, libtorchUrl } = request;
@@ -62,16 +68,17 @@ export function planSources(request: SourceRequest): Source[] {
   }
   const official = officialUrl(platform, version);
   if (sha256 !== undefined) return [urlSource(official, request)];
-  // An official archive whose checksum isn't known here could not be verified; a wheel brings its own.
+  // An official archive without a known checksum could not be verified. A wheel contains its own
+  // checksums.
   const published = publishedSha256(fileNameOf(official)) !== undefined;
   return [...(published ? [urlSource(official, request)] : []), pipSource(request)];
 }
 
 /**
- * Fetches from the first source that can be reached and hands the file to `use`. Only an unreachable source is
- * passed over, with a note; a file that came and is wrong is an error.
+ * Fetches from the first source that can be reached, and passes the file to `use`. Only an
+ * unreachable source is skipped, with a note. A wrong file is an error.
  *
- * @throws AccError `ACC_DOWNLOAD_UNREACHABLE` naming every source, and whatever `use` throws.
+ * @throws AccError `ACC_DOWNLOAD_UNREACHABLE` with every source, and the errors of `use`.
  */
 export async function fetchFromFirst<T>(
   sources: readonly Source[],
@@ -96,7 +103,7 @@ export async function fetchFromFirst<T>(
     } catch (error) {
       const joined = file.resumed && isAccError(error) && !/DISK|CACHE/.test(error.code);
       if (!joined) throw error;
-      onProgress({ phase: 'note', message: 'the resumed download is not whole; fetching it again' });
+      onProgress({ phase: 'note', message: 'the resumed download is damaged; fetching it again' });
       return use(await source.fetch());
     }
   }
@@ -116,9 +123,13 @@ function urlSource(url: string, { offline, downloadDir, onProgress }: SourceRequ
     name: url,
     async fetch() {
       if (offline) {
-        throw new AccError('ACC_DOWNLOAD_UNREACHABLE', `${url} was asked for together with offline.`, {
-          help: 'Leave offline out, or give a file on this machine.',
-        });
+        throw new AccError(
+          'ACC_DOWNLOAD_UNREACHABLE',
+          `${url} cannot be fetched together with the option offline.`,
+          {
+            help: 'Remove the option offline, or give a file on this machine.',
+          },
+        );
       }
       const path = claimPartialFile(downloadDir, fileName);
       const resumed = existsSync(path);
@@ -154,8 +165,8 @@ function fileSource(path: string): Source {
         return Promise.resolve({ path, fileName: basename(path), source: path, temporary: false });
       }
       return Promise.reject(
-        new AccError('ACC_LIBTORCH_INVALID', `There is no file ${path}.`, {
-          help: 'Give a .zip or .whl file or its URL; an unpacked libtorch is used by ACC_LIBTORCH=<folder>.',
+        new AccError('ACC_LIBTORCH_INVALID', `The file ${path} does not exist.`, {
+          help: 'Give a .zip or .whl file or its URL. For an unpacked libtorch, set ACC_LIBTORCH=<folder>.',
           details: { path },
         }),
       );
@@ -169,7 +180,7 @@ function isUrl(text: string): boolean {
 
 function checkedUrl(text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
-  throw new AccError('ACC_LIBTORCH_INVALID', `'${text}' is no http(s) URL.`, {
+  throw new AccError('ACC_LIBTORCH_INVALID', `'${text}' is not an http(s) URL.`, {
     help: `Give a URL such as ${OFFICIAL_HOST}/…/libtorch.zip`,
     details: { url: text },
   });

@@ -3,29 +3,32 @@ import { join } from 'node:path';
 import { libraryFile } from './platform.js';
 import { SUPPORTED_RANGE, isSupportedVersion, parseTorchVersion, type TorchVersion } from './version.js';
 
-/** Where a libtorch was found. */
+/** The place where a libtorch was found. */
 export type LibtorchOrigin = 'ACC_LIBTORCH' | 'python' | 'cache';
 
-/** A libtorch that can be built against and loaded. All paths are absolute. */
+/** A libtorch that can be loaded and built against. All paths are absolute. */
 export interface LibtorchInstall {
   readonly root: string;
-  /** Holds `libtorch_cpu.so` and `libc10.so`. */
+  /** The folder of `libtorch_cpu.so` and `libc10.so`. */
   readonly libDir: string;
-  /** Holds `torch/` and `ATen/`. */
+  /** The folder of `torch/` and `ATen/`. */
   readonly includeDir: string;
-  /** Without the local label: `2.13.0`. */
+  /** The version without the local label: `2.13.0`. */
   readonly version: string;
   /** `cpu`, `cu130`, `rocm7.1`. */
   readonly variant: string;
   readonly origin: LibtorchOrigin;
 }
 
-/** What a folder turned out to be: a usable libtorch, or the reason why not. */
+/** A usable libtorch, or the reason why a folder cannot be used. */
 export type Inspection =
   | { readonly install: LibtorchInstall }
   | { readonly code: 'ACC_LIBTORCH_INVALID' | 'ACC_LIBTORCH_UNSUPPORTED'; readonly reason: string };
 
-/** Looks at one folder: libraries, headers, version. Takes well below a millisecond; loads nothing. */
+/**
+ * Inspects one folder: libraries, headers, version. It takes well below a millisecond and loads
+ * nothing.
+ */
 export function inspectLibtorch(root: string, origin: LibtorchOrigin): Inspection {
   const libDir = join(root, 'lib');
   const includeDir = join(root, 'include');
@@ -36,26 +39,29 @@ export function inspectLibtorch(root: string, origin: LibtorchOrigin): Inspectio
   ];
   const missing = needed.filter((path) => !existsSync(path));
   if (missing.length > 0) {
-    return { code: 'ACC_LIBTORCH_INVALID', reason: `looked for ${missing.join(', ')} and found none there` };
+    return { code: 'ACC_LIBTORCH_INVALID', reason: `it does not contain ${missing.join(', ')}` };
   }
   const stated = readVersion(root);
   if (!stated) {
     return {
       code: 'ACC_LIBTORCH_INVALID',
-      reason: `looked for a version in ${join(root, 'version.py')} and ${join(root, 'build-version')}`,
+      reason: `neither ${join(root, 'version.py')} nor ${join(root, 'build-version')} states a version`,
     };
   }
   if (!isSupportedVersion(stated.version)) {
     return {
       code: 'ACC_LIBTORCH_UNSUPPORTED',
-      reason: `it is torch ${stated.version}; supported is torch ${SUPPORTED_RANGE}`,
+      reason: `it is torch ${stated.version}, but only torch ${SUPPORTED_RANGE} is supported`,
     };
   }
   const variant = stated.label ?? (existsSync(join(libDir, libraryFile('torch_cuda'))) ? 'cuda' : 'cpu');
   return { install: { root, libDir, includeDir, version: stated.version, variant, origin } };
 }
 
-/** A torch package states its version in `version.py`, the official archive in `build-version`. */
+/**
+ * Reads the version of a torch package from `version.py`, or of an official archive from
+ * `build-version`.
+ */
 function readVersion(root: string): TorchVersion | undefined {
   const versionPy = join(root, 'version.py');
   if (existsSync(versionPy)) return parseVersionPy(readFileSync(versionPy, 'utf8'));
@@ -64,7 +70,10 @@ function readVersion(root: string): TorchVersion | undefined {
   return undefined;
 }
 
-/** Reads torch's generated `version.py`; the CUDA version stands in for a label that a rebuilt package lacks. */
+/**
+ * Parses torch's generated `version.py`. If a rebuilt package has no label, the CUDA version
+ * replaces it.
+ */
 export function parseVersionPy(text: string): TorchVersion | undefined {
   const stated = /^__version__\s*=\s*['"]([^'"]+)['"]/m.exec(text)?.[1];
   const parsed = stated === undefined ? undefined : parseTorchVersion(stated);

@@ -12,13 +12,16 @@ import { createStaging } from './staging.js';
 import { DEFAULT_VERSION, SUPPORTED_RANGE, isSupportedVersion } from './version.js';
 
 export interface InstallOptions {
-  /** `2.13.0`, the default, or another release of a supported line. */
+  /** The version, such as `2.13.0` (default), or another release of a supported line. */
   readonly version?: string;
-  /** A libtorch archive (`.zip`) or torch wheel (`.whl`), as a path or an http(s) URL, and nothing else. */
+  /**
+   * The only source: the path or http(s) URL of a libtorch archive (`.zip`) or torch wheel
+   * (`.whl`).
+   */
   readonly from?: string;
-  /** The sha256 that the archive must have, in hexadecimal; without it, the published ones are known. */
+  /** The expected SHA-256 of the archive, in hexadecimal. Default: the published checksum. */
   readonly sha256?: string;
-  /** Nothing from the network: only `from`, or what `pip` finds on this machine. */
+  /** Does not use the network: only `from`, or a wheel that `pip` finds on this machine. */
   readonly offline?: boolean;
   readonly onProgress?: (progress: InstallProgress) => void;
 }
@@ -26,14 +29,16 @@ export interface InstallOptions {
 const OPTION_KEYS = ['version', 'from', 'sha256', 'offline', 'onProgress'];
 
 /**
- * Fills the cache with the CPU build of libtorch: from the official archive or, where that can't be reached, from
- * the wheel that `pip` fetches. Only libraries and headers are unpacked, into a folder aside that takes its place
- * by a rename: a half-filled cache is never seen, and two processes at once both end with a whole one.
+ * Installs the CPU build of libtorch into the cache: from the official archive, or if that cannot
+ * be reached from the wheel that `pip` fetches. Only libraries and headers are unpacked. They are
+ * unpacked to a staging folder, which is then renamed. Therefore no process sees an incomplete
+ * cache, and two concurrent calls both succeed.
  *
- * @returns The libtorch in the cache; at once, when it was there already and `from` is not given.
+ * @returns The libtorch in the cache. If it is already there and `from` is not given, nothing is
+ * fetched.
  * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_CHECKSUM_MISMATCH`, `ACC_CHECKSUM_MISSING`,
- *   `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED`, `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`,
- *   `ACC_PLATFORM_UNSUPPORTED`, `ACC_UNKNOWN_OPTION`.
+ * `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED`, `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`,
+ * `ACC_PLATFORM_UNSUPPORTED`, `ACC_UNKNOWN_OPTION`.
  */
 export async function installLibtorch(options: InstallOptions = {}): Promise<LibtorchInstall> {
   checkKeys('installLibtorch', options, OPTION_KEYS);
@@ -66,7 +71,10 @@ export async function installLibtorch(options: InstallOptions = {}): Promise<Lib
   return publishInstall(join(staging.path, 'libtorch'), join(parent, name), staging.publish);
 }
 
-/** Verifies and unpacks a fetched file; a download is removed after that, whether it was good or bad. */
+/**
+ * Verifies and unpacks a fetched file. A download is removed afterwards, whether it was valid or
+ * not.
+ */
 async function unpackVerified(file: FetchedFile, folder: string, options: InstallOptions) {
   const { onProgress } = options;
   let archive: TorchArchive | undefined;
@@ -76,7 +84,7 @@ async function unpackVerified(file: FetchedFile, folder: string, options: Instal
     const sha256 = await sha256OfFile(file.path);
     const verified = judgeChecksum(sha256, { fileName: file.fileName, kind, given: options.sha256 });
     if (verified === 'record') {
-      const message = `${file.fileName} is not a published build known here; its files are checked by its own RECORD`;
+      const message = `${file.fileName} is not a known published build; its files are checked against its own RECORD`;
       onProgress?.({ phase: 'note', message });
     }
     refuseUnsupported(torch.version);
@@ -96,7 +104,10 @@ async function unpackVerified(file: FetchedFile, folder: string, options: Instal
   }
 }
 
-/** Puts the unpacked folder in its place. A folder already there stays if it is whole, else it makes room. */
+/**
+ * Moves the unpacked folder to its destination. An existing folder remains if it is usable;
+ * otherwise it is replaced.
+ */
 function publishInstall(
   folder: string,
   destination: string,
@@ -109,7 +120,7 @@ function publishInstall(
   }
   const inspection = inspectLibtorch(destination, 'cache');
   if ('install' in inspection) return inspection.install;
-  throw new AccError(inspection.code, `${destination} can't be used: ${inspection.reason}.`, {
+  throw new AccError(inspection.code, `${destination} cannot be used: ${inspection.reason}.`, {
     help: "Give PyTorch's own libtorch archive or torch wheel for this platform.",
   });
 }
@@ -118,7 +129,7 @@ function refuseUnsupported(version: string): void {
   if (isSupportedVersion(version)) return;
   throw new AccError(
     'ACC_LIBTORCH_UNSUPPORTED',
-    `torch ${version} was asked for; supported is ${SUPPORTED_RANGE}.`,
+    `torch ${version} is not supported. Supported versions are ${SUPPORTED_RANGE}.`,
     {
       help: `npx acc setup (installs ${DEFAULT_VERSION})`,
       details: { version, supported: SUPPORTED_RANGE },
@@ -128,8 +139,12 @@ function refuseUnsupported(version: string): void {
 
 function refuseOtherVersion(found: string, asked: string | undefined, fileName: string): void {
   if (asked === undefined || asked === found) return;
-  throw new AccError('ACC_LIBTORCH_INVALID', `${fileName} holds torch ${found}; asked for was ${asked}.`, {
-    help: 'Leave the version out, or give the file of that version.',
-    details: { found, asked },
-  });
+  throw new AccError(
+    'ACC_LIBTORCH_INVALID',
+    `${fileName} contains torch ${found}, but ${asked} was requested.`,
+    {
+      help: 'Leave the version out, or give a file of the requested version.',
+      details: { found, asked },
+    },
+  );
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { AddonFiles } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
 
-/** What the dynamic linker's usual complaints mean, and what to do. */
+/** The usual messages of the dynamic linker, their meanings, and what to do. */
 const MEANINGS: readonly { pattern: RegExp; meaning: string; help: (libtorch: LibtorchInstall) => string }[] =
   [
     {
@@ -33,7 +33,7 @@ const MEANINGS: readonly { pattern: RegExp; meaning: string; help: (libtorch: Li
     },
     {
       pattern: /cannot open shared object file|image not found|no such file/i,
-      meaning: 'a library that it needs is missing',
+      meaning: 'a required library is missing',
       help: ({ root, origin }) =>
         origin === 'cache'
           ? `Remove ${root} and run: npx acc setup`
@@ -46,19 +46,19 @@ const MEANINGS: readonly { pattern: RegExp; meaning: string; help: (libtorch: Li
     },
   ];
 
-/** `ACC_LIBTORCH_LOAD_FAILED` with the linker's words, their meaning and the next step. */
+/** `ACC_LIBTORCH_LOAD_FAILED` with the linker's message, its meaning and the next step. */
 export function libtorchLoadError(cause: unknown, libtorch: LibtorchInstall): AccError {
   const words = (cause as Error).message;
   const known = MEANINGS.find(({ pattern }) => pattern.test(words));
   return new AccError(
     'ACC_LIBTORCH_LOAD_FAILED',
-    `libtorch ${libtorch.version} (${libtorch.variant}) in ${libtorch.root} can't be loaded: ${words}` +
+    `libtorch ${libtorch.version} (${libtorch.variant}) in ${libtorch.root} cannot be loaded: ${words}` +
       (known ? `. That means: ${known.meaning}.` : '.'),
     { help: known?.help(libtorch) ?? 'npx acc env', cause, details: { libtorch, linker: words } },
   );
 }
 
-/** `ACC_ADDON_LOAD_FAILED`: libtorch is in, the addon linked to it is not. */
+/** `ACC_ADDON_LOAD_FAILED`: libtorch is loaded, but the addon is not. */
 export function addonLoadError(
   cause: unknown,
   libtorch: LibtorchInstall,
@@ -67,7 +67,7 @@ export function addonLoadError(
 ): AccError {
   return new AccError(
     'ACC_ADDON_LOAD_FAILED',
-    `The addon ${addon} can't be loaded with libtorch ${libtorch.version} in ${libtorch.root}: ${(cause as Error).message}`,
+    `The addon ${addon} cannot be loaded with libtorch ${libtorch.version} in ${libtorch.root}: ${(cause as Error).message}`,
     {
       help:
         origin === 'cache'

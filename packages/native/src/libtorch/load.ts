@@ -9,18 +9,23 @@ import { libraryFile } from './platform.js';
 import { requireLibtorch } from './search.js';
 import { releaseLine } from './version.js';
 
-/** Loaded in this order, since each needs those before it. CUDA's are there in a CUDA build only. */
+/**
+ * The libraries in load order: each needs the earlier ones. Those of CUDA exist only in a CUDA
+ * build.
+ */
 const LIBRARIES = ['c10', 'torch_cpu', 'c10_cuda', 'torch_cuda'];
 
-/** Once per process: libtorch can't be loaded twice, or unloaded. */
+/** Set once per process: libtorch cannot be loaded twice or unloaded. */
 let loaded: unknown;
 
 /**
- * Finds libtorch and the addon, and loads them. The first call takes some 100 ms, later ones nothing.
+ * Finds libtorch and the addon, and loads them. The first call takes about 100 ms; later calls
+ * return at once.
  *
- * @returns The C++ addon's exports.
- * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED`, `ACC_ADDON_MISSING`,
- *   `ACC_ADDON_MISMATCH`, `ACC_LIBTORCH_LOAD_FAILED`, `ACC_ADDON_LOAD_FAILED`, `ACC_PLATFORM_UNSUPPORTED`.
+ * @returns The exports of the C++ addon.
+ * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED`,
+ * `ACC_ADDON_MISSING`, `ACC_ADDON_MISMATCH`, `ACC_LIBTORCH_LOAD_FAILED`, `ACC_ADDON_LOAD_FAILED`,
+ * `ACC_PLATFORM_UNSUPPORTED`.
  */
 export function loadAddon(): unknown {
   loaded ??= loadWith(requireLibtorch());
@@ -32,15 +37,18 @@ function loadWith(libtorch: LibtorchInstall): unknown {
   if (!files) {
     throw new AccError(
       'ACC_ADDON_MISSING',
-      `There is no addon for torch ${libtorch.version} (${libtorch.variant}), which was found in ${libtorch.root}; ` +
-        `there are prebuilt addons for: ${prebuiltLines().join(', ') || 'none'}.`,
+      `There is no addon for torch ${libtorch.version} (${libtorch.variant}) in ${libtorch.root}. ` +
+        `Prebuilt addons exist for: ${prebuiltLines().join(', ') || 'none'}.`,
       { help: 'npx acc setup', details: { libtorch, prebuilt: prebuiltLines() } },
     );
   }
   return loadFiles(libtorch, files);
 }
 
-/** Loads libtorch's libraries for all, then the addon. Exported for tests; {@link loadAddon} is what others call. */
+/**
+ * Loads libtorch's libraries, then the addon. Exported for tests; other modules call {@link
+ * loadAddon}.
+ */
 export function loadFiles(libtorch: LibtorchInstall, files: AddonFiles): unknown {
   const load = createRequire(import.meta.url);
   const loader = loadFile<{ open(paths: readonly string[]): void }>(load, files.loader, libtorch, files);
@@ -56,7 +64,7 @@ export function loadFiles(libtorch: LibtorchInstall, files: AddonFiles): unknown
   if (releaseLine(addon.torchVersion) === releaseLine(libtorch.version)) return addon;
   throw new AccError(
     'ACC_ADDON_MISMATCH',
-    `The addon ${files.native} is built for torch ${addon.torchVersion}; found is torch ${libtorch.version} in ${libtorch.root}.`,
+    `The addon ${files.native} is built for torch ${addon.torchVersion}, but torch ${libtorch.version} was found in ${libtorch.root}.`,
     { help: 'npx acc setup --build', details: { libtorch, builtFor: addon.torchVersion } },
   );
 }

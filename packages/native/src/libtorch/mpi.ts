@@ -12,18 +12,18 @@ import { createStaging } from './staging.js';
 /** The library of the engine `mpi`, built for one MPI. */
 export interface MpiLibrary {
   readonly path: string;
-  /** The compiler that built it, as it was called. */
+  /** The compiler that built it, as the user named it. */
   readonly mpicc: string;
 }
 
 export interface BuildMpiOptions {
-  /** The cluster's MPI compiler. Default `mpicc`. */
+  /** The MPI compiler of the cluster. Default `mpicc`. */
   readonly mpicc?: string;
 }
 
 const SOURCES = ['acc_mpi.h', 'acc_mpi.c'];
 
-/** What {@link buildMpi} has built here for this version, if anything. */
+/** The library that {@link buildMpi} has built for this version. Undefined if there is none. */
 export function locateMpi(): MpiLibrary | undefined {
   const folder = mpiCacheFolder();
   const path = join(folder, 'acc_mpi.so');
@@ -32,10 +32,10 @@ export function locateMpi(): MpiLibrary | undefined {
 }
 
 /**
- * Compiles the engine `mpi` with the cluster's own mpicc, in place of what an earlier call has built.
+ * Compiles the engine `mpi` with the cluster's own mpicc. Replaces the result of an earlier call.
  *
- * @throws AccError `ACC_MPICC_MISSING`, `ACC_MPI_BUILD_FAILED` with what the compiler said, `ACC_DISK_FULL`,
- *   `ACC_CACHE_NOT_WRITABLE`, `ACC_PLATFORM_UNSUPPORTED`.
+ * @throws AccError `ACC_MPICC_MISSING`, `ACC_MPI_BUILD_FAILED` with the output of the compiler,
+ * `ACC_DISK_FULL`, `ACC_CACHE_NOT_WRITABLE`, `ACC_PLATFORM_UNSUPPORTED`.
  */
 export function buildMpi(options: BuildMpiOptions = {}): MpiLibrary {
   checkKeys('buildMpi', options, ['mpicc']);
@@ -48,7 +48,7 @@ export function buildMpi(options: BuildMpiOptions = {}): MpiLibrary {
     encoding: 'utf8',
   });
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
-    throw new AccError('ACC_MPICC_MISSING', `There is no '${mpicc}'.`, {
+    throw new AccError('ACC_MPICC_MISSING', `The compiler '${mpicc}' was not found.`, {
       cause: error,
       help: "Load the cluster's MPI (module load openmpi; Debian: apt-get install libopenmpi-dev), or name its compiler with --mpicc.",
     });
@@ -56,7 +56,7 @@ export function buildMpi(options: BuildMpiOptions = {}): MpiLibrary {
   if (error || status !== 0) {
     throw new AccError('ACC_MPI_BUILD_FAILED', `${mpicc} failed:\n${error?.message ?? stderr.trimEnd()}`, {
       cause: error,
-      help: 'MPI 3.0 or newer is needed, and a C compiler.',
+      help: 'The build needs MPI 3.0 or newer and a C compiler.',
     });
   }
   try {
@@ -68,7 +68,10 @@ export function buildMpi(options: BuildMpiOptions = {}): MpiLibrary {
   return { path: join(destination, 'acc_mpi.so'), mpicc };
 }
 
-/** Named by what the library depends on, its MPI aside: a machine has one that its programs are started with. */
+/**
+ * The name contains everything that the library depends on, except its MPI. A machine starts its
+ * programs with one MPI.
+ */
 function mpiCacheFolder(): string {
   const hash = createHash('sha256');
   for (const file of SOURCES) hash.update(readFileSync(join(packageRoot(), 'cpp', 'mpi', file)));

@@ -4,9 +4,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The folder of the installed @acc/native: the nearest one above this module, be that source or built.
+ * The folder of the installed @acc/native: the nearest one above this module, which is either
+ * source or built.
  *
- * @throws AccError `ACC_ADDON_MISSING` when this code was bundled into another package, away from its addon.
+ * @throws AccError `ACC_ADDON_MISSING` if this code was bundled into another package, away from its
+ * addon.
  */
 export function packageRoot(): string {
   const start = dirname(fileURLToPath(import.meta.url));
@@ -16,7 +18,7 @@ export function packageRoot(): string {
     if (folder === dirname(folder)) break;
   }
   throw new AccError('ACC_ADDON_MISSING', `@acc/native's code runs from ${start}, outside its package.`, {
-    help: 'Mark @acc/native as external in your bundler: it loads native files that lie in its package.',
+    help: 'Mark @acc/native as external in your bundler. It loads native files from its package folder.',
   });
 }
 

@@ -8,21 +8,22 @@ import { pipPlatformTag, pipRequirement } from './sources.js';
 
 const OUTPUT_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** The Python whose wheel is asked for when `pip`'s own has none. */
+/** The Python version whose wheel is used if there is none for `pip`'s own Python. */
 const FALLBACK_PYTHON = '3.11';
 
 export interface PipOptions {
   readonly platform: Platform;
   readonly version: string;
-  /** Nothing from the network: only what `pip` is configured to find on this machine. */
+  /** Does not use the network: only places on this machine that `pip` is configured to use. */
   readonly offline: boolean;
 }
 
 /**
- * Has `python3 -m pip` fetch torch's CPU wheel into `folder`, an empty folder. `pip`'s own configuration (indexes,
- * mirrors, proxies, find-links) decides where from, and `pip` checks the index's hash.
+ * Lets `python3 -m pip` fetch torch's CPU wheel into the empty folder `folder`. The configuration
+ * of `pip` (indexes, mirrors, proxies, find-links) determines the source, and `pip` verifies the
+ * hash of the index.
  *
- * @returns The wheel's path.
+ * @returns The path of the wheel.
  * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_DISK_FULL`.
  */
 export async function downloadWheelByPip(folder: string, options: PipOptions): Promise<string> {
@@ -35,7 +36,7 @@ export async function downloadWheelByPip(folder: string, options: PipOptions): P
   for (const extra of attempts) {
     const result = await runPip(['download', ...common, ...extra, requirement]);
     output = result.output;
-    // A pip that failed may have left half a wheel.
+    // A failed pip may have left an incomplete wheel.
     const wheel = result.ok && readdirSync(folder).find((name) => name.endsWith('.whl'));
     if (wheel) return join(folder, wheel);
     if (/No space left on device/i.test(output)) throw diskFull(folder, new Error(output));
@@ -48,7 +49,7 @@ export async function downloadWheelByPip(folder: string, options: PipOptions): P
   });
 }
 
-/** Runs pip to its end and gives all it said. */
+/** Runs pip and returns its output. */
 function runPip(args: readonly string[]): Promise<{ ok: boolean; output: string }> {
   const all = ['-m', 'pip', '--disable-pip-version-check', '--no-input', ...args];
   return new Promise((resolve) => {

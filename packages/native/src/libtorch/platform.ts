@@ -1,10 +1,10 @@
 import { AccError } from '@acc/contract';
 
-/** Platforms that PyTorch publishes a libtorch for and that the addon is built for. */
+/** The platforms for which PyTorch publishes libtorch and this package publishes the addon. */
 export const PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64'] as const;
 export type Platform = (typeof PLATFORMS)[number];
 
-/** This process's platform, or undefined when it is not a supported one. */
+/** The platform of this process. Undefined if it is not supported. */
 export function currentPlatform(): Platform | undefined {
   const name = `${process.platform}-${process.arch}`;
   return PLATFORMS.find((platform) => platform === name);
@@ -21,13 +21,13 @@ export function requirePlatform(): Platform {
   throw new AccError(
     'ACC_PLATFORM_UNSUPPORTED',
     `libtorch is not supported on ${process.platform}-${process.arch}; supported: ${PLATFORMS.join(', ')}.`,
-    { help: "Use another backend of TensorFlow.js here, for instance tfjs-node's." },
+    { help: "Use another backend of TensorFlow.js on this platform, for example tfjs-node's." },
   );
 }
 
 /**
- * Refuses musl (Alpine), which the published libtorch binaries can't run on. Not part of every start, since Node
- * takes milliseconds to tell.
+ * Throws on musl (Alpine), which cannot run the published libtorch binaries. It is not part of
+ * every start, because Node.js needs milliseconds to detect it.
  *
  * @throws AccError `ACC_PLATFORM_UNSUPPORTED`.
  */

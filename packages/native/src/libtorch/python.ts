@@ -1,15 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 
-/** The folder of the torch package that `python3` would import, or why there is none. */
+/** The folder of the torch package that `python3` would import, or the reason why there is none. */
 export type PythonTorch = { readonly path: string } | { readonly problem: string };
 
-/** A broken `python3` may hang; a working one answers in less than 100 ms. */
+/** A broken `python3` may hang. A working one answers in less than 100 ms. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Only the path finder, over the path without the working folder: a user's own folder named `torch` must not be
- * taken for the package, and torch itself must not be imported, which takes seconds.
+ * Uses only the path finder, with a path that does not contain the working folder. A user's folder
+ * named `torch` must not be mistaken for the package. torch itself must not be imported, because
+ * that takes seconds.
  */
 const FIND_TORCH = `
 import sys
@@ -18,7 +19,10 @@ spec = PathFinder.find_spec("torch", [p for p in sys.path if p])
 print(spec.origin or "" if spec else "")
 `;
 
-/** Asks `python3` on the `PATH` where its torch lies, without importing it: some 50 to 100 ms. */
+/**
+ * Asks `python3` on the `PATH` for the folder of its torch, without importing it. It takes about 50
+ * to 100 ms.
+ */
 export function findPythonTorch(): PythonTorch {
   const result = spawnSync('python3', ['-B', '-c', FIND_TORCH], {
     encoding: 'utf8',

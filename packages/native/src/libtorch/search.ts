@@ -7,42 +7,48 @@ import { currentPlatform, requirePlatform } from './platform.js';
 import { findPythonTorch } from './python.js';
 import { SUPPORTED_RANGE, compareVersions } from './version.js';
 
-/** One place that was looked at. */
+/** One place that was searched. */
 export interface SearchCandidate {
   readonly origin: LibtorchOrigin;
-  /** The folder looked at; absent when the place doesn't exist at all. */
+  /** The folder. Absent if the place does not exist. */
   readonly path?: string;
-  /** `found`: usable. `refused`: something is there that can't be used. `absent`: nothing is there. */
+  /** `found`: usable. `refused`: it exists but cannot be used. `absent`: it does not exist. */
   readonly outcome: 'found' | 'refused' | 'absent';
-  /** In words, for `acc env`. */
+  /** The reason as text, for `acc env`. */
   readonly reason: string;
-  /** With `refused`: the code of the error that insisting on it would give. */
+  /** With `refused`: the code of the error if this place were required. */
   readonly code?: string;
   readonly install?: LibtorchInstall;
 }
 
-/** Everything that was looked at, in order, and what {@link findLibtorch} takes. */
+/** All places that were searched, in order, and the result of {@link findLibtorch}. */
 export interface LibtorchSearch {
   readonly candidates: readonly SearchCandidate[];
-  /** Undefined also when `ACC_LIBTORCH` is set to something unusable: it is never passed over. */
+  /**
+   * Also undefined if `ACC_LIBTORCH` names an unusable libtorch. In this case no other place is
+   * used.
+   */
   readonly chosen: LibtorchInstall | undefined;
 }
 
 /**
- * Looks for a libtorch: `ACC_LIBTORCH`, then the torch of the `python3` on the `PATH`, then the cache (newest
- * version first, CUDA before CPU). Costs one short `python3` unless `ACC_LIBTORCH` is set.
+ * Searches for a libtorch: `ACC_LIBTORCH`, then the torch of `python3` on the `PATH`, then the
+ * cache (newest version first, CUDA before CPU). Starts a short `python3` unless `ACC_LIBTORCH` is
+ * set.
  *
- * @returns The first usable one; undefined when there is none or the platform is not supported.
- * @throws AccError `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED` when `ACC_LIBTORCH` names an unusable one.
+ * @returns The first usable one. Undefined if there is none or if the platform is not supported.
+ * @throws AccError `ACC_LIBTORCH_INVALID`, `ACC_LIBTORCH_UNSUPPORTED` if `ACC_LIBTORCH` names an
+ * unusable one.
  */
 export function findLibtorch(): LibtorchInstall | undefined {
   return currentPlatform() ? firstUsable([]) : undefined;
 }
 
 /**
- * As {@link findLibtorch}, but a libtorch must be there.
+ * Like {@link findLibtorch}, but throws if there is no libtorch.
  *
- * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_PLATFORM_UNSUPPORTED` and what {@link findLibtorch} throws.
+ * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_PLATFORM_UNSUPPORTED` and the errors of {@link
+ * findLibtorch}.
  */
 export function requireLibtorch(): LibtorchInstall {
   requirePlatform();
@@ -56,7 +62,7 @@ export function requireLibtorch(): LibtorchInstall {
   });
 }
 
-/** Notes what it looks at in `candidates`, and stops at the first usable one. */
+/** Adds each searched place to `candidates`, and stops at the first usable one. */
 function firstUsable(candidates: SearchCandidate[]): LibtorchInstall | undefined {
   for (const candidate of searchCandidates()) {
     candidates.push(candidate);
@@ -66,7 +72,10 @@ function firstUsable(candidates: SearchCandidate[]): LibtorchInstall | undefined
   return undefined;
 }
 
-/** Looks at every place, also those after the first usable one. An unusable `ACC_LIBTORCH` is an outcome here. */
+/**
+ * Searches every place, including those after the first usable one. Does not throw for an unusable
+ * `ACC_LIBTORCH`.
+ */
 export function describeSearch(): LibtorchSearch {
   const candidates = [...searchCandidates()];
   const insisted = candidates.some(
@@ -76,7 +85,10 @@ export function describeSearch(): LibtorchSearch {
   return { candidates, chosen: usable.find(({ install }) => install)?.install };
 }
 
-/** The cached libtorchs of `cacheDir`, newest version first, CUDA before CPU (it is there only when asked for). */
+/**
+ * The libtorch folders in the cache, newest version first, CUDA before CPU, because CUDA is only
+ * there if the user installed it.
+ */
 export function cachedLibtorchFolders(cacheDir: string): string[] {
   const parent = join(cacheDir, 'libtorch');
   const split = (name: string) => /^(\d+\.\d+[\w.]*)-([a-z][\w.]*)$/.exec(name);
@@ -122,8 +134,8 @@ function candidateAt(path: string, origin: LibtorchOrigin): SearchCandidate {
 }
 
 function refusal({ code, reason, path }: SearchCandidate): AccError {
-  return new AccError(code!, `ACC_LIBTORCH can't be used. ${reason}.`, {
-    help: 'Set ACC_LIBTORCH to a folder that holds lib/ and include/ of a supported libtorch, or unset it and run: npx acc setup',
+  return new AccError(code!, `ACC_LIBTORCH cannot be used. ${reason}.`, {
+    help: 'Set ACC_LIBTORCH to a folder with lib/ and include/ of a supported libtorch, or unset it and run: npx acc setup',
     details: { path },
   });
 }

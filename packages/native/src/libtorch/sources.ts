@@ -1,8 +1,9 @@
 import type { Platform } from './platform.js';
 
 /**
- * Where PyTorch publishes its binaries, by platform; `VERSION` stands for the version. `ACC_LIBTORCH_URL` can name
- * a mirror in place of the host. Linux on ARM has no libtorch archive: the same files lie in the CPU wheel.
+ * The URLs of PyTorch's binaries, by platform. `VERSION` stands for the version. `ACC_LIBTORCH_URL`
+ * can replace the host with a mirror. There is no libtorch archive for Linux on ARM, but the CPU
+ * wheel contains the same files.
  */
 export const OFFICIAL_HOST = 'https://download.pytorch.org';
 const OFFICIAL_PATHS: Readonly<Record<Platform, string>> = {
@@ -11,7 +12,7 @@ const OFFICIAL_PATHS: Readonly<Record<Platform, string>> = {
   'darwin-arm64': 'libtorch/cpu/libtorch-macos-arm64-VERSION.zip',
 };
 
-/** sha256 of the published CPU builds, by file name. */
+/** The SHA-256 of the published CPU builds, by file name. */
 const PUBLISHED_SHA256: Readonly<Record<string, string>> = {
   'libtorch-shared-with-deps-2.13.0+cpu.zip':
     'edbf4cbed78433d803e90a65f1752e57783d164bce66c95c0872b2ab8f5c159e',
@@ -42,7 +43,7 @@ const PUBLISHED_SHA256: Readonly<Record<string, string>> = {
     'd849b390e07d8d333ce8ecaf91b273c656c598379a19c9acf1318a883f6b391c',
 };
 
-/** The official CPU build of a version, on the official host or on the mirror `base`. */
+/** The URL of the official CPU build of a version, on the official host or on the mirror `base`. */
 export function officialUrl(platform: Platform, version: string, base: string = OFFICIAL_HOST): string {
   return `${base.replace(/\/+$/, '')}/${OFFICIAL_PATHS[platform].replace('VERSION', version)}`;
 }
@@ -52,25 +53,28 @@ export function fileNameOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '');
 }
 
-/** The published sha256 of a file of this name, or undefined when the file is not one that is known here. */
+/** The published SHA-256 of a file name. Undefined if the file is not a known published one. */
 export function publishedSha256(fileName: string): string | undefined {
   return PUBLISHED_SHA256[fileName];
 }
 
-/** True for the sha256 of any published build, whatever the file is called by now. */
+/** Whether this is the SHA-256 of any published build, whatever the name of the file is. */
 export function isPublishedSha256(sha256: string): boolean {
   return Object.values(PUBLISHED_SHA256).includes(sha256);
 }
 
 /**
- * What to ask `pip` for. On Linux the `+cpu` label matters: without it the package index gives the CUDA build,
- * gigabytes that nobody asked for and that don't load without NVIDIA's libraries.
+ * The requirement for `pip`. On Linux it needs the label `+cpu`. Otherwise the package index
+ * returns the CUDA build, which has gigabytes and needs NVIDIA's libraries.
  */
 export function pipRequirement(platform: Platform, version: string): string {
   return platform === 'darwin-arm64' ? `torch==${version}` : `torch==${version}+cpu`;
 }
 
-/** The wheel tag to name when `pip`'s own Python has no torch wheel; the C++ part is the same in all of them. */
+/**
+ * The wheel tag to use if there is no torch wheel for `pip`'s own Python. All wheels contain the
+ * same C++ part.
+ */
 export function pipPlatformTag(platform: Platform): string {
   return {
     'linux-x64': 'manylinux_2_28_x86_64',

@@ -5,25 +5,26 @@ import { join } from 'node:path';
 import { asDiskError, makeCacheFolder } from './disk.js';
 
 /**
- * Names of unfinished things in the cache end in `~host~pid`. The cache may be shared, also between hosts: only the
- * owner's own host can tell that the owner is gone, and takes over or removes what it left.
+ * Names of unfinished files in the cache end with `~host~pid`. Several hosts may share the cache.
+ * Only a process on the owner's host can know that the owner has ended, and may take over or remove
+ * its files.
  */
 const OWNER = `~${hostname().replaceAll('~', '-')}~`;
 
-/** A folder beside its final place, owned by this process, that becomes the final one by a rename. */
+/** A folder of this process next to the destination. It is renamed to the destination. */
 export interface Staging {
   readonly path: string;
   /**
-   * Moves `folder` (the staging folder or one inside) to `destination`. Another process may have been first: what
-   * it put there is whole too, and stays. Gives true when it was this process's.
+   * Moves `folder` (the staging folder or one inside it) to `destination`. If another process was
+   * first, its complete folder remains. Returns whether this process was first.
    */
   publish(folder: string, destination: string): boolean;
-  /** The same, but in place of what is there. */
+  /** Moves `folder` to `destination` and replaces an existing folder. */
   replace(folder: string, destination: string): void;
   [Symbol.dispose](): void;
 }
 
-/** Creates a staging folder in `parent`, and removes those that ended processes left there. */
+/** Creates a staging folder in `parent`, and removes those of ended processes. */
 export function createStaging(parent: string): Staging {
   makeCacheFolder(parent);
   for (const name of abandoned(parent, '.staging')) {
@@ -51,15 +52,15 @@ function publish(folder: string, destination: string): boolean {
     renameSync(folder, destination);
     return true;
   } catch (error) {
-    // Renaming onto a folder that holds something fails: another process was first.
+    // Renaming onto a non-empty folder fails, because another process was first.
     if (existsSync(destination)) return false;
     throw asDiskError(error, destination);
   }
 }
 
 /**
- * The path of a partial download that is this process's own. One that an ended process left is taken over, so that
- * its bytes needn't come again.
+ * The path of a partial download of this process. Takes over a partial download of an ended
+ * process, so that its bytes need not be fetched again.
  */
 export function claimPartialFile(folder: string, name: string): string {
   makeCacheFolder(folder);
@@ -70,14 +71,14 @@ export function claimPartialFile(folder: string, name: string): string {
       renameSync(join(folder, left), own);
       return own;
     } catch (error) {
-      // Yet another process took it over first.
+      // Another process took it over first.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asDiskError(error, own);
     }
   }
   return own;
 }
 
-/** Names in `folder` with this prefix whose owner was a process of this host that is no more. */
+/** The names in `folder` with this prefix whose owner was a process of this host that has ended. */
 function abandoned(folder: string, prefix: string): string[] {
   return readdirSync(folder).filter((name) => {
     const owner = name.lastIndexOf(OWNER);

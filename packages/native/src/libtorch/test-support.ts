@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { libraryFile } from './platform.js';
 
-/** For this folder's tests: torch's layout in small, on disk and in real zips. */
+/** Helpers for the tests of this folder: small copies of torch's layout, on disk and in real zips. */
 
 /** Path → content. */
 export type Files = Readonly<Record<string, string>>;
 
-/** A temporary folder that goes with the test: `using folder = temporaryFolder()`. */
+/** A temporary folder that is removed at the end of the scope: `using folder = temporaryFolder()`. */
 export function temporaryFolder(): { readonly path: string } & Disposable {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'acc-libtorch-')));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
@@ -24,7 +24,7 @@ export function writeFiles(folder: string, files: Files): string {
   return folder;
 }
 
-/** What a libtorch of this version consists of, besides the version file: libraries and a header. */
+/** The files of a libtorch besides the version file: libraries and a header. */
 export const LIBRARY_FILES: Files = {
   [`lib/${libraryFile('torch_cpu')}`]: 'the engine',
   [`lib/${libraryFile('c10')}`]: 'its base',
@@ -32,7 +32,7 @@ export const LIBRARY_FILES: Files = {
   'include/torch/script.h': '// a header',
 };
 
-/** Files of an installed torch package. `version` as torch states it: `2.13.0+cpu`. */
+/** The files of an installed torch package. `version` has torch's form: `2.13.0+cpu`. */
 export function torchPackage(version: string): Files {
   return { ...LIBRARY_FILES, 'version.py': `__version__ = '${version}'\ncuda: Optional[str] = None\n` };
 }
@@ -42,7 +42,7 @@ export function writeLibtorch(folder: string, version: string): string {
   return writeFiles(folder, { ...LIBRARY_FILES, 'build-version': `${version}\n` });
 }
 
-/** Makes a zip by Python's own `zipfile`. */
+/** Creates a zip with Python's `zipfile`. */
 export function writeZip(path: string, files: Files): string {
   const script =
     'import json, sys, zipfile\n' +
@@ -53,13 +53,13 @@ export function writeZip(path: string, files: Files): string {
   return path;
 }
 
-/** An official libtorch archive in small. */
+/** Writes a small official libtorch archive. */
 export function writeArchive(path: string, version: string, extra: Files = {}): string {
   const files = { ...LIBRARY_FILES, 'build-version': `${version}\n`, ...extra };
   return writeZip(path, prefixed('libtorch/', files));
 }
 
-/** A torch wheel in small, which `pip` takes for one. `record` changes the list of checksums it carries. */
+/** Writes a small torch wheel that `pip` accepts. `record` changes its list of checksums. */
 export function writeWheel(
   folder: string,
   version: string,

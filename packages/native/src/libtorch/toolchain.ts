@@ -3,18 +3,18 @@ import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join, resolve } from 'node:path';
 
-/** What building the addon takes, beside libtorch. */
+/** The tools for building the addon, besides libtorch. */
 export interface Toolchain {
-  /** node-gyp's script, to be run by this Node. */
+  /** The script of node-gyp, which this Node.js runs. */
   readonly nodeGyp: string;
-  /** The folder that holds `include/node`, or undefined: node-gyp fetches the headers then. */
+  /** The folder that contains `include/node`. Undefined: node-gyp fetches the headers. */
   readonly nodeDir: string | undefined;
 }
 
 /**
- * Finds compiler, make, Python and node-gyp.
+ * Finds the compiler, make, Python and node-gyp.
  *
- * @throws AccError `ACC_TOOLCHAIN_MISSING` naming all that is missing and what installs it.
+ * @throws AccError `ACC_TOOLCHAIN_MISSING` with all missing tools and how to install them.
  */
 export function requireToolchain(env: NodeJS.ProcessEnv = process.env): Toolchain {
   const compiler = (env['CXX'] ?? '').split(' ')[0] || (process.platform === 'darwin' ? 'c++' : 'g++');
@@ -22,7 +22,7 @@ export function requireToolchain(env: NodeJS.ProcessEnv = process.env): Toolchai
   const nodeGyp = findNodeGyp(env);
   if (missing.length === 0 && nodeGyp) return { nodeGyp, nodeDir: findNodeDir() };
   const all = [...missing, ...(nodeGyp ? [] : ['node-gyp'])];
-  throw new AccError('ACC_TOOLCHAIN_MISSING', `To build the addon, ${all.join(', ')} must be there.`, {
+  throw new AccError('ACC_TOOLCHAIN_MISSING', `Building the addon needs ${all.join(', ')}.`, {
     help: [
       ...(missing.length > 0 ? [installHint()] : []),
       ...(nodeGyp ? [] : ['npm install -g node-gyp']),
@@ -49,7 +49,7 @@ function isOnPath(command: string, env: NodeJS.ProcessEnv): boolean {
   });
 }
 
-/** The one installed beside this package, else the one that npm carries. */
+/** The node-gyp installed beside this package, else the one in npm. */
 function findNodeGyp(env: NodeJS.ProcessEnv): string | undefined {
   try {
     return createRequire(import.meta.url).resolve('node-gyp/bin/node-gyp.js');
@@ -64,7 +64,7 @@ function findNodeGyp(env: NodeJS.ProcessEnv): string | undefined {
   }
 }
 
-/** Node's archives carry the headers; a distribution puts them beside its `bin` too. */
+/** Node.js archives contain the headers. Distributions put them next to the `bin` folder. */
 function findNodeDir(): string | undefined {
   return existsSync(join(nodePrefix(), 'include', 'node', 'node_api.h')) ? nodePrefix() : undefined;
 }

@@ -1,28 +1,31 @@
-/** The oldest and newest torch release lines, `[major, minor]`, that the addon is built and tested against. */
+/**
+ * The oldest and newest torch release lines, `[major, minor]`, for which the addon is built and
+ * tested.
+ */
 const OLDEST = [2, 11] as const;
 const NEWEST = [2, 13] as const;
 
-/** All supported release lines, oldest first: `['2.11', …]`. A prebuilt addon serves one line. */
+/** All supported release lines, oldest first: `['2.11', …]`. One prebuilt addon serves one line. */
 export const RELEASE_LINES: readonly string[] = Array.from(
   { length: NEWEST[1] - OLDEST[1] + 1 },
   (_, i) => `${OLDEST[0]}.${OLDEST[1] + i}`,
 );
 
-/** What `installLibtorch` fetches unless told otherwise. */
+/** The version that `installLibtorch` fetches by default. */
 export const DEFAULT_VERSION = '2.13.0';
 
-/** For messages. */
+/** The supported versions, for messages. */
 export const SUPPORTED_RANGE = `${OLDEST.join('.')} to ${NEWEST.join('.')}`;
 
-/** A torch version as its files state it, `2.13.0+cpu`, taken apart. */
+/** The parts of a torch version such as `2.13.0+cpu`. */
 export interface TorchVersion {
-  /** Without the local label: `2.13.0`. */
+  /** The version without the local label: `2.13.0`. */
   readonly version: string;
-  /** What follows the plus sign: `cpu`, `cu130`. */
+  /** The label after the plus sign: `cpu`, `cu130`. */
   readonly label: string | undefined;
 }
 
-/** Takes `2.13.0+cpu` apart; undefined when it is no version. */
+/** Parses a version such as `2.13.0+cpu`. Undefined if it is not a version. */
 export function parseTorchVersion(text: string): TorchVersion | undefined {
   const match = /^(\d+\.\d+[\w.]*)(?:\+([\w.]+))?$/.exec(text.trim());
   return match ? { version: match[1]!, label: match[2] } : undefined;
@@ -33,7 +36,7 @@ export function releaseLine(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** True for a version of a supported release line. */
+/** Whether a version belongs to a supported release line. */
 export function isSupportedVersion(version: string): boolean {
   const [major, minor] = version.split('.').map((part) => Number.parseInt(part, 10));
   if (major === undefined || minor === undefined) return false;

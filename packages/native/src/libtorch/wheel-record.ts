@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 
-/** A wheel's own list of its files: path in the wheel → sha256 in base64url, as `RECORD` has it. */
+/** The list of files in a wheel: path in the wheel → SHA-256 in base64url, as in `RECORD`. */
 export type WheelRecord = ReadonlyMap<string, string>;
 
 /** Reads a wheel's `RECORD` (CSV of path, hash, size). Files without a sha256 (`RECORD` itself) are left out. */
@@ -14,9 +14,9 @@ export function parseWheelRecord(text: string): WheelRecord {
 }
 
 /**
- * Compares a file's sha256 to the wheel's list.
+ * Compares the SHA-256 of a file with the wheel's list.
  *
- * @throws AccError `ACC_CHECKSUM_MISMATCH`, also for a file that the list doesn't hold.
+ * @throws AccError `ACC_CHECKSUM_MISMATCH`, also for a file that is not in the list.
  */
 export function checkAgainstRecord(record: WheelRecord, path: string, sha256: Buffer): void {
   const expected = record.get(path);
@@ -25,8 +25,8 @@ export function checkAgainstRecord(record: WheelRecord, path: string, sha256: Bu
   throw new AccError(
     'ACC_CHECKSUM_MISMATCH',
     expected === undefined
-      ? `The wheel's RECORD doesn't list ${path}.`
-      : `${path} in the wheel has sha256 ${found}; its RECORD says ${expected}.`,
+      ? `The wheel's RECORD does not list ${path}.`
+      : `${path} in the wheel has sha256 ${found}, but its RECORD says ${expected}.`,
     { help: 'The wheel is damaged or was changed. Fetch it again.', details: { path, expected, found } },
   );
 }
