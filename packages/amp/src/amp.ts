@@ -4,16 +4,17 @@ import { LossScaler, stateSchema } from './loss-scaler.js';
 import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
 
 /**
- * Mixed precision (Micikevicius et al. 2018): products, convolutions and attention on 16-bit tensors, forward and backward;
- * sums, losses and normalisations in float32; weights, their gradients and the optimizer in float32.
+ * Mixed precision (Micikevicius et al. 2018). Products, convolutions and attention compute on
+ * 16-bit tensors, forward and backward. Sums, losses and normalisations compute in float32.
+ * Weights, their gradients and the optimizer stay in float32.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it is attached to a backend
- * without 16-bit types.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it
+ * is attached to a backend without 16-bit types.
  */
 export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
   const resolved = resolveAmpOptions(options);
   const lists = listsWith(resolved);
-  // bfloat16 has float32's range.
+  // bfloat16 has the range of float32, so it needs no loss scale.
   const scaler = dtype === 'float16' ? new LossScaler(resolved.lossScale) : undefined;
   let autocast: Autocast | undefined;
   return {
@@ -39,7 +40,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
     ...(scaler && {
       lossScale: () => scaler.scale,
       settle(_grads, { allFinite }) {
-        // The pipeline has taken the scale out.
+        // The pipeline has already divided gradients by the scale.
         const isFinite = allFinite();
         scaler.update(isFinite);
         return isFinite;
@@ -56,10 +57,16 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
   };
 }
 
-/** What follows the first `await` of a function would compute in whatever precision holds then. */
+/**
+ * Rejects a promise. Code after the first `await` of a function would run in a different precision.
+ */
 function synchronous<T>(result: T): T {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result;
-  throw new AccError('ACC_AUTOCAST_ASYNC', 'What autocast runs must not be asynchronous, as in tf.tidy.', {
-    help: 'Await before it or after it, and put into it only what computes.',
-  });
+  throw new AccError(
+    'ACC_AUTOCAST_ASYNC',
+    'The function that autocast runs must not be asynchronous, as in tf.tidy.',
+    {
+      help: 'Await before or after autocast, and put only computation into the function.',
+    },
+  );
 }

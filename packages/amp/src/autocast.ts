@@ -9,23 +9,30 @@ type Treatment = 'lower' | 'float32' | 'asGiven';
 type Phase = 'forward' | 'backward';
 
 /**
- * Chooses the element type of every kernel while it is on: inputs are converted by operators on tfjs's tape before the kernel
- * runs, so that what is saved for the gradient is what the kernel had, and gradients are converted back.
+ * Chooses the element type of every kernel while it is active. Operators on tfjs's tape convert the
+ * inputs before the kernel runs. Therefore the tensors that are saved for the gradient are those
+ * that the kernel used, and gradients are converted back.
  */
 export class Autocast {
   readonly #treatments: ReadonlyMap<string, Treatment>;
   readonly #engine = engineInternals();
   #phase: Phase | undefined;
-  /** What was told to keep in 16 bits what gradients need. */
+  /** The layer that was told to keep tensors for gradients in 16 bits. */
   #keeping: PrecisionLayer | undefined;
-  /** What tensors were converted to, so that each is converted once: on each tape, and beside them. */
+  /**
+   * The converted tensors, so that each is converted only once: one map for each tape, and one
+   * outside tapes.
+   */
   readonly #onTape = new WeakMap<object, Conversions>();
   #besideTape: Conversions = new WeakMap();
-  /** Takes away what stands before the engine's methods during a phase. */
+  /** Removes the wrappers of the engine's methods after a phase. */
   #undos: readonly Undo[] = [];
 
   constructor(
-    /** Of the active backend; undefined on one that computes in float32 only, where nothing is converted. */
+    /**
+     * The layer of the active backend. Undefined if the backend computes in float32 only; then
+     * nothing is converted.
+     */
     private readonly precision: () => PrecisionLayer | undefined,
     private readonly dtype: LowerDtype,
     lists: OpLists,
@@ -38,7 +45,10 @@ export class Autocast {
     return this.#phase !== undefined;
   }
 
-  /** Runs `compute` with the lists. Tensors in its result, or in its arrays and records, are converted to float32. */
+  /**
+   * Runs `compute` with the op lists. Tensors in its result, including nested arrays and records,
+   * are converted to float32.
+   */
   forward<T>(compute: () => T): T {
     return this.#during('forward', () => this.#inFloat32Throughout(compute()) as T);
   }
@@ -53,23 +63,26 @@ export class Autocast {
     return Object.fromEntries(entries);
   }
 
-  /** Runs a gradient: what ran in 16 bits forward does so backward, and sums stay in the type that they come in. */
+  /**
+   * Runs a gradient. Kernels that ran in 16 bits forward also do so backward. Sums keep the type of
+   * their inputs.
+   */
   backward<T>(compute: () => T): T {
     return this.#during('backward', compute);
   }
 
-  /** Gives what runs a computation later as it would be run now. */
+  /** Returns a function that runs a computation later with the current setting. */
   capture(): <T>(compute: () => T) => T {
     const phase = this.#phase;
     return (compute) => this.#during(phase, compute);
   }
 
-  /** Runs `compute` as if there were no mixed precision. */
+  /** Runs `compute` without mixed precision. */
   off<T>(compute: () => T): T {
     return this.#during(undefined, compute);
   }
 
-  /** `x` itself, or the float32 of a 16-bit one. */
+  /** Returns `x`, converted to float32 if it has 16 bits. */
   inFloat32(x: Tensor): Tensor {
     return this.#isShort(x) ? this.precision()!.cast(x, 'float32') : x;
   }
@@ -147,12 +160,15 @@ export class Autocast {
     return false;
   }
 
-  /** A bias beside 16-bit numbers is 16-bit, as in a kernel that adds it itself. */
+  /**
+   * Whether the inputs are 16-bit numbers and a bias. The bias is then 16-bit too, as in a kernel
+   * that adds it itself.
+   */
   #isWithBias(inputs: NamedTensorMap): boolean {
     return Object.values(inputs).every((x) => !isFloat(x) || this.#isShort(x) || isBias(x));
   }
 
-  /** Only what changes is written anew. Some kernels take lists. */
+  /** Replaces only inputs that change. Some kernels take lists. */
   #mapFloats(
     inputs: NamedTensorMap,
     map: (x: Tensor, dtype: NativeDtype | undefined) => Tensor,
@@ -178,7 +194,10 @@ export class Autocast {
     return y;
   }
 
-  /** What was made on another tape, or beside it, has no gradient on this one. */
+  /**
+   * A tensor that was converted on another tape, or outside it, has no gradient on this tape.
+   * Therefore each tape has its own map.
+   */
   #known(): Conversions {
     if (!this.#engine.isTapeOn()) return this.#besideTape;
     const tape = this.#engine.state.activeTape!;
@@ -194,7 +213,10 @@ export class Autocast {
     return isFloat(x) && this.precision()?.dtypeOf(x) === this.dtype;
   }
 
-  /** tfjs's operators with gradient functions of their own save what they were given: here what was computed with. */
+  /**
+   * Operators of tfjs with their own gradient functions save their original inputs. This makes them
+   * save the converted inputs instead.
+   */
   #savingShort(params: CustomOperator): CustomOperator {
     const { forwardFunc } = params;
     return {
@@ -216,5 +238,5 @@ const isFloat = (x: Tensor | null | undefined): x is Tensor => x != null && x.dt
 
 const isBias = (x: Tensor): boolean => x instanceof Variable && x.rank === 1;
 
-/** By the tensor that was converted. */
+/** Maps a tensor to its converted form. */
 type Conversions = WeakMap<Tensor, Tensor>;

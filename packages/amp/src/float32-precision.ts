@@ -2,11 +2,11 @@ import { AccError, type Plugin } from '@acc/contract';
 import { resolveAmpOptions, type AmpOptions } from './options.js';
 
 /**
- * Lets products and convolutions of float32 tensors compute with fewer bits, as the option `float32Precision` says; without
- * it, as the backend does by itself.
+ * Sets how many bits products and convolutions of float32 tensors use, from the option
+ * `float32Precision`. Without it the backend's own setting applies.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it is attached to a device that
- * can't.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it
+ * is attached to a device that does not support it.
  */
 export function float32Precision(options?: AmpOptions): Plugin {
   const { float32Precision: precision } = resolveAmpOptions(options);

@@ -13,17 +13,21 @@ export type LossScalerState = Readonly<z.infer<typeof scalerState>>;
 
 const pluginState = z.object({ lossScale: scalerState.nullable() });
 
-/** What mixed precision left in a checkpoint. @throws AccError `ACC_STATE_INVALID`. */
+/** Validates the state of mixed precision in a checkpoint. @throws AccError `ACC_STATE_INVALID`. */
 export function stateSchema(state: unknown): z.infer<typeof pluginState> {
   const result = pluginState.safeParse(state);
   if (result.success) return result.data;
-  throw new AccError('ACC_STATE_INVALID', 'This is no state of mixed precision.', { cause: result.error });
+  throw new AccError('ACC_STATE_INVALID', 'This value is not a state of mixed precision.', {
+    cause: result.error,
+  });
 }
 
 /**
- * The factor by which losses are multiplied, so that small gradients are numbers in float16 (Micikevicius et al. 2018,
- * section 3.2): it grows while gradients are finite, and goes back when one was not. Every rank is told the same answer for all
- * ranks' gradients, so that all scales stay alike. Where ranks have other scales, as while each trains alone, gradients are added up without theirs.
+ * The factor by which losses are multiplied, so that small gradients can be represented in float16
+ * (Micikevicius et al. 2018, section 3.2). It grows while gradients are finite, and shrinks after
+ * gradients that are not. Every rank gets the same answer about the gradients of all ranks, so the
+ * scales of all ranks stay equal. Ranks may have different scales while each trains alone;
+ * gradients are summed without the scale.
  */
 export class LossScaler {
   #state: LossScalerState;
@@ -36,28 +40,31 @@ export class LossScaler {
     return this.#state.scale;
   }
 
-  /** After the gradients of a step. */
+  /** Called after the gradients of a step. */
   update(isFinite: boolean): void {
     const { growthFactor, growthInterval, backoffFactor, hysteresis, minimum } = this.options;
     const { scale, goodSteps, patience } = this.#state;
     if (!isFinite) {
       const isOver = patience <= 1;
       this.#state = {
-        // The state of a run with a smaller minimum may be below this one's.
+        // A checkpoint of a run with a smaller `minimum` may hold a scale below this run's minimum.
         scale: isOver ? Math.max(scale * backoffFactor, Math.min(scale, minimum)) : scale,
         goodSteps: 0,
         patience: isOver ? 0 : patience - 1,
       };
     } else if (goodSteps + 1 >= growthInterval) {
       const grown = scale * growthFactor;
-      // Beyond that the scale itself is infinite in the float32 of the gradients.
+      // A larger scale would overflow in float32, the type of the gradients.
       this.#state = { scale: grown < MAX_SCALE ? grown : scale, goodSteps: 0, patience: hysteresis };
     } else {
       this.#state = { scale, goodSteps: goodSteps + 1, patience };
     }
   }
 
-  /** Gives all ranks the smallest scale of any, so that none stays below what gradients bear while the others' come and go. */
+  /**
+   * Sets the scale of every rank to the smallest of all ranks, so that it suits the gradients of
+   * each.
+   */
   rejoin(collective: Collective): void {
     const { scale, goodSteps, patience } = this.#state;
     const least = tidy(() => collective.allReduce(tensor1d([scale, goodSteps, patience]), 'min').dataSync());

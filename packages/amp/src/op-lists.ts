@@ -1,13 +1,17 @@
 /**
- * What runs in which element type under mixed precision, by kernel: tfjs's names, and those of `@acc/kernels`.
+ * The element type of each kernel under mixed precision. Kernels have the names of tfjs and of
+ * `@acc/kernels`.
  *
- * - `lower`: inputs are converted to 16 bits. Kernels that do many multiplications for each number they read.
- * - `float32`: 16-bit inputs are converted to float32, in the forward pass. Where many numbers are added up, or where a small
- *   error of the input makes a large one of the result.
- * - `asGiven`: takes any mix; converts inside, where it has to.
+ * - `lower`: inputs are converted to 16 bits. These kernels do many multiplications for each number
+ *   that they read.
+ * - `float32`: in the forward pass, 16-bit inputs are converted to float32. These kernels add up
+ *   many numbers, or amplify errors of their inputs.
+ * - `asGiven`: inputs are not converted. These kernels accept any mix of types, and convert inside
+ *   if needed.
  *
- * Every other kernel computes in the element type of its inputs, in float32 where they differ. Entries are those of PyTorch's
- * autocast (torch.amp, "Autocast Op Reference") where it has one.
+ * Every other kernel computes in the element type of its inputs, or in float32 if they differ. The
+ * entries follow PyTorch's autocast (torch.amp, "Autocast Op Reference") for operators that it
+ * lists.
  */
 export interface OpLists {
   readonly lower: readonly string[];

@@ -3,33 +3,37 @@ import { z } from 'zod';
 import { OP_LISTS, type OpLists } from './op-lists.js';
 
 export interface AmpOptions {
-  /** How the losses of `fp16` are scaled. */
+  /** The loss scale of `fp16`. */
   readonly lossScale?: LossScaleOptions;
-  /** Kernels that also compute in 16 bits, by tfjs's names. */
+  /** Additional kernels that compute in 16 bits, by tfjs's names. */
   readonly lower?: readonly string[];
-  /** Kernels that also compute in float32. */
+  /** Additional kernels that compute in float32. */
   readonly float32?: readonly string[];
   /**
-   * How products and convolutions of float32 tensors compute, with or without mixed precision: `tf32` (NVIDIA from Ampere on) and
-   * `bf16` (CPUs with bfloat16 instructions) round their factors and are faster; `ieee` never does. Default: libtorch's, which is
-   * `ieee` but for convolutions on a GPU.
+   * How products and convolutions of float32 tensors compute, with or without mixed precision.
+   * `tf32` (NVIDIA GPUs since Ampere) and `bf16` (CPUs with bfloat16 instructions) round the
+   * factors and are faster; `ieee` does not round. Default: that of libtorch, which is `ieee`
+   * except for convolutions on a GPU.
    */
   readonly float32Precision?: Float32Precision;
 }
 
-/** Dynamic loss scaling: as large as gradients in float16 bear. */
+/** Dynamic loss scaling: the scale is as large as gradients in float16 allow. */
 export interface LossScaleOptions {
-  /** Not below `minimum`. Default 65,536. */
+  /** The first scale. It must not be below `minimum`. Default 65,536. */
   readonly initial?: number;
-  /** By which the scale grows. Default 2. */
+  /** The factor by which the scale grows. Default 2. */
   readonly growthFactor?: number;
-  /** By which the scale goes back when a gradient was not finite. Default 0.5. */
+  /** The factor by which the scale shrinks after a gradient that is not finite. Default 0.5. */
   readonly backoffFactor?: number;
-  /** Steps with finite gradients after which the scale grows. Default 2,000. */
+  /** The number of steps with finite gradients after which the scale grows. Default 2,000. */
   readonly growthInterval?: number;
-  /** Steps with gradients that are not finite, since the scale last grew, that it takes to go back. Default 1. */
+  /**
+   * The number of steps with gradients that are not finite, since the scale last grew, after which
+   * it shrinks. Default 1.
+   */
   readonly hysteresis?: number;
-  /** The scale never goes below. Default 1. */
+  /** The smallest scale. Default 1. */
   readonly minimum?: number;
 }
 
@@ -60,7 +64,7 @@ export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions 
   return withStartAboveMinimum(parseOptions('amp', schema, options));
 }
 
-/** From below it, the first overflow would bring the scale up. */
+/** With an initial scale below the minimum, the first overflow would increase the scale. */
 function withStartAboveMinimum(resolved: ResolvedAmpOptions): ResolvedAmpOptions {
   const { initial, minimum } = resolved.lossScale;
   if (initial >= minimum) return resolved;
@@ -71,7 +75,10 @@ function withStartAboveMinimum(resolved: ResolvedAmpOptions): ResolvedAmpOptions
   );
 }
 
-/** The lists with what the options add; an added kernel leaves the list that it was in. */
+/**
+ * The op lists with the additional kernels of the options. An added kernel is removed from its
+ * previous list.
+ */
 export function listsWith({ lower, float32 }: ResolvedAmpOptions): OpLists {
   const added = new Set([...lower, ...float32]);
   const others = (names: readonly string[]) => names.filter((name) => !added.has(name));

@@ -1,10 +1,10 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 
-/** Variables travel together in tensors of about this many elements (64 MiB of float32). */
+/** Variables are sent together in tensors of about this many elements (64 MiB of float32). */
 const CHUNK_ELEMENTS = 16 * 1024 * 1024;
 
-/** Gives every rank the values of `fromRank`. */
+/** Copies the values of variables on `fromRank` to every rank. */
 export function broadcastVariables(
   variables: readonly Variable[],
   collective: Collective,

@@ -1,19 +1,26 @@
-/** Which gradients travel together. */
+/** The assignment of gradients to buckets. */
 export interface BucketPlan {
-  /** Which of the plans that this program makes, one after the other and on every rank alike. */
+  /**
+   * The number of the plan. Plans are numbered in the order of their creation, which is the same on
+   * every rank.
+   */
   readonly id: number;
-  /** Positions of variables, bucket by bucket, in the order in which backward is expected to finish them. */
+  /**
+   * The positions of variables in each bucket, in the order in which backward is expected to finish
+   * them.
+   */
   readonly buckets: readonly (readonly number[])[];
-  /** For each variable the bucket it is in. */
+  /** The bucket of each variable. */
   readonly bucketOf: readonly number[];
 }
 
 /**
- * Packs gradients into buckets from the last variable to the first, since backward finishes them in about that order. A
- * bucket is closed when it holds `bucketBytes` or more; the first holds at most `firstBucketBytes`, so that
- * communication starts early (PyTorch DDP, Li et al. 2020, section 3.2.3).
+ * Packs gradients into buckets from the last variable to the first, because backward finishes them
+ * in about this order. A bucket is closed when it holds `bucketBytes` or more. The first bucket
+ * holds at most `firstBucketBytes`, so that communication starts early (PyTorch DDP, Li et al.
+ * 2020, section 3.2.3).
  *
- * @param bytes Size of each variable's gradient.
+ * @param bytes The size of each variable's gradient, in bytes.
  */
 export function planBuckets(
   bytes: readonly number[],

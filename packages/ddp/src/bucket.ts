@@ -12,19 +12,20 @@ import {
 import type { Collective, Pending } from '@acc/contract';
 import type { PassHook } from './comm-hooks/settling.js';
 
-/** How gradients go over the ranks. */
+/** How gradients are reduced over ranks. */
 export interface Transport {
   readonly collective: Collective;
-  /** Undefined: as a plain sum. */
+  /** Undefined: a plain sum. */
   readonly hook: PassHook | undefined;
   /** False: a variable that a rank did not use is an error. */
   readonly findUnused: boolean;
 }
 
 /**
- * Gradients of a few variables on their way over the ranks. They are summed where they lie, in one collective; where a hook
- * decides what travels, as one flat tensor. Without a hook one number for each variable travels along: 1 where this rank had
- * a gradient. Summed over ranks these tell how many ranks used a variable, at no further call.
+ * The gradients of a few variables while they are reduced over ranks. Without a hook they are
+ * summed in place, in one collective. With a hook they are packed into one flat tensor. Without a
+ * hook, one more number is sent for each variable: 1 if this rank has a gradient. The sums of these
+ * numbers tell how many ranks used each variable, without another collective.
  */
 export class Bucket {
   readonly #grads = new Map<number, Tensor>();
@@ -48,7 +49,7 @@ export class Bucket {
     return this.#grads.has(index);
   }
 
-  /** Takes over a gradient. */
+  /** Adds a gradient and takes ownership of it. */
   add(index: number, grad: Tensor): void {
     this.#grads.set(index, grad);
   }
@@ -62,7 +63,7 @@ export class Bucket {
       const variables = this.members.map((i) => this.variables[i]!);
       this.#travelling = { flat: hook.reduce({ id: this.id, gradsLocal: flat, variables, collective }) };
     } else {
-      // No host memory where all are there.
+      // If all gradients are there, the flags need no memory of the host.
       const flags = this.isFull
         ? fill([this.members.length], 1)
         : tensor1d(this.members.map((i) => Number(this.#grads.has(i))));
@@ -72,13 +73,14 @@ export class Bucket {
   }
 
   /**
-   * Waits for the sum and puts each gradient at its variable's place; null where no rank had one.
+   * Waits for the sum and writes each gradient to the position of its variable. Writes null if no
+   * rank had a gradient.
    *
-   * @param users How many ranks used each of the variables, where that is known already.
+   * @param users The number of ranks that used each variable, if already known.
    */
   finish(results: (Tensor | null)[], users: ArrayLike<number> | undefined): void {
     const { sums, flags } = this.#receive();
-    // Where this rank had all of them, nothing needs to be read.
+    // If this rank had all gradients, the counts need not be read.
     const counts = users || this.isFull ? undefined : flags!.dataSync();
     flags?.dispose();
     this.members.forEach((index, k) => {

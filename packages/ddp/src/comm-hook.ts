@@ -2,42 +2,46 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
 
 /**
- * How gradients go over the ranks in place of a plain sum. A hook is called once for each bucket of each reduction, on all
- * ranks in the same order, while backward goes on; it calls the same collectives everywhere. An absent member means
- * that the hook has nothing of the kind.
+ * Replaces the plain sum of gradients over ranks. A hook is called once for each bucket of each
+ * reduction, on all ranks in the same order, while backward continues. It must call the same
+ * collectives on all ranks. Optional members may be left out.
  */
 export interface CommHook {
-  /** Ranks are compared by it. */
+  /** The name, by which ranks compare their hooks. */
   readonly name: string;
   /**
-   * Starts the sum over ranks. The result has the shape of `gradsLocal`, is the caller's, and is the same, bit for bit, on
-   * every rank. It is not finite where a gradient of some rank is not.
+   * Starts the sum over ranks. The result has the shape of `gradsLocal`, and the caller owns it. It
+   * is the same on every rank, bit for bit. If a gradient of any rank is not finite, the result is
+   * not finite either.
    */
   reduce(bucket: GradientBucket): Pending<Tensor>;
   /**
-   * Called on all ranks when the sums of a backward pass are there. False: one of its buckets is not finite, the same on every
-   * rank, and what the hook would keep of any of them is to be forgotten. A hook that calls another one's `reduce` calls its
-   * `settle`, too.
+   * Called on all ranks when all sums of a backward pass are complete. False means that one of its
+   * buckets is not finite, on every rank. The hook must then discard the state that it would keep
+   * from this pass. A hook that calls `reduce` of another hook must also call its `settle`.
    */
   settle?(areFinite: boolean): void;
-  /** What later steps depend on, for a checkpoint. */
+  /** The state that later steps depend on, for a checkpoint. */
   getState?(): CommHookState;
-  /** Goes on from what {@link getState} gave; absent values begin anew. */
+  /** Restores the state of {@link getState}. Missing values are initialized. */
   setState?(state: CommHookState): void;
-  /** Frees tensors that are held from step to step. */
+  /** Disposes the tensors that are kept between steps. */
   dispose?(): void;
 }
 
-/** Some gradients of one backward pass, one after the other in one flat tensor. */
+/** Some gradients of one backward pass, concatenated in one flat tensor. */
 export interface GradientBucket {
-  /** Names the same variables in every step, on every rank, and in a program that goes on from a checkpoint. */
+  /**
+   * Identifies the same variables in every step, on every rank, and after a restart from a
+   * checkpoint.
+   */
   readonly id: string;
   /**
-   * Float32 of shape [elements]: this rank's gradients, weighted so that the sum over ranks is the mean; zeros for variables
-   * that it did not use. The hook takes it over.
+   * float32 of shape [elements]: the gradients of this rank, weighted so that the sum over ranks is
+   * the mean. Zeros for variables that the rank did not use. The hook takes ownership.
    */
   readonly gradsLocal: Tensor;
-  /** What lies in `gradsLocal`, in order. */
+  /** The variables whose gradients are in `gradsLocal`, in order. */
   readonly variables: readonly BucketVariable[];
   readonly collective: Collective;
 }
@@ -48,11 +52,11 @@ export interface BucketVariable {
   readonly size: number;
 }
 
-/** A hook's state by name: plain values, which JSON with typed arrays can hold. */
+/** The state of a hook by name: plain values that JSON with typed arrays can hold. */
 export interface CommHookState {
-  /** What is the same on every rank. */
+  /** Values that are the same on every rank. */
   readonly shared: StateValues;
-  /** What is this rank's own, as the error that its compression has left. */
+  /** Values of this rank, such as the error that its compression left. */
   readonly local: StateValues;
 }
 

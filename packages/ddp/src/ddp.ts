@@ -18,8 +18,9 @@ import { Plans } from './plans.js';
 import { BucketedReduction } from './reduction.js';
 
 /**
- * Data parallelism: every rank holds all parameters, takes its own part of the data, and gradients are summed over ranks in
- * buckets that travel while backward goes on (Li et al., "PyTorch Distributed", VLDB 2020).
+ * Data parallelism: every rank holds all parameters and processes its own share of the data.
+ * Gradients are summed over ranks in buckets, which are sent while backward continues (Li et al.,
+ * "PyTorch Distributed", VLDB 2020).
  */
 export function ddp(options?: DdpOptions): Strategy {
   const resolved = resolveDdpOptions(options);
@@ -43,7 +44,8 @@ export function ddp(options?: DdpOptions): Strategy {
       for (const variable of prepared) if (!isLive(variable)) prepared.delete(variable);
       for (const variable of variables) {
         prepared.add(variable);
-        // A mismatch can then tell it, also where only another rank has come to its gradient.
+        // Registers the name, so that mismatch errors can show it even if only another rank has
+        // reached the gradient of this variable.
         context.collective.named(variable.name, () => {});
       }
     },
@@ -53,8 +55,9 @@ export function ddp(options?: DdpOptions): Strategy {
     },
     beginReduction(variables): GradientReduction {
       const { collective } = context;
-      // Collectives of layers lie between those of backward. Were a bucket full at another time on some rank, since that does not
-      // use all its variables, ranks would call in different orders.
+      // Layers call collectives between the steps of backward. If a rank does not use all its
+      // variables, its buckets could fill at a different time, and ranks would make calls in
+      // different orders.
       const overlaps = batchNorm !== 'sync' || !findUnused;
       const ofPass = hook && settling(hook);
       const transport = { collective, hook: ofPass, findUnused, overlaps, buffers };
@@ -78,7 +81,7 @@ export function ddp(options?: DdpOptions): Strategy {
   };
 }
 
-/** What a checkpoint keeps of the strategy: what its hook keeps. */
+/** The state of the strategy in a checkpoint, which is the state of its hook. */
 function stateOf(hook: CommHook | undefined): Pick<Strategy, 'getState' | 'setState'> {
   if (!hook?.getState || !hook.setState) return {};
   return {

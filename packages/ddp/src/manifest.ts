@@ -1,14 +1,14 @@
 import { AccError, type Collective } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
 
-/** What ranks must have alike of a variable. */
+/** The properties of a variable that must be the same on every rank. */
 export interface VariableDescription {
   readonly name: string;
   readonly shape: readonly number[];
   readonly dtype: string;
 }
 
-/** @throws AccError `ACC_VARIABLES_DIFFER` with every rank's side of the first differences. */
+/** @throws AccError `ACC_VARIABLES_DIFFER` with the first differences on each rank. */
 export function requireSameVariables(variables: readonly Variable[], collective: Collective): void {
   const own = variables.map(({ name, shape, dtype }): VariableDescription => ({ name, shape, dtype }));
   requireSameManifests(collective.allGatherObject(own));
@@ -16,7 +16,7 @@ export function requireSameVariables(variables: readonly Variable[], collective:
 
 const SHOWN = 5;
 
-/** @param manifests Every rank's variables, by rank. */
+/** @param manifests The variables of every rank, by rank. */
 export function requireSameManifests(manifests: readonly (readonly VariableDescription[])[]): void {
   const longest = Math.max(...manifests.map((manifest) => manifest.length));
   const differing: string[] = [];
@@ -34,7 +34,7 @@ export function requireSameManifests(manifests: readonly (readonly VariableDescr
     'ACC_VARIABLES_DIFFER',
     `Ranks prepared different variables:\n${differing.slice(0, SHOWN).join('\n')}${more}`,
     {
-      help: 'Every rank must build the same models, in the same order, before prepare.',
+      help: 'Build the same models in the same order on every rank before prepare.',
       details: { manifests },
     },
   );

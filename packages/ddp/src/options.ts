@@ -4,23 +4,29 @@ import type { CommHook } from './comm-hook.js';
 import { commHookOf, type NamedCommHook } from './comm-hooks/named.js';
 
 export interface DdpOptions {
-  /** Gradients are all-reduced in buckets of about this many bytes. Default 25 MiB, as PyTorch's. */
+  /** The size of gradient buckets, in bytes. Default 25 MiB, as in PyTorch. */
   readonly bucketBytes?: number;
-  /** How gradients go over the ranks: by name, by name with options, or a hook of one's own. Default: a plain sum. */
+  /**
+   * How gradients are reduced over ranks: the name of a hook, a name with options, or your own
+   * hook. Default: a plain sum.
+   */
   readonly commHook?: NamedCommHook | CommHook;
   /**
-   * `broadcast` (default): the moving statistics of batch normalisation are rank 0's after each step. `sync`: training
-   * normalises by the statistics of all ranks' samples. `local`: neither.
+   * `broadcast` (default): after each step, all ranks take over the moving statistics of rank 0.
+   * `sync`: training normalises by the statistics of all ranks' samples. `local`: neither.
    */
   readonly batchNorm?: 'broadcast' | 'sync' | 'local';
-  /** True is `batchNorm: 'sync'`. */
+  /** True means `batchNorm: 'sync'`. */
   readonly syncBatchNorm?: boolean;
   /**
-   * `backward` (default): gradients are reduced while they are computed. `apply`: they stay this rank's own until an optimizer is
-   * to apply them, for loops that make something of them first.
+   * `backward` (default): gradients are reduced during backward. `apply`: gradients stay local
+   * until an optimizer applies them, for loops that process them first.
    */
   readonly syncAt?: 'backward' | 'apply';
-  /** False: a variable that a reduction asks for and a rank did not use is an error. Default true: such are handled. */
+  /**
+   * False: it is an error if a rank does not use a variable of a reduction. Default true: such
+   * variables are allowed.
+   */
   readonly findUnused?: boolean;
 }
 
@@ -45,20 +51,20 @@ export type ResolvedDdpOptions = Readonly<
 /** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveDdpOptions(options: DdpOptions = {}): ResolvedDdpOptions {
   const resolved = parseOptions('ddp', schema, options);
-  // A wrong name or option of a hook is found here, whether or not the strategy is used.
+  // Checks the name and options of a hook even if the strategy is not used.
   if (resolved.commHook !== undefined) commHookOf(resolved.commHook);
   const { batchNorm, syncBatchNorm, ...others } = resolved;
   if (batchNorm !== undefined && syncBatchNorm !== undefined && (batchNorm === 'sync') !== syncBatchNorm) {
     throw new AccError(
       'ACC_INVALID_OPTION',
       `ddp: syncBatchNorm: ${syncBatchNorm} contradicts batchNorm: '${batchNorm}'.`,
-      { help: 'Give one of them.' },
+      { help: 'Set only one of the two options.' },
     );
   }
   return { ...others, batchNorm: batchNorm ?? (syncBatchNorm ? 'sync' : 'broadcast') };
 }
 
-/** What must be alike on every rank. */
+/** The options that must be the same on every rank. */
 export function comparedOptions({ commHook, ...others }: ResolvedDdpOptions): Record<string, unknown> {
   const isByName = typeof commHook !== 'object' || !('reduce' in commHook);
   return { ...others, commHook: isByName ? (commHook ?? 'none') : commHook.name };

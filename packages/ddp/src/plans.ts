@@ -5,7 +5,10 @@ import { requireSameVariables } from './manifest.js';
 
 const FIRST_BUCKET_BYTES = 1024 * 1024;
 
-/** Loops ask for the gradients of the same few lists of variables again and again; ranks are compared when a list is new. */
+/**
+ * The bucket plans of a program. Loops reduce the gradients of the same few lists of variables
+ * again and again. Ranks compare their variables when a list is new.
+ */
 export class Plans {
   readonly #plans = new Map<string, BucketPlan>();
   readonly #lists: (readonly Variable[])[] = [];
@@ -19,7 +22,10 @@ export class Plans {
     return this.#add(variables);
   }
 
-  /** Gives every rank the lists that `fromRank` has met; one that had no data may have met fewer. */
+  /**
+   * Sends the lists that `fromRank` has seen to every rank. A rank without data may have seen fewer
+   * lists.
+   */
   share(prepared: readonly Variable[], collective: Collective, fromRank: number): void {
     const places = new Map(prepared.map((variable, i) => [variable, i]));
     const own = this.#lists.map((list) => list.map((variable) => places.get(variable)!));

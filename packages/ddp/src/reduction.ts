@@ -5,15 +5,16 @@ import type { BucketPlan } from './bucket-plan.js';
 import { Bucket, type Transport } from './bucket.js';
 
 export interface ReductionTransport extends Transport {
-  /** False: buckets leave when all gradients are there. */
+  /** False: buckets are sent only when all gradients are complete. */
   readonly overlaps: boolean;
-  /** Travel with the gradients. */
+  /** Buffers that are sent together with the gradients. */
   readonly buffers: SharedBuffers;
 }
 
 /**
- * One backward pass: a bucket leaves as soon as its gradients are there, under the rest of backward. Buckets leave in the
- * order of the plan on every rank, whatever the order in which gradients come, since ranks must call alike.
+ * The reduction of one backward pass. A bucket is sent as soon as its gradients are complete, while
+ * backward continues. All ranks send buckets in the order of the plan, whatever the order of their
+ * gradients, because ranks must make the same calls.
  */
 export class BucketedReduction implements GradientReduction {
   readonly #buckets: readonly Bucket[];
@@ -50,7 +51,7 @@ export class BucketedReduction implements GradientReduction {
     this.#buckets[this.#launched++]!.launch(this.transport);
   }
 
-  /** How many ranks have a gradient of each variable. */
+  /** The number of ranks with a gradient of each variable. */
   #countUsers(): ArrayLike<number> {
     const own = new Float32Array(this.variables.length);
     for (const bucket of this.#buckets)
@@ -64,16 +65,16 @@ export class BucketedReduction implements GradientReduction {
   }
 }
 
-/** Every rank throws, since all have the same counts. */
+/** Throws on every rank, because all ranks have the same counts. */
 function requireAllUsed(variables: readonly Variable[], users: ArrayLike<number>): void {
   const most = Math.max(1, ...Array.from(users));
   const unused = variables.filter((_, i) => users[i]! < most).map(({ name }) => name);
   if (unused.length === 0) return;
   throw new AccError(
     'ACC_VARIABLES_UNUSED',
-    `The loss of some rank does not depend on ${unused.length} of ${variables.length} variables: ${unused.slice(0, 5).join(', ')}${unused.length > 5 ? ', …' : ''}.`,
+    `The loss of at least one rank does not depend on ${unused.length} of ${variables.length} variables: ${unused.slice(0, 5).join(', ')}${unused.length > 5 ? ', …' : ''}.`,
     {
-      help: 'Give minimize the variables that the loss uses, or leave out findUnused: false.',
+      help: 'Pass the variables that the loss uses to minimize, or leave out findUnused: false.',
       details: { unused },
     },
   );

@@ -25,13 +25,14 @@ export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];
 
 export interface PiecesOptions {
   readonly pieces: PiecesLayer;
-  /** Pieces of each tensor that lies in pieces. */
+  /** The number of pieces of each tensor in pieces. */
   readonly count: number;
   readonly backendName: string;
 }
 
 /**
- * Runs a kernel on one piece of its inputs after the other. The results, which lie in pieces, are the caller's.
+ * Runs a kernel on each piece of its inputs, one after another. The results are in pieces. The
+ * caller owns them.
  *
  * @param beforePiece Called before each piece.
  */
@@ -74,7 +75,10 @@ export function runByPieces(
   return isList ? held : held[0]!;
 }
 
-/** The pieces of `x`, in its shape. Borrowed. Undefined where it is whole, or a reshape has taken its rows apart. */
+/**
+ * The pieces of `x`, in its shape. They are borrowed. Undefined if `x` is whole, or if a reshape
+ * has split its rows.
+ */
 export function piecesIn(x: TensorInfo, { layout, pieces }: Pieces): TensorInfo[] | undefined {
   const at = layout.kind === 'rows' ? rowsAt(x.shape, layout) : undefined;
   if (layout.kind === 'rows' && !at) return undefined;
@@ -82,7 +86,7 @@ export function piecesIn(x: TensorInfo, { layout, pieces }: Pieces): TensorInfo[
   return pieces.map(({ dataId, dtype }) => ({ dataId, shape, dtype }));
 }
 
-/** What kernels are given for one piece, and what was made for that. */
+/** The inputs of a kernel for each piece, and the temporary tensors that were created for them. */
 class Operands {
   readonly #made: TensorInfo[] = [];
 
@@ -133,7 +137,9 @@ class Operands {
   }
 }
 
-/** A kernel's result as one that tfjs does not count: some kernels of `cpu` give tensors. */
+/**
+ * Moves a kernel's result out of tfjs's tensor count, because some kernels of `cpu` return tensors.
+ */
 function apart(x: TensorInfo, backend: Backend): TensorInfo {
   const { dataId, shape, dtype } = x;
   if (x instanceof Tensor) {
@@ -144,7 +150,7 @@ function apart(x: TensorInfo, backend: Backend): TensorInfo {
   return { dataId, shape, dtype };
 }
 
-/** Some kernels of tfjs take their inputs for tensors, which know their rank. */
+/** Some kernels of tfjs expect tensors as inputs, which have a rank. */
 function asTensor(x: TensorInfo): TensorInfo {
   return 'rank' in x ? x : Object.assign({ ...x }, { rank: x.shape.length });
 }
@@ -160,7 +166,7 @@ function resultOf({ results }: Plan, i: number, shape: readonly number[]): Resul
   return Array.isArray(results) ? (results as Result[])[i]! : (results as Result);
 }
 
-/** The rows that those of all pieces are, in one repetition. */
+/** The total number of rows of all pieces, in one repetition. */
 function lengthOf(inputs: Inputs, { cuts }: Plan, pieces: PiecesLayer): number {
   for (const [name, x] of inputs) {
     const layout = pieces.of(x)?.layout;

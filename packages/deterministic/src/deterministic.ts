@@ -23,19 +23,23 @@ export interface DeterministicContext {
   readonly kernels: KernelLayer;
   readonly rank: number;
   readonly size: number;
-  /** Fixes what random operators draw. */
+  /** Determines the numbers that random operators draw. */
   readonly seed: number;
 }
 
 /**
- * Training whose weights are the same, bit for bit, on any number of ranks. The batch of all ranks is divided into virtual shards,
- * of which each rank has as many, one after the other; kernels run on one shard's rows after the other, and what is summed over
- * rows is summed in a binary tree over shards, which goes on over ranks.
+ * Makes weights the same, bit for bit, on any number of ranks. The batch of all ranks is divided
+ * into virtual shards, and each rank has the same number of consecutive shards. Kernels run on the
+ * rows of one shard after another. Sums over rows are computed in a binary tree over shards, which
+ * continues over ranks.
  */
 export class Deterministic implements Determinism {
   readonly plugin: Plugin;
   readonly kernels: KernelLayer;
-  /** The layer of whatever backend is active, and the backend that is taken hold of. */
+  /**
+   * The given layer, which is that of the active backend, and the backend whose kernels are
+   * wrapped.
+   */
   readonly #given: KernelLayer;
   readonly #backendName: string;
   readonly #size: number;
@@ -49,10 +53,10 @@ export class Deterministic implements Determinism {
   #isInStep = false;
 
   /**
-   * Takes hold of the active backend until {@link end}.
+   * Wraps the kernels of the active backend until {@link end}.
    *
-   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DETERMINISTIC_BACKEND` for one whose kernels do not give the
-   * same bits in every run.
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DETERMINISTIC_BACKEND` for a
+   * backend whose kernels do not give the same bits in every run.
    */
   constructor(
     options: DeterministicOptions | undefined,
@@ -86,7 +90,7 @@ export class Deterministic implements Determinism {
       size,
       onRows: (x) => this.#pieces.divide(x, count),
       onOwnRows: (x) =>
-        this.#sharded.note(x, { kernelName: 'rand', reason: "draws numbers by a function of the program's" }),
+        this.#sharded.note(x, { kernelName: 'rand', reason: 'draws numbers with a function of the program' }),
     });
     this.plugin = this.#plugin();
   }
@@ -139,7 +143,7 @@ export class Deterministic implements Determinism {
   #plugin(): Plugin {
     return {
       name: 'deterministic',
-      // Of every rank the same, so that ranks may be more when it is loaded.
+      // The state is the same on every rank, so the number of ranks may change when it is loaded.
       getState: () => this.#draws.getState(),
       setState: (state: DrawsState) => this.#draws.setState(state),
       forward: (compute) => this.#forward(compute),
@@ -157,7 +161,7 @@ export class Deterministic implements Determinism {
     };
   }
 
-  /** Looks at the loss of a training step: what ranks add up must be a sum over rows. */
+  /** Checks the loss of a training step: it must be a sum over rows, because ranks add it up. */
   #forward<T>(compute: () => T): T {
     if (this.#given.backendName !== this.#backendName) throw leftBackend(this.#backendName, this.#given);
     const isStep = !this.#isInStep && gradientDepth() > 0;
@@ -177,11 +181,11 @@ export class Deterministic implements Determinism {
     if (this.#pieces.of(loss)?.layout.kind !== 'sum') throw notFromData();
   }
 
-  /** Of what an optimizer is to apply. */
+  /** Checks a gradient that an optimizer is about to apply. */
   #requireWhole(grad: Tensor): void {
     this.#requireRanksDontMatter(grad);
     if (this.#pieces.of(grad)) {
-      throw dependsOnRanks({ kernelName: 'applyGradients', reason: "is given this rank's own gradients" });
+      throw dependsOnRanks({ kernelName: 'applyGradients', reason: 'receives local gradients of this rank' });
     }
   }
 
@@ -189,10 +193,13 @@ export class Deterministic implements Determinism {
     const reason = this.#sharded.reasonOf(x);
     if (reason) throw dependsOnRanks(reason);
     if (this.#pieces.of(x)?.layout.kind !== 'rows') return;
-    throw dependsOnRanks({ kernelName: 'Loss', reason: 'has a number for each row in place of one for all' });
+    throw dependsOnRanks({
+      kernelName: 'Loss',
+      reason: 'has one number for each row instead of one for all rows',
+    });
   }
 
-  /** The caller's. */
+  /** A whole tensor with the values of `x`. The caller owns it. */
   #whole(x: Tensor): Tensor {
     if (!this.#pieces.of(x)) return x.clone();
     const tfjs = engine();
@@ -200,7 +207,7 @@ export class Deterministic implements Determinism {
   }
 }
 
-/** Of what another number of ranks has left in pieces only the whole is seen. */
+/** Hides pieces of a different number of virtual shards, so that such tensors count as whole. */
 function inPieces(layer: PiecesLayer, count: number): PiecesLayer {
   return {
     hold: (info, pieces) => layer.hold(info, pieces),
@@ -217,9 +224,9 @@ function inPieces(layer: PiecesLayer, count: number): PiecesLayer {
 function leftBackend(backendName: string, { backendName: active }: KernelLayer): AccError {
   return new AccError(
     'ACC_DETERMINISTIC_BACKEND',
-    `deterministic holds the backend '${backendName}', and '${active}' is active: its numbers would depend on the number of ranks.`,
+    `deterministic was set up for the backend '${backendName}', but '${active}' is active. Its results would depend on the number of ranks.`,
     {
-      help: `Go back by tf.setBackend('${backendName}') before the next step, or leave deterministic out.`,
+      help: `Call tf.setBackend('${backendName}') before the next step, or leave deterministic out.`,
       details: { backendName, active },
     },
   );

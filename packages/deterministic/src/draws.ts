@@ -1,21 +1,24 @@
 import { tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type RandomLayer } from '@acc/contract';
 
-/** From where draws go on: plain values. */
+/** The position in the sequence of draws, as plain values. */
 export interface DrawsState {
   readonly seed: number;
-  /** Batches that the loop has begun. */
+  /** The number of batches that the loop has begun. */
   readonly batches: number;
-  /** Draws since the last of them. */
+  /** The number of draws since the start of the last batch. */
   readonly draws: number;
 }
 
-/** Which numbers random operators draw: as for the batch of all ranks, whatever piece of it this one has. */
+/**
+ * Determines the numbers that random operators draw. They are those of the batch of all ranks,
+ * whichever part of it this rank has.
+ */
 export class Draws implements RandomLayer {
   #seed: number;
   #batches = 0;
   #draws = 0;
-  /** This rank's rows of the batch that the loop works on. */
+  /** The number of this rank's rows in the current batch. */
   #rows: number | undefined;
 
   /** @param firstShard The virtual shard of this rank's first piece. */
@@ -32,10 +35,10 @@ export class Draws implements RandomLayer {
     this.#draws = 0;
   }
 
-  /** The loop goes on with a batch of so many rows of this rank; undefined: it has ended. */
+  /** Begins a batch with this number of rows on this rank. Undefined ends the loop. */
   beginBatch(rows: number | undefined): void {
     this.#rows = rows;
-    // What is drawn after the last batch goes on counting.
+    // Draws after the last batch continue its count.
     if (rows === undefined) return;
     this.#batches++;
     this.#draws = 0;
@@ -48,7 +51,7 @@ export class Draws implements RandomLayer {
   /** @throws AccError `ACC_STATE_INVALID`. */
   setState({ seed, batches, draws }: DrawsState): void {
     if (![seed, batches, draws].every((value) => Number.isSafeInteger(value) && value >= 0)) {
-      throw new AccError('ACC_STATE_INVALID', 'This is no state of deterministic draws.');
+      throw new AccError('ACC_STATE_INVALID', 'This value is not a state of deterministic draws.');
     }
     this.#seed = seed;
     this.#batches = batches;
@@ -66,17 +69,20 @@ export class Draws implements RandomLayer {
     return before;
   }
 
-  /** Whether what is drawn in this shape has something for each row of the batch. */
+  /** Whether a tensor of this shape has an entry for each row of the batch. */
   hasRows(shape: readonly number[]): boolean {
     return this.#rows !== undefined && shape[0] !== undefined && shape[0] > 0 && shape[0] % this.#rows === 0;
   }
 
-  /** A whole number, below 2³², for the next draw of all ranks. */
+  /** An integer below 2³² for the next draw, the same on all ranks. */
   next(): number {
     return this.#numberOf(this.#draws++, 0);
   }
 
-  /** The same for one of this rank's pieces, beginning with the first; without a piece, for what all ranks draw alike. */
+  /**
+   * An integer below 2³² for the next draw of one of this rank's pieces, counted from the first.
+   * Without `piece`, it is the same on all ranks.
+   */
   nextOf(piece?: number): number {
     if (piece === undefined || piece === 0) this.#draws++;
     return this.#numberOf(this.#draws, piece === undefined ? 0 : 1 + this.firstShard + piece);
@@ -89,12 +95,12 @@ export class Draws implements RandomLayer {
 
 const WORD = 2 ** 32;
 
-/** The halves of a whole number. */
+/** The high and low halves of an integer. */
 function wordsOf(seed: number): [high: number, low: number] {
   return [Math.floor(seed / WORD), seed | 0];
 }
 
-/** By the finalizer of MurmurHash3 (Appleby, 2011). */
+/** Mixes two numbers with the finalizer of MurmurHash3 (Appleby, 2011). */
 function mixed(hash: number, value: number): number {
   let h = Math.imul(hash ^ value, 0x9e3779b1) + 0x7f4a7c15;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -1,19 +1,19 @@
 import { AccError, type BatchRows } from '@acc/contract';
 
-/** Why a tensor's values depend on how many ranks there are. */
+/** Why the values of a tensor depend on the number of ranks. */
 export interface Reason {
   readonly kernelName: string;
-  /** Goes on after the kernel's name. */
+  /** The part of the message after the kernel's name. */
   readonly reason: string;
 }
 
-/** What depends on how many ranks there are would have gone into the weights. */
+/** The error for a loss or gradient whose value depends on the number of ranks. */
 export function dependsOnRanks({ kernelName, reason }: Reason): AccError {
   return new AccError(
     'ACC_DETERMINISTIC_RANKS',
-    `The loss, or its gradient, depends on how many ranks there are: the kernel ${kernelName} ${reason}.`,
+    `The loss, or its gradient, depends on the number of ranks: the kernel ${kernelName} ${reason}.`,
     {
-      help: 'Let each sample be computed by itself and take sums or means over samples only; tf.layers.batchNormalization takes the statistics of all ranks. Or leave out deterministic.',
+      help: 'Compute each sample independently, and combine samples only by sums or means. tf.layers.batchNormalization is supported. Or leave out deterministic.',
       details: { kernelName, reason },
     },
   );
@@ -22,9 +22,9 @@ export function dependsOnRanks({ kernelName, reason }: Reason): AccError {
 export function notFromData(): AccError {
   return new AccError(
     'ACC_DETERMINISTIC_DATA',
-    'With deterministic, a loss is computed from the batches of prepared data; this one is not.',
+    'With deterministic, a loss must be computed from the batches of prepared data, but this loss is not.',
     {
-      help: 'Give the data to accelerator.prepare, loop over what it returns, and compute the loss from those tensors, not from copies made of their values.',
+      help: 'Pass the data to accelerator.prepare, loop over the result, and compute the loss from its tensors, not from copies of their values.',
     },
   );
 }
@@ -34,9 +34,9 @@ export function rowsDontFit({ rows, realRows }: BatchRows, virtualShards: number
   const isFilled = filled.some((count) => count > 0);
   return new AccError(
     'ACC_DETERMINISTIC_ROWS',
-    `The ranks have batches of ${rows.join(', ')} rows${isFilled ? `, ${filled.join(', ')} of them only filling` : ''}, which ${virtualShards} virtual shards cannot share equally.`,
+    `The ranks have batches of ${rows.join(', ')} rows${isFilled ? `, ${filled.join(', ')} of them only filling` : ''}, which cannot be divided equally into ${virtualShards} virtual shards.`,
     {
-      help: `Give every rank as many samples in each step, all together a multiple of ${virtualShards}: choose the batch size so, and dropLast: true for what is left at the end of the data.`,
+      help: `Give every rank the same number of samples in each step, with a total that is a multiple of ${virtualShards}. Choose the batch size accordingly, and set dropLast: true for the rest at the end of the data.`,
       details: { rows, realRows, virtualShards },
     },
   );

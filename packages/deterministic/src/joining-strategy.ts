@@ -2,9 +2,9 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { GradientReduction, Strategy } from '@acc/contract';
 
 /**
- * `strategy`, whose reductions are given whole gradients.
+ * Wraps `strategy` so that its reductions get whole gradients.
  *
- * @param whole Gives a gradient's values in a tensor that is whole; the caller's.
+ * @param whole Returns a whole tensor with the values of a gradient. The caller owns it.
  */
 export function joiningStrategy(strategy: Strategy, whole: (grad: Tensor) => Tensor): Strategy {
   return {

@@ -3,8 +3,8 @@ import { z } from 'zod';
 
 export interface DeterministicOptions {
   /**
-   * Into how many pieces the batch of all ranks is divided, a power of two; the number of ranks divides it. Weights depend on it.
-   * Default 4.
+   * The number of pieces into which the batch of all ranks is divided. It must be a power of two
+   * and a multiple of the number of ranks. Weights depend on it. Default 4.
    */
   readonly virtualShards?: number;
 }
@@ -27,14 +27,14 @@ export function resolveDeterministicOptions(
   return parseOptions('deterministic', schema, options);
 }
 
-/** @throws AccError `ACC_INVALID_OPTION` unless each rank gets as many of the virtual shards. */
+/** @throws AccError `ACC_INVALID_OPTION` unless every rank gets the same number of virtual shards. */
 export function requireShards({ virtualShards }: ResolvedDeterministicOptions, size: number): void {
   if (virtualShards % size === 0) return;
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `deterministic: ${size} ranks cannot share ${virtualShards} virtual shards equally.`,
+    `deterministic: ${virtualShards} virtual shards cannot be divided equally among ${size} ranks.`,
     {
-      help: `Start 1, 2, 4, … or ${virtualShards} ranks, or choose deterministic: { virtualShards } as a larger power of two, on every run that is to give the same weights.`,
+      help: `Start 1, 2, 4, … or ${virtualShards} ranks. Or set deterministic: { virtualShards } to a larger power of two, in every run that must give the same weights.`,
       details: { size, virtualShards },
     },
   );

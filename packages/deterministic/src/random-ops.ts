@@ -8,7 +8,10 @@ import {
 } from '@acc/tfjs-internals';
 import type { Draws } from './draws.js';
 
-/** tfjs's operators that draw in JavaScript, by the names of their scopes; all others that draw are made of these. */
+/**
+ * The tfjs operators that draw in JavaScript, by the names of their scopes. All other random
+ * operators call these.
+ */
 const SCOPES: ReadonlySet<string> = new Set([
   'randomUniform__op',
   'randomNormal__op',
@@ -16,24 +19,29 @@ const SCOPES: ReadonlySet<string> = new Set([
   'randomGamma__op',
   'multinomial__op',
 ]);
-/** Draws by a function of the user's, for this rank's rows only. */
+/** The scope of draws by a function of the user. They cover this rank's rows only. */
 const USERS_SCOPE = 'rand__op';
 
 export interface RandomOpsOptions {
   readonly draws: Draws;
   readonly rank: number;
   readonly size: number;
-  /** A tensor was drawn that has rows of the batch of all ranks, of which it holds this rank's. */
+  /**
+   * Called for a drawn tensor with rows of the batch of all ranks. The tensor holds this rank's
+   * rows.
+   */
   readonly onRows: (x: Tensor) => void;
-  /** A tensor was drawn whose rows are this rank's own affair. */
+  /** Called for a drawn tensor whose rows were drawn for this rank only. */
   readonly onOwnRows: (x: Tensor) => void;
 }
 
 /**
- * While tfjs's random operators run they get their seeds from `draws`, the same on every rank; what has rows they draw for the
- * batch of all ranks, and this rank's rows are cut out. Returns what ends it.
+ * Makes tfjs's random operators take their seeds from `draws`, which are the same on every rank.
+ * Tensors with rows are drawn for the batch of all ranks, and this rank's rows are cut out. Returns
+ * a function that ends this.
  *
- * An operator learns how much to draw from the buffer that it has made; so a longer one is put in its place.
+ * An operator draws as many numbers as the buffer that it created holds. Therefore a longer buffer
+ * replaces it.
  */
 export function drawForAllRanks(options: RandomOpsOptions): () => void {
   const engine = engineInternals();
@@ -61,7 +69,10 @@ export function drawForAllRanks(options: RandomOpsOptions): () => void {
 
 type Values = TensorBufferInternals['values'];
 
-/** Until the returned function is called, seeds come from `draws`, and buffers with rows are those of all ranks. */
+/**
+ * Until the returned function is called, seeds come from `draws`, and buffers with rows have the
+ * rows of all ranks.
+ */
 function enter({ draws, rank, size }: RandomOpsOptions): () => void {
   const undoRandom = patch(Math, 'random', () => () => draws.next() / 2 ** 32);
   const { prototype } = TensorBuffer;

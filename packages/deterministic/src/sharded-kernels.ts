@@ -8,20 +8,20 @@ import { rows, type Plan } from './rules/plan.js';
 import { ShardedCall, type InputState } from './rules/sharded-call.js';
 
 export interface ShardedKernelsOptions extends PiecesOptions {
-  /** Whether a tensor of this shape has rows although it does not lie in pieces. */
+  /** Whether a tensor of this shape has rows although it is not in pieces. */
   readonly hasRows: (shape: readonly number[]) => boolean;
-  /** Called before numbers are drawn: for one piece, or for what has none. */
+  /** Called before numbers are drawn: with a piece, or without for tensors without rows. */
   readonly seedDraw: (piece?: number) => void;
 }
 
 /**
- * Puts itself before all kernels of a backend. A call with inputs in pieces runs piece by piece, by the rule of its kernel, so that
- * each piece's bits are what they are on a rank that has this piece alone.
+ * Wraps all kernels of a backend. A call with inputs in pieces runs piece by piece, by the rule of
+ * its kernel. Therefore each piece has the same bits as on a rank that has only this piece.
  */
 export class ShardedKernels {
-  /** True while gradients are computed that ranks add up. */
+  /** True while gradients are computed that ranks will add up. */
   isBackward = false;
-  /** False: tensors in pieces are taken for whole ones. */
+  /** False: tensors in pieces are treated as whole. */
   isOn = true;
   readonly #options: ShardedKernelsOptions;
   readonly #originals: readonly KernelConfig[];
@@ -35,23 +35,26 @@ export class ShardedKernels {
     }
   }
 
-  /** Gives the backend its own kernels back. */
+  /** Restores the original kernels of the backend. */
   restore(): void {
     for (const config of this.#originals) replaceKernel(config);
   }
 
-  /** From now on that is why the values of `x` depend on how many ranks there are. */
+  /** Records why the values of `x` depend on the number of ranks. */
   note(x: TensorInfo, reason: Reason): void {
     this.#reasons.set(x.dataId, reason);
   }
 
-  /** Why the values of `x` depend on how many ranks there are; undefined for what does not, or lies in pieces. */
+  /**
+   * Why the values of `x` depend on the number of ranks. Undefined if they do not, or if `x` is in
+   * pieces.
+   */
   reasonOf(x: TensorInfo): Reason | undefined {
     const known = this.#reasons.get(x.dataId);
     if (known) return known;
     const layout = this.#options.pieces.of(x)?.layout;
     if (layout?.kind !== 'rows' || rowsAt(x.shape, layout)) return undefined;
-    return { kernelName: 'Reshape', reason: 'takes rows apart' };
+    return { kernelName: 'Reshape', reason: 'splits rows' };
   }
 
   #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {
@@ -80,7 +83,10 @@ export class ShardedKernels {
     return undefined;
   }
 
-  /** Computes with this rank's own rows as they are: fine for what nobody learns from. */
+  /**
+   * Computes with this rank's own rows directly. It is allowed for values that no gradient depends
+   * on.
+   */
   #whole(
     { kernelFunc }: KernelConfig,
     call: KernelCall,
@@ -103,10 +109,13 @@ export class ShardedKernels {
     const hasRows = sharded.names.some((name) => sharded.rows(name));
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
     if (rule) return rule(sharded);
-    return hasRows ? 'has no way by pieces' : "is not linear in what was computed over this rank's own rows";
+    return hasRows ? 'cannot run by pieces' : "is not linear in values computed over this rank's own rows";
   }
 
-  /** What is drawn for each row, although it comes from no rows; undefined for what is the same on every rank. */
+  /**
+   * The plan for a random kernel that draws a number for each row without an input with rows.
+   * Undefined if the draw is the same on every rank.
+   */
   #planOfDraw(inputs: Inputs): Plan | undefined {
     const [[name, { shape }]] = inputs as readonly [readonly [string, TensorInfo]];
     if (!this.#options.hasRows(shape)) return undefined;

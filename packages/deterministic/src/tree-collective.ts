@@ -21,14 +21,18 @@ import {
   type ShardVerbOptions,
 } from '@acc/contract';
 
-/** Up to so many elements a rank fetches all that the others have, in one call in place of two. */
+/**
+ * Up to this many elements, a rank fetches the tensors of all others, which takes one collective
+ * instead of two.
+ */
 const FEW_ELEMENTS = 4096;
 
 /**
- * The collective with sums in pairs of neighbouring ranks, pairs of those, and so on: they go on where the sums of a rank's own
- * pieces end. Of tensors in pieces it takes the whole. The number of ranks is a power of two.
+ * A collective that sums over ranks in pairs of neighbours, pairs of these pairs, and so on. It
+ * continues the tree of the sums of a rank's own pieces. Tensors in pieces are replaced by whole
+ * ones. The number of ranks must be a power of two.
  *
- * @param whole Gives a tensor's values in one that is whole; the caller's.
+ * @param whole Returns a whole tensor with the values of a tensor. The caller owns it.
  */
 export function treeCollective(given: Collective, whole: (x: Tensor) => Tensor): Collective {
   const verbs = new TreeVerbs(given, whole);
@@ -99,7 +103,7 @@ class TreeVerbs {
     return then(this.allReduceAsync(x, op), (all) => (this.given.rank === toRank ? all.clone() : null));
   }
 
-  /** `into` is let go: the shard is cut from a sum. */
+  /** `into` is disposed without being used, because the shard is a slice of a sum. */
   reduceScatterAsync(x: Tensor, op?: ReduceOp, options: ShardVerbOptions<Tensor> = {}): Pending<Tensor> {
     const { rank, size } = this.given;
     const { into, ...others } = options;
@@ -120,20 +124,22 @@ class TreeVerbs {
     return allPending(pending);
   }
 
-  /** The caller's values, whole. Where they are given away nothing else is left of them. */
+  /** A whole tensor with the caller's values. With `donate`, the caller's tensor is disposed. */
   #take(x: Tensor, donate: boolean): Tensor {
     const own = this.whole(x);
     if (donate) x.dispose();
     return own;
   }
 
-  /** Of two ranks there is one sum. */
+  /** With two ranks there is only one order of additions. */
   #hasOneOrder(op: ReduceOp): boolean {
     return this.given.size <= 2 || op === 'max' || op === 'min';
   }
 }
 
-/** Tensors of one dtype one after the other in one. Takes them over. */
+/**
+ * Concatenates tensors of one dtype, reduces them, and splits the result. Takes ownership of `xs`.
+ */
 function asOne(xs: readonly Tensor[], reduce: (flat: Tensor) => Pending<Tensor>): Pending<Tensor[]> {
   const flat = tidy(() => concat(xs.map((x) => reshape(x, [-1]))));
   const sizes = xs.map(({ size }) => size);
@@ -144,7 +150,7 @@ function asOne(xs: readonly Tensor[], reduce: (flat: Tensor) => Pending<Tensor>)
 
 type Combine = (a: Tensor, b: Tensor) => Tensor;
 
-/** Every rank fetches all. Takes `own` over. */
+/** Every rank fetches the tensors of all ranks. Takes ownership of `own`. */
 function inOneCall(own: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
   const row = reshape(own, [1, -1]);
   const all = given.allGatherAsync(row);
@@ -154,7 +160,10 @@ function inOneCall(own: Tensor, combine: Combine, given: Collective): Pending<Te
   return then(all, (rows) => reshape(inPairs(unstack(rows), combine), shape));
 }
 
-/** Every rank combines its own slice of all ranks' tensors, and gives it to all. Takes `own` over. */
+/**
+ * Every rank combines its own slice of all ranks' tensors and sends it to all. Takes ownership of
+ * `own`.
+ */
 function inSlices(own: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
   const { rank, size } = given;
   const lengths = Array.from(
@@ -181,7 +190,7 @@ function inPairs(terms: readonly Tensor[], combine: Combine): Tensor {
   return level[0]!;
 }
 
-/** What becomes of a result, which is disposed. */
+/** Transforms a result, which is disposed. */
 function then<T extends Tensor | Tensor[] | null>(
   pending: Pending<Tensor>,
   next: (result: Tensor) => T,

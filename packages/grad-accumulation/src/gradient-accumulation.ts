@@ -13,15 +13,15 @@ import { HeldSum } from './held-sum.js';
 import { Window } from './window.js';
 
 export interface GradientAccumulationOptions {
-  /** Micro-batches of a window. */
+  /** The number of micro-batches in a window. */
   readonly steps: number;
-  /** What the gradients are added up with. */
+  /** The list operations that add gradients. */
   readonly lists: ListMath;
-  /** Whether a variable was not freed: what is held for one that was is forgotten. */
+  /** Whether a variable is still alive. Gradients held for a disposed variable are discarded. */
   readonly isLive: (variable: Variable) => boolean;
 }
 
-/** Holds the gradients of all micro-batches of a window but the one that closes it. */
+/** Holds the gradients of all micro-batches of a window except the last one. */
 export function gradientAccumulation(options: GradientAccumulationOptions): GradientAccumulation {
   return new Accumulation(options);
 }
@@ -37,12 +37,12 @@ class Accumulation implements GradientAccumulation {
   readonly #isLive: (variable: Variable) => boolean;
   readonly #window: Window;
   /**
-   * By the variables of a pass and how many passes over the same ones came before it in its micro-batch: a loop may train
-   * several optimizers, also of the same variables.
+   * By the variables of a pass, and the number of earlier passes over the same variables in the
+   * micro-batch. A loop may train several optimizers, even of the same variables.
    */
   readonly #held = new Map<string, HeldEntry>();
   readonly #passes = new Map<string, number>();
-  /** Given to a reduction in the present micro-batch. */
+  /** The sums that were passed to a reduction in the current micro-batch. */
   #taken: HeldSum[] = [];
   #isRunning = false;
   closesWindow = true;
@@ -73,7 +73,7 @@ class Accumulation implements GradientAccumulation {
     this.closesWindow = this.#window.next(isLast);
     return finallyAfter(fn, () => {
       this.#isRunning = false;
-      // Nothing is left of them, unless a backward pass threw.
+      // Nothing is left of them unless a backward pass threw an error.
       for (const sum of this.#taken.splice(0)) sum.dispose();
     });
   }
@@ -128,7 +128,7 @@ class Accumulation implements GradientAccumulation {
     }
   }
 
-  /** A window of which nothing else is left begins anew. */
+  /** Discards gradients of disposed variables. A window without other gradients begins anew. */
   #forgetFreed(): void {
     let hasForgotten = false;
     for (const [key, { variables, sum }] of this.#held) {
@@ -140,7 +140,7 @@ class Accumulation implements GradientAccumulation {
     if (hasForgotten && this.#held.size === 0) this.reset();
   }
 
-  /** How many passes over the same variables came before it in this micro-batch. */
+  /** The number of earlier passes over the same variables in this micro-batch. */
   #placeOfNext(variables: readonly Variable[]): number {
     const ids = idsOf(variables);
     const before = this.#passes.get(ids) ?? 0;
@@ -165,6 +165,6 @@ const keyOf = (variables: readonly Variable[], place: number): string => `${plac
 
 function nested(): AccError {
   return new AccError('ACC_ACCUMULATE_NESTED', 'accumulate was called inside a micro-batch.', {
-    help: 'Call it once for each micro-batch, await what it returns, and not around fit, which does so itself.',
+    help: 'Call it once for each micro-batch and await the result. Do not call it around fit, which accumulates by itself.',
   });
 }

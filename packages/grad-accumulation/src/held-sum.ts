@@ -9,21 +9,25 @@ import {
 } from '@acc/contract';
 
 /**
- * The sum of gradients of the same variables, each a mean over some items, weighted by those items. It is kept in units of
- * the first one's items, so that the first gradients are taken as they are, and sums stay in the range of gradients.
+ * The weighted sum of gradients of the same variables. Each gradient is a mean over some items and
+ * is weighted by their number. The unit is the number of items of the first gradient. Therefore the
+ * first gradients are stored unchanged, and sums stay in the range of gradients.
  */
 export class HeldSum implements HeldGradients {
   readonly #lists: ListMath;
   #counts: ItemCounts = { own: 0, all: 0, samples: 0 };
   #unit = 0;
-  /** By place in the list of variables; holes where there was no gradient. */
+  /** By position in the list of variables. Empty if there was no gradient. */
   #sums: (Tensor | undefined)[] = [];
 
   constructor(lists: ListMath) {
     this.#lists = lists;
   }
 
-  /** Takes in another sum of the same variables, of other items of the same passes: another rank's. `sums` stay the caller's. */
+  /**
+   * Adds another sum of the same variables, over other items of the same passes, such as that of
+   * another rank. The caller still owns `sums`.
+   */
   absorb({ counts, unit, sums }: Omit<HeldPasses, 'variables' | 'place'>): void {
     this.#counts = { ...counts, own: this.#counts.own + counts.own };
     if (this.#unit === 0) this.#unit = unit;
@@ -37,7 +41,7 @@ export class HeldSum implements HeldGradients {
     });
   }
 
-  /** What {@link absorb} takes, for `length` variables. The tensors stay its own. */
+  /** The argument for {@link absorb}, for `length` variables. This object still owns the tensors. */
   read(length: number): Omit<HeldPasses, 'variables' | 'place'> {
     const sums = Array.from({ length }, (_, place) => this.#sums[place] ?? null);
     return { counts: this.#counts, unit: this.#unit, sums };
@@ -47,7 +51,7 @@ export class HeldSum implements HeldGradients {
     return this.#counts;
   }
 
-  /** Takes in one pass. The gradients stay the caller's. */
+  /** Adds the gradients of one pass. The caller still owns them. */
   add(grads: readonly (Tensor | null)[], counts: ItemCounts): void {
     this.#counts = sumOfCounts(this.#counts, counts);
     if (counts.own === 0) return;

@@ -11,14 +11,20 @@ interface Ending extends Warming {
   readonly endLr: number;
 }
 
-/** base · k / warmupSteps, and from there on `after`, which counts anew. */
+/**
+ * The rate base · k / warmupSteps during the warm-up, then the rate of `after`, which counts from
+ * the end of the warm-up.
+ */
 export function warmedUp({ base, warmupSteps }: Warming, after: Curve): Curve {
   return (k) => (k < warmupSteps ? (base * k) / warmupSteps : after(k - warmupSteps));
 }
 
 export const constant = (given: Warming): Curve => warmedUp(given, () => given.base);
 
-/** end + (base - end) · shape(p), where p goes from 0 after the warm-up to 1 at the end of the schedule. */
+/**
+ * end + (base - end) · shape(p). The progress p rises from 0 after the warm-up to 1 at the end of
+ * the schedule.
+ */
 function falling(given: Ending, shape: (progress: number) => number): Curve {
   const { base, endLr, totalSteps, warmupSteps } = given;
   const length = totalSteps - warmupSteps;
@@ -39,13 +45,16 @@ export const steps = (given: Warming & { readonly stepSize: number; readonly gam
 interface Cycle {
   readonly maxLr: number;
   readonly totalSteps: number;
-  /** Where the rate is greatest. */
+  /** The step with the largest rate. */
   readonly warmupSteps: number;
   readonly startLr: number;
   readonly endLr: number;
 }
 
-/** Up and down by halves of cosines (Smith and Topin, "Super-Convergence", 2018), as PyTorch's OneCycleLR. */
+/**
+ * Rises and falls along half cosines (Smith and Topin, "Super-Convergence", 2018), like PyTorch's
+ * OneCycleLR.
+ */
 export function oneCycle({ maxLr, totalSteps, warmupSteps, startLr, endLr }: Cycle): Curve {
   const between = (from: number, to: number, p: number) =>
     to + ((from - to) * (1 + Math.cos(Math.PI * p))) / 2;

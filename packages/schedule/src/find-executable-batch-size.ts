@@ -4,19 +4,21 @@ import { releaseCachedMemory } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
 
 export interface FindBatchSizeOptions {
-  /** The first that is tried. */
+  /** The first batch size to try. */
   readonly startingBatchSize: number;
-  /** Called after an attempt ran out of memory and its tensors were freed. */
+  /** Called after an attempt ran out of memory and its tensors were disposed. */
   readonly onOutOfMemory?: (batchSize: number) => void;
 }
 
 /**
- * Calls `fn` with `startingBatchSize`, then with half of it as long as memory runs out, and gives the first result. Whatever a
- * failed attempt made is disposed, variables and kept tensors too, so that `fn` makes model and optimizer itself. Other
- * errors end it. What the attempt that fits makes is left as it is.
+ * Calls `fn` with `startingBatchSize`, and with half of it each time memory runs out. Returns the
+ * first result. All tensors of a failed attempt are disposed, including variables and kept tensors,
+ * so `fn` must create the model and optimizer itself. Other errors are thrown. The tensors of the
+ * successful attempt are kept.
  *
  * @param fn May be asynchronous.
- * @throws AccError `ACC_NO_BATCH_SIZE` when not even 1 fits; `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ * @throws AccError `ACC_NO_BATCH_SIZE` if even a batch size of 1 does not fit;
+ * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export async function findExecutableBatchSize<T>(
   fn: (batchSize: number) => T,
@@ -49,14 +51,14 @@ export async function findExecutableBatchSize<T>(
       onOutOfMemory?.(batchSize);
     }
   }
-  throw new AccError('ACC_NO_BATCH_SIZE', `Not even a batch of one fits into memory.`, {
+  throw new AccError('ACC_NO_BATCH_SIZE', `Even a batch of one sample does not fit into memory.`, {
     help: 'Use a smaller model, 16-bit floats, or a device with more memory.',
     cause,
     details: { startingBatchSize },
   });
 }
 
-/** JavaScript's own engines run out of memory with a RangeError. */
+/** JavaScript engines report exhausted memory as a RangeError. */
 function isOutOfMemory(error: unknown): boolean {
   if (isAccError(error, 'ACC_OUT_OF_MEMORY')) return true;
   return (
@@ -65,9 +67,9 @@ function isOutOfMemory(error: unknown): boolean {
 }
 
 interface Attempt {
-  /** Leaves everything to who made it. */
+  /** Keeps all tensors created since. */
   keep(): void;
-  /** Disposes all that was made since. */
+  /** Disposes all tensors created since. */
   undo(): void;
 }
 

@@ -19,26 +19,30 @@ import {
 } from '@acc/contract';
 
 export interface GradientNoiseScaleOptions {
-  /** How much of the running means stays with each step. Default 0.95. */
+  /** The weight of the old value in the running means. Default 0.95. */
   readonly decay?: number;
-  /** Samples of one rank's (micro-)batch, for loops that feed themselves. Default: those of prepared data. */
+  /**
+   * The number of samples in a (micro-)batch of one rank, for loops without prepared data. Default:
+   * that of prepared data.
+   */
   readonly batchSize?: number;
 }
 
-/** What has to be kept to go on with an estimate. */
+/** The state of an estimate, for a checkpoint. */
 export interface NoiseScaleState {
   readonly gradientSquared: number;
   readonly noise: number;
 }
 
-/** Squared norms of this rank's gradients of one backward pass. */
+/** The squared norms of this rank's gradients of one backward pass. */
 interface OwnPass {
   readonly info: PassInfo;
   readonly norms: Tensor[];
 }
 
 /**
- * A plugin that estimates, step by step, at what batch size more samples stop helping.
+ * Creates a plugin that estimates, in each step, the batch size above which more samples stop
+ * helping.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -47,11 +51,13 @@ export function gradientNoiseScale(options: GradientNoiseScaleOptions = {}): Gra
 }
 
 /**
- * The simple noise scale of McCandlish et al., "An Empirical Model of Large-Batch Training", 2018, appendix A.1, from the
- * gradients of single ranks and micro-batches, B samples each, and the one of all together: |G_B|² is |G|² + tr(Σ) / B on
- * average, which two sizes of B tell apart. Both are averaged over steps. It costs a norm for each gradient, one collective of
- * four numbers and two reads a step. On two ranks or with two micro-batches at least; steps throw `ACC_NOISE_SAMPLES` where the
- * size of batches isn't known. Steps of several optimizers, of different variables, count alike in the means.
+ * Estimates the simple noise scale of McCandlish et al., "An Empirical Model of Large-Batch
+ * Training", 2018, appendix A.1. It uses the gradients of single ranks and micro-batches, with B
+ * samples each, and that of all together. The mean of |G_B|² is |G|² + tr(Σ) / B, so two sizes B
+ * determine both unknowns. Both are averaged over steps. Each step costs one norm for each
+ * gradient, one collective of four numbers, and two reads. It needs at least two ranks or two
+ * micro-batches. A step throws `ACC_NOISE_SAMPLES` if the number of samples of a batch is unknown.
+ * Steps of several optimizers with different variables have equal weight in the means.
  */
 export class GradientNoiseScale implements Plugin {
   readonly name = 'gradient-noise-scale';
@@ -67,7 +73,7 @@ export class GradientNoiseScale implements Plugin {
     if (!(decay >= 0 && decay < 1) || (batchSize !== undefined && !(batchSize > 0))) {
       throw new AccError(
         'ACC_INVALID_OPTION',
-        'gradientNoiseScale: decay is from 0 to below 1, batchSize above 0.',
+        'gradientNoiseScale: decay must be at least 0 and below 1, and batchSize above 0.',
         { details: { decay, batchSize } },
       );
     }
@@ -76,8 +82,9 @@ export class GradientNoiseScale implements Plugin {
   }
 
   /**
-   * B = tr(Σ) / |G|², in samples: well below it twice the batch takes about half the steps, well above it about as many. Undefined
-   * while there is no estimate that is a number above 0.
+   * B = tr(Σ) / |G|², in samples. For batches far below B, doubling the batch nearly halves the
+   * number of steps. For batches far above B, it hardly changes the number of steps. Undefined
+   * until there is a positive estimate.
    */
   get criticalBatchSize(): number | undefined {
     const { gradientSquared, noise } = this.#means;
@@ -120,7 +127,7 @@ export class GradientNoiseScale implements Plugin {
     for (const { norms } of this.#passes.splice(0)) dispose(norms);
   }
 
-  /** Those over these variables: another optimizer's are held until its own step. */
+  /** The passes over these variables. Passes of another optimizer are kept until its own step. */
   #takePasses(variables: readonly Variable[] | undefined): OwnPass[] {
     const isTaken = ({ info }: OwnPass) => !variables || areSame(info.variables, variables);
     const taken = this.#passes.filter(isTaken);
@@ -133,7 +140,7 @@ function areSame(a: readonly Variable[], b: readonly Variable[]): boolean {
   return a.length === b.length && a.every((variable, i) => variable === b[i]);
 }
 
-/** Over this rank's passes: Σ |G_B|², Σ 1 / B, Σ B and how many there were. Frees the norms. */
+/** Sums over this rank's passes: Σ |G_B|², Σ 1 / B, Σ B and their number. Disposes the norms. */
 function ownSums(passes: readonly OwnPass[], batchSize: number | undefined): number[] {
   const sums = [0, 0, 0, 0];
   for (const { info, norms } of passes) {
@@ -148,7 +155,7 @@ function ownSums(passes: readonly OwnPass[], batchSize: number | undefined): num
   return sums;
 }
 
-/** Undefined where all samples were one pass, or the gradients are not finite. */
+/** Undefined if all samples were in one pass, or if the gradients are not finite. */
 function estimate(
   own: number[],
   grads: readonly (Tensor | null)[],
@@ -168,6 +175,6 @@ function estimate(
 
 function uncounted(): AccError {
   return new AccError('ACC_NOISE_SAMPLES', 'The noise scale needs to know how many samples a batch has.', {
-    help: 'Train on prepared data, or give gradientNoiseScale its option batchSize.',
+    help: 'Train on prepared data, or set the option batchSize of gradientNoiseScale.',
   });
 }

@@ -6,18 +6,14 @@ import { optimizerInternals } from '@acc/tfjs-internals';
 export function learningRateOf(optimizer: Optimizer): number {
   const { learningRate } = optimizerInternals(optimizer);
   if (typeof learningRate === 'number') return learningRate;
-  throw new AccError(
-    'ACC_SCHEDULE_OPTIMIZER',
-    'The optimizer has no number learningRate that could be scheduled.',
-    {
-      help: "Give an optimizer of tf.train or of this library, or keep your own one's rate in its property learningRate.",
-    },
-  );
+  throw new AccError('ACC_SCHEDULE_OPTIMIZER', 'The optimizer has no numeric property learningRate.', {
+    help: 'Use an optimizer of tf.train or of this library, or give your own optimizer a property learningRate.',
+  });
 }
 
 export function setLearningRate(optimizer: Optimizer, rate: number): void {
   const owner = optimizerInternals(optimizer);
-  // Setting makes a tensor where tfjs keeps the rate in one.
+  // If tfjs keeps the rate in a tensor, setting it creates a new tensor.
   if (owner.learningRate === rate) return;
   if (owner.setLearningRate) owner.setLearningRate(rate);
   else owner.learningRate = rate;

@@ -21,13 +21,15 @@ interface Inside {
 const insides = new WeakMap<LRScheduler, Inside>();
 
 /**
- * The learning rate of an optimizer, step by step. It starts from the rate that the optimizer has when the scheduler is made,
- * the base, and sets the rate of the first step at once.
+ * Sets the learning rate of an optimizer in each step. The base rate is the optimizer's rate when
+ * the scheduler is created. The scheduler sets the rate of the first step at once.
  *
- * Once prepared it counts steps of the optimizer: `step()` does nothing while the optimizer has not stepped, as inside a window
- * of accumulation or when a step was skipped. In `fit` it steps by itself. Unprepared, every `step()` counts.
+ * A prepared scheduler counts the steps of its optimizer. `step()` does nothing if the optimizer
+ * has not stepped, as inside a window of gradient accumulation or after a skipped step. `fit` calls
+ * it automatically. Without `prepare`, every call of `step()` counts.
  *
- * All factories throw `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and `ACC_SCHEDULE_OPTIMIZER` for an optimizer without a rate.
+ * All factories throw `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and `ACC_SCHEDULE_OPTIMIZER` for
+ * an optimizer without a rate.
  */
 export class LRScheduler {
   private constructor(optimizer: Optimizer, curve: curves.Curve, options: Required<ScheduleOptions>) {
@@ -35,42 +37,42 @@ export class LRScheduler {
     insides.set(this, { schedule, scaling: options.scaling });
   }
 
-  /** The base, after a warm-up. */
+  /** The base rate, after a warm-up. */
   static constant(optimizer: Optimizer, options: ConstantOptions = {}): LRScheduler {
     const resolved = resolve('constant', options);
     const curve = curves.constant({ ...resolved, base: learningRateOf(optimizer) });
     return new LRScheduler(optimizer, curve, resolved);
   }
 
-  /** From the base to `endLr` on a line. */
+  /** From the base rate to `endLr` on a line. */
   static linear(optimizer: Optimizer, options: LinearOptions): LRScheduler {
     const resolved = resolve('linear', options);
     const curve = curves.linear({ ...resolved, base: learningRateOf(optimizer) });
     return new LRScheduler(optimizer, curve, resolved);
   }
 
-  /** From the base to `endLr` on half a cosine. */
+  /** From the base rate to `endLr` on half a cosine. */
   static cosine(optimizer: Optimizer, options: CosineOptions): LRScheduler {
     const resolved = resolve('cosine', options);
     const curve = curves.cosine({ ...resolved, base: learningRateOf(optimizer) });
     return new LRScheduler(optimizer, curve, resolved);
   }
 
-  /** endLr + (base - endLr) · (what is left of the schedule) ^ power. */
+  /** endLr + (base - endLr) · (remaining fraction of the schedule) ^ power. */
   static polynomial(optimizer: Optimizer, options: PolynomialOptions): LRScheduler {
     const resolved = resolve('polynomial', options);
     const curve = curves.polynomial({ ...resolved, base: learningRateOf(optimizer) });
     return new LRScheduler(optimizer, curve, resolved);
   }
 
-  /** The base, multiplied by `gamma` every `stepSize` steps. */
+  /** The base rate, multiplied by `gamma` every `stepSize` steps. */
   static step(optimizer: Optimizer, options: StepOptions): LRScheduler {
     const resolved = resolve('step', options);
     const curve = curves.steps({ ...resolved, base: learningRateOf(optimizer) });
     return new LRScheduler(optimizer, curve, resolved);
   }
 
-  /** Up to `maxLr`, and down below the first rate. */
+  /** Rises to `maxLr`, then falls below the first rate. */
   static oneCycle(optimizer: Optimizer, options: OneCycleOptions): LRScheduler {
     const resolved = resolve('oneCycle', options);
     const { totalSteps, maxLr = learningRateOf(optimizer), startDivisor } = resolved;
@@ -86,7 +88,7 @@ export class LRScheduler {
   }
 
   /**
-   * Sets the rate of the next step. Call it after the optimizer.
+   * Sets the rate of the next step. Call it after the optimizer's step.
    *
    * @throws AccError `ACC_SCHEDULE_SAMPLES`, `ACC_SCHEDULE_OPTIMIZER`.
    */
@@ -98,13 +100,16 @@ export class LRScheduler {
     return insides.get(this)!.schedule.getState();
   }
 
-  /** Goes on from what {@link getState} gave, in a scheduler of the same options over an optimizer of the same base. */
+  /**
+   * Restores the state of {@link getState}, in a scheduler with the same options and the same base
+   * rate.
+   */
   setState(state: ScheduleState): void {
     insides.get(this)!.schedule.setState(state);
   }
 }
 
-/** The schedule behind a scheduler, which from now on follows its optimizer on `ranks` ranks. */
+/** The schedule of a scheduler, which then follows its optimizer on `ranks` ranks. */
 export function follow(scheduler: LRScheduler, ranks: number): Schedule {
   const { schedule, scaling } = insides.get(scheduler)!;
   schedule.follow(scaling === 'none' ? 1 : scaleLearningRate(1, ranks, scaling));

@@ -4,47 +4,52 @@ import type { ScalingRule } from './scale-learning-rate.js';
 
 /** Options of every schedule. */
 export interface ScheduleOptions {
-  /** What the numbers of steps count. Default `steps` of the optimizer; `samples` are those of all ranks. */
+  /**
+   * The unit of step counts. Default: `steps` of the optimizer. `samples` counts the samples of all
+   * ranks.
+   */
   readonly unit?: 'steps' | 'samples';
-  /** Multiplies the whole schedule for the number of ranks, once it is prepared. Default `none`. */
+  /** Scales the whole schedule by the number of ranks when it is prepared. Default `none`. */
   readonly scaling?: 'none' | ScalingRule;
 }
 
 export interface ConstantOptions extends ScheduleOptions {
-  /** At step k of these the rate is the base's k / warmupSteps. Default 0. */
+  /** The length of the warm-up. At step k of it the rate is base · k / warmupSteps. Default 0. */
   readonly warmupSteps?: number;
 }
 
 export interface LinearOptions extends ConstantOptions {
-  /** With the warm-up; afterwards the rate stays at its end. */
+  /**
+   * The length of the schedule, including the warm-up. Afterwards the rate stays at its end value.
+   */
   readonly totalSteps: number;
-  /** Default 0. */
+  /** The rate at the end. Default 0. */
   readonly endLr?: number;
 }
 
 export type CosineOptions = LinearOptions;
 
 export interface PolynomialOptions extends LinearOptions {
-  /** Of what is left of the schedule. Default 1. */
+  /** The exponent of the remaining fraction of the schedule. Default 1. */
   readonly power?: number;
 }
 
 export interface StepOptions extends ConstantOptions {
-  /** Steps between two falls of the rate, counted from the end of the warm-up. */
+  /** The number of steps between two reductions of the rate, counted from the end of the warm-up. */
   readonly stepSize: number;
-  /** What the rate is multiplied by then. Default 0.1. */
+  /** The factor of each reduction. Default 0.1. */
   readonly gamma?: number;
 }
 
 export interface OneCycleOptions extends ScheduleOptions {
   readonly totalSteps: number;
-  /** The greatest rate. Default: the optimizer's. */
+  /** The largest rate. Default: the optimizer's rate. */
   readonly maxLr?: number;
-  /** The step at which the rate is greatest. Default 0.3 · totalSteps - 1, as PyTorch's. */
+  /** The step with the largest rate. Default 0.3 · totalSteps - 1, as in PyTorch. */
   readonly warmupSteps?: number;
-  /** The first rate is the greatest divided by this. Default 25. */
+  /** The largest rate is divided by this for the first rate. Default 25. */
   readonly startDivisor?: number;
-  /** Default: the first rate / 10,000. */
+  /** The last rate. Default: the first rate / 10,000. */
   readonly endLr?: number;
 }
 
@@ -91,8 +96,8 @@ export function resolve<K extends ScheduleKind>(kind: K, options: object): Resol
   if (warmupSteps >= totalSteps) {
     throw new AccError(
       'ACC_INVALID_OPTION',
-      `${where}: a warm-up of ${warmupSteps} steps leaves none of ${totalSteps}.`,
-      { help: 'Give a shorter warm-up, or more steps in all.', details: { path: ['warmupSteps'] } },
+      `${where}: a warm-up of ${warmupSteps} steps is not shorter than the schedule of ${totalSteps} steps.`,
+      { help: 'Use a shorter warm-up, or increase totalSteps.', details: { path: ['warmupSteps'] } },
     );
   }
   return resolved as Resolved<K>;

@@ -3,15 +3,15 @@ import { AccError } from '@acc/contract';
 import type { Curve } from './curves.js';
 import { setLearningRate } from './learning-rate.js';
 
-/** What has to be kept to go on with a schedule. */
+/** The state of a schedule, for a checkpoint. */
 export interface ScheduleState {
-  /** Steps, or samples, that were counted. */
+  /** The number of steps, or samples, counted so far. */
   readonly count: number;
-  /** What the optimizer has done since; absent where it has done nothing. */
+  /** The optimizer's progress since the schedule last moved. Absent if there is none. */
   readonly since?: { readonly steps: number; readonly samples: number };
 }
 
-/** What the optimizer of a prepared schedule has done since the schedule moved last. */
+/** The optimizer's progress since a prepared schedule last moved. */
 interface Progress {
   steps: number;
   samples: number;
@@ -19,7 +19,7 @@ interface Progress {
   hasSteps: boolean;
 }
 
-/** A curve, where on it an optimizer is, and what it has done since. */
+/** A curve, the position of an optimizer on it, and the optimizer's progress since then. */
 export class Schedule {
   #count = 0;
   #factor = 1;
@@ -37,7 +37,7 @@ export class Schedule {
     return this.curve(this.#count) * this.#factor;
   }
 
-  /** From now on it moves only when the optimizer has. */
+  /** Makes the schedule move only when the optimizer has stepped. */
   follow(factor: number): void {
     const { iterations } = this.optimizer;
     this.#progress ??= { steps: 0, samples: 0, iterationsBefore: iterations, hasSteps: false };
@@ -45,7 +45,7 @@ export class Schedule {
     this.#set();
   }
 
-  /** The optimizer has taken a step on `samples` of all ranks. */
+  /** Records a step of the optimizer on `samples` samples of all ranks. */
   hear(samples: number | undefined): void {
     const progress = this.#progress!;
     if (this.unit === 'samples' && samples === undefined) throw uncounted();
@@ -54,7 +54,10 @@ export class Schedule {
     progress.samples += samples ?? 0;
   }
 
-  /** One step further, or by the samples since the last one; where the optimizer has not stepped, nothing. */
+  /**
+   * Moves by one step, or by the samples since the last move. Does nothing if the optimizer has not
+   * stepped.
+   */
   move(): void {
     const progress = this.#progress;
     if (!progress) {
@@ -73,7 +76,7 @@ export class Schedule {
     return { count: this.#count, ...(steps > 0 && { since: { steps, samples } }) };
   }
 
-  /** The optimizer's state is that of the same moment. */
+  /** Restores a state. The optimizer's state must be from the same moment. */
   setState({ count, since }: ScheduleState): void {
     this.#count = count;
     const { iterations } = this.optimizer;
@@ -90,14 +93,18 @@ export class Schedule {
 
   #requireHeard({ hasSteps, iterationsBefore }: Progress): void {
     if (hasSteps || this.optimizer.iterations <= iterationsBefore) return;
-    throw new AccError('ACC_SCHEDULE_OPTIMIZER', 'The schedule was prepared, its optimizer was not.', {
-      help: 'Give the optimizer, or the model that was compiled with it, to prepare as well.',
+    throw new AccError('ACC_SCHEDULE_OPTIMIZER', 'The schedule was prepared, but its optimizer was not.', {
+      help: 'Also pass the optimizer, or the model that was compiled with it, to prepare.',
     });
   }
 }
 
 function uncounted(): AccError {
-  return new AccError('ACC_SCHEDULE_SAMPLES', 'The schedule counts samples, and nobody counts them here.', {
-    help: 'Prepare the scheduler and the data, or count steps.',
-  });
+  return new AccError(
+    'ACC_SCHEDULE_SAMPLES',
+    'The schedule counts samples, but the number of samples is unknown.',
+    {
+      help: 'Prepare the scheduler and the data, or count steps.',
+    },
+  );
 }

@@ -2,7 +2,7 @@ import { AccError, type Plugin } from '@acc/contract';
 import { follow, LRScheduler } from './lr-scheduler.js';
 import type { Schedule, ScheduleState } from './schedule.js';
 
-/** Takes part in `prepare` for schedulers, and tells them of the steps of their optimizers. */
+/** The plugin that prepares schedulers and reports the steps of their optimizers to them. */
 export function schedules(): Plugin {
   const followed = new Set<Schedule>();
   let ranks = 1;
@@ -21,7 +21,7 @@ export function schedules(): Plugin {
       if (!Array.isArray(states) || states.length !== followed.size) {
         throw new AccError(
           'ACC_STATE_INVALID',
-          `${Array.isArray(states) ? states.length : 'No'} schedules were saved, ${followed.size} are prepared.`,
+          `${Array.isArray(states) ? states.length : 'No'} schedules were saved, but ${followed.size} are prepared.`,
           { help: 'Prepare the same schedulers, in the same order.' },
         );
       }

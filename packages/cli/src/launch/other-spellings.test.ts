@@ -8,7 +8,7 @@ it.each([
   ['--machine_rank', 'Here it is --node-rank R'],
   ['--node_rank', 'Here it is --node-rank.'],
   ['--main-process-port', 'Here it is --rdzv-endpoint HOST:PORT'],
-  ['--mixed_precision', "The program says it: Accelerator.create({ mixedPrecision: 'bf16' })"],
+  ['--mixed_precision', "Set it in the program: Accelerator.create({ mixedPrecision: 'bf16' })"],
 ])('names ours for the spelling of another launcher: %s', (option, help) => {
   expect(oursFor(option)).toContain(help);
 });

@@ -15,21 +15,22 @@ import {
 } from '@tensorflow/tfjs-core';
 
 export interface GlobalMoments {
-  /** Shape [channels]. */
+  /** The mean, of shape [channels]. */
   readonly mean: Tensor;
-  /** Biased, shape [channels]. */
+  /** The biased variance, of shape [channels]. */
   readonly variance: Tensor;
-  /** Values of a channel on all ranks, a scalar. */
+  /** The number of values per channel on all ranks, a scalar. */
   readonly count: Tensor;
 }
 
 /**
- * Mean and variance over all ranks' values, from each rank's own by the formula of Chan et al., "Updating Formulae and a
- * Pairwise Algorithm for Computing Sample Variances", 1979, in one collective. Called in a tidy.
+ * The mean and variance over the values of all ranks, from those of each rank by the formula of
+ * Chan et al., "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+ * Uses one collective. Call it in a tidy.
  *
- * @param x This rank's samples; it may have none of them.
+ * @param x The samples of this rank. It may have none.
  * @param axis The dim of the channels, from 0.
- * @param gatherRows Every rank's row, one below the other.
+ * @param gatherRows Returns the rows of all ranks, stacked.
  */
 export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor) => Tensor): GlobalMoments {
   const channels = x.shape[axis]!;
@@ -40,7 +41,7 @@ export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor)
   const counts = slice(all, [0, 0], [-1, 1]);
   const means = slice(all, [0, 1], [-1, channels]);
   const squaresOfRanks = slice(all, [0, 1 + channels], [-1, channels]);
-  // A batch without samples has a mean of 0, not NaN.
+  // The mean of a batch without samples is 0, not NaN.
   const count = maximum(sum(counts), 1);
   const meanOfAll = div(sum(mul(counts, means), 0), count);
   const between = mul(counts, square(sub(means, meanOfAll)));
@@ -49,10 +50,10 @@ export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor)
 }
 
 /**
- * The same in two sums over ranks, which all have as many samples: where these sums do not depend on how many ranks there are, the
- * moments do not.
+ * Computes the same moments with two sums over ranks. All ranks must have the same number of
+ * samples. If these sums do not depend on the number of ranks, the moments do not either.
  *
- * @param sumOverRanks Of values by channel.
+ * @param sumOverRanks Sums values by channel over ranks.
  */
 export function summedMoments(
   x: Tensor,
@@ -66,7 +67,7 @@ export function summedMoments(
   return { mean, variance: div(sumOverRanks(squares), count), count };
 }
 
-/** Mean and sum of squared distances from it, by channel. */
+/** The mean by channel, and the sum of squared distances from it. */
 function localMoments(x: Tensor, axis: number): { mean: Tensor; squares: Tensor } {
   const others = otherDims(x, axis);
   const count = x.size / x.shape[axis]!;
@@ -83,7 +84,7 @@ export function otherDims(x: Tensor, axis: number): number[] {
   return x.shape.flatMap((_, dim) => (dim === axis ? [] : [dim]));
 }
 
-/** Values by channel in a shape that fits `x`. */
+/** Reshapes values by channel so that they broadcast against `x`. */
 export function broadcastable(values: Tensor, x: Tensor, axis: number): Tensor {
   return reshape(
     values,

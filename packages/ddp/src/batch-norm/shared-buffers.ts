@@ -3,18 +3,18 @@ import type { Collective, Pending } from '@acc/contract';
 import { isLive } from '@acc/kernels';
 import { nestedLayers, type LayerWithBuffers } from '@acc/tfjs-internals';
 
-/** A broadcast under way. */
+/** A pending broadcast. */
 type Travelling = readonly { readonly variables: readonly Variable[]; readonly pending: Pending<Tensor> }[];
 
 /**
- * The weights of layers that forward changes and no gradient does, as the moving statistics of batch normalisation. Each rank
- * moves them by its own batches; those of the first rank are taken over by all in each step, as PyTorch's
- * `broadcast_buffers` does.
+ * Weights of layers that the forward pass changes and no gradient does, such as the moving
+ * statistics of batch normalisation. Each rank updates them from its own batches. In each step all
+ * ranks take over those of the first rank, like PyTorch's `broadcast_buffers`.
  */
 export class SharedBuffers {
   readonly #models = new Set<readonly Variable[]>();
 
-  /** Returns what ends it. */
+  /** Adds the weights of layers. Returns a function that removes them. */
   add(layers: readonly unknown[]): () => void {
     const variables = [...nestedLayers(layers)].flatMap((layer) =>
       ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),

@@ -25,9 +25,10 @@ import {
 import { broadcastable, globalMoments, otherDims, summedMoments } from './global-moments.js';
 
 /**
- * Lets the batch normalisation layers among `layers`, and within them, take the statistics of all ranks' samples in training:
- * k ranks compute what one rank does with the whole batch. Of layers by tfjs only, not of subclasses; not of such whose `call`
- * was replaced. Returns what gives them their own way back.
+ * Makes the batch normalisation layers in `layers`, including nested ones, use the statistics of
+ * all ranks' samples in training. Then k ranks compute what one rank computes with the whole batch.
+ * Only tfjs's own layers are changed: not subclasses, and not layers whose `call` was replaced.
+ * Returns a function that restores the layers.
  */
 export function syncBatchNorm(layers: readonly unknown[], context: StrategyContext): () => void {
   const undos: Undo[] = [];
@@ -38,7 +39,7 @@ export function syncBatchNorm(layers: readonly unknown[], context: StrategyConte
       patch(layer, 'call', (own) => (inputs, kwargs) => {
         const x = Array.isArray(inputs) ? inputs[0] : inputs;
         const isTraining = kwargs?.training && x instanceof Tensor && layer.gamma && layer.beta;
-        // Without gamma or beta, and for other ranks of x, tfjs throws.
+        // For layers without gamma or beta, and other ranks of x, the call of tfjs throws an error.
         const isOurs = isTraining && x.rank >= 2 && x.rank <= 4;
         return isOurs ? tidy(() => normalize(layer, x, context)) : own.call(layer, inputs, kwargs);
       }),
@@ -49,7 +50,10 @@ export function syncBatchNorm(layers: readonly unknown[], context: StrategyConte
   };
 }
 
-/** γ (x - mean) / √(variance + ε) + β on the tape, with the layer's moving statistics moved. */
+/**
+ * Computes γ (x - mean) / √(variance + ε) + β on the tape, and updates the layer's moving
+ * statistics.
+ */
 function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyContext): Tensor {
   const { epsilon, gamma, beta } = layer;
   const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
@@ -97,8 +101,9 @@ interface GradientOptions {
 }
 
 /**
- * Of x, γ and β. The statistics depend on all ranks' x, so that what all ranks' dy make of them goes back into x; the gradients of
- * γ and β are this rank's part, which the strategy sums.
+ * The gradients of x, γ and β. The statistics depend on the x of all ranks, so the gradient of x
+ * contains a sum over the dy of all ranks. The gradients of γ and β are this rank's part, which the
+ * strategy sums.
  */
 function gradients(
   dy: Tensor,
@@ -121,30 +126,36 @@ function gradients(
   return [dx, dGamma, dBeta];
 }
 
-/** Runs a collective, in a recorded step anew in each replay. */
+/** Runs a collective. In a recorded step, each replay runs it again. */
 function overRanks(x: Tensor, { kernels }: StrategyContext, call: (x: Tensor) => Tensor): Tensor {
   const { recorder } = kernels;
   return recorder ? recorder.host([x], ([own]) => [call(own!)])[0]! : call(x);
 }
 
-/** Rows that are only filling had no part in the statistics. */
+/** The real rows of `x`. Filling rows are not part of the statistics. */
 function ofRealRows(x: Tensor, realRows: number): Tensor {
   if (realRows === x.shape[0]) return x;
   const filling = mul(slice(x, realRows), 0);
   return concat([slice(x, 0, realRows), filling]);
 }
 
-/** How many of the first rows of `x` are samples: all of them where prepared data did not fill its batch. */
+/**
+ * The number of leading rows of `x` that are samples. It is smaller than the number of rows only if
+ * prepared data filled the batch.
+ */
 function realRowsOf(x: Tensor, { collective, batchRows }: StrategyContext): number {
   const batch = batchRows();
   const rows = x.shape[0]!;
   const rowsOfBatch = batch?.rows[collective.rank] ?? 0;
-  // A layer within `timeDistributed` sees each sample's steps as rows of their own, one after the other.
+  // A layer inside `timeDistributed` gets the steps of each sample as consecutive rows.
   if (rowsOfBatch === 0 || rows % rowsOfBatch !== 0) return rows;
   return (rows / rowsOfBatch) * batch!.realRows[collective.rank]!;
 }
 
-/** As tfjs: `momentum` of what the statistic was, the rest of what the batch has. */
+/**
+ * Updates a moving statistic like tfjs: `momentum` times the old value, plus the rest of the value
+ * of the batch.
+ */
 function move(statistic: BatchNormalizationLayer['movingMean'], value: Tensor, momentum: number): void {
   const before = statistic.read();
   statistic.write(sub(before, mul(sub(before, value), 1 - momentum)));

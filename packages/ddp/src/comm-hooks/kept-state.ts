@@ -2,8 +2,8 @@ import { all, isFinite, keep, tensor, tidy, type Tensor } from '@tensorflow/tfjs
 import type { StateValues } from '../comm-hook.js';
 
 /**
- * Tensors and counts that a hook keeps from step to step, by name. What is set waits until it is known whether the step holds. Values
- * that were loaded become tensors when asked for.
+ * Tensors and counts that a hook keeps between steps, by name. New values are pending until it is
+ * known whether the step is kept. Loaded values become tensors when they are first used.
  */
 export class KeptState {
   readonly #tensors = new Map<string, Tensor>();
@@ -11,7 +11,10 @@ export class KeptState {
   readonly #waiting = new Map<string, number | Tensor>();
   #loaded: Record<string, number | Float32Array> = {};
 
-  /** The tensor of that name, which stays the state's. The first time it has the values that were loaded, else `initial`. */
+  /**
+   * The tensor with this name. The state owns it. At first it has the loaded values, else
+   * `initial`.
+   */
   tensor(name: string, shape: readonly number[], initial: () => Tensor): Tensor {
     this.#settleAlone(name);
     const kept = this.#tensors.get(name);
@@ -22,13 +25,13 @@ export class KeptState {
     return first;
   }
 
-  /** Takes over `value`, which is to come in place of what is there. */
+  /** Takes ownership of `value`, which will replace the current tensor. */
   set(name: string, value: Tensor): void {
     this.#drop(name);
     this.#waiting.set(name, keep(value));
   }
 
-  /** Counts the calls with that name: 0 for the first. */
+  /** Counts the calls with this name: 0 for the first. */
   count(name: string): number {
     this.#settleAlone(name);
     const count = this.#counts.get(name) ?? (this.#loaded[name] as number | undefined) ?? 0;
@@ -36,7 +39,7 @@ export class KeptState {
     return count;
   }
 
-  /** What was set since the last call comes in its place, or is forgotten. */
+  /** Applies the values that were set since the last call, or discards them. */
   settle(holds: boolean): void {
     for (const name of [...this.#waiting.keys()]) this.#settle(name, holds);
   }
@@ -73,7 +76,7 @@ export class KeptState {
     this.#waiting.delete(name);
   }
 
-  /** Where nobody has called `settle`, as whoever uses a hook by hand: values hold by themselves. */
+  /** Applies values if `settle` is never called, as when a hook is used without ddp. */
   #settleAlone(name: string): void {
     const value = this.#waiting.get(name);
     if (value !== undefined) this.#settle(name, typeof value === 'number' || areFinite(value));
@@ -85,7 +88,7 @@ export class KeptState {
   }
 }
 
-/** Read from the device. */
+/** Whether all elements are finite. Reads the result from the device. */
 export function areFinite(x: Tensor): boolean {
   return tidy(() => all(isFinite(x)).dataSync()[0] === 1);
 }

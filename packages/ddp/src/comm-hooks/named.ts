@@ -7,7 +7,7 @@ import { topKHook, type TopKOptions } from './top-k.js';
 
 export type CommHookName = 'bf16' | 'fp16' | 'powerSgd' | 'topK' | 'oneBit';
 
-/** A hook's name, alone or with its options. */
+/** The name of a hook, alone or with its options. */
 export type NamedCommHook =
   | CommHookName
   | { readonly name: 'bf16' | 'fp16' }
@@ -24,7 +24,7 @@ const FACTORIES: Readonly<Record<CommHookName, (options: object) => CommHook>> =
 };
 
 /**
- * The hook that is given, or that the name means.
+ * Returns the given hook, or creates the hook with the given name.
  *
  * @throws AccError `ACC_INVALID_OPTION` for an unknown name, `ACC_UNKNOWN_OPTION`.
  */
@@ -36,9 +36,9 @@ export function commHookOf(given: NamedCommHook | CommHook): CommHook {
   const nearest = nearestName(String(name), known);
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `ddp.commHook is ${showValue(given)}; expected one of ${known.join(', ')}, a record with such a name, or a hook of your own.`,
+    `ddp.commHook is ${showValue(given)}; expected one of ${known.join(', ')}, a record with such a name, or your own hook.`,
     {
-      help: nearest ? `Did you mean '${nearest}'?` : 'A hook of your own has a name and reduce.',
+      help: nearest ? `Did you mean '${nearest}'?` : 'Your own hook must have the members name and reduce.',
       details: { name, known },
     },
   );

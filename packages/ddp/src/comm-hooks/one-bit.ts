@@ -23,11 +23,15 @@ import { plainSum, StatefulHook } from './stateful-hook.js';
 
 export interface OneBitOptions {
   /**
-   * β₁ of the optimizer: what travels is the momentum, and what the hook gives are the gradients from which an optimizer with
-   * that β₁ makes the averaged momentum. 0: the gradients themselves. Default 0.9.
+   * β₁ of the optimizer. The momentum is sent, and the hook returns the gradients from which an
+   * optimizer with this β₁ computes the averaged momentum. 0: the gradients themselves are sent.
+   * Default 0.9.
    */
   readonly momentum?: number;
-  /** Steps in which gradients travel whole, as many as `oneBitAdam` has. Default 100. */
+  /**
+   * The number of steps in which whole gradients are sent. It must be that of `oneBitAdam`. Default
+   * 100.
+   */
   readonly warmupSteps?: number;
 }
 
@@ -37,10 +41,11 @@ const schema = z.object({
 });
 
 /**
- * One bit for each element and one scale for each variable, with error feedback: the communication of 1-bit Adam (Tang et
- * al., "1-bit Adam: Communication Efficient Large-Scale Training with Adam's Convergence Speed", 2021, algorithm 1), for
- * `oneBitAdam`, or another optimizer with the same β₁ whose variance doesn't change. Every rank gets every other's bits, so
- * that nothing is compressed twice.
+ * Sends one bit for each element and one scale for each variable, with error feedback. It is the
+ * communication of 1-bit Adam (Tang et al., "1-bit Adam: Communication Efficient Large-Scale
+ * Training with Adam's Convergence Speed", 2021, algorithm 1), for `oneBitAdam`, or for another
+ * optimizer with the same β₁ whose variance does not change. Every rank gets the bits of every
+ * other rank, so nothing is compressed twice.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -65,7 +70,7 @@ class OneBit extends StatefulHook {
     return afterAll([plainSum(bucket)], (grads) => this.#follow(bucket, grads!));
   }
 
-  /** Keeps the momentum up to date while whole gradients travel. */
+  /** Updates the momentum while whole gradients are sent. */
   #follow({ id }: GradientBucket, grads: Tensor): Tensor {
     if (this.beta > 0) {
       tidy(() => {
@@ -101,18 +106,20 @@ class OneBit extends StatefulHook {
     });
   }
 
-  /** What this rank adds to the averaged momentum: (1 - β₁) g, and its equal part of what the momentum was. */
+  /**
+   * This rank's part of the averaged momentum: (1 - β₁) g, plus an equal share of the old momentum.
+   */
   #momentumPart(id: string, grads: Tensor, ranks: number): Tensor {
     if (this.beta === 0) return grads;
     return add(mul(this.#momentum(id, grads.size), this.beta / ranks), mul(grads, 1 - this.beta));
   }
 
-  /** The gradients that make `momentum`, m ← β₁ m + (1 - β₁) g, of what it was. */
+  /** The gradients from which m ← β₁ m + (1 - β₁) g yields the new momentum. */
   #gradients(id: string, sumOfRanks: Tensor, words: number, ranks: number): Tensor {
     if (this.beta === 0) return sumOfRanks;
     const before = this.#momentum(id, sumOfRanks.size);
     const senders = words / wordsOf(sumOfRanks.size);
-    // Ranks that have run out of data did not send their parts of the old momentum.
+    // Ranks without data did not send their shares of the old momentum.
     const momentum =
       senders === ranks ? sumOfRanks : add(sumOfRanks, mul(before, this.beta * (1 - senders / ranks)));
     const grads = mul(sub(momentum, mul(before, this.beta)), 1 / (1 - this.beta));
@@ -122,11 +129,11 @@ class OneBit extends StatefulHook {
 }
 
 /**
- * The sum of what ranks sent.
+ * The sum of the values that all ranks sent.
  *
  * @param bits Words of signs, rank after rank.
- * @param scales One for each variable, rank after rank.
- * @param sizes Elements of each variable.
+ * @param scales One scale for each variable, rank after rank.
+ * @param sizes The number of elements of each variable.
  */
 function decode(bits: Tensor, scales: Tensor, sizes: readonly number[]): Tensor {
   const elements = sizes.reduce((total, size) => total + size, 0);

@@ -14,12 +14,15 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Tensor } from '@tensorflow/tfjs-core';
 
-/** A column that loses all but this part of its length to the columns before it holds rounding errors only. */
+/**
+ * If less than this part of a column's length is independent of the earlier columns, the rest is
+ * rounding errors.
+ */
 const INDEPENDENT = 1e-4;
 
 /**
- * Orthonormal columns that span those of `x`, by the modified Gram-Schmidt process. A column that depends on those before
- * it, or is zero, becomes zero. Caller disposes.
+ * Orthonormal columns that span those of `x`, by the modified Gram-Schmidt process. A column that
+ * depends on earlier columns, or is zero, becomes zero. The caller disposes the result.
  *
  * @param x Shape [rows, columns].
  */

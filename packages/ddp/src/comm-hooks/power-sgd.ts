@@ -22,15 +22,21 @@ import { orthonormalize } from './orthonormalize.js';
 import { plainSum, StatefulHook } from './stateful-hook.js';
 
 export interface PowerSgdOptions {
-  /** Rank of the matrices that travel in place of a gradient. Default 1. */
+  /** The rank of the matrices that are sent instead of a gradient. Default 1. */
   readonly rank?: number;
-  /** Steps in which gradients travel whole. Long trainings want hundreds, PyTorch's default is 1,000. Default 10. */
+  /**
+   * The number of first steps in which whole gradients are sent. Long trainings need hundreds;
+   * PyTorch's default is 1,000. Default 10.
+   */
   readonly startIteration?: number;
-  /** A variable travels whole unless that takes this many times as many bytes. Default 2. */
+  /**
+   * A variable is compressed only if the whole gradient has at least this many times as many bytes.
+   * Default 2.
+   */
   readonly minCompressionRate?: number;
-  /** What compression left out is added to the next gradient. Default true. */
+  /** Whether the compression error is added to the next gradient. Default true. */
   readonly errorFeedback?: boolean;
-  /** Each step starts from the matrices of the one before. Default true. */
+  /** Whether each step starts from the matrices of the previous step. Default true. */
   readonly warmStart?: boolean;
 }
 
@@ -45,9 +51,11 @@ const schema = z.object({
 type Resolved = Readonly<z.infer<typeof schema>>;
 
 /**
- * A gradient of shape [rows, columns] travels as two matrices of `rank` columns, one step of power iteration (Vogels et al.,
- * "PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization", 2019, algorithms 1 and 2). The last dim
- * of a variable counts as columns, the others together as rows; of vectors, and matrices too small to gain, all travels.
+ * Sends a gradient of shape [rows, columns] as two matrices with `rank` columns, computed by one
+ * step of power iteration (Vogels et al., "PowerSGD: Practical Low-Rank Gradient Compression for
+ * Distributed Optimization", 2019, algorithms 1 and 2). The last dim of a variable counts as
+ * columns, all other dims together as rows. Vectors, and matrices that are too small to gain, are
+ * sent whole.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -55,7 +63,7 @@ export function powerSgdHook(options: PowerSgdOptions = {}): CommHook {
   return new PowerSgd(parseOptions("commHook 'powerSgd'", schema, options));
 }
 
-/** One variable's gradient as it is compressed. */
+/** The gradient of one variable in the form in which it is compressed. */
 interface Matrix {
   readonly at: number;
   readonly rows: number;
@@ -146,7 +154,8 @@ class PowerSgd extends StatefulHook {
       const grad = i < 0 ? wholes[nextWhole++]! : reshape(matMul(ps[i]!, qs[i]!, false, true), [-1]);
       grads.push(grad);
       if (!this.options.errorFeedback) return;
-      // Against this rank's own part, so that all ranks' errors together are what the sum has lost.
+      // The error is computed from this rank's own part, so the errors of all ranks together are
+      // the loss of the sum.
       errors.push(
         i < 0 ? zeros([part.size]) : sub(part, reshape(matMul(ps[i]!, qsLocal[i]!, false, true), [-1])),
       );
@@ -155,14 +164,17 @@ class PowerSgd extends StatefulHook {
     return concat(grads);
   }
 
-  /** Where the power iteration starts: at the last step's result, or at random numbers that are the same on every rank. */
+  /**
+   * The start of the power iteration: the result of the last step, or random numbers that are the
+   * same on every rank.
+   */
   #startOf({ id }: GradientBucket, matrix: Matrix, step: number): Tensor2D {
     const { columns, rank } = matrix;
     const seed = seedOf(`${nameOfQ(id, matrix)}/${this.options.warmStart ? 0 : step}`);
     const random = () => randomNormal([columns, rank], 0, 1, 'float32', seed) as Tensor2D;
     if (!this.options.warmStart) return random();
     const start = this.shared.tensor(nameOfQ(id, matrix), [columns, rank], random);
-    // From zero, which a gradient of zeros leaves behind, it would never get away.
+    // A gradient of zeros leaves zeros, from which the power iteration could never recover.
     return where(greater(sum(abs(start), 0, true), 0), start, random()) as Tensor2D;
   }
 }
@@ -183,7 +195,7 @@ function shaped(flat: Tensor, { rows, columns }: Matrix): Tensor2D {
   return reshape(flat, [rows, columns]);
 }
 
-/** Tensors of these shapes, which lie one after the other in `flat`. */
+/** Splits `flat` into tensors of these shapes. */
 function cut(flat: Tensor, shapes: readonly (readonly [number, number])[]): Tensor[] {
   const parts = split(
     flat,
@@ -192,7 +204,10 @@ function cut(flat: Tensor, shapes: readonly (readonly [number, number])[]): Tens
   return parts.map((part, i) => reshape(part, [...shapes[i]!]));
 }
 
-/** FNV-1a of the text. Never 0: tfjs reads a seed of 0 as none and draws one from the training's `Math.random`. */
+/**
+ * The FNV-1a hash of the text. It is never 0, because tfjs treats a seed of 0 as missing and would
+ * draw one from the `Math.random` of the training.
+ */
 function seedOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -3,16 +3,16 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { areFinite } from './kept-state.js';
 
-/** A hook in one backward pass, which it tells at the end whether all of its sums were finite. */
+/** A hook during one backward pass. At the end it is told whether all of its sums were finite. */
 export interface PassHook {
   reduce(bucket: GradientBucket): Pending<Tensor>;
   end(): void;
 }
 
-/** Sums are the same on every rank, so ranks need not ask each other. */
+/** The sums are the same on every rank, so ranks need not exchange the answer. */
 export function settling(hook: CommHook): PassHook {
   if (!hook.settle) return { reduce: (bucket) => hook.reduce(bucket), end() {} };
-  // What a pass that threw has left.
+  // Discards the state of a pass that threw an error.
   hook.settle(false);
   let holds = true;
   return {

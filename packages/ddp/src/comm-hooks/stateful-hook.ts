@@ -3,12 +3,12 @@ import type { Pending } from '@acc/contract';
 import type { CommHook, CommHookState, GradientBucket } from '../comm-hook.js';
 import { KeptState } from './kept-state.js';
 
-/** A hook that keeps something from step to step. Steps whose gradients are not finite leave it as it was. */
+/** A hook with state. Steps whose gradients are not finite do not change the state. */
 export abstract class StatefulHook implements CommHook {
   abstract readonly name: string;
-  /** The same on every rank. */
+  /** State that is the same on every rank. */
   protected readonly shared = new KeptState();
-  /** This rank's own. */
+  /** State of this rank. */
   protected readonly local = new KeptState();
 
   abstract reduce(bucket: GradientBucket): Pending<Tensor>;

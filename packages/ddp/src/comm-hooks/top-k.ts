@@ -20,16 +20,16 @@ import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { StatefulHook } from './stateful-hook.js';
 
 export interface TopKOptions {
-  /** The part of the elements that travels, above 0 and at most 1. Default 0.01. */
+  /** The fraction of the elements that is sent, above 0 and at most 1. Default 0.01. */
   readonly ratio?: number;
 }
 
 const schema = z.object({ ratio: z.number().positive().max(1).default(0.01) });
 
 /**
- * Each rank sends the elements of its gradients that are largest by magnitude, values and indices; what it did not send is
- * added to its next gradients (Lin et al., "Deep Gradient Compression", 2018, without its momentum correction; Stich et al.,
- * "Sparsified SGD with Memory", 2018, algorithm 1).
+ * Each rank sends the elements of its gradients with the largest magnitude, as values and indices.
+ * It adds the other elements to its next gradients (Lin et al., "Deep Gradient Compression", 2018,
+ * without its momentum correction; Stich et al., "Sparsified SGD with Memory", 2018, algorithm 1).
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -53,7 +53,8 @@ class TopK extends StatefulHook {
       const { indices } = topk(abs(wanted), count, false);
       const values = gather(wanted, indices);
       this.local.set(`${id}/error`, sub(wanted, scatter(indices, values, size)));
-      // Not every backend takes NaN for the largest: whatever travels, no number stays no number.
+      // Some backends do not treat NaN as the largest element. This makes sure that a NaN always
+      // reaches the result.
       return { values: add(values, sum(mul(wanted, 0))), indices };
     });
     gradsLocal.dispose();
@@ -61,7 +62,7 @@ class TopK extends StatefulHook {
   }
 }
 
-/** The sum over ranks of their elements. */
+/** Sums the elements of all ranks. */
 function gatherAndAdd(
   sent: { readonly values: Tensor; readonly indices: Tensor },
   size: number,
@@ -70,7 +71,8 @@ function gatherAndAdd(
   const count = sent.values.size;
   const pending = [sent.values, sent.indices].map((x) => collective.allGatherAsync(x));
   return afterAll(pending, (values, indices) => {
-    // Rank by rank, whose own indices differ: one order of additions everywhere. Ranks that have left send nothing.
+    // Adds rank by rank. The indices of one rank are all different, so every rank adds in the same
+    // order. Ranks that have left send nothing.
     const result = tidy(() => {
       let total: Tensor = zeros([size]);
       for (let start = 0; start < values!.size; start += count) {

@@ -1,19 +1,19 @@
 import type { RowsAt } from '@acc/contract';
 import type { ShardedCall } from './sharded-call.js';
 
-/** How inputs that broadcast against each other go together. */
+/** How inputs that broadcast against each other are aligned. */
 export interface Alignment {
-  /** Where rows lie in the result. */
+  /** The position of the rows in the result. */
   readonly at: RowsAt;
   readonly cuts: ReadonlyMap<string, RowsAt>;
 }
 
-export const MIXES_SUMS = "puts together rows and what was computed over this rank's own rows";
-const MIXES_DIMS = 'puts together rows that lie in different dims';
+export const MIXES_SUMS = "combines rows with values computed over this rank's own rows";
+const MIXES_DIMS = 'combines rows that are in different dims';
 
 /**
- * Of inputs with rows, which broadcast against each other and against whole ones. A whole one that has as many rows is cut.
- * In words why they do not go together.
+ * Aligns inputs with rows that broadcast against each other and against whole inputs. A whole input
+ * with the same number of rows is cut. Returns the reason as text if they cannot be aligned.
  */
 export function alignment(call: ShardedCall, names: readonly string[] = call.names): Alignment | string {
   const rank = Math.max(...names.map((name) => call.shape(name).length));

@@ -1,14 +1,14 @@
 import { alignment } from './aligned.js';
 import type { Rule } from './plan.js';
 
-/** Element by element, with broadcasting. */
+/** Elementwise kernels, with broadcasting. */
 export const elementwise: Rule = (call) => {
   const aligned = alignment(call);
   if (typeof aligned === 'string') return aligned;
   return { results: { kind: 'rows', at: aligned.at }, cuts: aligned.cuts };
 };
 
-/** As {@link elementwise}, where each slice along `dimOf` belongs together. */
+/** Like {@link elementwise}, for kernels that work along the dim `dimOf`. */
 export function alongDim(
   name: string,
   dimOf: (attrs: Readonly<Record<string, unknown>>) => number | undefined,

@@ -6,7 +6,7 @@ import { bySample } from './images.js';
 import { rows, sum, type Plan, type Result, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
-/** Inputs that have the shape of the first, all with rows. */
+/** All inputs have the shape of the first, and all have rows. */
 function sameShape(call: ShardedCall, names: readonly string[], free: number): Plan | string {
   const aligned = alignment(call, names);
   if (typeof aligned === 'string') return aligned;
@@ -15,10 +15,10 @@ function sameShape(call: ShardedCall, names: readonly string[], free: number): P
   return { results: { kind: 'rows', at }, cuts };
 }
 
-/** Normalisation over the last dims, and its gradient; gain and bias are whole. */
+/** Normalisation over the last dims. Gain and bias are whole. */
 export const norm: Rule = (call) => sameShape(call, ['0'], call.attrs['dims'] as number);
 
-/** Inputs are dy, x, gain and bias where they are there, and the output. */
+/** The inputs are dy, x, optional gain and bias, and the output. */
 export const normGradient: Rule = (call) => {
   const { names } = call;
   const plan = sameShape(call, [names[0]!, names[1]!, names.at(-1)!], call.attrs['dims'] as number);
@@ -27,18 +27,18 @@ export const normGradient: Rule = (call) => {
   return { ...plan, results: [plan.results as Result, ...ofWeights] };
 };
 
-/** Works along the last `free` dims of its one input. */
+/** A kernel that works along the last `free` dims of its only input. */
 export function withinLast(name: string, free: number): Rule {
   return (call) => sameShape(call, [name], free);
 }
 
-/** q, k, v and perhaps a mask, `[batch, heads, …]`. */
+/** The inputs are q, k, v and an optional mask, of shape `[batch, heads, …]`. */
 export const attention: Rule = (call) => {
   const cuts = attentionCuts(call, ['0', '1', '2'], '3');
   return typeof cuts === 'string' ? cuts : { results: rows(0), cuts };
 };
 
-/** dy, q, k, v, perhaps a mask, and the output. */
+/** The inputs are dy, q, k, v, an optional mask, and the output. */
 export const attentionGradient: Rule = (call) => {
   const cuts = attentionCuts(
     call,
@@ -68,13 +68,16 @@ function attentionCuts(
   return cuts;
 }
 
-/** x `[batch, steps, …]`, weights, and perhaps states. */
+/** The inputs are x of shape `[batch, steps, …]`, weights, and optional states. */
 export const recurrent: Rule = (call) => {
   const states = call.attrs['hasStates'] ? call.names.slice(call.attrs['hasBias'] ? 4 : 3) : [];
   return bySample('0', ...states)(call);
 };
 
-/** Results begin with rows of all steps, which lie one step's after the other's; gradients of states follow. */
+/**
+ * The first results have the rows of all steps, one step after another. The gradients of states
+ * follow.
+ */
 export const recurrentGradient: Rule = (call) => {
   const weight = call.names.at(-2)!;
   const plan = bySample(...call.names.filter((name) => name !== weight))(call);
@@ -83,18 +86,21 @@ export const recurrentGradient: Rule = (call) => {
   return { ...plan, results: ([length]) => rows(0, length! / samples) };
 };
 
-/** `[…, classes]`; one number for all samples, or each one's. */
+/** The input has shape `[…, classes]`. The result is one number for all samples, or one for each. */
 export const crossEntropy =
   (drops: 'lastDim' | 'nothing'): Rule =>
   (call) => {
     const plan = sameShape(call, ['logits', 'labels'], drops === 'lastDim' ? 1 : 0);
     if (typeof plan === 'string') return plan;
     if ((plan.cuts?.get('labels')?.dim ?? 0) !== 0)
-      return 'takes labels that are not prepared data, with samples in another dim';
+      return 'takes labels that are not prepared data, or have samples in another dim';
     return call.attrs['isMean'] ? { ...plan, results: sum(1 / call.pieces) } : plan;
   };
 
-/** A mean over all samples is divided by those of the piece, which are as many times fewer. */
+/**
+ * A mean over all samples is divided by the number of samples in a piece, which is smaller by the
+ * number of pieces.
+ */
 export const softmaxCrossEntropyGradient: Rule = (call) => {
   const at = call.rows('labels') ?? { dim: 0, times: 1 };
   const cuts = new Map<string, RowsAt>();

@@ -4,12 +4,15 @@ import type { ShardedCall } from './sharded-call.js';
 
 const FIRST: RowsAt = { dim: 0, times: 1 };
 
-/** Cuts `names` along dim 0, where rows of all others would be out of place. In words why that can't be. */
+/**
+ * Cuts `names` along dim 0. Rows in any other input are not allowed. Returns the reason as text if
+ * that is not possible.
+ */
 function cutFirst(call: ShardedCall, names: readonly string[]): ReadonlyMap<string, RowsAt> | string {
   const cuts = new Map<string, RowsAt>();
   for (const name of call.names) {
     const at = call.rows(name);
-    if (call.isSum(name)) return "takes what was computed over this rank's own rows";
+    if (call.isSum(name)) return "takes values computed over this rank's own rows";
     if (!names.includes(name)) {
       if (at) return `takes rows as its ${name}`;
     } else if (!at) cuts.set(name, FIRST);
@@ -18,7 +21,7 @@ function cutFirst(call: ShardedCall, names: readonly string[]): ReadonlyMap<stri
   return cuts;
 }
 
-/** Each sample's piece of `names`, whose dim 0 is the samples, is computed by itself. */
+/** Computes each sample by itself. Dim 0 of `names` holds the samples. */
 export function bySample(...names: string[]): Rule {
   return (call) => {
     const cuts = cutFirst(call, names);
@@ -26,7 +29,7 @@ export function bySample(...names: string[]): Rule {
   };
 }
 
-/** As {@link bySample}, with the shape of the result in the attribute `inputShape`. */
+/** Like {@link bySample}, for kernels whose attribute `inputShape` is the shape of the result. */
 export function bySampleToShape(...names: string[]): Rule {
   return (call) => {
     const plan = bySample(...names)(call);
@@ -36,7 +39,7 @@ export function bySampleToShape(...names: string[]): Rule {
   };
 }
 
-/** What all samples add up to. */
+/** Sums over all samples. */
 export function overSamples(...names: string[]): Rule {
   return (call) => {
     const cuts = cutFirst(call, names);

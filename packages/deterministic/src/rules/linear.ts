@@ -1,11 +1,11 @@
-// Sums over the rows of a piece may go on through kernels that are linear: what becomes of the pieces adds up to what becomes of
-// their sum.
+// Sums over the rows of a piece may pass through linear kernels: the sum of the results of all
+// pieces is the result for the sum.
 import { sum, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
-const NOT_LINEAR = "makes something that is not linear of what was computed over this rank's own rows";
+const NOT_LINEAR = "applies a non-linear function to values computed over this rank's own rows";
 
-/** Inputs are added up, or stand side by side. A whole one is dealt out over the pieces. */
+/** Adds or concatenates inputs. A whole input is divided over the pieces. */
 const additive: Rule = (call) => {
   const scales = call.names.flatMap((name) => scaleOf(call, name) ?? []);
   const [scale] = scales as [number];
@@ -18,7 +18,7 @@ const additive: Rule = (call) => {
   return { results: sum(scale), factors };
 };
 
-/** Linear in one of `names` as long as all other inputs are whole. */
+/** Linear in one of `names` if all other inputs are whole. */
 function linearIn(...names: string[]): Rule {
   return (call) => {
     const sums = call.names.filter((name) => call.isSum(name));
@@ -30,7 +30,7 @@ function linearIn(...names: string[]): Rule {
 const toFloat: Rule = (call) => (call.attrs['dtype'] === 'float32' ? linearIn('x')(call) : NOT_LINEAR);
 const paddedWithZeros: Rule = (call) =>
   call.attrs['constantValue'] === 0 ? linearIn('x')(call) : NOT_LINEAR;
-/** Depends on the shape alone. */
+/** The result depends on the shape only. */
 const constant: Rule = () => ({ results: { kind: 'whole' } });
 
 function scaleOf(call: ShardedCall, name: string): number | undefined {
@@ -40,7 +40,7 @@ function scaleOf(call: ShardedCall, name: string): number | undefined {
 
 const named = (names: readonly string[], rule: Rule) => names.map((name): [string, Rule] => [name, rule]);
 
-/** By kernel, for calls whose inputs are sums over rows, or whole. */
+/** Rules by kernel, for calls whose inputs are sums over rows or whole. */
 export const LINEAR_RULES: ReadonlyMap<string, Rule> = new Map([
   ...named(['Add', 'AddN', 'Sub', 'Concat', 'Pack'], additive),
   ...named(

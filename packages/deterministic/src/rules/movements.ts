@@ -4,7 +4,10 @@ import { rows, type Rule } from './plan.js';
 
 const ALONG_ROWS = 'works along the rows';
 
-/** The result has the rows where the input `x` has them, unless `touches` says that the kernel works along the dim. */
+/**
+ * The result has its rows in the same dim as the input `x`, unless `touches` says that the kernel
+ * works along this dim.
+ */
 export function keepsDim(
   touches: (dim: number, attrs: Readonly<Record<string, unknown>>, shape: readonly number[]) => boolean,
   name = 'x',
@@ -42,7 +45,7 @@ export const concat: Rule = (call) => {
   return { results: { kind: 'rows', at: aligned.at }, cuts: aligned.cuts };
 };
 
-/** Inputs become slices along a new dim. */
+/** The inputs become slices along a new dim. */
 export const pack: Rule = (call) => {
   const aligned = alignment(call);
   if (typeof aligned === 'string') return aligned;
@@ -59,7 +62,7 @@ export const unpack: Rule = (call) => {
   return { results: rows(axis < at.dim ? at.dim - 1 : at.dim, at.times) };
 };
 
-/** Of a table that is whole by indices with rows, or within the rows of `x`. */
+/** Gathers from a whole table by indices with rows, or within the rows of `x`. */
 export const gather: Rule = (call) => {
   const [axis] = call.dims('axis', 'x') as [number];
   const batchDims = (call.attrs['batchDims'] as number | undefined) ?? 0;
@@ -69,7 +72,7 @@ export const gather: Rule = (call) => {
       batchDims > 0 && ofX.dim === 0 && ofIndices.dim === 0 && ofX.times === ofIndices.times;
     return isWithinRows ? { results: rows(0, ofX.times) } : 'takes some of the rows';
   }
-  if (batchDims > 0) return 'takes from rows by what is whole, or the other way round';
+  if (batchDims > 0) return 'gathers from rows by whole indices, or from a whole table by rows';
   if (ofIndices) return { results: rows(axis + ofIndices.dim, ofIndices.times) };
   const at = ofX!;
   if (at.dim === axis) return 'takes some of the rows';
@@ -77,14 +80,14 @@ export const gather: Rule = (call) => {
   return { results: rows(at.dim < axis ? at.dim : at.dim + added, at.times) };
 };
 
-/** Of a table that is whole. */
+/** Gathers from a whole table. */
 export const gatherNd: Rule = (call) => {
   const at = call.rows('indices');
   if (!at || call.rows('params')) return 'takes some of the rows';
   return at.dim === call.shape('indices').length - 1 ? ALONG_ROWS : { results: rows(at.dim, at.times) };
 };
 
-/** Dims that differ from what leaves a dim as it is. */
+/** Whether paddings change a dim. */
 export const isPadded = (dim: number, { paddings }: Readonly<Record<string, unknown>>): boolean =>
   (paddings as number[][])[dim]!.some((count) => count !== 0);
 

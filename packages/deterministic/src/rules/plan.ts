@@ -1,26 +1,35 @@
 import type { RowsAt } from '@acc/contract';
 import type { ShardedCall } from './sharded-call.js';
 
-/** What a kernel's result is made of, one piece for each piece of its inputs. */
+/** The form of a kernel's result, given one piece for each piece of its inputs. */
 export type Result =
   | { readonly kind: 'rows'; readonly at: RowsAt }
   | { readonly kind: 'sum'; readonly scale: number }
-  /** Of every piece alike. */
+  /** The same for every piece. */
   | { readonly kind: 'whole' };
 
-/** How a kernel runs on one piece of its inputs after the other. */
+/** How a kernel runs on each piece of its inputs. */
 export interface Plan {
-  /** Of each result, or of all alike; a function where the shape of a piece's result tells it. */
+  /**
+   * For each result, or for all results. A function determines it from the shape of a piece's
+   * result.
+   */
   readonly results: Result | readonly Result[] | ((shape: readonly number[]) => Result);
-  /** Whole inputs that are cut like the others, by name. Those that are not among them are given to every piece. */
+  /** Whole inputs that are cut like the others, by name. Every piece gets all other whole inputs. */
   readonly cuts?: ReadonlyMap<string, RowsAt>;
-  /** Inputs that are multiplied before, by name. Powers of two, so that nothing is rounded. */
+  /**
+   * Factors by which inputs are multiplied first, by name. They are powers of two, so that nothing
+   * is rounded.
+   */
   readonly factors?: ReadonlyMap<string, number>;
-  /** What changes in the attributes for one piece. */
+  /** Attributes that differ for one piece. */
   readonly attrs?: Readonly<Record<string, unknown>>;
 }
 
-/** A kernel's plan for a call; in words, after its name, why there is none. */
+/**
+ * Returns the plan for a call, or the reason why there is none. The reason is the part of the
+ * message after the kernel's name.
+ */
 export type Rule = (call: ShardedCall) => Plan | string;
 
 export const rows = (dim: number, times = 1): Result => ({ kind: 'rows', at: { dim, times } });

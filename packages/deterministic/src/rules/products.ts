@@ -2,12 +2,15 @@ import type { RowsAt } from '@acc/contract';
 import { rows, sum, type Plan, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
-/** What a dim of a factor is for the product; those before the last two are counted from the end. */
+/** The role of a factor's dim in the product. Dims before the last two are counted from the end. */
 type Role = 'own' | 'summed' | number;
 
 const MIXES = 'multiplies rows with rows of other samples';
 
-/** Of `a`, `[…, M, K]`, or of `b`, `[…, K, N]`; transposed, the last two dims change places. */
+/**
+ * The role of the rows in `a` of shape `[…, M, K]`, or in `b` of shape `[…, K, N]`. With
+ * transposition, the last two dims are swapped.
+ */
 function roleOf(call: ShardedCall, name: 'a' | 'b'): { role: Role; at: RowsAt } | undefined {
   const at = call.rows(name);
   if (!at) return undefined;
@@ -18,18 +21,18 @@ function roleOf(call: ShardedCall, name: 'a' | 'b'): { role: Role; at: RowsAt } 
   return { role: fromEnd === ownFromEnd ? 'own' : 'summed', at };
 }
 
-/** Where the summed dim of a factor lies. */
+/** The dim of a factor over which the product sums. */
 function summedDim(call: ShardedCall, name: 'a' | 'b'): number {
   const isTransposed = Boolean(call.attrs[name === 'a' ? 'transposeA' : 'transposeB']);
   return call.shape(name).length - ((name === 'a') === isTransposed ? 2 : 1);
 }
 
-/** Products of matrices, in any number of batches. */
+/** Products of matrices, with any batch dims. */
 export const matMul: Rule = (call) => {
   if (call.isSum('a') || call.isSum('b')) return MIXES;
   const [a, b] = [roleOf(call, 'a'), roleOf(call, 'b')];
   const given = a ?? b;
-  if (!given) return 'has rows in neither factor';
+  if (!given) return 'has no factor with rows';
   const other = a ? 'b' : 'a';
   const both = a && b;
   if (both && (a.role !== b.role || a.role === 'own' || a.at.times !== b.at.times)) return MIXES;
@@ -48,18 +51,18 @@ export const matMul: Rule = (call) => {
   };
 };
 
-/** With a bias by column, which every row is given. */
+/** With a bias by column, which is added to every row. */
 export const fusedMatMul: Rule = (call) => {
   const plan = matMul(call);
   if (typeof plan === 'string') return plan;
   const others = call.names.filter((name) => name !== 'a' && name !== 'b');
   const isByColumn = others.every((name) => call.isWhole(name) && call.shape(name).length <= 1);
   const isOfRows = (plan.results as { kind: string }).kind === 'rows' && call.rows('b') === undefined;
-  if (others.length > 0 && !(isByColumn && isOfRows)) return 'adds a bias to what is not made of rows';
+  if (others.length > 0 && !(isByColumn && isOfRows)) return 'adds a bias to a result without rows';
   return plan;
 };
 
-/** Sums over letters. Rows are those of one letter. */
+/** Sums over letters. The rows belong to one letter. */
 export const einsum: Rule = (call) => {
   const [left, right] = (call.attrs['equation'] as string).replace(/\s/g, '').split('->') as [string, string];
   const letters = left.split(',');
@@ -84,14 +87,13 @@ export const einsum: Rule = (call) => {
   return { results: dim < 0 ? sum() : rows(dim), cuts } satisfies Plan;
 };
 
-/** Rows of `values`, added to those places of the result that rows of `places` name. */
+/** Adds the rows of `values` to the rows of the result that `places` selects. */
 export function scatterAdd(values: string, places: string): Rule {
   return (call) => {
     const names = [values, places];
     if (names.some((name) => call.isSum(name))) return MIXES;
     const ats = names.flatMap((name) => call.rows(name) ?? []);
-    if (ats.some(({ dim, times }) => dim !== 0 || times !== ats[0]!.times))
-      return 'adds up along another dim';
+    if (ats.some(({ dim, times }) => dim !== 0 || times !== ats[0]!.times)) return 'adds along another dim';
     const cuts = new Map(names.filter((name) => call.isWhole(name)).map((name) => [name, ats[0]!]));
     return { results: sum(), cuts };
   };

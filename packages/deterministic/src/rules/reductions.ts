@@ -1,7 +1,10 @@
 import { rows, sum, type Plan, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
-/** What `x` becomes when the dims of `attr` go; `overRows` where rows lie in one of them. */
+/**
+ * The result of reducing `x` over the dims in the attribute `attr`. `overRows` is used if the rows
+ * are in one of them.
+ */
 function reduced(call: ShardedCall, attr: string, overRows: () => Plan | string): Plan | string {
   const at = call.rows('x')!;
   const dims = call.dims(attr, 'x');
@@ -12,11 +15,11 @@ function reduced(call: ShardedCall, attr: string, overRows: () => Plan | string)
 
 export const sumOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum() }));
 
-/** Pieces have as many rows each, so that the mean of all is that of their means. */
+/** All pieces have the same number of rows, so the mean of their means is the total mean. */
 export const meanOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum(1 / call.pieces) }));
 
-/** Of reductions that no sum of pieces gives. */
+/** Reductions over rows that cannot be computed from a sum of pieces. */
 export const reductionWithinRows =
   (attr = 'axis'): Rule =>
   (call) =>
-    reduced(call, attr, () => 'goes over all rows');
+    reduced(call, attr, () => 'reduces over all rows');

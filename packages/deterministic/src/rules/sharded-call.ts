@@ -1,7 +1,7 @@
 import { util } from '@tensorflow/tfjs-core';
 import type { RowsAt } from '@acc/contract';
 
-/** What an input of a kernel is made of. */
+/** The form of a kernel's input. */
 export type InputState =
   | { readonly kind: 'rows'; readonly at: RowsAt }
   | { readonly kind: 'sum'; readonly scale: number }
@@ -12,12 +12,12 @@ export interface ShardedInput {
   readonly state: InputState;
 }
 
-/** A kernel's call with inputs that lie in pieces, as rules look at it. */
+/** A call of a kernel with inputs in pieces, as the rules see it. */
 export class ShardedCall {
   constructor(
     readonly inputs: ReadonlyMap<string, ShardedInput>,
     readonly attrs: Readonly<Record<string, unknown>>,
-    /** Of each input that lies in pieces. */
+    /** The number of pieces of each input in pieces. */
     readonly pieces: number,
   ) {}
 
@@ -29,7 +29,7 @@ export class ShardedCall {
     return this.inputs.get(name)!.shape;
   }
 
-  /** Where the input's rows lie; undefined for one that isn't there, is whole, or a sum over rows. */
+  /** The position of the rows of an input. Undefined if it is missing, whole, or a sum over rows. */
   rows(name: string): RowsAt | undefined {
     const state = this.inputs.get(name)?.state;
     return state?.kind === 'rows' ? state.at : undefined;
@@ -43,7 +43,7 @@ export class ShardedCall {
     return this.inputs.get(name)?.state.kind === 'whole';
   }
 
-  /** The attribute as dims, counted from 0. */
+  /** The dims in an attribute, counted from 0. */
   dims(attr: string, name: string): number[] {
     return util.parseAxisParam(this.attrs[attr] as number | number[], [...this.shape(name)]);
   }

@@ -34,13 +34,16 @@ export { LINEAR_RULES } from './linear.js';
 
 const named = (names: string, rule: Rule) => names.split(' ').map((name): [string, Rule] => [name, rule]);
 
-/** These give their input's data another shape; what it is made of stays. */
+/** Kernels that only change the shape of their input. The form of the data is unchanged. */
 export const SAME_DATA: ReadonlySet<string> = new Set(['Identity', 'Reshape', 'ExpandDims']);
 
-/** Of these each call draws numbers. */
+/** Kernels that draw random numbers in each call. */
 export const RANDOM: ReadonlySet<string> = new Set(['AccDropout']);
 
-/** By kernel, tfjs's and those of `@acc/kernels`, for calls in which an input has rows. What is not here has no way by pieces. */
+/**
+ * Rules by kernel (those of tfjs and of `@acc/kernels`), for calls in which an input has rows.
+ * Other kernels cannot run by pieces.
+ */
 export const RULES: ReadonlyMap<string, Rule> = new Map([
   ...named(
     'Abs Acos Acosh Asin Asinh Atan Atanh Ceil ClipByValue Cos Cosh Elu Erf Exp Expm1 Floor',

@@ -1,10 +1,10 @@
-// Calls of every kernel that has a rule: functions of tensors with rows, and of whole ones.
+// Calls of every kernel with a rule: functions of tensors with rows and of whole tensors.
 import * as tf from '@tensorflow/tfjs';
 import { gelu, layerNorm, rmsNorm, rotaryEmbedding, scaledDotProductAttention } from '@acc/kernels';
 
 export const ROWS = 8;
 
-/** Tensors whose dim 0 are the rows. */
+/** Tensors whose dim 0 holds the rows. */
 export interface Rows {
   readonly a: tf.Tensor2D;
   readonly b: tf.Tensor2D;
@@ -15,7 +15,7 @@ export interface Rows {
   readonly labels: tf.Tensor2D;
 }
 
-/** Tensors that are whole. */
+/** Whole tensors. */
 export interface Whole {
   readonly weight: tf.Tensor2D;
   readonly vector: tf.Tensor1D;
@@ -281,14 +281,17 @@ export const CASES: Readonly<Record<string, Case>> = {
   ],
 };
 
-/** Rows that a tensor has here: of a piece fewer than of all. */
+/** The number of rows of a tensor. It is smaller in a piece than in the whole tensor. */
 function ROWS_OF({ shape }: tf.Tensor): number {
   return shape[0]!;
 }
 
 type Loss = (rows: Rows, weights: Whole) => tf.Tensor;
 
-/** What is differentiated by all whole tensors and by `a`, `images`, `heads` and `volumes`. */
+/**
+ * Functions that are differentiated with respect to all whole tensors and `a`, `images`, `heads`
+ * and `volumes`.
+ */
 export const LOSSES: Readonly<Record<string, Loss>> = {
   dense: ({ a }, { weight, vector }) => a.mul(vector).matMul(weight).relu().square().sum(),
   activations: ({ a }, { vector }) => {
