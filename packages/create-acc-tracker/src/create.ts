@@ -4,13 +4,16 @@ import { AccError, checkKeys } from '@acc/contract';
 import { namesOf, type Names } from './names.js';
 
 export interface CreateOptions {
-  /** Of the service: the package is `acc-tracker-<name>`. */
+  /** The name of the service. The package is called `acc-tracker-<name>`. */
   readonly name: string;
-  /** Where the package comes; new, or empty. Default: a folder with its name. */
+  /** The folder of the package, new or empty. Default: a folder with its name. */
   readonly dir?: string;
 }
 
-/** Files that npm leaves out of a package, or that tools take for a package's own, have other names in the template. */
+/**
+ * Some files have other names in the template, because npm would leave them out of a package, or
+ * tools would use them for this package.
+ */
 const RENAMED: Readonly<Record<string, string>> = {
   gitignore: '.gitignore',
   github: '.github',
@@ -18,9 +21,9 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes the source of a tracker that works, its tests, README, and what publishing takes.
+ * Writes the source of a working tracker, its tests, its README, and the files for publishing.
  *
- * @returns The package's name and folder, and its files.
+ * @returns The name, folder and files of the package.
  * @throws AccError `ACC_BAD_OPTION`, `ACC_FOLDER_NOT_EMPTY`, `ACC_UNKNOWN_OPTION`.
  */
 export function createTrackerPackage(options: CreateOptions): {
@@ -55,7 +58,10 @@ function filesUnder(folder: string): string[] {
     .sort();
 }
 
-/** The template's own names are valid in code, so that it is checked like any other. */
+/**
+ * Replaces the template's names. They are valid in code, so the template is checked like any other
+ * code.
+ */
 function filledIn(text: string, { kebab, camel, pascal, packageName }: Names): string {
   return text
     .replaceAll('acc-tracker-my-service', packageName)

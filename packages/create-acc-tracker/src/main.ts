@@ -8,11 +8,11 @@ const USAGE = `npm create acc-tracker <name> [-- --dir <folder>]
 Makes the package acc-tracker-<name>: a tracker for Accelerate for TensorFlow.js that works and
 passes the conformance tests, to be changed into one for your service.`;
 
-/** Exit code of a command line that can't be right. */
+/** The exit code for an invalid command line. */
 const USAGE_ERROR = 2;
 
 /**
- * Runs the command line. Errors of the user are printed without a stack; others are thrown.
+ * Runs the command line. Prints the user's errors without a stack, and throws others.
  *
  * @returns The exit code.
  */
@@ -34,7 +34,7 @@ export function main(args: readonly string[]): number {
       `Made ${made.packageName} in ${folder}:\n${made.files.map((file) => `  ${file}`).join('\n')}`,
     );
     console.log(
-      `\nNext:\n  cd ${folder}\n  npm install\n  npm test\n\nThen open src/store.ts: that is where your service comes in.`,
+      `\nNext:\n  cd ${folder}\n  npm install\n  npm test\n\nThen connect your service in src/store.ts.`,
     );
     return 0;
   } catch (error) {

@@ -1,16 +1,16 @@
 import { AccError, checkKeys } from '@acc/contract';
 
-/** A number, a typed array or a plain array of these to any depth. Booleans count as 0 and 1. */
+/** A number, a typed array, or an array of these with any nesting. Booleans count as 0 and 1. */
 export type Values = number | boolean | ArrayLike<number | boolean> | readonly Values[];
 
 export interface CloseOptions {
-  /** Relative tolerance, as a part of the expected value. Default 1e-5. */
+  /** The relative tolerance, as a fraction of the expected value. Default 1e-5. */
   readonly rtol?: number;
-  /** Absolute tolerance, in the unit of the values. Default 1e-8. */
+  /** The absolute tolerance, in the unit of the values. Default 1e-8. */
   readonly atol?: number;
 }
 
-/** The element that is furthest out of tolerance. */
+/** The element that exceeds its tolerance the most. */
 interface Worst {
   readonly index: readonly number[];
   readonly actual: number;
@@ -19,12 +19,13 @@ interface Worst {
 }
 
 /**
- * Passes when the two have the same nesting and lengths and every element holds
- * `|actual - expected| <= atol + rtol * |expected|`. NaN equals only NaN, an infinity only the same infinity.
- * A typed array and a plain array of the same length are the same shape.
+ * Passes if both values have the same nesting and lengths, and `|actual - expected| <= atol + rtol
+ * * |expected|` holds for every element. NaN equals only NaN, and an infinity only the same
+ * infinity. A typed array has the same shape as a plain array of the same length.
  *
- * @throws AccError `ACC_EXPECT_SHAPE` with the place where the shapes part; `ACC_EXPECT_CLOSE` with `details`
- * `{index, actual, expected, outside, compared}` of the worst element and the number of elements outside.
+ * @throws AccError `ACC_EXPECT_SHAPE` with the position of the first difference in shape;
+ * `ACC_EXPECT_CLOSE` with `details` `{index, actual, expected, outside, compared}`: the worst
+ * element and the number of elements out of tolerance.
  */
 export function expectClose(actual: Values, expected: Values, options: CloseOptions = {}): void {
   checkKeys('expectClose', options, ['rtol', 'atol']);
@@ -49,7 +50,7 @@ export function expectClose(actual: Values, expected: Values, options: CloseOpti
   );
 }
 
-/** How far a pair is beyond its tolerance; 0 or less when it is within. */
+/** How much a pair exceeds its tolerance. 0 or less if it is within. */
 function excessOf(actual: number, expected: number, rtol: number, atol: number): number {
   if (Object.is(actual, expected) || actual === expected) return 0;
   if (!Number.isFinite(actual) || !Number.isFinite(expected)) return Infinity;
@@ -58,7 +59,10 @@ function excessOf(actual: number, expected: number, rtol: number, atol: number):
 
 type Visit = (actual: number, expected: number, index: readonly number[]) => void;
 
-/** Calls `visit` for each pair of leaves. `index` is one array that changes in place: a copy per leaf is slow. */
+/**
+ * Calls `visit` for each pair of leaves. `index` is a single array that is changed in place,
+ * because a copy for each leaf is slow.
+ */
 function visitPairs(actual: Values, expected: Values, index: number[], visit: Visit): void {
   const sizeA = sizeOf(actual);
   const sizeE = sizeOf(expected);

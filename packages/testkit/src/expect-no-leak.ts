@@ -1,23 +1,26 @@
 import { AccError, checkKeys } from '@acc/contract';
 
-/** What is counted. Both are totals that are still held, not what was allocated so far. */
+/** The counted amounts. Both are current totals, not the sum of allocations. */
 export interface MemoryCounts {
   readonly tensors: number;
-  /** Bytes that live tensors hold natively, without what an allocator caches. */
+  /** The native memory of live tensors in bytes, without the cache of an allocator. */
   readonly nativeBytes?: number;
 }
 
 export interface LeakOptions {
-  /** Reads the counts, for instance `() => ({ tensors: tf.memory().numTensors })`. */
+  /** Reads the counts, for example `() => ({ tensors: tf.memory().numTensors })`. */
   readonly memory: () => MemoryCounts;
-  /** Calls before the first reading, for what a program makes only once (variables, caches). Default 2. */
+  /**
+   * The number of calls before the first reading, for tensors that a program creates once
+   * (variables, caches). Default 2.
+   */
   readonly warmup?: number;
-  /** Calls between the two readings. Default 10. */
+  /** The number of calls between the two readings. Default 10. */
   readonly repeats?: number;
 }
 
 /**
- * Calls `fn` again and again, waiting for it where it is async, and fails when a count is higher afterwards.
+ * Calls `fn` several times, awaits each call, and fails if a count has increased.
  *
  * @throws AccError `ACC_EXPECT_NO_LEAK` with `details` `{before, after, repeats}`.
  */
@@ -36,6 +39,9 @@ export async function expectNoLeak(fn: () => unknown, options: LeakOptions): Pro
     'ACC_EXPECT_NO_LEAK',
     `${repeats} calls left ${tensors} tensors and ${nativeBytes} native bytes behind ` +
       `(${tensors / repeats} tensors, ${Math.round(nativeBytes / repeats)} bytes a call).`,
-    { help: 'Dispose what the function makes, or wrap it in tf.tidy.', details: { before, after, repeats } },
+    {
+      help: 'Dispose the tensors that the function creates, or wrap it in tf.tidy.',
+      details: { before, after, repeats },
+    },
   );
 }

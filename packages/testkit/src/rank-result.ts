@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 
-/** Starts the line on which a rank hands its result to `runRanks`. */
+/** The prefix of the line in which a rank passes its result to `runRanks`. */
 const MARK = '::result::';
 
 const TYPED_ARRAYS = {
@@ -20,17 +20,18 @@ const TYPED_ARRAYS = {
 type TypedArrayName = keyof typeof TYPED_ARRAYS;
 
 /**
- * Hands `value` from a rank's script to the test that called `runRanks`, as one line on stdout: call it once, at
- * the start of a line. Beside what JSON holds, typed arrays, NaN, infinities and -0 arrive bit for bit.
+ * Passes `value` from a rank's script to the test that called `runRanks`, as one line on stdout.
+ * Call it once, at the start of a line. Besides JSON values, typed arrays, NaN, infinities and -0
+ * are passed bit for bit.
  */
 export function reportResult(value: unknown): void {
   process.stdout.write(`${MARK}${encodeResult(value)}\n`);
 }
 
 /**
- * The value of the last result line in `stdout`; undefined when there is none.
+ * The value of the last result line in `stdout`. Undefined if there is none.
  *
- * @throws AccError `ACC_RANK_RESULT` when the line holds no JSON.
+ * @throws AccError `ACC_RANK_RESULT` if the line does not contain JSON.
  */
 export function parseResult(stdout: string): unknown {
   const line = stdout.split('\n').findLast((candidate) => candidate.startsWith(MARK));
@@ -38,14 +39,21 @@ export function parseResult(stdout: string): unknown {
   try {
     return decodeResult(line.slice(MARK.length));
   } catch (cause) {
-    throw new AccError('ACC_RANK_RESULT', `A rank's result line holds no JSON: ${line.slice(0, 200)}`, {
-      help: 'Print results with reportResult(value).',
-      cause,
-    });
+    throw new AccError(
+      'ACC_RANK_RESULT',
+      `The result line of a rank does not contain JSON: ${line.slice(0, 200)}`,
+      {
+        help: 'Print results with reportResult(value).',
+        cause,
+      },
+    );
   }
 }
 
-/** JSON in which `{"$number": "NaN"}` and `{"$array": "Float32Array", "base64": …}` stand for what JSON lacks. */
+/**
+ * Encodes a value as JSON. `{"$number": "NaN"}` and `{"$array": "Float32Array", "base64": …}` stand
+ * for values that JSON does not have.
+ */
 export function encodeResult(value: unknown): string {
   return JSON.stringify(value ?? null, (_key, part: unknown) => {
     if (typeof part === 'number' && (!Number.isFinite(part) || Object.is(part, -0))) {

@@ -11,43 +11,47 @@ import { parseResult } from './rank-result.js';
 import { endWithThisProcess } from './end-with-parent.js';
 
 export interface RunRanksOptions {
-  /** JavaScript or TypeScript file that every rank runs. */
+  /** The JavaScript or TypeScript file that every rank runs. */
   readonly script: string | URL;
-  /** Processes to start, all on this host. */
+  /** The number of processes, all on this host. */
   readonly ranks: number;
-  /** Arguments of the script. Default none. */
+  /** The arguments of the script. Default: none. */
   readonly args?: readonly string[];
-  /** Variables beside those of this process and the launcher's; undefined removes one. */
+  /**
+   * Environment variables in addition to those of this process and the launcher. Undefined removes
+   * a variable.
+   */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Options for `node` itself, before the script. Default none. */
+  /** Options of `node` itself, before the script. Default: none. */
   readonly nodeArgs?: readonly string[];
-  /** Working directory of the ranks. Default this process's. */
+  /** The working directory of the ranks. Default: that of this process. */
   readonly cwd?: string;
-  /** All ranks are killed when they haven't ended by then. Default 60,000. */
+  /** All ranks are killed if they have not ended after this time, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
 }
 
-/** How one rank ended. `T` is what the script reports; it is the caller's word, nothing checks it. */
+/** How one rank ended. `T` is the type of the script's result, which is not checked. */
 export interface RankResult<T = unknown> {
   readonly rank: number;
-  /** Null when a signal ended the rank. */
+  /** Null if a signal ended the rank. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** What the script handed to `reportResult`; undefined when it never called it. */
+  /** The value that the script passed to `reportResult`. Undefined if it did not call it. */
   readonly result: T | undefined;
 }
 
 const KEYS = ['script', 'ranks', 'args', 'env', 'nodeArgs', 'cwd', 'timeoutMs'];
 
 /**
- * Runs a script on `ranks` processes with torchrun's environment (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, …)
- * and gives how each ended, in the order of the ranks. A failing rank ends no other: what the others make of it is
- * what a test wants to see. Nothing that the ranks started in their process groups is left running, also when this process
- * is killed.
+ * Runs a script on `ranks` processes with torchrun's environment (RANK, WORLD_SIZE, MASTER_ADDR,
+ * MASTER_PORT, …). Returns how each ended, in the order of the ranks. A failing rank does not end
+ * the others, because tests check how they react. All processes in the ranks' process groups are
+ * ended, even if this process is killed.
  *
- * @throws AccError `ACC_RANKS_TIMEOUT` with what the ranks printed; `ACC_RANK_RESULT` for a damaged result line.
+ * @throws AccError `ACC_RANKS_TIMEOUT` with the output of the ranks; `ACC_RANK_RESULT` for a
+ * damaged result line.
  */
 export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<RankResult<T>[]> {
   checkKeys('runRanks', options, KEYS);
@@ -59,9 +63,9 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   const jobEnv = { MASTER_PORT: String(await freePort()), ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
   const running = Array.from({ length: ranks }, (_, rank) => startRank(options, command, rank, jobEnv));
   const killAll = (): void => running.forEach(({ child }) => killRank(child));
-  // A test runner that gives up on the test leaves through here; one that is killed closes the watcher's pipe.
+  // A test runner that aborts the test exits here. If it is killed, the pipe of the watcher closes.
   process.once('exit', killAll);
-  // A worker of a test runner that is killed hears of it by its channel's end, and lives on for as long as ranks run.
+  // If a test runner is killed, its worker gets this event, but keeps running as long as ranks run.
   process.once('disconnect', killAll);
   const stopWatching = endWithThisProcess(running.map(({ child }) => child));
   let timedOut = false;
@@ -92,7 +96,7 @@ function startRank(
 ): { child: ChildProcess; ended: Promise<RankOutput> } {
   const child = spawn(process.execPath, command, {
     cwd: options.cwd,
-    // Its own process group, so that grandchildren can be ended with it.
+    // Each rank has its own process group, so that its child processes can be ended with it.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -111,7 +115,7 @@ function startRank(
   let [stdout, stderr] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // A grandchild that outlives its rank would hold the pipes open.
+  // A child process that outlives its rank would keep the pipes open.
   child.once('exit', () => killGroup(child));
   const ended = once(child, 'close').then(([exitCode, signal]) => ({
     rank,
@@ -125,7 +129,8 @@ function startRank(
 
 async function nodeCommand({ script, nodeArgs = [], args = [], cwd }: RunRanksOptions): Promise<string[]> {
   const path = resolve(cwd ?? '.', script instanceof URL ? fileURLToPath(script) : script);
-  // Ranks take the workspace's packages as this process does: from source in a checkout, else as they are built.
+  // Ranks load the workspace's packages like this process does: from source in a checkout,
+  // otherwise as built.
   const program = import.meta.url.endsWith('.ts')
     ? ['--conditions=@acc/source', ...tsxArguments(path)]
     : await scriptArguments(path, cwd);
@@ -142,7 +147,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Ends a rank that still runs, with its process group, and lets go of pipes that something else holds open. */
+/** Kills a running rank with its process group, and closes pipes that other processes hold open. */
 function killRank(child: ChildProcess): void {
   if (child.exitCode === null && child.signalCode === null) killGroup(child);
   child.stdout?.destroy();
@@ -154,7 +159,7 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch (error) {
-    // ESRCH: nothing of the group is left; EPERM: only zombies are, on macOS.
+    // ESRCH: no process of the group is left. EPERM on macOS: only zombies are left.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
@@ -169,11 +174,14 @@ function timeoutError(results: readonly RankOutput[], timeoutMs: number): AccErr
   return new AccError(
     'ACC_RANKS_TIMEOUT',
     `Not all of ${results.length} ranks ended within ${timeoutMs} ms.\n${printed.join('\n')}`,
-    { help: 'See which rank was still running, or raise timeoutMs.', details: { results, timeoutMs } },
+    { help: 'Check which rank was still running, or increase timeoutMs.', details: { results, timeoutMs } },
   );
 }
 
-/** What `runRanks` and `acc launch` tell this process, as `joinGroup` of `@acc/collective` takes it. */
+/**
+ * The place of this process in its job, from the variables of `runRanks` or `acc launch`. It can be
+ * passed to `joinGroup` of `@acc/collective`.
+ */
 export function startedRank(): RankPlace {
   const { RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
   return {

@@ -5,19 +5,20 @@ import { checkpoint } from './checkpoint.js';
 import { callsOf, type Call } from './model-graph.js';
 import { stretchesOf, type Stretch } from './stretches.js';
 
-/** A model as it runs in training: its calls of layers, and how each layer computes. */
+/** The layer calls of a model in training, and how each layer computes. */
 interface Plan {
   readonly calls: readonly Call[];
   readonly stretches: readonly Stretch[];
-  /** Of each call. */
+  /** The stretch of each call. */
   readonly stretchOf: readonly Stretch[];
   readonly applies: ReadonlyMap<GraphLayer, Apply>;
 }
 
 /**
- * Has a LayersModel keep, in training, only what passes between stretches of `every` layers; backward computes the rest again.
+ * Makes a LayersModel keep only the tensors between stretches of `every` layers in training.
+ * Backward recomputes the others.
  *
- * @returns Gives the model its own way back.
+ * @returns A function that restores the model.
  */
 export function checkpointLayers(model: object, every: number): () => void {
   const graph = model as GraphModel;
@@ -63,14 +64,17 @@ export function checkpointLayers(model: object, every: number): () => void {
   };
 }
 
-/** One forward pass. tfjs-layers calls layer by layer; the first call of a stretch computes all of it. */
+/**
+ * One forward pass. tfjs-layers calls layer by layer. The first call of a stretch computes the
+ * whole stretch.
+ */
 class Run {
   /** Values between layers, by id. */
   readonly #values: Map<number, Tensor>;
   #next = 0;
   #results: readonly unknown[] = [];
 
-  /** @param inputs The model's inputs; more may follow them. */
+  /** @param inputs The inputs of the model. Other entries may follow them. */
   constructor(
     private readonly plan: Plan,
     { inputs: fed }: GraphModel,
@@ -95,7 +99,10 @@ class Run {
     return this.#results[position - stretch.first];
   }
 
-  /** What each call of the stretch gave. Freed already is what nothing after the stretch takes. */
+  /**
+   * The results of each call of the stretch. Results that nothing after the stretch uses are
+   * already disposed.
+   */
   #compute(stretch: Stretch, kwargs: Kwargs): unknown[] {
     const { takes, gives, first, end } = stretch;
     let results: unknown[] | undefined;
@@ -139,7 +146,10 @@ class Run {
   }
 }
 
-/** A layer with several results is called for each of them; the first call counts. */
+/**
+ * Stores the results of a layer. A layer with several results is called for each of them; only the
+ * first call counts.
+ */
 function note(values: Map<number, Tensor>, { outputs }: Call, result: unknown): void {
   const tensors = asList(result);
   outputs.forEach((id, i) => {
@@ -153,14 +163,18 @@ function refusal({ name }: GraphLayer, { mask }: Kwargs): AccError {
   return mask == null
     ? new AccError(
         'ACC_CHECKPOINT_MODEL',
-        `Layer '${name}' is called in another order than the model's graph says.`,
+        `Layer '${name}' is called in a different order than in the model's graph.`,
         {
-          help: 'Leave checkpointEvery out, and use checkpoint(fn, inputs) in a loop of your own.',
+          help: 'Leave checkpointEvery out, and use checkpoint(fn, inputs) in your own loop.',
           details: { layer: name },
         },
       )
-    : new AccError('ACC_CHECKPOINT_MODEL', `checkpointEvery: layer '${name}' is given a mask.`, {
-        help: 'Mask in the loss instead, or leave checkpointEvery out for this model.',
-        details: { layer: name },
-      });
+    : new AccError(
+        'ACC_CHECKPOINT_MODEL',
+        `checkpointEvery: layer '${name}' gets a mask, which is not supported.`,
+        {
+          help: 'Mask in the loss instead, or leave checkpointEvery out for this model.',
+          details: { layer: name },
+        },
+      );
 }

@@ -9,17 +9,20 @@ import { ownResult } from './results.js';
 import { sameRandom } from './same-random.js';
 
 /**
- * Runs `fn(...inputs)` without keeping what its gradient needs: in backward `fn` is computed again, from its inputs (Chen et al.
- * 2016, "Training Deep Nets with Sublinear Memory Cost"). Values and gradients are those of `fn` itself: with the same random
- * numbers, the same mixed precision, and variables as they were. Variables and tensors that `fn` takes from outside are found,
- * and get their gradients. Where no gradient is computed, `fn` just runs. Checkpoints may hold others.
+ * Runs `fn(...inputs)` without keeping the tensors that its gradient needs. Backward runs `fn`
+ * again from its inputs (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"). Values
+ * and gradients are those of `fn` itself: the second run uses the same random numbers, the same
+ * mixed precision and the same values of variables. Variables and outer tensors that `fn` uses are
+ * detected and get their gradients. If no gradient is computed, `fn` just runs. Checkpoints may be
+ * nested.
  *
- * `fn` runs in a tidy, twice. Called again it does the same; beside assigning variables, which counts once, it changes nothing
- * outside.
+ * `fn` runs in a tidy, twice. It must do the same in both runs, and must not have side effects. It
+ * may assign variables; the assignments take effect once.
  *
- * @param fn Returns a tensor, or arrays and records of such. They are the caller's, or its tidy's.
- * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_CHECKPOINT_ASYNC` for other results; in backward `ACC_CHECKPOINT_CHANGED`, when `fn`
- * gives other shapes or draws more random numbers than before.
+ * @param fn Returns a tensor, or nested arrays and records of tensors. The caller, or its tidy,
+ * owns them.
+ * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_CHECKPOINT_ASYNC` for other results. Backward throws
+ * `ACC_CHECKPOINT_CHANGED` if `fn` returns other shapes or draws more random numbers than before.
  */
 export function checkpoint<Inputs extends readonly Tensor[], R extends Nested>(
   fn: (...inputs: Inputs) => R,

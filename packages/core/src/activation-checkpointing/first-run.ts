@@ -10,13 +10,13 @@ export interface FirstRun {
   readonly result: Nested;
   /** The tensors of {@link result}. */
   readonly outputs: readonly Tensor[];
-  /** What was taken from outside, whose data is held. */
+  /** The outer tensors that were used. Their data is held. */
   readonly taken: readonly Taken[];
-  /** Those tensors of it that the outputs depend on. */
+  /** The outer tensors that the outputs depend on. */
   readonly used: readonly Tensor[];
 }
 
-/** Runs a function in the forward pass: nothing is kept but what it took from outside. */
+/** Runs a function in the forward pass. Keeps nothing except the outer tensors that it used. */
 export function firstRun(
   engine: EngineInternals,
   inputs: readonly Tensor[],

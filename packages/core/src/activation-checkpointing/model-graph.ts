@@ -3,12 +3,15 @@ import type { GraphLayer, GraphModel, SymbolicTensor } from '@acc/tfjs-internals
 /** One call of a layer. */
 export interface Call {
   readonly layer: GraphLayer;
-  /** Ids of what it takes and gives. */
+  /** The ids of its inputs and outputs. */
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
 }
 
-/** The calls of a model's layers in the order in which tfjs-layers makes them: each result after what it depends on. */
+/**
+ * The layer calls of a model in the order in which tfjs-layers makes them. Each call follows the
+ * calls that it depends on.
+ */
 export function callsOf({ inputs, outputs }: GraphModel): Call[] {
   const fed = new Set(inputs.map(({ name }) => name));
   const done = new Set<string>();
@@ -19,7 +22,7 @@ export function callsOf({ inputs, outputs }: GraphModel): Call[] {
   });
 }
 
-/** Depth first, the last input first, as tfjs-layers goes through its own stack. */
+/** Sorts depth first, starting with the last input, like the stack of tfjs-layers. */
 function sortedTo(output: SymbolicTensor, fed: ReadonlySet<string>): SymbolicTensor[] {
   const sorted: SymbolicTensor[] = [];
   const visited = new Set(fed);

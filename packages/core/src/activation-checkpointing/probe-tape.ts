@@ -2,25 +2,25 @@ import { clone, keep, type Tensor } from '@tensorflow/tfjs-core';
 import type { EngineInternals, TapeNode } from '@acc/tfjs-internals';
 import { inputOf } from '../gradient-driver/tape.js';
 
-/** A tensor that a function takes from outside. */
+/** An outer tensor that a function used. */
 export interface Taken {
   readonly tensor: Tensor;
-  /** Keeps the data that it had then. */
+  /** A clone that holds the tensor's data at that time. */
   readonly held: Tensor;
 }
 
-/** A tape on which operators leave what they take and make, and save nothing. */
+/** A tape that records the inputs and outputs of operators, and saves nothing. */
 export interface ProbeTape {
   readonly nodes: TapeNode[];
-  /** What was taken from outside, in the order of its first use. */
+  /** The outer tensors that were used, in the order of first use. */
   readonly taken: readonly Taken[];
-  /** Takes `tensor`, used or not. */
+  /** Adds `tensor` to the used tensors. */
   take(tensor: Tensor): void;
-  /** Frees what gradients inside have saved. */
+  /** Disposes the tensors that inner gradients saved. */
   end(): void;
 }
 
-/** To be made where its tape is to become the active one. */
+/** Create it at the point where its tape becomes the active one. */
 export function probeTape(engine: EngineInternals): ProbeTape {
   const { state } = engine;
   const depth = state.gradientDepth;
@@ -39,7 +39,10 @@ export function probeTape(engine: EngineInternals): ProbeTape {
     for (const tensor of saved ?? []) tensor.dispose();
   };
   const add = Array.prototype.push;
-  /** What gradients inside have copied of an operator's inputs and results, before it is on the tape itself. */
+  /**
+   * The copies that inner gradients made of an operator's inputs and results, before the operator
+   * is on the tape.
+   */
   const copied: Tensor[] = [];
   nodes.push = (node: TapeNode) => {
     const isInnerGradient = state.gradientDepth > depth;

@@ -11,17 +11,17 @@ import { madeBy, ownResult, tensorsOf } from './results.js';
 import type { SameRandom } from './same-random.js';
 import { withVariablesOf } from './same-variables.js';
 
-/** What is to be computed again in backward. */
+/** A function that backward runs again. */
 export interface Segment extends FirstRun {
   run(): Nested;
-  /** What the node keeps until its gradient was computed. */
+  /** The tensors that the node keeps until its gradient is computed. */
   readonly saved: Tensor[];
   readonly random: SameRandom;
-  /** Runs a forward computation in the precision of the first one. */
+  /** Runs a forward computation with the precision of the first run. */
   readonly inPrecision: <T>(compute: () => T) => T;
 }
 
-/** One operator on the tape, whose gradient computes the segment again. */
+/** A single operator on the tape whose gradient runs the segment again. */
 export function checkpointNode(engine: EngineInternals, segment: Segment): TapeNode {
   const { used, outputs, saved } = segment;
   const inputs = Object.fromEntries(used.map((tensor, i) => [`${i}`, tensor]));
@@ -45,7 +45,7 @@ export function checkpointNode(engine: EngineInternals, segment: Segment): TapeN
   };
 }
 
-/** The gradients of `xs`; null for what the given outputs do not depend on. */
+/** The gradients of `xs`. Null for tensors that the given outputs do not depend on. */
 function gradientsAgain(
   engine: EngineInternals,
   segment: Segment,
@@ -73,14 +73,16 @@ function gradientsAgain(
       });
       return xs.map(({ id }) => grads.get(id) ?? null);
     } finally {
-      // Within another gradient its tape goes on.
+      // Inside another gradient, the outer tape continues.
       if (isOutermost && state.activeTape !== outerTape) freeUnused(state.activeTape!, new Set());
       state.activeTape = outerTape;
     }
   });
 }
 
-/** Runs the segment on a tape of its own or, within another gradient, at the end of that one's. */
+/**
+ * Runs the segment on its own tape. Inside another gradient, it runs at the end of the outer tape.
+ */
 function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode[]; outputs: Tensor[] } {
   const { run, random, inPrecision, taken } = segment;
   let nodes: TapeNode[] = [];
@@ -103,7 +105,7 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
   return { nodes, outputs };
 }
 
-/** Tensors of outside that were freed since live again, with the data that is held, in the scope of now. */
+/** Restores outer tensors that were disposed meanwhile, with the held data, in the current scope. */
 function revive(engine: EngineInternals, taken: readonly Taken[]): void {
   for (const { tensor } of taken) {
     if (!tensor.isDisposed) continue;
@@ -119,7 +121,7 @@ function requireSame(before: readonly TensorInfo[], now: readonly TensorInfo[]):
   if (isSame) return;
   throw new AccError(
     'ACC_CHECKPOINT_CHANGED',
-    `A checkpointed function gave ${describe(before)}, and ${describe(now)} when it was computed again.`,
+    `A checkpointed function returned ${describe(before)} at first, but ${describe(now)} when it ran again.`,
     { help: 'Give checkpoint a function that does the same each time it is called with the same inputs.' },
   );
 }

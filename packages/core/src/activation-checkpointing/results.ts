@@ -4,20 +4,20 @@ import type { TapeNode } from '@acc/tfjs-internals';
 import { mapNested, type Nested } from '../nested/nested.js';
 
 /**
- * What a checkpointed function gives, with copies of tensors that it has only handed on.
+ * The result of a checkpointed function. Tensors that the function only passed through are copied.
  *
- * @param made Ids of the tensors that its operators made.
+ * @param made The ids of the tensors that its operators created.
  */
 export function ownResult<R extends Nested>(result: R, made: ReadonlySet<number>): R {
   if (typeof (result as { then?: unknown } | null | undefined)?.then === 'function') {
     throw new AccError('ACC_CHECKPOINT_ASYNC', 'A checkpointed function must not be asynchronous.', {
-      help: 'Give checkpoint a function that returns tensors, as tf.tidy takes it.',
+      help: 'Pass a function that returns tensors, as for tf.tidy.',
     });
   }
   return mapNested(result, (tensor) => (made.has(tensor.id) ? tensor : clone(tensor)));
 }
 
-/** Its tensors, each once. */
+/** The tensors of a result, each once. */
 export function tensorsOf(result: Nested): Tensor[] {
   const found = new Set<Tensor>();
   mapNested(result, (tensor) => {
@@ -27,7 +27,7 @@ export function tensorsOf(result: Nested): Tensor[] {
   return [...found];
 }
 
-/** Ids of what the operators of `nodes` made. */
+/** The ids of the tensors that the operators of `nodes` created. */
 export function madeBy(nodes: readonly TapeNode[]): Set<number> {
   return new Set(nodes.flatMap(({ outputs }) => outputs.map(({ id }) => id)));
 }

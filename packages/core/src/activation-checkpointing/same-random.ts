@@ -2,23 +2,26 @@ import { keep, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type RandomLayer } from '@acc/contract';
 import { patch } from '@acc/tfjs-internals';
 
-/** Runs one computation twice with the same random numbers: those that tfjs draws in JavaScript and the backend's own. */
+/**
+ * Runs a computation twice with the same random numbers, both those that tfjs draws in JavaScript
+ * and those of the backend.
+ */
 export interface SameRandom {
-  /** The backend's random state as it was at first. The caller's. */
+  /** The random state of the backend at the first run. The caller owns it. */
   readonly states: Tensor[];
   first<T>(run: () => T): T;
   /**
-   * Draws made since then are not disturbed.
+   * Runs the computation again. Later draws are not affected.
    *
-   * @throws AccError `ACC_CHECKPOINT_CHANGED` for more draws than the first time.
+   * @throws AccError `ACC_CHECKPOINT_CHANGED` if it draws more numbers than in the first run.
    */
   again<T>(run: () => T): T;
 }
 
-/** @param backend Absent where tfjs alone draws. */
+/** @param backend Absent if only tfjs draws. */
 export function sameRandom(backend: RandomLayer | undefined): SameRandom {
   const state = backend && keep(backend.state());
-  // tfjs's generators are seeded by Math.random, one number for each tensor of random ones.
+  // tfjs seeds its generators with Math.random, one number for each random tensor.
   const drawn: number[] = [];
   return {
     states: state ? [state] : [],
@@ -36,7 +39,7 @@ export function sameRandom(backend: RandomLayer | undefined): SameRandom {
         if (next < drawn.length) return drawn[next++]!;
         throw new AccError(
           'ACC_CHECKPOINT_CHANGED',
-          'A checkpointed function draws more random numbers again than at first.',
+          'A checkpointed function drew more random numbers in the second run than in the first.',
           {
             help: 'Give checkpoint a function that does the same each time it is called with the same inputs.',
           },

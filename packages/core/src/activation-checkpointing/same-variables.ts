@@ -3,8 +3,8 @@ import { patch } from '@acc/tfjs-internals';
 import type { Taken } from './probe-tape.js';
 
 /**
- * Runs `compute` with the values that variables had when they were taken. What it assigns is undone: a moving average moves
- * once, however often its layer is computed.
+ * Runs `compute` with the values that variables had when they were first used, and then undoes its
+ * assignments. Therefore a moving average is updated once, however often its layer is computed.
  */
 export function withVariablesOf<T>(taken: readonly Taken[], compute: () => T): T {
   const before = new Map<Variable, Tensor>();

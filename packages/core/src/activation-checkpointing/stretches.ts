@@ -1,21 +1,25 @@
 import type { Call } from './model-graph.js';
 
-/** Calls of layers in a row, which are computed again together, or not at all. */
+/** A sequence of layer calls that are recomputed together or not at all. */
 export interface Stretch {
-  /** Positions among the model's calls, the last one excluded. */
+  /** The range of positions among the model's calls. `end` is exclusive. */
   readonly first: number;
   readonly end: number;
   readonly isCheckpointed: boolean;
-  /** Ids of what its calls take from before, and of what is taken of theirs after it. */
+  /**
+   * The ids of the tensors that its calls use from before, and of those that later calls use from
+   * it.
+   */
   readonly takes: readonly number[];
   readonly gives: readonly number[];
 }
 
 /**
- * Stretches of `every` calls. The last one is not computed again: backward begins with it. Nor is a layer with a state, which
- * would go on from another one.
+ * Divides the calls into stretches of `every` calls. The last stretch is not recomputed, because
+ * backward begins with it. A stateful layer is not recomputed either, because its state has
+ * changed.
  *
- * @param outputs Ids of the model's results.
+ * @param outputs The ids of the model's results.
  */
 export function stretchesOf(calls: readonly Call[], every: number, outputs: readonly number[]): Stretch[] {
   const bounds = boundsOf(calls, every);
@@ -34,7 +38,7 @@ export function stretchesOf(calls: readonly Call[], every: number, outputs: read
   });
 }
 
-/** Where stretches begin, and the end of the last. */
+/** The starts of the stretches, and the end of the last one. */
 function boundsOf(calls: readonly Call[], every: number): number[] {
   const bounds = [0];
   calls.forEach(({ layer }, i) => {

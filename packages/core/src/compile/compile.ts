@@ -6,27 +6,31 @@ import { Reasons } from './reasons.js';
 import type { Variant } from './variant.js';
 import { MAX_VARIANTS, Variants } from './variants.js';
 
-/** A step that is replayed once it was recorded; see `Accelerator.compile`. */
+/** A step that is replayed after it has been recorded. See `Accelerator.compile`. */
 export interface CompiledStep<Args extends unknown[], R> {
   (...args: Args): R;
   /**
-   * Why the step runs plainly, for the arguments of which that was found first; undefined while nothing is in the way. On a
-   * backend that records no steps that, until one is active that does.
+   * The reason why the step runs without replay, for the arguments with which it was found first.
+   * Undefined if there is none. If the active backend cannot record steps, that is the reason until
+   * another backend is active.
    */
   readonly reason: string | undefined;
-  /** Calls so far that were replays. */
+  /** The number of calls that were replays. */
   readonly replays: number;
-  /** Calls so far that ran plainly because their replay failed; after a few of them `reason` says why. */
+  /**
+   * The number of calls that ran without replay because their replay failed. After a few failures
+   * `reason` says why.
+   */
   readonly failedReplays: number;
-  /** Frees the recordings. The step can be called as before; it then runs plainly. */
+  /** Frees the recordings. The step can still be called, and then runs without replay. */
   dispose(): void;
 }
 
 export interface CompileContext {
   readonly kernels: KernelLayer;
-  /** What a step depends on beside its arguments, and changes seldom. */
+  /** A key for everything besides its arguments that a step depends on and that rarely changes. */
   readonly surroundings: () => string;
-  /** What keeps a step from being recorded now, in words; undefined for nothing. */
+  /** The reason why a step cannot be recorded now. Undefined if there is none. */
   readonly obstacle: () => string | undefined;
 }
 
@@ -39,7 +43,10 @@ export function compileStep<Args extends unknown[], R>(
   const reasons = new Reasons();
   let isDisposed = false;
 
-  /** The recorder of the active backend. After another one was active the step is recorded anew: its tensors have moved. */
+  /**
+   * The recorder of the active backend. After a change of backends the step is recorded again,
+   * because its tensors have moved.
+   */
   function currentRecorder(): Recorder | undefined {
     const { recorder, backendName } = kernels;
     reasons.setBackend(recorder ? undefined : `the backend '${backendName}' records no steps`);
@@ -85,20 +92,20 @@ export function compileStep<Args extends unknown[], R>(
   }) as CompiledStep<Args, R>;
 }
 
-/** Whether somebody wants to see each operation: a tape, a profile, debug mode. */
+/** Whether every operation must be visible to a tape, a profile or debug mode. */
 function isWatched(): boolean {
   const { gradientDepth, profiling } = engineInternals().state;
   return gradientDepth > 0 || profiling || env().getBool('DEBUG');
 }
 
 function requireAlive(tensor: Tensor): void {
-  // tfjs's own error, which its types hide.
+  // Throws the error of tfjs, which its types do not declare.
   tensorInternals(tensor).throwIfDisposed();
 }
 
 function synchronous<R>(result: R): R {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result;
   throw new AccError('ACC_COMPILE_ASYNC', 'A compiled step must not be asynchronous, as in tf.tidy.', {
-    help: 'Return tensors, and await their data outside of the step.',
+    help: 'Return tensors, and await their data outside the step.',
   });
 }

@@ -1,20 +1,24 @@
 import { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { isPlainRecord } from '@acc/contract';
 
-/** An array or record of tensors and plain values, nested as one likes, taken apart. */
+/** The parts of a nested array or record of tensors and plain values. */
 export interface Parts {
-  /** Each tensor object once, in the order in which it is met. */
+  /** Each tensor object once, in the order of first occurrence. */
   readonly tensors: readonly Tensor[];
   /**
-   * All but the values of the tensors: equal for two structures whose tensors agree in shapes and dtypes, and in which of
-   * them share their data or are one variable.
+   * A key for everything except the values of tensors. Two structures have the same key if their
+   * tensors have the same shapes and dtypes, and the same tensors share data or are the same
+   * variable.
    */
   readonly key: string;
-  /** What neither is a tensor nor can be part of the key: undefined where there is nothing. */
+  /**
+   * The description of a value that is neither a tensor nor possible in the key. Undefined if there
+   * is none.
+   */
   readonly foreign: string | undefined;
 }
 
-/** Takes arguments or results apart. */
+/** Splits arguments or results into parts. */
 export function partsOf(value: unknown): Parts {
   const tensors: Tensor[] = [];
   const places = new Map<object, number>();
@@ -43,7 +47,7 @@ export function partsOf(value: unknown): Parts {
   return { key: keyOf(value), tensors, foreign };
 }
 
-/** The structure of `value` with `replace(tensor)` in the place of each tensor. */
+/** Copies the structure of `value` with `replace(tensor)` instead of each tensor. */
 export function withTensors<T>(value: T, replace: (tensor: Tensor) => Tensor): T {
   if (value instanceof Tensor) return replace(value) as T;
   if (Array.isArray(value)) return value.map((part) => withTensors<unknown>(part, replace)) as T;

@@ -1,22 +1,22 @@
-/** Why a step runs plainly. Each reason is warned of once. */
+/** The reasons why a step runs without replay. Each reason causes one warning. */
 export class Reasons {
   readonly #warned = new Set<string>();
   #found: string | undefined;
   #ofBackend: string | undefined;
 
-  /** That of the active backend, else the first one that was found; undefined while nothing is in the way. */
+  /** The reason of the active backend, else the first reason found. Undefined if there is none. */
   get current(): string | undefined {
     return this.#ofBackend ?? this.#found;
   }
 
-  /** For good, for the arguments that it was found for. */
+  /** Adds a permanent reason, for the arguments with which it was found. */
   readonly refuse = (why: string): void => {
     if (this.#found !== undefined) return;
     this.#found = why;
     this.#warn(why);
   };
 
-  /** While a backend is active that records no steps; undefined once one is that does. */
+  /** Sets the reason while the active backend cannot record steps. Undefined removes it. */
   setBackend(why: string | undefined): void {
     this.#ofBackend = why;
     if (why !== undefined) this.#warn(why);

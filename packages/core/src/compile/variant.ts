@@ -3,21 +3,27 @@ import type { Recorder, Recording } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import { partsOf, withTensors } from './nested-values.js';
 
-/** Two recordings in a row must be the same; so many are made at most. */
+/** The largest number of recordings before two consecutive ones must be equal. */
 const MAX_RECORDINGS = 4;
-/** How often recordings are given up because what they had taken from outside is gone. */
+/**
+ * The largest number of times that recordings are discarded because an outer tensor that they used
+ * was disposed.
+ */
 const MAX_RENEWALS = 4;
-/** How often a replay may fail where the step itself does not. */
+/** The largest number of times that a replay may fail if the step itself does not. */
 const MAX_FAILURES = 4;
 
-/** What a variant works with. */
+/** The environment of a variant. */
 export interface VariantContext {
   readonly recorder: Recorder;
-  /** Told once, when the variant will not be replayed. */
+  /** Called once if the variant will not be replayed. */
   readonly onRefused: (reason: string) => void;
 }
 
-/** A step for arguments of one kind. Its first call runs plainly, the next ones are recorded, later ones are replays. */
+/**
+ * A step for one kind of arguments. The first call runs normally, the next ones are recorded, later
+ * ones are replayed.
+ */
 export class Variant<R> {
   #calls = 0;
   #recordings = 0;
@@ -28,21 +34,22 @@ export class Variant<R> {
   #refusal: string | undefined;
   #isRunning = false;
 
-  /** How many calls were replays. */
+  /** The number of calls that were replays. */
   replays = 0;
-  /** How many replays failed, before anything had happened outside, in calls that then ran plainly. */
+  /** The number of replays that failed without outside effects. These calls then ran normally. */
   failedReplays = 0;
 
   constructor(private readonly context: VariantContext) {}
 
-  /** Why it runs plainly for good. */
+  /** The reason why the variant permanently runs without replay. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
 
-  /** Runs `step`, or what it was recorded as. To be called in a tidy. */
+  /** Runs `step`, or replays its recording. Call it in a tidy. */
   call(args: readonly Tensor[], step: () => R): R {
-    // The first call makes what later ones find: state of optimizers, the choice of kernels.
+    // The first call creates state that later calls reuse, such as that of optimizers and the
+    // choice of kernels.
     if (this.#calls++ === 0 || this.#refusal !== undefined || this.#isRunning) return step();
     this.#isRunning = true;
     try {
@@ -63,7 +70,10 @@ export class Variant<R> {
     this.#isSealed = false;
   }
 
-  /** After a replay that failed. What the step itself throws is the caller's, and no fault of the recording. */
+  /**
+   * Runs the step after a failed replay. An error of the step itself goes to the caller, and does
+   * not count as a failure of the recording.
+   */
   #runPlainly(error: Error, step: () => R): R {
     const result = step();
     this.failedReplays++;
@@ -73,7 +83,7 @@ export class Variant<R> {
     return result;
   }
 
-  /** Begins anew: something is gone that was no argument. */
+  /** Records again, because an outer tensor was disposed that was not an argument. */
   #renew(step: () => R): R {
     this.dispose();
     this.#recordings = 0;
@@ -114,7 +124,7 @@ export class Variant<R> {
     return result;
   }
 
-  /** Compares with the recording before. */
+  /** Compares a recording with the previous one. */
   #take(recorded: Recorded<R>): void {
     this.#recordings++;
     const last = this.#last;
@@ -146,13 +156,16 @@ export class Variant<R> {
 
 interface Recorded<R> {
   readonly recording: Recording;
-  /** Of the step's result. */
+  /** The key of the step's result. */
   readonly key: string;
-  /** The result of a replay that has given `results`. */
+  /** The result of a replay that returned `results`. */
   resultOf(args: readonly Tensor[], results: readonly Tensor[]): R;
 }
 
-/** How results of later replays are put together: arguments and variables that were returned are so again. */
+/**
+ * Builds the results of later replays. Arguments and variables that the step returned are returned
+ * again as the same objects.
+ */
 function resultBuilder<R>(
   result: R,
   args: readonly Tensor[],

@@ -1,26 +1,26 @@
 import type { Recorder } from '@acc/contract';
 import { Variant } from './variant.js';
 
-/** Kinds of arguments that one step is recorded for. */
+/** The largest number of argument kinds for which one step is recorded. */
 export const MAX_VARIANTS = 8;
 
-/** What a step was recorded as, by kind of arguments. */
+/** The recordings of a step, by kind of arguments. */
 export class Variants<R> {
   readonly #variants = new Map<string, Variant<R>>();
-  /** Of variants that were forgotten. */
+  /** The counts of discarded variants. */
   #before = { replays: 0, failedReplays: 0 };
 
-  /** Calls so far that were replays. */
+  /** The number of calls that were replays. */
   get replays(): number {
     return this.#sumOf('replays');
   }
 
-  /** Replays so far that failed, in calls that then ran plainly. */
+  /** The number of failed replays, in calls that then ran normally. */
   get failedReplays(): number {
     return this.#sumOf('failedReplays');
   }
 
-  /** Undefined where there are too many. */
+  /** The variant for a key. Undefined if there are too many. */
   of(key: string, recorder: Recorder, onRefused: (reason: string) => void): Variant<R> | undefined {
     const known = this.#variants.get(key);
     if (known || this.#variants.size >= MAX_VARIANTS) return known;
@@ -29,7 +29,7 @@ export class Variants<R> {
     return variant;
   }
 
-  /** Frees the recordings; what is called later is recorded anew. */
+  /** Frees the recordings. Later calls are recorded again. */
   forget(): void {
     this.#before = { replays: this.replays, failedReplays: this.failedReplays };
     for (const variant of this.#variants.values()) variant.dispose();

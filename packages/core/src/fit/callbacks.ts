@@ -1,6 +1,6 @@
 import type { Callback, History } from '@acc/tfjs-internals';
 
-/** A callback that only waits for `atBoundary` after each batch. */
+/** A callback that awaits `atBoundary` after each batch. */
 export function boundaryCallback(atBoundary: () => Promise<void>): Callback {
   const nothing = () => Promise.resolve();
   return {
@@ -15,15 +15,15 @@ export function boundaryCallback(atBoundary: () => Promise<void>): Callback {
   };
 }
 
-/** Which part of a training tfjs-layers runs in one go. */
+/** The part of a training that tfjs-layers runs in one call. */
 export interface Part {
   readonly isFirst: boolean;
   readonly isLast: boolean;
-  /** Batches of its first epoch that came before it. */
+  /** The number of batches of its first epoch that were trained before it. */
   readonly firstBatch: number;
 }
 
-/** A user's callback that hears of a training in parts as of one. */
+/** Wraps a user's callback so that a training in parts looks like a single one. */
 export function callbackOfPart<C extends Callback>(callback: C, { isFirst, isLast, firstBatch }: Part): C {
   if (isFirst && isLast && firstBatch === 0) return callback;
   const inPlace: Partial<Callback> = {
@@ -35,7 +35,7 @@ export function callbackOfPart<C extends Callback>(callback: C, { isFirst, isLas
   return withMembers(callback, inPlace);
 }
 
-/** `callback` with other functions in the place of some of its own. */
+/** Copies `callback` and replaces some of its functions. */
 function withMembers<C extends object>(callback: C, members: Partial<Callback>): C {
   return new Proxy(callback, {
     get(target, key) {
@@ -46,10 +46,10 @@ function withMembers<C extends object>(callback: C, members: Partial<Callback>):
 }
 
 /**
- * Callbacks as tfjs-layers takes them, of which the first sets the `size` in each batch's logs before any of them reads it.
- * tfjs-layers' own mean over the epoch, and whoever hears of the batch later, get the same object.
+ * Adds a callback that sets `size` in each batch's logs before any other callback reads it.
+ * tfjs-layers' own mean over the epoch, and all later callbacks, get the same logs object.
  *
- * @param size Samples of the present batch on all ranks; undefined where nobody has counted them.
+ * @param size The number of samples of the current batch on all ranks. Undefined if it is unknown.
  */
 export function withBatchSizes(callbacks: unknown, size: () => number | undefined): object[] {
   const [first = {}, ...rest] = (callbacks == null ? [] : [callbacks].flat()) as Partial<Callback>[];
@@ -58,7 +58,8 @@ export function withBatchSizes(callbacks: unknown, size: () => number | undefine
     if (samples !== undefined) Object.assign(logs!, { size: samples });
     await first.onBatchBegin?.(batch, logs);
   };
-  // tfjs-layers knows its own callbacks by their class; what is none is a record of functions.
+  // tfjs-layers recognizes its own callbacks by their class. Any other object is treated as a
+  // record of functions.
   const hearing =
     'setParams' in first
       ? withMembers(first, { onBatchBegin })
@@ -66,7 +67,7 @@ export function withBatchSizes(callbacks: unknown, size: () => number | undefine
   return [hearing, ...rest];
 }
 
-/** Puts what an earlier part has come to before a later one's. */
+/** Inserts the history of an earlier part before that of a later part. */
 export function prependHistory(earlier: History, later: History): void {
   later.epoch.unshift(...earlier.epoch);
   for (const [key, values] of Object.entries(earlier.history)) {

@@ -13,13 +13,14 @@ import type { FitPosition } from './fit-progress.js';
 import type { FitContext, ShardedData } from './shard-fit.js';
 import type { Validation } from './validation.js';
 
-/** `fitDataset`: its steps take the batches that are this rank's. */
+/** Makes `fitDataset` train on this rank's batches. */
 export function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
   return patch(model, 'fitDataset', (own) => async (dataset, args) => {
     const run = runner(model, own, context);
     validation.data = args.validationData;
     const given = context.shardDataset(dataset);
-    // With batchesPerEpoch tfjs-layers takes `done` for the end, whatever comes with it.
+    // With batchesPerEpoch, tfjs-layers stops at `done: true` and ignores a value that comes with
+    // it.
     const part = args.batchesPerEpoch === undefined ? given.withResult() : given;
     const start = context.progress.begin(args.initialEpoch ?? 0);
     if (start.position === 0) part.passEnd();
@@ -27,7 +28,7 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
       const isCut = start.position > 0 && args.batchesPerEpoch !== undefined && start.epoch < args.epochs!;
       return await (isCut ? runInParts(run, { model, part, args, start }) : run(part, args, start));
     } finally {
-      // With batchesPerEpoch tfjs-layers stops reading without saying so.
+      // With batchesPerEpoch, tfjs-layers stops reading without closing the iterator.
       await part.closeIterators();
       context.progress.end();
       validation.data = undefined;
@@ -40,10 +41,10 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
 
 type Run = (data: object, args: FitDatasetArguments, from: FitPosition) => Promise<History>;
 
-/** `fitDataset` as tfjs-layers has it, each step of which is a micro-batch. */
+/** Runs the original `fitDataset`, with each step as a micro-batch. */
 function runner(model: ModelInternals, fitDataset: ModelInternals['fitDataset'], context: FitContext): Run {
   return async (data, args, from) => {
-    // fitDataset makes its function itself, once, before its first step.
+    // fitDataset creates its train function itself, once, before its first step.
     const undo = patch(model, 'makeTrainFunction', (own) => () => {
       undo();
       const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
@@ -59,9 +60,10 @@ function runner(model: ModelInternals, fitDataset: ModelInternals['fitDataset'],
 }
 
 /**
- * Each step is a micro-batch; an epoch's last one closes its window.
+ * Makes each step a micro-batch. The last one of an epoch closes its window.
  *
- * @param from Where tfjs-layers begins. Without `batchesPerEpoch` the data itself goes on from there.
+ * @param from The position at which tfjs-layers begins. Without `batchesPerEpoch` the data itself
+ * resumes there.
  */
 function microBatches(
   train: StepFunction,
@@ -91,7 +93,10 @@ interface CutFit {
   readonly start: FitPosition;
 }
 
-/** What is left of an epoch of `batchesPerEpoch`, as one that is shorter, and then the others, over one iterator. */
+/**
+ * Runs the rest of an epoch with `batchesPerEpoch` as a shorter epoch, and then the other epochs,
+ * over one iterator.
+ */
 async function runInParts(run: Run, { model, part, args, start }: CutFit): Promise<History> {
   const { epoch, position } = start;
   const data = withOneIterator(part);
@@ -107,7 +112,10 @@ async function runInParts(run: Run, { model, part, args, start }: CutFit): Promi
   return rest;
 }
 
-/** The same data, which both parts read from where the one before has stopped. */
+/**
+ * The same data with one iterator for both parts, so that the second part continues where the first
+ * stopped.
+ */
 function withOneIterator(part: ShardedData): object {
   let iterator: Promise<unknown> | undefined;
   return Object.create(part, {
@@ -117,7 +125,10 @@ function withOneIterator(part: ShardedData): object {
   }) as object;
 }
 
-/** tfjs-layers takes callbacks, or records of functions that become callbacks, one or a list of them. */
+/**
+ * Converts callbacks for a part. tfjs-layers accepts callbacks, or records of functions, one or a
+ * list of them.
+ */
 function callbacksOfPart(callbacks: unknown, part: Part): unknown {
   const list = (callbacks === undefined ? [] : [callbacks].flat()) as (Callback | Partial<Callback>)[];
   return list.map((each) =>

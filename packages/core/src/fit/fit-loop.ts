@@ -17,9 +17,10 @@ import type { Validation } from './validation.js';
 const DEFAULT_BATCH_SIZE = 32;
 
 /**
- * `fit` on tensors. tfjs-layers' own loop runs over the global batches: it is given a column of row numbers in place of the
- * data, and each step takes this rank's rows of the real columns. Global batch k holds the rows that it holds in the plain
- * program; its order of rows is seeded and the same on every rank.
+ * Runs `fit` on tensors. tfjs-layers' own loop runs over the global batches. It gets a column of
+ * row numbers instead of the data, and each step takes this rank's rows of the real columns. Global
+ * batch k contains the same rows as in a program on one rank. The order of rows is seeded and the
+ * same on every rank.
  */
 export function shardFitLoop(model: ModelInternals, context: FitContext, validation: Validation): Undo {
   return patch(model, 'fitLoop', (own) => async (...args) => {
@@ -36,7 +37,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
       const rowNumbers = range(from.position, rows, 1, 'int32');
       const heard = callbacksOf(callbacks).map((callback) => callbackOfPart(callback, part));
       const all = [...heard, boundaryCallback(context.atBoundary)];
-      // The steps know the order of rows; tfjs-layers must not shuffle.
+      // The steps use their own order of rows, so tfjs-layers must not shuffle.
       const loop = [step, [rowNumbers], outLabels, globalBatch, toEpoch, verbose, all] as const;
       const after = [
         valF,
@@ -66,7 +67,10 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
   });
 }
 
-/** Runs tfjs-layers' loop from somewhere within an epoch, or its start, to the end of an epoch. */
+/**
+ * Runs tfjs-layers' loop from the start of an epoch, or a position within it, to the end of an
+ * epoch.
+ */
 type RunPart = (
   part: Part,
   range: { readonly from: FitPosition; readonly toEpoch: number },
@@ -79,7 +83,7 @@ interface WholeFit {
   readonly model: ModelInternals;
 }
 
-/** An epoch that goes on within, as one that is shorter, and then the others. */
+/** Runs the rest of an epoch as a shorter epoch, and then the other epochs. */
 async function runInParts(run: RunPart, { start, epochs, globalBatch, model }: WholeFit): Promise<History> {
   const { epoch, position } = start;
   const isCut = position > 0 && epoch < epochs;
@@ -89,7 +93,7 @@ async function runInParts(run: RunPart, { start, epochs, globalBatch, model }: W
   const firstBatch = Math.ceil(position / globalBatch);
   const first = await run({ ...only, isLast: !hasMore, firstBatch }, { from: start, toEpoch: epoch + 1 });
   if (!hasMore) return first;
-  // A callback that has stopped training has stopped it before the epochs that are left.
+  // If a callback has stopped the training, the remaining epochs do not run.
   const from = { epoch: model.stopTraining_ ? epochs : epoch + 1, position: 0 };
   const rest = await run({ ...only, isFirst: false }, { from, toEpoch: epochs });
   prependHistory(first, rest);
@@ -108,7 +112,10 @@ interface ShardedStepOptions {
   readonly from: FitPosition;
 }
 
-/** A step on this rank's rows of the next global batch. tfjs-layers calls it batch by batch, epoch by epoch. */
+/**
+ * A step on this rank's rows of the next global batch. tfjs-layers calls it for each batch of each
+ * epoch.
+ */
 function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedStepOptions): StepFunction {
   const { context, rows, globalBatch, shuffle = true, from } = options;
   const { rank, size } = context.dataRanks;
@@ -133,7 +140,10 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
   };
 }
 
-/** Parts of a global batch. A rank without a row of a last, short batch takes one that counts for nothing. */
+/**
+ * Divides a global batch among the ranks. If a short last batch has no row for a rank, the rank
+ * takes a row with weight 0.
+ */
 function batchRowsOf(count: number, size: number): BatchRows {
   const realRows = splitRows(count, size).map((part) => part.count);
   return { realRows, rows: realRows.map((own) => Math.max(own, 1)) };
@@ -141,7 +151,7 @@ function batchRowsOf(count: number, size: number): BatchRows {
 
 const isThere = (column: Tensor | null): column is Tensor => column !== null;
 
-/** tfjs-layers has null in place of sample weights that were not given. */
+/** tfjs-layers uses null for missing sample weights. */
 function takeRows(
   ins: readonly (Tensor | null)[],
   order: Int32Array | undefined,

@@ -1,40 +1,43 @@
-/** How far a `fit` or `fitDataset` has come: plain values, the same on every rank. */
+/** The position of a `fit` or `fitDataset`: plain values, the same on every rank. */
 export interface FitPosition {
   readonly epoch: number;
-  /** What all ranks together have trained on in this epoch: rows of `fit`, batches of a rank in `fitDataset`. */
+  /**
+   * How much of this epoch all ranks together have been trained on: rows in `fit`, batches of one
+   * rank in `fitDataset`.
+   */
   readonly position: number;
 }
 
-/** Where the `fit` that runs is, and where the next one goes on in a program that goes on. */
+/** The position of the running `fit`, and the position at which the next one resumes. */
 export class FitProgress {
   #position: FitPosition | undefined;
   #resumed: FitPosition | undefined;
 
-  /** Undefined outside of `fit`. */
+  /** Undefined outside `fit`. */
   get position(): FitPosition | undefined {
     return this.#position ?? this.#resumed;
   }
 
-  /** The next `fit` goes on from there; undefined: none was under way. */
+  /** Makes the next `fit` resume at a position. Undefined: no `fit` was running. */
   goOnFrom(position: FitPosition | undefined): void {
     this.#resumed = position;
   }
 
-  /** Where a `fit` that was to begin with `initialEpoch` begins. */
+  /** The position at which a `fit` with this `initialEpoch` begins. */
   begin(initialEpoch: number): FitPosition {
     const resumed = this.#resumed;
     this.#resumed = undefined;
-    // A program that counts for itself may have asked for a later epoch.
+    // A program that counts epochs itself may have asked for a later epoch.
     const goesOn = resumed && resumed.epoch >= initialEpoch;
     return (this.#position = goesOn ? resumed : { epoch: initialEpoch, position: 0 });
   }
 
-  /** Gives what puts it back to where it is now, whatever fit runs in between. */
+  /** Returns a function that restores the current position after another fit has run. */
   keep(): () => void {
     const [position, resumed] = [this.#position, this.#resumed];
     return () => {
       this.#position = position;
-      // Outside of a fit, the one that ran has gone on from it.
+      // Outside a fit, the other fit has consumed the resumed position.
       if (position) this.#resumed = resumed;
     };
   }

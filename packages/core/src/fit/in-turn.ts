@@ -2,12 +2,15 @@ import { AccError } from '@acc/contract';
 import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
 import type { FitContext } from './shard-fit.js';
 
-/** Has `fit`, `fitDataset` and `evaluateDataset` of all models wait for their turns. `evaluate` is one rank's own, and never waits. */
+/**
+ * Makes `fit`, `fitDataset` and `evaluateDataset` of all models wait for their turns. `evaluate`
+ * runs on one rank alone and never waits.
+ */
 export function inTurn(model: ModelInternals, context: FitContext): Undo {
   const { turns } = context;
   if (!turns.isNeeded) return () => {};
   const train = async <T>(run: () => Promise<T>): Promise<T> => {
-    // tfjs refuses a second fit of a model, also where the first still waits.
+    // tfjs refuses a second fit of the same model, even if the first one is still waiting.
     if (model.isTraining) return run();
     if (turns.isWithin) requireWindowClosed(context);
     model.isTraining = true;
@@ -31,7 +34,7 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
   };
 }
 
-/** What a callback runs leaves the fit around it at its batch. */
+/** Runs a function in a callback, and then restores the position of the surrounding fit. */
 async function keepingPlace<T>({ pipeline, progress }: FitContext, run: () => Promise<T>): Promise<T> {
   const { batch } = pipeline;
   const restoreProgress = progress.keep();
@@ -43,14 +46,14 @@ async function keepingPlace<T>({ pipeline, progress }: FitContext, run: () => Pr
   }
 }
 
-/** A window holds gradients until it closes; those of two fits would close each other's. */
+/** A window holds gradients until it closes. Windows of two fits would close each other. */
 function requireWindowClosed({ pipeline }: FitContext): void {
   if (pipeline.accumulation.getState().done === 0) return;
   throw new AccError(
     'ACC_FIT_NESTED',
-    'A callback of fit called fit in the middle of a window of gradient accumulation.',
+    'A callback of fit called fit inside a window of gradient accumulation.',
     {
-      help: 'Call it in onEpochEnd, where the window is closed, or after a micro-batch that closes one.',
+      help: 'Call it in onEpochEnd, when the window is closed, or after a micro-batch that closes a window.',
     },
   );
 }

@@ -17,10 +17,12 @@ import type { Collective } from '@acc/contract';
 import type { LossWeight } from '../step/weighted-losses.js';
 
 /**
- * The weighted sum over ranks of each scalar, in one collective. Takes the scalars over and gives new ones to the caller.
+ * Computes the weighted sum over ranks of each scalar, in one collective. Disposes the scalars. The
+ * caller owns the results.
  *
- * @param weight This rank's factor; 0 leaves its values out, whatever they are.
- * @param ofLoss What the first scalar, a loss, counts in place of that.
+ * @param weight The factor of this rank. With 0 its values are ignored, even if they are not
+ * finite.
+ * @param ofLoss The factor of the first scalar, a loss, if it differs.
  */
 export function reduceScalars(
   scalars: readonly Scalar[],

@@ -13,36 +13,45 @@ import { shardValidation, type Validation } from './validation.js';
 
 export interface FitContext {
   readonly pipeline: StepPipeline;
-  /** The ranks that get rows of their own. */
+  /** The ranks that get their own rows. */
   readonly dataRanks: Collective;
   readonly splitBatches: boolean;
   readonly seed: number;
   readonly progress: FitProgress;
   readonly turns: Turns;
-  /** To be awaited after each batch. */
+  /** Awaited after each batch. */
   readonly atBoundary: () => Promise<void>;
-  /** Validation then is every rank's own affair: divided, its sums would depend on how many ranks there are. */
+  /**
+   * With it, every rank validates all rows. If validation were divided, its sums would depend on
+   * the number of ranks.
+   */
   readonly determinism: Determinism | undefined;
-  /** The dataset with this rank's part of the batches; one that was prepared comes back as it is. */
+  /** The dataset with this rank's share of the batches. A prepared dataset is returned unchanged. */
   shardDataset(dataset: object): ShardedData;
-  /** The same for validation: nothing is filled in, so that every sample counts once. `onBatch` hears of each batch. */
+  /**
+   * The share for validation. Nothing is filled, so every sample counts once. `onBatch` is called
+   * for each batch.
+   */
   shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedData;
 }
 
-/** A dataset with one rank's batches. */
+/** A dataset with the batches of one rank. */
 export interface ShardedData {
-  /** The same, where a value that comes with `done` is a batch, as it is for tfjs-layers. */
+  /**
+   * The same data, with a value that comes together with `done: true` as a batch, as in
+   * tfjs-layers.
+   */
   withResult(): ShardedData;
-  /** Frees what iterators hold that were left before their end. */
+  /** Frees the batches of iterators that were not read to their end. */
   closeIterators(): Promise<void>;
-  /** Begins a new iteration where the next one was to go on at the end of another. */
+  /** If the next iteration would resume at the end of another one, begins a new one instead. */
   passEnd(): void;
 }
 
 /**
- * Makes `model.fit`, `fitDataset` and `trainOnBatch` train on every rank's part of the data. What tfjs-layers does around
- * the steps (callbacks, History, validation, early stopping) stays its own; it sees the logs of all ranks together, so
- * that all ranks decide alike.
+ * Makes `model.fit`, `fitDataset` and `trainOnBatch` train on every rank's share of the data.
+ * Callbacks, History, validation and early stopping are those of tfjs-layers. They get the logs
+ * over all ranks, so all ranks make the same decisions.
  */
 export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const name = model.weights[0]?.read().name ?? '';
@@ -59,7 +68,7 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
     ...(context.determinism ? [] : [shardValidation(model, context, validation, forModel)]),
-    // Last, so that a turn is around all of it.
+    // Applied last, so that a turn includes everything.
     inTurn(model, context),
   ];
   return () => {
@@ -73,7 +82,8 @@ function reducedStep(
   { pipeline, dataRanks, determinism }: FitContext,
   forModel: <T>(fn: () => T) => T,
 ): StepFunction {
-  // What is deterministic is summed over this rank's own shards as over ranks, also where there is one.
+  // With determinism, values are summed over this rank's own shards in the same way as over ranks,
+  // even on one rank.
   if (dataRanks.size === 1 && !determinism) return train;
   return (ins) =>
     forModel(() => {

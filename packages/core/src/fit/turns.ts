@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AccError } from '@acc/contract';
 
-/** A turn under way, or the program around all turns. */
+/** A running turn, or the program outside all turns. */
 class Turn {
-  /** Ends when the last of the turns that were asked for in it has ended. */
+  /** Resolves when all turns that were requested inside this one have ended. */
   queue: Promise<void> = Promise.resolve();
-  /** Turns that go on in it, of which there is one at most. */
+  /** Whether a turn runs inside this one. There is at most one. */
   isTaken = false;
   hasEnded = false;
 
@@ -13,38 +13,42 @@ class Turn {
 }
 
 /**
- * Trainings over which ranks meet many times run one after the other, in the order in which they were called, which is every
- * rank's: taken in turns by their steps they would go in an order that timing decides. What is called within a turn, by a
- * callback of `fit` say, takes its turn there, since that one waits for it.
+ * Runs trainings that use many collectives one after another, in the order of their calls, which is
+ * the same on every rank. If their steps were interleaved, timing would decide their order, and
+ * ranks would differ. A call inside a turn, for example in a callback of `fit`, takes its turn
+ * inside it, because the outer one waits for it.
  */
 export class Turns {
   readonly #program = new Turn(undefined);
   readonly #storage = new AsyncLocalStorage<Turn>();
 
-  /** @param isNeeded False: everything runs when it is called. */
+  /** @param isNeeded False: every function runs at once. */
   constructor(readonly isNeeded: boolean) {}
 
-  /** A turn goes on, and the caller is not within it. */
+  /** Whether a turn is running and the caller is not inside it. */
   get isOutside(): boolean {
     return this.#program.isTaken && this.#here() === this.#program;
   }
 
-  /** The caller is within a turn. */
+  /** Whether the caller is inside a turn. */
   get isWithin(): boolean {
     return this.#here() !== this.#program;
   }
 
-  /** @throws AccError `ACC_FIT_UNDER_WAY` for `what`, which ranks would do at different places of a turn that goes on elsewhere. */
+  /**
+   * @throws AccError `ACC_FIT_UNDER_WAY` if a turn is running elsewhere. Ranks would run `what` at
+   * different steps of it.
+   */
   requireOwn(what: () => string): void {
     if (!this.isOutside) return;
     throw new AccError(
       'ACC_FIT_UNDER_WAY',
-      `${what()} while a fit or evaluateDataset goes on: each rank would come to it at another step of that one.`,
-      { help: 'Await that one first, or train in one of its callbacks.' },
+      `${what()} while a fit or evaluateDataset is running. Each rank would reach it at a different step.`,
+      { help: 'Await the running one first, or train in one of its callbacks.' },
     );
   }
 
-  /** Runs `fn` when it is its turn. The turn ends with the promise, whatever becomes of it. */
+  /** Runs `fn` when it is its turn. The turn ends when the promise settles. */
   async take<T>(fn: () => Promise<T>): Promise<T> {
     if (!this.isNeeded) return fn();
     const outer = this.#here();
@@ -63,7 +67,9 @@ export class Turns {
     }
   }
 
-  /** The turn that the caller is in. What a callback has left behind may outlive its own. */
+  /**
+   * The turn that contains the caller. Code that a callback left running may outlive its own turn.
+   */
   #here(): Turn {
     let turn = this.#storage.getStore();
     while (turn?.hasEnded) turn = turn.outer;

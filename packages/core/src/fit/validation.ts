@@ -4,15 +4,15 @@ import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/t
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
 
-/** What `fit` or `fitDataset` validates with at the moment. `evaluate` elsewhere stays one rank's own affair. */
+/** The current validation of `fit` or `fitDataset`. A separate `evaluate` runs on one rank alone. */
 export interface Validation {
-  /** The function by which `fit` evaluates its validation rows. */
+  /** The function with which `fit` evaluates its validation rows. */
   testFunction: StepFunction | null;
   /** The `validationData` of `fitDataset`. */
   data: unknown;
 }
 
-/** Divides validation over ranks; every rank gets the figures of all rows. */
+/** Divides validation over ranks. Every rank gets the results for all rows. */
 export function shardValidation(
   model: ModelInternals,
   context: FitContext,
@@ -27,7 +27,8 @@ export function shardValidation(
     patch(model, 'evaluate', (own) => (x, y, args) => {
       const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
       if (!isValidation) return own.call(model, x, y, args);
-      // makeTestFunction runs inside evaluate: which function it makes is known only in testLoop.
+      // makeTestFunction runs inside evaluate, so the function that it creates is known only in
+      // testLoop.
       const undo = patch(model, 'makeTestFunction', (make) => () => {
         make.call(model);
         validation.testFunction = model.testFunction;
@@ -57,7 +58,7 @@ export function shardValidation(
   };
 }
 
-/** The mean over all rows, each rank evaluating a part of them. */
+/** The mean over all rows. Each rank evaluates a part of them. */
 function evaluateRows(
   evaluate: (ins: Tensor[]) => Scalar[],
   ins: Tensor[],
@@ -65,7 +66,7 @@ function evaluateRows(
 ): Scalar[] {
   const rows = ins[0]!.shape[0]!;
   const { start, count } = splitRows(rows, dataRanks.size)[dataRanks.rank]!;
-  // A rank without a row of its own evaluates one that counts for nothing.
+  // A rank without a row evaluates one row with weight 0.
   const part = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(count, 1)));
   const outs = evaluate(part);
   for (const column of part) column.dispose();
@@ -73,14 +74,14 @@ function evaluateRows(
 }
 
 interface DatasetEvaluation {
-  /** Figures that it gives. */
+  /** The number of results. */
   readonly outputs: number;
   evaluate(shard: object): Promise<Scalar | Scalar[]>;
-  /** Runs what ranks do together for the model. */
+  /** Runs collectives of all ranks for the model. */
   forModel<T>(fn: () => T): T;
 }
 
-/** The mean over all samples of a dataset, each rank evaluating its batches. */
+/** The mean over all samples of a dataset. Each rank evaluates its batches. */
 async function evaluateBatches(
   dataset: object,
   { dataRanks, shardValidation: shard }: FitContext,

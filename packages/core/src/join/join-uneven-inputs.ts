@@ -6,7 +6,10 @@ import type { Joinable } from './joinable.js';
 import { shareOptimizer } from './share-optimizer.js';
 
 export interface JoinUnevenInputsOptions {
-  /** In place of `dataLoader.evenBatches`, for epochs of prepared data that begin within. Default: as it is there. */
+  /**
+   * Overrides `dataLoader.evenBatches` for epochs of prepared data that begin inside. Default: no
+   * override.
+   */
   readonly evenBatches?: boolean;
 }
 

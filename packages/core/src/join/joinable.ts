@@ -20,15 +20,16 @@ function wireOf({ wireDtype }: ShardVerbOptions<unknown>): Pick<Call, 'wireDtype
 }
 
 /**
- * Collectives that go on when ranks run out of data one after the other. While ranks join, each call is announced to all ranks
- * first; those that have ended take part in it with values that change nothing, and learn when all have ended.
+ * Collectives that continue when ranks run out of data at different times. While ranks join, each
+ * call is first announced to all ranks. Ranks whose data has ended take part with values that
+ * change nothing, and learn when all ranks have ended.
  */
 export class Joinable {
-  /** What everybody calls in place of the group's own. */
+  /** The collective that replaces the group's own. */
   readonly collective: Collective;
   readonly #group: Collective;
   #isJoining = false;
-  /** What calls are made for while ranks join. */
+  /** The name of the calls while ranks join. */
   #name = '';
   /** The ranks that made the last call. */
   #lastActive: readonly number[] = [0];
@@ -49,7 +50,7 @@ export class Joinable {
     });
   }
 
-  /** Whether some ranks may have ended while others go on. */
+  /** Whether some ranks may have ended while others continue. */
   get isJoining(): boolean {
     return this.#isJoining;
   }
@@ -58,12 +59,18 @@ export class Joinable {
     this.#isJoining = true;
   }
 
-  /** Ranks that still have data. While ranks join, all that have call it together. */
+  /**
+   * The number of ranks that still have data. While ranks join, all ranks with data must call it
+   * together.
+   */
   countActive(): number {
     return this.#isJoining ? this.#announce({ verb: 'count' }).active.length : this.#group.size;
   }
 
-  /** Takes part in the others' calls until they have ended, too. Returns a rank that was among the last. */
+  /**
+   * Takes part in the calls of the other ranks until they have ended. Returns a rank that was among
+   * the last.
+   */
   shadow(): number {
     for (;;) {
       const { calls, active } = this.#exchange(null);
@@ -85,7 +92,7 @@ export class Joinable {
       'ACC_COLLECTIVE_MISMATCH',
       `Ranks called different collectives:\n${lines.join('\n')}`,
       {
-        help: 'Every rank that has data must call the same collectives in the same order.',
+        help: 'Every rank with data must call the same collectives in the same order.',
       },
     );
   }
@@ -108,8 +115,8 @@ export class Joinable {
   }
 
   /**
-   * The verbs between a whole and shards. Ranks that have ended give no rows to a gather: what it gives then has another shape than
-   * `into`, whose memory is let go.
+   * The verbs between whole tensors and shards. Ranks that have ended contribute no rows to a
+   * gather, so its result does not have the shape of `into`, which is then disposed unused.
    */
   #shardVerbs(): Verbs {
     const group = this.#group;
@@ -166,7 +173,9 @@ export class Joinable {
     };
   }
 
-  /** The verbs while ranks join. Of a root that has ended the first active rank takes the place. */
+  /**
+   * The verbs while ranks join. If the root of a call has ended, the first active rank replaces it.
+   */
   #verbs(): Verbs {
     const group = this.#group;
     const describe = (verb: Call['verb'], x: Tensor): Call => ({ verb, dtype: x.dtype, shape: x.shape });
@@ -229,7 +238,7 @@ function listOf(xs: readonly Tensor[]): NonNullable<Call['list']> {
 function refuse(verb: string): () => never {
   return () => {
     throw new AccError('ACC_JOIN_COLLECTIVE', `${verb} cannot be called within joinUnevenInputs.`, {
-      help: 'Ranks that have run out of data could not take part. Use broadcast, allReduce, reduceScatter, allGather or those of objects.',
+      help: 'Ranks that have run out of data cannot take part in it. Use broadcast, allReduce, reduceScatter, allGather or the collectives of objects.',
     });
   };
 }
@@ -242,7 +251,7 @@ function allDivided(sums: Pending<Tensor[]>, count: number): Pending<Tensor[]> {
   return afterAll([sums], (totals) => totals!.map((total) => quotient(total, count)));
 }
 
-/** Disposes `total`. */
+/** Disposes `total` and returns the quotient. */
 function quotient(total: Tensor, count: number): Tensor {
   const mean = tidy(() => div(total, count));
   total.dispose();

@@ -1,7 +1,10 @@
 import { dispose, zeros, type Optimizer } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 
-/** Gives every rank the optimizer's state on `fromRank`, however many steps it has taken here. */
+/**
+ * Copies the optimizer's state on `fromRank` to every rank, whatever the number of steps taken on
+ * this rank.
+ */
 export async function shareOptimizer(
   optimizer: Optimizer,
   collective: Collective,
@@ -19,9 +22,10 @@ export async function shareOptimizer(
     if (!isSource) given.dispose();
     return { name, tensor };
   });
-  // On the source, too: some optimizers derive further state from the count of steps, and that is to be the same bit for bit.
+  // Also on the source: some optimizers derive more state from the step count, and this state must
+  // be the same bit for bit.
   await optimizer.setWeights(weights);
   dispose(weights.map(({ tensor }) => tensor));
-  // tfjs's optimizers leave the state that they had to the caller.
+  // The optimizers of tfjs do not dispose their old state.
   for (const { tensor } of own) if (!tensor.isDisposed) tensor.dispose();
 }

@@ -1,7 +1,7 @@
 import { dispose, fill, zeros, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import type { AllReduceOptions, Collective, ReduceOp } from '@acc/contract';
 
-/** A collective as ranks that have no part of their own in it must know it. */
+/** The properties of a collective that ranks without data must know. */
 export interface Call {
   readonly verb:
     | 'broadcast'
@@ -15,21 +15,21 @@ export interface Call {
     | 'broadcastObject'
     | 'allGatherObject'
     | 'count';
-  /** What it is made for. */
+  /** The name that the call is made for. */
   readonly name?: string;
   readonly dtype?: string;
   readonly shape?: readonly number[];
-  /** Of several tensors. */
+  /** The tensors of a call on a list. */
   readonly list?: readonly { readonly dtype: string; readonly shape: readonly number[] }[];
   readonly op?: ReduceOp;
-  /** Lists that are given away are reduced where they lie, others packed: all ranks do the same. */
+  /** Donated lists are reduced in place, other lists are packed. All ranks must do the same. */
   readonly donate?: boolean;
   readonly fromRank?: number;
   readonly wireDtype?: NonNullable<AllReduceOptions['wireDtype']>;
   readonly object?: unknown;
 }
 
-/** Calls what the `active` ranks call, with values that change nothing. */
+/** Makes the calls of the `active` ranks, with values that change nothing. */
 export function takePart(call: Call, group: Collective, active: readonly number[]): void {
   const { verb, shape = [], fromRank = 0, op = 'sum', wireDtype } = call;
   const dtype = call.dtype as DataType;
@@ -50,13 +50,13 @@ export function takePart(call: Call, group: Collective, active: readonly number[
     const own = call.list!.map((x) => neutral(x.shape, x.dtype as DataType, op));
     dispose(group.reduceScatterCoalesced(own, op, { ...wire, donate: true }));
   } else if (verb === 'allGather' || verb === 'allGatherCoalesced') {
-    // The others gather the tensors of a list one by one, too.
+    // The other ranks also gather the tensors of a list one by one.
     for (const x of call.list ?? [{ dtype, shape }]) {
       const none = zeros([0, ...x.shape.slice(1)], x.dtype as 'float32');
       withOwn(none, (own) => group.allGather(own, wire));
     }
   }
-  // The others are done with the announcement.
+  // The other ranks need nothing more than the announcement.
 }
 
 function withOwn(own: Tensor, call: (own: Tensor) => Tensor): void {
@@ -64,7 +64,7 @@ function withOwn(own: Tensor, call: (own: Tensor) => Tensor): void {
   own.dispose();
 }
 
-/** What leaves the other ranks' values as they are. */
+/** A tensor that leaves the values of the other ranks unchanged. */
 function neutral(shape: readonly number[], dtype: DataType, op: ReduceOp): Tensor {
   const isFloat = dtype === 'float32';
   const values: Readonly<Record<ReduceOp, number>> = {

@@ -2,8 +2,8 @@ import { addressOnOneHost } from './this-host.js';
 import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
 
 /**
- * What Open MPI's mpirun sets for the processes that it starts. It doesn't tell on which host rank 0 is, so that several
- * hosts need MASTER_ADDR.
+ * Reads the variables that Open MPI's mpirun sets for its processes. They do not contain the host
+ * of rank 0, so a job on several hosts needs MASTER_ADDR.
  *
  * @throws AccError `ACC_ENVIRONMENT`.
  */
@@ -14,11 +14,11 @@ export function openMpiPlace(env: Variables): JobPlace | undefined {
   const masterAddress = env['MASTER_ADDR'] || '127.0.0.1';
   if (localSize < size && !env['MASTER_ADDR']) {
     throw environmentError(
-      'MASTER_ADDR is not set, and mpirun started processes on several hosts',
-      'Say where rank 0 runs: mpirun -x MASTER_ADDR=<its host> …',
+      'MASTER_ADDR is not set, but mpirun started processes on several hosts',
+      'Pass the host of rank 0: mpirun -x MASTER_ADDR=<host> …',
     );
   }
-  // Of Open MPI 4: a random number that mpirun draws for each job and gives to its processes only.
+  // Open MPI 4: a random number that mpirun draws for each job and passes only to its processes.
   const secret = env['OMPI_MCA_orte_precondition_transports'];
   const job = secret ?? env['PMIX_NAMESPACE'] ?? 'mpirun';
   return {

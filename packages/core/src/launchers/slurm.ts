@@ -3,7 +3,8 @@ import { addressOnOneHost } from './this-host.js';
 import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
 
 /**
- * What srun sets for the tasks of a step; undefined elsewhere, also in a batch script itself, which is no task of a step.
+ * Reads the variables that srun sets for the tasks of a step. Undefined elsewhere, including a
+ * batch script itself, which is not a task of a step.
  *
  * @throws AccError `ACC_ENVIRONMENT`.
  */
@@ -30,7 +31,10 @@ export function slurmPlace(env: Variables): JobPlace | undefined {
   };
 }
 
-/** A batch script has the variables of a task, with those of the job, though nobody started it several times. */
+/**
+ * Whether this is a batch script. It has the variables of a task and of the job, although it was
+ * started only once.
+ */
 function isBatchScript(env: Variables): boolean {
   return env['SLURM_STEP_ID'] === undefined && env['ENVIRONMENT'] === 'BATCH';
 }
@@ -42,7 +46,7 @@ function tasksOnThisNode(env: Variables, size: number, hosts: number): number {
   const own = counts ? perNode(counts)[node] : size / hosts;
   if (own !== undefined && Number.isInteger(own)) return own;
   throw environmentError(
-    `SLURM_STEP_TASKS_PER_NODE is '${counts ?? ''}', which doesn't say how many of ${size} tasks node ${node} of ${hosts} has`,
+    `SLURM_STEP_TASKS_PER_NODE is '${counts ?? ''}', which does not contain the number of tasks of node ${node} (${size} tasks on ${hosts} nodes)`,
     'Start the program with srun.',
   );
 }

@@ -52,6 +52,6 @@ describe('with LOCAL_WORLD_SIZE', () => {
 it.each(['0', '1'])('RANK=%s without WORLD_SIZE is refused', (RANK) => {
   const { code, message, help } = failure({ RANK });
   expect(code).toBe('ACC_ENVIRONMENT');
-  expect(message).toContain(`WORLD_SIZE is not set, though RANK is ${RANK}`);
+  expect(message).toContain(`WORLD_SIZE is not set, but RANK is ${RANK}`);
   expect(help).toContain('unset RANK');
 });

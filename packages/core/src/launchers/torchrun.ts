@@ -1,13 +1,16 @@
 import { addressOnOneHost, isThisHost } from './this-host.js';
 import { environmentError, integer, text, type JobPlace, type Variables } from './variables.js';
 
-/** What `acc launch` and torchrun set; undefined without WORLD_SIZE and RANK. @throws AccError `ACC_ENVIRONMENT`. */
+/**
+ * Reads the variables that `acc launch` and torchrun set. Undefined without WORLD_SIZE and RANK.
+ * @throws AccError `ACC_ENVIRONMENT`.
+ */
 export function torchrunPlace(env: Variables): JobPlace | undefined {
   if (!env['WORLD_SIZE']) return requireNoRank(env);
   const size = integer(env, 'WORLD_SIZE', 1, Number.MAX_SAFE_INTEGER, undefined);
   const isAlone = size === 1;
   for (const name of isAlone ? [] : ['RANK', 'MASTER_ADDR', 'MASTER_PORT']) {
-    if (!env[name]) throw environmentError(`${name} is not set, though WORLD_SIZE is ${size}`);
+    if (!env[name]) throw environmentError(`${name} is not set, but WORLD_SIZE is ${size}`);
   }
   const rank = integer(env, 'RANK', 0, size - 1, 0);
   const masterAddress = isAlone ? '127.0.0.1' : text(env, 'MASTER_ADDR');
@@ -27,20 +30,21 @@ export function torchrunPlace(env: Variables): JobPlace | undefined {
 function requireNoRank({ RANK }: Variables): undefined {
   if (!RANK) return undefined;
   throw environmentError(
-    `WORLD_SIZE is not set, though RANK is ${RANK}`,
-    'Start the program with `npx acc launch -n 2 script.ts`, or set WORLD_SIZE, MASTER_ADDR and MASTER_PORT too; unset RANK to train alone.',
+    `WORLD_SIZE is not set, but RANK is ${RANK}`,
+    'Start the program with `npx acc launch -n 2 script.ts`, or also set WORLD_SIZE, MASTER_ADDR and MASTER_PORT. To train on one process, unset RANK.',
   );
 }
 
 /**
- * Ranks on this host, where nobody says how many: all of them beside rank 0, one on every other host. Beside rank 0 there may
- * be other hosts yet, so that MASTER_ADDR stays the place to meet.
+ * The number of ranks on this host if LOCAL_WORLD_SIZE is not set. It is all ranks on the host of
+ * rank 0, and one on any other host. The host of rank 0 may not be the only one, so MASTER_ADDR
+ * remains the rendezvous address.
  */
 function usualLocalSize(env: Variables, masterAddress: string, size: number): number {
   if (isThisHost(masterAddress)) return size;
   if (env['LOCAL_WORLD_SIZE'] || !Number(env['LOCAL_RANK'])) return 1;
   throw environmentError(
-    `LOCAL_WORLD_SIZE is not set, though LOCAL_RANK is ${env['LOCAL_RANK']} and MASTER_ADDR=${masterAddress} is another host`,
+    `LOCAL_WORLD_SIZE is not set, but LOCAL_RANK is ${env['LOCAL_RANK']} and MASTER_ADDR=${masterAddress} is another host`,
     'Set LOCAL_WORLD_SIZE to the number of ranks on each host.',
   );
 }

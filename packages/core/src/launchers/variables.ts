@@ -2,7 +2,7 @@ import { AccError } from '@acc/contract';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A process's place among those of its job, and where they meet. */
+/** The position of a process in its job, and the rendezvous address. */
 export interface JobPlace {
   readonly rank: number;
   readonly size: number;
@@ -10,7 +10,7 @@ export interface JobPlace {
   readonly localSize: number;
   readonly masterAddress: string;
   readonly masterPort: number;
-  /** The launcher's name for the job, where the user sets no ACC_JOB_TOKEN. */
+  /** The launcher's name of the job. It is used if the user does not set ACC_JOB_TOKEN. */
   readonly jobToken: string;
 }
 
@@ -43,16 +43,19 @@ export function integer(
 
 export function environmentError(
   message: string,
-  help = 'Start the program with `npx acc launch -n 2 script.ts`, or set all that torchrun sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT.',
+  help = 'Start the program with `npx acc launch -n 2 script.ts`, or set all variables of torchrun: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT.',
 ): AccError {
   return new AccError('ACC_ENVIRONMENT', `${message}.`, { help });
 }
 
-/** Below the ports that systems hand out by themselves, and above those of services. */
+/** Above the ports of services, and below those that operating systems assign automatically. */
 const FIRST_PORT = 15_000;
 const PORTS = 15_000;
 
-/** A port for a job that nobody gave one: the same on all its processes, and most likely another job's is another. */
+/**
+ * The port of a job without a given port. It is the same on all processes of the job, and probably
+ * different for other jobs.
+ */
 export function portOfJob(job: string): number {
   let hash = 0;
   for (let i = 0; i < job.length; i++) hash = (Math.imul(hash, 31) + job.charCodeAt(i)) | 0;

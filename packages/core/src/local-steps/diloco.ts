@@ -15,20 +15,21 @@ import { localTrainingOf } from './local-training.js';
 import { LocalSteps, requireSteps, type Trained } from './local-steps.js';
 
 export interface DiLoCoOptions {
-  /** Steps of the inner optimizer, H, between outer ones. Default 500. */
+  /** The number of inner steps, H, between two outer steps. Default 500. */
   readonly innerSteps?: number;
   /**
-   * Applies the difference between the parameters of the last meeting and the ranks' mean as if it were a gradient. Not to be
-   * prepared; the caller's. Default: SGD with Nesterov momentum, rate 0.7, momentum 0.9.
+   * The optimizer that applies the difference between the parameters of the last outer step and the
+   * mean over ranks as a gradient. Do not prepare it. The caller owns it. Default: SGD with
+   * Nesterov momentum 0.9 and learning rate 0.7.
    */
   readonly outerOptimizer?: Optimizer;
 }
 
-/** Plain values, which JSON with typed arrays can hold. */
+/** Plain values that JSON with typed arrays can hold. */
 export interface DiLoCoState {
-  /** Inner steps since the last outer one. */
+  /** The number of inner steps since the last outer step. */
   readonly steps: number;
-  /** The parameters of the last meeting, in the model's order. */
+  /** The parameters of the last outer step, in the order of the model. */
   readonly parameters: readonly Float32Array[];
   readonly outerOptimizer: readonly {
     readonly name: string;
@@ -38,9 +39,9 @@ export interface DiLoCoState {
 }
 
 /**
- * DiLoCo (Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models", 2023, algorithm 1): ranks train by
- * an inner optimizer without communication; every H steps an outer optimizer moves the shared parameters by what the ranks'
- * mean has moved.
+ * DiLoCo (Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models",
+ * 2023, algorithm 1). Ranks train with an inner optimizer without communication. Every H steps, an
+ * outer optimizer updates the shared parameters by the mean change over ranks.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_NOT_PREPARED`.
  */
@@ -87,17 +88,19 @@ export class DiLoCo extends LocalSteps {
         values: x.dataSync() as Float32Array | Int32Array,
       })),
     };
-    // The count of steps; the others are the optimizer's.
+    // The first weight is the step count. The optimizer owns the others.
     weights[0]?.tensor.dispose();
     return state;
   }
 
-  /** Goes on from what {@link getState} gave. Parameters of the model itself are not part of it. */
+  /**
+   * Restores the state of {@link getState}. It does not contain the parameters of the model itself.
+   */
   async setState({ steps, parameters, outerOptimizer }: DiLoCoState): Promise<void> {
     const sizes = parameters.map(({ length }) => length);
     if (sizes.join() !== this.trained.map(({ size }) => size).join()) {
-      throw new AccError('ACC_STATE_MISMATCH', 'The state of DiLoCo is one of other variables.', {
-        help: 'Create it with the model that it was saved with.',
+      throw new AccError('ACC_STATE_MISMATCH', 'The state of DiLoCo belongs to different variables.', {
+        help: 'Create DiLoCo with the model with which the state was saved.',
       });
     }
     this.setStepsSince(steps);

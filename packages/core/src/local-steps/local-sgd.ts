@@ -4,15 +4,16 @@ import { localTrainingOf } from './local-training.js';
 import { LocalSteps, requireSteps, type Trained } from './local-steps.js';
 
 export interface LocalSgdOptions {
-  /** Steps of the optimizer after which parameters are averaged. Default 8. */
+  /** The number of optimizer steps after which parameters are averaged. Default 8. */
   readonly localSgdSteps?: number;
   /** False: plain data parallelism. Default true. */
   readonly enabled?: boolean;
 }
 
 /**
- * Local SGD (Stich, "Local SGD Converges Fast and Communicates Little", 2019, algorithm 1): ranks take steps by themselves and
- * average their parameters every so many. Optimizer state stays each rank's own.
+ * Local SGD (Stich, "Local SGD Converges Fast and Communicates Little", 2019, algorithm 1). Ranks
+ * take steps without communication, and average their parameters every `localSgdSteps` steps. Each
+ * rank keeps its own optimizer state.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_NOT_PREPARED`.
  */

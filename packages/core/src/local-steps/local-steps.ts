@@ -5,30 +5,30 @@ import { variablesOf } from '../prepare/prepare-model.js';
 import { isModel } from '@acc/tfjs-internals';
 import { averageTensors } from './average.js';
 
-/** What an Accelerator offers to those who synchronise in place of its steps. */
+/** The parts of an Accelerator that local training uses. */
 export interface LocalTraining {
   readonly pipeline: StepPipeline;
   readonly collective: Collective;
 }
 
-/** Models or lists of variables, all of them prepared. */
+/** Models or lists of variables. All must be prepared. */
 export type Trained = object | readonly Variable[];
 
 /**
- * Ranks that train by themselves, without communication, and meet every so many steps. From its creation to `end` gradients
- * stay each rank's own.
+ * Ranks train without communication and synchronize every few steps. From its creation to `end`,
+ * gradients are not reduced over ranks.
  */
 export abstract class LocalSteps implements Disposable {
   protected readonly collective: Collective;
   protected readonly trained: readonly Variable[];
-  /** What forward changes, as the moving statistics of batch normalisation. */
+  /** Weights that the forward pass changes, such as the moving statistics of batch normalisation. */
   readonly #statistics: readonly Variable[];
   readonly #every: number;
   readonly #pipeline: StepPipeline | undefined;
   #steps = 0;
   #hasEnded = false;
 
-  /** @param isEnabled False: gradients are reduced as ever, and nothing else happens. */
+  /** @param isEnabled False: gradients are reduced as usual, and nothing else happens. */
   constructor({ pipeline, collective }: LocalTraining, trained: Trained, every: number, isEnabled: boolean) {
     const variables = isModel(trained) ? variablesOf(trained) : (trained as readonly Variable[]);
     const isFloat = ({ dtype }: Variable) => dtype === 'float32';
@@ -42,7 +42,7 @@ export abstract class LocalSteps implements Disposable {
     pipeline.trainAlone(this, this.trained);
   }
 
-  /** Local steps since ranks last met. */
+  /** The number of local steps since ranks last synchronized. */
   protected get stepsSince(): number {
     return this.#steps;
   }
@@ -51,14 +51,17 @@ export abstract class LocalSteps implements Disposable {
     this.#steps = steps;
   }
 
-  /** To be called after each step of the optimizer, on all ranks equally often. */
+  /** Call it after each step of the optimizer, the same number of times on all ranks. */
   step(): void {
     if (!this.#pipeline || this.#hasEnded) return;
     this.#steps++;
     if (this.#steps === this.#every) this.#meet();
   }
 
-  /** Lets ranks meet a last time, if they have trained since; from then on gradients are reduced again. */
+  /**
+   * Synchronizes a last time if there were steps since the last time. Afterwards gradients are
+   * reduced again.
+   */
   end(): void {
     if (!this.#pipeline || this.#hasEnded) return;
     if (this.#steps > 0) this.#meet();
@@ -76,7 +79,7 @@ export abstract class LocalSteps implements Disposable {
   #meet(): void {
     this.#steps = 0;
     const means = averageTensors([...this.trained, ...this.#statistics], this.collective);
-    // What an optimizer does in there is alike on all ranks.
+    // The optimizer steps inside it are the same on all ranks, so gradients need no reduction.
     this.#pipeline!.locally(() => this.combine(means.slice(0, this.trained.length)));
     this.#statistics.forEach((variable, i) => variable.assign(means[this.trained.length + i]!));
     for (const mean of means) mean.dispose();

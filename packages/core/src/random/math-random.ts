@@ -5,19 +5,20 @@ import { describe } from '../nested/nested.js';
 import { RandomSource, type RandomState } from './random-source.js';
 
 /**
- * tfjs draws in JavaScript, from `Math.random` where it is given no seed: initializers, dropout, `tf.random*`. V8's own state can
- * neither be read nor set, so that `Math.random` is replaced: while an Accelerator runs, and by {@link setSeed}.
+ * Without a seed, tfjs draws in JavaScript from `Math.random`: initializers, dropout, `tf.random*`.
+ * The state of V8's generator can neither be read nor set. Therefore `Math.random` is replaced
+ * while an Accelerator runs, and by {@link setSeed}.
  */
 let source: RandomSource | undefined;
 let undo: Undo | undefined;
-/** The generators of the backend that an Accelerator runs on. */
+/** Seeds the generators of the backend that an Accelerator uses. */
 let seedBackend: ((seed: number) => void) | undefined;
-/** For a backend that is chosen later. */
+/** The seed for a backend that is chosen later. */
 let seedToCome: number | undefined;
 
 const draw = (): number => source!.next();
 
-/** From now on `Math.random` draws from a source with a state; from where it was, if it does already. */
+/** Makes `Math.random` draw from a source with a state. An existing source continues. */
 export function installRandom(seedKernels: (seed: number) => void): void {
   replace();
   seedBackend = seedKernels;
@@ -25,7 +26,7 @@ export function installRandom(seedKernels: (seed: number) => void): void {
   seedToCome = undefined;
 }
 
-/** Gives `Math.random` back. Another one that somebody has put in its place stays. */
+/** Restores `Math.random`, unless someone else has replaced it since. */
 export function uninstallRandom(): void {
   undo?.();
   undo = undefined;
@@ -42,8 +43,9 @@ export function restoreRandomState(state: RandomState): void {
 }
 
 /**
- * Makes the random numbers of this process those of `seed`: unseeded `tf.random*`, initializers and dropout of tfjs, which draw
- * from `Math.random`, and libtorch's own. Ranks that give the same seed draw the same.
+ * Sets the random numbers of this process: those of tfjs without a seed (`tf.random*`,
+ * initializers, dropout), which come from `Math.random`, and those of libtorch. Ranks with the same
+ * seed draw the same numbers.
  *
  * @param seed An integer from 0 to 2^53 - 1.
  * @throws AccError `ACC_INVALID_ARGUMENT`.
@@ -62,7 +64,7 @@ export function setSeed(seed: number): void {
 
 function replace(): void {
   source ??= new RandomSource(randomInt(2 ** 47));
-  // Once more, so that it comes before what somebody else may have put there since.
+  // Installed again, so that it replaces any function that others have installed since.
   undo?.();
   undo = patch(Math, 'random', () => draw);
 }

@@ -1,18 +1,18 @@
 import { AccError } from '@acc/contract';
 import { randomWords, type RandomWords } from '@acc/data';
 
-/** Where a {@link RandomSource} is: plain values. */
+/** The state of a {@link RandomSource}, as plain values. */
 export interface RandomState {
   readonly seed: number;
   readonly block: number;
-  /** Words drawn of the block. */
+  /** The number of words drawn from the block. */
   readonly drawn: number;
 }
 
-/** Words after which another stream begins, so that a state is found again in a moment. */
+/** The number of words in a block. Each block is a new stream, so a state can be restored quickly. */
 const BLOCK_WORDS = 2 ** 16;
 
-/** Numbers for `Math.random` whose state can be read and set. */
+/** A source of numbers for `Math.random` whose state can be read and set. */
 export class RandomSource {
   #state: { seed: number; block: number; drawn: number };
   #draw: RandomWords;
@@ -23,7 +23,7 @@ export class RandomSource {
     this.#draw = randomWords(seed, 0);
   }
 
-  /** From 0 up to, but not including, 1, with 53 random bits. */
+  /** A number from 0 (inclusive) to 1 (exclusive) with 53 random bits. */
   next(): number {
     const state = this.#state;
     if (state.drawn === BLOCK_WORDS) {
@@ -44,7 +44,7 @@ export class RandomSource {
   setState({ seed, block, drawn }: RandomState): void {
     const isState =
       [seed, block, drawn].every(Number.isSafeInteger) && block >= 0 && drawn >= 0 && drawn <= BLOCK_WORDS;
-    if (!isState) throw new AccError('ACC_STATE_INVALID', 'This is no state of random numbers.');
+    if (!isState) throw new AccError('ACC_STATE_INVALID', 'This value is not a state of random numbers.');
     this.#state = { seed, block, drawn };
     this.#draw = randomWords(seed, block);
     for (let i = 0; i < drawn; i++) this.#draw();

@@ -2,23 +2,26 @@ import { AccError } from '@acc/contract';
 import { whatRuns } from '../running.js';
 import { readRandomState, restoreRandomState } from './math-random.js';
 
-/** Where random numbers come from: `Math.random`, from which tfjs draws, and the generator of the backend itself. */
+/**
+ * The sources of random numbers: `Math.random`, from which tfjs draws, and the generator of the
+ * backend.
+ */
 export type RandomSourceName = 'math' | 'backend';
 
 const NAMES: readonly RandomSourceName[] = ['math', 'backend'];
 
 /**
- * Gives every rank the random states of rank 0, so that all draw the same from now on. Every rank calls it, while an Accelerator
- * runs.
+ * Copies the random states of rank 0 to every rank, so that all ranks draw the same numbers
+ * afterwards. Every rank must call it, while an Accelerator runs.
  *
- * @param sources Which of them. Default: all.
+ * @param sources The sources to synchronize. Default: all.
  * @throws AccError `ACC_NOT_CREATED` without an Accelerator, `ACC_INVALID_ARGUMENT`.
  */
 export function synchronizeRngStates(sources: readonly RandomSourceName[] = NAMES): void {
   const unknown = sources.find((source) => !NAMES.includes(source));
   if (unknown !== undefined) {
-    throw new AccError('ACC_INVALID_ARGUMENT', `There is no source of random numbers '${String(unknown)}'.`, {
-      help: `Use ${NAMES.join(', ')}, or nothing for all.`,
+    throw new AccError('ACC_INVALID_ARGUMENT', `'${String(unknown)}' is not a source of random numbers.`, {
+      help: `Use ${NAMES.join(', ')}, or no argument for all sources.`,
     });
   }
   const running = whatRuns();

@@ -8,20 +8,21 @@ export interface Tracking {
   readonly options: Pick<ResolvedOptions, 'logWith' | 'projectDir'>;
 }
 
-/** A run that is to start: the arguments of `Accelerator.initTrackers`. */
+/** The arguments of `Accelerator.initTrackers` for a new run. */
 export interface RunStart {
   readonly project: string;
   readonly config: RunConfig;
   readonly perTracker: Readonly<Record<string, object>>;
   readonly run: RunOptions;
-  /** Whether this process names the run. */
+  /** Whether this process determines the name of the run. */
   readonly isMain: boolean;
 }
 
 /**
- * Starts the trackers of `logWith`. Every rank calls it. The main process names the run.
+ * Starts the trackers of `logWith`. Every rank must call it. The main process determines the name
+ * of the run.
  *
- * @param broadcastObject Gives every rank the main process's object.
+ * @param broadcastObject Sends the main process's object to every rank.
  */
 export async function startTrackers(
   { bus, options }: Tracking,

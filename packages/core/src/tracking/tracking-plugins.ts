@@ -5,7 +5,7 @@ import type { Alert } from '@acc/monitor';
 import type { ResolvedOptions } from '../options.js';
 import { monitorOf } from '../presets/plugins.js';
 
-/** By which trackers know how many steps were taken and a checkpoint knows the run; and what logs by itself. */
+/** Plugins that count steps for trackers, store the run in checkpoints, and log automatically. */
 export function trackingPlugins(
   options: ResolvedOptions,
   bus: TrackerBus,

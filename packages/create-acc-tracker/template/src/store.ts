@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where a run is stored: here a file of JSON lines. Your service takes its place. */
+/** Stores a run, here in a file of JSON lines. Replace it with your service. */
 export class Store {
   readonly #file: number;
 
@@ -32,7 +32,7 @@ export function storePath(folder: string, runId: string): string {
   return join(folder, `my-service-${runId}.jsonl`);
 }
 
-/** JSON has no NaN and no infinities. */
+/** JSON has no NaN and no infinities, so they become strings. */
 function toJson(value: number): number | string {
   return Number.isFinite(value) ? value : String(value);
 }

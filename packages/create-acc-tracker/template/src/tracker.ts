@@ -2,7 +2,7 @@ import { AccError, checkKeys, withLifecycle, type Tracker } from '@acc/contract'
 import { Store } from './store.js';
 
 export interface MyServiceOptions {
-  /** The folder of the store. Default: each run's own. */
+  /** The folder of the store. Default: the folder of each run. */
   readonly folder?: string;
 }
 
@@ -12,14 +12,14 @@ export interface MyServiceOptions {
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function myServiceTracker(options: MyServiceOptions = {}): Tracker {
-  // What can be wrong is told at once. Nothing else happens before `start`.
+  // Wrong options throw at once. Nothing else happens before `start`.
   checkKeys('my-service', options, ['folder']);
   const { folder } = options;
   if (folder !== undefined && typeof folder !== 'string') {
     throw new AccError('ACC_INVALID_OPTION', `my-service: folder is ${String(folder)}, expected a path.`);
   }
   let store: Store;
-  // Refuses what is called before `start` and after `finish`.
+  // Rejects calls before `start` and after `finish`.
   return withLifecycle<Tracker>({
     name: 'my-service',
     start(run) {
@@ -27,17 +27,18 @@ export function myServiceTracker(options: MyServiceOptions = {}): Tracker {
       store.add({ kind: 'start', project: run.project, name: run.name, tags: run.tags });
       return Promise.resolve();
     },
-    // An earlier process began the run. Leave this out if your service can't do that.
+    // An earlier process began the run. Leave this method out if your service cannot resume runs.
     resume(run, runId) {
       store = new Store(folder ?? run.dir, runId);
       return Promise.resolve();
     },
     log: (step, metrics, { timeMs }) => store.addMetrics([{ step, timeMs, metrics }]),
-    // Up to 500 calls of `log` in one, once a second. Then `log` is not called. Leave it out if you don't need it.
+    // Receives up to 500 calls of `log` at once, once per second. `log` is then not called. Leave
+    // it out if you do not need it.
     logBatch: (rows) => store.addMetrics(rows),
     logConfig: (config) => store.add({ kind: 'config', config }),
     logText: (step, key, text) => store.add({ kind: 'text', step, key, text }),
-    // Others that there are: logImage, logHistogram, logTable, logArtifact.
+    // Other methods that a tracker can have: logImage, logHistogram, logTable, logArtifact.
     finish(status) {
       store.add({ kind: 'finish', status });
       store.close();

@@ -6,7 +6,10 @@ import { shardCases } from './shard-cases.js';
 import { subgroupCases } from './subgroup-cases.js';
 import type { CollectiveCase, CollectiveSubject } from './subject.js';
 
-/** What every engine of collectives must do, whatever the number of ranks. After the last the group may be of no use any more. */
+/**
+ * The cases that every collective engine must pass, with any number of ranks. The group may be
+ * unusable after the last case.
+ */
 export const collectiveCases: readonly CollectiveCase[] = [
   ...reductionCases,
   ...movementCases,
@@ -16,17 +19,17 @@ export const collectiveCases: readonly CollectiveCase[] = [
   ...protocolCases,
 ];
 
-/** How a case went on this rank. */
+/** The outcome of a case on this rank. */
 export interface CaseResult {
   readonly name: string;
-  /** `none` where there are too few or too many ranks for it. */
+  /** `none` if the case needs more or fewer ranks. */
   readonly outcome: 'passed' | 'failed' | 'none';
   readonly error?: string;
 }
 
 /**
- * Runs {@link collectiveCases} on this rank; every rank of the group calls it. A failed case doesn't end the others, unless
- * it broke the group.
+ * Runs {@link collectiveCases} on this rank. Every rank of the group must call it. After a failed
+ * case the others still run, unless the group is broken.
  */
 export function runCollectiveCases<T>(subject: CollectiveSubject<T>): CaseResult[] {
   const { size } = subject.collective;

@@ -9,7 +9,7 @@ import {
   type Content,
 } from './subject.js';
 
-/** Tensors joined along dim 0. */
+/** Concatenates tensors along dim 0. */
 function joined(contents: readonly Content[]): Content {
   const { dtype, shape } = contents[0]!;
   const rows = contents.reduce((sum, content) => sum + content.shape[0]!, 0);
@@ -22,7 +22,7 @@ function joined(contents: readonly Content[]): Content {
   return { values, shape: [rows, ...shape.slice(1)], dtype };
 }
 
-/** Rows `start` to `end`. */
+/** The rows from `start` to `end`. */
 function rowsOf({ values, shape, dtype }: Content, start: number, end: number): Content {
   const width = shape.slice(1).reduce((product, n) => product * n, 1);
   return { values: values.slice(start * width, end * width), shape: [end - start, ...shape.slice(1)], dtype };
@@ -62,7 +62,7 @@ const allGather = eachDtype('allGather', (subject, dtype) => {
     () => [1001, 5],
     () => [0],
     () => [2, 0],
-    // Uneven, and some with nothing.
+    // Uneven numbers of rows, including none.
     (rank) => [rank, 3],
     (rank) => [rank === 0 ? 0 : 4003 * rank],
   ];
@@ -85,7 +85,8 @@ const gather = eachDtype('gather', (subject, dtype) => {
     const expected = joined(ranksOf(subject).map((rank) => numbersOf(rank, [rowsOfRank(rank), 3], dtype)));
     const own = numbersOf(collective.rank, [rowsOfRank(collective.rank), 3], dtype);
     const result = withTensor(subject, own, (x) => collective.gather(x, root));
-    if ((result === null) === (collective.rank === root)) throw new Error('the wrong one of result and null');
+    if ((result === null) === (collective.rank === root))
+      throw new Error('null on the root, or a result on another rank');
     if (result !== null) requireSame(taken(subject, result), expected, `${dtype} by ${String(rowsOfRank)}`);
   }
 });

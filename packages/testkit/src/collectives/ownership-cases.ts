@@ -21,7 +21,7 @@ function sumOf(contents: readonly Content[]): Content {
 
 const flat = ({ values, dtype }: Content): Content => ({ values, shape: [values.length], dtype });
 
-/** Runs `body` for each element type and shape with this rank's numbers, and their sum over ranks. */
+/** Runs `body` for each element type and shape, with this rank's numbers and their sum over ranks. */
 function eachContent<T>(subject: CollectiveSubject<T>, body: (own: Content, sum: Content) => void): void {
   const { rank, size } = subject.collective;
   for (const dtype of subject.dtypes) {
@@ -64,7 +64,7 @@ const donatedLists: CollectiveCase = {
       const what = `${own.dtype}[${own.shape.join(',')}]`;
       const [alone, source, origin, both, twice] = Array.from({ length: 5 }, () => make(own));
       const held = view(source!);
-      // One memory in two tensors of the list, and one tensor twice.
+      // The list contains two tensors that share memory, and one tensor twice.
       const given = [alone!, source!, view(origin!), both!, view(both!), twice!, twice!];
       const expected = [sum, sum, flat(sum), sum, flat(sum), sum, sum];
       const results = collective.allReduceCoalesced(given, 'sum', { donate: true });

@@ -9,7 +9,7 @@ import {
   type CollectiveSubject,
 } from './subject.js';
 
-/** Longer than an engine keeps for a receiver that does not come. */
+/** More elements than an engine buffers for a receiver that does not come. */
 const LONG = 300_001;
 
 const ring: CollectiveCase = {
@@ -46,7 +46,7 @@ const inOrder: CollectiveCase = {
       for (const x of sent) subject.dispose(x);
     } else if (collective.rank === 1) {
       const coming = sizes.map(() => collective.recvAsync(0));
-      // Asked for in another order than they come in.
+      // Waited for in a different order than they were sent.
       const results = coming
         .reverse()
         .map((one) => one.wait())
@@ -154,7 +154,10 @@ const objects: CollectiveCase = {
   },
 };
 
-/** Every rank gets the error. The group goes on, or fails with the same error from then on: so it is the last case. */
+/**
+ * Every rank gets the error. Afterwards the group either remains usable or keeps failing with the
+ * same error, so this is the last case.
+ */
 const mismatch: CollectiveCase = {
   name: 'calls that differ are an error on every rank',
   minRanks: 2,

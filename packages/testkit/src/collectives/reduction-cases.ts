@@ -11,10 +11,10 @@ import {
 } from './subject.js';
 
 const OPS: readonly ReduceOp[] = ['sum', 'mean', 'max', 'min', 'product'];
-/** Below, at and above what engines move at a time; nothing, and odd. */
+/** Below, at and above the block size of engines, and also empty and odd sizes. */
 const SIZES = [0, 1, 3, 1000, 20_011];
 
-/** What ranks' numbers make together. */
+/** The reduction of the numbers of all ranks. */
 function reduced(contents: readonly Content[], op: ReduceOp): Content {
   const { dtype, shape } = contents[0]!;
   const values = contents[0]!.values.slice();
@@ -36,7 +36,7 @@ function everyRank<T>({ collective }: CollectiveSubject<T>, make: (rank: number)
   return Array.from({ length: collective.size }, (_, rank) => make(rank));
 }
 
-/** A mean is of multiples of the number of ranks, and so a whole number. */
+/** For a mean, numbers are multiples of the number of ranks, so the mean is an integer. */
 function input(
   rank: number,
   shape: readonly number[],
@@ -117,7 +117,7 @@ const reduceScatter = (op: ReduceOp): CollectiveCase => ({
   },
 });
 
-/** Sums that depend on their order: ranks must still have the same ones. */
+/** Sums that depend on the order of additions. All ranks must still get the same bits. */
 const sameBits: CollectiveCase = {
   name: 'reductions give every rank the same bits',
   run(subject) {

@@ -15,7 +15,7 @@ interface Example {
   readonly gathered: Content;
 }
 
-/** This rank's tensor of `size * rows` rows, and what it makes of all ranks' tensors. */
+/** This rank's tensor of `size * rows` rows, and the results for the tensors of all ranks. */
 function exampleOf<T>({ collective }: CollectiveSubject<T>, rows: number, dtype: Content['dtype']): Example {
   const { rank, size } = collective;
   const shape = [size * rows, 3];
@@ -42,12 +42,12 @@ function eachExample<T>(subject: CollectiveSubject<T>, body: (example: Example, 
   }
 }
 
-/** Reads the result of a call on a tensor of its own, which it gives away. */
+/** Reads the result of a call on a new tensor, which is donated. */
 function ofGiven<T>(subject: CollectiveSubject<T>, own: Content, call: (x: T) => Pending<T>): Content {
   return taken(subject, call(subject.make(own)).wait());
 }
 
-/** A tensor of the form of `content`, with other values. */
+/** A tensor with the shape and dtype of `content` and other values. */
 const placeOf = <T>(subject: CollectiveSubject<T>, { shape, dtype }: Content): T =>
   subject.make(numbersOf(5, shape, dtype));
 
@@ -68,7 +68,7 @@ const donated: CollectiveCase = {
         gathered,
         `the whole of as many rows, ${what}`,
       );
-      // What others hold stays.
+      // Tensors that share the memory keep their values.
       const source = make(own);
       const held = view(source);
       dispose(collective.reduceScatter(source, 'sum', { donate: true }));
@@ -118,7 +118,7 @@ const narrow: CollectiveCase = {
     const { collective, make, dispose } = subject;
     const { own, scattered, gathered } = exampleOf(subject, 701, 'float32');
     const x = make(own);
-    // 1 + 2^-10 has more digits than bfloat16 keeps, and as many as float16 does.
+    // 1 + 2^-10 has more digits than bfloat16 can hold, and exactly as many as float16 can.
     const fine = make({
       values: new Float32Array(collective.size).fill(1 + 2 ** -10),
       shape: [collective.size],
@@ -185,7 +185,7 @@ const refused: CollectiveCase = {
       ['ACC_COLLECTIVE_DTYPE', () => collective.allGather(ofOther, { wireDtype: 'float16' })],
     ];
     for (const [code, call] of calls) requireCode(call, code);
-    // The group goes on, and what was refused stays the caller's.
+    // The group remains usable, and the caller still owns the refused tensors.
     collective.barrier();
     for (const one of [x, place, ofOther]) dispose(one);
   },
@@ -201,5 +201,5 @@ function requireCode(call: () => unknown, code: string): void {
   require(isAccError(found, code), `${String(found)} in place of ${code}`);
 }
 
-/** What `reduceScatter` and `allGather` must do with each of their options. */
+/** The cases for `reduceScatter` and `allGather` with each of their options. */
 export const shardCases: readonly CollectiveCase[] = [donated, placed, narrow, lists, refused];

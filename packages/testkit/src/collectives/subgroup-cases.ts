@@ -9,12 +9,15 @@ import {
   type CollectiveSubject,
 } from './subject.js';
 
-/** What sub-groups must do. `rules`: what every group must, which sub-groups are held to. */
+/** The cases for sub-groups. `rules` are the cases for any group, which sub-groups must also pass. */
 export function subgroupCases(rules: readonly CollectiveCase[]): readonly CollectiveCase[] {
   return [numbered, everyRule(rules), interleaved, refused, closing];
 }
 
-/** Lists that have each rank once: two neighbours, where there are four, in another order than their own; else every other rank. */
+/**
+ * Lists that contain each rank once. With four ranks they are pairs of neighbours in reverse order,
+ * otherwise every other rank.
+ */
 function partOf(size: number): readonly (readonly number[])[] {
   if (size === 4) {
     return [
@@ -26,7 +29,7 @@ function partOf(size: number): readonly (readonly number[])[] {
   return [0, 1].map((parity) => all.filter((rank) => rank % 2 === parity)).filter((list) => list.length > 0);
 }
 
-/** The groups of these lists that this rank is in. Every rank calls it alike. */
+/** The groups of these lists that contain this rank. Every rank must call it with the same lists. */
 function groupsOf<T>(
   collective: CollectiveOf<T>,
   lists: readonly (readonly number[])[],
@@ -66,7 +69,7 @@ const numbered: CollectiveCase = {
       const first = numbersOf(size - 1, [3], 'float32');
       requireSame(taken(subject, group.broadcast(x, 0)), first, 'broadcast by rank 0 of the sub-group');
     });
-    // The group's rank 0 is the last one of the whole.
+    // Rank 0 of the group is the last rank of the whole group.
     const [alone] = groupsOf(group, [[0]]);
     require((alone !== undefined) === (rank === size - 1), 'a sub-group of a sub-group has another member');
     require(!alone ||
@@ -114,7 +117,8 @@ const interleaved: CollectiveCase = {
           list,
           sums: [0, 1].map(() => group.allReduceAsync(x)),
         }));
-        // Each rank waits for its groups in another order, in one of them for the later call first.
+        // Each rank waits for its groups in a different order, and in one of them for the later
+        // call first.
         for (let i = 0; i < begun.length; i++) {
           const { list, sums } = begun[(i + rank + count) % begun.length]!;
           for (const sum of [...sums].reverse()) requireSum(subject, list, sum.wait(), [count]);

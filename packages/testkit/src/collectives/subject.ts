@@ -1,41 +1,44 @@
 import type { CollectiveOf, NativeDtype } from '@acc/contract';
 
-/** Values and form of a tensor. Every number of the cases is one that all element types hold exactly. */
+/** The values and form of a tensor. All numbers in the cases are exact in every element type. */
 export interface Content {
-  /** Row-major; booleans are 0 and 1. */
+  /** In row-major order. Booleans are 0 and 1. */
   readonly values: Float32Array;
   readonly shape: readonly number[];
   readonly dtype: NativeDtype;
 }
 
-/** One rank of the group under test, with the way to make and read its tensors. */
+/** One rank of the group under test, with functions to create and read its tensors. */
 export interface CollectiveSubject<T> {
   readonly collective: CollectiveOf<T>;
-  /** Element types that the tensors have. */
+  /** The element types of the tensors. */
   readonly dtypes: readonly NativeDtype[];
   make(content: Content): T;
   /**
-   * The elements of `x` as a tensor of shape `[elements]`, in the memory of `x` where tensors can share memory. Both are the
-   * caller's.
+   * The elements of `x` as a tensor of shape `[elements]`. It shares the memory of `x` if tensors
+   * can share memory. The caller owns both.
    */
   view(x: T): T;
   read(x: T): Content;
   dispose(x: T): void;
 }
 
-/** A rule that every engine keeps. All ranks run it; it throws where the rule is broken. */
+/** A rule for every engine. All ranks run it. It throws if the rule is broken. */
 export interface CollectiveCase {
   readonly name: string;
-  /** How many ranks it needs. Default 1. */
+  /** The smallest number of ranks. Default 1. */
   readonly minRanks?: number;
-  /** With more it would take too much memory. */
+  /** The largest number of ranks. More would need too much memory. */
   readonly maxRanks?: number;
   run<T>(subject: CollectiveSubject<T>): void;
 }
 
 export const FLOATS: readonly NativeDtype[] = ['float32', 'float64', 'bfloat16', 'float16'];
 
-/** Whole numbers that depend on place and rank, small enough for seven ranks of any element type. */
+/**
+ * Integers that depend on position and rank. They are small enough for seven ranks and any element
+ * type.
+ */
 export function numbersOf(rank: number, shape: readonly number[], dtype: NativeDtype, scale = 1): Content {
   const size = shape.reduce((product, n) => product * n, 1);
   const values = new Float32Array(size);
@@ -45,7 +48,7 @@ export function numbersOf(rank: number, shape: readonly number[], dtype: NativeD
   return { values, shape, dtype };
 }
 
-/** Runs `body` on a tensor, which is then disposed. */
+/** Runs `body` on a tensor, and then disposes the tensor. */
 export function withTensor<T, R>(subject: CollectiveSubject<T>, content: Content, body: (x: T) => R): R {
   const x = subject.make(content);
   try {
@@ -74,7 +77,7 @@ export function requireSame(actual: Content, expected: Content, what: string): v
   throw new Error(`${what}: element ${at} is ${actual.values[at]}, expected ${expected.values[at]}`);
 }
 
-/** @throws Error when `holds` is false. */
+/** @throws Error if `holds` is false. */
 export function require(holds: boolean, what: string): void {
   if (!holds) throw new Error(what);
 }

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { AccError } from '@acc/contract';
 
-/** Runs a program and gives its output. @throws AccError `ACC_TEST_NETWORK` with what it said. */
+/**
+ * Runs a program and returns its output. @throws AccError `ACC_TEST_NETWORK` with its error output.
+ */
 export function command(program: string, args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
   if (status === 0) return stdout;

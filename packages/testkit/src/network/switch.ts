@@ -8,12 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { AccError } from '@acc/contract';
 import { command } from './command.js';
 
-/** The program `switch.c`, compiled for this network and running. */
+/** The running program `switch.c`, compiled for this network. */
 export class Switch {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
-  /** The devices of its ports, in the order of the hosts; they lie in this process's own network namespace. */
+  /**
+   * The devices of its ports, in the order of the hosts. They are in the network namespace of this
+   * process.
+   */
   readonly devices: string[] = [];
 
   static async start(ports: number): Promise<Switch> {
@@ -25,7 +28,7 @@ export class Switch {
       for (let i = 0; i < ports; i++) started.devices.push(await started.#answer());
       return started;
     } finally {
-      // A program that runs needs its file no more.
+      // A running program no longer needs its file.
       rmSync(folder, { recursive: true });
     }
   }
@@ -53,12 +56,12 @@ export class Switch {
     const { value, done } = await this.#lines.next();
     if (!done) return value;
     throw new AccError('ACC_TEST_NETWORK', 'The switch of the test network has ended.', {
-      help: 'It needs root, and TAP devices: /dev/net/tun.',
+      help: 'Run as root, on a system with TAP devices (/dev/net/tun).',
     });
   }
 }
 
-/** Beside this file, or in the sources that come with the built package. */
+/** The source file beside this file, or in the sources that come with the built package. */
 function sourceFile(): string {
   const places = ['./switch.c', '../src/network/switch.c'].map((place) =>
     fileURLToPath(new URL(place, import.meta.url)),

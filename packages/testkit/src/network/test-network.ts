@@ -5,16 +5,19 @@ import { endWithThisProcess } from '../end-with-parent.js';
 import { command } from './command.js';
 import { Switch } from './switch.js';
 
-/** What a host's cable does to everything that leaves the host and comes to it. */
+/** The properties of a host's cable. They apply to all traffic from and to the host. */
 export interface CableOptions {
-  /** Each way. From host to host there are two cables: 0.5 on all of them is 1 ms one way, and 2 ms there and back. */
+  /**
+   * The delay in each direction. Two cables connect two hosts: with 0.5 on each, one way takes 1
+   * ms, and a round trip 2 ms.
+   */
   readonly delayMs?: number;
   readonly lossPercent?: number;
   readonly mbitPerSecond?: number;
 }
 
 export interface TestNetworkOptions {
-  /** How many hosts. */
+  /** The number of hosts. */
   readonly hosts: number;
   /** Default: cables without delay, loss or limit. */
   readonly cable?: CableOptions;
@@ -22,23 +25,27 @@ export interface TestNetworkOptions {
 
 /** A host of a {@link TestNetwork}. */
 export interface TestHost {
-  /** `host0`, …: what its programs get as their host's name. */
+  /** `host0`, …: the host name that its programs see. */
   readonly name: string;
-  /** Its network namespace. */
+  /** The name of its network namespace. */
   readonly namespace: string;
-  /** Of its only interface beside the loopback, `eth0`. */
+  /** The address of `eth0`, its only interface besides the loopback. */
   readonly address: string;
   readonly address6: string;
 }
 
 let made = 0;
-/** Network namespaces that we make begin so, and go on with the number of the process that made them. */
+/**
+ * The prefix of the network namespaces created here. The id of the process that created them
+ * follows.
+ */
 const PREFIX = 'acc';
 
 /**
- * Several hosts on this one: network namespaces, each with a cable to one switch, which is a program, so that cables can have
- * delay, loss and limits without help of the kernel. Hosts share files, processes and clocks, and have nothing of the machine's
- * own network. Linux, as root, with iproute2 and a C compiler.
+ * Simulates several hosts on this one. Each host is a network namespace with a cable to one switch.
+ * The switch is a program, so cables can have delay, loss and limits without support of the kernel.
+ * Hosts share files, processes and clocks, and have no access to the real network. Needs Linux,
+ * root, iproute2 and a C compiler.
  *
  * ```ts
  * await using network = await TestNetwork.create({ hosts: 2, cable: { delayMs: 1 } });
@@ -49,12 +56,12 @@ export class TestNetwork {
   readonly hosts: readonly TestHost[];
   #switch: Switch | undefined;
 
-  /** @throws AccError `ACC_TEST_NETWORK` where the system does not let us. */
+  /** @throws AccError `ACC_TEST_NETWORK` if the system does not permit it. */
   static async create(options: TestNetworkOptions): Promise<TestNetwork> {
     checkKeys('TestNetwork.create', options, ['hosts', 'cable']);
     removeForgotten();
     const network = new TestNetwork(options.hosts);
-    // A test runner that gives up on the test leaves through here.
+    // A test runner that aborts the test exits here.
     process.once('exit', network.#removeHosts);
     try {
       await network.#build();
@@ -82,7 +89,7 @@ export class TestNetwork {
     }));
   }
 
-  /** Gives the host's cable other properties; those left out are none. */
+  /** Replaces the properties of the host's cable. Missing properties mean no delay, loss or limit. */
   async changeCable(host: TestHost, cable: CableOptions): Promise<void> {
     checkKeys('changeCable', cable, ['delayMs', 'lossPercent', 'mbitPerSecond']);
     const { delayMs = 0, lossPercent = 0, mbitPerSecond = 0 } = cable;
@@ -90,23 +97,26 @@ export class TestNetwork {
     await this.#tell(host, numbers.join(' '));
   }
 
-  /** Pulls the host's cable out at the switch: the host itself does not see it. */
+  /** Disconnects the host's cable at the switch. The host itself does not notice. */
   async cut(host: TestHost): Promise<void> {
     await this.#tell(host, 'cut');
   }
 
-  /** Plugs it in again. */
+  /** Reconnects the cable. */
   async mend(host: TestHost): Promise<void> {
     await this.#tell(host, 'mend');
   }
 
-  /** Lets the host's programs resolve names as these lines of /etc/hosts say. */
+  /** Makes the host's programs resolve names with these lines of /etc/hosts. */
   setHostsFile(host: TestHost, text: string): void {
     mkdirSync(`/etc/netns/${host.namespace}`, { recursive: true });
     writeFileSync(`/etc/netns/${host.namespace}/hosts`, text);
   }
 
-  /** Starts a program on a host, in a process group of its own. `dispose` ends it, and so does the end of this process. */
+  /**
+   * Starts a program on a host, in its own process group. `dispose` or the end of this process ends
+   * it.
+   */
   spawn(host: TestHost, program: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     const named = ['unshare', '--uts', 'sh', '-c', `hostname ${host.name}; exec "$@"`, 'sh'];
     const all = ['netns', 'exec', host.namespace, ...named, program, ...args];
@@ -115,7 +125,7 @@ export class TestNetwork {
     return child;
   }
 
-  /** Kills what still runs on the hosts and removes them. */
+  /** Kills all programs on the hosts and removes the hosts. */
   async dispose(): Promise<void> {
     process.off('exit', this.#removeHosts);
     this.#removeHosts();
@@ -137,7 +147,7 @@ export class TestNetwork {
       command('ip', ['netns', 'add', namespace]);
       command('ip', ['link', 'set', device, 'netns', namespace, 'name', 'eth0']);
       command('ip', ['-n', namespace, 'address', 'add', `${address}/24`, 'dev', 'eth0']);
-      // Without the seconds that looking for another holder of the address takes.
+      // `nodad` skips the duplicate address detection, which takes seconds.
       command('ip', ['-n', namespace, 'address', 'add', `${address6}/64`, 'dev', 'eth0', 'nodad']);
       command('ip', ['-n', namespace, 'link', 'set', 'lo', 'up']);
       command('ip', ['-n', namespace, 'link', 'set', 'eth0', 'up', 'txqueuelen', '10000']);
@@ -162,7 +172,7 @@ function remove(namespace: string): void {
   rmSync(`/etc/netns/${namespace}`, { recursive: true, force: true });
 }
 
-/** Removes what processes that were killed have left. */
+/** Removes namespaces of processes that were killed. */
 function removeForgotten(): void {
   for (const namespace of namespaces()) {
     const [, pid] = new RegExp(`^${PREFIX}-(\\d+)-\\d+-`).exec(namespace) ?? [];
@@ -174,7 +184,7 @@ function namespaces(): string[] {
   try {
     return readdirSync('/run/netns');
   } catch {
-    // Nobody has made one yet.
+    // No network namespace has been created yet.
     return [];
   }
 }

@@ -1,10 +1,10 @@
 import { deepEqual, equal, rejects } from 'node:assert/strict';
 import { isAccError, type Storage } from '@acc/contract';
 
-/** A rule that every storage of checkpoints keeps. */
+/** A rule for every storage of checkpoints. */
 export interface StorageCase {
   readonly name: string;
-  /** @param storage Empty, and of this case alone. Rejects where the rule is broken. */
+  /** @param storage An empty storage for this case only. Rejects if the rule is broken. */
   run(storage: Storage): Promise<void>;
 }
 
@@ -14,7 +14,7 @@ const text = (given: Uint8Array): string => new TextDecoder().decode(given);
 const refused = (work: Promise<unknown>, code: string): Promise<void> =>
   rejects(work, (error) => isAccError(error, code) || Promise.reject(error as Error));
 
-/** Arrays whose memory is used again. */
+/** Arrays whose memory is reused. */
 async function* pieces(count: number, size: number): AsyncGenerator<Uint8Array> {
   const reused = new Uint8Array(size);
   for (let i = 0; i < count; i++) {
@@ -136,5 +136,5 @@ const listed: readonly StorageCase[] = [
   },
 ];
 
-/** What checkpoints need of a storage. */
+/** The cases that a storage for checkpoints must pass. */
 export const storageCases: readonly StorageCase[] = [...put, ...get, ...listed];

@@ -1,16 +1,16 @@
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 
 interface Handle {
-  /** Absent from what never keeps a process alive. */
+  /** Absent on handles that never keep a process alive. */
   hasRef?(): boolean;
 }
 
-/** What `body` opens: sockets, timers, files that are watched, child processes. */
+/** Tracks the handles that `body` opens: sockets, timers, watched files, child processes. */
 export class OpenHandles {
   readonly #storage = new AsyncLocalStorage<OpenHandles>();
   readonly #open = new Map<number, { type: string; handle: Handle }>();
 
-  /** Runs `body`, and afterwards `look`, while it is still known what was closed. */
+  /** Runs `body`, then `look`, while closed handles are still known. */
   async watch(body: () => Promise<void>, look: () => Promise<void>): Promise<void> {
     const hook = createHook({
       init: (id, type, _trigger, handle: Handle) => {
@@ -26,7 +26,7 @@ export class OpenHandles {
     }
   }
 
-  /** Types of what keeps the process alive now. */
+  /** The types of the handles that now keep the process alive. */
   get types(): string[] {
     return [...this.#open.values()].filter(({ handle }) => handle.hasRef?.()).map(({ type }) => type);
   }

@@ -47,7 +47,7 @@ const inOrder: TrackerCase = {
     }),
 };
 
-/** A back end may hold numbers in single precision: then what it has is what is expected. */
+/** The expected value, in single precision if the back end stores numbers in single precision. */
 function closest(
   keeps: 'every' | 'latest' | undefined,
   values: readonly { name: string; value: number }[],

@@ -3,48 +3,57 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunInfo, RunStatus, Stamp, Tracker } from '@acc/contract';
 
-/** One number that the back end holds. */
+/** One number in the back end. */
 export interface TrackedValue {
   readonly name: string;
   readonly step: number;
   readonly value: number;
 }
 
-/** What the back end holds of one run. */
+/** The data of one run in the back end. */
 export interface TrackedRun {
-  /** In the order in which they were stored, name by name or row by row. */
+  /** In the order in which they were stored, by name or by row. */
   readonly values: readonly TrackedValue[];
-  /** Undefined where it keeps none, or the run goes on. */
+  /** Undefined if the back end has no status, or if the run is not finished. */
   readonly status?: RunStatus | undefined;
 }
 
-/** A tracker as the cases see it, with the way back from where it stores. */
+/** A tracker under test, with access to the data that it stored. */
 export interface TrackerSubject {
-  /** Calls the package's factory, with the options that lead to the tests' back end. */
+  /** Calls the package's factory with the options for the tests' back end. */
   make(): Tracker;
-  /** Calls it with options as a user might write them. */
+  /** Calls the factory with options as a user might write them. */
   makeWith(options: object): Tracker;
-  /** What the back end holds of a run; nothing of one that it doesn't know. `runId` is what the tracker called it. */
+  /**
+   * The data of a run in the back end, empty for an unknown run. `runId` is the id that the tracker
+   * gave the run.
+   */
   read(run: RunInfo, runId: string): TrackedRun | Promise<TrackedRun>;
-  /** Whether the back end keeps every value, as a file does, or the last of each name. Default `every`. */
+  /**
+   * Whether the back end keeps every value, like a file, or the last one of each name. Default
+   * `every`.
+   */
   readonly keeps?: 'every' | 'latest';
-  /** Whether it keeps how a run ended. Default true. */
+  /** Whether it stores how a run ended. Default true. */
   readonly keepsStatus?: boolean;
-  /** Makes the back end unreachable, and gives what ends that. Absent where there is nothing to be reached. */
+  /**
+   * Makes the back end unreachable. Resolves with a function that ends this. Absent if the tracker
+   * needs no connection.
+   */
   interrupt?(): Promise<() => Promise<void>>;
 }
 
-/** One rule that every tracker keeps. */
+/** A rule for every tracker. */
 export interface TrackerCase {
   readonly name: string;
-  /** Whether the rule says anything about this tracker. Default true. */
+  /** Whether the rule applies to this tracker. Default true. */
   appliesTo?(subject: TrackerSubject): boolean;
   run(subject: TrackerSubject): Promise<void>;
 }
 
 let runs = 0;
 
-/** Runs `body` with a run of its own, whose folder is removed afterwards. */
+/** Runs `body` with a new run, and then removes its folder. */
 export async function withRun<T>(body: (run: RunInfo) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'acc-tracker-case-'));
   const id = `case-${process.pid}-${Date.now()}-${runs++}`;
@@ -65,11 +74,14 @@ export async function withRun<T>(body: (run: RunInfo) => Promise<T>): Promise<T>
   }
 }
 
-/** Calls as the bus makes them, with numbers that go up. */
+/** Makes calls like the bus, with ascending sequence numbers. */
 export class Caller {
   #sequence: number;
 
-  /** @param sequence Where an earlier process has logged, beyond what it had. */
+  /**
+   * @param sequence The first sequence number. After an earlier process has logged, it must be
+   * above the numbers of that process.
+   */
   constructor(
     readonly tracker: Tracker,
     sequence = 0,
@@ -85,7 +97,7 @@ export class Caller {
     await this.tracker.log(step, metrics, this.stamp());
   }
 
-  /** Rows by `logBatch` where there is one, by `log` else: as the bus does. */
+  /** Logs rows with `logBatch` if the tracker has it, otherwise with `log`, like the bus. */
   async logAll(rows: readonly { step: number; metrics: Readonly<Record<string, number>> }[]): Promise<void> {
     if (!this.tracker.logBatch) {
       for (const { step, metrics } of rows) await this.log(step, metrics);
@@ -103,7 +115,7 @@ export class Caller {
   }
 }
 
-/** What the back end holds of the run of a tracker. */
+/** The data of a tracker's run in the back end. */
 export async function readRun(
   subject: TrackerSubject,
   run: RunInfo,
@@ -117,7 +129,10 @@ export function require(condition: boolean, otherwise: string): asserts conditio
   if (!condition) throw new Error(otherwise);
 }
 
-/** The values of one name must be these, in order; of a back end that keeps the latest, the last of them. */
+/**
+ * Checks the values of one name, in order. For a back end that keeps the latest value, only the
+ * last one.
+ */
 export function requireValues(
   subject: TrackerSubject,
   { values }: TrackedRun,
@@ -138,7 +153,10 @@ export function requireValues(
   require(isSame, `'${name}': expected [step, value] ${show(wanted)}, the back end has ${show(found)}`);
 }
 
-/** The code of what `act` throws; undefined when it throws nothing, '' for an error without a code. */
+/**
+ * The code of the error that `act` throws. Undefined if it does not throw, '' for an error without
+ * a code.
+ */
 export async function codeOf(act: () => unknown): Promise<string | undefined> {
   try {
     await act();

@@ -27,7 +27,7 @@ const notNumbers: TrackerCase = {
   },
 };
 
-/** The greatest number there is, where a database holds no infinity. */
+/** Whether values agree. A database without infinities may store the largest number instead. */
 function isNear(stored: number, value: number): boolean {
   return (
     Object.is(stored, value) ||
@@ -76,7 +76,7 @@ const untouched: TrackerCase = {
     }),
 };
 
-/** One of everything else that the tracker takes. */
+/** Logs one entry of every other kind that the tracker supports. */
 async function logOthers(caller: Caller, run: RunInfo): Promise<void> {
   const { tracker } = caller;
   const path = join(run.dir, '..', `${run.id}.txt`);
@@ -145,7 +145,7 @@ const noHandles: TrackerCase = {
         await caller.tracker.finish('completed');
       };
       await handles.watch(record, async () => {
-        // Connections that are idle are let go a moment later.
+        // Idle connections are closed a moment later.
         await poll(() => handles.types.length === 0 || undefined, { timeoutMs: 2_000 });
         const { types } = handles;
         require(types.length === 0, `this still keeps the process alive: ${types.join(', ')}`);
