@@ -23,11 +23,12 @@ export { writeModel, type WriteModelOptions, type WrittenModel } from './model/w
 export type { NamedWeight, WriteWeightsOptions } from './model/write-weights.js';
 export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
-export { readTensors, type Want } from './read/read-tensors.js';
+export { readTensors, storedTensor, type Want } from './read/read-tensors.js';
 export type { KeepBest, RetentionOptions } from './retention.js';
 export { fileStorage } from './storage/file-storage.js';
 export type { S3Credentials, S3StorageOptions } from './storage/s3/options.js';
 export { s3Storage } from './storage/s3/s3-storage.js';
 export { onFirstRank, together } from './together.js';
-export type { Placement, PlacementOf } from './write/pieces.js';
+export type { NamedTensor } from './write/pieces.js';
 export type { SaveRequest } from './write/save.js';
+export { wholesOf, type Claim, type HeldBox, type WholeTensor } from './write/wholes.js';

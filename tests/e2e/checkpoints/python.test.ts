@@ -11,15 +11,11 @@ import { Accelerator } from '@acc/core';
 import { runRanks } from '@acc/testkit';
 import type { Reader } from '../trackers/python/reader.js';
 import { venv } from '../trackers/python/venv.js';
+import type { Outcome, Outcomes } from './ranks/by-name.js';
 
 interface Found {
   metadata: Record<string, string>;
   tensors: Record<string, { shape: number[]; dtype: string; values: number[] }>;
-}
-
-/** What each rank of `elastic.ts` reports, by the size of its job. */
-interface Saved {
-  at: { weights: Record<string, number[]> };
 }
 
 let folder: string;
@@ -73,12 +69,12 @@ describe('a checkpoint that three ranks wrote in parts', () => {
   let weights: Record<string, number[]>;
   beforeAll(async () => {
     place = join(folder, 'run');
-    const script = new URL('./ranks/elastic.ts', import.meta.url);
+    const script = new URL('./ranks/by-name.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Record<string, Saved>>({ script, ranks: 3, args: ['save', place], env });
+    const results = await runRanks<Outcomes>({ script, ranks: 3, args: ['save', place], env });
     for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    place = join(place, '3');
-    weights = results[0]!.result!['3']!.at.weights;
+    place = join(place, 'sharded-3-0');
+    weights = (results[0]!.result!['sharded-3-0']!.sharded as Outcome).at.weights;
   }, 120_000);
 
   it('is read by Python, part by part', async () => {
@@ -118,7 +114,7 @@ describe('a checkpoint that three ranks wrote in parts', () => {
       c: [2, 6],
       columns: [3, 6],
       few: [3, 2],
-      replicated: [3],
+      everywhere: [3],
       rows: [7, 5],
     });
     for (const [name, { values }] of Object.entries(found)) expect(values).toEqual(weights[name]);

@@ -2,8 +2,9 @@ import { AccError, type Json } from '@acc/contract';
 import { z } from 'zod';
 import { STORED_DTYPES } from './dtypes.js';
 
-/** Readers refuse a greater one. */
-export const FORMAT_VERSION = 1;
+/** The version that is written. Readers take all versions up to it, and refuse a greater one. */
+export const FORMAT_VERSION = 2;
+const READ_VERSIONS = [1, FORMAT_VERSION] as const;
 const FORMAT = 'acc-checkpoint';
 
 /** The file that makes a checkpoint complete; written last. */
@@ -40,7 +41,7 @@ const run = z.object({
   metrics: z.record(z.string(), z.number()),
 });
 
-const head = { format: z.literal(FORMAT), version: z.literal(FORMAT_VERSION), ...run.shape };
+const head = { format: z.literal(FORMAT), version: z.literal(READ_VERSIONS), ...run.shape };
 
 const index = z.object({
   ...head,
@@ -118,7 +119,7 @@ function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string)
   if (typeof version === 'number' && version > FORMAT_VERSION) {
     throw new AccError(
       'ACC_CHECKPOINT_VERSION',
-      `${where} is of version ${version} of the format; this reads ${FORMAT_VERSION}.`,
+      `${where} has version ${version} of the format; this program reads versions up to ${FORMAT_VERSION}.`,
       { help: 'Update @acc/checkpoint.', details: { version } },
     );
   }

@@ -5,7 +5,7 @@ import { decodeTree, encodeTree } from './state-tree.js';
 
 /** The tree again, with names for tensors and arrays. */
 function through(tree: unknown) {
-  const { json, tensors, arrays } = encodeTree(tree, 'root', () => undefined);
+  const { json, tensors, arrays } = encodeTree(tree, 'root');
   const decoded = decodeTree<unknown>(JSON.parse(JSON.stringify(json)), {
     tensor: (name) => tensors.find((leaf) => leaf.name === name)!.value,
     array: (name) => arrays.find((leaf) => leaf.name === name)!.value,

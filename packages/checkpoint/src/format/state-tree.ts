@@ -27,24 +27,18 @@ export interface EncodedTree {
 /**
  * Takes tensors and typed arrays out of a tree.
  *
- * @param root What names begin with; the way to the value follows, with slashes.
- * @param nameOf A better name for a tensor, if there is one. Names are unique.
+ * @param root What names begin with; the path of the value follows, with slashes.
  * @throws AccError `ACC_STATE_INVALID` for what a checkpoint can't hold.
  */
-export function encodeTree(
-  tree: unknown,
-  root: string,
-  nameOf: (tensor: Tensor) => string | undefined,
-): EncodedTree {
+export function encodeTree(tree: unknown, root: string): EncodedTree {
   const tensors: Leaf<Tensor>[] = [];
   const arrays: Leaf<StateArray>[] = [];
   const rules: TaggedJsonRules = {
     encode(value, where) {
       if (typeof value !== 'object' || value === null) return undefined;
       if (value instanceof Tensor) {
-        const name = nameOf(value) ?? where;
-        tensors.push({ name, value });
-        return tagged({ kind: 'tensor', name });
+        tensors.push({ name: where, value });
+        return tagged({ kind: 'tensor', name: where });
       }
       const type = arrayNameOf(value);
       if (!type) return undefined;

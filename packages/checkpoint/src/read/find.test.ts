@@ -23,7 +23,7 @@ const damages: Record<string, () => Promise<void>> = {
   async ACC_CHECKPOINT_VERSION() {
     const path = join(place, 'checkpoint.json');
     const marker = JSON.parse(await readFile(path, 'utf8')) as object;
-    await writeFile(path, JSON.stringify({ ...marker, version: 2 }));
+    await writeFile(path, JSON.stringify({ ...marker, version: 99 }));
   },
   ACC_CHECKPOINT_INVALID: () => writeFile(join(place, 'checkpoint.json'), '{"format"'),
   async ACC_CHECKPOINT_CORRUPT() {

@@ -1,4 +1,11 @@
-import { AccError, isAccError, type StateLayer, type TensorPart, type UnfilledTensor } from '@acc/contract';
+import {
+  AccError,
+  isAccError,
+  type NativeDtype,
+  type StateLayer,
+  type TensorPart,
+  type UnfilledTensor,
+} from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import { sharedRuns, wholeBox } from '../format/boxes.js';
 import { elementBytes, elementsOf, nativeDtypeOf } from '../format/dtypes.js';
@@ -21,6 +28,8 @@ interface Held {
   readonly shape: readonly number[];
   /** Default: it is a whole tensor. */
   readonly parts?: readonly TensorPart[] | undefined;
+  /** The element type of a tensor without elements, which no stored tensor tells. Default float32. */
+  readonly dtype?: NativeDtype;
 }
 
 /** Reads under way at the same time: as many as Node has threads for files. */
@@ -56,10 +65,10 @@ export async function readTensors(
     const work: (() => Promise<void>)[] = [];
     for (const want of wants) {
       const { name, held } = want;
-      const stored = storedTensor(checkpoint, held?.parts?.[0]?.name ?? name);
-      const shape = held?.shape ?? stored.shape;
-      const mapped = held?.parts ? undefined : await mapper.map(name, stored, shape);
-      const target = mapped ? undefined : layer.allocate(nativeDtypeOf(stored.dtype, name), shape);
+      const stored = held?.parts ? undefined : storedTensor(checkpoint, name);
+      const shape = held?.shape ?? stored!.shape;
+      const mapped = stored && (await mapper.map(name, stored, shape));
+      const target = mapped ? undefined : layer.allocate(dtypeOf(checkpoint, want), shape);
       made.push(mapped?.tensor ?? target!);
       if (mapped) work.push(...mapped.checks);
       else work.push(...readsOf(checkpoint, want, target!.bytes, layer));
@@ -70,6 +79,22 @@ export async function readTensors(
     for (const each of made) each.dispose();
     throw error;
   }
+}
+
+/** @throws AccError `ACC_CHECKPOINT_MISMATCH` where the stored tensors that a want is made of have several. */
+function dtypeOf(checkpoint: Checkpoint, { name, held }: Want): NativeDtype {
+  const names = held?.parts ? held.parts.map((part) => part.name ?? name) : [name];
+  const dtypes = new Map(names.map((each) => [storedTensor(checkpoint, each).dtype, each]));
+  if (dtypes.size > 1) {
+    const listed = Array.from(dtypes, ([dtype, of]) => `'${of}' of ${dtype}`);
+    throw new AccError(
+      'ACC_CHECKPOINT_MISMATCH',
+      `One tensor here has parts of ${listed.join(' and ')}: a tensor has one element type.`,
+      { help: 'Save and load in the same precision.', details: { names: [...dtypes.values()] } },
+    );
+  }
+  const [first] = dtypes;
+  return first ? nativeDtypeOf(first[0], first[1]) : (held?.dtype ?? 'float32');
 }
 
 export function storedTensor({ index, location }: Checkpoint, name: string): StoredTensor {

@@ -28,7 +28,7 @@ export function checkpointsOfOneRank(options: CheckpointOptions): Checkpoints {
 
 export function request(shared: unknown, step = 1): SaveRequest {
   const info = { step, epoch: 0, savedAt: new Date(step * 1000).toISOString(), metrics: { loss: 1 / step } };
-  return { info, shared, local: { rank: 0 }, placementOf: () => undefined };
+  return { info, shared, local: { rank: 0 }, tensors: [] };
 }
 
 export async function load(path: string) {

@@ -5,15 +5,13 @@ import { arrayNameOf, dtypeOfArray, elementBytes, elementsOf, storedDtypeOf } fr
 import type { StoredDtype } from '../format/dtypes.js';
 import type { EncodedTree } from '../format/state-tree.js';
 
-/** What is known of a tensor of a tree besides itself. */
-export interface Placement {
-  /** Its name in the checkpoint. Default: its place in the tree. */
-  readonly name?: string | undefined;
-  /** Which parts of whole tensors it holds; default: it is a whole one. */
+/** A tensor under its name in a checkpoint, which is the same on every rank that holds it or parts of it. */
+export interface NamedTensor {
+  readonly name: string;
+  readonly tensor: Tensor;
+  /** The whole tensors whose parts its elements are; those without a name have that of the tensor. Default: it is whole. */
   readonly parts?: readonly TensorPart[] | undefined;
 }
-
-export type PlacementOf = (tensor: Tensor) => Placement | undefined;
 
 /** Elements that could be written: a box of a whole tensor. */
 export interface Piece {
@@ -30,32 +28,28 @@ export interface Piece {
   open(tensor: Tensor | undefined): Promise<TensorBytes>;
 }
 
-/** What of `piece` tells it from others: its name in a file. */
-export function keyOf({ name, shape, offset, sizes }: Piece): string {
+/** A piece's key in a safetensors file, which tells it from all others. */
+export function keyOf({
+  name,
+  shape,
+  offset,
+  sizes,
+}: Pick<Piece, 'name' | 'shape' | 'offset' | 'sizes'>): string {
   const isWhole = sizes.every((size, dim) => size === shape[dim]);
   return isWhole ? name : `${name}[${offset.join()}]`;
 }
 
-export function piecesOfTree(
-  { tensors, arrays }: EncodedTree,
-  layer: StateLayer,
-  placementOf: PlacementOf,
-): Piece[] {
+export function piecesOfTree({ tensors, arrays }: EncodedTree, layer: StateLayer): Piece[] {
   return [
-    ...tensors.flatMap(({ name, value }) => piecesOfTensor(name, value, layer, placementOf(value)?.parts)),
+    ...tensors.flatMap(({ name, value }) => piecesOfTensor({ name, tensor: value }, layer)),
     ...arrays.map(({ name, value }) => pieceOfArray(name, value)),
   ];
 }
 
-function piecesOfTensor(
-  ownName: string,
-  tensor: Tensor,
-  layer: StateLayer,
-  parts: readonly TensorPart[] = [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }],
-): Piece[] {
+export function piecesOfTensor({ name: ownName, tensor, parts }: NamedTensor, layer: StateLayer): Piece[] {
   const dtype = storedDtypeOf(layer.dtypeOf(tensor));
   const size = elementBytes(dtype);
-  return parts
+  return (parts ?? [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }])
     .filter(({ shape, sizes }) => elementsOf(sizes) > 0 || elementsOf(shape) === 0)
     .map(({ name = ownName, shape, offset, sizes, start }) => {
       const byteLength = elementsOf(sizes) * size;
@@ -78,7 +72,7 @@ function piecesOfTensor(
 
 /** A whole tensor as a piece. */
 export function pieceOfTensor(name: string, tensor: Tensor, layer: StateLayer): Piece {
-  return piecesOfTensor(name, tensor, layer)[0]!;
+  return piecesOfTensor({ name, tensor }, layer)[0]!;
 }
 
 /** A whole tensor whose elements are read when they are written. */

@@ -159,7 +159,7 @@ describe('a checkpoint', () => {
     const place = join(folder, 'c');
     await checkpointsOf().save(place, request({}), false);
     const marker = JSON.parse(await readFile(join(place, 'checkpoint.json'), 'utf8')) as object;
-    await writeFile(join(place, 'checkpoint.json'), JSON.stringify({ ...marker, version: 2 }));
+    await writeFile(join(place, 'checkpoint.json'), JSON.stringify({ ...marker, version: 99 }));
     await expect(load(place)).rejects.toThrowError(error('ACC_CHECKPOINT_VERSION'));
   });
 });

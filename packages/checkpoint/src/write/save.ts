@@ -1,22 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { AccError, isAccError, type Collective, type StateLayer } from '@acc/contract';
 import { encodeTree, type EncodedTree } from '../format/state-tree.js';
+import { elementBytes, elementsOf } from '../format/dtypes.js';
 import type { RankRecord, RunInfo } from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
 import { fileNames } from '../names.js';
-import { assignPieces, type Offer } from './assign.js';
+import { assignPieces } from './assign.js';
 import { commit, type CommitJob } from './commit.js';
-import { keyOf, piecesOfTree, type Piece, type PlacementOf } from './pieces.js';
+import { keyOf, piecesOfTensor, piecesOfTree, type NamedTensor, type Piece } from './pieces.js';
+import { wholesOf, type Claim } from './wholes.js';
 import { holdPieces, releasePieces, writePieces, type HeldPiece } from './write-rank.js';
 
-/** What is to be saved; ranks give the same but for `local`, and the tensors that they hold parts of. */
+/** What is saved. Ranks give the same `info` and `shared`; `local` and `tensors` are each rank's own. */
 export interface SaveRequest {
   readonly info: RunInfo;
   /** The same on every rank. */
   readonly shared: unknown;
   /** This rank's own. */
   readonly local: unknown;
-  readonly placementOf: PlacementOf;
+  /**
+   * Tensors that all ranks hold together, by name. Ranks may have different ones, the same ones, or parts of the same ones; each
+   * element is written once.
+   */
+  readonly tensors: readonly NamedTensor[];
 }
 
 export interface SaveContext {
@@ -40,7 +46,7 @@ export interface StartedSave {
 /** What a rank says before anything is written. */
 interface Announcement {
   readonly id: string;
-  readonly offers: readonly Offer[];
+  readonly claims: readonly (Claim & Pick<Piece, 'dtype'>)[];
   readonly problem?: string;
 }
 
@@ -48,22 +54,37 @@ interface Announcement {
  * Takes the snapshot, agrees with the other ranks on who writes what, and begins to write, while the caller goes on. Every rank
  * calls it.
  *
- * @throws AccError `ACC_STATE_INVALID`, on all ranks, where the state of one can't be kept.
+ * @throws AccError `ACC_STATE_INVALID`, on all ranks, where the state of one cannot be kept, or ranks disagree on a tensor.
  */
 export function startSave(location: Location, request: SaveRequest, context: SaveContext): StartedSave {
   const { collective } = context;
   const prepared = prepare(request, context);
   const announced = collective.allGatherObject<Announcement>({
     id: randomBytes(4).toString('hex'),
-    offers: prepared.pieces.map((piece) => ({ key: keyOf(piece), bytes: piece.byteLength })),
+    claims: prepared.pieces.map(claimOf),
     ...(prepared.error && { problem: prepared.error.message }),
   });
   throwProblems(announced, prepared.error);
-  const mine = assignPieces(announced.map(({ offers }) => offers))[collective.rank]!;
+  wholesOf(
+    announced.map(({ claims }) => claims),
+    isOfOneRank,
+  );
+  const offers = announced.map(({ claims }) =>
+    claims.map((claim) => ({
+      key: keyOf(claim),
+      bytes: elementsOf(claim.sizes) * elementBytes(claim.dtype),
+    })),
+  );
+  const mine = assignPieces(offers)[collective.rank]!;
   const held = holdPieces(prepared.pieces.filter((piece) => mine.has(keyOf(piece))));
   const job: CommitJob = { location, info: request.info, id: announced[0]!.id, size: collective.size };
   return writeBehind(job, held, prepared.trees!, context);
 }
+
+const claimOf = ({ name, dtype, shape, offset, sizes }: Piece) => ({ name, dtype, shape, offset, sizes });
+
+/** What a rank keeps for itself may be a part of something that nobody has as a whole. */
+const isOfOneRank = (name: string): boolean => /^rank-\d+\//.test(name);
 
 interface Prepared {
   readonly pieces: readonly Piece[];
@@ -72,14 +93,16 @@ interface Prepared {
 }
 
 /** Errors are told to all ranks before they are thrown: one that just stopped would leave the others waiting. */
-function prepare({ shared, local, placementOf }: SaveRequest, { layer, collective }: SaveContext): Prepared {
-  const nameOf = (tensor: Parameters<PlacementOf>[0]) => placementOf(tensor)?.name;
+function prepare({ shared, local, tensors }: SaveRequest, { layer, collective }: SaveContext): Prepared {
   try {
     const trees = {
-      shared: encodeTree(shared, 'shared', nameOf),
-      local: encodeTree(local, `rank-${collective.rank}`, nameOf),
+      shared: encodeTree(shared, 'shared'),
+      local: encodeTree(local, `rank-${collective.rank}`),
     };
-    const pieces = [trees.shared, trees.local].flatMap((tree) => piecesOfTree(tree, layer, placementOf));
+    const pieces = [
+      ...[trees.shared, trees.local].flatMap((tree) => piecesOfTree(tree, layer)),
+      ...tensors.flatMap((named) => piecesOfTensor(named, layer)),
+    ];
     return { pieces, trees };
   } catch (error) {
     if (!isAccError(error)) throw error;

@@ -1,20 +1,13 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { PlacementOf } from '@acc/checkpoint';
+import { together, type NamedTensor } from '@acc/checkpoint';
 import type { DataPosition } from '@acc/data';
 import type { FitPosition } from '../fit/fit-progress.js';
 import { readRandomState } from '../random/math-random.js';
 import type { RandomState } from '../random/random-source.js';
 import { accumulationEntry, type AccumulationEntry } from './accumulation-entries.js';
+import { modelOfAllRanks, modelState, type ModelState } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
-import { optimizerEntry, type OptimizerEntry } from './optimizer-entries.js';
-import { parameterEntries, type ParameterEntry } from './parameters.js';
 import type { RunParts } from './run-parts.js';
-
-/** Weights and the state of optimizers. `T` is a tensor, or what stands for one in a checkpoint. */
-export interface ModelState<T> {
-  readonly parameters: readonly ParameterEntry<T>[];
-  readonly optimizers: readonly OptimizerEntry<T>[];
-}
 
 /** What is the same on every rank. */
 export interface SharedState<T> {
@@ -44,60 +37,66 @@ export interface LocalState<T> {
 export interface CollectedRun {
   readonly shared: SharedState<Tensor>;
   readonly local: LocalState<Tensor>;
-  readonly placementOf: PlacementOf;
+  /** Weights, state of optimizers and sums of which ranks hold parts, by name over ranks. */
+  readonly tensors: readonly NamedTensor[];
   /** Made for this, to be disposed when the save has its snapshot. */
   readonly made: readonly Tensor[];
 }
 
-/** Everything that a run is, at this moment. The tensors stay their owners'. */
+/**
+ * Everything that a run is, at this moment. The tensors stay their owners'. Every rank calls it.
+ *
+ * @throws AccError `ACC_STATE_INVALID`, on all ranks, where one rank's state cannot be kept, or ranks have other optimizers.
+ */
 export async function collectRun(parts: RunParts): Promise<CollectedRun> {
-  const { pipeline, strategy, kernels, data, fit, registered } = parts;
-  const names = new NamedTensors(strategy, pipeline.trained.prepared);
+  const { pipeline, collective } = parts;
   const made: Tensor[] = [];
-  const keepMade = (tensor: Tensor | undefined) => {
-    if (tensor) made.push(tensor);
-    return tensor ?? null;
+  const dispose = () => {
+    for (const tensor of made) tensor.dispose();
   };
-  const isApart = pipeline.isTrainingAlone;
-  const model = await modelState(parts, names, made, isApart ? `rank-${parts.collective.rank}/` : '');
+  try {
+    const names = new NamedTensors(parts.strategy, pipeline.trained.prepared);
+    const isApart = pipeline.isTrainingAlone;
+    const root = isApart ? `rank-${collective.rank}/` : '';
+    const { model, ...own } = await together(collective, async () => ({
+      model: await modelState(parts, names, root, made),
+      ...(await restOf(parts, names, made)),
+    }));
+    return {
+      shared: { ...own.shared, model: isApart ? null : modelOfAllRanks(model, collective) },
+      local: { ...own.local, model: isApart ? model : null },
+      tensors: names.added,
+      made,
+    };
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+}
+
+/** What is not the model. */
+async function restOf(parts: RunParts, names: NamedTensors, made: Tensor[]) {
+  const { pipeline, strategy, kernels, data, fit, registered } = parts;
   const { shared = null, local = null } = strategy.getState?.() ?? {};
+  const generator = kernels.random?.state() ?? null;
+  if (generator) made.push(generator);
   return {
     shared: {
       step: pipeline.steps,
-      model: isApart ? null : model,
       data: data.positions,
       fit: fit.position ?? null,
       strategy: shared,
       kernels: kernels.state.getState(),
     },
     local: {
-      model: isApart ? model : null,
-      accumulation: accumulationEntry(pipeline),
+      accumulation: accumulationEntry(pipeline, names, strategy),
       plugins: await pluginStates(parts),
       registered: await Promise.all(registered.map((each) => each.getState())),
       strategy: local,
-      generator: keepMade(kernels.random?.state()),
+      generator,
       random: readRandomState(),
     },
-    placementOf: names.placementOf,
-    made,
   };
-}
-
-async function modelState(
-  { pipeline, preparation }: RunParts,
-  names: NamedTensors,
-  made: Tensor[],
-  folder: string,
-): Promise<ModelState<Tensor>> {
-  const parameters = pipeline.trained.prepared;
-  const entries = parameterEntries(parameters, names, folder);
-  const optimizers = [];
-  for (const [i, optimizer] of preparation.optimizers.entries()) {
-    const context = { parameters, names, folder: `${folder}optimizers/${i}` };
-    optimizers.push(await optimizerEntry(optimizer, context, made));
-  }
-  return { parameters: entries, optimizers };
 }
 
 async function pluginStates(parts: RunParts): Promise<Record<string, unknown>> {

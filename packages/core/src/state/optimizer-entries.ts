@@ -1,25 +1,15 @@
 import type { Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { StoredReference, Want } from '@acc/checkpoint';
 import { AccError } from '@acc/contract';
 import { optimizerStateOf } from '../presets/kernels.js';
-import type { NamedTensors } from './named-tensors.js';
-import { assignTaken, takeOver, type Restoration } from './restoration.js';
-
-/** State that an optimizer keeps for one variable. */
-interface SlotEntry<T> {
-  /** The variable's place among the parameters; null for one that was not prepared. */
-  readonly parameter: number | null;
-  /** The variable's name, a slash and the kind. */
-  readonly name: string;
-  readonly value: T;
-}
+import { union, type NamedTensors } from './named-tensors.js';
 
 /** An optimizer in a checkpoint. */
 export interface OptimizerEntry<T> {
   readonly kind: string;
   readonly iterations?: number;
   readonly learningRate?: number;
-  readonly slots?: Readonly<Record<string, readonly SlotEntry<T>[]>>;
+  /** By kind of state the names of the whole tensors that it is kept for, in the order of the optimizer's own list. */
+  readonly slots?: Readonly<Record<string, readonly string[]>>;
   readonly scalars?: readonly T[];
   /** Of a class that is known by `getWeights` and `setWeights` only. */
   readonly weights?: readonly { readonly name: string; readonly value: T }[];
@@ -28,11 +18,14 @@ export interface OptimizerEntry<T> {
 export interface OptimizerContext {
   readonly parameters: readonly Variable[];
   readonly names: NamedTensors;
-  /** What tensors of this optimizer are called. */
-  readonly folder: string;
+  /** What the names of this optimizer's state of one kind begin with. */
+  readonly folderOf: (kind: string) => string;
 }
 
-/** @param made Takes tensors that were made for the entry, to be disposed after it was used. */
+/**
+ * @param made Takes tensors that were made for the entry, to be disposed after it was used.
+ * @throws AccError `ACC_STATE_INVALID` for state that cannot be kept by name.
+ */
 export async function optimizerEntry(
   optimizer: Optimizer,
   context: OptimizerContext,
@@ -41,106 +34,97 @@ export async function optimizerEntry(
   const kind = optimizer.getClassName();
   const state = optimizerStateOf(optimizer);
   if (!state) {
+    requireWholes(kind, context);
     const weights = (await optimizer.getWeights()).map(({ name, tensor }) => ({ name, value: tensor }));
     // State that it keeps are variables; the count of steps is made for the call.
     made.push(...weights.flatMap(({ value }) => ('assign' in value ? [] : [value])));
     return { kind, weights };
   }
-  const slots = Object.entries(state.slots).map(([suffix, list]) => [
+  const slots = Object.entries(state.slots).map(([suffix, list]): [string, string[]] => [
     suffix,
-    list.map(({ originalName, variable }) => slotEntry(originalName, variable, suffix, context)),
+    list.flatMap(({ originalName, variable }) =>
+      addSlot(variable, originalName.slice(0, -suffix.length - 1), suffix, context),
+    ),
   ]);
   const { iterations, learningRate, scalars } = state;
   return {
     kind,
     iterations,
     ...(learningRate !== undefined && { learningRate }),
-    slots: Object.fromEntries(slots) as Record<string, SlotEntry<Tensor>[]>,
+    slots: Object.fromEntries(slots),
     scalars,
   };
 }
 
-function slotEntry(
-  name: string,
-  variable: Variable,
+/** @param ofName The name of the variable that the state is for. */
+function addSlot(
+  slot: Variable,
+  ofName: string,
   suffix: string,
-  { parameters, names, folder }: OptimizerContext,
-): SlotEntry<Tensor> {
-  const ofName = name.slice(0, -suffix.length - 1);
-  const parameter = parameters.findIndex((each) => each.name === ofName);
-  const owner = parameters[parameter];
-  names.addState(variable, owner, `${folder}/${suffix}`, owner ? names.nameOf(owner) : ofName);
-  return { parameter: parameter < 0 ? null : parameter, name, value: variable };
+  { parameters, names, folderOf }: OptimizerContext,
+): string[] {
+  const owner = parameters.find(({ name }) => name === ofName);
+  return owner ? names.add(slot, owner, folderOf(suffix)) : names.addWhole(slot, ofName, folderOf(suffix));
 }
 
-/** @throws AccError `ACC_CHECKPOINT_MISMATCH`. */
-export function restoreOptimizer(
-  optimizer: Optimizer,
-  entry: OptimizerEntry<StoredReference>,
-  context: OptimizerContext,
-): Restoration {
-  const kind = optimizer.getClassName();
-  const state = optimizerStateOf(optimizer);
-  if (kind !== entry.kind || !state === (entry.weights === undefined)) throw otherOptimizer(entry.kind, kind);
-  if (!state) return restoreWeights(optimizer, entry.weights!);
-  const { slots = {}, scalars = [] } = entry;
-  const kinds = Object.keys(state.slots);
-  if (kinds.join() !== Object.keys(slots).join() || scalars.length !== state.scalars.length) {
-    throw otherOptimizer(`${kind} with ${Object.keys(slots).join()}`, `${kind} with ${kinds.join()}`);
-  }
-  const wanted = kinds.flatMap((suffix) =>
-    slots[suffix]!.map((slot) => ({ suffix, slot, want: wantOfSlot(slot, suffix, context) })),
+/** What is known by `getWeights` only does not say which of its tensors belongs to which parameter. */
+function requireWholes(kind: string, { parameters, names }: OptimizerContext): void {
+  const inParts = parameters.find((each) => names.isInParts(each));
+  if (!inParts) return;
+  throw new AccError(
+    'ACC_STATE_INVALID',
+    `Ranks hold parts of '${inParts.name}', and which parts the state of a ${kind} has is not known.`,
+    { help: 'Use an optimizer of tf.train or of @acc/core.' },
   );
-  return {
-    wants: [...wanted.map(({ want }) => want), ...scalars],
-    apply(tensors) {
-      for (const suffix of kinds) {
-        for (const { variable } of state.slots[suffix]!.splice(0)) variable.dispose();
-      }
-      wanted.forEach(({ suffix, slot }, i) => {
-        const { parameters } = context;
-        const owner = slot.parameter === null ? undefined : parameters[slot.parameter];
-        const originalName = owner ? `${owner.name}/${suffix}` : slot.name;
-        state.slots[suffix]!.push({ originalName, variable: takeOver(tensors[i]!) });
-      });
-      state.scalars.forEach((scalar, i) => assignTaken(scalar, tensors[wanted.length + i]!));
-      state.iterations = entry.iterations!;
-      state.learningRate = entry.learningRate;
-    },
-  };
 }
 
-function wantOfSlot(
-  { parameter, value }: SlotEntry<StoredReference>,
-  suffix: string,
-  { parameters, names, folder }: OptimizerContext,
-): Want {
-  const owner = parameter === null ? undefined : parameters[parameter];
-  if (!owner) return value;
-  const parts = names.partsOf(owner, owner, `${folder}/${suffix}`);
-  return parts ? { name: value.name, held: { shape: owner.shape, parts } } : value;
+/** What ranks tell each other of an optimizer. */
+export interface OptimizerOutline {
+  readonly kind: string;
+  readonly slots: Readonly<Record<string, readonly string[]>>;
+  /** Names, where nothing else is known. */
+  readonly weights: readonly string[];
 }
 
-function restoreWeights(
-  optimizer: Optimizer,
-  weights: NonNullable<OptimizerEntry<StoredReference>['weights']>,
-): Restoration {
-  return {
-    wants: weights.map(({ value }) => value),
-    async apply(tensors) {
-      await optimizer.setWeights(weights.map(({ name }, i) => ({ name, tensor: tensors[i]! })));
-      for (const tensor of tensors) if (!tensor.isDisposed) tensor.dispose();
-    },
-  };
+export function outlineOf({ kind, slots = {}, weights = [] }: OptimizerEntry<unknown>): OptimizerOutline {
+  return { kind, slots, weights: weights.map(({ name }) => name) };
 }
 
-function otherOptimizer(stored: string, here: string): AccError {
+/**
+ * This rank's entries, with the names of state on all ranks.
+ *
+ * @param all By rank.
+ * @throws AccError `ACC_STATE_INVALID` where ranks have other optimizers, or other kinds of state.
+ */
+export function mergedOptimizers(
+  own: readonly OptimizerEntry<Tensor>[],
+  all: readonly (readonly OptimizerOutline[])[],
+): OptimizerEntry<Tensor>[] {
+  const described = all.map((list) => list.map(describe).join(', ') || 'none');
+  if (new Set(described).size > 1) throw differ(described);
+  return own.map((entry, i) => ({
+    ...entry,
+    ...(entry.slots && {
+      slots: Object.fromEntries(
+        Object.keys(entry.slots).map((kind) => [kind, union(all.map((list) => list[i]!.slots[kind]!))]),
+      ),
+    }),
+  }));
+}
+
+const describe = ({ kind, slots, weights }: OptimizerOutline): string => {
+  const known = [...Object.keys(slots), ...weights];
+  return known.length > 0 ? `${kind} (${known.join(', ')})` : kind;
+};
+
+function differ(described: readonly string[]): AccError {
+  const listed = described.map((optimizers, rank) => `rank ${rank}: ${optimizers}`);
   return new AccError(
-    'ACC_CHECKPOINT_MISMATCH',
-    `The checkpoint has an optimizer ${stored} where ${here} is prepared.`,
+    'ACC_STATE_INVALID',
+    `Ranks have prepared different optimizers: ${listed.join('; ')}.`,
     {
-      help: 'Prepare the same optimizers, in the same order, with the same options, before loadState.',
-      details: { stored, here },
+      help: 'Prepare the same optimizers in the same order on every rank.',
+      details: { optimizers: described },
     },
   );
 }

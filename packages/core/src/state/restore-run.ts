@@ -1,17 +1,37 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
-import { readRest, readTensors, readTree, type Checkpoint, type StoredReference } from '@acc/checkpoint';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import {
+  readRest,
+  readTensors,
+  readTree,
+  storedTensor,
+  together,
+  type Checkpoint,
+  type StoredReference,
+} from '@acc/checkpoint';
 import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreRandomState } from '../random/math-random.js';
-import { gatherWindows, windowState, type AccumulationEntry } from './accumulation-entries.js';
-import { keyedPlugins, type LocalState, type ModelState, type SharedState } from './collect-run.js';
+import {
+  accumulatesReduced,
+  gatherWindows,
+  heldParts,
+  namesOfParameters,
+  windowState,
+  withNames,
+  type AccumulationEntry,
+  type HeldPart,
+} from './accumulation-entries.js';
+import { keyedPlugins, type LocalState, type SharedState } from './collect-run.js';
+import { matchNames, type HeldNames } from './match-names.js';
+import { PARAMETERS } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
-import { restoreOptimizer } from './optimizer-entries.js';
-import { restoreParameters } from './parameters.js';
+import { restoreModel } from './restore-model.js';
 import type { Restoration } from './restoration.js';
 import type { RunParts } from './run-parts.js';
+import { storedModel, type StoredModel } from './stored-model.js';
 
 /** A checkpoint of which everything that this rank needs was read and found to fit. */
 export interface ReadRun {
+  readonly checkpoint: Checkpoint;
   /** Puts it in place. */
   apply(): Promise<void>;
   /** Gives it up, or what is left of it. */
@@ -25,51 +45,69 @@ interface Rest<T> {
   readonly strategy: unknown;
 }
 
+/** The trees of a checkpoint that this rank goes on from. */
+interface Trees {
+  readonly checkpoint: Checkpoint;
+  readonly shared: SharedState<StoredReference>;
+  readonly local: LocalState<StoredReference>;
+  /** Undefined where the run had no model. */
+  readonly stored: StoredModel | undefined;
+  /** What the names of the model's tensors begin with. */
+  readonly root: string;
+  readonly windows: readonly AccumulationEntry<StoredReference>[];
+}
+
+/** The names of this rank's tensors, and what they are in the checkpoint. */
+interface Matched {
+  readonly names: NamedTensors;
+  readonly parameters: readonly Variable[];
+  readonly storedName: (name: string) => string;
+  readonly window: AccumulationEntry<StoredReference>;
+}
+
 /**
- * Reads what this rank goes on from. On another number of ranks than it was saved on, what each rank had of its own goes to the
- * ranks that there are: gradients of a window are added up, and random numbers of ranks that are new stay their own.
+ * Reads what this rank goes on from; every rank calls it. Weights, the state of optimizers and sums in parts are found by name,
+ * whichever ranks had them. What each rank had of its own goes to the ranks that there are: gradients of a window are added up,
+ * and random numbers of ranks that are new stay their own.
  *
- * @throws AccError `ACC_CHECKPOINT_MISMATCH`, `ACC_CHECKPOINT_CORRUPT`.
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH`, `ACC_CHECKPOINT_CORRUPT`, on all ranks.
  */
-export async function readRun(checkpoint: Checkpoint, parts: RunParts): Promise<ReadRun> {
-  const { index } = checkpoint;
-  const { rank, size } = parts.collective;
-  const layer = parts.kernels.state;
-  const shared = (await readTree(checkpoint, index.shared)) as SharedState<StoredReference>;
-  const wasHere = rank < index.worldSize;
-  const ownPlace = rank % index.worldSize;
-  const own = (await readTree(checkpoint, index.ranks[ownPlace]!)) as LocalState<StoredReference>;
-  const { model: ownModel, accumulation: _, ...local } = own;
-  requireSameObjects(local, parts);
-  const model = shared.model ?? ownModel;
-  const restorations = model ? restorationsOf(model, parts, shared.model ? '' : `rank-${ownPlace}/`) : [];
-  const window = gatherWindows(await readWindows(checkpoint), { rank, size });
-  const read = await readTensors(
-    checkpoint,
-    restorations.flatMap(({ wants }) => wants),
-    layer,
+export async function readRun(open: () => Promise<Checkpoint>, parts: RunParts): Promise<ReadRun> {
+  const { collective } = parts;
+  const trees = await together(collective, async () => readTrees(await open(), parts));
+  const { stored } = trees;
+  if (stored) parts.preparation.adoption.adoptNamed(stored.model.parameters);
+  const parameters = parts.pipeline.trained.prepared;
+  const names = new NamedTensors(parts.strategy, parameters);
+  const ranks = collective.allGatherObject({
+    rank: collective.rank,
+    wholes: parameters.flatMap((variable) => names.wholesOf(variable)),
+    variables: namesOfParameters(parameters, names),
+  });
+  return together(
+    collective,
+    async () => readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, parts) }, parts),
+    (read) => read.dispose(),
   );
-  const tensors = read.map((each) => each.toTensor());
-  const rest = await readRest(checkpoint, { local, window, strategy: shared.strategy }, layer);
-  const dispose = () => {
-    for (const tensor of [...tensors, ...rest.tensors]) if (!tensor.isDisposed) tensor.dispose();
-  };
-  try {
-    requireDtypes(restorations, tensors);
-  } catch (error) {
-    dispose();
-    throw error;
-  }
+}
+
+async function readTrees(checkpoint: Checkpoint, parts: RunParts): Promise<Trees> {
+  const { index } = checkpoint;
+  const shared = (await readTree(checkpoint, index.shared)) as SharedState<StoredReference>;
+  const ownPlace = parts.collective.rank % index.worldSize;
+  const local = (await readTree(checkpoint, index.ranks[ownPlace]!)) as LocalState<StoredReference>;
+  requireSameObjects(local, parts);
+  const root = shared.model ? '' : `rank-${ownPlace}/`;
+  const model = shared.model ?? local.model;
+  const stored = model ? storedModel(model, checkpoint, root) : undefined;
+  const windows = await readWindows(checkpoint);
   return {
-    dispose,
-    async apply() {
-      let next = 0;
-      for (const { wants, apply } of restorations) {
-        await apply(tensors.slice(next, next + wants.length));
-        next += wants.length;
-      }
-      await applyRest(rest.tree as Rest<Tensor>, shared, { parts, wasHere });
-    },
+    checkpoint,
+    shared,
+    local,
+    stored,
+    root,
+    windows: windows.map((window) => withNames(window, stored?.variables)),
   };
 }
 
@@ -82,38 +120,85 @@ async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<St
   return read as AccumulationEntry<StoredReference>[];
 }
 
-function restorationsOf(model: ModelState<StoredReference>, parts: RunParts, root: string): Restoration[] {
-  parts.preparation.adoption.adoptNamed(model.parameters.map(({ name }) => name));
-  const parameters = parts.pipeline.trained.prepared;
-  const names = new NamedTensors(parts.strategy, parameters);
-  const { optimizers } = parts.preparation;
-  if (optimizers.length !== model.optimizers.length) {
-    throw mismatch(
-      `The checkpoint has ${model.optimizers.length} optimizers, ${optimizers.length} are prepared.`,
-      'Prepare the same optimizers, in the same order, before loadState.',
-    );
-  }
-  return [
-    restoreParameters(parameters, model.parameters, names, root),
-    ...optimizers.map((optimizer, i) =>
-      restoreOptimizer(optimizer, model.optimizers[i]!, {
-        parameters,
-        names,
-        folder: `${root}optimizers/${i}`,
-      }),
-    ),
-  ];
+/** What a rank holds, by name. */
+interface RankNames extends HeldNames {
+  /** Of its variables, sorted. */
+  readonly variables: readonly string[];
 }
 
-/** Nothing was changed before this; from here on nothing can fail but what others' `setState` throws. */
+/** Compares what the checkpoint has with what all ranks hold. @throws AccError `ACC_CHECKPOINT_MISMATCH`. */
+function matchRanks(
+  { checkpoint, shared, stored, root, windows }: Trees,
+  ranks: readonly RankNames[],
+  { collective: { rank }, strategy }: RunParts,
+): Pick<Matched, 'storedName' | 'window'> {
+  const shapeOf = (name: string) => storedTensor(checkpoint, `${root}${PARAMETERS}/${name}`).shape;
+  const storedName = stored
+    ? matchNames(
+        stored.model.parameters.map((name) => ({ name, shape: shapeOf(name) })),
+        // Where each rank trained alone, each has all of a model.
+        shared.model ? ranks : ranks.filter((each) => each.rank === rank),
+      )
+    : (name: string) => name;
+  const parameters = ranks.map(({ variables }) => variables.map(storedName).sort());
+  const isReduced = accumulatesReduced(strategy);
+  return { storedName, window: gatherWindows(windows, { rank, parameters, isReduced }) };
+}
+
+async function readMatched(trees: Trees, matched: Matched, parts: RunParts): Promise<ReadRun> {
+  const { checkpoint, shared, local, stored, root } = trees;
+  const { names, parameters, window, storedName } = matched;
+  const byName = new Map(parameters.map((variable) => [storedName(names.nameOf(variable)), variable]));
+  const variableOf = (name: string) => byName.get(name)!;
+  const layer = parts.kernels.state;
+  const { optimizers } = parts.preparation;
+  const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root }) : [];
+  const held = heldParts(window, variableOf, { names, storedName, checkpoint });
+  const wants = [...restorations.flatMap((each) => each.wants), ...held.map(({ want }) => want)];
+  const tensors = (await readTensors(checkpoint, wants, layer)).map((each) => each.toTensor());
+  const { model: _, accumulation: __, ...ownState } = local;
+  const rest = await readRest(checkpoint, { local: ownState, window, strategy: shared.strategy }, layer);
+  const dispose = () => {
+    for (const tensor of [...tensors, ...rest.tensors]) if (!tensor.isDisposed) tensor.dispose();
+  };
+  try {
+    requireDtypes(restorations, tensors);
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+  return {
+    checkpoint,
+    dispose,
+    async apply() {
+      let next = 0;
+      for (const restoration of restorations) {
+        const count = restoration.wants.length;
+        await restoration.apply(tensors.slice(next, next + count));
+        next += count;
+      }
+      const sumOf = sumsOf(held, tensors.slice(next));
+      const tree = rest.tree as Rest<Tensor>;
+      parts.pipeline.steps = shared.step;
+      parts.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
+      const wasHere = parts.collective.rank < checkpoint.index.worldSize;
+      await applyRest(tree, shared, { parts, wasHere });
+    },
+  };
+}
+
+function sumsOf(held: readonly HeldPart[], tensors: readonly Tensor[]) {
+  return (entry: number, place: number): Tensor =>
+    tensors[held.findIndex((each) => each.entry === entry && each.place === place)]!;
+}
+
+/** From here on nothing can fail but what others' `setState` throws. */
 async function applyRest(
-  { local, window, strategy: agreed }: Rest<Tensor>,
+  { local, strategy: agreed }: Rest<Tensor>,
   shared: SharedState<StoredReference>,
   { parts, wasHere }: { readonly parts: RunParts; readonly wasHere: boolean },
 ): Promise<void> {
-  const { pipeline, strategy, kernels, data, fit, registered } = parts;
-  pipeline.steps = shared.step;
-  pipeline.accumulation.setState(windowState(window, pipeline.trained.prepared));
+  const { strategy, kernels, data, fit, registered } = parts;
   data.goOnFrom(shared.data);
   fit.goOnFrom(shared.fit ?? undefined);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);

@@ -1,10 +1,4 @@
-import {
-  Checkpoints,
-  describeLocation,
-  resolveCheckpointOptions,
-  together,
-  type Checkpoint,
-} from '@acc/checkpoint';
+import { Checkpoints, describeLocation, resolveCheckpointOptions, type Checkpoint } from '@acc/checkpoint';
 import { AccError, checkKeys, isAccError, type Stateful } from '@acc/contract';
 import { join } from 'node:path';
 import type { ResolvedOptions } from '../options.js';
@@ -111,19 +105,14 @@ export class RunCheckpoints {
   }
 
   async #restore(open: () => Promise<Checkpoint>): Promise<RestoredRun> {
-    const { collective } = this.#parts;
-    const read = async () => {
-      const checkpoint = await open();
-      return { checkpoint, run: await readRun(checkpoint, this.#parts) };
-    };
-    const { checkpoint, run } = await together(collective, read, (given) => given.run.dispose());
+    const run = await readRun(open, this.#parts);
     try {
       await run.apply();
     } finally {
       run.dispose();
     }
-    const { step, epoch } = checkpoint.index;
-    return { path: describeLocation(checkpoint.location), step, epoch };
+    const { index, location } = run.checkpoint;
+    return { path: describeLocation(location), step: index.step, epoch: index.epoch };
   }
 
   #epoch(): number {

@@ -1,0 +1,148 @@
+import { AccError } from '@acc/contract';
+import { intersection, type Box } from '../format/boxes.js';
+import { elementsOf } from '../format/dtypes.js';
+
+/** Elements of a whole tensor that a rank holds. */
+export interface Claim extends Box {
+  /** The whole tensor's name. */
+  readonly name: string;
+  readonly dtype: string;
+  /** The whole tensor's shape. */
+  readonly shape: readonly number[];
+}
+
+/** A box of a whole tensor, and the ranks that hold it. */
+export interface HeldBox extends Box {
+  /** Ascending; at least one. */
+  readonly ranks: readonly number[];
+}
+
+/** A tensor as all ranks together hold it. */
+export interface WholeTensor {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** They have elements and do not overlap. A tensor without elements has none. */
+  readonly boxes: readonly HeldBox[];
+}
+
+interface Gathered {
+  readonly first: Claim;
+  readonly firstRank: number;
+  /** By offset and sizes. */
+  readonly boxes: Map<string, { readonly box: Box; readonly ranks: number[] }>;
+}
+
+const SHOWN = 5;
+
+/**
+ * Joins what the ranks hold by name.
+ *
+ * @param claims By rank.
+ * @param mayLack Whether elements of the tensor of that name may be on no rank. Default: of none.
+ * @returns In the order in which the ranks name them, rank 0 first.
+ * @throws AccError `ACC_STATE_INVALID` where ranks disagree on the shape or dtype of a tensor, hold parts that overlap, or
+ * lack elements. It names each such tensor, and the ranks.
+ */
+export function wholesOf(
+  claims: readonly (readonly Claim[])[],
+  mayLack: (name: string) => boolean = () => false,
+): WholeTensor[] {
+  const problems: Problem[] = [];
+  const byName = gather(claims, problems);
+  const wholes = Array.from(byName, ([name, { first, boxes }]) => ({
+    name,
+    dtype: first.dtype,
+    shape: first.shape,
+    boxes: Array.from(boxes.values(), ({ box, ranks }) => ({
+      offset: box.offset,
+      sizes: box.sizes,
+      ranks,
+    })),
+  }));
+  const disagreed = new Set(problems.map(({ name }) => name));
+  for (const whole of wholes) {
+    if (disagreed.has(whole.name)) continue;
+    const problem = overlapIn(whole) ?? (mayLack(whole.name) ? undefined : gapIn(whole));
+    if (problem) problems.push(problem);
+  }
+  if (problems.length > 0) throw invalid(problems);
+  return wholes;
+}
+
+interface Problem {
+  readonly name: string;
+  readonly ranks: readonly number[];
+  readonly message: string;
+}
+
+function gather(claims: readonly (readonly Claim[])[], problems: Problem[]): ReadonlyMap<string, Gathered> {
+  const byName = new Map<string, Gathered>();
+  claims.forEach((list, rank) => {
+    for (const claim of list) {
+      const { name } = claim;
+      const known = byName.get(name) ?? { first: claim, firstRank: rank, boxes: new Map() };
+      byName.set(name, known);
+      const { first, firstRank } = known;
+      if (describe(first) !== describe(claim)) {
+        const message = `'${name}' is ${describe(first)} on rank ${firstRank} and ${describe(claim)} on rank ${rank}`;
+        problems.push({ name, ranks: [firstRank, rank], message });
+      } else if (elementsOf(claim.sizes) > 0) {
+        const key = `${claim.offset.join()}+${claim.sizes.join()}`;
+        const held = known.boxes.get(key) ?? { box: claim, ranks: [] };
+        if (held.ranks.includes(rank)) {
+          problems.push({ name, ranks: [rank], message: `rank ${rank} holds '${name}' twice` });
+        }
+        held.ranks.push(rank);
+        known.boxes.set(key, held);
+      }
+    }
+  });
+  return byName;
+}
+
+/** In the order of their first index along dim 0, so that only neighbours are compared. */
+function overlapIn({ name, boxes }: WholeTensor): Problem | undefined {
+  const start = ({ offset }: Box) => offset[0] ?? 0;
+  const sorted = [...boxes].sort((a, b) => start(a) - start(b));
+  for (const [i, box] of sorted.entries()) {
+    const end = start(box) + (box.sizes[0] ?? 1);
+    for (let next = i + 1; next < sorted.length && start(sorted[next]!) < end; next++) {
+      const other = sorted[next]!;
+      if (!intersection(box, other)) continue;
+      const ranks = [box.ranks[0]!, other.ranks[0]!];
+      const message = `of '${name}' rank ${ranks[0]} holds ${boxText(box)} and rank ${ranks[1]} ${boxText(other)}, which overlap`;
+      return { name, ranks, message };
+    }
+  }
+  return undefined;
+}
+
+function gapIn({ name, shape, boxes }: WholeTensor): Problem | undefined {
+  const held = boxes.reduce((sum, { sizes }) => sum + elementsOf(sizes), 0);
+  if (held === elementsOf(shape)) return undefined;
+  const ranks = [...new Set(boxes.flatMap((box) => box.ranks))];
+  return {
+    name,
+    ranks,
+    message: `of '${name}' all ranks together hold ${held} of ${elementsOf(shape)} elements`,
+  };
+}
+
+function invalid(problems: readonly Problem[]): AccError {
+  const shown = problems.slice(0, SHOWN).map(({ message }) => message);
+  if (problems.length > SHOWN) shown.push(`${problems.length - SHOWN} more tensors like these`);
+  return new AccError(
+    'ACC_STATE_INVALID',
+    `Ranks disagree on the tensors that they hold: ${shown.join('; ')}.`,
+    {
+      help: 'Give different tensors different names. Parts of one tensor name the same whole shape, and do not overlap.',
+      details: { tensors: problems.map(({ name, ranks }) => ({ name, ranks })) },
+    },
+  );
+}
+
+const describe = ({ dtype, shape }: Claim): string => `${dtype} [${shape.join()}]`;
+
+const boxText = ({ offset, sizes }: Box): string =>
+  `[${offset.map((first, dim) => `${first}:${first + sizes[dim]!}`).join()}]`;

@@ -1,0 +1,113 @@
+import { AccError } from '@acc/contract';
+import type { NamedShape } from './named-tensors.js';
+
+/** The whole tensors of which a rank holds all elements or some. */
+export interface HeldNames {
+  readonly rank: number;
+  readonly wholes: readonly NamedShape[];
+}
+
+interface HeldTensor {
+  readonly name: string;
+  readonly ranks: number[];
+  /** By the shape's text the shape, and the ranks that say so. */
+  readonly shapes: Map<string, { readonly shape: readonly number[]; readonly ranks: number[] }>;
+}
+
+/** Names in a message. */
+const SHOWN = 5;
+
+/**
+ * Compares the tensors that a checkpoint has with those that ranks hold. They are matched by name. Where names differ but the
+ * shapes, in their order, do not, they are matched by place: tfjs counts the layers of a process, so that a layer may have
+ * another name in a new one.
+ *
+ * @param stored In the order in which they were prepared when the checkpoint was made.
+ * @param held Of all ranks.
+ * @returns Gives the name in the checkpoint for a name here; the same name for one that is not here.
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` that names what is missing, what is left over and what has another shape.
+ */
+export function matchNames(
+  stored: readonly NamedShape[],
+  held: readonly HeldNames[],
+): (name: string) => string {
+  const here = heldByName(held);
+  const shapes = new Map(stored.map(({ name, shape }) => [name, shape.join()]));
+  const hasAll = stored.length === here.size && [...here.keys()].every((name) => shapes.has(name));
+  const matches = new Map(
+    hasAll
+      ? Array.from(here.keys(), (name) => [name, name])
+      : Array.from(here.keys(), (name, i) => [name, stored[i]?.name ?? '']),
+  );
+  const fits = ({ name, shapes: own }: HeldTensor) =>
+    own.size === 1 && own.has(shapes.get(matches.get(name)!) ?? 'none');
+  if (stored.length === here.size && [...here.values()].every(fits)) {
+    return (name) => matches.get(name) ?? name;
+  }
+  throw mismatch(stored, here);
+}
+
+function heldByName(held: readonly HeldNames[]): ReadonlyMap<string, HeldTensor> {
+  const here = new Map<string, HeldTensor>();
+  for (const { rank, wholes } of held) {
+    for (const { name, shape } of wholes) {
+      const known: HeldTensor = here.get(name) ?? { name, ranks: [], shapes: new Map() };
+      here.set(name, known);
+      known.ranks.push(rank);
+      const text = shape.join();
+      const held = known.shapes.get(text) ?? { shape, ranks: [] };
+      known.shapes.set(text, held);
+      held.ranks.push(rank);
+    }
+  }
+  return here;
+}
+
+function mismatch(stored: readonly NamedShape[], here: ReadonlyMap<string, HeldTensor>): AccError {
+  const shapes = new Map(stored.map(({ name, shape }) => [name, shape]));
+  const missing = [...here.values()]
+    .filter(({ name }) => !shapes.has(name))
+    .map(({ name, ranks }) => ({ name, ranks }));
+  const surplus = stored.map(({ name }) => name).filter((name) => !here.has(name));
+  const misshapen = [...here.values()].flatMap(({ name, shapes: own }) => {
+    const inCheckpoint = shapes.get(name);
+    if (!inCheckpoint) return [];
+    return [...own.values()]
+      .filter(({ shape }) => shape.join() !== inCheckpoint.join())
+      .map(({ shape, ranks }) => ({ name, stored: inCheckpoint, here: shape, ranks }));
+  });
+  const lines = [
+    ...listed(
+      'It has no',
+      missing.map(({ name, ranks }) => `'${name}' (of ${ranksText(ranks)})`),
+    ),
+    ...listed(
+      'No rank holds its',
+      surplus.map((name) => `'${name}'`),
+    ),
+    ...listed(
+      'Shapes differ:',
+      misshapen.map(
+        (each) =>
+          `'${each.name}' is [${each.stored.join()}] in it and [${each.here.join()}] on ${ranksText(each.ranks)}`,
+      ),
+    ),
+  ];
+  return new AccError(
+    'ACC_CHECKPOINT_MISMATCH',
+    `The checkpoint has ${stored.length} weights, and the ranks hold ${here.size}. ${lines.join(' ')}`,
+    {
+      help: 'Prepare the same models and lists of variables, in the same order, before loadState.',
+      details: { missing, surplus, misshapen },
+    },
+  );
+}
+
+function listed(what: string, items: readonly string[]): string[] {
+  if (items.length === 0) return [];
+  const more = items.length > SHOWN ? ` and ${items.length - SHOWN} more` : '';
+  return [`${what} ${items.slice(0, SHOWN).join(', ')}${more}.`];
+}
+
+const ranksText = (ranks: readonly number[]): string =>
+  ranks.length === 1 ? `rank ${ranks[0]}` : `ranks ${ranks.join(', ')}`;

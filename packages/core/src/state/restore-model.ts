@@ -1,0 +1,186 @@
+import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
+import type { StoredReference, Want } from '@acc/checkpoint';
+import { AccError, type NativeDtype } from '@acc/contract';
+import { optimizerStateOf } from '../presets/kernels.js';
+import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
+import type { NamedTensors } from './named-tensors.js';
+import type { OptimizerEntry } from './optimizer-entries.js';
+import { assignTaken, takeOver, type Restoration } from './restoration.js';
+
+/** What a model here is restored with. */
+export interface ModelContext {
+  readonly parameters: readonly Variable[];
+  readonly optimizers: readonly Optimizer[];
+  readonly names: NamedTensors;
+  /** The name in the checkpoint of a whole tensor here. */
+  readonly storedName: (name: string) => string;
+  /** What the names of the model's tensors begin with in the checkpoint. */
+  readonly root: string;
+}
+
+/** @throws AccError `ACC_CHECKPOINT_MISMATCH` for other optimizers than the checkpoint has. */
+export function restoreModel(stored: ModelState<StoredReference>, context: ModelContext): Restoration[] {
+  const { optimizers } = context;
+  if (optimizers.length !== stored.optimizers.length) {
+    throw mismatch(
+      `The checkpoint has ${stored.optimizers.length} optimizers, ${optimizers.length} are prepared.`,
+    );
+  }
+  return [
+    restoreParameters(context),
+    ...optimizers.map((optimizer, i) => {
+      const entry = stored.optimizers[i]!;
+      const folderOf = (kind: string) => slotFolder(context.root, i, kind);
+      return restoreOptimizer(optimizer, entry, { ...context, stored: stored.parameters, folderOf });
+    }),
+  ];
+}
+
+function restoreParameters(context: ModelContext): Restoration {
+  const { parameters, root } = context;
+  return {
+    wants: parameters.map((variable) => wantOf(variable, variable.shape, root + PARAMETERS, context)),
+    dtypes: parameters.map(({ dtype }) => dtype),
+    apply: (tensors) => parameters.forEach((variable, i) => assignTaken(variable, tensors[i]!)),
+  };
+}
+
+/** @param shape Of what is wanted; undefined: as it is stored. */
+function wantOf(
+  parameter: Variable,
+  shape: readonly number[] | undefined,
+  folder: string,
+  { names, storedName }: ModelContext,
+): Want {
+  const parts = names.partsOf(parameter, parameter, folder, storedName);
+  const name = `${folder}/${storedName(names.nameOf(parameter))}`;
+  if (!parts && !shape) return { name };
+  const dtype = parameter.dtype as NativeDtype;
+  return { name, held: { shape: shape ?? parameter.shape, parts, dtype } };
+}
+
+interface OptimizerContext extends ModelContext {
+  /** Names of all weights in the checkpoint, in their order. */
+  readonly stored: readonly string[];
+  readonly folderOf: (kind: string) => string;
+}
+
+function restoreOptimizer(
+  optimizer: Optimizer,
+  entry: OptimizerEntry<StoredReference>,
+  context: OptimizerContext,
+): Restoration {
+  const kind = optimizer.getClassName();
+  const state = optimizerStateOf(optimizer);
+  if (kind !== entry.kind || !state === (entry.weights === undefined)) throw otherOptimizer(entry.kind, kind);
+  if (!state) return restoreWeights(optimizer, entry.weights!);
+  const { slots = {}, scalars = [] } = entry;
+  const kinds = Object.keys(state.slots);
+  if (kinds.join() !== Object.keys(slots).join() || scalars.length !== state.scalars.length) {
+    throw otherOptimizer(`${kind} with ${Object.keys(slots).join()}`, `${kind} with ${kinds.join()}`);
+  }
+  const wanted = kinds.flatMap((suffix) => slotsOf(suffix, slots[suffix]!, context));
+  return {
+    wants: [...wanted.map(({ want }) => want), ...scalars],
+    apply(tensors) {
+      for (const suffix of kinds) {
+        for (const { variable } of state.slots[suffix]!.splice(0)) variable.dispose();
+      }
+      wanted.forEach(({ suffix, originalName }, i) => {
+        state.slots[suffix]!.push({ originalName, variable: takeOver(tensors[i]!) });
+      });
+      state.scalars.forEach((scalar, i) => assignTaken(scalar, tensors[wanted.length + i]!));
+      state.iterations = entry.iterations!;
+      state.learningRate = entry.learningRate;
+    },
+  };
+}
+
+/** State of one kind for one variable. */
+interface WantedSlot {
+  readonly suffix: string;
+  readonly originalName: string;
+  readonly want: Want;
+}
+
+/**
+ * State of one kind that this rank is to have. An optimizer finds it by its place in the list of gradients: the order is that of
+ * the checkpoint where parameters have the same order there, and else that in which they were prepared.
+ *
+ * @param storedFor Names of the whole tensors that the checkpoint has such state for.
+ */
+function slotsOf(suffix: string, storedFor: readonly string[], context: OptimizerContext): WantedSlot[] {
+  const { parameters, stored, folderOf } = context;
+  const places = new Map(storedFor.map((name, i) => [name, i]));
+  const hasStoredOrder = ascends(
+    parameters.flatMap((each) => firstPlace(wholesOf(each, context), (name) => stored.indexOf(name)) ?? []),
+  );
+  let place = -1;
+  const own = parameters.flatMap((parameter, i) => {
+    const wholes = wholesOf(parameter, context);
+    if (!hasSlot(parameter, wholes, places, suffix)) return [];
+    const storedPlace = hasStoredOrder ? firstPlace(wholes, (name) => places.get(name)!) : i;
+    // A variable without elements stays behind the one before it.
+    place = storedPlace ?? place + 0.5;
+    const want = wantOf(parameter, undefined, folderOf(suffix), context);
+    return [{ place, slot: { suffix, originalName: `${parameter.name}/${suffix}`, want } }];
+  });
+  const ofParameters = new Set(stored);
+  const others = storedFor
+    .filter((name) => !ofParameters.has(name))
+    .map((name) => ({
+      place: places.get(name)!,
+      slot: { suffix, originalName: `${name}/${suffix}`, want: { name: `${folderOf(suffix)}/${name}` } },
+    }));
+  return [...own, ...others].sort((a, b) => a.place - b.place).map(({ slot }) => slot);
+}
+
+const wholesOf = (parameter: Variable, { names, storedName }: ModelContext): string[] =>
+  names.wholesOf(parameter).map(({ name }) => storedName(name));
+
+/** @throws AccError `ACC_CHECKPOINT_MISMATCH` where a part of the variable has state in the checkpoint and another has none. */
+function hasSlot(
+  { name }: Variable,
+  wholes: readonly string[],
+  places: ReadonlyMap<string, number>,
+  suffix: string,
+): boolean {
+  const missing = wholes.filter((whole) => !places.has(whole));
+  if (missing.length === 0) return places.size > 0;
+  if (missing.length === wholes.length) return false;
+  throw mismatch(
+    `'${name}' holds parts of several weights, and the checkpoint has the optimizer's state '${suffix}' for some of them only: none for ${missing.map((each) => `'${each}'`).join(', ')}.`,
+    { missing },
+  );
+}
+
+function firstPlace(names: readonly string[], placeOf: (name: string) => number): number | undefined {
+  return names.length === 0 ? undefined : Math.min(...names.map(placeOf));
+}
+
+const ascends = (numbers: readonly number[]): boolean =>
+  numbers.every((number, i) => i === 0 || numbers[i - 1]! <= number);
+
+function restoreWeights(
+  optimizer: Optimizer,
+  weights: NonNullable<OptimizerEntry<StoredReference>['weights']>,
+): Restoration {
+  return {
+    wants: weights.map(({ value }) => value),
+    async apply(tensors) {
+      await optimizer.setWeights(weights.map(({ name }, i) => ({ name, tensor: tensors[i]! })));
+      for (const tensor of tensors) if (!tensor.isDisposed) tensor.dispose();
+    },
+  };
+}
+
+function otherOptimizer(stored: string, here: string): AccError {
+  return mismatch(`The checkpoint has an optimizer ${stored} where ${here} is prepared.`, { stored, here });
+}
+
+function mismatch(message: string, details: Record<string, unknown> = {}): AccError {
+  return new AccError('ACC_CHECKPOINT_MISMATCH', message, {
+    help: 'Prepare the same optimizers, in the same order, with the same options, before loadState.',
+    details,
+  });
+}

@@ -1,0 +1,141 @@
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileStorage, openCheckpoint } from '@acc/checkpoint';
+import { expectClose, runRanks } from '@acc/testkit';
+import type { Outcome, Outcomes, State } from './ranks/by-name.js';
+
+const SIZES = [1, 2, 3];
+const LAYOUTS = ['replicated', 'sharded', 'flat', 'stages'];
+/** Written by version 1 of the format, which the program of this test made. */
+const VERSION_1 = ['replicated-2-1', 'sharded-2-0'];
+
+let folder: string;
+/** By the checkpoint's name. */
+const saved: Record<string, Outcome> = {};
+/** By the size of the job that loaded. */
+const loaded: Record<number, Outcomes> = {};
+/** By the size of the job: what all its ranks were told. */
+const refused: Record<number, Record<string, string>> = {};
+
+async function job(ranks: number, action: 'save' | 'load'): Promise<Outcomes> {
+  const script = new URL('./ranks/by-name.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  const args = [action, folder];
+  const results = await runRanks<Outcomes>({ script, ranks, args, env, timeoutMs: 180_000 });
+  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+  return results[0]!.result!;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'acc-by-name-'));
+  for (const size of SIZES) {
+    const { refused: told, ...outcomes } = await job(size, 'save');
+    refused[size] = told as Record<string, string>;
+    for (const [name, byLayout] of Object.entries(outcomes)) {
+      saved[name] = Object.values(byLayout)[0] as Outcome;
+    }
+  }
+  for (const name of VERSION_1) {
+    const from = new URL(`./version-1/${name}`, import.meta.url);
+    await cp(from, join(folder, `version-1-${name}`), { recursive: true });
+  }
+  for (const size of SIZES) loaded[size] = await job(size, 'load');
+}, 600_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+/** libtorch's kernels round the ends of a vector otherwise than its middle, and ranks have others. */
+function expectSame(some: State, others: State): void {
+  for (const kind of ['weights', 'm', 'v'] as const) {
+    expect(Object.keys(some[kind])).toEqual(Object.keys(others[kind]));
+    for (const [name, values] of Object.entries(some[kind])) {
+      expectClose(values, others[kind][name]!, { rtol: 1e-5, atol: 1e-7 });
+    }
+  }
+}
+
+/** Jobs of one kind go on with each other's open windows. */
+function kindOf(layout: string, size: number): string {
+  if (layout === 'stages' && size === 1) return 'replicated';
+  // Sums that were reduced are cut in any way, others are the rank's own.
+  return layout === 'replicated' || layout === 'flat' ? layout : `${layout}-${size}`;
+}
+
+const closed = SIZES.flatMap((size) =>
+  LAYOUTS.map((layout) => ({ name: `${layout}-${size}-0`, layout, size })),
+);
+const loads = SIZES.flatMap((to) => LAYOUTS.map((into) => ({ to, into })));
+
+it.each(closed)('$layout on $size ranks trains as one rank does', ({ name }) => {
+  expectSame(saved[name]!.at, saved['replicated-1-0']!.at);
+  expectSame(saved[name]!.after, saved['replicated-1-0']!.after);
+  expect(saved[name]!.after).not.toEqual(saved[name]!.at);
+});
+
+describe.each(closed)('what $layout on $size ranks has saved', ({ name, size, layout }) => {
+  it.each(loads)('is loaded by name into $into on $to ranks, which go on', ({ to, into }) => {
+    const outcome = loaded[to]![name]![into] as Outcome;
+    expect(outcome.at).toEqual(saved[name]!.at);
+    expectSame(outcome.after, saved[name]!.after);
+  });
+
+  it.each(loads)('inside a window goes on in $into on $to ranks, or is refused', ({ to, into }) => {
+    const open = name.replace(/0$/, '1');
+    const outcome = loaded[to]![open]![into]!;
+    if (kindOf(layout, size) !== kindOf(into, to)) return expect(outcome).toBe('ACC_CHECKPOINT_MISMATCH');
+    expectSame((outcome as Outcome).after, saved[open]!.after);
+  });
+
+  it('has each element once', async () => {
+    const { index } = await openCheckpoint({ storage: fileStorage(join(folder, name)), prefix: '' });
+    expect(index.version).toBe(2);
+    expect(index.files.map((file) => file.name.split('.')[0])).toEqual(
+      Array.from({ length: size }, (_, rank) => `rank-${rank}-of-${size}`),
+    );
+    const count = (sizes: readonly number[]) => sizes.reduce((product, length) => product * length, 1);
+    for (const { shape, parts } of Object.values(index.tensors)) {
+      expect(parts.reduce((sum, { sizes }) => sum + count(sizes), 0)).toBe(count(shape));
+    }
+    expect(index.tensors['parameters/a']!.shape).toEqual([3, 4]);
+  });
+});
+
+describe.each(VERSION_1)('%s of version 1 of the format', (name) => {
+  it.each(loads)('is loaded into $into on $to ranks', ({ to, into }) => {
+    const outcome = loaded[to]![`version-1-${name}`]![into]!;
+    const isOpen = name.endsWith('1');
+    if (isOpen && kindOf(into, to) !== 'replicated') return expect(outcome).toBe('ACC_CHECKPOINT_MISMATCH');
+    expectSame((outcome as Outcome).at, saved[name]!.at);
+    expectSame((outcome as Outcome).after, saved[name]!.after);
+  });
+});
+
+describe.each([2, 3])('%i ranks get one error', (size) => {
+  const others = Array.from({ length: size - 1 }, (_, i) => i + 1);
+
+  it('where they save different tensors of one name', () => {
+    const ranks = others.map((rank) => ({ name: 'parameters/x', ranks: [0, rank] }));
+    expect(JSON.parse(refused[size]!.shapes!)).toEqual({ code: 'ACC_STATE_INVALID', tensors: ranks });
+  });
+
+  it('where they save different optimizers', () => {
+    const optimizers = ['Adam (m, v)', ...others.map(() => 'Momentum (momentum)')];
+    expect(JSON.parse(refused[size]!.optimizers!)).toEqual({ code: 'ACC_STATE_INVALID', optimizers });
+  });
+
+  it('that names what a checkpoint lacks and has besides, and what has another shape', () => {
+    expect(JSON.parse(refused[size]!.names!)).toEqual({
+      code: 'ACC_CHECKPOINT_MISMATCH',
+      missing: [{ name: 'extra', ranks: others }],
+      surplus: ['c', 'rows', 'columns', 'few', 'everywhere'],
+      misshapen: [{ name: 'a', stored: [3, 4], here: [5], ranks: [0] }],
+    });
+  });
+});
+
+it('every checkpoint was loaded', async () => {
+  const names = await readdir(folder);
+  expect(names).toHaveLength(2 * closed.length + VERSION_1.length);
+  for (const size of SIZES) expect(Object.keys(loaded[size]!).sort()).toEqual(names.sort());
+});
