@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 
@@ -11,8 +14,11 @@ interface Fault {
 
 /** What three ranks get to know, by rank. */
 async function faultsOf(engine: string, what: string): Promise<(Fault | undefined)[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-faults-'));
   const env = { OMP_NUM_THREADS: '1' };
-  const results = await runRanks<Fault>({ script, ranks: 3, args: [engine, what], env, timeoutMs: 110_000 });
+  const args = [engine, what, folder];
+  const results = await runRanks<Fault>({ script, ranks: 3, args, env, timeoutMs: 110_000 });
+  rmSync(folder, { recursive: true });
   return results.map(({ result, stderr, rank }) => {
     if (rank !== 1) expect(result, stderr).toBeDefined();
     return result;

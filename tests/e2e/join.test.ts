@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 
 interface Result {
@@ -13,17 +13,35 @@ interface Result {
   tensors: number;
 }
 
-async function run(lengths: readonly number[], hook: string): Promise<Result[]> {
+const HOOKS = ['bf16', 'powerSgd', 'topK', 'oneBit'];
+
+/** By number of ranks, one launch each: steps of each rank, and the communication hook. */
+const RUNS = {
+  2: ['2,5:none', '4,4:none', ...HOOKS.map((hook) => `5,2:${hook}`)],
+  3: ['3,0,4:none', '3,0,4:shards', '1,1,1:none'],
+};
+
+/** What each rank reports, by run. */
+const reported: Record<string, Result[]> = {};
+
+beforeAll(async () => {
   const script = new URL('./ranks/join.ts', import.meta.url);
-  const args = [lengths.join(), hook];
   const env = { OMP_NUM_THREADS: '1' };
-  const results = await runRanks<Result>({ script, ranks: lengths.length, args, env });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  return results.map(({ result }) => result!);
+  for (const [size, args] of Object.entries(RUNS)) {
+    const ranks = await runRanks<Record<string, Result>>({ script, ranks: Number(size), args, env });
+    for (const { exitCode, stderr } of ranks) expect(exitCode, stderr).toBe(0);
+    for (const run of args) reported[run] = ranks.map(({ result }) => result![run]!);
+  }
+});
+
+function resultsOf(lengths: readonly number[], hook: string): Result[] {
+  const results = reported[`${lengths.join()}:${hook}`]!;
+  expect(results).toHaveLength(lengths.length);
+  return results;
 }
 
-it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks of %j steps train as one process does', async (lengths) => {
-  const ranks = await run(lengths, 'none');
+it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks of %j steps train as one process does', (lengths) => {
+  const ranks = resultsOf(lengths, 'none');
   const size = lengths.length;
   for (const [rank, result] of ranks.entries()) {
     expect(result.weights).toEqual(ranks[0]!.weights);
@@ -40,9 +58,9 @@ it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks of %j steps train as one proce
   }
 });
 
-it('verbs between a whole and shards go on among the ranks that have data', async () => {
+it('verbs between a whole and shards go on among the ranks that have data', () => {
   const lengths = [3, 0, 4];
-  for (const [rank, { shards, weights, reference }] of (await run(lengths, 'shards')).entries()) {
+  for (const [rank, { shards, weights, reference }] of resultsOf(lengths, 'shards').entries()) {
     expect(shards.wrong).toEqual([]);
     // One bucket a step; each gather gives the ranks that are left. What is trained besides comes after these.
     const together = Array.from({ length: lengths[rank]! }, (_, step) =>
@@ -54,15 +72,15 @@ it('verbs between a whole and shards go on among the ranks that have data', asyn
   }
 });
 
-it('prepared data may end where it ends', async () => {
-  const ranks = await run([1, 1, 1], 'none');
+it('prepared data may end where it ends', () => {
+  const ranks = resultsOf([1, 1, 1], 'none');
   expect(ranks.map(({ batches }) => batches)).toEqual([2, 2, 1]);
   // Steps over samples 0 to 5, then 6 to 9.
   for (const { weight } of ranks) expectClose(weight, 1 - 0.1 * 2.5 - 0.1 * 7.5, { atol: 1e-6 });
 });
 
-it.each(['bf16', 'powerSgd', 'topK', 'oneBit'])('with %s ranks stay alike', async (hook) => {
-  const [first, second] = await run([5, 2], hook);
+it.each(HOOKS)('with %s ranks stay alike', (hook) => {
+  const [first, second] = resultsOf([5, 2], hook);
   expect(second!.afterJoin).toEqual(first!.afterJoin);
   expect(second!.weights).toEqual(first!.weights);
   expect(second!.state).toEqual(first!.state);

@@ -1,10 +1,13 @@
-// What ranks get to know when rank 1 does something else than the others. Arguments: the engine, and what rank 1 does.
+// What ranks get to know when rank 1 does something else than the others. Arguments: the engine, what rank 1 does, and a folder
+// in which the others leave a file when they know.
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import type { AccError } from '@acc/contract';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [engine, what] = process.argv.slice(2) as ['shm' | 'gloo', string];
+const [engine, what, folder] = process.argv.slice(2) as ['shm' | 'gloo', string, string];
 const timeoutMs = what === 'idles' ? 10_000 : 20_000;
 const accelerator = await Accelerator.create({ collective: { engine, timeoutMs } });
 const isOdd = accelerator.processIndex === 1;
@@ -62,11 +65,10 @@ const deeds: Record<string, () => void> = {
     if (isOdd) process.exit(0);
     for (;;) smallStep();
   },
-  // It does not even call anything.
+  // It does not even call anything until the others know.
   idles() {
     smallStep();
-    const deadline = Date.now() + 20_000;
-    while (isOdd && Date.now() < deadline) tf.tidy(() => tf.ones([10]).sum().dataSync());
+    while (isOdd && readdirSync(folder).length < 2) tf.tidy(() => tf.ones([10]).sum().dataSync());
     smallStep();
   },
 };
@@ -81,5 +83,6 @@ try {
   const { code, message } = error as AccError;
   if (code === undefined) throw error;
   reportResult({ code, message, ms: Date.now() - start });
+  writeFileSync(join(folder, String(accelerator.processIndex)), '');
   process.exit(0);
 }

@@ -1,10 +1,9 @@
 // Trains by fitDataset in several ways and reports what callbacks and History were told, beside plain tfjs's on the same global batches.
-// Argument: tfjs backend (acc | cpu).
+// Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [backend = 'acc'] = process.argv.slice(2) as ['acc' | 'cpu' | undefined];
 const ranks = Number(process.env['WORLD_SIZE']);
 
 const EPOCHS = 2;
@@ -78,12 +77,17 @@ for (const [name, one] of Object.entries(CASES)) {
   const batchSize = one.batchSize * (one.options ? 1 : ranks);
   if (name !== 'accumulation') plain[name] = await train(createModel(), one, batchSize);
 }
-const logs: Record<string, Logs> = {};
 let accelerator!: Accelerator;
-for (const [name, one] of Object.entries(CASES)) {
-  accelerator = await Accelerator.create({ ...one.options, engine: backend === 'cpu' ? 'tfjs' : 'acc' });
-  logs[name] = await train(accelerator.prepare(createModel()), one, one.batchSize);
-  accelerator.freeMemory();
+const told: Record<string, object> = {};
+for (const backend of process.argv.slice(2)) {
+  await tf.setBackend('cpu');
+  const logs: Record<string, Logs> = {};
+  for (const [name, one] of Object.entries(CASES)) {
+    accelerator = await Accelerator.create({ ...one.options, engine: backend === 'cpu' ? 'tfjs' : 'acc' });
+    logs[name] = await train(accelerator.prepare(createModel()), one, one.batchSize);
+    accelerator.freeMemory();
+  }
+  told[backend] = { backend: accelerator.backendName, plain, logs };
 }
-reportResult({ backend: accelerator.backendName, plain, logs });
+reportResult(told);
 await accelerator.endTraining();

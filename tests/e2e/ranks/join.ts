@@ -1,19 +1,19 @@
 // Ranks of different lengths train within joinUnevenInputs, then a little together, beside a computation of the same on one
-// process. Arguments: steps of each rank, as 2,5; communication hook (none | bf16 | powerSgd | topK |
-// oneBit | shards, which sums plainly, and compares the verbs between a whole and shards with it).
+// process. Each argument is a run: steps of each rank and communication hook, 2,5:none say (none | bf16 | powerSgd | topK |
+// oneBit | shards, which sums plainly, and compares the verbs between a whole and shards with it). Reports by argument.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type CommHook, type CommHookName, type NamedCommHook } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [lengthsText, hookName] = process.argv.slice(2) as [string, CommHookName | 'none' | 'shards'];
-const lengths = lengthsText.split(',').map(Number);
-const longest = Math.max(...lengths);
 const WITH_ALL = 2;
 
 /** Of the hook `shards`: which verbs gave something else, and the ranks that gave to each gather. */
-const shards = { wrong: [] as string[], gathered: [] as number[][] };
+interface Shards {
+  readonly wrong: string[];
+  readonly gathered: number[][];
+}
 
-const comparing: CommHook = {
+const comparing = (shards: Shards): CommHook => ({
   name: 'shards',
   reduce({ gradsLocal, collective }) {
     const { rank, size } = collective;
@@ -51,18 +51,11 @@ const comparing: CommHook = {
     gradsLocal.dispose();
     return sum;
   },
-};
-const named: Partial<Record<string, NamedCommHook | CommHook>> = {
+});
+const named: Partial<Record<string, NamedCommHook>> = {
   powerSgd: { name: 'powerSgd', startIteration: 1 },
   oneBit: { name: 'oneBit', warmupSteps: 1 },
-  shards: comparing,
 };
-const commHook = named[hookName] ?? (hookName as CommHookName | 'none');
-
-const accelerator = await Accelerator.create({
-  ddp: commHook === 'none' ? {} : { commHook, batchNorm: 'sync' },
-});
-const { processIndex: rank, numProcesses: size } = accelerator;
 const initial = (shape: number[]) =>
   tf.sin(tf.range(0, tf.util.sizeFromShape(shape)).mul(1.9)).reshape(shape);
 const makeVariables = (name: string) => [
@@ -77,65 +70,105 @@ const lossOf = (variables: tf.Variable[], r: number, step: number) =>
     return input(r, step).dot(kernel).add(bias).tanh().sub(r).square().mean().asScalar();
   });
 
-const mine = makeVariables('mine');
-accelerator.prepare(mine);
-const optimizer = accelerator.prepare(makeOptimizer());
-const seen: number[] = [];
-const train = (step: number) =>
-  tf.tidy(() => {
-    optimizer.minimize(() => lossOf(mine, rank, step), false, mine);
-    seen.push(accelerator.gather(tf.scalar(rank)).size);
-  });
-const before = tf.memory().numTensors;
-await accelerator.joinUnevenInputs(async () => {
-  for (let step = 0; step < lengths[rank]!; step++) train(step);
-  await Promise.resolve();
-});
-const afterJoin = mine.map((variable) => [...variable.dataSync()]);
-for (let step = longest; step < longest + WITH_ALL; step++) train(step);
-
-// The same alone, on variables that were not prepared.
-const reference = makeVariables('reference');
-const referenceOptimizer = makeOptimizer();
-for (let step = 0; step < longest + WITH_ALL; step++) {
-  tf.tidy(() => {
-    const ranks = lengths.flatMap((length, r) => (step < length || step >= longest ? [r] : []));
-    const meanLoss = () =>
-      tf.addN(ranks.map((r) => lossOf(reference, r, step))).div(ranks.length) as tf.Scalar;
-    referenceOptimizer.applyGradients(tf.variableGrads(meanLoss, reference).grads);
-  });
+interface Run {
+  readonly accelerator: Accelerator;
+  /** Steps of each rank. */
+  readonly lengths: readonly number[];
 }
 
-// Five batches of prepared data.
-const loader = accelerator.prepare(new DataLoader(tf.range(0, 10), { batchSize: 2 }));
-const weight = tf.variable(tf.scalar(1), true, 'weight');
-accelerator.prepare([weight]);
-const sgd = accelerator.prepare(tf.train.sgd(0.1) as tf.Optimizer);
-let batches = 0;
-await accelerator.joinUnevenInputs(
-  async () => {
-    for await (const batch of loader) {
-      batches++;
-      tf.tidy(() => {
-        sgd.minimize(() => weight.mul(batch.mean()) as tf.Scalar, false, [weight]);
-      });
-      batch.dispose();
-    }
-  },
-  { evenBatches: false },
-);
-const state = await optimizer.getWeights();
-reportResult({
-  size,
-  seen,
-  shards,
-  afterJoin,
-  weights: mine.map((variable) => [...variable.dataSync()]),
-  reference: reference.map((variable) => [...variable.dataSync()]),
-  state: state.map(({ name, tensor }) => [name, ...tensor.dataSync()]),
-  batches,
-  weight: weight.dataSync()[0],
-  // Two moments of two variables of each optimizer, Adam's powers of beta, and what is made above.
-  tensors: tf.memory().numTensors - before,
-});
-await accelerator.endTraining();
+/** Trains within joinUnevenInputs, then a little together. */
+async function trainTogether({ accelerator, lengths }: Run) {
+  const { processIndex: rank } = accelerator;
+  const mine = makeVariables('mine');
+  accelerator.prepare(mine);
+  const optimizer = accelerator.prepare(makeOptimizer());
+  const seen: number[] = [];
+  const train = (step: number) =>
+    tf.tidy(() => {
+      optimizer.minimize(() => lossOf(mine, rank, step), false, mine);
+      seen.push(accelerator.gather(tf.scalar(rank)).size);
+    });
+  await accelerator.joinUnevenInputs(async () => {
+    for (let step = 0; step < lengths[rank]!; step++) train(step);
+    await Promise.resolve();
+  });
+  const afterJoin = mine.map((variable) => [...variable.dataSync()]);
+  const longest = Math.max(...lengths);
+  for (let step = longest; step < longest + WITH_ALL; step++) train(step);
+  return { mine, optimizer, seen, afterJoin };
+}
+
+/** The same alone, on variables that are not prepared. */
+function trainAlone(lengths: readonly number[]): tf.Variable[] {
+  const longest = Math.max(...lengths);
+  const reference = makeVariables('reference');
+  const optimizer = makeOptimizer();
+  for (let step = 0; step < longest + WITH_ALL; step++) {
+    tf.tidy(() => {
+      const ranks = lengths.flatMap((length, r) => (step < length || step >= longest ? [r] : []));
+      const meanLoss = () =>
+        tf.addN(ranks.map((r) => lossOf(reference, r, step))).div(ranks.length) as tf.Scalar;
+      optimizer.applyGradients(tf.variableGrads(meanLoss, reference).grads);
+    });
+  }
+  return reference;
+}
+
+/** Trains on five batches of prepared data. */
+async function trainOnData({ accelerator }: Run) {
+  const loader = accelerator.prepare(new DataLoader(tf.range(0, 10), { batchSize: 2 }));
+  const weight = tf.variable(tf.scalar(1), true, 'weight');
+  accelerator.prepare([weight]);
+  const sgd = accelerator.prepare(tf.train.sgd(0.1) as tf.Optimizer);
+  let batches = 0;
+  await accelerator.joinUnevenInputs(
+    async () => {
+      for await (const batch of loader) {
+        batches++;
+        tf.tidy(() => {
+          sgd.minimize(() => weight.mul(batch.mean()) as tf.Scalar, false, [weight]);
+        });
+        batch.dispose();
+      }
+    },
+    { evenBatches: false },
+  );
+  return { weight, batches };
+}
+
+async function train(lengths: readonly number[], hookName: string): Promise<object> {
+  const shards: Shards = { wrong: [], gathered: [] };
+  const commHook =
+    hookName === 'shards' ? comparing(shards) : (named[hookName] ?? (hookName as CommHookName | 'none'));
+  const accelerator = await Accelerator.create({
+    ddp: commHook === 'none' ? {} : { commHook, batchNorm: 'sync' },
+  });
+  const before = tf.memory().numTensors;
+  const { mine, optimizer, seen, afterJoin } = await trainTogether({ accelerator, lengths });
+  const reference = trainAlone(lengths);
+  const { weight, batches } = await trainOnData({ accelerator, lengths });
+  const state = await optimizer.getWeights();
+  const valuesOf = (variables: tf.Variable[]) => variables.map((variable) => [...variable.dataSync()]);
+  const result = {
+    seen,
+    shards,
+    afterJoin,
+    weights: valuesOf(mine),
+    reference: valuesOf(reference),
+    state: state.map(({ name, tensor }) => [name, ...tensor.dataSync()]),
+    batches,
+    weight: weight.dataSync()[0],
+    tensors: tf.memory().numTensors - before,
+  };
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return result;
+}
+
+const results: Record<string, object> = {};
+for (const argument of process.argv.slice(2)) {
+  const [lengths, hookName] = argument.split(':') as [string, string];
+  results[argument] = await train(lengths.split(',').map(Number), hookName);
+}
+reportResult(results);
+await (await Accelerator.create()).endTraining();
