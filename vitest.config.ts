@@ -10,6 +10,7 @@ const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
+const provideTools = 'tests/hosts/provide-tools.ts';
 
 /** Few repetitions, steps or numbers of ranks in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
 const REPEATED = [
@@ -25,7 +26,7 @@ const maxWorkers = '100%';
  * unit: beside what they test, each file in a process of its own, since much of tfjs and of the backend belongs to the process.
  * architecture: the rules of the house. e2e: real processes on the built packages. hosts: the same on several hosts, which are
  * network namespaces: takes Linux and root. Of both, two files run at a time: many cases wait, for a fault to be found for instance.
- * release: long trainings, and some of e2e with more repetitions.
+ * release: long trainings, cables that lose packets, and some of e2e with more repetitions.
  */
 export default defineConfig({
   test: {
@@ -73,7 +74,7 @@ export default defineConfig({
           name: 'hosts',
           env,
           include: ['tests/hosts/**/*.test.ts'],
-          globalSetup: [...ranksSetup, 'tests/hosts/provide-tools.ts'],
+          globalSetup: [...ranksSetup, provideTools],
           testTimeout: 180_000,
           hookTimeout: 120_000,
           maxWorkers: 2,
@@ -85,7 +86,7 @@ export default defineConfig({
           env,
           include: [...REPEATED, 'tests/release/**/*.test.ts'],
           provide: { isRelease: true },
-          globalSetup: ranksSetup,
+          globalSetup: [...ranksSetup, provideTools],
           testTimeout: 600_000,
           hookTimeout: 120_000,
           fileParallelism: false,

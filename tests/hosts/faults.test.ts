@@ -126,15 +126,6 @@ it('a cable that is mended in time is no fault', async () => {
   );
 });
 
-it('slow and lossy cables are no fault', async () => {
-  await using network = await TestNetwork.create({ hosts: 3, cable: { delayMs: 10, lossPercent: 2 } });
-  const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
-  await Promise.all(ranks.map((rank) => written(rank, 'far on')));
-  expect(ranks.map(({ output }) => /^::result::.*$/m.exec(output())?.[0])).toEqual(
-    ranks.map(() => undefined),
-  );
-});
-
 it('what every rank last called is in a file', async () => {
   const [fault] = await faultsAfter({ hosts: 2, victims: [1] }, ({ ranks }) => kill(ranks[1]!, 'SIGKILL'));
   const path = /\S+\.json$/.exec(fault!.message)![0];

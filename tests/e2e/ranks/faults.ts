@@ -1,5 +1,5 @@
-// What ranks get to know when rank 1 does something else than the others. Arguments: the engine, what rank 1 does, and a folder
-// in which the others leave a file when they know.
+// What ranks get to know when rank 1 does something else than the others. Arguments: the engine, a folder in
+// which the others leave a file when they know, and what rank 1 does, one after the other. Reports by deed.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
@@ -7,8 +7,8 @@ import type { AccError } from '@acc/contract';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [engine, what, folder] = process.argv.slice(2) as ['shm' | 'gloo', string, string];
-const timeoutMs = what === 'idles' ? 10_000 : 20_000;
+const [engine, folder, ...chosen] = process.argv.slice(2) as ['shm' | 'gloo', string, ...string[]];
+const timeoutMs = chosen.includes('idles') ? 10_000 : 20_000;
 const accelerator = await Accelerator.create({ collective: { engine, timeoutMs } });
 const isOdd = accelerator.processIndex === 1;
 const modelOf = (units: number) =>
@@ -73,16 +73,20 @@ const deeds: Record<string, () => void> = {
   },
 };
 
-smallStep();
-largeStep();
-const start = Date.now();
-try {
-  deeds[what]!();
-  reportResult({ code: 'none' });
-} catch (error) {
-  const { code, message } = error as AccError;
-  if (code === undefined) throw error;
-  reportResult({ code, message, ms: Date.now() - start });
-  writeFileSync(join(folder, String(accelerator.processIndex)), '');
-  process.exit(0);
+const faults: Record<string, object> = {};
+for (const what of chosen) {
+  smallStep();
+  largeStep();
+  const start = Date.now();
+  try {
+    deeds[what]!();
+    faults[what] = { code: 'none' };
+  } catch (error) {
+    const { code, message } = error as AccError;
+    if (code === undefined) throw error;
+    faults[what] = { code, message, ms: Date.now() - start };
+    writeFileSync(join(folder, String(accelerator.processIndex)), '');
+  }
 }
+reportResult(faults);
+process.exit(0);
