@@ -1,17 +1,20 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { GradientReduction } from './strategy.js';
 
-/** How many items, samples unless the loss says otherwise, a gradient is the mean over. */
+/**
+ * The number of items over which a gradient is a mean. Items are samples unless the loss specifies
+ * otherwise.
+ */
 export interface ItemCounts {
-  /** Items of this rank. */
+  /** The items of this rank. */
   readonly own: number;
-  /** Items of all ranks; undefined where only the ranks themselves know. */
+  /** The items of all ranks. Undefined if each rank only knows its own. */
   readonly all: number | undefined;
-  /** Samples of all ranks; undefined in a loop that feeds itself. */
+  /** The samples of all ranks. Undefined without prepared data. */
   readonly samples: number | undefined;
 }
 
-/** Of several passes together. */
+/** The counts of several passes together. */
 export function sumOfCounts(a: ItemCounts, b: ItemCounts): ItemCounts {
   const sum = (x: number | undefined, y: number | undefined) =>
     x === undefined || y === undefined ? undefined : x + y;
@@ -19,40 +22,49 @@ export function sumOfCounts(a: ItemCounts, b: ItemCounts): ItemCounts {
 }
 
 /**
- * Slot `collect`: gradients of micro-batches are held back and added up, until the micro-batch that closes their window gives
- * them all to the reduction. Outside a micro-batch nothing is held.
+ * Slot `collect`: holds and adds up the gradients of micro-batches. The micro-batch that closes
+ * their window passes them to the reduction. Outside a micro-batch nothing is held.
  */
 export interface GradientAccumulation {
-  /** Micro-batches of a window. */
+  /** The number of micro-batches in a window. */
   readonly steps: number;
-  /** The micro-batch that runs does not close its window. */
+  /** Whether a micro-batch runs that does not close its window. */
   readonly isHolding: boolean;
-  /** A micro-batch runs, and windows have several. */
+  /** Whether a micro-batch runs and windows have several. */
   readonly isInWindow: boolean;
-  /** Whether the last micro-batch, or the one that runs, closes its window; true before the first. */
+  /** Whether the last or current micro-batch closes its window. True before the first. */
   readonly closesWindow: boolean;
   /**
-   * Runs one micro-batch, to the end of the promise where `fn` returns one.
+   * Runs one micro-batch. If `fn` returns a promise, the micro-batch ends when the promise settles.
    *
-   * @param isLast Closes the window, full or not.
+   * @param isLast Closes the window even if it is not full.
    * @throws AccError `ACC_ACCUMULATE_NESTED`.
    */
   run<T>(fn: () => T, isLast: boolean): T;
-  /** A backward pass whose gradients, means over this rank's items, are held. `finish` gives them to the caller as they came. */
+  /**
+   * Begins a backward pass whose gradients are held. They must be means over this rank's items.
+   * `finish` returns the gradients of this pass unchanged.
+   */
   hold(variables: readonly Variable[], counts: ItemCounts): GradientReduction;
-  /** What such passes of the window have left, which the caller gives to a reduction; undefined for nothing. */
+  /**
+   * Takes the gradients that such passes of the window have left, for a reduction. Undefined if
+   * there are none.
+   */
   take(variables: readonly Variable[]): HeldGradients | undefined;
-  /** Forgets what is held, and the window. */
+  /** Discards the held gradients and begins a new window. */
   reset(): void;
-  /** Where in its window it is, and what is held; between micro-batches. The tensors stay its own. */
+  /**
+   * The position in the window and the held gradients. Call it between micro-batches. This object
+   * still owns the tensors.
+   */
   getState(): AccumulationState;
-  /** Goes on from such a state; what was held is forgotten. The tensors stay the caller's. */
+  /** Restores a state and discards the gradients held before. The caller still owns the tensors. */
   setState(state: AccumulationState): void;
 }
 
-/** A window that has begun. */
+/** The state of an open window. */
 export interface AccumulationState {
-  /** Micro-batches since the last window closed. */
+  /** The number of micro-batches since the last window closed. */
   readonly done: number;
   readonly held: readonly HeldPasses[];
 }
@@ -60,23 +72,23 @@ export interface AccumulationState {
 /** Gradients of the same variables, summed over passes. */
 export interface HeldPasses {
   readonly variables: readonly Variable[];
-  /** How many passes over the same variables come before it in a micro-batch. */
+  /** The number of earlier passes over the same variables in a micro-batch. */
   readonly place: number;
   readonly counts: ItemCounts;
-  /** Items that the sums are in units of; 0 before there was any. */
+  /** The number of items that is the unit of the sums. 0 before the first pass. */
   readonly unit: number;
-  /** For each variable; null where there was no gradient. */
+  /** The sum for each variable. Null if there was no gradient. */
   readonly sums: readonly (Tensor | null)[];
 }
 
-/** The sum of gradients that were held. */
+/** The sum of held gradients. */
 export interface HeldGradients {
-  /** Of all passes together. */
+  /** The counts of all passes together. */
   readonly counts: ItemCounts;
   /**
-   * `reduction` which is also given what is held.
+   * Wraps `reduction` so that it also gets the held gradients.
    *
-   * @param factor What each item's gradient counts: 1 / the items of the whole window.
+   * @param factor The weight of each item's gradient: 1 / the number of items in the window.
    */
   joinedTo(reduction: GradientReduction, factor: number): GradientReduction;
 }

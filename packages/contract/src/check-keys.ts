@@ -3,9 +3,9 @@ import { AccError } from './errors.js';
 import { isRecord } from './records.js';
 
 /**
- * Refuses what is no record, and keys that are not known, of which it names the nearest known one.
+ * Rejects values that are not records, and unknown keys. The error names the nearest known key.
  *
- * @param where What the record is, as the user wrote it: `AcceleratorOptions`, `ddp`.
+ * @param where The record as the user wrote it: `AcceleratorOptions`, `ddp`.
  * @throws AccError `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`.
  */
 export function checkKeys(where: string, record: object, known: readonly string[]): void {
@@ -22,10 +22,15 @@ export function checkKeys(where: string, record: object, known: readonly string[
 
 function noRecord(where: string, value: unknown, known: readonly string[]): AccError {
   const others = known.length > 1 ? ` Known options: ${known.join(', ')}.` : '';
-  return new AccError('ACC_INVALID_OPTION', `${where}: options are a record, not ${brief(value)}.`, {
-    help: known.length > 0 ? `Give them by name, as { ${known[0]}: … }.${others}` : 'There are none to give.',
-    details: { where, known },
-  });
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    `${where}: expected an object with options, not ${brief(value)}.`,
+    {
+      help:
+        known.length > 0 ? `Give them by name, as { ${known[0]}: … }.${others}` : 'There are none to give.',
+      details: { where, known },
+    },
+  );
 }
 
 function brief(value: unknown): string {
@@ -35,7 +40,10 @@ function brief(value: unknown): string {
   return Array.isArray(value) ? 'an array' : `a ${value.constructor?.name ?? 'object'}`;
 }
 
-/** The known name nearest to `name` by edit distance, or undefined when none is near enough to be a slip. */
+/**
+ * The known name nearest to `name` by edit distance. Undefined if none is near enough to be a
+ * typing error.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const { distance } = levenshtein();
   const limit = Math.max(2, Math.floor(name.length / 2));
@@ -48,7 +56,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
-/** Loaded for a message only: every rank imports this package, and starts sooner without it. */
+/** Loaded only for error messages. Every rank imports this package, and starts faster without it. */
 function levenshtein(): typeof import('fastest-levenshtein') {
   return createRequire(import.meta.url)('fastest-levenshtein') as typeof import('fastest-levenshtein');
 }

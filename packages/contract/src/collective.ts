@@ -2,54 +2,68 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { NativeTensor } from './native-tensor.js';
 
 /**
- * How ranks' elements are combined. `mean` is for floating elements; of booleans `sum` and `max` are "any", `product` and
- * `min` "all".
+ * How the elements of ranks are combined. `mean` needs floating-point elements. For booleans, `sum`
+ * and `max` mean "any", `product` and `min` mean "all".
  */
 export type ReduceOp = 'sum' | 'mean' | 'max' | 'min' | 'product';
 
-/** A collective under way. */
+/** A running collective. */
 export interface Pending<T> {
-  /** True once `wait` would not block. */
+  /** Whether `wait` would return at once. */
   readonly isDone: boolean;
   /**
-   * Blocks until the collective has ended and gives its result, which the caller owns. Called twice it gives the
-   * same result.
+   * Blocks until the collective has ended, and returns its result. The caller owns the result. A
+   * second call returns the same result.
    *
-   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`; of engines that compare calls on
-   * their way also `ACC_COLLECTIVE_MISMATCH`.
+   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`. Engines
+   * that compare calls as they run also throw `ACC_COLLECTIVE_MISMATCH`.
    */
   wait(): T;
 }
 
-/** The collectives that come as blocking calls and with a handle. */
+/** The collectives that have a blocking form and a form with a handle. */
 interface Verbs<T> {
-  /** The values of `fromRank` on every rank; same shape and dtype everywhere. */
+  /** Copies the values of `fromRank` to every rank. Shape and dtype must be the same on all ranks. */
   broadcast(x: T, fromRank?: number): T;
-  /** Element by element over ranks; same shape and dtype everywhere, which are the result's. */
+  /**
+   * Reduces elementwise over ranks. Shape and dtype must be the same on all ranks; the result has
+   * them, too.
+   */
   allReduce(x: T, op?: ReduceOp, options?: AllReduceOptions): T;
-  /** The same on `toRank` only; null elsewhere. */
+  /** Reduces elementwise over ranks. Returns the result on `toRank` and null on other ranks. */
   reduce(x: T, op?: ReduceOp, toRank?: number): T | null;
-  /** Joined along dim 0 in the order of the ranks; a scalar becomes `[size]`. Dim 0 may differ between ranks, unless `even` is given. */
+  /**
+   * Concatenates the tensors of all ranks along dim 0, in the order of ranks. A scalar becomes
+   * `[size]`. Dim 0 may differ between ranks unless `even` is set.
+   */
   allGather(x: T, options?: AllGatherOptions<T>): T;
-  /** The same on `toRank` only; null elsewhere. */
+  /** Gathers like {@link allGather}. Returns the result on `toRank` and null on other ranks. */
   gather(x: T, toRank?: number): T | null;
-  /** Cuts the tensor of `fromRank` along dim 0 into `size` equal parts, one for each rank. The others give null. */
+  /**
+   * Splits the tensor of `fromRank` along dim 0 into `size` equal parts, one for each rank. Other
+   * ranks pass null.
+   */
   scatter(x: T | null, fromRank?: number): T;
-  /** Reduced over ranks, then cut along dim 0 into `size` equal parts, of which this rank gets its own. */
+  /**
+   * Reduces over ranks, then splits along dim 0 into `size` equal parts. Returns the part of this
+   * rank.
+   */
   reduceScatter(x: T, op?: ReduceOp, options?: ShardVerbOptions<T>): T;
   /**
-   * Cuts along dim 0, sends part r to rank r and joins what comes in the order of the ranks. Parts are equal, or have
-   * `rows[r]` rows.
+   * Splits the tensor along dim 0, sends part r to rank r, and concatenates the received parts in
+   * the order of ranks. Parts are equal, or have `rows[r]` rows.
    */
   allToAll(x: T, rows?: readonly number[]): T;
-  /** Gives a tensor to another rank, which calls `recv`. Tensors of one pair of ranks arrive in their order. */
+  /**
+   * Sends a tensor to another rank, which calls `recv`. Tensors between two ranks arrive in order.
+   */
   send(x: T, toRank: number): void;
-  /** The next tensor that `fromRank` sends here, of whatever shape and dtype. */
+  /** Receives the next tensor from `fromRank`, of any shape and dtype. */
   recv(fromRank: number): T;
-  /** {@link broadcast} of several tensors in one call for each dtype. */
+  /** Runs {@link broadcast} on several tensors, in one call for each dtype. */
   broadcastCoalesced(xs: readonly T[], fromRank?: number): T[];
   allReduceCoalesced(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): T[];
-  /** {@link allGather}, with as many rows on every rank. */
+  /** Runs {@link allGather} on several tensors. Every rank must have the same number of rows. */
   allGatherCoalesced(xs: readonly T[], options?: ShardVerbOptions<readonly T[]>): T[];
   reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp, options?: ShardVerbOptions<readonly T[]>): T[];
 }
@@ -61,43 +75,49 @@ type WithHandle<V> = {
 };
 
 /**
- * Collectives over tensors of type `T`. Every rank of the group calls the same verbs in the same order with tensors that
- * agree as the verb asks; ranks that differ get `ACC_COLLECTIVE_MISMATCH`, which lists what each rank had. `send` and
- * `recv` are between two ranks and stand beside that order.
+ * Collectives over tensors of type `T`. Every rank of the group must call the same verbs in the
+ * same order, with tensors that agree as the verb requires. If calls differ, every rank gets
+ * `ACC_COLLECTIVE_MISMATCH`, which lists the call of each rank. `send` and `recv` involve only two
+ * ranks, and are not part of this order.
  *
- * Arguments stay the caller's; results are the caller's to dispose. Every rank gets the same bits from a reduction. Each
- * verb also starts without waiting (`allReduceAsync`, …) and then gives a {@link Pending}.
+ * The caller keeps its arguments and owns the results. Every rank gets the same bits from a
+ * reduction. Most verbs have an asynchronous form (`allReduceAsync`, …), which returns a {@link
+ * Pending}.
  */
 export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   readonly rank: number;
   readonly size: number;
-  /** The engine that moves the bytes: `shm`, `gloo`, or `single` where there is one rank. */
+  /** The engine, for example `shm` or `gloo`. `single` means one rank. */
   readonly engine: string;
-  /** The number in the job of each rank of this group. Messages of a sub-group name both. */
+  /** The rank in the job of each rank of this group. Messages of a sub-group name both. */
   readonly worldRanks: readonly number[];
   /**
-   * Makes a group of some ranks of this one, numbered in the order of the list. Every rank of this group calls it, with the same
-   * lists in the same order, and gets undefined for a group that it is not in. Groups stand beside each other: only calls of one
-   * group have an order, and a rank that waits in one goes on with those that it has started in others. The engine is chosen as
-   * for the whole job. Closing this group closes it, too.
+   * Creates a group of some ranks of this group, numbered in the order of the list. Every rank of
+   * this group must call it with the same lists in the same order. It returns undefined on ranks
+   * that are not in the list. Groups are independent: only the calls of one group are ordered, and
+   * calls of other groups continue while a rank waits in one. The engine is chosen like that of the
+   * job. Closing this group also closes the sub-group.
    *
-   * @throws AccError `ACC_COLLECTIVE_MISMATCH` with each rank's list, `ACC_COLLECTIVE_RANK` for a list with ranks that there are not, or
-   * twice: each on every rank.
+   * @throws AccError on every rank: `ACC_COLLECTIVE_MISMATCH` with each rank's list,
+   * `ACC_COLLECTIVE_RANK` if a list contains an unknown rank or repeats one.
    */
   subgroup(ranks: readonly number[]): CollectiveOf<T> | undefined;
   /** Returns when every rank has called it. */
   barrier(): void;
-  /** The object of `fromRank` on every rank. Objects are what JSON can hold, typed arrays included. */
+  /**
+   * Copies the object of `fromRank` to every rank. Objects may contain JSON values and typed
+   * arrays.
+   */
   broadcastObject<O>(object: O, fromRank?: number): O;
-  /** Every rank's object, in the order of the ranks. */
+  /** The objects of all ranks, in the order of ranks. */
   allGatherObject<O>(object: O): O[];
   /**
-   * Runs `fn`, whose calls are made for `name`, a variable say. Ranks whose calls are for different names get
-   * `ACC_COLLECTIVE_MISMATCH` with both, although shapes and dtypes agree. Inside another `named` the inner name counts, and ''
-   * stands for none.
+   * Runs `fn` and labels its calls with `name`, for example the name of a variable. If ranks' calls
+   * have different names, they get `ACC_COLLECTIVE_MISMATCH` with both names, even if shapes and
+   * dtypes agree. In nested calls the inner name counts. '' means no name.
    */
   named<R>(name: string, fn: () => R): R;
-  /** Leaves the group. Calls after that are `ACC_COLLECTIVE_CLOSED`. */
+  /** Leaves the group. Later calls throw `ACC_COLLECTIVE_CLOSED`. */
   close(): void;
 }
 
@@ -109,44 +129,63 @@ export type NativeCollective = CollectiveOf<NativeTensor>;
 
 export interface AllReduceOptions {
   /**
-   * The caller gives `x` away: the call disposes it, and its memory holds the result where no clone, view or reshaped tensor
-   * holds that memory too. Others keep their values. Saves a copy.
+   * Donates `x`: the call disposes it. The result uses its memory if no clone, view or reshaped
+   * tensor shares it. Such tensors keep their values. This saves a copy.
    */
   readonly donate?: boolean;
-  /** Ranks were compared before (a bucket of a prepared model): no round for comparing this call alone. */
+  /**
+   * Whether ranks were compared before, as for a bucket of a prepared model. The call then needs no
+   * exchange to compare it.
+   */
   readonly agreed?: boolean;
-  /** The element type that a float32 tensor travels and is summed in: half the bytes, rounded. The result is float32. */
+  /**
+   * The element type in which a float32 tensor is sent and summed. It halves the bytes and rounds.
+   * The result is float32.
+   */
   readonly wireDtype?: 'bfloat16' | 'float16';
 }
 
-/** How tensors go between a whole and the shards of ranks. `Place` is a tensor, or a list of them where several travel together. */
+/**
+ * Options for collectives between whole tensors and shards. `Place` is a tensor, or a list of
+ * tensors for coalesced forms.
+ */
 export interface ShardVerbOptions<Place> {
-  /** The caller gives the arguments away: the call disposes them, so that their memory is free as soon as it has ended. */
+  /** Donates the arguments: the call disposes them, so their memory is free when the call ends. */
   readonly donate?: boolean;
-  /** Ranks were compared before, shapes included: no round for comparing this call alone. */
+  /**
+   * Whether ranks were compared before, including shapes. The call then needs no exchange to
+   * compare it.
+   */
   readonly agreed?: boolean;
-  /** The element type that float32 tensors travel, and are summed, in: half the bytes, rounded. Results are float32. */
+  /**
+   * The element type in which float32 tensors are sent and summed. It halves the bytes and rounds.
+   * Results are float32.
+   */
   readonly wireDtype?: 'bfloat16' | 'float16';
   /**
-   * Tensors of the results' shapes and dtypes that the caller gives away. The call disposes them, and their memory holds the results
-   * where nothing else holds that memory. Clones, views and reshaped tensors keep their values.
+   * Tensors with the shapes and dtypes of the results. The call disposes them. The results use
+   * their memory if no other tensor shares it. Clones, views and reshaped tensors keep their
+   * values.
    *
-   * @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE` for tensors that don't fit.
+   * @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE` for tensors that do not match.
    */
   readonly into?: Place;
 }
 
 export interface AllGatherOptions<T> extends ShardVerbOptions<T> {
-  /** Ranks have as many rows: no round for exchanging their numbers. So it is, too, where they are `agreed`. */
+  /**
+   * Whether all ranks have the same number of rows. The call then needs no exchange of row counts.
+   * `agreed` implies it.
+   */
   readonly even?: boolean;
 }
 
 export interface CoalescedOptions {
   /**
-   * The caller gives `xs` away: the results may be the same tensors, with other values. Clones, views and reshaped tensors of
-   * them keep their values. Saves copies.
+   * Donates `xs`: the results may be the same tensors with new values. Clones, views and reshaped
+   * tensors of them keep their values. This saves copies.
    */
   readonly donate?: boolean;
-  /** As in {@link AllReduceOptions}. */
+  /** See {@link AllReduceOptions}. */
   readonly agreed?: boolean;
 }

@@ -4,26 +4,29 @@ import type { KernelLayer } from './kernel-layer.js';
 import type { Plugin } from './plugin.js';
 import type { BatchRows, Strategy } from './strategy.js';
 
-/** What makes weights the same, bit for bit, on any number of ranks. It holds the active backend until `end`. */
+/**
+ * Makes weights the same, bit for bit, on any number of ranks. It wraps the kernels of the active
+ * backend until `end`.
+ */
 export interface Determinism {
   readonly plugin: Plugin;
-  /** The layer under it, whose random state is now what random operators draw by. */
+  /** The wrapped layer. Its random state now determines the numbers that random operators draw. */
   readonly kernels: KernelLayer;
-  /** `collective` with sums in an order that goes on where those of one rank end. */
+  /** Wraps `collective`. Its sums continue the summation tree of each rank. */
   collective(collective: Collective): Collective;
-  /** `strategy`, which is given what this rank's rows add up to. */
+  /** Wraps `strategy`, which then gets the sums over this rank's rows. */
   strategy(strategy: Strategy): Strategy;
   /**
-   * A batch is about to be given to the loop, or there is none any more. Of `tensors` those that have its rows are followed through
-   * what is computed from them.
+   * Called before a batch is passed to the loop, or with undefined at the end. Computation on those
+   * of `tensors` that have the batch's rows is tracked.
    *
    * @throws AccError `ACC_DETERMINISTIC_ROWS`.
    */
   beginBatch(batch: BatchRows | undefined, tensors?: readonly Tensor[]): void;
-  /** @throws AccError `ACC_DETERMINISTIC_ROWS` for batches with rows that cannot be shared equally. */
+  /** @throws AccError `ACC_DETERMINISTIC_ROWS` for batches whose rows cannot be divided equally. */
   requireRows(batch: BatchRows): void;
-  /** Runs what every rank does alike with all of its data, as validation. */
+  /** Runs a computation that every rank does with all of its data, such as validation. */
   alike<T>(compute: () => T): T;
-  /** Gives the backend its own ways back. */
+  /** Restores the kernels of the backend. */
   end(): void;
 }

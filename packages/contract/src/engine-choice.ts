@@ -1,8 +1,9 @@
 export const ENGINE_CHOICES = ['auto', 'shm', 'gloo', 'hierarchical', 'nccl', 'mpi'] as const;
 
 /**
- * What moves the bytes between ranks. For tensors of the CPU `auto` takes shared memory where all ranks can reach it,
- * `hierarchical` where ranks of several hosts share memory on each; for those of GPUs `nccl`, where each rank has a GPU of its
- * own; else Gloo. `mpi` is the cluster's own, for programs that mpirun or srun starts.
+ * The engine that moves data between ranks. For tensors on the CPU, `auto` uses shared memory if
+ * all ranks can reach it, and `hierarchical` if several hosts each have ranks that share memory.
+ * For tensors on GPUs it uses `nccl` if each rank has its own GPU. Otherwise it uses Gloo. `mpi` is
+ * the MPI of the cluster, for programs that mpirun or srun starts.
  */
 export type EngineChoice = (typeof ENGINE_CHOICES)[number];

@@ -1,16 +1,16 @@
-/** What an {@link AccError} carries beside its message. */
+/** The options of an {@link AccError}. */
 export interface AccErrorOptions {
-  /** What to do next: a command or a change, in one sentence. */
+  /** The next step for the user: a command or a change, in one sentence. */
   readonly help?: string;
-  /** The error underneath, kept as `error.cause`. */
+  /** The underlying error, stored as `error.cause`. */
   readonly cause?: unknown;
-  /** Machine-readable facts, for instance each rank's shape. */
+  /** Machine-readable facts, for example each rank's shape. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The one error class. `code` is stable and is what programs and tests compare; the message says where it
- * happened, what came, what was expected and, after a line break, what to do next.
+ * The only error class. `code` is stable, and is what programs and tests compare. The message
+ * states the place, the actual and the expected value, and after a line break the next step.
  */
 export class AccError extends Error {
   override readonly name = 'AccError';
@@ -29,7 +29,10 @@ export class AccError extends Error {
   }
 }
 
-/** True for an {@link AccError}, also one of another copy of this package. With `code`, only for that code. */
+/**
+ * Whether a value is an {@link AccError}, including one of another copy of this package. With
+ * `code`, only with that code.
+ */
 export function isAccError(error: unknown, code?: string): error is AccError {
   if (!(error instanceof Error) || error.name !== 'AccError') return false;
   return code === undefined || (error as AccError).code === code;

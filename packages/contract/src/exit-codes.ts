@@ -1,5 +1,5 @@
 /**
- * What a rank exits with that was asked to end and has saved its run, so that it can be started again: EX_TEMPFAIL of sysexits.h,
- * "try again".
+ * The exit code of a rank that was asked to end and has saved its run. The job can be started
+ * again. It is EX_TEMPFAIL of sysexits.h.
  */
 export const SAVED_EXIT_CODE = 75;

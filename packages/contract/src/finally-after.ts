@@ -1,4 +1,4 @@
-/** Runs `fn` and then `after`: when the promise is settled, where `fn` returns one. */
+/** Runs `fn` and then `after`. If `fn` returns a promise, `after` runs when it settles. */
 export function finallyAfter<T>(fn: () => T, after: () => void): T {
   let result: T;
   try {

@@ -1,8 +1,8 @@
 import type { ConfigValue, RunConfig } from './tracker.js';
 
 /**
- * Hyperparameters without nesting, for services that know none: `{ model: { layers: 2 } }` becomes `{ 'model.layers': 2 }`. Lists
- * become JSON; null and undefined are left out.
+ * Flattens hyperparameters, for services without nesting: `{ model: { layers: 2 } }` becomes `{
+ * 'model.layers': 2 }`. Arrays become JSON. Null and undefined are left out.
  */
 export function flattenConfig(config: RunConfig): Record<string, string | number | boolean> {
   const flat: Record<string, string | number | boolean> = {};

@@ -1,20 +1,29 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 
 /**
- * Arithmetic on lists of tensors of tfjs dtype float32, computed in float32, in a few calls whatever the length of the list.
- * What changes its list takes the tensors over and gives the caller their successors in the same order: the same
- * tensors where their memory could be written in place, new ones elsewhere. Nothing is read back from the device, but by `unscale`.
+ * Arithmetic on lists of float32 tensors, in a few native calls whatever the length of the list.
+ * Methods that change a list take ownership of its tensors, and return their replacements in the
+ * same order. These are the same tensors if they could be written in place, otherwise new ones.
+ * Only `unscale` reads from the device.
  */
 export interface ListMath {
-  /** list + factor · others, pair by pair of one shape. `others` stay the caller's. */
+  /**
+   * Computes list + factor · others, pairwise. Each pair must have one shape. The caller still owns
+   * `others`.
+   */
   add(list: readonly Tensor[], others: readonly Tensor[], factor: number): Tensor[];
-  /** factor · list; a tensor as factor is a scalar and stays the caller's. */
+  /**
+   * Computes factor · list. A factor that is a tensor must be a scalar, and the caller still owns
+   * it.
+   */
   scale(list: readonly Tensor[], factor: number | Tensor): Tensor[];
-  /** factor · list, and whether all of it is finite: one call for all, and one number read. */
+  /**
+   * Computes factor · list and whether all elements are finite, with one native call and one read.
+   */
   unscale(list: readonly Tensor[], factor: number): Unscaled;
-  /** Each element, no less than `min` and no more than `max`. */
+  /** Clamps each element to the range from `min` to `max`. */
   clamp(list: readonly Tensor[], min: number, max: number): Tensor[];
-  /** The Euclidean norm of all elements of all tensors, a scalar. Caller disposes. */
+  /** The Euclidean norm of all elements of all tensors, as a scalar. The caller disposes it. */
   norm(list: readonly Tensor[]): Tensor;
 }
 

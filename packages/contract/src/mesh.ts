@@ -1,28 +1,36 @@
 import type { Collective } from './collective.js';
 
 /**
- * Names of the axes along which ranks can be laid out, outermost first: ranks count row by row, the last axis fastest, so that
- * what talks most sits closest. The names are those of Megatron-LM and of PyTorch's DeviceMesh.
+ * The names of the axes along which ranks can be laid out, outermost first. Ranks are numbered in
+ * row-major order: the last axis varies fastest, so axes with the most communication have
+ * neighbouring ranks. The names are those of Megatron-LM and of PyTorch's DeviceMesh.
  */
 export const MESH_AXES = ['pipeline', 'data', 'fsdp', 'expert', 'context', 'tensor'] as const;
 
 export type MeshAxis = (typeof MESH_AXES)[number];
 
-/** How the ranks of a job are laid out, and where this rank is. */
+/** The layout of the ranks of a job, and the position of this rank. */
 export interface Mesh {
-  /** The axes that the job has, outermost first. */
+  /** The axes of the job, outermost first. */
   readonly axes: readonly MeshAxis[];
   /** This rank's index along each axis. */
   readonly coordinates: Readonly<Partial<Record<MeshAxis, number>>>;
-  /** Ranks along an axis; 1 for an axis that the job does not have. */
+  /** The number of ranks along an axis. 1 for an axis that the job does not have. */
   size(axis: MeshAxis): number;
-  /** The job's ranks whose coordinates differ from this rank's in `axis` only, this rank included, ascending. */
+  /**
+   * The ranks of the job whose coordinates differ from this rank's only in `axis`, including this
+   * rank, ascending.
+   */
   ranks(axis: MeshAxis): readonly number[];
-  /** The group of {@link ranks}, whose rank is this rank's coordinate; a group of one for an axis that the job does not have. */
+  /**
+   * The group of {@link ranks}. The rank in it is this rank's coordinate. A group of one for an
+   * axis that the job does not have.
+   */
   along(axis: MeshAxis): Collective;
   /**
-   * The ranks that get rows of their own. They share out batches and datasets, weigh losses by their rows, and gather metrics
-   * of real rows. Ranks that differ in another axis get the same rows.
+   * The ranks that get different rows. They divide batches and datasets, weight losses by their
+   * rows, and gather metrics of real rows. Ranks that differ only in another axis get the same
+   * rows.
    */
   readonly dataRanks: Collective;
 }

@@ -2,7 +2,7 @@ import { checkKeys, nearestName } from './check-keys.js';
 import { AccError } from './errors.js';
 import { isPlainRecord } from './records.js';
 
-/** What is read of a zod schema of an object. */
+/** The part of a zod object schema that is used. */
 export interface OptionsSchema<T> {
   readonly shape: Readonly<Record<string, unknown>>;
   safeParse(
@@ -12,7 +12,7 @@ export interface OptionsSchema<T> {
     | { readonly success: false; readonly error: { readonly issues: readonly OptionIssue[] } };
 }
 
-/** What is read of a zod issue. */
+/** The part of a zod issue that is used. */
 export interface OptionIssue {
   readonly code?: string | undefined;
   readonly path: readonly PropertyKey[];
@@ -27,15 +27,16 @@ export interface OptionIssue {
 }
 
 export interface ParseOptions {
-  /** Options whose values are no one's business: messages leave them out, and the error has no `cause`. */
+  /** Options with secret values. Messages do not contain them, and the error has no `cause`. */
   readonly secret?: readonly string[];
 }
 
 /**
- * Options with their defaults.
+ * Validates options and fills in defaults.
  *
- * @param where What they are, as the user wrote it: `AcceleratorOptions`, `ddp`.
- * @throws AccError `ACC_UNKNOWN_OPTION`; `ACC_INVALID_OPTION`, which says what was given and what is expected.
+ * @param where The options as the user wrote them: `AcceleratorOptions`, `ddp`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`; `ACC_INVALID_OPTION` with the given and the expected
+ * value.
  */
 export function parseOptions<T>(
   where: string,
@@ -66,7 +67,7 @@ export function parseOptions<T>(
   });
 }
 
-/** A value in a message: short, on one line. */
+/** Formats a value for a message, briefly and on one line. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return shortened(JSON.stringify(value), '"');
   if (typeof value === 'function') return 'a function';

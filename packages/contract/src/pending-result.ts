@@ -1,18 +1,20 @@
 import type { Pending } from './collective.js';
 
-/** What takes part in a {@link PendingResult}. */
+/** The part of a handle that {@link PendingResult} uses. */
 type Part = Pick<Pending<unknown>, 'isDone'>;
 
 /**
- * What is made of things under way when it is first waited for. A class, since a getter in an object literal costs V8 a hidden
- * class for each object, which only its slow collections free.
+ * A result that is created from pending work when it is first waited for. It is a class, because V8
+ * creates a hidden class for each object literal with a getter, and frees them only in slow garbage
+ * collections.
  */
 export class PendingResult<T> implements Pending<T> {
   #result: { readonly value: T } | { readonly error: unknown } | undefined;
 
   /**
-   * @param parts It is done when all of them are.
-   * @param make Called once, to wait for them and give the result. What it throws every `wait` throws.
+   * @param parts The result is done when all of them are.
+   * @param make Called once. It waits for the parts and returns the result. Every `wait` throws the
+   * error that it throws.
    */
   constructor(
     private readonly parts: readonly Part[],
@@ -38,7 +40,7 @@ export class PendingResult<T> implements Pending<T> {
   }
 }
 
-/** What `make` gives for the results of all of `parts`, in their order. */
+/** The result of `make`, which gets the results of all `parts` in order. */
 export function afterAll<T, R>(
   parts: readonly Pending<T>[],
   make: (...results: NoInfer<T>[]) => R,
@@ -46,7 +48,7 @@ export function afterAll<T, R>(
   return new PendingResult(parts, () => make(...parts.map((part) => part.wait())));
 }
 
-/** The results of all of `parts`, in their order. */
+/** The results of all `parts`, in order. */
 export function allPending<T>(parts: readonly Pending<T>[]): Pending<T[]> {
   return afterAll(parts, (...results) => results);
 }

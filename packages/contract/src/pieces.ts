@@ -1,23 +1,30 @@
 import type { DataType, TensorInfo } from '@tensorflow/tfjs-core';
 
-/** How a tensor is made of pieces, which are all of one shape and dtype. */
+/** How a tensor consists of pieces, which all have one shape and dtype. */
 export type PieceLayout =
   /**
-   * With `outer` · `length` · rest elements in row-major order, whatever its shape, each of n pieces has
-   * `outer` · `length` / n · rest of them: its own of the `length` rows, in each of the `outer` repetitions.
+   * The tensor has `outer` · `length` · rest elements in row-major order, whatever its shape. Each
+   * of n pieces has `outer` · `length` / n · rest of them: its own share of the `length` rows, in
+   * each of the `outer` repetitions.
    */
   | { readonly kind: 'rows'; readonly outer: number; readonly length: number }
-  /** `scale` times the sum of the pieces, added up pair by pair. */
+  /** The tensor is `scale` times the sum of the pieces, which are added pairwise. */
   | { readonly kind: 'sum'; readonly scale: number };
 
-/** Where rows lie in a shape: in dim `dim`, which holds them `times` times, one repetition after the other. */
+/**
+ * The position of rows in a shape: dim `dim` holds them `times` times, one repetition after
+ * another.
+ */
 export interface RowsAt {
   readonly dim: number;
-  /** Repetitions within the dim; those of the dims before come on top. */
+  /** The number of repetitions within the dim. The dims before it repeat them further. */
   readonly times: number;
 }
 
-/** Where in a tensor of shape `shape` the rows of a layout lie; undefined where a reshape has taken them apart. */
+/**
+ * The position of a layout's rows in a tensor of shape `shape`. Undefined if a reshape has split
+ * the rows.
+ */
 export function rowsAt(
   shape: readonly number[],
   { outer, length }: { readonly outer: number; readonly length: number },
@@ -31,43 +38,54 @@ export function rowsAt(
   return undefined;
 }
 
-/** The repetitions of rows that lie at `at` in a tensor of shape `shape`: the `outer` of their layout. */
+/**
+ * The number of repetitions of rows at a position in a tensor of shape `shape`: the `outer` of
+ * their layout.
+ */
 export function repetitionsOf(shape: readonly number[], { dim, times }: RowsAt): number {
   return shape.slice(0, dim).reduce((product, size) => product * size, times);
 }
 
-/** `shape` with `count` times fewer rows at `at`. */
+/** `shape` with the rows at a position divided by `count`. */
 export function withoutOthersRows(shape: readonly number[], { dim }: RowsAt, count: number): number[] {
   return shape.map((size, i) => (i === dim ? size / count : size));
 }
 
-/** What a tensor is made of. */
+/** The pieces of a tensor. */
 export interface Pieces {
   readonly layout: PieceLayout;
-  /** In their order. Borrowed: they live as long as the tensor. */
+  /** The pieces in order. They are borrowed, and live as long as the tensor. */
   readonly pieces: readonly TensorInfo[];
 }
 
-/** What a new tensor in pieces looks like from outside. */
+/** The shape and dtype of a new tensor in pieces. */
 export interface PiecedInfo {
   readonly shape: number[];
   readonly dtype: DataType;
   readonly layout: PieceLayout;
 }
 
-/** Tensors whose values lie in pieces, and are joined when somebody asks for them as a whole. */
+/** Holds tensors whose values are in pieces. The pieces are joined when the whole tensor is read. */
 export interface PiecesLayer {
-  /** A tensor made of `pieces`, which it takes over. One piece is the whole tensor. */
+  /**
+   * Creates a tensor from `pieces` and takes ownership of them. A single piece is the whole tensor.
+   */
   hold(info: PiecedInfo, pieces: readonly TensorInfo[]): TensorInfo;
-  /** From now on the data of `x` also consists of `count` pieces, each with as many rows along dim 0. */
+  /**
+   * Divides the data of `x` into `count` pieces with the same number of rows along dim 0. `x` also
+   * keeps its data.
+   */
   divide(x: TensorInfo, count: number): void;
-  /** What the data of `x` is made of; undefined for what is only whole. */
+  /** The pieces of the data of `x`. Undefined if it has none. */
   of(x: TensorInfo): Pieces | undefined;
-  /** Copies of what would be the pieces of `x`, a whole tensor, each of shape `shape`. The caller's. */
+  /**
+   * Copies the parts of the whole tensor `x` that its pieces would hold, each of shape `shape`. The
+   * caller owns them.
+   */
   cut(
     x: TensorInfo,
     cut: { readonly outer: number; readonly count: number; readonly shape: number[] },
   ): TensorInfo[];
-  /** The values of `x`, in a tensor that is whole. The caller's. */
+  /** A whole tensor with the values of `x`. The caller owns it. */
   join(x: TensorInfo): TensorInfo;
 }

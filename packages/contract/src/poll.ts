@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface PollOptions {
-  /** How long to go on asking. Default: without end. */
+  /** The time limit, in milliseconds. Default: none. */
   readonly timeoutMs?: number;
-  /** The longest pause. Default 100; more where asking costs something. */
+  /** The longest pause, in milliseconds. Default 100. Use more if `ask` is expensive. */
   readonly longestPauseMs?: number;
-  /** Ends the current pause at once, after which `ask` is called for the last time. */
+  /** Ends the current pause at once. `ask` is then called a last time. */
   readonly signal?: AbortSignal;
 }
 
@@ -13,11 +13,13 @@ const SHORTEST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 100;
 
 /**
- * Calls `ask` until it gives something. A pause is an eighth of the time waited so far, within bounds: an answer is noticed
- * late by an eighth of its time at most, and `ask` is called seldom for what takes long.
+ * Calls `ask` until it returns a value. A pause is one eighth of the time waited so far, within
+ * limits. Therefore an answer is noticed at most one eighth of its time late, and `ask` is called
+ * rarely during long waits.
  *
- * @returns What `ask` gave; undefined when it gave nothing until the time-out or the signal. It is called at least once.
- * @throws Whatever `ask` throws.
+ * @returns The value of `ask`. Undefined if it returned none before the time-out or the signal. It
+ * is called at least once.
+ * @throws The errors of `ask`.
  */
 export async function poll<T>(
   ask: () => T | undefined | Promise<T | undefined>,
@@ -25,7 +27,7 @@ export async function poll<T>(
 ): Promise<T | undefined> {
   const start = performance.now();
   for (;;) {
-    // Looked at before asking, so that the last answer is from after the end.
+    // Computed before asking, so that the last call of `ask` is after the end of the time limit.
     const waitedMs = performance.now() - start;
     const isLast = waitedMs >= timeoutMs || signal?.aborted;
     const found = await ask();

@@ -1,12 +1,15 @@
-/** What a process needs to find the others of its job. */
+/** The information with which a process finds the others of its job. */
 export interface RankPlace {
   readonly rank: number;
   readonly size: number;
-  /** Host of rank 0, where the job's store lives. */
+  /** The address of the host of rank 0, which runs the job's store. */
   readonly masterAddress: string;
   readonly masterPort: number;
-  /** Set by the launcher; processes of different jobs never form a group. */
+  /** Set by the launcher. Processes with different tokens never form a group. */
   readonly jobToken: string;
-  /** True when all ranks run on one host: traffic then stays on the loopback interface, if `masterAddress` is one of its own. */
+  /**
+   * Whether all ranks run on one host. Traffic then stays on the loopback interface if
+   * `masterAddress` is a loopback address.
+   */
   readonly isOneHost: boolean;
 }

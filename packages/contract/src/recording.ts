@@ -1,46 +1,52 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 
 /**
- * What stays JavaScript in a recorded step: it is called again in each replay, with new tensors, which it borrows. What
- * it returns is of the same shapes each time.
+ * The part of a recorded step that remains JavaScript. Each replay calls it again with new tensors,
+ * which it borrows. Its results must have the same shapes each time.
  */
 export type HostAction = (inputs: readonly Tensor[]) => readonly (Tensor | null)[];
 
-/** Writes down the native calls of a step while it runs. */
+/** Records the native calls of a step while it runs. */
 export interface Recorder {
-  /** True inside {@link record}. */
+  /** Whether {@link record} is running. */
   readonly isRecording: boolean;
   /**
-   * Runs `step`, a function of the tensors `args`, and records it. An error of `step` is the caller's; then nothing is
-   * recorded.
+   * Runs `step`, a function of the tensors `args`, and records it. Errors of `step` are passed to
+   * the caller, and nothing is recorded then.
    */
   record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded;
-  /** Runs `action`, in a recorded step outside of the recording. */
+  /** Runs `action`. In a recorded step it is not part of the recording. */
   host(inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[];
 }
 
 export interface Recorded {
-  /** What the step has returned. */
+  /** The results of the step. */
   readonly results: readonly Tensor[];
-  /** The recording, or why the step cannot be repeated. */
+  /** The recording, or the reason why the step cannot be replayed. */
   readonly recording: Recording | string;
 }
 
-/** A step to be repeated. The owner disposes it. */
+/** A recorded step. The owner disposes it. */
 export interface Recording {
-  /** In words, the first thing in which `other`, of the same step, differs; undefined for none. */
+  /**
+   * The first difference between two recordings of the same step, as text. Undefined if they are
+   * equal.
+   */
   differenceFrom(other: Recording): string | undefined;
-  /** To be called before the first {@link replay}, and after the last {@link differenceFrom}. */
+  /** Call it before the first {@link replay} and after the last {@link differenceFrom}. */
   seal(): void;
-  /** Whether it may be replayed with `args`: what else the step took is still there. */
+  /**
+   * Whether it can be replayed with `args`, that is, whether all other tensors that the step used
+   * are still alive.
+   */
   fits(args: readonly Tensor[]): boolean;
   /**
-   * The step again, with new `args` of the shapes and dtypes that it was recorded with. To be called in a tidy. The results
-   * are the caller's.
+   * Replays the step with new `args` of the recorded shapes and dtypes. Call it in a tidy. The
+   * caller owns the results.
    *
-   * @returns The error, with nothing changed, when the calls before the first action fail: run the step itself, which
-   * then says why.
-   * @throws AccError `ACC_OPERATOR_FAILED`, `ACC_OUT_OF_MEMORY`, and what actions throw.
+   * @returns The error, without any changes, if calls before the first action fail. In this case
+   * run the step itself, which then reports the error.
+   * @throws AccError `ACC_OPERATOR_FAILED`, `ACC_OUT_OF_MEMORY`, and the errors of actions.
    */
   replay(args: readonly Tensor[]): readonly Tensor[] | Error;
   dispose(): void;

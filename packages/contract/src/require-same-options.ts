@@ -2,11 +2,11 @@ import type { Collective } from './collective.js';
 import { AccError } from './errors.js';
 
 /**
- * Refuses options in which ranks differ, before a difference lets them wait for each other or compute different things.
- * Every rank calls it alike.
+ * Throws if ranks have different options. Otherwise such ranks could wait for each other forever,
+ * or compute different results. Every rank must call it.
  *
- * @param where What the options are, as the user wrote it: `ddp`.
- * @param own What ranks must have alike: values that JSON can hold.
+ * @param where The options as the user wrote them: `ddp`.
+ * @param own The values that must be the same on all ranks. They must be JSON values.
  * @throws AccError `ACC_OPTIONS_DIFFER`, on every rank, with the option and each rank's value.
  */
 export function requireSameOptions(

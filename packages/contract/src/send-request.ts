@@ -4,36 +4,37 @@ export interface SentRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: RequestInit['body'];
-  /** Ends the request; a tracker's is its stamp's. */
+  /** Aborts the request. Trackers pass the signal of the call's stamp. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Read to its end. */
+  /** The whole body. */
   readonly body: string;
 }
 
-/** What a server may answer differently a moment later. */
+/** Statuses after which the same request may succeed later. */
 const TRANSIENT = [408, 425, 429, 500, 502, 503, 504];
 const SHOWN_CHARACTERS = 500;
 
 /**
- * One HTTP request of a tracker, without retries: those are the bus's, which knows by the error's code whether there is
- * a point in them.
+ * Sends one HTTP request of a tracker, without retries. The bus retries, depending on the error's
+ * code.
  *
  * @returns An answer with a status from 200 to 299.
- * @throws AccError `ACC_TRACKER_UNAVAILABLE` where the server can't be reached, ends in the middle, or answers 408, 425, 429,
- * 500, 502, 503 or 504, with `details.retryAfterMs` if it said so; `ACC_TRACKER_REFUSED` for any other answer, with
- * `details.status` and `details.body`; `ACC_INVALID_OPTION` for what is no URL of HTTP, or no header.
+ * @throws AccError `ACC_TRACKER_UNAVAILABLE` if the server cannot be reached, closes the connection
+ * early, or answers 408, 425, 429, 500, 502, 503 or 504; `details.retryAfterMs` is set if the
+ * server sent it. `ACC_TRACKER_REFUSED` for any other answer, with `details.status` and
+ * `details.body`. `ACC_INVALID_OPTION` for an invalid URL or header.
  */
 export async function sendRequest(url: string | URL, request: SentRequest = {}): Promise<Answer> {
   const target = httpUrl(url);
   for (const [name, value] of Object.entries(request.headers ?? {})) requireHeader(name, value);
   const what = `${request.method ?? 'GET'} ${target.origin}${target.pathname}`;
   const { body: sent, ...others } = request;
-  // A body that comes bit by bit: the answer is read after it.
+  // With a streamed body, the answer is read after the body is sent.
   const init = sent instanceof ReadableStream ? { ...others, body: sent, duplex: 'half' } : request;
   let status: number;
   let headers: Headers;
@@ -47,7 +48,7 @@ export async function sendRequest(url: string | URL, request: SentRequest = {}):
       'ACC_TRACKER_UNAVAILABLE',
       `${what}: ${request.signal?.aborted ? 'it took too long' : reasonOf(cause)}.`,
       {
-        help: 'Look whether the server runs and can be reached from here.',
+        help: 'Check that the server runs and can be reached from this host.',
         cause,
       },
     );
@@ -66,7 +67,7 @@ function httpUrl(url: string | URL): URL {
   });
 }
 
-/** Its value may be a secret. */
+/** The value may be a secret, so the message does not contain it. */
 function requireHeader(name: string, value: string): void {
   try {
     new Headers([[name, value]]);
@@ -75,13 +76,16 @@ function requireHeader(name: string, value: string): void {
       'ACC_INVALID_OPTION',
       `The value of the header '${name}' has characters that HTTP does not allow.`,
       {
-        help: 'Where it is a token, look for a line break or a character beyond Latin-1 in it.',
+        help: 'If it is a token, check it for line breaks and characters outside Latin-1.',
       },
     );
   }
 }
 
-/** fetch says "fetch failed" and has the reason as its cause; that of several addresses is in a list. */
+/**
+ * The reason for a failed request. fetch only says "fetch failed"; the reason is its cause. With
+ * several addresses, the causes are in a list.
+ */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error;
   const { code, message: inner } = (cause ?? {}) as { code?: string; message?: string };

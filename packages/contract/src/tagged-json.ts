@@ -1,53 +1,62 @@
 import { isPlainRecord } from './records.js';
 
-/** What `JSON.stringify` takes as it is. */
+/** A value that `JSON.stringify` can encode. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** What stands for a value that JSON has no form for. The kinds `number` and `object` are this codec's own. */
+/**
+ * Replaces a value that JSON cannot represent. The kinds `number` and `object` are reserved for
+ * this codec.
+ */
 export interface Tag {
   readonly kind: string;
   readonly [key: string]: Json;
 }
 
-/** How values of other kinds are encoded, and what is said of those that can't be. */
+/** How values of other kinds are encoded, and which error is thrown for those that cannot be. */
 export interface TaggedJsonRules {
   /**
-   * What stands for a value that is no text, boolean, number, null, and so for arrays and records too: JSON, a {@link tagged}
-   * one where it is to be recognised. undefined leaves the value to the codec.
+   * Encodes a value other than a string, boolean, number or null, including arrays and records.
+   * Returns JSON, or a {@link tagged} value that `decode` will recognise. Undefined leaves the
+   * value to the codec.
    */
   encode?(value: unknown, where: string): Json | undefined;
-  /** What the value under a key is called in `where`. */
+  /** The name of the value under a key, for `where`. */
   nameOf(where: string, key: string | number): string;
-  /** The error for a value that cannot be encoded: `a function`, `a Map`, `a cycle`. */
+  /**
+   * The error for a value that cannot be encoded. `what` is, for example, `a function`, `a Map`, `a
+   * cycle`.
+   */
   refuse(where: string, what: string): Error;
 }
 
 /** The only key of an object that holds a {@link Tag}. */
 const KEY = '$acc';
 
-/** Marks what the codec has to give to `decode`. */
+/** Marks a value that the codec will pass to `decode`. */
 export function tagged(tag: Tag): Json {
   return { [KEY]: tag };
 }
 
 /**
- * A value as plain JSON: NaN, infinities, -0 and records that have the codec's own key are tagged, values of other kinds are the
- * rules'. As in JSON, undefined is left out of records, and is null elsewhere.
+ * Encodes a value as plain JSON. NaN, infinities, -0 and records that contain the codec's own key
+ * are tagged. The rules encode values of other kinds. As in JSON, undefined is left out of records
+ * and becomes null elsewhere.
  *
- * @param where What the value is called.
- * @throws What `refuse` gives, for cycles and for values that neither JSON nor the rules have a form for.
+ * @param where The name of the value.
+ * @throws The error of `refuse`, for cycles and for values that neither JSON nor the rules can
+ * represent.
  */
 export function encodeTagged(value: unknown, where: string, rules: TaggedJsonRules): Json {
   return new Encoder(rules).encode(value, where) ?? null;
 }
 
 class Encoder {
-  /** What holds the value that is encoded. */
+  /** The objects that contain the current value. */
   readonly #above = new Set<object>();
 
   constructor(private readonly rules: TaggedJsonRules) {}
 
-  /** undefined for undefined. */
+  /** Undefined for undefined. */
   encode(value: unknown, where: string): Json | undefined {
     if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
     if (typeof value === 'number') return encodeNumber(value);
@@ -65,7 +74,7 @@ class Encoder {
     const { nameOf, refuse } = this.rules;
     if (Array.isArray(value)) return value.map((item, i) => this.encode(item, nameOf(where, i)) ?? null);
     if (!isPlainRecord(value)) throw refuse(where, `a ${value.constructor?.name ?? 'class instance'}`);
-    // By fromEntries, a key `__proto__` is data, never the prototype.
+    // With fromEntries, a key `__proto__` is data and never sets the prototype.
     const entries = Object.fromEntries(
       Object.entries(value).flatMap(([key, child]) => {
         const json = this.encode(child, nameOf(where, key));
@@ -82,9 +91,9 @@ function encodeNumber(value: number): Json {
 }
 
 /**
- * The value that {@link encodeTagged} encoded.
+ * Decodes a value of {@link encodeTagged}.
  *
- * @param decode Gives the value that stands for a tag of the rules.
+ * @param decode Returns the value for a tag of the rules.
  */
 export function decodeTagged(json: Json, decode: (tag: Tag) => unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;

@@ -1,7 +1,7 @@
 /** How a run ended. */
 export type RunStatus = 'completed' | 'failed' | 'aborted';
 
-/** What JSON can hold. */
+/** A value that JSON can represent. */
 export type ConfigValue =
   | string
   | number
@@ -11,37 +11,40 @@ export type ConfigValue =
   | readonly ConfigValue[]
   | { readonly [key: string]: ConfigValue };
 
-/** Hyperparameters and whatever else describes a run. */
+/** Hyperparameters and other data that describe a run. */
 export type RunConfig = Readonly<Record<string, ConfigValue>>;
 
-/** The run that a tracker is to record. */
+/** The run that a tracker records. */
 export interface RunInfo {
-  /** What the run belongs to: an experiment of MLflow, a project of W&B. */
+  /** The project of the run: an experiment in MLflow, a project in W&B. */
   readonly project: string;
-  /** Letters, digits, `-` and `_`; unlike that of any other run, the same on every rank. */
+  /** Letters, digits, `-` and `_`. It is unique, and the same on every rank. */
   readonly id: string;
-  /** For people. The id, where the user gave none. */
+  /** The name for people. Default: the id. */
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
-  /** A folder of this run alone, which exists. Trackers of one run share it: files are named after the tracker. */
+  /**
+   * An existing folder for this run only. The trackers of a run share it, so files are named after
+   * the tracker.
+   */
   readonly dir: string;
-  /** When the run began, in ms since 1970. */
+  /** The time at which the run began, in milliseconds since 1970. */
   readonly startTimeMs: number;
-  /** This process's, from 0, of `size`. */
+  /** The rank of this process, from 0 to `size` - 1. */
   readonly rank: number;
   readonly size: number;
 }
 
-/** When something was logged, and how its call may be told from others. */
+/** The time of a logged entry, and a number that identifies its call. */
 export interface Stamp {
   /**
-   * Ascends with what a rank logs in a run, from 0. A call that is repeated has the number it had; no other call of the rank in this
-   * run has it, though an earlier process made that.
+   * Ascends with the entries of a rank in a run, from 0. A repeated call has the same number. No
+   * other call of the rank in this run has it, including calls of earlier processes.
    */
   readonly sequence: number;
-  /** Ms since 1970. */
+  /** Milliseconds since 1970. */
   readonly timeMs: number;
-  /** Aborted when the call has taken too long, and will be repeated: for `fetch`. */
+  /** Aborted if the call takes too long. The call is then repeated. Pass it to `fetch`. */
   readonly signal: AbortSignal;
 }
 
@@ -53,25 +56,25 @@ export interface MetricsRow {
   readonly timeMs: number;
 }
 
-/** A picture, ready to store. */
+/** An image that is ready to be stored. */
 export interface TrackedImage {
   readonly width: number;
   readonly height: number;
-  /** A whole PNG file, 8 bits a channel. */
+  /** A complete PNG file with 8 bits per channel. */
   readonly png: Uint8Array;
 }
 
-/** How often values fall between edges. */
+/** The numbers of values between edges. */
 export interface TrackedHistogram {
-  /** One more than `counts`, ascending, finite. */
+  /** One more than `counts`, ascending and finite. */
   readonly edges: readonly number[];
   readonly counts: readonly number[];
-  /** Of the finite values. */
+  /** The minimum of the finite values. */
   readonly min: number;
   readonly max: number;
   readonly sum: number;
   readonly sumSquares: number;
-  /** NaN and infinities, which no bin holds. */
+  /** The number of NaN and infinite values, which are in no bin. */
   readonly nonFinite: number;
 }
 
@@ -79,70 +82,82 @@ export type Cell = string | number | boolean | null;
 
 export interface TrackedTable {
   readonly columns: readonly string[];
-  /** Each row has a cell for each column. */
+  /** Each row has one cell for each column. */
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** Files that belong to a run: a model, a checkpoint. */
+/** Files of a run, such as a model or a checkpoint. */
 export interface TrackedArtifact {
   readonly name: string;
-  /** What they are: `model`, `dataset`, `checkpoint`, `file`. */
+  /** The type of the files: `model`, `dataset`, `checkpoint`, `file`. */
   readonly type: string;
   readonly files: readonly TrackedFile[];
 }
 
 export interface TrackedFile {
-  /** Its name within the artifact, folders divided by `/`. */
+  /** The name within the artifact. Folders are separated by `/`. */
   readonly name: string;
-  /** Where it lies, absolute. */
+  /** The absolute path of the file. */
   readonly path: string;
   readonly bytes: number;
 }
 
 /**
- * Records runs somewhere: a file, a service. Three members beside the name are required. An absent one means "cannot": then
- * the user hears of it who asks for it.
+ * Records runs, for example in a file or a service. The name and three methods are required. A
+ * missing optional method means that the tracker does not support this kind of data; the user is
+ * told when it is used.
  *
- * The bus calls one method at a time, in the order of what was logged, `start` first and `finish` last. A method that does
- * its work before it returns gives nothing; one that waits for something gives a promise.
+ * The bus calls one method at a time, in the order of logging, first `start` and last `finish`. A
+ * method that completes its work synchronously returns nothing. A method that waits returns a
+ * promise.
  *
- * An error with the code `ACC_TRACKER_UNAVAILABLE` says that the same call may succeed later, and that repeating it does
- * no harm: the bus keeps what was logged and calls again, as it does after a call that never came to its end. After any other
- * error it goes on with what comes next, and tells the user once.
+ * An error with the code `ACC_TRACKER_UNAVAILABLE` means that the same call may succeed later, and
+ * that it is safe to repeat. The bus then keeps the data and repeats the call. It also repeats a
+ * call that never ended. After any other error it continues with the next entry, and warns the user
+ * once.
  */
 export interface Tracker {
   readonly name: string;
-  /** On which ranks it runs. Default `main`: rank 0 alone. */
+  /** The ranks on which it runs. Default `main`: rank 0 only. */
   readonly ranks?: 'main' | 'all';
-  /** What the service calls the run, once it has started, if not by its id; `resume` gets it back. */
+  /**
+   * The id that the service gave the run at its start, if it differs from the run's id. It is
+   * passed to `resume`.
+   */
   readonly runId?: string | undefined;
-  /** The service's own object, for what this interface lacks. */
+  /** The service's own client, for features that this interface does not have. */
   readonly client?: unknown;
 
   /** Begins a run. */
   start(run: RunInfo): Promise<void>;
-  /** @param metrics Numbers, NaN and infinities among them, by name. Not to be changed. */
+  /** @param metrics Numbers by name, including NaN and infinities. Do not change it. */
   log(step: number, metrics: Readonly<Record<string, number>>, stamp: Stamp): void | Promise<void>;
-  /** Everything logged is stored, and nothing stays open. Nothing is called after that. */
+  /** Stores everything that was logged and closes all resources. No call follows. */
   finish(status: RunStatus): Promise<void>;
 
-  /** Several calls of `log` in one; then `log` itself is not called. In order, at most 500. */
+  /**
+   * Receives several calls of `log` at once, at most 500, in order. `log` itself is then not
+   * called.
+   */
   logBatch?(rows: readonly MetricsRow[], stamp: Stamp): void | Promise<void>;
-  /** Once, after `start`, and again when a resumed run brings its own. */
+  /** Called once after `start`, and again if a resumed run has another config. */
   logConfig?(config: RunConfig, stamp: Stamp): void | Promise<void>;
   logText?(step: number, key: string, text: string, stamp: Stamp): void | Promise<void>;
   logImage?(step: number, key: string, image: TrackedImage, stamp: Stamp): void | Promise<void>;
   logHistogram?(step: number, key: string, histogram: TrackedHistogram, stamp: Stamp): void | Promise<void>;
   logTable?(step: number, key: string, table: TrackedTable, stamp: Stamp): void | Promise<void>;
   logArtifact?(step: number, artifact: TrackedArtifact, stamp: Stamp): void | Promise<void>;
-  /** In place of `start`: goes on with a run that an earlier process began. `runId` is what the tracker called it then. */
+  /**
+   * Called instead of `start` to continue a run of an earlier process. `runId` is the id that the
+   * tracker gave the run then.
+   */
   resume?(run: RunInfo, runId: string): Promise<void>;
 }
 
-/** The default export of a tracker's package. Makes nothing but the object: the work begins with `start`. */
+/** The default export of a tracker package. It only creates the object; work begins with `start`. */
 export type TrackerFactory<Options extends object = object> = (options?: Options) => Tracker;
 
-/** The members a tracker may have. */
+/** The members that a tracker may have. */
 export const TRACKER_KEYS = [
   'name',
   'ranks',

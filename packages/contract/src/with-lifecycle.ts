@@ -15,10 +15,11 @@ const GUARDED = [
 type State = 'new' | 'running' | 'finished';
 
 /**
- * The tracker with its order kept: what is called before `start` or after `finish` is refused, and so is a second `start`. A
- * `start` that fails may be called again.
+ * Wraps a tracker and enforces the order of calls. Calls before `start` or after `finish`, and a
+ * second `start`, are rejected. `start` may be repeated after it failed.
  *
- * @throws AccError, from the methods: `ACC_TRACKER_NOT_STARTED`, `ACC_TRACKER_FINISHED`, `ACC_TRACKER_STARTED`.
+ * @throws AccError from the methods: `ACC_TRACKER_NOT_STARTED`, `ACC_TRACKER_FINISHED`,
+ * `ACC_TRACKER_STARTED`.
  */
 export function withLifecycle<T extends Tracker>(tracker: T): T {
   let state: State = 'new';
@@ -34,7 +35,7 @@ export function withLifecycle<T extends Tracker>(tracker: T): T {
     if (state === 'new') throw notStarted(tracker, method);
     if (state === 'finished') throw finished(tracker, method);
   };
-  // Members that are getters stay so: a run's id is not known before its start.
+  // Keeps getters as getters: the id of a run is not known before its start.
   const guarded = Object.create(tracker) as Record<string, unknown>;
   const define = (name: string, value: unknown) =>
     Object.defineProperty(guarded, name, { value, enumerable: true });
@@ -50,7 +51,7 @@ export function withLifecycle<T extends Tracker>(tracker: T): T {
   }
   define('finish', async (status: Parameters<Tracker['finish']>[0]) => {
     requireRunning('finish');
-    // It may be called again after an error; a run that is finished is not.
+    // `finish` may be repeated after an error, but not after it succeeded.
     await tracker.finish(status);
     state = 'finished';
   });
@@ -59,18 +60,18 @@ export function withLifecycle<T extends Tracker>(tracker: T): T {
 
 function notStarted({ name }: Tracker, method: string): AccError {
   return new AccError('ACC_TRACKER_NOT_STARTED', `${name}: ${method}() was called before start().`, {
-    help: 'Await start(run), or give the tracker to Accelerator.create({ logWith }) and call initTrackers().',
+    help: 'Await start(run), or pass the tracker to Accelerator.create({ logWith }) and call initTrackers().',
   });
 }
 
 function finished({ name }: Tracker, method: string): AccError {
   return new AccError('ACC_TRACKER_FINISHED', `${name}: ${method}() was called after finish().`, {
-    help: 'Make a new tracker for another run.',
+    help: 'Create a new tracker for another run.',
   });
 }
 
 function startedTwice({ name }: Tracker): AccError {
   return new AccError('ACC_TRACKER_STARTED', `${name}: start() was called twice.`, {
-    help: 'Make a tracker for each run.',
+    help: 'Create one tracker for each run.',
   });
 }
