@@ -3,7 +3,10 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 
-/** Builds the packages before tests that start programs: these load what is built. Takes a second where nothing changed. */
+/**
+ * Builds the packages before tests that start programs, because these programs load the built
+ * packages. It takes a second if nothing has changed.
+ */
 export default function setup(): void {
   const turbo = join(root, 'node_modules', '.bin', 'turbo');
   execFileSync(turbo, ['run', 'build', '--ui=stream', '--output-logs=errors-only'], {

@@ -1,4 +1,7 @@
-/** Looks for libtorch once for all ranks of a run, as `acc launch` does: each would start a Python for it. */
+/**
+ * Finds libtorch once for all ranks of a run, as `acc launch` does. Otherwise each rank would start
+ * Python for it.
+ */
 export default async function setup(): Promise<void> {
   const { findLibtorch } = await import('@acc/native');
   const libtorch = findLibtorch();

@@ -1,5 +1,5 @@
-// Before the tests on several hosts: installs what they run and this machine lacks, and sees whether it lets us make networks. They
-// can't do without any of it, and are never skipped.
+// Runs before the tests on several hosts. It installs missing programs, and checks that networks
+// can be created. The tests need all of this, and are never skipped.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';

@@ -7,7 +7,10 @@ import { venv } from '../trackers/python/venv.js';
 const UNSIGNED_ACTIONS = 4;
 const POLICY = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }] };
 
-/** A server that speaks as Amazon's S3 does (moto), verifies signatures, and keeps objects in memory. */
+/**
+ * A server with the protocol of Amazon S3 (moto). It verifies signatures and keeps objects in
+ * memory.
+ */
 export class S3Server {
   private constructor(
     readonly endpoint: string,
@@ -15,7 +18,7 @@ export class S3Server {
     private readonly running: Background,
   ) {}
 
-  /** With one bucket, and one user who may do everything with it. */
+  /** Starts a server with one bucket and one user with all permissions. */
   static async start(bucket: string): Promise<S3Server> {
     const python = await venv('s3');
     const port = await freePort();

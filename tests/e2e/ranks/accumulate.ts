@@ -1,5 +1,6 @@
-// Trains one small model on 46 rows in windows of 12, whole or as 3 micro-batches, by each kind of loop, with and without
-// clipping. Argument: the engine (acc | tfjs). Reports weights and what was seen on the way, by loop, micro-batches and clipping: `fit 3 clipped`.
+// Trains one small model on 46 rows in windows of 12, each as one batch or as 3 micro-batches, with
+// each kind of loop, with and without clipping. Argument: the engine (acc | tfjs). Reports weights
+// and observations by loop, micro-batches and clipping: `fit 3 clipped`.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -13,7 +14,7 @@ const dense = (units: number, seed: number, more: object = {}) =>
   tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
 const xs = tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D;
 const ys = tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
-// How many tokens each row has, 0 to 6.
+// The number of tokens of each row, 0 to 6.
 const tokens = tf.range(0, ROWS, 1, 'int32').mul(5).mod(7).toFloat();
 
 interface Run {
@@ -27,7 +28,7 @@ async function train(loop: string, steps: number, clips: boolean): Promise<objec
   if (engine === 'tfjs') await tf.setBackend('cpu');
   const accelerator = await Accelerator.create({
     engine,
-    // A user's loss would count the rows that fill a batch.
+    // A loss of the user would also count filling rows.
     dataLoader: { splitBatches: true, evenBatches: false },
     gradientAccumulationSteps: steps,
     seed: 5,

@@ -1,4 +1,5 @@
-// Tries to join its job again after the rendezvous failed, and creates Accelerators with other options of the group.
+// Joins its job again after a failed rendezvous, and creates Accelerators with different options of
+// the group.
 import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as tf from '@tensorflow/tfjs';
@@ -26,7 +27,7 @@ if (rank === 0) {
 } else {
   await told('rank 0 has failed');
 }
-// Rank 0 waits in its second try, and keeps what rank 1 said in its first one.
+// Rank 0 waits in its second attempt, and still has the entry of rank 1's first attempt.
 if (rank === 1) {
   failed = await codeOf({ collective: { ...SHORT.collective, engine: 'gloo' } });
   tell('rank 1 has failed');

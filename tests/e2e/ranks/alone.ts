@@ -1,4 +1,5 @@
-// One process without a launcher; where libtorch is missing it trains on tfjs's own backend. Argument: options as JSON.
+// One process without a launcher. Without libtorch it trains on tfjs's own backend. Argument:
+// options as JSON.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';

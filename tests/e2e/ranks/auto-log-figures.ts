@@ -1,4 +1,5 @@
-// Trains a linear model with autoLog, in a loop or by fit, and reports the figures that were logged, and what was read when.
+// Trains a linear model with autoLog, in a loop or with fit. Reports the logged figures, and which
+// tensors were read when.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type Tracker } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -35,7 +36,7 @@ const model = tf.sequential({ layers: [dense] });
 const xs = tf.tensor2d(Array.from({ length: ROWS }, (_, i) => [i / 10, 1 - (i % 3)]));
 const ys = tf.tensor2d(Array.from({ length: ROWS }, (_, i) => [(i % 7) / 2]));
 
-// Each waits for the device.
+// Each read waits for the device.
 let reads = 0;
 const { backend } = tf.engine() as unknown as { backend: { readSync: (id: object) => unknown } };
 const readSync = backend.readSync.bind(backend);

@@ -1,4 +1,4 @@
-// Trains with autoLog on, and reports what was logged on the main process.
+// Trains with autoLog, and reports what was logged on the main process.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type Tracker } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -23,7 +23,7 @@ const accelerator = await Accelerator.create({
   autoLog: {
     every: 4,
     tokensPerSample: 5,
-    // Machines that are busy otherwise make for no alert.
+    // The limits are high, so that a busy machine does not cause alerts.
     slowFactor: way === 'slow' ? 1.5 : 100,
     stallMs: way === 'stall' ? 1_000 : 100_000,
     onAlert: ({ kind, step, rank }) => alerts.push({ kind, step, ...(rank !== undefined && { rank }) }),
@@ -32,7 +32,7 @@ const accelerator = await Accelerator.create({
 const model = tf.sequential({
   layers: [tf.layers.dense({ units: 1, inputShape: [2], kernelInitializer: 'ones' })],
 });
-// Rank 1 has other rows, and so another loss.
+// Rank 1 has other rows, and therefore a different loss.
 const ys = tf.tensor2d(Array.from({ length: 48 }, (_, i) => [i]));
 const loader = new DataLoader({ xs: tf.ones([48, 2]), ys }, { batchSize: 2 });
 class SlowSgd extends tf.SGDOptimizer {

@@ -1,17 +1,18 @@
-// Trains a model with batch normalisation on the same global batches, the last of them short, however many ranks there are.
-// Each argument is a training: batchNorm (sync | broadcast | local) and tfjs backend (acc | cpu), sync:acc say. Reports by argument.
+// Trains a model with batch normalisation on the same global batches for any number of ranks. The
+// last batch is short. Each argument is a training: batchNorm (sync | broadcast | local) and tfjs
+// backend (acc | cpu), for example sync:acc. Reports by argument.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-/** A last batch of two: the third rank has no row of it. */
+/** The last batch has two rows, so the third rank has none. */
 const [ROWS, BATCH] = [22, 10];
 
 function makeModels() {
   const bias = { useBias: false, kernelInitializer: tf.initializers.glorotNormal({ seed: 3 }) };
   const normalized = tf.layers.batchNormalization({ momentum: 0.8 });
 
-  /** A user's own layer, of which nobody knows what it does. */
+  /** A layer of the user, whose behaviour is unknown to the library. */
   class Own extends (normalized.constructor as new (args: object) => tf.layers.Layer) {
     static readonly className = 'Own';
   }

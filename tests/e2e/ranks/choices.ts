@@ -1,4 +1,5 @@
-// Multiplies matrices of some sizes, in another order on each rank, and reports which ways were chosen.
+// Multiplies matrices of several sizes, in a different order on each rank, and reports which
+// kernels were chosen.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { kernelChoices } from '@acc/kernels';

@@ -1,4 +1,4 @@
-// Calls every collective through the Accelerator and reports what came.
+// Calls every collective through the Accelerator and reports the results.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -40,7 +40,7 @@ const objects = {
   gathered: accelerator.gatherObject([{ rank: r, data: Float32Array.of(r) }]),
   fromLast: accelerator.broadcastObject({ rank: r }, accelerator.numProcesses - 1),
 };
-/** A record whose keys are in another order on every other rank. */
+/** A record whose keys are in a different order on every other rank. */
 const ordered = <T>(a: T, b: T): Record<string, T> => (r % 2 === 0 ? { b, a } : { a, b });
 const records = tf.tidy(() => {
   const given = ordered(tf.tensor1d([r, 10]), tf.tensor1d([100 * r, 1000]));

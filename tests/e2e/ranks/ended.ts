@@ -1,4 +1,4 @@
-// Calls what an Accelerator no longer does after freeMemory and endTraining, and reports the codes.
+// Calls methods of an Accelerator after freeMemory and endTraining, and reports the error codes.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AccError } from '@acc/core';
 import { reportResult } from '@acc/testkit';

@@ -1,5 +1,6 @@
-// Two models with an optimizer each, prepared in two calls, trained in turn; some variables are used by one
-// rank only, some twice. Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
+// Two models with one optimizer each, prepared in two calls and trained alternately. Some variables
+// are used by one rank only, some twice. Arguments: the tfjs backends (acc | cpu). Reports by
+// backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -76,7 +77,7 @@ async function train(backend: string): Promise<object> {
     return (r === size - 1 ? used.add(sometimes.mul(size)) : used) as tf.Scalar;
   }, [sometimes, never, unprepared]);
 
-  // Used by two operators far apart, and listed twice: one gradient, that of both uses.
+  // Used by two operators far apart, and listed twice: there is one gradient, for both uses.
   const ofTwice = tf.variableGrads(() => {
     const square = twice.mul(twice);
     return tf

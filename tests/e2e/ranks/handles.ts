@@ -1,5 +1,5 @@
-// @acc/collective by itself: every verb with a handle, reduceScatter, giving a tensor away, closing. Arguments: the tfjs backends to
-// do so on, each in a group of its own. Reports by backend.
+// @acc/collective without core: every verb with a handle, reduceScatter, donated tensors, closing.
+// Arguments: the tfjs backends, each with its own group. Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { GroupCollective, joinGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
@@ -57,7 +57,7 @@ async function handlesOn(backend: string): Promise<object> {
   return {
     ...report,
     closed: codeOf(() => collective.barrier()),
-    // Arguments stay the caller's: three here, two on the way to `rows`, three of calls that were refused.
+    // The caller keeps its arguments: three here, two that lead to `rows`, three of rejected calls.
     left: tf.memory().numTensors - before,
   };
 }

@@ -1,5 +1,6 @@
-// Joins over Gloo as joinGroup does, but with pauses, in which a test may talk to the ports: rank 1 comes to the store when a file
-// is there, and to the group when another is. Arguments: the folder of the files.
+// Joins over Gloo like joinGroup, but with pauses in which a test can connect to the ports. Rank 1
+// connects to the store when one file exists, and to the group when another exists. Arguments: the
+// folder of the files.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,7 +31,7 @@ const joined = await joinGroup({
   timeoutMs: 60_000,
 });
 const { group, close } = joined;
-// A sub-group meets when nobody can come to the store any more, and has a port of its own.
+// A sub-group meets when the store accepts no more connections, and has its own port.
 const subgroup = joined.subgroup([1, 0], 'sub');
 const x = tensorFrom(Float32Array.of(rank + 1), 'float32', [1]);
 group.allReduce(x, x, 'sum', { isBlocking: true }).wait();

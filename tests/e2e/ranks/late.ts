@@ -1,4 +1,5 @@
-// Rank 1 does not come to a collective (argument `collective`), or not even to the job (`join`).
+// Rank 1 does not make a collective call (argument `collective`), or does not join the job
+// (`join`).
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 

@@ -1,4 +1,5 @@
-// The same loop by plain data parallelism, LocalSGD and DiLoCo, on two ranks; reports the weights after each step.
+// Runs the same loop with plain data parallelism, LocalSGD and DiLoCo on two ranks. Reports the
+// weights after each step.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DiLoCo, LocalSGD, type DiLoCoState } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -55,7 +56,7 @@ runs['dilocoResumed'] = await train(
     if (step !== 2) return meeting;
     const weights = variables.map((variable) => variable.dataSync());
     const state: DiLoCoState = await (meeting as DiLoCo).getState();
-    // Ends with a meeting, from which the weights are put back.
+    // `end` synchronizes a last time. The weights are then restored.
     meeting.end();
     variables.forEach((variable, i) => {
       tf.tidy(() => variable.assign(tf.tensor(weights[i]!, variable.shape)));
@@ -65,7 +66,7 @@ runs['dilocoResumed'] = await train(
     return next;
   },
 );
-// Without communication a rank may take more steps than the others before they meet.
+// Without communication a rank may take more steps than the others before they synchronize.
 let extra = 0;
 runs['uneven'] = await train((all) => {
   const local = new LocalSGD(accelerator, all, { localSgdSteps: STEPS });

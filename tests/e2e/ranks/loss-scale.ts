@@ -1,4 +1,5 @@
-// Trainings in fp16 on two ranks, of which rank 0 meets a gradient that overflows. Reports weights, and which steps were skipped.
+// Trainings in fp16 on two ranks. Gradients overflow on rank 0. Reports the weights and which steps
+// were skipped.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, LocalSGD, oneBitAdam, type AcceleratorOptions, type NamedCommHook } from '@acc/core';
 import { amp } from '@acc/amp';
@@ -63,7 +64,10 @@ async function apply() {
   return end();
 }
 
-/** Rank 0 leaves out a step while ranks train alone; then both take steps together, the second with an overflow on rank 1. */
+/**
+ * Rank 0 skips a step while ranks train alone. Then both take two steps together; the second
+ * overflows on rank 1.
+ */
 async function local() {
   // As a plugin of the user's, which may have the hooks of any, its state can be asked for.
   const { autocast: _, ...precision } = amp('float16', { lossScale: { initial: INITIAL } });
@@ -85,7 +89,7 @@ async function local() {
   return { ...end(), before, alone, scales };
 }
 
-/** `overflowsAt`: in one of its steps more, which must leave no trace. */
+/** `overflowsAt`: the gradients of one additional step overflow. The step must have no effect. */
 async function hooked(name: string, overflowsAt: readonly number[]) {
   const commHook = HOOKS[name]!;
   const adam = () => oneBitAdam({ learningRate: 0.01, warmupSteps: 3 });

@@ -1,5 +1,6 @@
-// Trains by losses that are no means over rows, in each way that a program may; reports weights and logs beside plain tfjs's.
-// Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
+// Trains with losses that are not means over rows, in each way that a program can. Reports weights
+// and logs next to those of plain tfjs. Arguments: the tfjs backends (acc | cpu). Reports by
+// backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -13,7 +14,7 @@ const ys = () => {
   const masks = tf.tensor2d(Array.from({ length: ROWS }, (_, row) => [maskOf(row)]));
   return tf.concat([tf.abs(tf.cos(tf.range(0, ROWS * 2).mul(0.7))).reshape([ROWS, 2]), masks], 1);
 };
-/** Batches of 6, 6 and 5 rows, of which ranks have uneven parts. */
+/** Batches of 6, 6 and 5 rows, which ranks divide unevenly. */
 const batches = () =>
   [0, 6, 12].map((start) => {
     const rows = Math.min(6, ROWS - start);
@@ -90,7 +91,7 @@ async function byFit(tools: Tools, loss: Loss, isSum = false): Promise<number[]>
   return [...weightsOf(model), ...(history['loss'] as number[])];
 }
 
-/** The mean over rows that are not masked; not a number where all are. */
+/** The mean over rows that are not masked. NaN if all rows are masked. */
 const maskedMean = (y: tf.Tensor, p: tf.Tensor) => {
   const mask = tf.greater(masksOf(y), 0).toFloat();
   const count = tf.sum(mask);
@@ -150,7 +151,7 @@ async function trainOn(backend: string): Promise<object> {
   const said = warnings.length;
   const got = await run(tools);
   const before = warnings.length;
-  // Nobody says what they are: one warning for all.
+  // The weights are not declared: this causes one warning for all.
   await byLoop(tools, (y, p) => maskedMean(y, p).mean);
   await byFit(tools, (y, p) => tf.sqrt(tf.mean(tf.squaredDifference(targetsOf(y), targetsOf(p)))));
   const own = tf.losses.meanSquaredError;

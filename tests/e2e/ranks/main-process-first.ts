@@ -1,4 +1,5 @@
-// The main process fails in what it does first. Arguments: whether it throws or rejects.
+// The main process fails in the function that it runs first. Arguments: whether it throws or
+// rejects.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -18,7 +19,7 @@ try {
 } catch (error) {
   order.push((error as Error).message);
 }
-// A barrier too few or too many would let these meet others.
+// If a rank had called one barrier too few or too many, it would meet others here.
 order.push(...accelerator.gatherObject([accelerator.processIndex]).map(String));
 await accelerator.endTraining();
 reportResult(order);

@@ -1,4 +1,5 @@
-// Sums along the axes of meshes of four ranks, by the collectives that a strategy is given. Reports the sums of the ranks' numbers.
+// Sums along the axes of meshes of four ranks, with the collectives that a strategy gets. Reports
+// the sums of the rank numbers.
 import * as tf from '@tensorflow/tfjs';
 import type { Collective, Strategy } from '@acc/contract';
 import { meshOf, type MeshSizes } from '@acc/collective';

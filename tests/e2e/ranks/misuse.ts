@@ -1,5 +1,5 @@
-// Does one thing wrong after the other, each with an accelerator of its own, and reports the code and message of each error.
-// Arguments: the engine, and the mistakes.
+// Makes several mistakes, each with a new Accelerator, and reports the code and message of each
+// error. Arguments: the engine, and the mistakes.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -21,7 +21,7 @@ const mistakes: Record<string, () => unknown> = {
   dtype: () => accelerator.reduce(tf.ones([2], r === 0 ? 'float32' : 'int32')),
   empty: () => accelerator.reduce(tf.zeros([2 * r])),
   operation: () => accelerator.reduce(tf.ones([2]), 'avg' as 'sum'),
-  // What a user does by mistake is called here, and not by the name of the collective.
+  // The message must name the method that the user called, not the collective.
   onlyMain: () => (r === 0 ? accelerator.saveState() : accelerator.waitForEveryone()),
   roots: () => accelerator.broadcast(tf.ones([2]), r),
   collective: () => (r === 0 ? accelerator.gather(tf.ones([2])) : accelerator.waitForEveryone()),

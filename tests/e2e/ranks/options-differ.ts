@@ -1,4 +1,5 @@
-// Creates Accelerators whose options differ between the two ranks, and reports which of them are found to.
+// Creates Accelerators with different options on the two ranks, and reports which differences are
+// detected.
 import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
@@ -21,7 +22,7 @@ const cases: Record<string, AcceleratorOptions> = {
   checkpoint: of<AcceleratorOptions>({}, { checkpoint: {} }),
   plugins: { plugins: of([plugin('a', 'transform')], []) },
   'seed, dataLoader': { seed: rank, dataLoader: { shuffle: of(true, false) } },
-  // What may differ, and defaults that are written out.
+  // Options that may differ, and options that equal their defaults.
   '': {
     seed: of<number | undefined>(undefined, 0),
     amp: of<AcceleratorOptions['amp']>(undefined, { lossScale: {} }),

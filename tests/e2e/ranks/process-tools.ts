@@ -1,4 +1,4 @@
-// What ranks do with parts, paddings, flags, turns and random states; reports it.
+// Reports how ranks use splitting, padding, flags, turns and random states.
 import { appendFileSync, readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, setSeed, synchronizeRngStates } from '@acc/core';

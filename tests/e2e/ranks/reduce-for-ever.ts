@@ -1,4 +1,4 @@
-// All-reduces in shared memory until somebody ends it.
+// Runs all-reduce in shared memory until it is killed.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 

@@ -1,4 +1,5 @@
-// One loop with schedules and the noise scale, the same global batches on any number of ranks. Reports what they came to.
+// One loop with schedules and the noise scale, on the same global batches for any number of ranks.
+// Reports the results.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, gradientNoiseScale, LRScheduler } from '@acc/core';
 import { reportResult } from '@acc/testkit';

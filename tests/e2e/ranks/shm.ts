@@ -1,5 +1,5 @@
-// Shared memory where something goes wrong: rank 1 is killed or stopped amid collectives, by argument; or what it promises
-// beyond the published rules.
+// Failures in shared memory: rank 1 is killed or stopped during collectives, depending on the
+// argument. Also checks guarantees beyond the published rules.
 import { existsSync, writeFileSync } from 'node:fs';
 import { type AccError, type NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
@@ -61,7 +61,7 @@ const faults: Record<string, () => unknown> = {
     if (rank === 0) process.kill(pids[1]!, 'SIGKILL');
     return failure;
   },
-  // A receiver waits for a rank that only ends.
+  // A receiver waits for a rank that simply ends.
   leave() {
     if (rank !== 1) return untilItFails(() => collective.recv(1).dispose());
     collective.close();
@@ -71,7 +71,7 @@ const faults: Record<string, () => unknown> = {
   'ask-dead': () => failureOfAsked(() => process.kill(process.pid, 'SIGKILL')),
   'ask-idle': () =>
     failureOfAsked(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 17_000)),
-  // A handle that is left behind doesn't keep the process.
+  // A handle that was not waited for does not keep the process alive.
   forgotten() {
     collective.allReduceAsync(x);
     if (rank === 0) collective.close();
@@ -83,7 +83,7 @@ const faults: Record<string, () => unknown> = {
     while (!pending.isDone);
     return 'done';
   },
-  // Rank 0 waits for rank 1, which is busy until rank 0 has what it waits for.
+  // Rank 0 waits for rank 1, which is busy until rank 0 has the result that it waits for.
   busy() {
     const path = process.argv[3]!;
     const pending = collective.allReduceAsync(x);
@@ -102,7 +102,7 @@ function failureOfAsked(fate: () => void): unknown {
   return { ...untilItFails(() => message.wait().dispose()), ms: Date.now() - start };
 }
 
-/** All-reduces; after some of them rank 1 meets its fate. */
+/** Runs all-reduce repeatedly. After some calls rank 1 is killed or stopped. */
 function after(rounds: number, fate: () => void): () => void {
   let round = 0;
   return () => {

@@ -1,4 +1,4 @@
-// What steps of training leave behind for V8's frequent collections of young objects.
+// Measures which objects of training steps survive V8's frequent collections of young objects.
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 import * as tf from '@tensorflow/tfjs';
@@ -19,7 +19,7 @@ function train(): void {
     optimizer.minimize(() => tf.losses.softmaxCrossEntropy(ys, model.predict(xs) as tf.Tensor));
     if (step % 50 === 49) gc!({ type: 'minor' });
   }
-  // What survives twice is taken for old.
+  // V8 treats objects that survive twice as old.
   gc!({ type: 'minor' });
   gc!({ type: 'minor' });
 }

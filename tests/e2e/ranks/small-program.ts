@@ -1,4 +1,5 @@
-// A small program, for one process in plain tfjs and for the ranks of a job: the same numbers are expected.
+// A small program that runs on one process in plain tfjs and on the ranks of a job. Both must give
+// the same numbers.
 import * as tf from '@tensorflow/tfjs';
 
 export const ROWS = 12;

@@ -1,4 +1,4 @@
-// Trains without end; the rank given dies in the middle of a step, by signal or by an error.
+// Trains endlessly. The given rank dies in the middle of a step, by a signal or an error.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 

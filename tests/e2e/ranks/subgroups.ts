@@ -1,4 +1,4 @@
-// What ranks of sub-groups get to know of each other when something goes wrong. Argument: the engine.
+// Reports the errors on ranks of sub-groups when a rank fails. Argument: the engine.
 import type { AccError, NativeCollective } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom, type Tensor } from '@acc/native';
@@ -29,7 +29,7 @@ function faultOf(run: () => unknown): { code: string; message: string } {
 const differing = world.subgroup([2, 0]);
 const mismatch = differing && faultOf(() => sumOfOnes(differing, 4 + rank));
 differing?.close();
-// The group of all ranks goes on.
+// The group of all ranks remains usable.
 const before = sumOfOnes(world, 1);
 const pair = world.subgroup([2, 0]);
 const alone = world.subgroup([1]);

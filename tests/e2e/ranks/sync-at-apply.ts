@@ -1,5 +1,6 @@
-// A loop that combines gradients itself: ranks take different numbers of backward passes for one step, and use different
-// variables. Reports weights after a few steps, and what a pass gives.
+// A loop that combines gradients itself. Ranks take different numbers of backward passes for one
+// step, and use different variables. Reports the weights after a few steps, and the gradients of a
+// pass.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';

@@ -1,4 +1,4 @@
-// Logs on several ranks, over prepared data, and reports what each rank's trackers got.
+// Logs on several ranks over prepared data, and reports what the trackers of each rank received.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type Tracker } from '@acc/core';
 import { reportResult } from '@acc/testkit';

@@ -1,4 +1,4 @@
-// Trains, saves and dies; the second time it goes on.
+// Trains, saves and exits with an error. The second time it resumes.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 

@@ -1,4 +1,4 @@
-// A training that logs, and ends in the way that its first argument says.
+// A training that logs, and ends as its first argument says.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -46,7 +46,7 @@ const ways: Record<string, () => Promise<void> | void> = {
     });
     await ways['wait']!();
   },
-  // A loop that never lets the event loop turn.
+  // A loop that blocks the event loop.
   busy: () => {
     console.log('waiting');
     for (;;) step();

@@ -1,5 +1,5 @@
-// Trains one small model after the other, each for 20 steps on the same global batches, however many ranks there are; reports
-// the weights of each. Argument: a JSON list of `Training`.
+// Trains several small models, each for 20 steps on the same global batches for any number of
+// ranks. Reports the weights of each. Argument: a JSON list of `Training`.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -33,7 +33,7 @@ const batchesOf = ({ xs, ys }: Data) =>
     ys: ys.slice(i * GLOBAL_BATCH, GLOBAL_BATCH),
   }));
 
-/** Each rank starts from other weights: prepare must make them rank 0's. */
+/** Each rank starts with different weights. prepare must replace them with those of rank 0. */
 function modelOf({ processIndex, isMainProcess }: Accelerator): tf.Sequential {
   const seed = 100 + processIndex;
   return tf.sequential({

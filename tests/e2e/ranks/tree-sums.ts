@@ -1,4 +1,5 @@
-// Sums over ranks of deterministic Accelerators, beside the sum in pairs that each rank computes by itself.
+// Sums over ranks with deterministic Accelerators, next to the pairwise sum that each rank computes
+// itself.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -6,7 +7,7 @@ import { reportResult } from '@acc/testkit';
 const accelerator = await Accelerator.create({ deterministic: { virtualShards: 8 } });
 const { numProcesses: size, processIndex: rank } = accelerator;
 
-/** Of such different sizes that another order of additions gives other bits. */
+/** The values have very different magnitudes, so another order of additions gives other bits. */
 const valuesOf = (of: number, length: number) =>
   Float32Array.from({ length }, (_, i) => Math.sin(i * 7 + of) * 10 ** ((i * 3 + of * 5) % 8));
 

@@ -1,5 +1,5 @@
-// Trains several models at once, in each way that a program may; reports their weights beside plain tfjs's, and refusals.
-// Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
+// Trains several models concurrently, in each way that a program can. Reports their weights next to
+// those of plain tfjs, and errors. Arguments: the tfjs backends (acc | cpu). Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';

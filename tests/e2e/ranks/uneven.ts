@@ -1,4 +1,5 @@
-// Data that does not divide by the ranks: fit's figures and weights, gathered metrics, and a generator's last batch.
+// Data that cannot be divided equally among the ranks: the logs and weights of fit, gathered
+// metrics, and the last batch of a generator.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { reportResult } from '@acc/testkit';

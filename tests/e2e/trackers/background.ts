@@ -18,7 +18,7 @@ export interface Background {
 
 const POLL_MS = 100;
 
-/** Starts a server in a process group of its own, and waits until `url` answers. */
+/** Starts a server in its own process group, and waits until `url` answers. */
 export async function startServer(
   command: string,
   args: readonly string[],
@@ -34,7 +34,7 @@ export async function startServer(
   const collect = (chunk: Buffer) => (output = (output + chunk.toString()).slice(-5_000));
   child.stdout.on('data', collect);
   child.stderr.on('data', collect);
-  // A test runner that gives up on the test leaves through here.
+  // A test runner that aborts the test exits here.
   const kill = () => killGroup(child, 'SIGKILL');
   process.once('exit', kill);
   while (!(await answers(url))) {
@@ -50,7 +50,7 @@ export async function startServer(
       const timer = setTimeout(kill, 5_000);
       await ended;
       clearTimeout(timer);
-      // Workers that outlived it.
+      // Workers that are still running.
       kill();
     },
   };

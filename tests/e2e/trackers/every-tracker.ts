@@ -1,7 +1,7 @@
 import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
 import { describe, it } from 'vitest';
 
-/** The published rules for trackers, a test for each. */
+/** The published rules for trackers, one test for each. */
 export function itDoesWhatEveryTrackerDoes(subject: TrackerSubject, timeoutMs: number): void {
   describe('it does what every tracker does', () => {
     it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))(

@@ -4,7 +4,7 @@ import { startServer, type Background } from './background.js';
 import { newFolder } from './record-run.js';
 import { venv } from './python/venv.js';
 
-/** MLflow's own server, which keeps what it has when it is stopped and started. */
+/** MLflow's own server. It keeps its data when it is stopped and started again. */
 export class MlflowServer {
   readonly #folder = newFolder();
   readonly #port: number;

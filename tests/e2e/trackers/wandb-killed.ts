@@ -1,4 +1,4 @@
-// Logs three rows for W&B in the project given, and is killed.
+// Logs three rows for W&B in the given project, and is then killed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { wandbTracker } from '@acc/tracker-wandb';
 import { beginRun } from './record-run.js';

@@ -1,4 +1,5 @@
-// All-reduces as many floats as all others, and then its own number of them. Arguments: that number for each rank.
+// Runs all-reduce with the same number of floats on all ranks, and then with a different number.
+// Arguments: that number for each rank.
 import type { AccError } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom } from '@acc/native';

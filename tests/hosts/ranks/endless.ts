@@ -1,4 +1,5 @@
-// All-reduces until something goes wrong, which it reports. Arguments: the engine, milliseconds that a collective may take, floats.
+// Runs all-reduce until an error occurs, which it reports. Arguments: the engine, the time limit of
+// a collective in milliseconds, the number of floats.
 import type { AccError } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom } from '@acc/native';

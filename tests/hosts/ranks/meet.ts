@@ -1,4 +1,4 @@
-// Meets the other ranks, and tells what came of it: which ranks there are, and how this one is placed.
+// Joins the job and reports the result: the ranks, and the place of this one.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 

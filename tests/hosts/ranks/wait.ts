@@ -1,4 +1,4 @@
-// Joins, and stays until there is the file that the variable ACC_TEST_END names.
+// Joins the job, and ends when the file named by the variable ACC_TEST_END exists.
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Accelerator } from '@acc/core';

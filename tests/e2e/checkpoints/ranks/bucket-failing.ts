@@ -1,4 +1,5 @@
-// Two ranks whose bucket is not there, refuses one of them, or is out of reach. Reports what both make of it.
+// Two ranks save to a bucket that does not exist, denies access to one of them, or cannot be
+// reached. Reports the result of both.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, isAccError, s3Storage, type S3StorageOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -17,7 +18,7 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Saves, then looks for the latest. */
+/** Saves, then searches for the latest checkpoint. */
 async function attempt(options: S3StorageOptions) {
   const checkpoint = { storage: s3Storage(options), preemption: false };
   const accelerator = await Accelerator.create({ checkpoint });

@@ -1,4 +1,4 @@
-// Saves to a bucket, twice, and goes on from there. Reports what is there, and the weights.
+// Saves to a bucket twice and resumes from it. Reports the contents of the bucket and the weights.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, s3Storage } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -13,7 +13,7 @@ const storage = s3Storage({
 });
 const make = async () => {
   const accelerator = await Accelerator.create({ checkpoint: { storage, keepLast: 1, async: true } });
-  // More than a part.
+  // Larger than one part of an upload.
   const w = tf.variable(tf.zeros([2_000_000]));
   const [, optimizer] = accelerator.prepare([w], tf.train.momentum(0.5, 0.9));
   const train = () => optimizer.minimize(() => w.square().sum().sub(w.sum()) as tf.Scalar);

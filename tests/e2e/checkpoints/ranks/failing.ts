@@ -1,4 +1,5 @@
-// Two ranks, of which the second cannot write, cannot be kept, or reads something else. Reports what both make of it.
+// Two ranks. The second cannot write, its data cannot be kept, or it reads wrong data. Reports the
+// result of both.
 import * as tf from '@tensorflow/tfjs';
 import { readdirSync } from 'node:fs';
 import { Accelerator, fileStorage, isAccError, type Storage } from '@acc/core';
@@ -10,8 +11,8 @@ const trouble = { put: false, get: false, marker: false };
 
 const files = fileStorage(folder);
 /**
- * Of the second rank: a full disk, or one that gives other bytes than were written, while there is trouble. Of the first: one that is not
- * sure of markers.
+ * Faults of the storage. On the second rank: a full disk, or one that returns other bytes than were
+ * written. On the first rank: an error when it writes markers.
  */
 const storage: Storage = {
   ...files,

@@ -1,4 +1,5 @@
-// A training that goes on where it was, and saves every few steps. Says which step it is at; in the end, what it came to.
+// A training that saves every few steps and resumes. Prints the current step, and the result at the
+// end.
 import * as tf from '@tensorflow/tfjs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Accelerator, DataLoader, setSeed } from '@acc/core';

@@ -1,4 +1,5 @@
-// Trains by several loops. `whole`: to the end, and again up to a stop where it saves. `resume`: on from there. Reports the weights.
+// Trains with several kinds of loops. `whole`: to the end, and again up to a stop where it saves.
+// `resume`: from there to the end. Reports the weights.
 import * as tf from '@tensorflow/tfjs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ const EPOCHS = 2;
 
 class Stopped extends Error {}
 
-/** Where a run stops after so many batches; undefined: never. */
+/** The number of batches after which a run stops. Undefined: never. */
 interface Plan {
   readonly place: string;
   readonly stopAfter: number | undefined;
@@ -25,7 +26,10 @@ interface Loop {
 
 const features = () => tf.tidy(() => tf.sin(tf.range(0, ROWS * 5)).reshape([ROWS, 5]) as tf.Tensor2D);
 const labels = () => tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
-/** @param extra Layers of so many units, whose weights are large enough to be mapped when they are loaded. */
+/**
+ * @param extra The units of additional layers, whose weights are large enough to be mapped when
+ * they are loaded.
+ */
 const network = (rate = 0.3, extra: readonly number[] = []) =>
   tf.sequential({
     layers: [
@@ -80,7 +84,7 @@ async function fitLoop(accelerator: Accelerator, afterBatch: () => Promise<void>
   return model;
 }
 
-/** The same batches on any number of ranks, and nothing drawn by each. */
+/** The batches are the same for any number of ranks, and no rank draws random numbers. */
 const GLOBAL: AcceleratorOptions = { dataLoader: { splitBatches: true }, gradientAccumulationSteps: 4 };
 
 const LOOPS: Readonly<Record<string, Loop>> = {
@@ -98,7 +102,7 @@ const LOOPS: Readonly<Record<string, Loop>> = {
   'global batches in fit': { options: GLOBAL, run: fitLoop },
 };
 
-/** Of many, their digest. */
+/** For many values, their digest. */
 function numbersOf(values: Float32Array | Int32Array | Uint8Array): number[] {
   if (values.length < 1000) return [...values];
   return [...createHash('sha256').update(values).digest()];

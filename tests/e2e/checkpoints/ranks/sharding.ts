@@ -1,4 +1,4 @@
-// A strategy for tests under which ranks hold parts of parameters: by rows, by columns, or a range of several tensors end to end.
+// A test strategy with sharded parameters: by rows, by columns, or as a range over several tensors.
 import * as tf from '@tensorflow/tfjs';
 import type { Strategy } from '@acc/core';
 
@@ -10,7 +10,7 @@ export interface Box {
   readonly start: number;
 }
 
-/** What a rank holds of some whole tensors, in one variable. */
+/** The parts of some whole tensors that a rank holds in one variable. */
 export interface Shard {
   readonly variable: tf.Variable;
   readonly parts: readonly Box[];
@@ -21,7 +21,10 @@ export interface Whole {
   readonly shape: readonly number[];
 }
 
-/** @param size Ranks: each gives its part of the mean over all, and has no others' to add. */
+/**
+ * @param size The number of ranks. Each returns its part of the mean over all ranks, and adds
+ * nothing from others.
+ */
 export function shardingStrategy(shards: readonly Shard[], size: number): Strategy {
   const partsOf = new Map(shards.map(({ variable, parts }) => [variable, parts]));
   return {
@@ -49,7 +52,7 @@ const share = (length: number, rank: number, size: number) => {
   return { start, count: end - start };
 };
 
-/** Rows, or columns, of a tensor; a rank may get none. */
+/** Rows or columns of a tensor. A rank may get none. */
 export function sliceOf(whole: Whole, dim: 0 | 1, rank: number, size: number): Shard {
   const { start, count } = share(whole.shape[dim]!, rank, size);
   const sizes = whole.shape.map((length, d) => (d === dim ? count : length));
@@ -58,7 +61,7 @@ export function sliceOf(whole: Whole, dim: 0 | 1, rank: number, size: number): S
   return { variable, parts: [{ shape: whole.shape, offset, sizes, start: 0 }] };
 }
 
-/** A range of the elements of several tensors, one after the other. */
+/** A range of the concatenated elements of several tensors. */
 export function rangeOf(name: string, wholes: readonly Whole[], rank: number, size: number): Shard {
   const total = wholes.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const { start: first, count } = share(total, rank, size);
@@ -88,7 +91,7 @@ function boxesOf({ name, shape }: Whole, begin: number, end: number, start: numb
   return boxes;
 }
 
-/** Each element's number in its whole tensor, in the order in which the shard has them. */
+/** The index of each element in its whole tensor, in the order of the shard. */
 export function numbersOf({ variable, parts }: Shard): { name: string; number: number }[] {
   const numbers = new Array<{ name: string; number: number }>(variable.size);
   for (const { name = variable.name, shape, offset, sizes, start } of parts) {

@@ -1,5 +1,5 @@
-// Trains one small model plainly and by each communication hook, on both backends; reports weights and the bytes handed to
-// collectives.
+// Trains one small model without a hook and with each communication hook, on both backends. Reports
+// the weights and the bytes passed to collectives.
 import * as tf from '@tensorflow/tfjs';
 import {
   Accelerator,
@@ -37,7 +37,7 @@ const powerSgd = () => powerSgdHook({ rank: 2, startIteration: WARMUP });
 const topK = () => topKHook({ ratio: 0.1 });
 const oneBit = () => oneBitHook({ warmupSteps: WARMUP });
 
-/** A hook that another one goes on for after half of the steps, from its state. */
+/** A hook that another instance continues from its state after half of the steps. */
 function resumed(make: () => CommHook): CommHook {
   let hook = make();
   let calls = 0;
@@ -73,7 +73,7 @@ const RUNS: Record<string, NamedCommHook | CommHook | undefined> = {
 /** Sums over two ranks of 1.001 in the two types of 16 bits. */
 let rounded: number[] = [];
 
-/** The strategy, which writes down how many bytes its collectives move in each step. */
+/** A strategy that records how many bytes its collectives move in each step. */
 function counting(strategy: Strategy, count: (bytes: number) => void): Strategy {
   return {
     ...strategy,

@@ -1,4 +1,5 @@
-// Runs every case of ../cases.ts on both backends; reports gradients, weights and hooks' states after each step.
+// Runs every case of ../cases.ts on both backends. Reports the gradients, weights and hook states
+// after each step.
 import * as tf from '@tensorflow/tfjs';
 import {
   Accelerator,
