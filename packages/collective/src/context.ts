@@ -6,6 +6,14 @@ import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tens
 
 const cloneNative = operator('aten::clone');
 
+/** Work that fills one native tensor from another. */
+interface Move<T extends Movable> {
+  readonly input: Pick<Movable, 'dispose'>;
+  readonly output: NativeTensor;
+  /** Of the result. */
+  readonly dtype: T['dtype'];
+}
+
 /** The group, tensor bridge and call checks that the verbs of one group share. */
 export class Context<T extends Movable> {
   readonly rank: number;
@@ -58,13 +66,7 @@ export class Context<T extends Movable> {
    * Starts work that fills `output` from `input`. Disposes `input` when the work ends. The handle
    * resolves to `output`.
    */
-  moved(
-    words: Words,
-    start: () => Pending<void>,
-    input: Pick<Movable, 'dispose'>,
-    output: NativeTensor,
-    dtype: T['dtype'],
-  ): Pending<T> {
+  moved(words: Words, start: () => Pending<void>, { input, output, dtype }: Move<T>): Pending<T> {
     return this.started(words, start, () => {
       input.dispose();
       return this.bridge.fromNative(output, dtype);

@@ -62,46 +62,53 @@ export function assemble(
   const { rank, size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
   const mesh = dataMesh(collective);
-  const { dataRanks } = mesh;
-  const chosen = strategyOf(resolved, size);
-  const strategy = determinism?.strategy(chosen) ?? chosen;
-  const { seed, dataLoader, checkpointEvery } = resolved;
-  const compared = { strategy: strategy.name, ...comparedOptions(resolved), engine: kernels.backendName };
-  requireSameOptions('AcceleratorOptions', compared, collective);
+  const strategy = comparedStrategy(resolved, { size, kernels, determinism, collective });
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
   const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
-  const isDeterministic = determinism !== undefined;
-  const context = { collective, mesh, kernels, batchRows: () => pipeline.batch, isDeterministic };
-  for (const part of [strategy, ...plugins]) part.attach?.(context);
-  const countRanks = () => joinable.countActive();
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
-  const parts = { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns };
-  const pipeline = createPipeline(resolved, parts);
+  const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
+  for (const part of [strategy, ...plugins]) {
+    part.attach?.({ ...context, batchRows: () => pipeline.batch });
+  }
+  const { dataRanks } = mesh;
+  const countRanks = () => joinable.countActive();
+  const pipeline = createPipeline(resolved, { ...context, strategy, plugins, dataRanks, countRanks, turns });
   const boundary = new Boundary();
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
   const data = new DataPreparation({ dataRanks, options: resolved, onBatch, atBoundary });
-  const { splitBatches } = dataLoader;
   const fit = new FitProgress();
-  const shared = { ...given, collective, mesh, strategy, pipeline, data, fit, turns, atBoundary };
-  const preparation = new Preparation({ ...shared, plugins, splitBatches, seed, checkpointEvery });
-  const checkpoints = new RunCheckpoints({ ...shared, plugins, preparation }, resolved);
+  const shared = { ...given, collective, mesh, strategy, pipeline, data, fit, turns, atBoundary, plugins };
+  const { seed, dataLoader, checkpointEvery } = resolved;
+  const { splitBatches } = dataLoader;
+  const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
+  const checkpoints = new RunCheckpoints({ ...shared, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
-  const restoreGradients = installOn(pipeline, turns.isNeeded && !isDeterministic);
+  const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
-  const own = {
-    lifetime: new Lifetime(),
-    preparation,
-    restoreGradients,
-    precision,
-    tracking,
-    checkpoints,
-    stopListening,
-  };
+  const lifetime = new Lifetime();
+  const own = { lifetime, preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
   return { ...shared, ...own };
+}
+
+/** The strategy, once all ranks have the same options. @throws AccError `ACC_OPTIONS_DIFFER`. */
+function comparedStrategy(
+  resolved: ResolvedOptions,
+  {
+    size,
+    kernels,
+    determinism,
+    collective,
+  }: Pick<Parts, 'kernels' | 'determinism' | 'collective'> & { readonly size: number },
+): Strategy {
+  const chosen = strategyOf(resolved, size);
+  const strategy = determinism?.strategy(chosen) ?? chosen;
+  const compared = { strategy: strategy.name, ...comparedOptions(resolved), engine: kernels.backendName };
+  requireSameOptions('AcceleratorOptions', compared, collective);
+  return strategy;
 }
 
 /** What plugins ask for when steps run, by which time it is made. */

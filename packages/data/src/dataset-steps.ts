@@ -87,15 +87,10 @@ async function* wholeSteps<T>(
       if (real === 0) return;
       if (isSkipped) continue;
       const missing = size - real;
-      const realRows = [...step.rows, ...Array<number>(missing).fill(0)];
-      const filling = Array.from({ length: missing }, (_, i) =>
-        fills ? firstRows[i % firstRows.length]! : 0,
-      );
-      const counts = { rows: [...step.rows, ...filling], realRows };
-      if (rank < real) {
-        yield { batch: step.own!, counts, end };
-      } else if (fills) {
-        const [batch] = kept.splice((rank - real) % firstRows.length, 1);
+      const counts = countsOf(step.rows, fills ? firstRows : [0], missing);
+      const isReal = rank < real;
+      if (isReal || fills) {
+        const batch = isReal ? step.own : kept.splice((rank - real) % firstRows.length, 1)[0];
         yield { batch: batch!, counts, end };
       }
       if (missing > 0) return;
@@ -103,6 +98,16 @@ async function* wholeSteps<T>(
   } finally {
     disposeTensors(kept);
   }
+}
+
+/** The rows of each rank. The `missing` ranks at the end get batches with the numbers of rows in `filling`, in turn. */
+function countsOf(
+  rows: readonly number[],
+  filling: readonly number[],
+  missing: number,
+): OpenStep<unknown>['counts'] {
+  const filled = Array.from({ length: missing }, (_, i) => filling[i % filling.length]!);
+  return { rows: [...rows, ...filled], realRows: [...rows, ...Array<number>(missing).fill(0)] };
 }
 
 interface ReadStep<T> {

@@ -1,7 +1,7 @@
 import { batchSamples } from './batch-samples.js';
 import type { OpenStep } from './deliver.js';
 import type { EpochPlan } from './indexed-steps.js';
-import { epochSamples, layoutStep, stepSamples } from './step-layout.js';
+import { epochSamples, layoutStep, stepSamples, type StepLayout } from './step-layout.js';
 import type { StreamSource } from './stream-source.js';
 import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
 
@@ -36,16 +36,13 @@ export async function* streamSteps(
       const real = epochSamples(window.length, deal, dropLast);
       total += real;
       filling.remember(window.slice(0, real));
-      const { starts, rows, realRows } = layoutStep(real, deal);
-      if (real > 0 && rows[rank]! > 0) {
-        const start = starts[rank]!;
-        const samples = window.slice(start, start + realRows[rank]!);
-        for (let slot = start + samples.length; slot < start + rows[rank]!; slot++) {
-          samples.push(filling.sample((slot - real) % total));
-        }
-        const batch = batchSamples(samples, source.collate, mark);
+      const layout = layoutStep(real, deal);
+      if (real > 0 && layout.rows[rank]! > 0) {
+        const sampleOf = (slot: number) =>
+          slot < real ? window[slot] : filling.sample((slot - real) % total);
+        const batch = batchSamples(slotsOf(layout, rank).map(sampleOf), source.collate, mark);
         mark.disposeNew(window.splice(0));
-        yield { batch, counts: { rows, realRows }, end: total };
+        yield { batch, counts: { rows: layout.rows, realRows: layout.realRows }, end: total };
       }
       mark.disposeNew(window.splice(0));
     }
@@ -54,6 +51,11 @@ export async function* streamSteps(
     filling.dispose();
     await stream.return();
   }
+}
+
+/** The slots of a step that belong to a rank. */
+function slotsOf({ starts, rows }: StepLayout, rank: number): number[] {
+  return Array.from({ length: rows[rank]! }, (_, i) => starts[rank]! + i);
 }
 
 /** Reads until the window holds `size` samples. Returns false if the stream ends before. */

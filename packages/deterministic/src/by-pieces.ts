@@ -30,18 +30,22 @@ export interface PiecesOptions {
   readonly backendName: string;
 }
 
+export interface PiecesPlan {
+  readonly inputs: Inputs;
+  readonly plan: Plan;
+  /** Called before the kernel runs on each piece. */
+  readonly beforePiece: (piece: number) => void;
+}
+
 /**
  * Runs a kernel on each piece of its inputs, one after another. The results are in pieces. The
  * caller owns them.
- *
- * @param beforePiece Called before each piece.
  */
 export function runByPieces(
   kernelFunc: KernelFunc,
   call: KernelCall,
-  { inputs, plan }: { readonly inputs: Inputs; readonly plan: Plan },
+  { inputs, plan, beforePiece }: PiecesPlan,
   options: PiecesOptions,
-  beforePiece: (piece: number) => void,
 ): TensorInfo | TensorInfo[] {
   const operands = new Operands(call, options);
   const results: TensorInfo[][] = [];

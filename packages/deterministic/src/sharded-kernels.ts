@@ -70,7 +70,12 @@ export class ShardedKernels {
     const plan = isPieced ? this.#plan(config, call, inputs) : this.#planOfDraw(inputs);
     if (typeof plan === 'string') return this.#whole(config, call, inputs, { kernelName, reason: plan });
     if (plan)
-      return runByPieces(kernelFunc, call, { inputs, plan }, this.#options, isRandom ? seedDraw : nothing);
+      return runByPieces(
+        kernelFunc,
+        call,
+        { inputs, plan, beforePiece: isRandom ? seedDraw : nothing },
+        this.#options,
+      );
     seedDraw();
     return kernelFunc(call);
   }

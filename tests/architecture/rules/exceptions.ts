@@ -6,7 +6,10 @@ export interface Exception {
 }
 
 export const MAX_FILE_LINES = 400;
+/** Of tests, scripts and benchmarks. */
 export const MAX_FUNCTION_LINES = 60;
+export const MAX_PRODUCT_FUNCTION_LINES = 40;
+export const MAX_PARAMETERS = 4;
 
 export const LONG_FILES: readonly Exception[] = [
   {
@@ -15,7 +18,50 @@ export const LONG_FILES: readonly Exception[] = [
   },
 ];
 
-export const LONG_FUNCTIONS: readonly Exception[] = [];
+export const LONG_FUNCTIONS: readonly Exception[] = [
+  {
+    where: 'packages/core/src/gradient-driver/driver.ts#gradients',
+    reason: "one function of tfjs's, replaced as a whole",
+  },
+];
+
+/** Each would make an object for every call: garbage that V8 collects while all ranks wait. */
+const HOT = 'called in every step with plain numbers and tensors';
+const THEIRS = 'the signature of a function of tfjs or libtorch';
+
+export const MANY_PARAMETERS: readonly Exception[] = [
+  { where: 'packages/kernels/src/backend.ts#move', reason: THEIRS },
+  { where: 'packages/kernels/src/families/conv2d.ts#filterGradient2D', reason: HOT },
+  { where: 'packages/kernels/src/families/conv2d.ts#inputGradient2D', reason: HOT },
+  { where: 'packages/kernels/src/families/elementwise.ts#applyBinary', reason: HOT },
+  { where: 'packages/kernels/src/families/elementwise.ts#applyUnary', reason: HOT },
+  { where: 'packages/kernels/src/families/parts.ts#cutIntoParts', reason: HOT },
+  { where: 'packages/kernels/src/families/pool-kernels.ts#poolGradient', reason: HOT },
+  { where: 'packages/kernels/src/families/product.ts#blas', reason: HOT },
+  { where: 'packages/kernels/src/families/product.ts#classOf', reason: HOT },
+  { where: 'packages/kernels/src/families/product.ts#isSmall', reason: HOT },
+  { where: 'packages/kernels/src/families/product.ts#nameOf', reason: HOT },
+  { where: 'packages/kernels/src/families/product.ts#onednn', reason: HOT },
+  { where: 'packages/kernels/src/families/reductions.ts#filled', reason: HOT },
+  { where: 'packages/kernels/src/families/reductions.ts#reduceOver', reason: HOT },
+  { where: 'packages/kernels/src/families/scatter.ts#scatter', reason: HOT },
+  { where: 'packages/kernels/src/functions/attention-ways.ts#backward', reason: HOT },
+  { where: 'packages/kernels/src/functions/rms-norm.ts#gradients', reason: HOT },
+  { where: 'packages/kernels/src/kernels/RotateWithOffset.ts#rotated', reason: HOT },
+  { where: 'packages/kernels/src/kernels/StridedSlice.ts#sliced', reason: HOT },
+  { where: 'packages/kernels/src/layers/recurrent-kernels.ts#runBackward', reason: THEIRS },
+  { where: 'packages/kernels/src/losses/replace.ts#fused', reason: THEIRS },
+  { where: 'packages/kernels/src/recording/step-recording.ts##runSegment', reason: HOT },
+  { where: 'packages/kernels/src/tensor-data.ts#constructor', reason: HOT },
+  { where: 'packages/core/src/gradient-driver/driver.ts#gradients', reason: THEIRS },
+  { where: 'packages/native/src/process-group.ts##start', reason: HOT },
+  { where: 'packages/native/src/process-group.ts##writeCall', reason: HOT },
+  { where: 'packages/native/src/process-group.ts#reduce', reason: THEIRS },
+  {
+    where: 'packages/checkpoint/src/read/read-tensors.ts#scatter',
+    reason: 'called for each chunk that is read, with the place of its bytes',
+  },
+];
 
 /** Modules that do something when they are imported. */
 export const SIDE_EFFECTS: readonly Exception[] = [

@@ -22,18 +22,7 @@ export function formatReport(report: EnvironmentReport): string {
       row('', `${OUTCOMES[outcome]} ${origin}: ${reason}`),
     ),
     row('addon', formatAddon(addon)),
-    ...(collective
-      ? [
-          row(
-            'collective',
-            `${collective.oneHost} on one host (${collective.reason}), ${collective.severalHosts} between hosts`,
-          ),
-          row(
-            '',
-            `${collective.gpus} for tensors on GPUs${collective.ncclObstacle === undefined ? '' : ` (no nccl: ${collective.ncclObstacle})`}; no ucc, which libtorch does not include`,
-          ),
-        ]
-      : []),
+    ...(collective ? formatCollective(collective) : []),
     ...block(
       'tfjs',
       tfjs.map(({ name, version, path }) => `${name} ${version}, ${path}`),
@@ -47,6 +36,20 @@ export function formatReport(report: EnvironmentReport): string {
   const verdict =
     missing.length > 0 ? ['', 'Missing:', ...mending] : ['', `${pc.green('✓')} Nothing is missing.`];
   return `${[...lines, ...verdict].join('\n')}\n`;
+}
+
+function formatCollective({
+  oneHost,
+  reason,
+  severalHosts,
+  gpus,
+  ncclObstacle,
+}: NonNullable<EnvironmentReport['collective']>): string[] {
+  const obstacle = ncclObstacle === undefined ? '' : ` (no nccl: ${ncclObstacle})`;
+  return [
+    row('collective', `${oneHost} on one host (${reason}), ${severalHosts} between hosts`),
+    row('', `${gpus} for tensors on GPUs${obstacle}; no ucc, which libtorch does not include`),
+  ];
 }
 
 function formatAddon(addon: AddonState): string {

@@ -15,7 +15,7 @@ interface LaunchFlags {
 
 /** Adds the command `launch` to the program. `setExitCode` receives the exit code of the job. */
 export function addLaunchCommand(program: Command, setExitCode: (code: number) => void): void {
-  program
+  const launchCommand = program
     .command('launch')
     .description('run a TypeScript or JavaScript program on several processes')
     .usage('[options] <script> [args...]')
@@ -26,22 +26,8 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       '-n, --nproc <N>',
       "processes on this host, or 'auto': one for each core (default: 1)",
       parseProcesses,
-    )
-    .option('--nnodes <A>', 'hosts of the job (default: 1)', parseWhole)
-    .option('--node-rank <R>', "this host's rank among the hosts, from 0", parseWhole)
-    .option(
-      '--rdzv-endpoint <H:P>',
-      'address of rank 0 (default port: a free one; with several hosts 29500), or of etcd',
-    )
-    .option(
-      '--rdzv-backend <B>',
-      "how hosts find each other: 'c10d' (rank 0 at the endpoint) or 'etcd' (default: c10d)",
-    )
-    .option('--rdzv-id <NAME>', "the job's name, for etcd")
-    .option(
-      '--interface <NAME>',
-      'the network interface between hosts (default: the one that reaches rank 0)',
-    )
+    );
+  addHostOptions(launchCommand)
     .option(
       '--threads <T>',
       'threads of each process (default: OMP_NUM_THREADS, or cores / processes)',
@@ -57,6 +43,26 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       const { launch } = await import('./launch.js');
       setExitCode(await launch({ script, args, ...flags }));
     });
+}
+
+/** Adds the options of a job on several hosts. */
+function addHostOptions(command: Command): Command {
+  return command
+    .option('--nnodes <A>', 'hosts of the job (default: 1)', parseWhole)
+    .option('--node-rank <R>', "this host's rank among the hosts, from 0", parseWhole)
+    .option(
+      '--rdzv-endpoint <H:P>',
+      'address of rank 0 (default port: a free one; with several hosts 29500), or of etcd',
+    )
+    .option(
+      '--rdzv-backend <B>',
+      "how hosts find each other: 'c10d' (rank 0 at the endpoint) or 'etcd' (default: c10d)",
+    )
+    .option('--rdzv-id <NAME>', "the job's name, for etcd")
+    .option(
+      '--interface <NAME>',
+      'the network interface between hosts (default: the one that reaches rank 0)',
+    );
 }
 
 const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? text : parseWhole(text));

@@ -26,6 +26,7 @@ import { allReduce, reduceScatter } from './reductions.js';
 
 /** How a list of tensors is packed into one tensor, sent, and unpacked. */
 interface Journey {
+  readonly verb: string;
   /**
    * The number of pieces that each tensor is cut into before packing. `lanesAfter` is the number of
    * pieces of each result.
@@ -42,7 +43,8 @@ export function broadcastCoalesced<T extends Movable>(
   xs: readonly T[],
   fromRank: number,
 ): Pending<T[]> {
-  return coalesced(context, xs, 'broadcastCoalesced', {
+  return coalesced(context, xs, {
+    verb: 'broadcastCoalesced',
     lanesBefore: 1,
     lanesAfter: 1,
     shapeOf: (shape) => shape,
@@ -58,7 +60,8 @@ export function allReduceCoalesced<T extends Movable>(
 ): Pending<T[]> {
   if (donate && context.bridge.writable)
     return allReduceInPlace(context, context.bridge.writable(xs), op, agreed);
-  const summed = coalesced(context, xs, 'allReduceCoalesced', {
+  const summed = coalesced(context, xs, {
+    verb: 'allReduceCoalesced',
     lanesBefore: 1,
     lanesAfter: 1,
     shapeOf: (shape) => shape,
@@ -99,12 +102,13 @@ export function allGatherCoalesced<T extends Movable>(
 ): Pending<T[]> {
   const given = options.agreed ? { agreed: true } : {};
   const journey: Journey = {
+    verb: 'allGatherCoalesced',
     lanesBefore: 1,
     lanesAfter: context.size,
     shapeOf: ([rows = 1, ...inner]) => [rows * context.size, ...inner],
     start: (native, packed) => allGather(native, packed, { even: true, ...given }),
   };
-  return coalesced(context, xs, 'allGatherCoalesced', journey, options);
+  return coalesced(context, xs, journey, options);
 }
 
 export function reduceScatterCoalesced<T extends Movable>(
@@ -115,29 +119,29 @@ export function reduceScatterCoalesced<T extends Movable>(
 ): Pending<T[]> {
   const given = options.agreed ? { agreed: true } : {};
   const journey: Journey = {
+    verb: 'reduceScatterCoalesced',
     lanesBefore: context.size,
     lanesAfter: 1,
     shapeOf: (shape) => [rowsOfPart(shape, context.size, 'reduceScatterCoalesced'), ...shape.slice(1)],
     start: (native, packed) => reduceScatter(native, packed, op, given),
   };
-  return coalesced(context, xs, 'reduceScatterCoalesced', journey, options);
+  return coalesced(context, xs, journey, options);
 }
 
 /** Makes one call for each element type, in the order of first occurrence. */
 function coalesced<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],
-  name: string,
   journey: Journey,
   options: ShardVerbOptions<readonly T[]> = {},
 ): Pending<T[]> {
-  const { lanesBefore, lanesAfter, shapeOf, start } = journey;
+  const { verb, lanesBefore, lanesAfter, shapeOf, start } = journey;
   const { donate, wireDtype, into } = options;
   const results = xs.map((x) => ({ dtype: x.dtype, shape: shapeOf(x.shape) }));
-  if (into) requireCount(into, xs, name);
-  into?.forEach((one, i) => requirePlace(one, results[i]!, name));
+  if (into) requireCount(into, xs, verb);
+  into?.forEach((one, i) => requirePlace(one, results[i]!, verb));
   const shapes = xs.map(({ shape }) => shape);
-  const natives = xs.map((x) => travelling(context, x, name, { wireDtype }));
+  const natives = xs.map((x) => travelling(context, x, verb, { wireDtype }));
   if (donate) for (const x of xs) x.dispose();
   const calls = pack(natives, lanesBefore).map(({ places, buffer }) => {
     const of = places.map((place) => shapes[place]!);

@@ -92,7 +92,7 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
   const received = sent.map((_, rank) => (rank === fromRank ? most : 0));
   const words = context.calls.agree(call, true);
   const start = () => context.group.allToAll(input, output, { sent, received, most }, { words });
-  return context.moved(words, start, input, output, dtype as T['dtype']);
+  return context.moved(words, start, { input, output, dtype: dtype as T['dtype'] });
 }
 
 export function allToAll<T extends Movable>(
@@ -106,7 +106,7 @@ export function allToAll<T extends Movable>(
   const words = context.calls.agree(described('allToAll', input));
   const output = newEmpty(input, input.shape);
   const start = () => context.group.allToAll(input, output, undefined, { words });
-  return context.moved(words, start, input, output, x.dtype);
+  return context.moved(words, start, { input, output, dtype: x.dtype });
 }
 
 function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: readonly number[]): Pending<T> {
@@ -125,7 +125,7 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   };
   const words = context.calls.agree(call, true);
   const start = () => context.group.allToAll(input, output, parts, { words });
-  return context.moved(words, start, input, output, x.dtype);
+  return context.moved(words, start, { input, output, dtype: x.dtype });
 }
 
 /**

@@ -20,8 +20,8 @@ export function shardValidation(
   forModel: <T>(fn: () => T) => T,
 ): Undo {
   const undos = [
-    patch(model, 'testLoop', (own) => (f, ins, batchSize, verbose, steps) => {
-      const run = (part: Tensor[]) => own.call(model, f, part, batchSize, verbose, steps);
+    patch(model, 'testLoop', (own) => (f, ins, ...rest) => {
+      const run = (part: Tensor[]) => own.call(model, f, part, ...rest);
       return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context)) : run(ins);
     }),
     patch(model, 'evaluate', (own) => (x, y, args) => {

@@ -9,8 +9,8 @@ import { environmentError, integer, portOfJob, type JobPlace, type Variables } f
  */
 export function openMpiPlace(env: Variables): JobPlace | undefined {
   if (!env['OMPI_COMM_WORLD_SIZE']) return undefined;
-  const size = integer(env, 'OMPI_COMM_WORLD_SIZE', 1, Number.MAX_SAFE_INTEGER, undefined);
-  const localSize = integer(env, 'OMPI_COMM_WORLD_LOCAL_SIZE', 1, size, undefined);
+  const size = integer(env, 'OMPI_COMM_WORLD_SIZE', { min: 1 });
+  const localSize = integer(env, 'OMPI_COMM_WORLD_LOCAL_SIZE', { min: 1, max: size });
   const masterAddress = env['MASTER_ADDR'] || '127.0.0.1';
   if (localSize < size && !env['MASTER_ADDR']) {
     throw environmentError(
@@ -22,12 +22,12 @@ export function openMpiPlace(env: Variables): JobPlace | undefined {
   const secret = env['OMPI_MCA_orte_precondition_transports'];
   const job = secret ?? env['PMIX_NAMESPACE'] ?? 'mpirun';
   return {
-    rank: integer(env, 'OMPI_COMM_WORLD_RANK', 0, size - 1, undefined),
+    rank: integer(env, 'OMPI_COMM_WORLD_RANK', { min: 0, max: size - 1 }),
     size,
-    localRank: integer(env, 'OMPI_COMM_WORLD_LOCAL_RANK', 0, localSize - 1, undefined),
+    localRank: integer(env, 'OMPI_COMM_WORLD_LOCAL_RANK', { min: 0, max: localSize - 1 }),
     localSize,
     masterAddress: localSize === size ? addressOnOneHost(masterAddress) : masterAddress,
-    masterPort: integer(env, 'MASTER_PORT', 1, 65_535, portOfJob(job)),
+    masterPort: integer(env, 'MASTER_PORT', { min: 1, max: 65_535, fallback: portOfJob(job) }),
     jobToken: job,
   };
 }

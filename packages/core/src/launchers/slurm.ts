@@ -11,8 +11,8 @@ import { environmentError, integer, portOfJob, type JobPlace, type Variables } f
 export function slurmPlace(env: Variables): JobPlace | undefined {
   if (!env['SLURM_PROCID'] || isBatchScript(env)) return undefined;
   const sizeName = env['SLURM_STEP_NUM_TASKS'] ? 'SLURM_STEP_NUM_TASKS' : 'SLURM_NTASKS';
-  const size = integer(env, sizeName, 1, Number.MAX_SAFE_INTEGER, 1);
-  const rank = integer(env, 'SLURM_PROCID', 0, size - 1, undefined);
+  const size = integer(env, sizeName, { min: 1, fallback: 1 });
+  const rank = integer(env, 'SLURM_PROCID', { min: 0, max: size - 1 });
   const list = env['SLURM_STEP_NODELIST'] || env['SLURM_JOB_NODELIST'] || env['SLURM_NODELIST'];
   const hosts = list ? hostList(list) : [];
   const localSize = tasksOnThisNode(env, size, hosts.length);
@@ -23,10 +23,14 @@ export function slurmPlace(env: Variables): JobPlace | undefined {
   return {
     rank,
     size,
-    localRank: integer(env, 'SLURM_LOCALID', 0, localSize - 1, isOneHost ? rank : undefined),
+    localRank: integer(env, 'SLURM_LOCALID', {
+      min: 0,
+      max: localSize - 1,
+      fallback: isOneHost ? rank : undefined,
+    }),
     localSize,
     masterAddress: isOneHost ? addressOnOneHost(masterAddress) : masterAddress,
-    masterPort: integer(env, 'MASTER_PORT', 1, 65_535, portOfJob(job)),
+    masterPort: integer(env, 'MASTER_PORT', { min: 1, max: 65_535, fallback: portOfJob(job) }),
     jobToken: job,
   };
 }
@@ -42,7 +46,7 @@ function isBatchScript(env: Variables): boolean {
 function tasksOnThisNode(env: Variables, size: number, hosts: number): number {
   if (hosts <= 1) return size;
   const counts = env['SLURM_STEP_TASKS_PER_NODE'] || env['SLURM_TASKS_PER_NODE'];
-  const node = integer(env, 'SLURM_NODEID', 0, hosts - 1, undefined);
+  const node = integer(env, 'SLURM_NODEID', { min: 0, max: hosts - 1 });
   const own = counts ? perNode(counts)[node] : size / hosts;
   if (own !== undefined && Number.isInteger(own)) return own;
   throw environmentError(

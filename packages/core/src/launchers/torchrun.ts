@@ -7,22 +7,26 @@ import { environmentError, integer, text, type JobPlace, type Variables } from '
  */
 export function torchrunPlace(env: Variables): JobPlace | undefined {
   if (!env['WORLD_SIZE']) return requireNoRank(env);
-  const size = integer(env, 'WORLD_SIZE', 1, Number.MAX_SAFE_INTEGER, undefined);
+  const size = integer(env, 'WORLD_SIZE', { min: 1 });
   const isAlone = size === 1;
   for (const name of isAlone ? [] : ['RANK', 'MASTER_ADDR', 'MASTER_PORT']) {
     if (!env[name]) throw environmentError(`${name} is not set, but WORLD_SIZE is ${size}`);
   }
-  const rank = integer(env, 'RANK', 0, size - 1, 0);
+  const rank = integer(env, 'RANK', { min: 0, max: size - 1, fallback: 0 });
   const masterAddress = isAlone ? '127.0.0.1' : text(env, 'MASTER_ADDR');
-  const localSize = integer(env, 'LOCAL_WORLD_SIZE', 1, size, usualLocalSize(env, masterAddress, size));
+  const localSize = integer(env, 'LOCAL_WORLD_SIZE', {
+    min: 1,
+    max: size,
+    fallback: usualLocalSize(env, masterAddress, size),
+  });
   const isToldOneHost = Boolean(env['LOCAL_WORLD_SIZE']) && localSize === size;
   return {
     rank,
     size,
-    localRank: integer(env, 'LOCAL_RANK', 0, localSize - 1, rank % localSize),
+    localRank: integer(env, 'LOCAL_RANK', { min: 0, max: localSize - 1, fallback: rank % localSize }),
     localSize,
     masterAddress: isToldOneHost ? addressOnOneHost(masterAddress) : masterAddress,
-    masterPort: isAlone ? 0 : integer(env, 'MASTER_PORT', 1, 65_535, undefined),
+    masterPort: isAlone ? 0 : integer(env, 'MASTER_PORT', { min: 1, max: 65_535 }),
     jobToken: 'default',
   };
 }

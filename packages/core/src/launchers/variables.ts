@@ -21,13 +21,23 @@ export function text(env: Variables, name: string): string {
   return value;
 }
 
-/** @throws AccError `ACC_ENVIRONMENT`. */
+interface Range {
+  readonly min: number;
+  /** Default: any. */
+  readonly max?: number;
+  /** Where the variable is not set. Default: an error. */
+  readonly fallback?: number | undefined;
+}
+
+/**
+ * The whole number in a variable.
+ *
+ * @throws AccError `ACC_ENVIRONMENT`.
+ */
 export function integer(
   env: Variables,
   name: string,
-  min: number,
-  max: number,
-  fallback: number | undefined,
+  { min, max = Number.MAX_SAFE_INTEGER, fallback }: Range,
 ): number {
   const value = env[name];
   if (value === undefined || value === '') {

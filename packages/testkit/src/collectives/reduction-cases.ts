@@ -37,15 +37,8 @@ function everyRank<T>({ collective }: CollectiveSubject<T>, make: (rank: number)
 }
 
 /** For a mean, numbers are multiples of the number of ranks, so the mean is an integer. */
-function input(
-  rank: number,
-  shape: readonly number[],
-  dtype: NativeDtype,
-  op: ReduceOp,
-  size: number,
-): Content {
-  return numbersOf(rank, shape, dtype, op === 'mean' ? size : 1);
-}
+const input = (op: ReduceOp, size: number) => (rank: number, shape: readonly number[], dtype: NativeDtype) =>
+  numbersOf(rank, shape, dtype, op === 'mean' ? size : 1);
 
 function eachDtype<T>(subject: CollectiveSubject<T>, op: ReduceOp, run: (dtype: NativeDtype) => void): void {
   for (const dtype of subject.dtypes) if (op !== 'mean' || FLOATS.includes(dtype)) run(dtype);
@@ -58,7 +51,7 @@ const allReduce = (op: ReduceOp): CollectiveCase => ({
     const { rank, size } = collective;
     eachDtype(subject, op, (dtype) => {
       for (const count of SIZES) {
-        const contents = everyRank(subject, (r) => input(r, [count], dtype, op, size));
+        const contents = everyRank(subject, (r) => input(op, size)(r, [count], dtype));
         withTensor(subject, contents[rank]!, (x) => {
           const what = `${op} of ${dtype}[${count}]`;
           requireSame(taken(subject, collective.allReduce(x, op)), reduced(contents, op), what);
@@ -80,7 +73,7 @@ const reduce = (op: ReduceOp): CollectiveCase => ({
         [7, size - 1],
         [20_011, 0],
       ] as const) {
-        const contents = everyRank(subject, (r) => input(r, [count], dtype, op, size));
+        const contents = everyRank(subject, (r) => input(op, size)(r, [count], dtype));
         const result = withTensor(subject, contents[rank]!, (x) => collective.reduce(x, op, root));
         if ((result === null) === (rank === root))
           throw new Error(`rank ${rank} got the wrong one of result and null`);
@@ -98,7 +91,7 @@ const reduceScatter = (op: ReduceOp): CollectiveCase => ({
     const { rank, size } = collective;
     eachDtype(subject, op, (dtype) => {
       for (const rows of [0, 1, 2003]) {
-        const contents = everyRank(subject, (r) => input(r, [size * rows, 3], dtype, op, size));
+        const contents = everyRank(subject, (r) => input(op, size)(r, [size * rows, 3], dtype));
         const whole = reduced(contents, op);
         const part = {
           dtype,

@@ -29,7 +29,9 @@ const inOrder: TrackerCase = {
       await caller.logAll(rows);
       await caller.tracker.finish('completed');
       const found = await readRun(subject, run, caller.tracker);
-      const single = (i: number) => closest(subject.keeps, found.values, 'loss', i, 1 / (i + 1));
+      const losses = found.values.filter(({ name }) => name === 'loss');
+      const read = (i: number) => losses[subject.keeps === 'latest' ? 0 : i]?.value;
+      const single = (i: number) => orRounded(1 / (i + 1), read(i));
       requireValues(
         subject,
         found,
@@ -47,16 +49,9 @@ const inOrder: TrackerCase = {
     }),
 };
 
-/** The expected value, in single precision if the back end stores numbers in single precision. */
-function closest(
-  keeps: 'every' | 'latest' | undefined,
-  values: readonly { name: string; value: number }[],
-  name: string,
-  i: number,
-  exact: number,
-): number {
-  const found = values.filter((value) => value.name === name)[keeps === 'latest' ? 0 : i]?.value;
-  return found !== undefined && Object.is(found, Math.fround(exact)) ? found : exact;
+/** `exact`, or what was read, if that is `exact` in float32. */
+function orRounded(exact: number, read: number | undefined): number {
+  return read !== undefined && Object.is(read, Math.fround(exact)) ? read : exact;
 }
 
 const sameSteps: TrackerCase = {
