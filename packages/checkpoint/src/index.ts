@@ -8,9 +8,10 @@ export {
   type ResolvedCheckpointOptions,
 } from './options.js';
 export {
-  loadWeights,
+  matchWeights,
   type LoadedWeights,
   type LoadWeightsOptions,
+  type MatchedWeights,
   type NameMap,
   type WeightReceiver,
   type WeightTarget,
@@ -20,7 +21,7 @@ export { modelFiles } from './model/model-json.js';
 export type { StoredWeight } from './model/safetensors-weights.js';
 export { openWeights } from './model/stored-weights.js';
 export { writeModel, type WriteModelOptions, type WrittenModel } from './model/write-model.js';
-export type { NamedWeight, WriteWeightsOptions } from './model/write-weights.js';
+export type { WriteWeightsOptions, WrittenWeight } from './model/write-weights.js';
 export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
 export { readTensors, storedTensor, type Want } from './read/read-tensors.js';

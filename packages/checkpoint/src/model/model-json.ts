@@ -1,4 +1,4 @@
-import { backend, getBackend, io, type Tensor } from '@tensorflow/tfjs-core';
+import { backend, clone, getBackend, io, slice, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Storage } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { locationOf, type Location } from '../location.js';
@@ -98,6 +98,14 @@ export async function readModelJsonWeights(location: Location, name: string): Pr
   return specs.map(({ name: weight, shape }) => ({
     name: weight,
     shape,
-    read: async () => (await (reading ??= readAll()))[weight]!,
+    async read(_layer, box) {
+      const whole = (await (reading ??= readAll()))[weight]!;
+      return box ? slice(whole, [...box.offset], [...box.sizes]) : clone(whole);
+    },
+    async release() {
+      const read = await reading;
+      reading = undefined;
+      for (const whole of Object.values(read ?? {})) whole.dispose();
+    },
   }));
 }

@@ -1,6 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type StateLayer, type Storage } from '@acc/contract';
-import { nativeDtypeOf } from '../format/dtypes.js';
+import { sharedRuns, wholeBox, type Box, type Run } from '../format/boxes.js';
+import { elementBytes, nativeDtypeOf } from '../format/dtypes.js';
 import { headerLength, LENGTH_BYTES, parseHeader, type StoredEntry } from '../format/safetensors.js';
 import { describeLocation, type Location } from '../location.js';
 
@@ -8,9 +9,14 @@ import { describeLocation, type Location } from '../location.js';
 export interface StoredWeight {
   readonly name: string;
   readonly shape: readonly number[];
-  /** The caller's. */
-  read(layer: StateLayer): Promise<Tensor>;
+  /** Gives a box of it, by default the whole. The tensor is the caller's. */
+  read(layer: StateLayer, box?: Box): Promise<Tensor>;
+  /** Frees what was read for several weights together. Absent: nothing is. */
+  release?(): Promise<void>;
 }
+
+/** What is read at once of a box whose elements do not lie in one piece. */
+const SPAN_BYTES = 8 * 1024 * 1024;
 
 /** Files of weights, named as the Hugging Face libraries name them. */
 export const WEIGHTS = 'model.safetensors';
@@ -64,22 +70,52 @@ async function openFile({ storage, prefix }: Location, name: string): Promise<St
   return entries.map((entry) => ({
     name: entry.key,
     shape: entry.shape,
-    read: (layer) => readEntry(storage, key, entry, layer),
+    read: (layer, box) => readEntry({ storage, file: key, entry }, box ?? wholeBox(entry.shape), layer),
   }));
 }
 
-async function readEntry(
-  storage: Storage,
-  file: string,
-  { key, dtype, shape, start }: StoredEntry,
-  layer: StateLayer,
-): Promise<Tensor> {
-  const target = layer.allocate(nativeDtypeOf(dtype, key), shape);
+interface EntryPlace {
+  readonly storage: Storage;
+  readonly file: string;
+  readonly entry: StoredEntry;
+}
+
+async function readEntry(place: EntryPlace, box: Box, layer: StateLayer): Promise<Tensor> {
+  const { key, dtype } = place.entry;
+  const target = layer.allocate(nativeDtypeOf(dtype, key), box.sizes);
   try {
-    await storage.get(file, { start, into: target.bytes });
+    await fillBox(place, box, target.bytes);
   } catch (error) {
     target.dispose();
     throw error;
   }
   return target.toTensor();
+}
+
+/** Long runs of elements are read where they go, short ones with what lies between them. */
+async function fillBox({ storage, file, entry }: EntryPlace, box: Box, target: Uint8Array): Promise<void> {
+  const size = elementBytes(entry.dtype);
+  let span: Run[] = [];
+  const readSpan = async () => {
+    const [first] = span;
+    if (!first) return;
+    const { from, length } = span.at(-1)!;
+    const start = entry.start + first.from * size;
+    const isDirect = span.length === 1;
+    const into = isDirect
+      ? target.subarray(first.to * size, (first.to + length) * size)
+      : new Uint8Array((from + length - first.from) * size);
+    await storage.get(file, { start, into });
+    for (const run of isDirect ? [] : span) {
+      const at = (run.from - first.from) * size;
+      target.set(into.subarray(at, at + run.length * size), run.to * size);
+    }
+    span = [];
+  };
+  for (const run of sharedRuns(wholeBox(entry.shape), box)) {
+    const end = (run.from + run.length) * size;
+    if (span.length > 0 && end - span[0]!.from * size > SPAN_BYTES) await readSpan();
+    span.push(run);
+  }
+  await readSpan();
 }

@@ -46,8 +46,9 @@ async function openRun(location: Location): Promise<StoredWeight[]> {
   return stored.map(([name, { shape }]) => ({
     name: name.slice(PARAMETERS.length),
     shape,
-    async read(layer) {
-      const [target] = await readTensors(checkpoint, [{ name }], layer);
+    async read(layer, box) {
+      const held = box && { shape: box.sizes, parts: [{ ...box, name, shape, start: 0 }] };
+      const [target] = await readTensors(checkpoint, [{ name, held }], layer);
       return target!.toTensor();
     },
   }));

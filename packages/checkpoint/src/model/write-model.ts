@@ -1,8 +1,8 @@
-import { io } from '@tensorflow/tfjs-core';
+import { io, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
 import { locationOf } from '../location.js';
 import { modelFiles, writeModelJson } from './model-json.js';
-import { writeWeights, type NamedWeight, type WriteWeightsOptions } from './write-weights.js';
+import { writeWeights, type WriteWeightsOptions, type WrittenWeight } from './write-weights.js';
 
 export interface WriteModelOptions extends WriteWeightsOptions {
   /** `safetensors` (default): weights that others read, and the topology beside them; `tfjs`: tfjs's own files. */
@@ -11,11 +11,11 @@ export interface WriteModelOptions extends WriteWeightsOptions {
   readonly storage?: Storage;
 }
 
-/** A model whose weights are whole. */
+/** A model whose weights are given whole, one at a time. */
 export interface WrittenModel {
   /** What tfjs-layers makes the model of; undefined for weights alone. */
   readonly topology: object | undefined;
-  readonly weights: readonly NamedWeight[];
+  readonly weights: readonly WrittenWeight[];
 }
 
 /** What tfjs-layers looks for. */
@@ -51,13 +51,34 @@ export async function writeModel(
     case 'tfjs': {
       if (!topology) throw invalid("format: 'tfjs' is for models of tfjs-layers; these are weights alone");
       if (options.maxShardSize !== undefined) throw invalid("maxShardSize is for format: 'safetensors'");
-      const { data, specs } = await io.encodeWeights([...weights]);
+      const { data, specs } = await encodeWhole(weights, layer);
       await modelFiles(path, storage).save!({ ...about, weightData: data, weightSpecs: specs });
       return;
     }
     default:
       throw invalid(`format is '${String(format)}', not 'safetensors' or 'tfjs'`);
   }
+}
+
+/** What tfjs writes is made in one piece: all of it is in memory. */
+async function encodeWhole(weights: readonly WrittenWeight[], layer: StateLayer) {
+  const tensors: NamedTensor[] = [];
+  try {
+    for (const { name, dtype, shape, open } of weights) {
+      using opened = await open();
+      const target = layer.allocate(dtype, shape);
+      target.bytes.set(opened.bytes);
+      tensors.push({ name, tensor: target.toTensor() });
+    }
+    return await io.encodeWeights(tensors);
+  } finally {
+    for (const { tensor } of tensors) tensor.dispose();
+  }
+}
+
+interface NamedTensor {
+  readonly name: string;
+  readonly tensor: Tensor;
 }
 
 function invalid(problem: string): AccError {

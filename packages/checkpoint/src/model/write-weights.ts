@@ -1,34 +1,44 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type StateLayer } from '@acc/contract';
+import { randomBytes } from 'node:crypto';
+import { AccError, type NativeDtype, type StateLayer, type TensorBytes } from '@acc/contract';
+import { storedDtypeOf } from '../format/dtypes.js';
 import type { Location } from '../location.js';
 import { holdPieces, writePieces } from '../write/write-rank.js';
-import { pieceOfTensor, type Piece } from '../write/pieces.js';
+import { pieceOnDemand, type Piece } from '../write/pieces.js';
 import { WEIGHTS, WEIGHTS_INDEX } from './safetensors-weights.js';
 
-const NAMED_SO = /^model(?:-\d{5}-of-\d{5})?\.safetensors(?:\.index\.json)?$/;
+const NAMED_SO = /^model(?:-\d{5}-of-\d{5}(?:\.[0-9a-f]{8})?)?\.safetensors(?:\.index\.json)?$/;
 
 export interface WriteWeightsOptions {
   /** A file has at most so many bytes of tensors, unless one alone has more. Default: one file. */
   readonly maxShardSize?: number | undefined;
 }
 
-export interface NamedWeight {
+/** A whole tensor that is written. */
+export interface WrittenWeight {
   readonly name: string;
-  readonly tensor: Tensor;
+  readonly dtype: NativeDtype;
+  readonly shape: readonly number[];
+  /** Called once, when it is about to be written; the one before has been disposed by then. */
+  open(): Promise<TensorBytes>;
 }
 
-/** Writes tensors into safetensors files. They stay the caller's. @returns The names of the files. */
+/** Writes tensors into safetensors files, one after the other. @returns The names of the files. */
 export function writeWeights(
   location: Location,
-  weights: readonly NamedWeight[],
+  weights: readonly WrittenWeight[],
   options: WriteWeightsOptions,
   layer: StateLayer,
 ): Promise<string[]> {
-  const pieces = weights.map(({ name, tensor }) => pieceOfTensor(name, tensor, layer));
+  const pieces = weights.map(({ name, dtype, shape, open }) =>
+    pieceOnDemand({ name, dtype: storedDtypeOf(dtype), shape }, open),
+  );
   return writeWeightPieces(location, pieces, options, layer);
 }
 
-/** The same for whole tensors of whatever kind. */
+/**
+ * Writes whole tensors into safetensors files. A set of files that is there stays complete until the new one is: the index, which
+ * names the files of its set, is replaced in one step.
+ */
 export async function writeWeightPieces(
   { storage, prefix }: Location,
   pieces: readonly Piece[],
@@ -45,7 +55,8 @@ export async function writeWeightPieces(
     );
   }
   const shards = cutIntoShards(pieces, maxShardSize);
-  const names = shards.map((_, i) => shardName(i, shards.length));
+  const present = await weightFiles({ storage, prefix });
+  const names = shardNames(shards.length, present);
   const map: Record<string, string> = {};
   for (const [i, shard] of shards.entries()) {
     const name = names[i]!;
@@ -59,7 +70,7 @@ export async function writeWeightPieces(
     const index = { metadata: { total_size: total }, weight_map: map };
     await storage.put(prefix + WEIGHTS_INDEX, new TextEncoder().encode(JSON.stringify(index, null, 2)));
   }
-  await deleteOthers({ storage, prefix }, new Set(written));
+  await deleteOthers({ storage, prefix }, present, written);
   return written;
 }
 
@@ -78,15 +89,31 @@ function cutIntoShards(pieces: readonly Piece[], maxBytes: number): Piece[][] {
   return shards;
 }
 
-function shardName(i: number, count: number): string {
-  if (count === 1) return WEIGHTS;
+/** Names that are free: files of a set that is there are not replaced one by one. A single file is replaced in one step. */
+function shardNames(count: number, present: readonly string[]): string[] {
+  if (count === 1) return [WEIGHTS];
   const padded = (n: number) => String(n).padStart(5, '0');
-  return `model-${padded(i + 1)}-of-${padded(count)}.safetensors`;
+  const named = (id: string) =>
+    Array.from({ length: count }, (_, i) => `model-${padded(i + 1)}-of-${padded(count)}${id}.safetensors`);
+  const plain = named('');
+  return plain.some((name) => present.includes(name)) ? named(`.${randomBytes(4).toString('hex')}`) : plain;
 }
 
-/** What was written into the same place before, in another number of files. */
-async function deleteOthers({ storage, prefix }: Location, kept: ReadonlySet<string>): Promise<void> {
+/** Files of weights that are in a place. */
+async function weightFiles({ storage, prefix }: Location): Promise<string[]> {
   const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
-  const others = names.filter((name) => NAMED_SO.test(name) && !kept.has(name));
-  if (others.length > 0) await storage.delete(others.map((name) => prefix + name));
+  return names.filter((name) => NAMED_SO.test(name));
+}
+
+/** Deletes files of an earlier set. Its index goes first, so that what is left is no set. */
+async function deleteOthers(
+  { storage, prefix }: Location,
+  present: readonly string[],
+  written: readonly string[],
+): Promise<void> {
+  const others = present.filter((name) => !written.includes(name));
+  const isIndex = (name: string) => name === WEIGHTS_INDEX;
+  for (const names of [others.filter(isIndex), others.filter((name) => !isIndex(name))]) {
+    if (names.length > 0) await storage.delete(names.map((name) => prefix + name));
+  }
 }

@@ -77,18 +77,19 @@ export function pieceOfTensor(name: string, tensor: Tensor, layer: StateLayer): 
 
 /** A whole tensor whose elements are read when they are written. */
 export function pieceOfBytes(
-  { name, dtype, shape }: Pick<Piece, 'name' | 'dtype' | 'shape'>,
+  about: Pick<Piece, 'name' | 'dtype' | 'shape'>,
   read: () => Promise<Uint8Array>,
 ): Piece {
-  return {
-    name,
-    dtype,
-    shape,
-    ...wholeBox(shape),
-    byteLength: elementsOf(shape) * elementBytes(dtype),
-    tensor: undefined,
-    open: async () => bytesFrom(await read(), () => {}),
-  };
+  return pieceOnDemand(about, async () => bytesFrom(await read(), () => {}));
+}
+
+/** The same, where `open` gives bytes that are disposed when they were written. */
+export function pieceOnDemand(
+  { name, dtype, shape }: Pick<Piece, 'name' | 'dtype' | 'shape'>,
+  open: () => Promise<TensorBytes>,
+): Piece {
+  const byteLength = elementsOf(shape) * elementBytes(dtype);
+  return { name, dtype, shape, ...wholeBox(shape), byteLength, tensor: undefined, open };
 }
 
 /** A copy: whoever has the array may go on writing into it. */

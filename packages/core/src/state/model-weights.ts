@@ -1,16 +1,6 @@
+import { tensor, tidy, type NamedTensorMap, type Variable } from '@tensorflow/tfjs-core';
 import {
-  reshape,
-  slice,
-  tensor,
-  tidy,
-  util,
-  type NamedTensorMap,
-  type Tensor,
-  type Variable,
-} from '@tensorflow/tfjs-core';
-import {
-  loadWeights,
-  sharedRuns,
+  matchWeights,
   together,
   wholeBox,
   writeModel,
@@ -19,68 +9,54 @@ import {
   type WeightReceiver,
   type WriteModelOptions,
 } from '@acc/checkpoint';
-import { AccError, type Collective, type KernelLayer, type Strategy, type TensorPart } from '@acc/contract';
+import { AccError, type TensorPart } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
+import { WholeWeights, type NamedWeight, type WeightParts } from './whole-weights.js';
 
 /** A model of tfjs-layers, or weights of its own. */
 export type Weighted = object | readonly Variable[];
 
-interface Parts {
-  readonly collective: Collective;
-  readonly kernels: KernelLayer;
-  readonly strategy: Strategy;
+/** Whole weights of all ranks on every rank, by name. The caller's. */
+export function stateDict(model: Weighted, parts: WeightParts): NamedTensorMap {
+  using wholes = new WholeWeights(weightsOf(model), parts);
+  return wholes.gather();
 }
 
-/** A weight under the name that files have for it. */
-interface NamedWeight {
-  readonly name: string;
-  readonly variable: Variable;
-}
-
-/** Whole weights on every rank, by name. The caller's. */
-export function stateDict(model: Weighted, { strategy, collective }: Parts): NamedTensorMap {
-  const wholes: NamedTensorMap = {};
-  for (const { name, variable } of weightsOf(model)) {
-    const parts = strategy.partsOf?.(variable);
-    if (parts) Object.assign(wholes, gatherWholes(name, variable, parts, collective));
-    else wholes[name] = variable.clone();
-  }
-  return wholes;
-}
-
-/** Writes whole weights on rank 0. Every rank calls it. */
+/** Writes whole weights of all ranks on rank 0, of which one at a time is gathered there. Every rank calls it. */
 export async function saveModel(
   model: Weighted,
   path: string,
   options: WriteModelOptions,
-  parts: Parts,
+  parts: WeightParts,
 ): Promise<void> {
-  const wholes = stateDict(model, parts);
   const { collective, kernels } = parts;
-  try {
-    await together(collective, async () => {
-      if (collective.rank > 0) return;
-      const topology = isModel(model) ? model.toJSON(null, false) : undefined;
-      const weights = Object.entries(wholes).map(([name, x]) => ({ name, tensor: x }));
-      await writeModel(path, { topology, weights }, options, kernels.state);
-    });
-  } finally {
-    for (const whole of Object.values(wholes)) whole.dispose();
-  }
+  using wholes = new WholeWeights(weightsOf(model), parts);
+  await together(collective, async () => {
+    if (collective.rank > 0) return wholes.serve();
+    const topology = isModel(model) ? model.toJSON(null, false) : undefined;
+    try {
+      await writeModel(path, { topology, weights: wholes.written }, options, kernels.state);
+    } finally {
+      wholes.end();
+    }
+  });
 }
 
-/** Gives weights what files hold; each rank reads them. Every rank calls it. */
-export function loadModel(
+/** Gives weights what files hold; each rank reads what it holds of them, one weight after the other. Every rank calls it. */
+export async function loadModel(
   model: Weighted,
   path: string,
   options: LoadWeightsOptions,
-  { collective, kernels, strategy }: Parts,
+  { collective, kernels, strategy }: WeightParts,
 ): Promise<LoadedWeights> {
   const receivers = weightsOf(model).flatMap(({ name, variable }) => {
     const parts = strategy.partsOf?.(variable);
     return parts ? receiversOfParts(name, variable, parts) : [receiverOf(name, variable)];
   });
-  return together(collective, () => loadWeights(receivers, path, options, kernels.state));
+  const names = collective.allGatherObject(receivers.map(({ name }) => name)).flat();
+  const matched = await together(collective, () => matchWeights(receivers, path, options, names));
+  await together(collective, () => matched.assign(kernels.state));
+  return matched.report;
 }
 
 /** @throws AccError `ACC_INVALID_ARGUMENT` for what has no weights. */
@@ -102,60 +78,27 @@ function weightsOf(model: Weighted): NamedWeight[] {
 
 function receiverOf(name: string, variable: Variable): WeightReceiver {
   const { shape, dtype } = variable;
-  return { name, shape, dtype, assign: (values) => variable.assign(values) };
+  const boxes = [wholeBox(shape)];
+  return { name, shape, dtype, boxes, assign: ([values]) => void variable.assign(values!) };
 }
 
-/** Of a whole tensor what this rank holds of it. */
+/** Of each whole tensor what this rank holds of it. */
 function receiversOfParts(name: string, variable: Variable, parts: readonly TensorPart[]): WeightReceiver[] {
   const { dtype } = variable;
-  const names = new Map(parts.map((part) => [part.name ?? name, part.shape]));
-  return Array.from(names, ([whole, shape]) => ({
-    name: whole,
-    shape,
-    dtype,
-    assign(values) {
-      const from = values.dataSync();
-      const held = variable.dataSync().slice();
-      for (const part of parts.filter((each) => (each.name ?? name) === whole)) {
-        for (const run of sharedRuns(wholeBox(shape), part)) {
-          held.set(from.subarray(run.from, run.from + run.length), part.start + run.to);
-        }
-      }
-      tidy(() => variable.assign(tensor(held, variable.shape, dtype)));
-    },
-  }));
-}
-
-/** Whole tensors of the parts that ranks hold in their variables of the same place. */
-function gatherWholes(
-  name: string,
-  variable: Variable,
-  parts: readonly TensorPart[],
-  collective: Collective,
-): NamedTensorMap {
-  const partsOfRanks = collective.allGatherObject({ parts, size: variable.size });
-  const all = tidy(() => collective.allGather(reshape(variable, [-1])));
-  const wholes: Record<string, { shape: readonly number[]; values: Float32Array | Int32Array | Uint8Array }> =
-    {};
-  let first = 0;
-  for (const { parts: held, size } of partsOfRanks) {
-    const values = tidy(() => slice(all, [first], [size]).dataSync());
-    for (const part of held) {
-      const elements = util.sizeFromShape([...part.shape]);
-      const whole = (wholes[part.name ?? name] ??= {
-        shape: part.shape,
-        values: new (values.constructor as Float32ArrayConstructor)(elements),
-      });
-      for (const { from, to, length } of sharedRuns(part, wholeBox(part.shape))) {
-        whole.values.set(values.subarray(part.start + from, part.start + from + length), to);
-      }
-    }
-    first += size;
-  }
-  all.dispose();
-  const made = Object.entries(wholes).map(([whole, { shape, values }]): [string, Tensor] => [
-    whole,
-    tensor(values, [...shape], variable.dtype),
-  ]);
-  return Object.fromEntries(made);
+  const shapes = new Map(parts.map((part) => [part.name ?? name, part.shape]));
+  return Array.from(shapes, ([whole, shape]) => {
+    const boxes = parts.filter((each) => (each.name ?? name) === whole && !each.sizes.includes(0));
+    return {
+      name: whole,
+      shape,
+      dtype,
+      boxes,
+      assign(values) {
+        if (boxes.length === 0) return;
+        const held = variable.dataSync().slice();
+        boxes.forEach(({ start }, i) => held.set(values[i]!.dataSync(), start));
+        tidy(() => variable.assign(tensor(held, variable.shape, dtype)));
+      },
+    };
+  });
 }

@@ -1,0 +1,236 @@
+import {
+  clone,
+  keep,
+  reshape,
+  slice,
+  tensor,
+  tidy,
+  util,
+  type NamedTensorMap,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import {
+  sharedRuns,
+  wholeBox,
+  wholesOf,
+  type Box,
+  type Claim,
+  type HeldBox,
+  type WholeTensor,
+  type WrittenWeight,
+} from '@acc/checkpoint';
+import type { Collective, KernelLayer, NativeDtype, Strategy, TensorBytes, TensorPart } from '@acc/contract';
+
+/** A weight under the name that files have for it. */
+export interface NamedWeight {
+  readonly name: string;
+  readonly variable: Variable;
+}
+
+export interface WeightParts {
+  readonly collective: Collective;
+  readonly kernels: KernelLayer;
+  readonly strategy: Strategy;
+}
+
+/** Elements of a whole tensor in a tensor of this rank. */
+interface OwnBox {
+  readonly tensor: Tensor;
+  readonly start: number;
+}
+
+/**
+ * Weights as whole tensors, of which ranks hold all elements, parts, or nothing. Elements go to other ranks one whole tensor at a
+ * time. Every rank makes it with its own weights, and disposes it.
+ */
+export class WholeWeights implements Disposable {
+  readonly #parts: WeightParts;
+  readonly #wholes: readonly WholeTensor[];
+  readonly #own = new Map<string, OwnBox>();
+  /** Clones, which keep the values that variables have now. */
+  readonly #held: Tensor[] = [];
+  /** Variables whose values the strategy gives, by name. Every rank has the same. */
+  readonly #materialized = new Map<string, Variable>();
+
+  /** @throws AccError `ACC_STATE_INVALID`, on all ranks, where ranks disagree on a tensor. */
+  constructor(weights: readonly NamedWeight[], parts: WeightParts) {
+    this.#parts = parts;
+    const claims = parts.collective.allGatherObject(weights.flatMap((weight) => this.#claimsOf(weight)));
+    this.#wholes = wholesOf(claims);
+  }
+
+  /** Whether rank 0 needs what others have; the same on every rank. */
+  get needsOthers(): boolean {
+    return this.#wholes.some((whole) => this.#isElsewhere(whole));
+  }
+
+  /** On rank 0: the weights, which are to be opened in any order, and one after the other. {@link end} follows. */
+  get written(): WrittenWeight[] {
+    return this.#wholes.map((whole, place) => ({
+      name: whole.name,
+      dtype: whole.dtype as NativeDtype,
+      shape: whole.shape,
+      open: () => this.#open(whole, place),
+    }));
+  }
+
+  /** On rank 0: tells the others that nothing more is opened. */
+  end(): void {
+    if (this.needsOthers) this.#parts.collective.broadcastObject(null);
+  }
+
+  /** On other ranks: sends rank 0 what it opens, until its {@link end}. */
+  serve(): void {
+    if (!this.needsOthers) return;
+    const { collective } = this.#parts;
+    for (;;) {
+      const place = collective.broadcastObject<number | null>(null);
+      if (place === null) return;
+      const whole = this.#wholes[place]!;
+      if (this.#materialized.has(whole.name)) this.#materialize(whole).dispose();
+      else {
+        for (const box of whole.boxes) {
+          if (sourceOf(box) !== collective.rank) continue;
+          const elements = this.#elementsOf(whole, box);
+          collective.send(elements, 0);
+          elements.dispose();
+        }
+      }
+    }
+  }
+
+  /** On every rank: all of them, by name. The caller's. */
+  gather(): NamedTensorMap {
+    return Object.fromEntries(this.#wholes.map((whole) => [whole.name, this.#gathered(whole)]));
+  }
+
+  [Symbol.dispose](): void {
+    for (const held of this.#held) held.dispose();
+  }
+
+  #claimsOf({ name: ownName, variable }: NamedWeight): Claim[] {
+    const { strategy, kernels } = this.#parts;
+    const given = strategy.partsOf?.(variable);
+    const whole: TensorPart = { shape: variable.shape, ...wholeBox(variable.shape), start: 0 };
+    const isGiven = !given && strategy.materialize !== undefined && strategy.traits.parameters === 'sharded';
+    if (isGiven) {
+      this.#materialized.set(ownName, variable);
+      return [{ name: ownName, dtype: variable.dtype, shape: whole.shape, ...wholeBox(whole.shape) }];
+    }
+    const held = keep(clone(variable));
+    this.#held.push(held);
+    const dtype = kernels.state.dtypeOf(held);
+    return (given ?? [whole]).map(({ name = ownName, shape, offset, sizes, start }) => {
+      this.#own.set(keyOf(name, { offset, sizes }), { tensor: held, start });
+      return { name, dtype, shape, offset, sizes };
+    });
+  }
+
+  #isElsewhere({ name, boxes }: WholeTensor): boolean {
+    return this.#materialized.has(name) || boxes.some((box) => sourceOf(box) !== 0);
+  }
+
+  async #open(whole: WholeTensor, place: number): Promise<TensorBytes> {
+    const { collective, kernels } = this.#parts;
+    if (this.#isElsewhere(whole)) collective.broadcastObject(place);
+    if (this.#materialized.has(whole.name)) return bytesAlone(this.#materialize(whole), kernels);
+    const [first] = whole.boxes;
+    if (!first) return bytesAlone(this.#nothing(whole), kernels);
+    if (whole.boxes.length === 1) return bytesAlone(this.#received(whole, first), kernels);
+    let bytes = new Uint8Array();
+    for (const [i, box] of whole.boxes.entries()) {
+      using opened = await bytesAlone(this.#received(whole, box), kernels);
+      const size = opened.bytes.length / util.sizeFromShape([...box.sizes]);
+      if (i === 0) bytes = new Uint8Array(util.sizeFromShape([...whole.shape]) * size);
+      for (const { from, to, length } of sharedRuns(box, wholeBox(whole.shape))) {
+        bytes.set(opened.bytes.subarray(from * size, (from + length) * size), to * size);
+      }
+    }
+    const dispose = () => {};
+    return { bytes, dispose, [Symbol.dispose]: dispose };
+  }
+
+  /** On rank 0 the elements of a box, flat. */
+  #received(whole: WholeTensor, box: HeldBox): Tensor {
+    const source = sourceOf(box);
+    return source === 0 ? this.#elementsOf(whole, box) : this.#parts.collective.recv(source);
+  }
+
+  #gathered(whole: WholeTensor): Tensor {
+    const { collective } = this.#parts;
+    if (this.#materialized.has(whole.name)) return this.#materialize(whole);
+    const shape = [...whole.shape];
+    const [first] = whole.boxes;
+    if (!first) return this.#parts.kernels.state.allocate(whole.dtype as NativeDtype, shape).toTensor();
+    if (whole.boxes.length > 1) return this.#joined(whole);
+    const isEverywhere = first.ranks.length === collective.size;
+    const elements = isEverywhere ? this.#elementsOf(whole, first) : this.#broadcast(whole, first);
+    const shaped = tidy(() => reshape(elements, shape));
+    elements.dispose();
+    return shaped;
+  }
+
+  #joined(whole: WholeTensor): Tensor {
+    const shape = [...whole.shape];
+    let values: Float32Array | undefined;
+    let dtype: Tensor['dtype'] = 'float32';
+    for (const box of whole.boxes) {
+      const elements = this.#broadcast(whole, box);
+      const given = elements.dataSync<'float32'>();
+      dtype = elements.dtype;
+      values ??= new (given.constructor as Float32ArrayConstructor)(util.sizeFromShape(shape));
+      for (const { from, to, length } of sharedRuns(box, wholeBox(shape))) {
+        values.set(given.subarray(from, from + length), to);
+      }
+      elements.dispose();
+    }
+    return tensor(values!, shape, dtype);
+  }
+
+  #broadcast(whole: WholeTensor, box: HeldBox): Tensor {
+    const { collective, kernels } = this.#parts;
+    const source = box.ranks[0]!;
+    const count = util.sizeFromShape([...box.sizes]);
+    const given =
+      source === collective.rank
+        ? this.#elementsOf(whole, box)
+        : kernels.state.allocate(whole.dtype as NativeDtype, [count]).toTensor();
+    const elements = collective.broadcast(given, source);
+    given.dispose();
+    return elements;
+  }
+
+  #nothing({ dtype }: WholeTensor): Tensor {
+    return this.#parts.kernels.state.allocate(dtype as NativeDtype, [0]).toTensor();
+  }
+
+  /** Elements that this rank has, flat. */
+  #elementsOf({ name }: WholeTensor, box: Box): Tensor {
+    const { tensor: held, start } = this.#own.get(keyOf(name, box))!;
+    const count = util.sizeFromShape([...box.sizes]);
+    return tidy(() => {
+      const flat = reshape(held, [-1]);
+      return count === held.size ? flat : slice(flat, [start], [count]);
+    });
+  }
+
+  #materialize({ name }: WholeTensor): Tensor {
+    const [value] = this.#parts.strategy.materialize!([this.#materialized.get(name)!]);
+    return value!;
+  }
+}
+
+/** Who gives rank 0 the elements of a box. */
+function sourceOf({ ranks }: HeldBox): number {
+  return ranks[0]!;
+}
+
+const keyOf = (name: string, { offset, sizes }: Box): string => `${name}\n${offset.join()}\n${sizes.join()}`;
+
+/** The bytes of a tensor, which goes with them. */
+async function bytesAlone(x: Tensor, { state }: KernelLayer): Promise<TensorBytes> {
+  const opened = await state.bytesOf(x);
+  x.dispose();
+  return opened;
+}

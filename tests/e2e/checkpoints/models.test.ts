@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+import type { Exported, Memory } from './ranks/models.js';
+
+interface Result {
+  readonly layouts: Record<string, Exported>;
+  readonly memory: Memory;
+}
+
+const LAYOUTS = ['replicated', 'sharded', 'flat', 'stages'];
+const NAMES = ['a', 'b', 'c', 'columns', 'everywhere', 'few', 'rows'];
+
+describe.each([1, 2, 3])('on %i ranks', (ranks) => {
+  let folder: string;
+  let result: Result;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'acc-models-'));
+    const script = new URL('./ranks/models.ts', import.meta.url);
+    const env = { OMP_NUM_THREADS: '1' };
+    const results = await runRanks<Result>({ script, ranks, args: [folder], env, timeoutMs: 120_000 });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    result = results[0]!.result!;
+  }, 150_000);
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it.each(LAYOUTS)(
+    'a model that is %s is written whole, and each rank reads what it holds',
+    async (layout) => {
+      const { isSame, loaded, dicts } = result.layouts[layout]!;
+      expect(isSame).toBe(true);
+      expect([...loaded].sort()).toEqual(NAMES);
+      expect(dicts).toHaveLength(ranks);
+      for (const dict of dicts) {
+        for (const name of NAMES) {
+          expect(dict[name]!.length).toBeGreaterThan(0);
+          expect(dict[name]).toEqual(dict[name]!.map((_, i) => name.length * 1000 + i));
+        }
+      }
+      const text = await readFile(join(folder, layout, 'model.safetensors.index.json'), 'utf8');
+      const { weight_map: map } = JSON.parse(text) as { weight_map: Record<string, string> };
+      expect(Object.keys(map).sort()).toEqual(NAMES);
+    },
+  );
+
+  it('memory is bounded by the largest tensor, not by the model', () => {
+    const { total, largest, saving, loading } = result.memory;
+    // What arrives from another rank is there beside what it is made of.
+    const bound = 4 * largest;
+    expect(total).toBeGreaterThanOrEqual(10 * bound);
+    expect(saving).toBeLessThanOrEqual(bound);
+    expect(loading).toBeLessThanOrEqual(bound);
+  });
+});

@@ -1,0 +1,93 @@
+// Writes and reads models whose tensors ranks hold in different layouts, and counts the memory that it takes.
+import * as tf from '@tensorflow/tfjs';
+import { join } from 'node:path';
+import { Accelerator } from '@acc/core';
+import { memoryStats, resetPeakMemory } from '@acc/native';
+import { reportResult } from '@acc/testkit';
+import { isPart, LAYOUTS, WHOLES, type Layout } from './layouts.js';
+import { numbersOf, rangeOf, shardingStrategy, type Shard } from './sharding.js';
+
+const [folder] = process.argv.slice(2) as [string];
+const rank = Number(process.env.RANK);
+const size = Number(process.env.WORLD_SIZE);
+
+/** Tensors of 400 kB. */
+const COLUMNS = 1000;
+const MANY = Array.from({ length: 40 }, (_, i) => ({ name: `w${i}`, shape: [100, COLUMNS] }));
+
+export interface Exported {
+  /** What getStateDict gives, by name, on each rank. */
+  readonly dicts: Record<string, number[]>[];
+  /** What ranks have after loadModel is what they had before saveModel. */
+  readonly isSame: boolean;
+  readonly loaded: string[];
+}
+
+export interface Memory {
+  readonly total: number;
+  readonly largest: number;
+  /** Native bytes at the peak beyond those at the beginning, the most of all ranks. */
+  readonly saving: number;
+  readonly loading: number;
+}
+
+const valueOf = ({ name, number }: { name: string; number: number }) => name.length * 1000 + number;
+
+async function start(shards: readonly Shard[]): Promise<Accelerator> {
+  const strategy = shardingStrategy(shards.filter(isPart), size);
+  const accelerator = await Accelerator.create({ strategy, engine: 'acc' });
+  for (const shard of shards) {
+    if (shard.variable.size === 0) continue;
+    tf.tidy(() => shard.variable.assign(tf.tensor(numbersOf(shard).map(valueOf), shard.variable.shape)));
+  }
+  return accelerator;
+}
+
+async function exported(layout: Layout): Promise<Exported> {
+  const shards = LAYOUTS[layout](rank, size);
+  const variables = shards.map(({ variable }) => variable);
+  const accelerator = await start(shards);
+  const place = join(folder, layout);
+  await accelerator.saveModel(variables, place, { maxShardSize: 200 });
+  const wholes = accelerator.getStateDict(variables);
+  const dict = Object.fromEntries(WHOLES.map(({ name }) => [name, [...wholes[name]!.dataSync()]]));
+  tf.dispose(wholes);
+  const before = variables.map((variable) => [...variable.dataSync()]);
+  for (const variable of variables) tf.tidy(() => variable.assign(tf.zerosLike(variable)));
+  const { loaded } = await accelerator.loadModel(variables, place);
+  const isSame = variables.every((variable, i) => `${[...variable.dataSync()]}` === `${before[i]}`);
+  const dicts = accelerator.gatherObject([dict]);
+  const same = accelerator.gatherObject([isSame]).every(Boolean);
+  accelerator.freeMemory();
+  for (const variable of variables) variable.dispose();
+  return { dicts, isSame: same, loaded: [...loaded] };
+}
+
+async function memory(): Promise<Memory> {
+  const shards = MANY.map((whole) => rangeOf(`flat-${whole.name}`, [whole], rank, size));
+  const variables = shards.map(({ variable }) => variable);
+  const accelerator = await start(shards);
+  const peakOf = async (work: () => Promise<unknown>) => {
+    const { allocatedBytes } = memoryStats();
+    resetPeakMemory();
+    await work();
+    return memoryStats().peakAllocatedBytes - allocatedBytes;
+  };
+  const place = join(folder, 'many');
+  const saving = await peakOf(() => accelerator.saveModel(variables, place));
+  const loading = await peakOf(() => accelerator.loadModel(variables, place));
+  const peaks = accelerator.gatherObject([{ saving, loading }]);
+  accelerator.freeMemory();
+  for (const variable of variables) variable.dispose();
+  return {
+    total: MANY.length * 100 * COLUMNS * 4,
+    largest: 100 * COLUMNS * 4,
+    saving: Math.max(...peaks.map((each) => each.saving)),
+    loading: Math.max(...peaks.map((each) => each.loading)),
+  };
+}
+
+const layouts: Record<string, Exported> = {};
+for (const layout of Object.keys(LAYOUTS) as Layout[]) layouts[layout] = await exported(layout);
+reportResult({ layouts, memory: await memory() });
+await (await Accelerator.create()).endTraining();
