@@ -1,6 +1,7 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from './collective.js';
 import type { StrategyContext } from './strategy.js';
+import type { TapeHooks } from './tape-hooks.js';
 
 /** What a plugin learns about the step it is called in. */
 export interface StepInfo {
@@ -65,6 +66,8 @@ export interface Plugin {
    * would run now.
    */
   capture?(): <T>(compute: () => T) => T;
+  /** Takes part in passes operator by operator, after the strategy. Absent: passes run without any cost for it. */
+  readonly tape?: TapeHooks;
   /** Slot `backward`: runs the walk back over the tape of a training step. */
   backward?<T>(compute: () => T): T;
   /**
@@ -127,6 +130,7 @@ export const PLUGIN_KEYS = [
   'claim',
   'forward',
   'capture',
+  'tape',
   'backward',
   'gradient',
   'lossScale',

@@ -3,6 +3,7 @@ import type { Collective } from './collective.js';
 import type { KernelLayer } from './kernel-layer.js';
 import type { Mesh } from './mesh.js';
 import type { RankState } from './state.js';
+import type { TapeHooks } from './tape-hooks.js';
 
 /** What callers may ask of a strategy instead of comparing names. */
 export interface StrategyTraits {
@@ -83,6 +84,8 @@ export interface Strategy {
    * own way back.
    */
   prepareLayers?(layers: readonly unknown[]): () => void;
+  /** Takes part in passes operator by operator. Absent: passes run without any cost for it. */
+  readonly tape?: TapeHooks;
   /**
    * Starts the reduction of one backward pass over `variables`, all of which were prepared. Gradients are summed over
    * ranks; whoever computes them has weighted them, so that the sum is the mean.
@@ -105,6 +108,12 @@ export interface Strategy {
    * cloned. Absent: every rank has all of every variable.
    */
   materialize?(variables: readonly Variable[]): Tensor[];
+  /**
+   * Runs an optimizer's update by gradients that `finish` gave, after clipping and after plugins have changed them. It calls `apply` once, with a
+   * record of gradients by the names of the registered variables to be updated: this rank's shards, say, whose state the optimizer
+   * then keeps. Gradients that it makes it disposes. Absent: the variables themselves are updated.
+   */
+  update?(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void;
   /**
    * Gives every rank the parameters of `fromRank`, and what else of the strategy's is the same on every rank. Called when ranks
    * have taken different numbers of steps.
@@ -129,8 +138,8 @@ export interface GradientReduction {
   /** The gradient of `variables[index]` is final. The reduction takes it over. */
   ready(index: number, gradLocal: Tensor): void;
   /**
-   * Waits for everything and gives the gradients in the order of the variables; null where no rank had one.
-   * The caller owns them.
+   * Waits for everything and gives the gradients in the order of the variables; null where no rank had one. Where parameters are
+   * sharded, of each gradient the elements that belong to this rank's shard, of any shape. The caller owns them.
    */
   finish(): (Tensor | null)[];
 }

@@ -6,6 +6,7 @@ import {
   nearestName,
   parseOptions,
   PLUGIN_KEYS,
+  TAPE_HOOK_KEYS,
   showValue,
   type EngineChoice,
   type Plugin,
@@ -179,12 +180,16 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
   for (const plugin of resolved.plugins) {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
+    if (plugin.tape) checkKeys(`plugin '${plugin.name}'.tape`, plugin.tape, TAPE_HOOK_KEYS);
   }
+  const { strategy } = options;
+  if (typeof strategy === 'object' && strategy.tape)
+    checkKeys('strategy.tape', strategy.tape, TAPE_HOOK_KEYS);
   return resolved;
 }
 
 /** Of plugins those that change what is trained, and not only look on. */
-const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform'] as const;
+const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform', 'tape'] as const;
 
 /** What must be alike on every rank, with defaults filled in. Places and functions may differ. */
 export function comparedOptions(options: ResolvedOptions): Record<string, unknown> {

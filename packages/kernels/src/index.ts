@@ -42,6 +42,7 @@ export {
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { isLive, registeredVariable } from './live-variables.js';
+export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
 export { requireFirstOrder } from './tape.js';

@@ -8,6 +8,7 @@ import {
   type TensorInfo,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import { tensorInternals } from './tensor.js';
 
 /** One operator on tfjs's tape. */
 export interface TapeNode {
@@ -39,10 +40,16 @@ export type RunKernel = (kernelName: string, inputs: NamedTensorMap, attrs?: obj
 
 /** An operator with a gradient function of its own, as `customGrad` hands it to the engine. */
 export interface CustomOperator {
+  readonly inputs: NamedTensorMap;
   readonly forwardFunc: (backend: unknown, save: (tensors: Tensor[]) => void) => unknown;
 }
 
-export type RunKernelFunc = (params: CustomOperator | { readonly kernelName: string }) => unknown;
+export interface KernelInvocation {
+  readonly kernelName: string;
+  readonly inputs: NamedTensorMap;
+}
+
+export type RunKernelFunc = (params: CustomOperator | KernelInvocation) => unknown;
 
 /** The scope of a `tidy` or of an operator. */
 export interface EngineScope {
@@ -57,9 +64,9 @@ export interface EngineState {
   activeTape: TapeNode[] | null | undefined;
   nextTapeNodeId: number;
   /** How many gradients are being computed, one inside the other. */
-  readonly gradientDepth: number;
+  gradientDepth: number;
   /** How many kernels are running, one inside the other. */
-  readonly kernelDepth: number;
+  kernelDepth: number;
   /** Whether `tf.profile` is running. */
   readonly profiling: boolean;
   readonly numTensors: number;
@@ -106,4 +113,28 @@ export function engineInternals(): EngineInternals {
 /** How many gradients tfjs is computing now, one inside the other. */
 export function gradientDepth(): number {
   return engineInternals().state.gradientDepth;
+}
+
+/** Runs `compute` as if no gradient were computed and no kernel ran: its operators are not recorded on the tape. */
+export function besideTape<T>(compute: () => T): T {
+  const { state } = engineInternals();
+  const { activeTape, gradientDepth, kernelDepth } = state;
+  state.activeTape = null;
+  state.gradientDepth = 0;
+  state.kernelDepth = 0;
+  try {
+    return compute();
+  } finally {
+    state.activeTape = activeTape;
+    state.gradientDepth = gradientDepth;
+    state.kernelDepth = kernelDepth;
+  }
+}
+
+/** Has `tensor`, which was disposed, live again with the data of `value`, until it is disposed again. `value` stays the caller's. */
+export function reviveWith(tensor: Tensor, value: Tensor): void {
+  const revived = tensorInternals(tensor);
+  revived.dataId = value.dataId;
+  revived.isDisposedInternal = false;
+  engineInternals().incRef(tensor, null);
 }

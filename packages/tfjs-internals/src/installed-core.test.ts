@@ -73,7 +73,11 @@ const TAPE_NODE: Members<TapeNode> = {
   gradient: 'function(1)',
 };
 
-const TENSOR: Members<TensorInternals> = { isDisposedInternal: 'boolean', throwIfDisposed: 'function(0)' };
+const TENSOR: Members<TensorInternals> = {
+  isDisposedInternal: 'boolean',
+  dataId: 'object',
+  throwIfDisposed: 'function(0)',
+};
 
 const BUFFER: Members<TensorBufferInternals> = {
   values: 'object',

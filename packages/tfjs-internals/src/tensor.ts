@@ -1,8 +1,9 @@
-import type { Rank, Tensor, TensorBuffer } from '@tensorflow/tfjs-core';
+import type { DataId, Rank, Tensor, TensorBuffer } from '@tensorflow/tfjs-core';
 
 /** The members of tfjs-core's Tensor that are missing from its public types. */
 export interface TensorInternals {
   isDisposedInternal: boolean;
+  dataId: DataId;
   /** @throws tfjs's own error for a disposed tensor. */
   throwIfDisposed(): void;
 }

@@ -1,5 +1,6 @@
-import { dispose, type Tensor } from '@tensorflow/tfjs-core';
+import type { Tensor } from '@tensorflow/tfjs-core';
 import { engineInternals } from '@acc/tfjs-internals';
+import { addStandIns, freeSaved } from '../gradient-driver/packed-tensors.js';
 import type { Nested } from '../nested/nested.js';
 import { activeKernels } from '../presets/kernels.js';
 import { whatRuns } from '../running.js';
@@ -34,9 +35,12 @@ export function checkpoint<Inputs extends readonly Tensor[], R extends Nested>(
   const running = whatRuns();
   const random = sameRandom((running?.kernels ?? activeKernels()).random);
   const inPrecision = running?.pipeline.capture() ?? ((compute) => compute());
-  const first = firstRun(engine, inputs, run, random);
-  const saved = [...first.taken.map(({ held }) => held), ...random.states];
-  if (first.used.length === 0) dispose(saved);
-  else engine.state.activeTape!.push(checkpointNode(engine, { ...first, run, saved, random, inPrecision }));
+  const participants = running?.pipeline.participants;
+  const first = firstRun(inputs, run, { engine, random, participants });
+  const saved = [...first.taken.flatMap(({ held }) => held ?? []), ...random.states];
+  const node = checkpointNode(engine, { ...first, run, saved, random, inPrecision, participants });
+  addStandIns(node, first.standIns);
+  if (first.used.length === 0) freeSaved(node);
+  else engine.state.activeTape!.push(node);
   return first.result as R;
 }

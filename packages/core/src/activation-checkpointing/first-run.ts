@@ -1,5 +1,7 @@
 import { dispose, type Tensor } from '@tensorflow/tfjs-core';
 import type { EngineInternals } from '@acc/tfjs-internals';
+import type { StandIn } from '../gradient-driver/packed-tensors.js';
+import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { pathBetween } from '../gradient-driver/tape.js';
 import type { Nested } from '../nested/nested.js';
 import { probeTape, type Taken } from './probe-tape.js';
@@ -12,20 +14,27 @@ export interface FirstRun {
   readonly outputs: readonly Tensor[];
   /** The outer tensors that were used. Their data is held. */
   readonly taken: readonly Taken[];
+  /** Of variables among them that were packed. */
+  readonly standIns: readonly StandIn[];
   /** The outer tensors that the outputs depend on. */
   readonly used: readonly Tensor[];
 }
 
+export interface FirstRunOptions {
+  readonly engine: EngineInternals;
+  readonly random: SameRandom;
+  readonly participants: TapeParticipants | undefined;
+}
+
 /** Runs a function in the forward pass. Keeps nothing except the outer tensors that it used. */
 export function firstRun(
-  engine: EngineInternals,
   inputs: readonly Tensor[],
   run: () => Nested,
-  random: SameRandom,
+  { engine, random, participants }: FirstRunOptions,
 ): FirstRun {
   const { state } = engine;
   const tape = state.activeTape;
-  const { nodes, taken, take, end } = probeTape(engine);
+  const { nodes, taken, standIns, take, end } = probeTape(engine, participants);
   try {
     state.activeTape = nodes;
     inputs.forEach(take);
@@ -36,9 +45,10 @@ export function firstRun(
     const outputs = tensorsOf(result);
     const tensors = taken.map(({ tensor }) => tensor);
     const { uses } = pathBetween(nodes, tensors, outputs);
-    return { result, outputs, taken, used: tensors.filter(({ id }) => uses.has(id)) };
+    return { result, outputs, taken, standIns, used: tensors.filter(({ id }) => uses.has(id)) };
   } catch (error) {
-    dispose([...taken.map(({ held }) => held), ...random.states]);
+    dispose([...taken.flatMap(({ held }) => held ?? []), ...random.states]);
+    for (const standIn of standIns) standIn.dispose();
     throw error;
   } finally {
     state.activeTape = tape;

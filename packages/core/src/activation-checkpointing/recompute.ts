@@ -1,8 +1,9 @@
 import { util, zeros, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { tensorInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
+import { reviveWith, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused } from '../gradient-driver/driver.js';
-import { pathBetween } from '../gradient-driver/tape.js';
+import { pathBetween, type NodeComputedAgain } from '../gradient-driver/tape.js';
+import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { walkBackward } from '../gradient-driver/walk.js';
 import type { Nested } from '../nested/nested.js';
 import type { FirstRun } from './first-run.js';
@@ -19,15 +20,17 @@ export interface Segment extends FirstRun {
   readonly random: SameRandom;
   /** Runs a forward computation with the precision of the first run. */
   readonly inPrecision: <T>(compute: () => T) => T;
+  readonly participants: TapeParticipants | undefined;
 }
 
-/** A single operator on the tape whose gradient runs the segment again. */
-export function checkpointNode(engine: EngineInternals, segment: Segment): TapeNode {
+/** One operator on the tape, whose gradient computes the segment again. */
+export function checkpointNode(engine: EngineInternals, segment: Segment): NodeComputedAgain {
   const { used, outputs, saved } = segment;
   const inputs = Object.fromEntries(used.map((tensor, i) => [`${i}`, tensor]));
   return {
     id: engine.state.nextTapeNodeId++,
     kernelName: 'Checkpoint',
+    isComputedAgain: true,
     inputs,
     outputs: [...outputs],
     saved,
@@ -56,7 +59,7 @@ function gradientsAgain(
   const outerTape = state.activeTape;
   const isOutermost = state.gradientDepth === 0;
   return engine.tidy('checkpoint', () => {
-    revive(engine, segment.taken);
+    revive(segment.taken);
     try {
       const { nodes, outputs } = tapeAgain(engine, segment);
       const path = pathBetween(nodes, xs, outputs);
@@ -70,6 +73,7 @@ function gradientsAgain(
         wanted: new Set(xs.map(({ id }) => id)),
         finals: new Map(),
         freesEarly: isOutermost,
+        participants: segment.participants,
       });
       return xs.map(({ id }) => grads.get(id) ?? null);
     } finally {
@@ -84,7 +88,8 @@ function gradientsAgain(
  * Runs the segment on its own tape. Inside another gradient, it runs at the end of the outer tape.
  */
 function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode[]; outputs: Tensor[] } {
-  const { run, random, inPrecision, taken } = segment;
+  const { run, random, inPrecision, taken, participants } = segment;
+  const isOwnTape = engine.state.gradientDepth === 0;
   let nodes: TapeNode[] = [];
   const compute = () => {
     const tape = engine.state.activeTape!;
@@ -96,22 +101,21 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
   };
   const taped = () =>
     engine.scopedRun(
-      () => engine.startTape(),
+      () => {
+        engine.startTape();
+        if (isOwnTape) participants?.packOn(engine.state.activeTape!);
+      },
       () => engine.endTape(),
-      () => engine.tidy('forward', compute),
+      () => engine.tidy('forward', () => (participants ? participants.forward(compute) : compute())),
     );
   const outputs = tensorsOf(withVariablesOf(taken, () => random.again(taped)));
   requireSame(segment.outputs, outputs);
   return { nodes, outputs };
 }
 
-/** Restores outer tensors that were disposed meanwhile, with the held data, in the current scope. */
-function revive(engine: EngineInternals, taken: readonly Taken[]): void {
-  for (const { tensor } of taken) {
-    if (!tensor.isDisposed) continue;
-    tensorInternals(tensor).isDisposedInternal = false;
-    engine.incRef(tensor, null);
-  }
+/** Tensors of outside that were freed since live again, with the data that is held, in the scope of now. */
+function revive(taken: readonly Taken[]): void {
+  for (const { tensor, held } of taken) if (tensor.isDisposed && held) reviveWith(tensor, held);
 }
 
 function requireSame(before: readonly TensorInfo[], now: readonly TensorInfo[]): void {

@@ -1,5 +1,6 @@
 import { clone, keep, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { patch } from '@acc/tfjs-internals';
+import { runsHook } from '../gradient-driver/tape-participants.js';
 import type { Taken } from './probe-tape.js';
 
 /**
@@ -10,13 +11,14 @@ export function withVariablesOf<T>(taken: readonly Taken[], compute: () => T): T
   const before = new Map<Variable, Tensor>();
   const undo = patch(Variable.prototype, 'assign', (own) => {
     return function (this: Variable, value: Tensor) {
-      if (!before.has(this)) before.set(this, keep(clone(this)));
+      // What hooks assign is a parameter's only value, on its way in or out.
+      if (!runsHook() && !before.has(this)) before.set(this, keep(clone(this)));
       own.call(this, value);
     };
   });
   try {
     for (const { tensor, held } of taken) {
-      if (tensor instanceof Variable && tensor.dataId !== held.dataId) tensor.assign(held);
+      if (held && tensor instanceof Variable && tensor.dataId !== held.dataId) tensor.assign(held);
     }
     return compute();
   } finally {

@@ -7,7 +7,9 @@ import {
   type GradientsResult,
   type TapeNode,
 } from '@acc/tfjs-internals';
+import { freeSaved } from './packed-tensors.js';
 import { pathBetween } from './tape.js';
+import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
 
 /** One backward pass as its owner sees it. */
@@ -25,6 +27,8 @@ export interface BackwardSession {
 export interface DriverHooks {
   /** Runs the forward pass of an outermost gradient computation. */
   forward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
+  /** Those who take part operator by operator; absent where nobody does. */
+  readonly participants?: TapeParticipants | undefined;
   /** Runs its backward pass. */
   backward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /** Called for each outermost gradient computation, after `y` was computed; undefined leaves it alone. */
@@ -56,12 +60,14 @@ function gradients(
   }
   // Inside another gradient computation the tape goes on, and its tensors are needed.
   const isOutermost = engine.state.gradientDepth === 0;
+  const { participants } = hooks;
   let tape: TapeNode[] = [];
   try {
     const y = engine.scopedRun(
       () => {
         engine.startTape();
         tape = engine.state.activeTape!;
+        if (isOutermost) participants?.packOn(tape);
       },
       () => engine.endTape(),
       () => engine.tidy('forward', isOutermost && hooks.forward ? () => hooks.forward!(xs, f) : f),
@@ -83,6 +89,7 @@ function gradients(
         wanted: new Set(xs.map(({ id }) => id)),
         finals: takers(xs, session),
         freesEarly: isOutermost,
+        participants,
       });
       return collect(engine, xs, found, session);
     };
@@ -133,7 +140,6 @@ function seedOf(y: Tensor, dy: Tensor | null, weight: number): Tensor {
 /** Frees what operators saved that have no part in the way back. */
 export function freeUnused(tape: readonly TapeNode[], used: ReadonlySet<TapeNode>): void {
   for (const node of tape) {
-    if (used.has(node)) continue;
-    for (const tensor of node.saved ?? []) tensor.dispose();
+    if (!used.has(node)) freeSaved(node);
   }
 }

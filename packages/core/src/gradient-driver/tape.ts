@@ -52,3 +52,10 @@ function hasAny(inputs: NamedTensorMap, ids: ReadonlySet<number>): boolean {
 export function inputOf(inputs: NamedTensorMap, name: string): Tensor | null | undefined {
   return inputs[name];
 }
+
+/** A node of which backward computes the operators again, each with its own place on another tape. */
+export interface NodeComputedAgain extends TapeNode {
+  readonly isComputedAgain: true;
+}
+
+export const isComputedAgain = (node: TapeNode): boolean => 'isComputedAgain' in node;

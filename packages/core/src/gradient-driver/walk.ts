@@ -1,6 +1,8 @@
 import { add, clone, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { EngineInternals, TapeNode } from '@acc/tfjs-internals';
+import { freeSaved, unpackSaved } from './packed-tensors.js';
 import type { Path, PathNode } from './tape.js';
+import type { TapeParticipants } from './tape-participants.js';
 
 export interface WalkOptions {
   readonly engine: EngineInternals;
@@ -13,6 +15,8 @@ export interface WalkOptions {
   readonly finals: ReadonlyMap<number, (grad: Tensor) => void>;
   /** False while an outer gradient still needs this one's tensors. */
   readonly freesEarly: boolean;
+  /** Absent where nobody takes part. */
+  readonly participants?: TapeParticipants | undefined;
 }
 
 /**
@@ -21,13 +25,13 @@ export interface WalkOptions {
  * Returns the gradients of the tensors asked for, by id.
  */
 export function walkBackward(options: WalkOptions): Map<number, Tensor> {
-  const { path, seeds, finals } = options;
+  const { path, seeds, finals, participants } = options;
   const grads = new Map(seeds);
   const remaining = new Map(path.uses);
   for (let i = path.nodes.length - 1; i >= 0; i--) {
     const step = path.nodes[i]!;
-    backOneNode(step, grads, options);
-    freeAfter(step.node, grads, options);
+    if (participants) participants.aroundGradient(step.node, () => backOneNode(step, grads, options));
+    else backOneNode(step, grads, options);
     for (const [, { id }] of step.inputs) {
       const take = finals.get(id);
       if (!take) continue;
@@ -41,8 +45,18 @@ export function walkBackward(options: WalkOptions): Map<number, Tensor> {
   return grads;
 }
 
-/** Adds one operator's input gradients to `grads`. */
-function backOneNode({ node, inputs }: PathNode, grads: Map<number, Tensor>, options: WalkOptions): void {
+/** Adds one operator's input gradients to `grads`, and frees what only this operator needed. */
+function backOneNode(step: PathNode, grads: Map<number, Tensor>, options: WalkOptions): void {
+  if (options.participants) unpackSaved(step.node);
+  addInputGradients(step, grads, options);
+  freeAfter(step.node, grads, options);
+}
+
+function addInputGradients(
+  { node, inputs }: PathNode,
+  grads: Map<number, Tensor>,
+  options: WalkOptions,
+): void {
   const dys = node.outputs.map(({ id }) => grads.get(id) ?? null);
   const dxs = inputGradients({ node, inputs }, dys, options.engine);
   inputs.forEach(([name, x], i) => {
@@ -132,7 +146,7 @@ function freeAfter(node: TapeNode, grads: Map<number, Tensor>, options: WalkOpti
       grads.delete(id);
     }
   }
-  for (const tensor of node.saved ?? []) tensor.dispose();
+  freeSaved(node);
 }
 
 /** True for a tensor that the walk's scope would free: not the caller's dy, nor one that a gradient function kept. */

@@ -49,8 +49,11 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
   };
 }
 
-/** The record as a list: what was given in its order, then what other ranks have besides. */
+/** The record as a list: what was given in its order, then what other ranks have besides, or a strategy updates instead. */
 function listed(given: readonly NamedTensor[], record: NamedTensorMap): NamedTensor[] {
-  const names = new Set([...given.map(({ name }) => name), ...Object.keys(record)]);
+  const names = new Set([
+    ...given.map(({ name }) => name).filter((name) => name in record),
+    ...Object.keys(record),
+  ]);
   return [...names].map((name) => ({ name, tensor: record[name]! }));
 }

@@ -10,6 +10,7 @@ import {
   type Strategy,
 } from '@acc/contract';
 import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js';
+import { tapeParticipants, type TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
@@ -87,8 +88,12 @@ export class StepPipeline implements DriverHooks {
   /** Whether the last step was skipped since its gradients were not usable. */
   wasSkipped = false;
 
+  readonly participants: TapeParticipants | undefined;
+
   constructor(options: StepPipelineOptions) {
     this.#options = options;
+    const { strategy, plugins } = options;
+    this.participants = tapeParticipants([strategy, ...plugins], () => options.recorder);
     this.names = new StepNames(options.collective);
   }
 
@@ -187,7 +192,8 @@ export class StepPipeline implements DriverHooks {
   }
 
   forward<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T {
-    return this.#isTraining(xs) ? this.predict(compute) : compute();
+    if (this.#isTraining(xs)) return this.predict(compute);
+    return this.participants ? this.participants.forward(compute) : compute();
   }
 
   backward<T>(_xs: readonly (Tensor | Variable)[], compute: () => T): T {
@@ -196,7 +202,8 @@ export class StepPipeline implements DriverHooks {
 
   /** Runs a forward pass of prepared models without gradients. */
   predict<T>(compute: () => T): T {
-    return this.#wrapped('forward', compute);
+    const run = () => this.#wrapped('forward', compute);
+    return this.participants ? this.participants.forward(run) : run();
   }
 
   /** Gives what runs a forward computation later as plugins would have it run now. */
@@ -288,7 +295,7 @@ export class StepPipeline implements DriverHooks {
     this.activity++;
     this.#requireTrained(grads);
     if (this.accumulation.isHolding) return;
-    const { plugins } = this.#options;
+    const { plugins, strategy } = this.#options;
     const global = this.#reduced(grads);
     this.wasSkipped = this.#reducesAtApply
       ? !settleNew(global, grads, this.#options)
@@ -299,7 +306,8 @@ export class StepPipeline implements DriverHooks {
     const info = { step: this.steps, optimizer, samples, isInFit: this.#isInFit, isShared };
     this.clipping.clip(global);
     for (const plugin of plugins) plugin.transform?.(global, info);
-    applyGradients(global);
+    if (strategy.update) strategy.update(global, applyGradients);
+    else applyGradients(global);
     if (global !== grads) disposeNew(global, grads);
     this.steps++;
     for (const plugin of plugins) plugin.afterStep?.(info);

@@ -1,0 +1,124 @@
+import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type HostAction, type PackedTensor, type TapeHooks } from '@acc/contract';
+import { hasValuesOnly } from '@acc/kernels';
+import { reviveWith, type TapeNode } from '@acc/tfjs-internals';
+import { inputOf } from './tape.js';
+
+export type Pack = NonNullable<TapeHooks['pack']>;
+/** Runs what hooks do with tensors that they borrow, and gives the tensors that they make. */
+export type RunHook = (inputs: readonly Tensor[], action: HostAction) => readonly (Tensor | null)[];
+
+/** What stands in for a tensor. */
+export interface StandIn {
+  /** Gives the tensor its values back. */
+  restore(): void;
+  dispose(): void;
+}
+
+/** What stands in for the saved tensors of nodes whose gradients were not computed yet. */
+const standIns = new WeakMap<TapeNode, StandIn[]>();
+
+/** Lets the first of `packs` that wants it take what an operator has saved. The tensors are disposed until {@link unpackSaved}. */
+export function packSaved(node: TapeNode, packs: readonly Pack[], runHook: RunHook): void {
+  for (const tensor of node.saved ?? []) {
+    if (tensor.isDisposed || !hasValuesOnly(tensor)) continue;
+    const standIn = pack(tensor, variableOf(node, tensor), packs, runHook);
+    if (!standIn) continue;
+    tensor.dispose();
+    addStandIns(node, [standIn]);
+  }
+}
+
+/** Has `made` freed, or restored, with what the node has saved. */
+export function addStandIns(node: TapeNode, made: readonly StandIn[]): void {
+  if (made.length > 0) standIns.set(node, [...(standIns.get(node) ?? []), ...made]);
+}
+
+/** Takes the values of `tensor`, which the caller then disposes; undefined if nobody wants them. */
+export function pack(
+  tensor: Tensor,
+  variable: Variable | undefined,
+  packs: readonly Pack[],
+  runHook: RunHook,
+): StandIn | undefined {
+  /** Of this run, or of the replay that runs. */
+  let packed: PackedTensor | undefined;
+  let isFirst = true;
+  let isTaken = false;
+  runHook([tensor], ([given]) => {
+    packed = undefined;
+    for (const each of packs) packed ??= each(given!, variable);
+    if (isFirst) isTaken = packed !== undefined;
+    // A replay does what was recorded, whatever the hook says this time.
+    else if (isTaken) packed ??= asItIs(given!);
+    else packed?.dispose();
+    isFirst = false;
+    return [];
+  });
+  if (!isTaken) return undefined;
+  return {
+    restore() {
+      const [value] = runHook([], () => {
+        const unpacked = packed!.unpack();
+        packed!.dispose();
+        return [unpacked];
+      });
+      requireSame(tensor, value!);
+      reviveWith(tensor, value!);
+      value!.dispose();
+    },
+    dispose() {
+      runHook([], () => {
+        packed!.dispose();
+        return [];
+      });
+    },
+  };
+}
+
+function asItIs(tensor: Tensor): PackedTensor {
+  const held = keep(tensor.clone());
+  return { unpack: () => held.clone(), dispose: () => held.dispose() };
+}
+
+function variableOf({ inputs }: TapeNode, { dataId }: Tensor): Variable | undefined {
+  for (const name of Object.keys(inputs)) {
+    const input = inputOf(inputs, name);
+    if (input instanceof Variable && input.dataId === dataId) return input;
+  }
+  return undefined;
+}
+
+function requireSame(packed: Tensor, unpacked: Tensor): void {
+  if (util.arraysEqual(packed.shape, unpacked.shape) && packed.dtype === unpacked.dtype) return;
+  const describe = ({ dtype, shape }: Tensor) => `${dtype}[${shape.join()}]`;
+  throw new AccError(
+    'ACC_UNPACKED_DIFFERS',
+    `A tensor that is saved for a gradient, ${describe(packed)}, was unpacked as ${describe(unpacked)}.`,
+    { help: 'Have unpack give a tensor of the shape and dtype that pack was given.' },
+  );
+}
+
+/** Gives the saved tensors of a node their values back. */
+export function unpackSaved(node: TapeNode): void {
+  const made = standIns.get(node);
+  if (!made) return;
+  standIns.delete(node);
+  made.forEach((standIn, i) => {
+    try {
+      standIn.restore();
+    } catch (error) {
+      for (const other of made.slice(i + 1)) other.dispose();
+      throw error;
+    }
+  });
+}
+
+/** Frees what an operator has saved. */
+export function freeSaved(node: TapeNode): void {
+  for (const tensor of node.saved ?? []) tensor.dispose();
+  const made = standIns.get(node);
+  if (!made) return;
+  standIns.delete(node);
+  for (const standIn of made) standIn.dispose();
+}

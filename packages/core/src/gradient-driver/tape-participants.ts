@@ -1,0 +1,156 @@
+import { Variable, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
+import { finallyAfter, type HostAction, type Recorder, type TapeHooks, type TapePhase } from '@acc/contract';
+import { besideTape, engineInternals, patch, type TapeNode, type Undo } from '@acc/tfjs-internals';
+import { freeSaved, pack, packSaved, type Pack, type StandIn } from './packed-tensors.js';
+import { inputOf, isComputedAgain } from './tape.js';
+
+let isInHook = false;
+
+/** Whether a hook runs now. */
+export const runsHook = (): boolean => isInHook;
+
+/** Those who take part in passes operator by operator. */
+export class TapeParticipants {
+  readonly #engine = engineInternals();
+  /** The variables of operators that run now. */
+  readonly #inUse = new Set<Variable>();
+  readonly #packs: readonly Pack[];
+  #isForward = false;
+
+  /**
+   * @param hooks The strategy's first.
+   * @param recorder Of the active backend. A recorded step calls hooks again in each replay.
+   */
+  constructor(
+    private readonly hooks: readonly TapeHooks[],
+    private readonly recorder: () => Recorder | undefined,
+  ) {
+    this.#packs = hooks.flatMap((each) => (each.pack ? each.pack.bind(each) : []));
+  }
+
+  /** Runs a forward computation, with hooks around its operators. */
+  forward<T>(compute: () => T): T {
+    if (this.#isForward) return compute();
+    this.#isForward = true;
+    const undo = this.#announceOperators();
+    return finallyAfter(compute, () => {
+      this.#isForward = false;
+      undo();
+    });
+  }
+
+  /** Has tensors packed that operators on `tape` save from now on. */
+  packOn(tape: TapeNode[]): void {
+    if (this.#packs.length === 0) return;
+    const add = Array.prototype.push;
+    tape.push = (node: TapeNode) => {
+      try {
+        packSaved(node, this.#packs, this.#runHook);
+      } catch (error) {
+        freeSaved(node);
+        throw error;
+      }
+      return add.call(tape, node);
+    };
+  }
+
+  /** What stands in for a variable's values, which then needn't be held; undefined if nobody packs them. */
+  packVariable(variable: Variable): StandIn | undefined {
+    if (this.#packs.length === 0) return undefined;
+    const standIn = pack(variable, variable, this.#packs, this.#runHook);
+    // The variable itself lives on, and `before` brings its values.
+    return standIn && { restore: standIn.dispose, dispose: standIn.dispose };
+  }
+
+  /** Runs the gradient of a tape node. */
+  aroundGradient<T>(node: TapeNode, run: () => T): T {
+    // What an activation checkpoint computes again has hooks of its own.
+    return isComputedAgain(node) ? run() : this.#around(node.inputs, 'backward', run);
+  }
+
+  /** Runs what hooks do; in a recorded step, again in each replay. */
+  readonly #runHook = (inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[] => {
+    const act = (given: readonly Tensor[]) => {
+      const before = isInHook;
+      isInHook = true;
+      try {
+        return this.#engine.tidy('tape hook', () => besideTape(() => [...action(given)]));
+      } finally {
+        isInHook = before;
+      }
+    };
+    const recorder = this.recorder();
+    return recorder ? recorder.host(inputs, act) : act(inputs);
+  };
+
+  #announceOperators(): Undo {
+    const engine = this.#engine;
+    return patch(engine, 'runKernelFunc', (own) => (operator) => {
+      const run = () => own.call(engine, operator);
+      return isInHook ? run() : this.#around(operator.inputs, 'forward', run);
+    });
+  }
+
+  #around<T>(inputs: NamedTensorMap, phase: TapePhase, run: () => T): T {
+    const variables = variablesIn(inputs, this.#inUse);
+    if (variables.length === 0) return run();
+    for (const variable of variables) this.#inUse.add(variable);
+    try {
+      return this.#within(0, variables, phase, run);
+    } finally {
+      for (const variable of variables) this.#inUse.delete(variable);
+    }
+  }
+
+  /** Calls the hooks of the participants from `index` on, one inside the other. */
+  #within<T>(index: number, variables: readonly Variable[], phase: TapePhase, run: () => T): T {
+    const hooks = this.hooks[index];
+    if (!hooks) return run();
+    this.#call(hooks.before?.bind(hooks), variables, phase);
+    let result: T;
+    try {
+      result = this.#within(index + 1, variables, phase, run);
+    } catch (error) {
+      withoutErrors(() => this.#call(hooks.after?.bind(hooks), variables, phase));
+      throw error;
+    }
+    this.#call(hooks.after?.bind(hooks), variables, phase);
+    return result;
+  }
+
+  #call(hook: TapeHooks['before'], variables: readonly Variable[], phase: TapePhase): void {
+    if (!hook) return;
+    this.#runHook([], () => {
+      hook(variables, phase);
+      return [];
+    });
+  }
+}
+
+/** Undefined where nobody takes part: then nothing is patched, and passes cost what they cost without. */
+export function tapeParticipants(
+  candidates: readonly { readonly tape?: TapeHooks }[],
+  recorder: () => Recorder | undefined,
+): TapeParticipants | undefined {
+  const hooks = candidates.flatMap(({ tape }) => tape ?? []);
+  return hooks.length > 0 ? new TapeParticipants(hooks, recorder) : undefined;
+}
+
+/** Variables among the inputs that are not `known`, each once. */
+function variablesIn(inputs: NamedTensorMap, known: ReadonlySet<Variable>): Variable[] {
+  const found: Variable[] = [];
+  for (const name of Object.keys(inputs)) {
+    const input = inputOf(inputs, name);
+    if (input instanceof Variable && !known.has(input) && !found.includes(input)) found.push(input);
+  }
+  return found;
+}
+
+/** The error that is on its way already says what is wrong. */
+function withoutErrors(call: () => void): void {
+  try {
+    call();
+  } catch {
+    // See above.
+  }
+}

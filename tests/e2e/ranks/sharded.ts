@@ -1,0 +1,130 @@
+// Trains one network by the strategy of the job and by a sharded one, step by step on the same global batches, in several ways.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, checkpoint } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+import { shardedStrategy } from './sharded-strategy.js';
+
+export const CASES = ['clipped', 'accumulated', 'skipped', 'compiled', 'checkpointed'] as const;
+export type Case = (typeof CASES)[number];
+
+export interface Trained {
+  /** Of this rank's rows, for each micro-batch. */
+  readonly losses: number[];
+  /** Whole, after each step. */
+  readonly weights: number[][];
+  readonly skipped: boolean[];
+  readonly leaked: number;
+  readonly replays: number;
+  /** Between steps: those that this rank keeps, and whether the variables hold none. */
+  readonly keptElements: number;
+  readonly isReleased: boolean;
+  readonly gathers: number;
+}
+
+export type Result = Record<Case, { readonly plain: Trained; readonly sharded: Trained }>;
+
+const ROWS = 12;
+const STEPS = 6;
+
+async function train(kind: Case, isSharded: boolean): Promise<Trained> {
+  const strategy = shardedStrategy();
+  const accelerator = await Accelerator.create({
+    ...(isSharded && { strategy }),
+    ...(kind === 'clipped' && { gradientClipping: { norm: 0.3 } }),
+    ...(kind === 'accumulated' && { gradientAccumulationSteps: 3 }),
+    ...(kind === 'skipped' && { mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } }),
+  });
+  const { processIndex: rank, numProcesses: size } = accelerator;
+  // Ranks start from rank 0's values.
+  const weight = (shape: number[], place: number) =>
+    tf.variable(
+      tf
+        .sin(
+          tf.range(
+            0,
+            shape.reduce((a, b) => a * b),
+          ),
+        )
+        .mul(0.5 + rank)
+        .reshape(shape),
+      true,
+      `w${place}`,
+    );
+  const [w1, b1, w2, b2] = [[4, 7], [7], [7, 3], [3]].map(weight) as [
+    tf.Variable<tf.Rank.R2>,
+    tf.Variable,
+    tf.Variable<tf.Rank.R2>,
+    tf.Variable,
+  ];
+  const weights = [w1, b1, w2, b2];
+  const wrapped = <R extends tf.Tensor>(layer: (x: tf.Tensor) => R, x: tf.Tensor) =>
+    kind === 'checkpointed' ? checkpoint(layer, [x]) : layer(x);
+  const hidden = (x: tf.Tensor) => tf.tanh(tf.add(tf.matMul(x as tf.Tensor2D, w1), b1));
+  const output = (x: tf.Tensor) => tf.add(tf.matMul(x as tf.Tensor2D, w2), b2);
+  const optimizer = kind === 'accumulated' ? tf.train.momentum(0.1, 0.9) : tf.train.adam(0.02);
+  accelerator.prepare(weights, optimizer);
+
+  const batch = (step: number) => {
+    const rows = ROWS / size;
+    return tf
+      .sin(tf.range(0, ROWS * 4).add(step * 50))
+      .reshape([ROWS, 4])
+      .slice(rank * rows, rows);
+  };
+  const lossOf = (x: tf.Tensor, isBad: boolean) => () => {
+    const loss = wrapped(output, wrapped(hidden, x)).sub(1).square().mean() as tf.Scalar;
+    // The last element of all lies in one rank's shard only.
+    return isBad ? (loss.add(b2.slice(2, 1).sum().mul(Infinity)) as tf.Scalar) : loss;
+  };
+  const minimize = (x: tf.Tensor, isBad = false) => optimizer.minimize(lossOf(x, isBad), true, weights)!;
+  const compiled = accelerator.compile((x: tf.Tensor) => minimize(x));
+
+  const read = () => {
+    const values = isSharded ? strategy.materialize!(weights) : weights.map((each) => each.clone());
+    const read = values.flatMap((value) => [...value.dataSync()]);
+    tf.dispose(values);
+    return read;
+  };
+  const losses: number[] = [];
+  const skipped: boolean[] = [];
+  const after: number[][] = [];
+  let before = 0;
+  for (let step = 0; step < STEPS; step++) {
+    if (step === 3) before = tf.memory().numTensors;
+    const isBad = kind === 'skipped' && step === 2;
+    tf.tidy(() => {
+      const x = batch(step);
+      // Micro-batches count for different numbers of items, on each rank others.
+      const weighed = () =>
+        optimizer.minimize(() => accelerator.weighLoss(lossOf(x, false)(), 1 + step + rank), true, weights)!;
+      const loss =
+        kind === 'accumulated'
+          ? accelerator.accumulate(weighed)
+          : kind === 'compiled'
+            ? compiled(x)
+            : minimize(x, isBad);
+      losses.push(loss.dataSync()[0]!);
+    });
+    skipped.push(accelerator.optimizerStepWasSkipped);
+    after.push(read());
+  }
+  const trained = {
+    losses,
+    weights: after,
+    skipped,
+    leaked: tf.memory().numTensors - before,
+    replays: compiled.replays,
+    keptElements: isSharded ? strategy.keptElements() : 0,
+    isReleased: weights.every((each) => each.dataSync().every(Number.isNaN)),
+    gathers: strategy.gathers(),
+  };
+  accelerator.freeMemory(...weights, optimizer);
+  return trained;
+}
+
+const result = {} as Record<Case, { plain: Trained; sharded: Trained }>;
+for (const kind of CASES)
+  result[kind] = { plain: await train(kind, false), sharded: await train(kind, true) };
+reportResult(result);
+const last = await Accelerator.create();
+await last.endTraining();
