@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 /** What each of so many ranks came to. */
 const of = (ranks: number, kind: Case, strategy: 'plain' | 'sharded'): Trained[] =>
-  results.get(ranks)!.map((result) => result[kind][strategy]);
+  results.get(ranks)!.map((result) => result.cases[kind][strategy]);
 
 /** Products in 16 bits round other sums to other numbers. */
 const closeFor = (kind: Case) =>
@@ -75,5 +75,22 @@ describe.each(SIZES)('on %i ranks, shards', (ranks) => {
       expect(replays).toBe(3);
       expect(weights).toHaveLength(6);
     }
+  });
+});
+
+it.each(SIZES)('gradients go through sums and gatherings over %i ranks', (ranks) => {
+  const all = Array.from({ length: ranks }, (_, rank) => rank + 1);
+  const total = all.reduce((a, b) => a + b);
+  results.get(ranks)!.forEach(({ throughCollectives: found }, rank) => {
+    const sum = [2 * total * total, 2 * total * 2 * ranks];
+    const own = [2 * total * (rank + 1), 2 * total * 2];
+    expect(found).toEqual({
+      sum,
+      'sum twice': [2 * total * ranks, 2 * total * ranks],
+      'sum compiled': [...sum.map((value) => 4 * value), 2],
+      gather: own,
+      'gather twice': [2 * total, 2 * total],
+      'gather compiled': [...own.map((value) => 4 * value), 2],
+    });
   });
 });

@@ -4,6 +4,7 @@ import type { KernelLayer } from './kernel-layer.js';
 import type { Mesh } from './mesh.js';
 import type { RankState } from './state.js';
 import type { TapeHooks } from './tape-hooks.js';
+import type { RunForward } from './taped-forward.js';
 
 /** What callers may ask of a strategy instead of comparing names. */
 export interface StrategyTraits {
@@ -42,6 +43,8 @@ export interface StrategyContext {
    * order of additions for all numbers of ranks. Default false.
    */
   readonly isDeterministic?: boolean;
+  /** Runs a forward pass whose backward pass comes later. */
+  readonly runForward: RunForward;
 }
 
 /** How many rows each rank of {@link Mesh.dataRanks} has of a step's batch. */

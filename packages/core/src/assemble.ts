@@ -7,7 +7,9 @@ import {
   type Mesh,
   type Plugin,
   type PrecisionPlugin,
+  type RunForward,
   type Strategy,
+  type StrategyContext,
 } from '@acc/contract';
 import { dataMesh } from '@acc/collective';
 import { TrackerBus } from '@acc/tracker';
@@ -15,6 +17,7 @@ import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
 import { Turns } from './fit/turns.js';
 import { installGradientDriver } from './gradient-driver/driver.js';
+import { runForward } from './gradient-driver/taped-forward.js';
 import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
@@ -69,9 +72,7 @@ export function assemble(
   const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
   const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
-  for (const part of [strategy, ...plugins]) {
-    part.attach?.({ ...context, batchRows: () => pipeline.batch });
-  }
+  attach([strategy, ...plugins], context, () => pipeline);
   const { dataRanks } = mesh;
   const countRanks = () => joinable.countActive();
   const pipeline = createPipeline(resolved, { ...context, strategy, plugins, dataRanks, countRanks, turns });
@@ -109,6 +110,17 @@ function comparedStrategy(
   const compared = { strategy: strategy.name, ...comparedOptions(resolved), engine: kernels.backendName };
   requireSameOptions('AcceleratorOptions', compared, collective);
   return strategy;
+}
+
+/** Gives strategy and plugins what they work with. The pipeline is made by the time that steps run. */
+function attach(
+  parts: readonly Pick<Plugin, 'attach'>[],
+  context: Omit<StrategyContext, 'batchRows' | 'runForward'>,
+  pipeline: () => StepPipeline,
+): void {
+  const batchRows = () => pipeline().batch;
+  const runLater: RunForward = (f, xs) => runForward(f, xs, pipeline());
+  for (const part of parts) part.attach?.({ ...context, batchRows, runForward: runLater });
 }
 
 /** What plugins ask for when steps run, by which time it is made. */

@@ -1,5 +1,7 @@
 // Trains one network by the strategy of the job and by a sharded one, step by step on the same global batches, in several ways.
 import * as tf from '@tensorflow/tfjs';
+import { collectiveOnTape, type CollectiveOperator } from '@acc/collective';
+import type { Plugin, StrategyContext } from '@acc/contract';
 import { Accelerator, checkpoint } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 import { shardedStrategy } from './sharded-strategy.js';
@@ -21,7 +23,10 @@ export interface Trained {
   readonly gathers: number;
 }
 
-export type Result = Record<Case, { readonly plain: Trained; readonly sharded: Trained }>;
+export interface Result {
+  readonly cases: Record<Case, { readonly plain: Trained; readonly sharded: Trained }>;
+  readonly throughCollectives: Record<string, number[]>;
+}
 
 const ROWS = 12;
 const STEPS = 6;
@@ -122,9 +127,46 @@ async function train(kind: Case, isSharded: boolean): Promise<Trained> {
   return trained;
 }
 
+/** Gradients, and gradients of gradients, through collectives of values that differ between ranks. */
+async function throughCollectives(): Promise<Record<string, number[]>> {
+  let context!: StrategyContext;
+  const asks: Plugin = { name: 'asks', attach: (given) => void (context = given) };
+  const accelerator = await Accelerator.create({ plugins: [asks] });
+  const { processIndex: rank } = accelerator;
+  const { collective, kernels } = context;
+  const summed = (x: tf.Tensor) => collective.allReduce(x, 'sum');
+  const gathered = (x: tf.Tensor) => collective.allGather(x);
+  const scattered = (x: tf.Tensor) => collective.reduceScatter(x, 'sum');
+  const ways: Record<string, CollectiveOperator> = {
+    sum: { run: summed, gradient: summed },
+    gather: { run: gathered, gradient: scattered },
+  };
+  const found: Record<string, number[]> = {};
+  for (const [name, operator] of Object.entries(ways)) {
+    // Rank r counts its result r + 1 times.
+    const loss = (x: tf.Tensor) =>
+      collectiveOnTape(x, operator, kernels)
+        .square()
+        .sum()
+        .mul(rank + 1);
+    const first = (x: tf.Tensor) => tf.grad(loss)(x);
+    const second = (x: tf.Tensor) => tf.grad((t) => first(t).sum())(x);
+    const compiled = accelerator.compile((x: tf.Tensor) => first(x));
+    tf.tidy(() => {
+      const x = tf.tensor1d([rank + 1, 2]);
+      found[name] = [...first(x).dataSync()];
+      found[`${name} twice`] = [...second(x).dataSync()];
+      for (let i = 0; i < 5; i++)
+        found[`${name} compiled`] = [...compiled(x.mul(i)).dataSync(), compiled.replays];
+    });
+  }
+  accelerator.freeMemory();
+  return found;
+}
+
 const result = {} as Record<Case, { plain: Trained; sharded: Trained }>;
 for (const kind of CASES)
   result[kind] = { plain: await train(kind, false), sharded: await train(kind, true) };
-reportResult(result);
+reportResult({ cases: result, throughCollectives: await throughCollectives() });
 const last = await Accelerator.create();
 await last.endTraining();

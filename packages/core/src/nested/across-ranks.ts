@@ -1,5 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, KernelLayer } from '@acc/contract';
+import { collectiveOnTape } from '@acc/collective';
 import type { BatchRows } from '../step/batch-rows.js';
 import { gatherReal, type Gathered } from './gather-real.js';
 import { mapNested, type Nested } from './nested.js';
@@ -17,11 +18,8 @@ export class AcrossRanks {
    * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_COLLECTIVE_MISMATCH`.
    */
   map<T extends Nested>(method: string, values: T, collective: Collective, call: (x: Tensor) => Tensor): T {
-    const { recorder } = this.kernels;
     this.#sameKeys.require(method, values, collective);
-    return mapNested(values, (x) =>
-      recorder ? recorder.host([x], ([given]) => [call(given!)])[0]! : call(x),
-    );
+    return mapNested(values, (x) => collectiveOnTape(x, { run: call }, this.kernels));
   }
 
   /** @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`. */

@@ -13,6 +13,7 @@ import {
   tidy,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import { collectiveOnTape } from '@acc/collective';
 import type { Collective, StrategyContext } from '@acc/contract';
 import { requireFirstOrder } from '@acc/kernels';
 import {
@@ -61,7 +62,7 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
   const { name } = layer.movingMean.read() as Variable;
   const realRows = axis === 0 ? x.shape[0]! : realRowsOf(x, context);
   const ofRanks: OfRanks = (x, call) =>
-    overRanks(x, context, (own) => collective.named(name, () => call(own)));
+    collectiveOnTape(x, { run: (own) => collective.named(name, () => call(own)) }, context.kernels);
   const normalized = customGrad((...args) => {
     const [input, scales, offsets, save] = args as unknown as [
       Tensor,
@@ -124,12 +125,6 @@ function gradients(
   const factor = broadcastable(mul(scales, rstd), dy, axis);
   const dx = mul(sub(dy, ofRealRows(throughStatistics, realRows)), factor);
   return [dx, dGamma, dBeta];
-}
-
-/** Runs a collective. In a recorded step, each replay runs it again. */
-function overRanks(x: Tensor, { kernels }: StrategyContext, call: (x: Tensor) => Tensor): Tensor {
-  const { recorder } = kernels;
-  return recorder ? recorder.host([x], ([own]) => [call(own!)])[0]! : call(x);
 }
 
 /** The real rows of `x`. Filling rows are not part of the statistics. */

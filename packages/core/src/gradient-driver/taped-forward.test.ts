@@ -1,0 +1,194 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Plugin, RunForward } from '@acc/contract';
+import { liveTensors } from '@acc/native';
+import { expectClose } from '@acc/testkit';
+import { Accelerator } from '../accelerator.js';
+import { checkpoint } from '../index.js';
+
+let accelerator: Accelerator;
+let runForward: RunForward;
+
+/** Keeps saved tensors as plain numbers. */
+const offloading: Plugin = {
+  name: 'offloading',
+  tape: {
+    pack(tensor) {
+      const values = tensor.dataSync().slice();
+      return { unpack: () => tf.tensor(values, tensor.shape, tensor.dtype), dispose: () => {} };
+    },
+  },
+};
+
+async function create(...plugins: Plugin[]): Promise<void> {
+  const asks: Plugin = { name: 'asks', attach: (context) => void ({ runForward } = context) };
+  accelerator = await Accelerator.create({ engine: 'acc', plugins: [asks, ...plugins] });
+}
+
+afterEach(() => {
+  accelerator.freeMemory();
+  tf.disposeVariables();
+});
+
+const MICRO_BATCHES = 4;
+const ROWS = 3;
+const input = (i: number) => tf.sin(tf.range(0, ROWS * 5).add(i * 20)).reshape([ROWS, 5]) as tf.Tensor2D;
+const count = () => [tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()];
+
+/** A network of two stages. */
+function stages(
+  wrap: (layer: (x: tf.Tensor) => tf.Tensor, x: tf.Tensor) => tf.Tensor = (layer, x) => layer(x),
+) {
+  const weight = (shape: [number, number], seed: number) =>
+    tf.variable(tf.randomNormal<tf.Rank.R2>(shape, 0, 0.5, 'float32', seed));
+  const [first, second] = [weight([5, 6], 1), weight([6, 2], 2)];
+  const one = (x: tf.Tensor) => wrap((given) => tf.tanh(tf.matMul(given as tf.Tensor2D, first)), x);
+  const two = (h: tf.Tensor) =>
+    wrap((given) => tf.sigmoid(tf.matMul(given as tf.Tensor2D, second)), h)
+      .square()
+      .mean() as tf.Scalar;
+  return { first, second, one, two };
+}
+
+type Stages = ReturnType<typeof stages>;
+
+/** The gradients of all micro-batches together, by tfjs in one piece. */
+function expected({ first, second, one, two }: Stages): number[][] {
+  return tf.tidy(() => {
+    const loss = () =>
+      tf.addN(Array.from({ length: MICRO_BATCHES }, (_, i) => two(one(input(i))))) as tf.Scalar;
+    const { grads } = tf.variableGrads(loss, [first, second]);
+    return [first, second].map(({ name }) => [...grads[name]!.dataSync()]);
+  });
+}
+
+/** The same by stages: all micro-batches go forward, then all back, the last first or the first first. */
+function byStages({ first, second, one, two }: Stages, order: 'last first' | 'first first'): number[][] {
+  return tf.tidy(() => {
+    const passes = Array.from({ length: MICRO_BATCHES }, (_, i) => {
+      const ofOne = runForward(() => one(input(i)), [first]);
+      const [h] = ofOne.outputs as [tf.Tensor];
+      // What a stage receives is a tensor of its own.
+      const received = h.clone();
+      h.dispose();
+      const ofTwo = runForward(() => two(received), [received, second]);
+      received.dispose();
+      return { ofOne, ofTwo };
+    });
+    const sums = [tf.zerosLike(first as tf.Tensor), tf.zerosLike(second as tf.Tensor)];
+    for (const { ofOne, ofTwo } of order === 'last first' ? passes.reverse() : passes) {
+      const [dh, dSecond] = ofTwo.backward([tf.scalar(1)]) as [tf.Tensor, tf.Tensor];
+      const [dFirst] = ofOne.backward([dh]) as [tf.Tensor];
+      sums[0] = sums[0]!.add(dFirst);
+      sums[1] = sums[1]!.add(dSecond);
+    }
+    return sums.map((sum) => [...sum.dataSync()]);
+  });
+}
+
+describe.each([
+  ['plainly', [], undefined],
+  ['with saved tensors packed', [offloading], undefined],
+  [
+    'with activation checkpoints',
+    [],
+    (layer: (x: tf.Tensor) => tf.Tensor, x: tf.Tensor) => checkpoint(layer, [x]),
+  ],
+] as const)('two stages with several micro-batches in flight, %s,', (_, plugins, wrap) => {
+  beforeEach(() => create(...plugins));
+
+  it.each(['last first', 'first first'] as const)("give tfjs's gradients, and leave nothing: %s", (order) => {
+    const model = stages(wrap);
+    const inOnePiece = expected(model);
+    byStages(model, order).forEach((values, i) =>
+      expectClose(values, inOnePiece[i]!, { rtol: 1e-5, atol: 1e-7 }),
+    );
+    const before = count();
+    byStages(model, order);
+    expect(count()).toEqual(before);
+  });
+});
+
+describe('a pass in flight', () => {
+  beforeEach(() => create());
+
+  it('keeps what its own backward, or dispose, frees', () => {
+    const { first, one } = stages();
+    const x = input(0);
+    const dy = tf.ones([ROWS, 6]);
+    const run = () => {
+      const pass = runForward(() => one(x), [first]);
+      tf.dispose([...pass.outputs]);
+      return pass;
+    };
+    tf.dispose(run().backward([dy])[0]!);
+    const before = count();
+    const passes = Array.from({ length: 3 }, run);
+    const perPass = (tf.memory().numTensors - before[0]!) / 3;
+    expect(perPass).toBeGreaterThan(0);
+    tf.dispose(passes[1]!.backward([dy])[0]!);
+    expect(tf.memory().numTensors).toBe(before[0]! + 2 * perPass);
+    passes[0]!.dispose();
+    expect(tf.memory().numTensors).toBe(before[0]! + perPass);
+    passes[2]!.dispose();
+    expect(count()).toEqual(before);
+    tf.dispose([x, dy]);
+  });
+
+  it('goes back once', () => {
+    const w = tf.variable(tf.scalar(3));
+    const pass = runForward(() => w.square(), [w]);
+    const dy = tf.scalar(1);
+    expect(pass.backward([dy])[0]!.dataSync()[0]).toBe(6);
+    expect(() => pass.backward([dy])).toThrowError(expect.objectContaining({ code: 'ACC_TAPE_USED' }));
+    const other = runForward(() => w.square(), [w]);
+    other.dispose();
+    expect(() => other.backward([dy])).toThrowError(expect.objectContaining({ code: 'ACC_TAPE_USED' }));
+  });
+
+  it('goes back from some of several outputs, also from one that is an input', () => {
+    const [a, b] = [tf.variable(tf.scalar(3)), tf.variable(tf.scalar(5))];
+    const f = () => [a.square(), a.mul(b), b] as tf.Tensor[];
+    const dys = [tf.scalar(1), null, tf.scalar(7)];
+    const read = (grads: (tf.Tensor | null)[]) => grads.map((grad) => grad && grad.dataSync()[0]);
+    expect(read(runForward(f, [a, b]).backward(dys))).toEqual([6, 7]);
+    expect(read(runForward(f, [a, b]).backward([null, tf.scalar(2), null]))).toEqual([10, 6]);
+    expect(read(runForward(f, [a, b]).backward([tf.scalar(1), null, null]))).toEqual([6, null]);
+    // The gradients that it was given stay the caller's.
+    expect(dys[2]!.dataSync()[0]).toBe(7);
+  });
+
+  it('refuses gradients that do not fit, and can still go back', () => {
+    const w = tf.variable(tf.ones([2]));
+    const pass = runForward(() => w.square(), [w]);
+    const invalid = expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }) as Error;
+    expect(() => pass.backward([])).toThrowError(invalid);
+    expect(() => pass.backward([tf.ones([3])])).toThrowError(invalid);
+    expect([...pass.backward([tf.ones([2])])[0]!.dataSync()]).toEqual([2, 2]);
+  });
+
+  it('is refused inside another gradient computation', () => {
+    const w = tf.variable(tf.scalar(3));
+    const nested = expect.objectContaining({ code: 'ACC_GRADIENT_NESTED' }) as Error;
+    expect(() => tf.variableGrads(() => runForward(() => w, [w]).outputs[0] as tf.Scalar, [w])).toThrowError(
+      nested,
+    );
+  });
+
+  it('whose function or gradient throws leaves nothing', () => {
+    const w = tf.variable(tf.ones([2]));
+    const before = count();
+    const bad = (): never => {
+      throw new Error('bad function');
+    };
+    expect(() => runForward(() => (w.square().exp(), bad()), [w])).toThrow('bad function');
+    expect(count()).toEqual(before);
+    const withBadGradient = tf.customGrad((x) => ({ value: (x as tf.Tensor).clone(), gradFunc: bad }));
+    const pass = runForward(() => withBadGradient(w.square()).exp(), [w]);
+    tf.dispose([...pass.outputs]);
+    const dy = tf.ones([2]);
+    expect(() => pass.backward([dy])).toThrow('bad function');
+    dy.dispose();
+    expect(count()).toEqual(before);
+  });
+});

@@ -1,0 +1,139 @@
+import { add, type Tensor, util } from '@tensorflow/tfjs-core';
+import { AccError, type TapedForward } from '@acc/contract';
+import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
+import { freeUnused, type DriverHooks } from './driver.js';
+import { freeSaved } from './packed-tensors.js';
+import { pathBetween, type Path } from './tape.js';
+import { owned, walkBackward } from './walk.js';
+
+type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
+
+/** See `RunForward` of the contract. */
+export function runForward(
+  f: () => Tensor | readonly Tensor[],
+  xs: readonly Tensor[],
+  hooks: Hooks,
+): TapedForward {
+  const engine = engineInternals();
+  requireOutermost(engine, 'A forward pass for a later backward pass');
+  let tape: TapeNode[] = [];
+  let path: Path | undefined;
+  try {
+    const given = engine.scopedRun(
+      () => {
+        engine.startTape();
+        tape = engine.state.activeTape!;
+        hooks.participants?.packOn(tape);
+      },
+      () => engine.endTape(),
+      () => engine.tidy('forward', () => (hooks.forward ? hooks.forward(xs, f) : f())),
+    );
+    const outputs = 'dataId' in given ? [given] : given;
+    path = pathBetween(tape, xs, outputs);
+    return new KeptPass({ xs: [...xs], outputs, path, hooks });
+  } finally {
+    engine.state.activeTape = null;
+    freeUnused(tape, new Set(path?.nodes.map(({ node }) => node)));
+  }
+}
+
+interface Pass {
+  readonly xs: readonly Tensor[];
+  readonly outputs: readonly Tensor[];
+  readonly path: Path;
+  readonly hooks: Hooks;
+}
+
+class KeptPass implements TapedForward {
+  readonly outputs: readonly Tensor[];
+  /** Undefined when it was used. */
+  #pass: Pass | undefined;
+
+  constructor(pass: Pass) {
+    this.outputs = pass.outputs;
+    this.#pass = pass;
+  }
+
+  backward(dys: readonly (Tensor | null)[]): (Tensor | null)[] {
+    const engine = engineInternals();
+    const pass = this.#pass;
+    if (!pass) throw used();
+    requireOutermost(engine, 'A backward pass of its own');
+    requireFitting(dys, pass.outputs);
+    const { xs, hooks } = pass;
+    const walk = () => gradientsOf(engine, pass, dys);
+    try {
+      return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, walk) : walk()));
+    } finally {
+      this.dispose();
+    }
+  }
+
+  dispose(): void {
+    for (const { node } of this.#pass?.path.nodes ?? []) freeSaved(node);
+    this.#pass = undefined;
+  }
+}
+
+function gradientsOf(
+  engine: EngineInternals,
+  { xs, outputs, path, hooks }: Pass,
+  dys: readonly (Tensor | null)[],
+): (Tensor | null)[] {
+  const seeds = new Map<number, Tensor>();
+  outputs.forEach(({ id }, i) => {
+    const dy = dys[i];
+    const before = seeds.get(id);
+    if (dy) seeds.set(id, before ? add(before, dy) : dy);
+  });
+  const found = walkBackward({
+    engine,
+    path: startingAt(path, seeds),
+    seeds,
+    wanted: new Set(xs.map(({ id }) => id)),
+    finals: new Map(),
+    freesEarly: true,
+    participants: hooks.participants,
+  });
+  return xs.map(({ id }) => {
+    const grad = found.get(id);
+    return grad ? owned(grad, { engine }) : null;
+  });
+}
+
+/** The part of the path that leads to outputs with a gradient. */
+function startingAt(path: Path, seeds: ReadonlyMap<number, Tensor>): Path {
+  const reached = new Set(seeds.keys());
+  const nodes = path.nodes.toReversed().filter(({ node, inputs }) => {
+    if (!node.outputs.some(({ id }) => reached.has(id))) return false;
+    for (const [, { id }] of inputs) reached.add(id);
+    return true;
+  });
+  return { ...path, nodes: nodes.reverse() };
+}
+
+function requireOutermost({ state }: EngineInternals, what: string): void {
+  if (state.gradientDepth === 0) return;
+  throw new AccError('ACC_GRADIENT_NESTED', `${what} was asked for inside another gradient computation.`, {
+    help: 'Call it outside of tf.grad, tf.variableGrads and minimize.',
+  });
+}
+
+function requireFitting(dys: readonly (Tensor | null)[], outputs: readonly Tensor[]): void {
+  const fits = (dy: Tensor | null, i: number) =>
+    dy === null || (dy.dtype === 'float32' && util.arraysEqual(dy.shape, outputs[i]!.shape));
+  if (dys.length === outputs.length && dys.every(fits)) return;
+  const describe = (tensors: readonly (Tensor | null)[]) =>
+    tensors.map((tensor) => (tensor ? `${tensor.dtype}[${tensor.shape.join()}]` : 'null')).join(', ');
+  throw new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `backward: the gradients are ${describe(dys)}, the outputs ${describe(outputs)}.`,
+    { help: 'Give one float32 gradient of the same shape, or null, for each output.' },
+  );
+}
+
+function used(): AccError {
+  return new AccError('ACC_TAPE_USED', 'What this forward pass had kept was freed.', {
+    help: 'Call backward once for each forward pass, and not after dispose.',
+  });
+}
