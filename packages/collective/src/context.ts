@@ -1,5 +1,12 @@
 import { AccError, PendingResult, type NativeTensor, type Pending } from '@acc/contract';
-import { MemoryFlag, memoryFlags, operator, type ProcessGroup, type Tensor as Native } from '@acc/native';
+import {
+  libtorchTensor,
+  MemoryFlag,
+  memoryFlags,
+  operator,
+  type ProcessGroup,
+  type Tensor as Native,
+} from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import type { Calls } from './calls.js';
 import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tensors.js';
@@ -34,7 +41,7 @@ export class Context<T extends Movable> {
    */
   native(x: T, collective: string): Native {
     requireNumeric(x, collective);
-    return this.bridge.toNative(x) as Native;
+    return libtorchTensor(this.bridge.toNative(x));
   }
 
   /**

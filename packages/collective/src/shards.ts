@@ -1,5 +1,12 @@
 import type { NativeTensor, Pending, ShardVerbOptions } from '@acc/contract';
-import { MemoryFlag, memoryFlags, operator, operatorInPlace, type Tensor as Native } from '@acc/native';
+import {
+  libtorchTensor,
+  MemoryFlag,
+  memoryFlags,
+  operator,
+  operatorInPlace,
+  type Tensor as Native,
+} from '@acc/native';
 import type { Words } from './agreement.js';
 import type { Context } from './context.js';
 import { requireNarrowable, requirePlace, type Movable } from './tensors.js';
@@ -76,7 +83,7 @@ export function placeIn<T extends Movable>(
   dtype: NativeTensor['dtype'],
 ): Native | undefined {
   // Without `borrow`, `toNative` returns a copy, so there is no memory to reuse.
-  const native = bridge.borrow && (bridge.toNative(into) as Native);
+  const native = bridge.borrow && libtorchTensor(bridge.toNative(into));
   into.dispose();
   if (!native) return undefined;
   if (native.dtype === dtype && memoryFlags([native])[0]! & MemoryFlag.exclusive) return native;

@@ -23,11 +23,11 @@ export interface Movable {
  */
 export interface BridgeOf<T extends Movable> {
   /**
-   * A contiguous native tensor with the values of `x`. It may share memory with `x`. The caller
-   * disposes it.
+   * A native tensor with the values of `x`. libtorch's tensors are contiguous and may share memory
+   * with `x`. The caller disposes it.
    */
   toNative(x: T): NativeTensor;
-  /** The native tensor behind `x`, of any strides, for types that have one. `x` remains the owner. */
+  /** libtorch's tensor behind `x`, of any strides, for types that have one. `x` remains the owner. */
   borrow?(x: T): NativeTensor;
   /** See `TensorBridge.writable`. */
   writable?(xs: readonly T[]): T[];

@@ -28,6 +28,23 @@ export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
 export type { RunForward, TapedForward } from './taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape-hooks.js';
+export {
+  FUSED_LAYERS,
+  type AttentionSettings,
+  type FusedFunctions,
+  type FusedLayerCall,
+  type FusedLayerCalls,
+  type NormSettings,
+  type RotarySettings,
+} from './fused-functions.js';
+export {
+  checkSlots,
+  kernelLayerChanges,
+  registeredKernelLayer,
+  registerKernelLayer,
+  type KernelLayerRegistration,
+  type KernelLayerSlots,
+} from './kernel-layer-registry.js';
 export type {
   FixedResults,
   Float32Precision,
@@ -39,7 +56,7 @@ export type {
 export type { ListMath, Unscaled } from './list-math.js';
 export { medianLow } from './median-low.js';
 export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
-export type { NativeDtype, NativeTensor } from './native-tensor.js';
+export { hostTensor, type NativeDtype, type NativeTensor, type NativeValues } from './native-tensor.js';
 export {
   repetitionsOf,
   rowsAt,

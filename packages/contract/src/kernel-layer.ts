@@ -1,4 +1,5 @@
 import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
 import type { PiecesLayer } from './pieces.js';
@@ -8,22 +9,27 @@ import type { StateLayer } from './state-layer.js';
 /** The way between tfjs tensors of some backend and native tensors. */
 export interface TensorBridge {
   /**
-   * A contiguous native tensor with the values of `x`. It shares memory with `x` where the backend is native and
-   * `x` is contiguous, and is a copy elsewhere. The caller disposes it; `x` stays the owner of its own.
+   * A native tensor with the values of `x`. A contiguous tensor of libtorch shares its memory; others are copies. The caller
+   * disposes it; `x` stays the owner of its own.
+   *
+   * @throws AccError `ACC_NOT_NATIVE` for strings.
    */
   toNative(x: Tensor): NativeTensor;
-  /** The native tensor of `x` itself, of any strides, where the backend is native. `x` stays the owner. */
+  /** libtorch's tensor behind `x`, of any strides. Absent where tensors lie elsewhere. `x` stays the owner. */
   borrow?(x: Tensor): NativeTensor;
   /**
-   * Tensors with the values of `xs`, which it takes over, where the backend is native: each row-major, of the element type
-   * of its dtype, and in memory that nothing else sees. Those of `xs` that are so are returned themselves.
+   * Tensors with the values of `xs`, which it takes over: each row-major, of the element type of its dtype, and in memory of
+   * libtorch that nothing else sees. Those of `xs` that are so are returned themselves. There is one with `borrow` only.
    */
   writable?(xs: readonly Tensor[]): Tensor[];
-  /** A tfjs tensor on the active backend that takes over `native`. Caller owns the result. */
+  /**
+   * A tfjs tensor on the active backend that takes over `native`, which may be anybody's: what is not known by its class is known
+   * by `read`. Caller owns the result.
+   */
   fromNative(native: NativeTensor, dtype: DataType): Tensor;
 }
 
-/** What a tfjs backend must offer to the layers above it. */
+/** What the layers above use of a tfjs backend: what it has registered, and the portable way for the rest. */
 export interface KernelLayer extends TensorBridge {
   /** tfjs's name of the backend: `acc`, `cpu`, `tensorflow`. */
   readonly backendName: string;
@@ -31,24 +37,28 @@ export interface KernelLayer extends TensorBridge {
   readonly device: string;
   readonly lists: ListMath;
   readonly state: StateLayer;
+  /** Empty where the backend has no fused functions. */
+  readonly functions: FusedFunctions;
+  /** Empty where the backend has no fused layers. */
+  readonly layerCalls: FusedLayerCalls;
   /**
-   * A function to be called in place of `optimizer.applyGradients`: the same weights, state and errors, in few native
-   * calls that write in place. Undefined for an optimizer that the backend has no faster way for, and for one whose
-   * class or whose own method may do something else.
+   * A function to be called in place of `optimizer.applyGradients`: the same weights, state and errors, faster. It is called while
+   * the backend is active only. Undefined for an optimizer that the backend has no faster way for, and for one whose class or
+   * whose own method may do something else.
    */
   fusedApply?(optimizer: Optimizer): Optimizer['applyGradients'] | undefined;
   /**
-   * Lets layers of a model, and layers within them, compute by the backend's own kernels: the same numbers, random draws
-   * aside, in forward and gradient. Layers for which the backend has nothing better are left alone, and so are those of
-   * users' classes. Returns what gives the layers their own way back.
+   * Lets layers of a model, and layers within them, compute by the {@link layerCalls} of the backend that is active in each call.
+   * Layers of users' classes, and those whose `call` was replaced, are left alone. Returns what gives the layers their own way
+   * back.
    */
-  fuseLayers?(layers: readonly unknown[]): () => void;
+  fuseLayers(layers: readonly unknown[]): () => void;
   /**
    * Has a LayersModel free, in training, what lies between its layers as soon as no layer takes it any more.
    *
    * @returns Gives the model its own way back.
    */
-  freeActivations?(model: object): () => void;
+  freeActivations(model: object): () => void;
   /** Writes down what a step computes, to repeat it. Absent where the backend cannot. */
   readonly recorder?: Recorder;
   /** Absent where the backend computes in float32 only. */

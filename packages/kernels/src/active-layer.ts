@@ -1,9 +1,9 @@
-import { engine } from '@tensorflow/tfjs-core';
-import type { KernelLayer, ListMath, Recorder, StateLayer } from '@acc/contract';
-import { kernelLayerOf } from './kernel-layer.js';
+import { engine, type Optimizer } from '@tensorflow/tfjs-core';
+import type { KernelLayer, KernelLayerSlots, ListMath, Recorder, StateLayer } from '@acc/contract';
+import { kernelLayerWith } from './kernel-layer.js';
 import { fuseLayers, freeActivations } from './layers/index.js';
-import { fusedApply } from './optimizers/index.js';
 import { randomLayer } from './random-layer.js';
+import { activeSlots } from './slots.js';
 import { restoreWays, savedWays } from './state/ways.js';
 
 export interface ActiveLayerOptions {
@@ -14,7 +14,6 @@ export interface ActiveLayerOptions {
 /**
  * The kernel layer of the backend that is active when a member is used: programs may call `tf.setBackend` at any time.
  * What belongs to the process is there on every backend where libtorch is loaded: its random generator, its choice of kernels.
- * Layers and optimizers that are fused on another backend compute in tfjs's way until `acc` is active.
  */
 export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
   const layer = layersByBackend();
@@ -36,7 +35,15 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     fromNative: (native, dtype) => layer().fromNative(native, dtype),
     lists: activeLists(layer),
     state: activeState(layer, hasNative),
-    ...(hasNative && { fusedApply, fuseLayers, freeActivations }),
+    get functions() {
+      return layer().functions;
+    },
+    get layerCalls() {
+      return layer().layerCalls;
+    },
+    fusedApply: activeApply(layer),
+    fuseLayers,
+    freeActivations,
     get recorder() {
       const own = layer().recorder;
       recorder = own ?? recorder;
@@ -47,7 +54,7 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
       return layer().precision;
     },
     get random() {
-      return random ?? layer().random;
+      return layer().random ?? random;
     },
     get fixResults() {
       return layer().fixResults;
@@ -59,18 +66,37 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
 
 /** Gives the layer of the active backend. `tf.engine().reset()` and `tf.removeBackend` put another object in a name's place. */
 function layersByBackend(): () => KernelLayer {
-  const layers = new WeakMap<object, KernelLayer>();
-  let last: object | undefined;
+  let last: KernelLayerSlots | undefined;
   let lastLayer: KernelLayer | undefined;
   return () => {
-    const tfjs = engine();
-    const { backend } = tfjs;
-    if (backend !== last) {
-      last = backend;
-      lastLayer = layers.get(backend) ?? kernelLayerOf(tfjs.backendName, backend);
-      layers.set(backend, lastLayer);
+    const slots = activeSlots();
+    if (slots !== last) {
+      last = slots;
+      lastLayer = kernelLayerWith(engine().backendName, slots);
     }
     return lastLayer!;
+  };
+}
+
+/**
+ * Takes each step by the layer that is active then, or by the method of the optimizer's class. Undefined for an optimizer whose
+ * own method was replaced, which may do something else.
+ */
+function activeApply(layer: () => KernelLayer): NonNullable<KernelLayer['fusedApply']> {
+  return (optimizer) => {
+    const ofClass = optimizer.constructor.prototype as Optimizer;
+    if (optimizer.applyGradients !== ofClass.applyGradients) return undefined;
+    let last: KernelLayer | undefined;
+    let apply: Optimizer['applyGradients'] | undefined;
+    return (gradients) => {
+      const active = layer();
+      if (active !== last) {
+        last = active;
+        apply = active.fusedApply?.(optimizer);
+      }
+      if (apply) apply(gradients);
+      else ofClass.applyGradients.call(optimizer, gradients);
+    };
   };
 }
 

@@ -1,5 +1,5 @@
 import type { RandomLayer, TensorBridge } from '@acc/contract';
-import { operator, setSeed, type Tensor as NativeTensor } from '@acc/native';
+import { libtorchTensor, operator, setSeed } from '@acc/native';
 
 const state = operator('acc::random_state');
 const exchange = operator('acc::exchange_random_state');
@@ -13,8 +13,8 @@ export function randomLayer(bridge: TensorBridge): RandomLayer {
     seed: setSeed,
     state: () => bridge.fromNative(state(), 'int32'),
     exchange(given) {
-      using next = bridge.toNative(given);
-      return bridge.fromNative(exchange(next as NativeTensor), 'int32');
+      using next = libtorchTensor(bridge.toNative(given));
+      return bridge.fromNative(exchange(next), 'int32');
     },
   };
 }

@@ -1,6 +1,7 @@
 import '@tensorflow/tfjs-backend-cpu';
 import { findBackendFactory, registerBackend, registerGradient, registerKernel } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { AccError, registerKernelLayer } from '@acc/contract';
+import { ACC_LAYER } from './acc-layer/acc-layer.js';
 import { AccBackend, BACKEND_NAME } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
 import { replaceGradients } from './gradients/replace.js';
@@ -32,6 +33,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
     );
   }
   chosenDevice = device;
+  registerKernelLayer(ACC_LAYER);
   if (findBackendFactory(BACKEND_NAME)) return;
   registerBackend(BACKEND_NAME, () => {
     replaceGradients();

@@ -10,8 +10,6 @@ type TypedArrayConstructor =
   | Uint16ArrayConstructor
   | BigInt64ArrayConstructor;
 
-export type NativeTypedArray = InstanceType<TypedArrayConstructor>;
-
 interface DtypeFacts {
   /** The number of the element type in c10::ScalarType. */
   readonly scalarType: number;

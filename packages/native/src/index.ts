@@ -1,7 +1,7 @@
 export type { MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
 export { checksum, hasChecksum } from './checksum.js';
-export { arrayTypeOf, dtypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
+export { arrayTypeOf, dtypeOf, scalarTypeOf } from './dtype.js';
 export * from './libtorch/index.js';
 export {
   adjustExternalMemory,
@@ -50,4 +50,4 @@ export {
 export { Store, type StoreOptions } from './store.js';
 export { TensorMemory } from './tensor-memory.js';
 export { mappedChecksum, mapTensor } from './mapped-tensor.js';
-export { MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';
+export { libtorchTensor, MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

@@ -1,6 +1,6 @@
-import { AccError, type NativeDtype, type NativeTensor } from '@acc/contract';
+import { AccError, type NativeDtype, type NativeTensor, type NativeValues } from '@acc/contract';
 import { addon } from './addon.js';
-import { arrayTypeOf, scalarTypeOf, type NativeTypedArray } from './dtype.js';
+import { arrayTypeOf, scalarTypeOf } from './dtype.js';
 import { converted, guarded } from './errors.js';
 
 /**
@@ -58,18 +58,18 @@ export class Tensor implements NativeTensor {
    *
    * @throws AccError `ACC_TENSOR_DISPOSED`.
    */
-  read(dtype: NativeDtype = this.dtype): NativeTypedArray {
+  read(dtype: NativeDtype = this.dtype): NativeValues {
     const buffer = guarded(() => addon().readTensor(this.#id, scalarTypeOf(dtype)));
-    return new (arrayTypeOf(dtype))(buffer as never) as NativeTypedArray;
+    return new (arrayTypeOf(dtype))(buffer as never) as NativeValues;
   }
 
   /**
    * The asynchronous form of {@link read}. The elements are those at the time of the call. The
    * handle may be disposed meanwhile.
    */
-  async readAsync(dtype: NativeDtype = this.dtype): Promise<NativeTypedArray> {
+  async readAsync(dtype: NativeDtype = this.dtype): Promise<NativeValues> {
     const buffer = await converted(guarded(() => addon().readTensorAsync(this.#id, scalarTypeOf(dtype))));
-    return new (arrayTypeOf(dtype))(buffer as never) as NativeTypedArray;
+    return new (arrayTypeOf(dtype))(buffer as never) as NativeValues;
   }
 }
 
@@ -83,6 +83,13 @@ export class Tensor implements NativeTensor {
 export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape: readonly number[]): Tensor {
   const id = guarded(() => addon().createTensor(values, scalarTypeOf(dtype), shape));
   return new Tensor(id, dtype, shape);
+}
+
+/** libtorch's tensor with the values of `x`, which it takes over: itself, where it is one, and a copy elsewhere. */
+export function libtorchTensor(x: NativeTensor): Tensor {
+  if (x instanceof Tensor) return x;
+  using given = x;
+  return tensorFrom(given.read(), given.dtype, given.shape);
 }
 
 /** The bits of {@link memoryFlags}. They must match `MemoryFlag` in cpp/engine/tensors.h. */
@@ -108,10 +115,20 @@ export function memoryFlags(tensors: readonly NativeTensor[]): Uint8Array {
   return guarded(() => addon().tensorFlags(ids));
 }
 
-/** @throws AccError `ACC_TENSOR_DISPOSED` if the handle is disposed. */
+/**
+ * @throws AccError `ACC_TENSOR_DISPOSED` if the handle is disposed; `ACC_NOT_NATIVE` if the tensor is
+ * not libtorch's.
+ */
 export function requireAlive(tensor: NativeTensor): Tensor {
   if (tensor.isDisposed) {
     throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it was disposed.');
   }
-  return tensor as Tensor;
+  if (tensor instanceof Tensor) return tensor;
+  throw new AccError(
+    'ACC_NOT_NATIVE',
+    "A native tensor that is not libtorch's came to an operator of libtorch.",
+    {
+      help: 'Make one of its values by tensorFrom(x.read(), x.dtype, x.shape).',
+    },
+  );
 }

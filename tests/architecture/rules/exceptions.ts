@@ -102,3 +102,11 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/tracker-mlflow/src/environment.ts', reason: "what MLflow's own client reads" },
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },
 ];
+
+/** Files that compare the name of a tfjs backend with one that they know. */
+export const NAMES_A_BACKEND: readonly Exception[] = [
+  {
+    where: 'packages/core/src/presets/kernels.ts',
+    reason: 'the option `engine` names a backend; a program that has chosen another is told so',
+  },
+];

@@ -133,7 +133,7 @@ export class Preparation {
   /** The strategy comes first: it may need a layer to itself. */
   #prepareLayers(layers: readonly unknown[]): Undo {
     const { strategy, kernels } = this.#options;
-    const undos = [strategy.prepareLayers?.(layers), kernels.fuseLayers?.(layers)];
+    const undos = [strategy.prepareLayers?.(layers), kernels.fuseLayers(layers)];
     return () => {
       for (const undo of undos.reverse()) undo?.();
     };
@@ -158,11 +158,11 @@ export class Preparation {
       predict: <T>(compute: () => T) => pipeline.predict(compute),
       prepareLayers: (layers: readonly unknown[]) => this.#prepareLayers(layers),
       keepLess: (model: object) => {
-        const undoFreeing = kernels.freeActivations?.(model);
+        const undoFreeing = kernels.freeActivations(model);
         const undoCheckpoints = checkpointEvery && checkpointLayers(model, checkpointEvery);
         return () => {
           if (undoCheckpoints) undoCheckpoints();
-          undoFreeing?.();
+          undoFreeing();
         };
       },
     };

@@ -16,13 +16,8 @@ import {
   tile,
   type Tensor,
 } from '@tensorflow/tfjs-core';
+import type { AttentionSettings } from '@acc/contract';
 import { dropout as dropoutOf } from './dropout.js';
-import type { AttentionSettings } from './attention-ways.js';
-
-export interface PlainAttentionSettings extends AttentionSettings {
-  readonly mask: Tensor | undefined;
-  readonly dropout: number;
-}
 
 /** Stands for -Infinity, whose differences are no numbers. */
 const UNSEEN = -1e30;
@@ -32,7 +27,7 @@ export function attentionInPlainOps(
   q: Tensor,
   k: Tensor,
   v: Tensor,
-  { mask, isCausal, scale, dropout }: PlainAttentionSettings,
+  { mask, isCausal, scale, dropout }: AttentionSettings,
 ): Tensor {
   const heads = q.shape[1]!;
   const scores = mul(matMul(q, repeatHeads(k, heads), false, true), scale);

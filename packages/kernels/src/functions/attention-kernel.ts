@@ -7,12 +7,12 @@ import {
   attentionWay,
   wayFor,
   type AttentionInputs,
-  type AttentionSettings,
+  type AttentionKernelSettings,
   type WayName,
 } from './attention-ways.js';
 import { fusedFunction } from './fused-function.js';
 
-export interface FusedAttentionAttrs extends AttentionSettings {
+export interface FusedAttentionAttrs extends AttentionKernelSettings {
   readonly way: WayName;
   /** Whether q, k and v have to be copied first, since their rows don't lie in one piece. */
   readonly needsCopies: boolean;
@@ -47,7 +47,7 @@ export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
 export function fusedAttrs(
   backend: AccBackend,
   inputs: readonly Tensor[],
-  settings: AttentionSettings,
+  settings: AttentionKernelSettings,
 ): FusedAttentionAttrs | undefined {
   const samples = samplesOf(backend, inputs);
   for (const needsCopies of [false, true]) {

@@ -11,12 +11,12 @@ export interface AttentionInputs {
   readonly mask: NativeTensor | null;
 }
 
-export interface AttentionSettings {
+export interface AttentionKernelSettings {
   readonly isCausal: boolean;
   readonly scale: number;
 }
 
-type Settings = AttentionSettings;
+type Settings = AttentionKernelSettings;
 type Gradients = [dq: NativeTensor, dk: NativeTensor, dv: NativeTensor];
 
 /** One of libtorch's kernels whose memory is linear in the length, with its gradient. */

@@ -1,5 +1,4 @@
 import {
-  backend,
   dropout as tfDropout,
   engine,
   zerosLike,
@@ -10,9 +9,9 @@ import {
 } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
-import { AccBackend } from '../backend.js';
 import { withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
+import { activeSlots } from '../slots.js';
 import { isTaped } from '../tape.js';
 import { requireFloat } from './check-input.js';
 
@@ -101,10 +100,13 @@ export function dropout<T extends Tensor>(x: T, rate: number, options: DropoutOp
     });
   }
   if (!training || rate === 0) return x.clone();
-  if (seed !== undefined || !(backend() instanceof AccBackend)) {
-    return tfDropout(x, rate, undefined, seed) as T;
-  }
-  return run(FORWARD, { x }, { rate }) as T;
+  const fused = seed === undefined ? activeSlots().functions?.dropout?.(x, rate) : undefined;
+  return (fused ?? tfDropout(x, rate, undefined, seed)) as T;
+}
+
+/** Runs the kernel: while `acc` is active. */
+export function runDropout(x: Tensor, rate: number): Tensor {
+  return run(FORWARD, { x }, { rate });
 }
 
 function run(name: string, inputs: Record<string, Tensor>, attrs: object): Tensor {

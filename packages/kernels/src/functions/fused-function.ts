@@ -1,5 +1,4 @@
 import {
-  backend,
   engine,
   grad,
   tidy,
@@ -10,7 +9,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { AccBackend } from '../backend.js';
+import type { AccBackend } from '../backend.js';
 import { isStandIn, withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
 import { isTaped, onOwnTape, requireFirstOrder } from '../tape.js';
@@ -47,12 +46,14 @@ export interface FusedFunctionOptions<Attrs> {
   plain(inputs: readonly Tensor[], attrs: Attrs): Tensor;
 }
 
-/** A function of tensors that is one native kernel on `acc`. */
+/** A function of tensors that is one native kernel on `acc`. Its results are the caller's. */
 export interface FusedFunction<Attrs> {
   readonly kernels: readonly KernelConfig[];
   readonly gradient: GradConfig;
-  /** Runs the kernel on `acc`, plain ops on other backends. Caller disposes. */
-  apply(inputs: readonly Tensor[], attrs: Attrs): Tensor;
+  /** Runs the kernel: while `acc` is active. */
+  run(inputs: readonly Tensor[], attrs: Attrs): Tensor;
+  /** Runs the plain ops: on every backend. */
+  plain(inputs: readonly Tensor[], attrs: Attrs): Tensor;
 }
 
 /**
@@ -105,9 +106,7 @@ export function fusedFunction<Attrs extends object>(
       ),
     ],
     gradient: needsOutput ? gradient : withoutValues(gradient, valueless),
-    apply: (inputs, attrs) =>
-      backend() instanceof AccBackend
-        ? (run(kernelName, inputs, attrs) as Tensor)
-        : tidy(() => plain(inputs, attrs)),
+    run: (inputs, attrs) => run(kernelName, inputs, attrs) as Tensor,
+    plain: (inputs, attrs) => tidy(() => plain(inputs, attrs)),
   };
 }

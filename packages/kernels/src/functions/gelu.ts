@@ -1,6 +1,7 @@
 import { add, erf, mul, tanh, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys } from '@acc/contract';
 import { operator } from '@acc/native';
+import { activeSlots } from '../slots.js';
 import { requireFloat } from './check-input.js';
 import { backTo, inFloat32 } from './float32.js';
 import { fusedFunction } from './fused-function.js';
@@ -48,7 +49,8 @@ export function gelu<T extends Tensor>(x: T, options: GeluOptions = {}): T {
     });
   }
   requireFloat('gelu', 'x', x);
-  return geluFunction.apply([x], { approximate }) as T;
+  const fused = activeSlots().functions?.gelu?.(x, approximate);
+  return (fused ?? geluFunction.plain([x], { approximate })) as T;
 }
 
 function byErf(x: Tensor): Tensor {

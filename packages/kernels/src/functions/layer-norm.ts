@@ -1,11 +1,12 @@
 import { add, mean, mul, rsqrt, square, sub, type Tensor } from '@tensorflow/tfjs-core';
-import { checkKeys } from '@acc/contract';
+import { checkKeys, type NormSettings } from '@acc/contract';
 import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import { activeSlots } from '../slots.js';
 import { requireFloat, requireShape } from './check-input.js';
 import { backTo, inFloat32 } from './float32.js';
 import { fusedFunction } from './fused-function.js';
 import { isShortNorm, shortNorm, shortNormGradients } from './short-norm.js';
-import { lastDims, normalizedDims, overLastDims, type NormAttrs } from './normalized-dims.js';
+import { lastDims, normalizedDims, overLastDims } from './normalized-dims.js';
 
 export interface LayerNormOptions {
   /** Added to the variance. Default 1e-5. */
@@ -14,7 +15,7 @@ export interface LayerNormOptions {
   readonly axis?: number | readonly number[];
 }
 
-interface Attrs extends NormAttrs {
+interface Attrs extends NormSettings {
   readonly hasGain: boolean;
   readonly hasBias: boolean;
 }
@@ -106,7 +107,28 @@ export function layerNorm<T extends Tensor>(
     requireFloat('layerNorm', name, weight);
     requireShape('layerNorm', name, weight, shape);
   }
-  const attrs: Attrs = { epsilon, dims: axes.length, hasGain: Boolean(gain), hasBias: Boolean(bias) };
-  const weights = [gain, bias].filter((weight) => weight != null);
-  return overLastDims(x, axes, (turned) => layerNormFunction.apply([turned, ...weights], attrs)) as T;
+  return overLastDims(x, axes, (turned) =>
+    overDims(turned, gain ?? undefined, bias ?? undefined, { epsilon, dims: axes.length }),
+  ) as T;
+}
+
+function overDims(
+  x: Tensor,
+  gain: Tensor | undefined,
+  bias: Tensor | undefined,
+  settings: NormSettings,
+): Tensor {
+  const fused = activeSlots().functions?.layerNorm?.(x, gain, bias, settings);
+  return fused ?? layerNormFunction.plain(...layerNormCall(x, gain, bias, settings));
+}
+
+/** The inputs and attributes of {@link layerNormFunction}. */
+export function layerNormCall(
+  x: Tensor,
+  gain: Tensor | undefined,
+  bias: Tensor | undefined,
+  settings: NormSettings,
+): [inputs: Tensor[], attrs: Attrs] {
+  const inputs = [x, gain, bias].filter((input) => input !== undefined);
+  return [inputs, { ...settings, hasGain: gain !== undefined, hasBias: bias !== undefined }];
 }

@@ -1,13 +1,6 @@
 import { tidy, transpose, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 
-/** What the kernels of both normalisations know. */
-export interface NormAttrs {
-  readonly epsilon: number;
-  /** How many dims, the last ones, are normalised. */
-  readonly dims: number;
-}
-
 export function lastDims(shape: readonly number[], dims: number): number[] {
   return shape.slice(shape.length - dims);
 }

@@ -1,11 +1,12 @@
 import { add, mean, mul, rsqrt, square, type Tensor } from '@tensorflow/tfjs-core';
-import { checkKeys } from '@acc/contract';
+import { checkKeys, type NormSettings } from '@acc/contract';
 import { operator, operatorInPlace, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import { activeSlots } from '../slots.js';
 import { requireFloat, requireShape } from './check-input.js';
 import { backTo, inFloat32 } from './float32.js';
 import { fusedFunction } from './fused-function.js';
 import { isShortNorm, shortNorm, shortNormGradients } from './short-norm.js';
-import { lastDims, normalizedDims, overLastDims, type NormAttrs } from './normalized-dims.js';
+import { lastDims, normalizedDims, overLastDims } from './normalized-dims.js';
 
 export interface RmsNormOptions {
   /** Added to the mean square. Default 1e-6. */
@@ -28,7 +29,7 @@ const reshape = operator('aten::reshape');
 const matrixByVector = operator('aten::mv');
 const layerNormBackward = operatorWithResults('aten::native_layer_norm_backward');
 
-export const rmsNormFunction = fusedFunction<NormAttrs>({
+export const rmsNormFunction = fusedFunction<NormSettings>({
   kernelName: 'AccRmsNorm',
   needsOutput: false,
   keepsFirst: (backend, output) => !isShortNorm(backend, output),
@@ -82,17 +83,18 @@ export function rmsNorm<T extends Tensor>(x: T, gain?: Tensor | null, options: R
       axes.map((dim) => x.shape[dim]!),
     );
   }
-  const attrs = { epsilon, dims: axes.length };
-  return overLastDims(x, axes, (turned) =>
-    rmsNormFunction.apply(gain ? [turned, gain] : [turned], attrs),
-  ) as T;
+  const settings: NormSettings = { epsilon, dims: axes.length };
+  return overLastDims(x, axes, (turned) => {
+    const fused = activeSlots().functions?.rmsNorm?.(turned, gain ?? undefined, settings);
+    return fused ?? rmsNormFunction.plain(gain ? [turned, gain] : [turned], settings);
+  }) as T;
 }
 
 /** The result, and 1 / √(mean(x²) + ε) with the normalised dims kept as 1. Caller disposes both. */
 function normalized(
   x: NativeTensor,
   gain: NativeTensor | null,
-  { epsilon, dims }: NormAttrs,
+  { epsilon, dims }: NormSettings,
 ): [y: NativeTensor, rstd: NativeTensor] {
   const shape = lastDims(x.shape, dims);
   const axes = shape.map((_, i) => i - dims);
@@ -116,7 +118,7 @@ function gradients(
   x: NativeTensor,
   gain: NativeTensor | null,
   rstd: NativeTensor,
-  { dims }: NormAttrs,
+  { dims }: NormSettings,
 ): [dx: NativeTensor, dgain: NativeTensor | null] {
   const shape = lastDims(x.shape, dims);
   using zero = zerosLike(rstd);

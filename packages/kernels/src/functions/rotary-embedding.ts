@@ -1,6 +1,5 @@
 import {
   add,
-  backend,
   concat,
   cos,
   engine,
@@ -18,10 +17,10 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys } from '@acc/contract';
+import { AccError, checkKeys, type RotarySettings } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
-import { AccBackend } from '../backend.js';
 import { kernel } from '../kernel.js';
+import { activeSlots } from '../slots.js';
 import { requireFloat } from './check-input.js';
 import { backTo } from './float32.js';
 
@@ -37,10 +36,7 @@ export interface RotaryOptions {
   readonly interleaved?: boolean;
 }
 
-interface Attrs {
-  readonly base: number;
-  readonly offset: number;
-  readonly interleaved: boolean;
+interface Attrs extends RotarySettings {
   /** Turns the other way, which undoes it and is its gradient. */
   readonly inverse: boolean;
 }
@@ -108,8 +104,14 @@ export function rotaryEmbedding<T extends Tensor>(x: T, options: RotaryOptions =
       details: { shape: x.shape },
     });
   }
-  const attrs: Attrs = { base, offset, interleaved, inverse: false };
-  return (backend() instanceof AccBackend ? run(x, attrs) : tidy(() => plain(x, attrs))) as T;
+  const settings: RotarySettings = { base, offset, interleaved };
+  const fused = activeSlots().functions?.rotaryEmbedding?.(x, settings);
+  return (fused ?? tidy(() => plain(x, settings))) as T;
+}
+
+/** Runs the kernel: while `acc` is active. */
+export function runRotary(x: Tensor, settings: RotarySettings): Tensor {
+  return run(x, { ...settings, inverse: false });
 }
 
 function run(x: Tensor, attrs: Attrs): Tensor {
@@ -131,7 +133,7 @@ function anglesOf(
   return { cos: toFloat(cos, 'float32'), sin: toFloat(sin, 'float32') };
 }
 
-function plain(x: Tensor, { base, offset, interleaved }: Attrs): Tensor {
+function plain(x: Tensor, { base, offset, interleaved }: RotarySettings): Tensor {
   const [length, dim] = x.shape.slice(-2) as [number, number];
   const half = dim / 2;
   const positions = Float32Array.from({ length }, (_, i) => offset + i);

@@ -1,8 +1,7 @@
-import { backend, tidy, type Tensor, type Tensor4D } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys } from '@acc/contract';
-import { AccBackend } from '../backend.js';
+import { tidy, type Tensor, type Tensor4D } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys, type AttentionSettings } from '@acc/contract';
+import { activeSlots } from '../slots.js';
 import { attentionInPlainOps } from './attention-in-plain-ops.js';
-import { attentionFunction, fusedAttrs } from './attention-kernel.js';
 import { requireFloat } from './check-input.js';
 
 export interface AttentionOptions {
@@ -46,16 +45,9 @@ export function scaledDotProductAttention(
       help: 'Give a number from 0 up to, but not including, 1.',
     });
   }
-  const inputs = mask ? [q, k, v, mask] : [q, k, v];
-  const storage = backend();
-  const attrs =
-    storage instanceof AccBackend && dropout === 0
-      ? fusedAttrs(storage, inputs, { isCausal, scale })
-      : undefined;
-  const result = attrs
-    ? attentionFunction.apply(inputs, attrs)
-    : tidy(() => attentionInPlainOps(q, k, v, { mask, isCausal, dropout, scale }));
-  return result as Tensor4D;
+  const settings: AttentionSettings = { mask, isCausal, dropout, scale };
+  const fused = activeSlots().functions?.scaledDotProductAttention?.(q, k, v, settings);
+  return (fused ?? tidy(() => attentionInPlainOps(q, k, v, settings))) as Tensor4D;
 }
 
 function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undefined): void {

@@ -1,8 +1,8 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
+import type { NormSettings } from '@acc/contract';
 import { operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { keptDtype } from '../precision/kept.js';
-import type { NormAttrs } from './normalized-dims.js';
 
 const forward = operatorWithResults('acc::norm');
 const backward = operatorWithResults('acc::norm_backward');
@@ -23,7 +23,7 @@ interface NormInputs {
 export function shortNorm(
   backend: AccBackend,
   { x, gain, bias }: NormInputs,
-  { dims, epsilon }: NormAttrs,
+  { dims, epsilon }: NormSettings,
   isCentred: boolean,
 ): TensorInfo | undefined {
   const kept = keptDtype();
@@ -54,7 +54,7 @@ interface ShortNormGradientInputs {
 export function shortNormGradients(
   backend: AccBackend,
   { dy, output, gain, hasBias }: ShortNormGradientInputs,
-  { dims }: NormAttrs,
+  { dims }: NormSettings,
   isCentred: boolean,
 ): TensorInfo[] {
   const [normalized, rstd] = backend.attached(output);

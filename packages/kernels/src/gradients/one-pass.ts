@@ -1,7 +1,6 @@
 import {
   ClipByValue,
   engine,
-  getBackend,
   LeakyRelu,
   Relu,
   Relu6,
@@ -19,7 +18,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { engineInternals } from '@acc/tfjs-internals';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
-import { BACKEND_NAME } from '../backend.js';
+import { activeAcc } from '../acc-layer/active-acc.js';
 import { kernel } from '../kernel.js';
 
 // Gradients that tfjs puts together from two to six passes over the tensor, as libtorch's one.
@@ -90,7 +89,7 @@ export function onePassGradient(gradient: OnePass): (own: GradConfig) => GradCon
     ...(savesResult && { inputsToSave: [], outputsToSave: [true] }),
     gradFunc: (dy, saved, attrs) => {
       const [from] = saved as [Tensor];
-      const isOurs = getBackend() === BACKEND_NAME && from.dtype === 'float32';
+      const isOurs = activeAcc() !== undefined && from.dtype === 'float32';
       if (!isOurs || engineInternals().isTapeOn()) return own.gradFunc(dy, saved, attrs);
       return { [input]: () => engine().runKernel(kernelName, { dy: dy as Tensor, saved: from }, attrs) };
     },

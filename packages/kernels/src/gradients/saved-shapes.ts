@@ -17,7 +17,8 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { engineInternals, replaceForGood } from '@acc/tfjs-internals';
-import { AccBackend } from '../backend.js';
+import type { AccBackend } from '../backend.js';
+import { activeAcc } from '../acc-layer/active-acc.js';
 import { isTaped } from '../tape.js';
 import type { TensorData } from '../tensor-data.js';
 
@@ -80,8 +81,8 @@ export function saveShapesOnly(): void {
 
   replaceForGood(inside, 'getTensorsForGradient', (own) => (kernelName, inputs, outputs) => {
     const tensors = own.call(inside, kernelName, inputs, outputs);
-    const current = backend();
-    if (tensors.length === 0 || !(current instanceof AccBackend)) return tensors;
+    const current = activeAcc();
+    if (tensors.length === 0 || !current) return tensors;
     const which = valueless.get(getGradient(kernelName));
     if (which === undefined) {
       const isShape = (tensor: Tensor) => outputs.includes(tensor) && valuelessScopeOf(tensor) === 0;
@@ -98,8 +99,8 @@ export function saveShapesOnly(): void {
   // What operators with a gradient function of their own save comes here directly, while their scope lasts.
   replaceForGood(inside, 'clone', (own) => (tensor) => {
     if (valuelessScopeOf(tensor) !== inside.state.activeScope.id) return own.call(inside, tensor);
-    const current = backend();
-    return current instanceof AccBackend ? keep(current.standIn(tensor)) : own.call(inside, tensor);
+    const current = activeAcc();
+    return current ? keep(current.standIn(tensor)) : own.call(inside, tensor);
   });
   // Others it clones, by a kernel that would look at values in debug mode.
   replaceForGood(

@@ -1,5 +1,5 @@
-import { backend, type Tensor } from '@tensorflow/tfjs-core';
-import { AccBackend } from '../backend.js';
+import type { Tensor } from '@tensorflow/tfjs-core';
+import { activeAcc } from '../acc-layer/active-acc.js';
 import type { TensorData } from '../tensor-data.js';
 import { isStandIn } from './saved-shapes.js';
 
@@ -8,8 +8,8 @@ import { isStandIn } from './saved-shapes.js';
  * and the data does not lie in pieces. A copy of the values then does as well.
  */
 export function hasValuesOnly(tensor: Tensor): boolean {
-  const current = backend();
-  if (!(current instanceof AccBackend)) return true;
+  const acc = activeAcc();
+  if (!acc) return true;
   if (isStandIn(tensor) || (tensor.dataId as Partial<TensorData>).inPieces) return false;
-  return !current.hasAttached(tensor);
+  return !acc.hasAttached(tensor);
 }

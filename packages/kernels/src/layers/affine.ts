@@ -12,10 +12,10 @@ import {
   type Tensor4D,
 } from '@tensorflow/tfjs-core';
 import type { AffineAttrs } from './affine-gradients.js';
-import type { FusedCall } from './fuse-layers.js';
+import type { AccLayerCall } from './acc-layer-call.js';
 import type { Conv2DLayer, DenseLayer, LayerVariable } from '@acc/tfjs-internals';
 
-export const callDense: FusedCall<DenseLayer> = (layer, x, kwargs) => {
+export const callDense: AccLayerCall<DenseLayer> = (layer, x, kwargs) => {
   const activation = fusedActivation(layer.activation?.getClassName() ?? 'linear');
   if (!activation) return undefined;
   layer.invokeCallHook(x, kwargs);
@@ -37,7 +37,7 @@ export const callDense: FusedCall<DenseLayer> = (layer, x, kwargs) => {
   return x.rank === 2 ? y : reshape(y, [...x.shape.slice(0, -1), units]);
 };
 
-export const callConv2d: FusedCall<Conv2DLayer> = (layer, x) => {
+export const callConv2d: AccLayerCall<Conv2DLayer> = (layer, x) => {
   const activation = fusedActivation(layer.activation?.getClassName() ?? 'linear');
   const { padding, strides, dilationRate } = layer;
   const isPlain = layer.dataFormat === 'channelsLast' && x.rank === 4;

@@ -1,19 +1,19 @@
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { batchNormFunction, batchStatistics } from './batch-norm-kernel.js';
-import type { FusedCall } from './fuse-layers.js';
+import type { AccLayerCall } from './acc-layer-call.js';
 import type { BatchNormalizationLayer, LayerVariable } from '@acc/tfjs-internals';
 
 const interpolate = operator('aten::lerp.Scalar');
 
 /** Training only: in prediction tfjs's own way is one kernel. */
-export const callBatchNormalization: FusedCall<BatchNormalizationLayer> = (layer, x, kwargs, backend) => {
+export const callBatchNormalization: AccLayerCall<BatchNormalizationLayer> = (layer, x, kwargs, backend) => {
   const { gamma, beta, epsilon, momentum, movingMean, movingVariance } = layer;
   const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
   // Without gamma or beta, and for other ranks, tfjs throws. Of one value there is no variance that libtorch would give.
   const isFusable = gamma && beta && x.rank >= 2 && x.rank <= 4 && x.size > x.shape[axis]!;
   if (!kwargs.training || !isFusable) return undefined;
-  const y = batchNormFunction.apply([x, gamma.read(), beta.read()], { epsilon, axis });
+  const y = batchNormFunction.run([x, gamma.read(), beta.read()], { epsilon, axis });
   const { mean, variance } = batchStatistics(backend, y);
   move(backend, movingMean, mean, momentum);
   move(backend, movingVariance, variance, momentum);

@@ -1,9 +1,9 @@
 import { dropout } from '../functions/dropout.js';
-import type { FusedCall } from './fuse-layers.js';
+import type { AccLayerCall } from './acc-layer-call.js';
 import type { DropoutLayer } from '@acc/tfjs-internals';
 
 /** Draws from the backend's generator; tfjs's own way has one in JavaScript. */
-export const callDropout: FusedCall<DropoutLayer> = (layer, x, kwargs) => {
+export const callDropout: AccLayerCall<DropoutLayer> = (layer, x, kwargs) => {
   const { rate, noiseShape, seed } = layer;
   const isPlain = noiseShape == null && seed == null && rate > 0 && rate < 1;
   if (!isPlain || !kwargs.training) return undefined;

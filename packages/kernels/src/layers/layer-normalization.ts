@@ -1,8 +1,8 @@
 import { layerNorm } from '../functions/layer-norm.js';
-import type { FusedCall } from './fuse-layers.js';
+import type { AccLayerCall } from './acc-layer-call.js';
 import type { LayerNormalizationLayer } from '@acc/tfjs-internals';
 
-export const callLayerNormalization: FusedCall<LayerNormalizationLayer> = (layer, x) => {
+export const callLayerNormalization: AccLayerCall<LayerNormalizationLayer> = (layer, x) => {
   const { axis, epsilon, gamma, beta } = layer;
   // tfjs reshapes weights of other orders of axes, and refuses other ranks.
   const areLast = axis.every((dim, i) => dim === x.rank - axis.length + i);

@@ -1,6 +1,6 @@
 import { dispose, mul, ones, reverse, type Tensor } from '@tensorflow/tfjs-core';
 import { dropout } from '../functions/dropout.js';
-import type { FusedCall } from './fuse-layers.js';
+import type { AccLayerCall } from './acc-layer-call.js';
 import { isOwnClass, type RecurrentCell, type RecurrentLayer } from '@acc/tfjs-internals';
 import {
   GRU,
@@ -11,10 +11,10 @@ import {
   type RecurrentAttrs,
 } from './recurrent-kernels.js';
 
-export const callLstm: FusedCall<RecurrentLayer> = (layer, x, kwargs) =>
+export const callLstm: AccLayerCall<RecurrentLayer> = (layer, x, kwargs) =>
   isOwnClass(layer.cell, 'LSTMCell') ? call(LSTM, layer, x, kwargs) : undefined;
 
-export const callGru: FusedCall<RecurrentLayer> = (layer, x, kwargs) =>
+export const callGru: AccLayerCall<RecurrentLayer> = (layer, x, kwargs) =>
   isOwnClass(layer.cell, 'GRUCell') ? call(GRU, layer, x, kwargs) : undefined;
 
 /** Masks, dropout between steps and activations that libtorch is not asked for are left to tfjs's loop over cells. */
@@ -22,7 +22,7 @@ function call(
   recurrence: Recurrence,
   layer: RecurrentLayer,
   x: Tensor,
-  { training, mask, initialState }: Parameters<FusedCall<RecurrentLayer>>[2],
+  { training, mask, initialState }: Parameters<AccLayerCall<RecurrentLayer>>[2],
 ): Tensor | Tensor[] | undefined {
   const { cell } = layer;
   const states = initialState ?? (layer.stateful ? layer.states_ : null) ?? [];

@@ -1,7 +1,6 @@
 import {
   add,
   engine,
-  getBackend,
   losses,
   mul,
   Reduction,
@@ -12,7 +11,7 @@ import {
   type TensorLike,
 } from '@tensorflow/tfjs-core';
 import { gradientDepth, replaceForGood } from '@acc/tfjs-internals';
-import { BACKEND_NAME } from '../backend.js';
+import { activeAcc } from '../acc-layer/active-acc.js';
 import { SigmoidCrossEntropy, SoftmaxCrossEntropy, type CrossEntropyAttrs } from './cross-entropy-kernels.js';
 
 type CrossEntropy = typeof losses.softmaxCrossEntropy;
@@ -46,7 +45,7 @@ function crossEntropy(name: Name, own: CrossEntropy): CrossEntropy {
     // What is no tensor yet is left to tfjs, with its checks.
     const areTensors = labels instanceof Tensor && logits instanceof Tensor;
     const isOurs = areTensors && logits.dtype === 'float32' && logits.rank > 0;
-    if (!isOurs || !isTensorOrNone(weights) || getBackend() !== BACKEND_NAME || gradientDepth() > 1) {
+    if (!isOurs || !isTensorOrNone(weights) || !activeAcc() || gradientDepth() > 1) {
       return own(labels, logits, weights, labelSmoothing, reduction);
     }
     util.assertShapesMatch(labels.shape, logits.shape, `Error in ${name}: `);

@@ -1,5 +1,6 @@
-import { complex, tensor, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type NativeDtype, type StateLayer } from '@acc/contract';
+import { cast, complex, tensor, tidy, type DataType, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type NativeDtype, type NativeValues, type StateLayer } from '@acc/contract';
+import { arrayTypeOf } from '@acc/native';
 import { NATIVE_DTYPE } from '../backend.js';
 import { labelOf, sizeOf } from './dtypes.js';
 import { bytesUnder, plainBytes, unfilled } from './native-state.js';
@@ -8,15 +9,15 @@ import { widenBfloat16, widenFloat16 } from './widen.js';
 /** By the typed arrays that every tfjs backend gives and takes. tfjs's own random numbers come from JavaScript. */
 export function portableState(): StateLayer {
   return {
-    dtypeOf: nativeDtypeOf,
+    dtypeOf: elementsOf,
     async bytesOf(x) {
-      nativeDtypeOf(x);
+      elementsOf(x);
       return plainBytes(bytesUnder((await x.data()) as NodeJS.TypedArray));
     },
     allocate(dtype, shape) {
       const bytes = new Uint8Array(sizeOf(dtype, shape));
       return unfilled(dtype, shape, bytes, {
-        toTensor: () => tensorOf(bytes.buffer, dtype, shape),
+        toTensor: () => portableTensor(new (arrayTypeOf(dtype))(bytes.buffer), dtype, shape),
         dispose() {},
       });
     },
@@ -25,16 +26,25 @@ export function portableState(): StateLayer {
   };
 }
 
-function nativeDtypeOf({ dtype }: Tensor): NativeDtype {
+/** The element type of what tfjs gives and takes. @throws AccError `ACC_NOT_NATIVE` for strings. */
+export function elementsOf({ dtype }: Tensor): NativeDtype {
   if (dtype !== 'string') return NATIVE_DTYPE[dtype];
   throw new AccError('ACC_NOT_NATIVE', 'A tensor of strings has no elements of a fixed size.', {
     help: 'Keep strings as plain values.',
   });
 }
 
-function tensorOf(buffer: ArrayBuffer, dtype: NativeDtype, shape: readonly number[]): Tensor {
-  if (dtype === 'complex64') return complexOf(new Float32Array(buffer), shape);
-  return tensor(READ[dtype](buffer), [...shape], labelOf(dtype));
+/** A tfjs tensor of elements of `dtype`, of the tfjs dtype `label`. */
+export function portableTensor(
+  values: NativeValues,
+  dtype: NativeDtype,
+  shape: readonly number[],
+  label: DataType = labelOf(dtype),
+): Tensor {
+  if (dtype === 'complex64') return complexOf(values as Float32Array, shape);
+  const made = tensor(READ[dtype](values as never), [...shape], labelOf(dtype));
+  if (made.dtype === label) return made;
+  return tidy(() => cast(made, label));
 }
 
 /** Real and imaginary parts lie in turn. */
@@ -49,17 +59,15 @@ function complexOf(parts: Float32Array, shape: readonly number[]): Tensor {
 }
 
 /** What tfjs takes for elements of each type: rounded to float32, or as int32, where it has nothing wider. */
-const READ: Readonly<
-  Record<Exclude<NativeDtype, 'complex64'>, (buffer: ArrayBuffer) => Float32Array | Int32Array | Uint8Array>
-> = {
-  float32: (buffer) => new Float32Array(buffer),
-  float64: (buffer) => Float32Array.from(new Float64Array(buffer)),
-  float16: (buffer) => widenFloat16(new Uint16Array(buffer)),
-  bfloat16: (buffer) => widenBfloat16(new Uint16Array(buffer)),
-  int64: (buffer) => Int32Array.from(new BigInt64Array(buffer), (value) => Number(BigInt.asIntN(32, value))),
-  int32: (buffer) => new Int32Array(buffer),
-  int16: (buffer) => Int32Array.from(new Int16Array(buffer)),
-  int8: (buffer) => Int32Array.from(new Int8Array(buffer)),
-  uint8: (buffer) => Int32Array.from(new Uint8Array(buffer)),
-  bool: (buffer) => new Uint8Array(buffer),
-};
+const READ = {
+  float32: (values: Float32Array) => values,
+  float64: (values: Float64Array) => Float32Array.from(values),
+  float16: (values: Uint16Array) => widenFloat16(values),
+  bfloat16: (values: Uint16Array) => widenBfloat16(values),
+  int64: (values: BigInt64Array) => Int32Array.from(values, (value) => Number(BigInt.asIntN(32, value))),
+  int32: (values: Int32Array) => values,
+  int16: (values: Int16Array) => Int32Array.from(values),
+  int8: (values: Int8Array) => Int32Array.from(values),
+  uint8: (values: Uint8Array) => Int32Array.from(values),
+  bool: (values: Uint8Array) => values,
+} satisfies Readonly<Record<Exclude<NativeDtype, 'complex64'>, unknown>>;

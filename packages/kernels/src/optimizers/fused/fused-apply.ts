@@ -3,7 +3,6 @@ import {
   AdagradOptimizer,
   AdamaxOptimizer,
   AdamOptimizer,
-  engine,
   env,
   MomentumOptimizer,
   RMSPropOptimizer,
@@ -12,7 +11,8 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import { optimizerInternals } from '@acc/tfjs-internals';
-import { AccBackend } from '../../backend.js';
+import { activeAcc } from '../../acc-layer/active-acc.js';
+import type { AccBackend } from '../../backend.js';
 import { registeredVariable } from '../../live-variables.js';
 import { namedGradients, updatesOf, type Gradients, type NamedGradient } from '../slots.js';
 import { adadelta } from '../tfjs/adadelta.js';
@@ -37,14 +37,13 @@ const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule
 ]);
 
 /**
- * `optimizer.applyGradients` in few native calls, for tfjs's own optimizers; undefined for others, and for one whose
- * `applyGradients` was replaced. tfjs's own method takes the steps that are not for lists ({@link openStep}), those in
- * debug mode, in which tfjs looks at the result of every operation, and those on another backend.
+ * `optimizer.applyGradients` in few native calls, for tfjs's own optimizers; undefined for others. tfjs's own method takes the
+ * steps that are not for lists ({@link openStep}), and those in debug mode, in which tfjs looks at the result of every operation.
  */
 export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | undefined {
   const ofClass = optimizer.constructor.prototype as Optimizer;
   const rule = RULES.get(optimizer.constructor) as FusedRule<Optimizer> | undefined;
-  if (!rule || optimizer.applyGradients !== ofClass.applyGradients) return undefined;
+  if (!rule) return undefined;
   return (given) => {
     const backend = backendForLists();
     if (!backend || !applyFused(backend, optimizer, rule, given)) {
@@ -64,8 +63,7 @@ export function ruleOf(optimizer: Optimizer): FusedRule<Optimizer> | undefined {
 
 /** The backend on which steps may be taken natively now; undefined where they may not. */
 export function backendForLists(): AccBackend | undefined {
-  const { backend } = engine();
-  return backend instanceof AccBackend && !env().getBool('DEBUG') ? backend : undefined;
+  return env().getBool('DEBUG') ? undefined : activeAcc();
 }
 
 /** False, with nothing changed but that state was made, when tfjs's own method must do it. */

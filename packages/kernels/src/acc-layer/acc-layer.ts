@@ -1,0 +1,97 @@
+import { Variable, type Tensor } from '@tensorflow/tfjs-core';
+import type { FixedResults, KernelLayerRegistration, TensorBridge } from '@acc/contract';
+import {
+  libtorchTensor,
+  MemoryFlag,
+  memoryFlags,
+  numThreads,
+  operator,
+  setNumThreads,
+  setSeed,
+} from '@acc/native';
+import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from '../backend.js';
+import { nativeLists } from '../list-math/native-lists.js';
+import { fusedApply } from '../optimizers/index.js';
+import { nativePieces } from '../pieces/native-pieces.js';
+import { cast, float8Problem, keepIn, setFloat32Precision } from '../precision/index.js';
+import { randomLayer } from '../random-layer.js';
+import { StepRecorder } from '../recording/recorder.js';
+import { nativeState } from '../state/native-state.js';
+import { fixKernelChoices } from '../tuning/tuning.js';
+import { accFunctions } from './acc-functions.js';
+import { accLayerCalls } from './acc-layer-calls.js';
+
+const contiguous = operator('aten::contiguous');
+const copied = operator('aten::_to_copy');
+
+const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
+
+/** What the backend `acc` registers: it has every slot, and its tensors travel without copies. */
+export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
+  backendName: BACKEND_NAME,
+  slotsOf(backend) {
+    const bridge: TensorBridge = {
+      toNative: (x) => contiguous(backend.native(x)),
+      borrow: (x) => backend.native(x),
+      writable: (xs) => writable(backend, xs),
+      fromNative: (native, dtype) => backend.tensorOf(libtorchTensor(native), dtype),
+    };
+    return {
+      device: backend.device,
+      bridge,
+      lists: nativeLists(backend),
+      state: nativeState(backend),
+      functions: accFunctions(backend),
+      layerCalls: accLayerCalls(backend),
+      fusedApply,
+      recorder: new StepRecorder(backend),
+      random: randomLayer(bridge),
+      // On a GPU sums are made by many threads in any order.
+      ...(backend.device === 'cpu' && { fixResults: () => fixResults(backend) }),
+      precision: {
+        dtypeOf: (x) => backend.nativeDtypeOf(x),
+        cast: (x, to) => cast(x, to, backend.nativeDtypeOf(x)!, x instanceof Variable),
+        keepIn,
+        float8Problem,
+        setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
+      },
+    };
+  },
+};
+function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
+  const seen = new Set<Tensor>();
+  const natives = xs.map((x) => {
+    // A tensor that is in the list twice becomes two.
+    if (x instanceof Variable || seen.has(x)) return undefined;
+    seen.add(x);
+    return backend.nativeToWrite(x);
+  });
+  const flags = memoryFlags(natives.filter((native) => native !== undefined));
+  let known = 0;
+  const results = xs.map((x, i) => {
+    const native = natives[i];
+    const isOwnBlock = native !== undefined && flags[known++] === OWN_BLOCK;
+    const dtype = NATIVE_DTYPE[x.dtype as 'float32'];
+    if (isOwnBlock && native.dtype === dtype) return x;
+    using copy = copied(backend.native(x), dtype);
+    return backend.tensorOf(contiguous(copy), x.dtype);
+  });
+  const kept = new Set(results);
+  for (const x of xs) if (!kept.has(x)) x.dispose();
+  return results;
+}
+
+/** Sums depend on how many threads share them, and on the kernel. */
+function fixResults(backend: AccBackend): FixedResults {
+  const threads = numThreads();
+  setNumThreads(1);
+  fixKernelChoices(true);
+  return {
+    pieces: nativePieces(backend),
+    seed: setSeed,
+    restore() {
+      setNumThreads(threads);
+      fixKernelChoices(false);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { engine, type KernelBackend } from '@tensorflow/tfjs-core';
+import {
+  checkSlots,
+  kernelLayerChanges,
+  registeredKernelLayer,
+  type KernelLayerRegistration,
+  type KernelLayerSlots,
+} from '@acc/contract';
+import { CPU_LAYER } from './cpu-layer.js';
+
+/** For backends that come with tfjs. What a program registers takes their place. */
+const BUILT_IN: ReadonlyMap<string, KernelLayerRegistration<never>> = new Map([
+  [CPU_LAYER.backendName, CPU_LAYER],
+]);
+
+interface Known {
+  readonly registration: KernelLayerRegistration<never> | undefined;
+  readonly slots: KernelLayerSlots;
+}
+
+const known = new WeakMap<object, Known>();
+
+/** What `backend` has of its own: the same object until another layer is registered for its name. */
+export function slotsOf(backendName: string, backend: unknown): KernelLayerSlots {
+  const registration = registeredKernelLayer(backendName) ?? BUILT_IN.get(backendName);
+  const before = known.get(backend as KernelBackend);
+  if (before && before.registration === registration) return before.slots;
+  const slots = registration ? checkSlots(backendName, registration.slotsOf(backend as never)) : {};
+  known.set(backend as KernelBackend, { registration, slots });
+  return slots;
+}
+
+let lastBackend: KernelBackend | undefined;
+let lastChanges = 0;
+let lastSlots: KernelLayerSlots = {};
+
+/** What the active backend has of its own. Asked by every call of a fused function, so that it costs nanoseconds. */
+export function activeSlots(): KernelLayerSlots {
+  const tfjs = engine();
+  const { backend } = tfjs;
+  if (backend === lastBackend && kernelLayerChanges() === lastChanges) return lastSlots;
+  const slots = slotsOf(tfjs.backendName, backend);
+  lastBackend = backend;
+  lastChanges = kernelLayerChanges();
+  lastSlots = slots;
+  return slots;
+}
