@@ -18,15 +18,18 @@ export interface CheckpointsParts {
 
 const DEFAULT_FOLDER = 'checkpoints';
 
-/** A run's checkpoints: saves them one after the other, finds them, and deletes those that need not be kept. */
+/**
+ * The checkpoints of a run. Saves them one after the other, finds them, and deletes those that the
+ * retention options do not keep.
+ */
 export class Checkpoints {
   readonly #parts: CheckpointsParts;
-  /** Of checkpoints that are named here. */
+  /** The storage of the checkpoints that this object names. */
   readonly #storage: Storage;
   #pending: StartedSave | undefined;
-  /** Names that are not deleted: the one that the run goes on from. */
+  /** Names that are never deleted: the checkpoint that the run resumed from. */
   readonly #inUse = new Set<string>();
-  /** Names of those that can't be read, once it was said. */
+  /** Names of unreadable checkpoints that a warning has already reported. */
   readonly #told = new Set<string>();
 
   constructor(parts: CheckpointsParts) {
@@ -35,11 +38,14 @@ export class Checkpoints {
   }
 
   /**
-   * Saves; every rank calls it. The one before is waited for. With `isAsync` it resolves as soon as the state may change again.
+   * Saves a checkpoint. Every rank calls it. It waits for the previous save first. With `isAsync`
+   * the promise resolves as soon as the state may change again.
    *
-   * @param path Where; default: a name of its own, by the step.
-   * @returns Where it is, for people; undefined where it failed and `onError` is `warn`.
-   * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED` (also of the save before, where that was async), `ACC_STATE_INVALID`.
+   * @param path The location. Default: a new name, made from the step.
+   * @returns The location as text for messages. Undefined if the save failed and `onError` is
+   * `warn`.
+   * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED` (also for the previous save, if that was async),
+   * `ACC_STATE_INVALID`.
    */
   async save(path: string | undefined, request: SaveRequest, isAsync: boolean): Promise<string | undefined> {
     const isBeforeGood = await this.#settle();
@@ -52,30 +58,36 @@ export class Checkpoints {
     return isGood ? describeLocation(location) : undefined;
   }
 
-  /** Waits for a save that goes on behind. Every rank calls it. @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`. */
+  /**
+   * Waits for a save that runs in the background. Every rank calls it.
+   *
+   * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`.
+   */
   async settle(): Promise<void> {
     await this.#settle();
   }
 
-  /** Opens the checkpoint at a place. @throws AccError as {@link openCheckpoint}. */
+  /** Opens the checkpoint at a path. @throws AccError as {@link openCheckpoint}. */
   open(path: string): Promise<Checkpoint> {
     return openCheckpoint(locationOf(path, this.#parts.options.storage));
   }
 
-  /** Opens one that was named here. @throws AccError as {@link openCheckpoint}. */
+  /** Opens a checkpoint that this object named. @throws AccError as {@link openCheckpoint}. */
   openNamed(name: string): Promise<Checkpoint> {
     return openCheckpoint({ storage: this.#storage, prefix: `${name}/` });
   }
 
   /**
-   * The name of the newest complete checkpoint that has not been tried; undefined where there is none. Every rank calls it, and
-   * all get the same. Those that can't be read are passed over with a warning.
+   * Returns the name of the newest complete checkpoint that is not in `tried`, or undefined if
+   * there is none. Every rank calls it, and all ranks get the same name. Unreadable checkpoints are
+   * skipped with a warning.
    *
-   * @throws AccError of the storage; `ACC_CHECKPOINT_VERSION`, `ACC_CHECKPOINT_INVALID`, `ACC_CHECKPOINT_CORRUPT` where there are only
-   * such: a run must not begin anew beside its checkpoints.
+   * @throws AccError of the storage. `ACC_CHECKPOINT_VERSION`, `ACC_CHECKPOINT_INVALID` or
+   * `ACC_CHECKPOINT_CORRUPT` if every checkpoint is unreadable: a run must not start from step 0
+   * beside its own checkpoints.
    */
   newest(tried: ReadonlySet<string>): Promise<string | undefined> {
-    // Others might see a later one.
+    // Only rank 0 looks: other ranks might see a newer checkpoint.
     return onFirstRank(this.#parts.collective, async () => {
       const { complete, unreadable } = await findCheckpoints(this.#storage);
       const own = unreadable.find(({ name }) => isStepName(name));
@@ -85,18 +97,21 @@ export class Checkpoints {
     });
   }
 
-  /** For messages: where checkpoints that are named here lie. */
+  /** The location of the checkpoints that this object names, for messages. */
   get place(): string {
     return this.#storage.location;
   }
 
-  /** From now on the run goes on from the checkpoint of that name, which stays. */
+  /** Protects the checkpoint of that name from deletion: the run resumes from it. */
   use(name: string): void {
     this.#inUse.clear();
     this.#inUse.add(name);
   }
 
-  /** On all ranks the same. Where the storage cannot be listed, a name that no other save has, with a warning. */
+  /**
+   * Returns the same name on all ranks. If the storage cannot be listed, warns and returns a name
+   * with a time stamp, which no other save has.
+   */
   #nameOf(step: number): Promise<string> {
     return onFirstRank(this.#parts.collective, async () => {
       try {
@@ -135,7 +150,9 @@ export class Checkpoints {
     return true;
   }
 
-  /** Deletes what need not be kept, on rank 0. What can't be deleted is no reason to stop. */
+  /**
+   * Deletes checkpoints that need not be kept, on rank 0. A failed deletion only causes a warning.
+   */
   async #tidy({ storage, prefix }: Location): Promise<void> {
     const { options, collective } = this.#parts;
     if (collective.rank > 0 || storage !== this.#storage || !isStepName(prefix.slice(0, -1))) return;
@@ -150,7 +167,10 @@ export class Checkpoints {
   }
 }
 
-/** The marker goes first, so that what is left of a deletion that was cut off is no checkpoint. */
+/**
+ * Deletes the marker first, so that an interrupted deletion does not leave a checkpoint that looks
+ * complete.
+ */
 async function deleteCheckpoint(storage: Storage, name: string): Promise<void> {
   const keys = (await storage.list(`${name}/`)).map(({ key }) => key);
   const ours = keys.filter((key) => isOurs(key.slice(name.length + 1)));

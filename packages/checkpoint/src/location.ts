@@ -1,19 +1,19 @@
 import { fileStorage } from './storage/file-storage.js';
 import type { Storage } from '@acc/contract';
 
-/** One checkpoint's place. */
+/** The place of one checkpoint. */
 export interface Location {
   readonly storage: Storage;
-  /** What its keys begin with: empty, or a name and a slash. */
+  /** The prefix of its keys: empty, or a name and a slash. */
   readonly prefix: string;
 }
 
-/** For messages. */
+/** The location as text for messages. */
 export function describeLocation({ storage, prefix }: Location): string {
   return prefix === '' ? storage.location : `${storage.location}/${prefix.slice(0, -1)}`;
 }
 
-/** @param path A folder; within `storage`, where one is given, the beginning of keys. */
+/** @param path A folder. With `storage`, a prefix of keys. */
 export function locationOf(path: string, storage: Storage | undefined): Location {
   if (!storage) return { storage: fileStorage(path), prefix: '' };
   const name = path.replace(/^\/+|\/+$/g, '');

@@ -3,17 +3,27 @@ import { z } from 'zod';
 import type { RetentionOptions } from './retention.js';
 
 export interface CheckpointOptions extends RetentionOptions {
-  /** Where `saveState()` puts what it names itself, and `loadState('latest')` looks. Default `checkpoints` in `projectDir`. */
+  /**
+   * The folder in which `saveState()` creates checkpoints that it names itself, and in which
+   * `loadState('latest')` looks. Default `checkpoints` in `projectDir`.
+   */
   readonly dir?: string;
-  /** In place of the file system; `dir` is then not given. */
+  /** Replaces the file system. `dir` must then be absent. */
   readonly storage?: Storage;
-  /** Whether saves copy nothing but what changes meanwhile, and write while training goes on. Default false. */
+  /**
+   * Whether training continues while a save writes. Such a save copies only the tensors that change
+   * in the meantime. Default false.
+   */
   readonly async?: boolean;
-  /** What a save that fails does on all ranks: throw, or warn and let training go on. Default `throw`. */
+  /**
+   * What happens on all ranks if a save fails: an error is thrown, or a warning is printed and
+   * training continues. Default `throw`.
+   */
   readonly onError?: 'throw' | 'warn';
   /**
-   * Whether SIGTERM and SIGUSR1 have all ranks save after the step that runs, and exit with a code that `acc launch
-   * --max-restarts` restarts from. Default: true, where `checkpoint` is given.
+   * Whether SIGTERM and SIGUSR1 make all ranks save after the current step. They then exit with a
+   * code after which `acc launch --max-restarts` restarts the job. Default: true if `checkpoint` is
+   * given.
    */
   readonly preemption?: boolean;
 }

@@ -1,36 +1,39 @@
 import type { Marker } from './format/manifest.js';
 
 export interface RetentionOptions {
-  /** The newest so many are kept. Default: all. */
+  /** The number of newest checkpoints to keep. Default: all. */
   readonly keepLast?: number | undefined;
-  /** So many with the best value of a metric are kept besides. Default: none. */
+  /** Also keeps the checkpoints with the best values of a metric. Default: none. */
   readonly keepBest?: KeepBest | undefined;
-  /** Those whose step is a multiple of it are kept besides. Default: none. */
+  /** Also keeps the checkpoints whose step is a multiple of this number. Default: none. */
   readonly keepEvery?: number | undefined;
 }
 
 export interface KeepBest {
-  /** Its name in the `metrics` of `saveState`. */
+  /** The metric's name in the `metrics` of `saveState`. */
   readonly metric: string;
-  /** Whether small or large values are good. */
+  /** Whether the smallest or the largest values are the best. */
   readonly mode: 'min' | 'max';
-  /** Default 1. */
+  /** The number of checkpoints to keep. Default 1. */
   readonly count?: number | undefined;
 }
 
-/** A complete checkpoint among others. */
+/** A complete checkpoint. */
 export interface SavedCheckpoint {
   readonly name: string;
   readonly marker: Marker;
 }
 
-/** The newest first. */
+/** Sorts checkpoints from the newest to the oldest. */
 export function newestFirst(saved: readonly SavedCheckpoint[]): SavedCheckpoint[] {
   const time = ({ marker }: SavedCheckpoint) => Date.parse(marker.savedAt);
   return [...saved].sort((a, b) => time(b) - time(a) || b.marker.step - a.marker.step);
 }
 
-/** Those with the best values of a metric, the best first; of equal ones the newer. Those that have none are left out. */
+/**
+ * Sorts checkpoints from the best value of a metric to the worst. Of two equal values the newer
+ * checkpoint comes first. Checkpoints without the metric are left out.
+ */
 export function bestFirst(
   saved: readonly SavedCheckpoint[],
   { metric, mode }: Pick<KeepBest, 'metric' | 'mode'>,
@@ -41,7 +44,7 @@ export function bestFirst(
   return known.sort((a, b) => sign * (value(a)! - value(b)!));
 }
 
-/** The names of those that need not be kept. */
+/** The names of the checkpoints that need not be kept. */
 export function expendable(
   saved: readonly SavedCheckpoint[],
   { keepLast, keepBest, keepEvery }: RetentionOptions,

@@ -1,16 +1,17 @@
 import { AccError, isAccError, type Collective } from '@acc/contract';
 
-/** What a rank has met, for the others. */
+/** The error of one rank, in a form that can be sent to the others. */
 interface Problem {
   readonly code: string;
   readonly message: string;
 }
 
 /**
- * Runs `work` on every rank, and throws on all of them where it fails on one, so that none is left waiting. A rank on which it
- * succeeded gets the first other's error.
+ * Runs `work` on every rank. If it fails on one rank, it throws on all of them, so that no rank
+ * keeps waiting. A rank on which `work` succeeded throws the error of the first rank that failed.
  *
- * @param giveUp Called with what `work` gave on a rank where it succeeded in vain.
+ * @param giveUp Called on a rank where `work` succeeded while it failed on another. Receives the
+ * result of `work`.
  */
 export async function together<T>(
   collective: Collective,
@@ -33,7 +34,7 @@ export async function together<T>(
   throw new AccError(code, `On rank ${rank}: ${message}`, { details: { rank } });
 }
 
-/** Runs `work` on rank 0, and gives its result, or its error, to every rank. */
+/** Runs `work` on rank 0. Every rank gets its result or its error. */
 export async function onFirstRank<T>(collective: Collective, work: () => Promise<T>): Promise<T> {
   let answer: { value?: T; problem?: Problem } = {};
   let own: unknown;

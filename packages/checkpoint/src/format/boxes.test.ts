@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { intersection, sharedRuns, wholeBox, type Box } from './boxes.js';
 import { elementsOf } from './dtypes.js';
 
-/** A whole shape with two boxes of it. */
+/** A shape with two boxes of it. */
 const boxes = fc
   .array(fc.integer({ min: 1, max: 4 }), { maxLength: 4 })
   .chain((shape) => fc.tuple(fc.constant(shape), boxOf(shape), boxOf(shape)));
@@ -18,7 +18,7 @@ function boxOf(shape: readonly number[]): fc.Arbitrary<Box> {
   }));
 }
 
-/** The numbers of a box's elements in the whole, row-major. */
+/** The positions of a box's elements in the whole tensor, row-major. */
 function elements({ offset, sizes }: Box, shape: readonly number[]): number[] {
   return Array.from({ length: elementsOf(sizes) }, (_, i) => {
     let rest = i;

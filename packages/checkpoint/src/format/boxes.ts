@@ -1,12 +1,15 @@
 import { elementsOf } from './dtypes.js';
 
-/** A part of a whole tensor: for each dim the first index, and how many. */
+/** A box of a whole tensor: the first index and the size for each dim. */
 export interface Box {
   readonly offset: readonly number[];
   readonly sizes: readonly number[];
 }
 
-/** Elements that lie one after the other in two boxes, each of them row-major. */
+/**
+ * Consecutive elements that two boxes share. Both boxes are row-major; `from` and `to` are element
+ * positions in them.
+ */
 export interface Run {
   readonly from: number;
   readonly to: number;
@@ -17,7 +20,7 @@ export function wholeBox(shape: readonly number[]): Box {
   return { offset: shape.map(() => 0), sizes: shape };
 }
 
-/** What two boxes have in common; undefined for nothing. */
+/** The elements that two boxes share, as a box. Undefined if they share none. */
 export function intersection(a: Box, b: Box): Box | undefined {
   const offset = a.offset.map((first, dim) => Math.max(first, b.offset[dim]!));
   const sizes = offset.map((first, dim) => {
@@ -27,12 +30,13 @@ export function intersection(a: Box, b: Box): Box | undefined {
   return sizes.every((size) => size > 0) ? { offset, sizes } : undefined;
 }
 
-/** The elements that two boxes share, as runs as long as can be, in ascending order in both. */
+/** Yields the elements that two boxes share as runs of maximal length, ascending in both boxes. */
 export function* sharedRuns(from: Box, to: Box): Generator<Run, void, undefined> {
   const shared = intersection(from, to);
   if (!shared) return;
   const [fromStrides, toStrides] = [stridesOf(from.sizes), stridesOf(to.sizes)];
-  // Dims from the last on belong to one run as long as the dim after them is there as a whole in both.
+  // A run may span several trailing dims. It extends over one more dim as long as all dims after it
+  // are whole in both boxes.
   let dim = shared.sizes.length;
   let length = 1;
   while (dim > 0) {

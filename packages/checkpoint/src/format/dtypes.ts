@@ -1,6 +1,6 @@
 import { AccError, type NativeDtype, type StateArray } from '@acc/contract';
 
-/** Element types by their names in safetensors, with the bytes of an element. */
+/** Bytes per element, by the name of the element type in safetensors. */
 const ELEMENT_BYTES = {
   F64: 8,
   F32: 4,
@@ -54,7 +54,7 @@ export function storedDtypeOf(dtype: NativeDtype): StoredDtype {
   return STORED[dtype];
 }
 
-/** @throws AccError `ACC_DTYPE_UNSUPPORTED` for elements that no tensor has. */
+/** @throws AccError `ACC_DTYPE_UNSUPPORTED` for element types that tensors do not have here. */
 export function nativeDtypeOf(dtype: StoredDtype, name: string): NativeDtype {
   const native = NATIVE.get(dtype);
   if (native) return native;
@@ -86,10 +86,13 @@ export type ArrayName = keyof typeof ARRAYS;
 
 export const ARRAY_NAMES = Object.keys(ARRAYS) as ArrayName[];
 
-/** The name of a typed array's class, whichever realm it is of; undefined for what a checkpoint can't hold. */
+/**
+ * The name of a typed array's class, also if the array comes from another realm. Undefined for
+ * values that a checkpoint cannot hold.
+ */
 export function arrayNameOf(value: object): ArrayName | undefined {
   const name = ArrayBuffer.isView(value) ? value[Symbol.toStringTag as never] : undefined;
-  // Buffers are Uint8Arrays.
+  // A Node.js Buffer gives `Uint8Array` here.
   return ARRAY_NAMES.find((known) => known === name);
 }
 
@@ -97,7 +100,7 @@ export function dtypeOfArray(name: ArrayName): StoredDtype {
   return ARRAYS[name].dtype;
 }
 
-/** A typed array over `bytes`, which begin where a buffer does. */
+/** A typed array over `bytes`, which must begin at the start of their buffer. */
 export function arrayOver(name: ArrayName, bytes: Uint8Array<ArrayBuffer>): StateArray {
   return new ARRAYS[name].array(bytes.buffer);
 }

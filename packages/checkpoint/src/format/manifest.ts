@@ -2,12 +2,14 @@ import { AccError, type Json } from '@acc/contract';
 import { z } from 'zod';
 import { STORED_DTYPES } from './dtypes.js';
 
-/** The version that is written. Readers take all versions up to it, and refuse a greater one. */
+/**
+ * The version that is written. Readers accept it and all earlier versions, and reject later ones.
+ */
 export const FORMAT_VERSION = 2;
 const READ_VERSIONS = [1, FORMAT_VERSION] as const;
 const FORMAT = 'acc-checkpoint';
 
-/** The file that makes a checkpoint complete; written last. */
+/** The file that makes a checkpoint complete. It is written last. */
 export const MARKER = 'checkpoint.json';
 
 const count = z.number().int().nonnegative();
@@ -15,16 +17,16 @@ const counts = z.array(count);
 const checksum = z.string().regex(/^[0-9a-f]{8}$/);
 const json = z.custom<Json>(() => true);
 
-/** Elements of a tensor that one file holds. */
+/** Elements of a tensor in one file. */
 const part = z.object({
   file: z.string(),
   /** The tensor's key in that safetensors file. */
   key: z.string(),
-  /** The first byte of its elements there. */
+  /** The offset of the first byte of its elements in that file. */
   start: count,
   offset: counts,
   sizes: counts,
-  /** The CRC-32 of each `chunkBytes` bytes of it. */
+  /** The CRC-32 of each block of `chunkBytes` bytes. */
   crc32: z.array(checksum),
 });
 
@@ -33,7 +35,7 @@ const tensor = z.object({ dtype: z.enum(STORED_DTYPES), shape: counts, parts: z.
 const file = z.object({ name: z.string(), bytes: count });
 
 const run = z.object({
-  /** Optimizer steps. */
+  /** The number of optimizer steps. */
   step: count,
   epoch: count,
   /** ISO 8601. */
@@ -47,7 +49,7 @@ const index = z.object({
   ...head,
   worldSize: count,
   chunkBytes: count,
-  /** Those that hold tensors. */
+  /** The files that hold tensors. */
   files: z.array(file),
   tensors: z.record(z.string(), tensor),
   shared: json,
@@ -63,16 +65,16 @@ export type RunInfo = Readonly<z.infer<typeof run>>;
 export type Index = Readonly<z.infer<typeof index>>;
 export type Marker = Readonly<z.infer<typeof marker>>;
 
-/** What one rank has written. */
+/** The files and states that one rank has written. */
 export interface RankRecord {
-  /** Undefined for a rank that had no tensor to write. */
+  /** Undefined if the rank had no tensor to write. */
   readonly file: StoredFile | undefined;
   readonly parts: readonly (StoredPart & Omit<StoredTensor, 'parts'> & { readonly name: string })[];
   readonly shared: Json;
   readonly local: Json;
 }
 
-/** All ranks' records as one, in the order of ranks. */
+/** Combines the records of all ranks, in rank order. */
 export function indexOf(records: readonly RankRecord[], info: RunInfo, chunkBytes: number): Index {
   const tensors: Record<string, { dtype: StoredTensor['dtype']; shape: number[]; parts: StoredPart[] }> = {};
   for (const { parts } of records) {

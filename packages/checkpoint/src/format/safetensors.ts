@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import { elementBytes, elementsOf, isStoredDtype, type StoredDtype } from './dtypes.js';
 
-/** A tensor to be written, in the order of the list that it is in. */
+/** A tensor to write. Tensors are stored in the order of the list. */
 export interface Entry {
   readonly key: string;
   readonly dtype: StoredDtype;
@@ -10,7 +10,7 @@ export interface Entry {
 
 /** A tensor in a file. */
 export interface StoredEntry extends Entry {
-  /** The first byte of its elements in the file. */
+  /** The offset of the first byte of its elements in the file. */
   readonly start: number;
   readonly byteLength: number;
 }
@@ -20,16 +20,19 @@ export interface Header {
   readonly entries: readonly StoredEntry[];
 }
 
-/** The number that says how long the header is. */
+/** The size of the number that gives the length of the header. */
 export const LENGTH_BYTES = 8;
-/** What the format's own reader takes at most. */
+/** The limit of the format's reference reader. */
 export const MAX_HEADER_BYTES = 100_000_000;
-/** Headers are filled up with spaces, so that elements begin at a multiple of it: as tensors in memory do. */
+/**
+ * Headers are padded with spaces to a multiple of this number of bytes. The elements then begin
+ * aligned, as those of tensors in memory do.
+ */
 export const ALIGNMENT = 64;
 
 /**
- * The beginning of a safetensors file: its length as a little-endian u64, then JSON. Elements follow without gaps, tensor
- * by tensor, row-major and little-endian.
+ * The beginning of a safetensors file: the length of the header as a little-endian u64, then the
+ * header as JSON. The elements follow without gaps, tensor by tensor, row-major and little-endian.
  */
 export function encodeHeader(
   entries: readonly Entry[],
@@ -46,7 +49,7 @@ export function encodeHeader(
     key,
     { dtype, shape, data_offsets: [start, start + byteLength] },
   ]);
-  // As entries: assigned by name, a tensor called `__proto__` would be lost.
+  // Built from entries: an assignment by name would lose a tensor called `__proto__`.
   const json = Object.fromEntries([['__metadata__', metadata], ...tensors]);
   const text = new TextEncoder().encode(JSON.stringify(json));
   const length = Math.ceil((LENGTH_BYTES + text.length) / ALIGNMENT) * ALIGNMENT - LENGTH_BYTES;
@@ -59,7 +62,11 @@ export function encodeHeader(
   };
 }
 
-/** How long the header is, from the first {@link LENGTH_BYTES} of a file. @throws AccError `ACC_SAFETENSORS_INVALID`. */
+/**
+ * The length of the header in bytes, from the first {@link LENGTH_BYTES} of a file.
+ *
+ * @throws AccError `ACC_SAFETENSORS_INVALID`.
+ */
 export function headerLength(bytes: Uint8Array, where: string): number {
   if (bytes.length < LENGTH_BYTES) throw invalid(where, 'it is shorter than a header');
   const length = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true);
@@ -68,8 +75,8 @@ export function headerLength(bytes: Uint8Array, where: string): number {
 }
 
 /**
- * @param text The header's bytes, without the length before them.
- * @param fileBytes Bytes of the whole file; undefined where nobody knows.
+ * @param text The bytes of the header, without the length before them.
+ * @param fileBytes The size of the whole file in bytes. Undefined if it is not known.
  * @throws AccError `ACC_SAFETENSORS_INVALID`.
  */
 export function parseHeader(text: Uint8Array, fileBytes: number | undefined, where: string): Header {

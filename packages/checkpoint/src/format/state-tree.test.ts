@@ -3,7 +3,7 @@ import '@tensorflow/tfjs-backend-cpu';
 import { expect, it } from 'vitest';
 import { decodeTree, encodeTree } from './state-tree.js';
 
-/** The tree again, with names for tensors and arrays. */
+/** Encodes and decodes a tree, with names in the place of tensors and arrays. */
 function through(tree: unknown) {
   const { json, tensors, arrays } = encodeTree(tree, 'root');
   const decoded = decodeTree<unknown>(JSON.parse(JSON.stringify(json)), {

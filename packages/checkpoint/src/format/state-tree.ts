@@ -10,25 +10,25 @@ import {
 } from '@acc/contract';
 import { arrayNameOf, type ArrayName } from './dtypes.js';
 
-/** A tensor or a typed array of a tree, under the name that stands for it. */
+/** A tensor or typed array of a tree, and the name that replaces it. */
 export interface Leaf<T> {
   readonly name: string;
   readonly value: T;
 }
 
-/** What a tree consists of. */
+/** A tree as JSON, and the tensors and arrays that were taken out of it. */
 export interface EncodedTree {
-  /** Tensors and typed arrays are references by name. */
+  /** References by name replace tensors and typed arrays. */
   readonly json: Json;
   readonly tensors: readonly Leaf<Tensor>[];
   readonly arrays: readonly Leaf<StateArray>[];
 }
 
 /**
- * Takes tensors and typed arrays out of a tree.
+ * Replaces tensors and typed arrays in a tree by references.
  *
- * @param root What names begin with; the path of the value follows, with slashes.
- * @throws AccError `ACC_STATE_INVALID` for what a checkpoint can't hold.
+ * @param root The prefix of all names. The path of the value follows, with slashes.
+ * @throws AccError `ACC_STATE_INVALID` for values that a checkpoint cannot hold.
  */
 export function encodeTree(tree: unknown, root: string): EncodedTree {
   const tensors: Leaf<Tensor>[] = [];
@@ -51,13 +51,13 @@ export function encodeTree(tree: unknown, root: string): EncodedTree {
   return { json: encodeTagged(tree, root, rules), tensors, arrays };
 }
 
-/** What stands for tensors and arrays of a tree that is read. */
+/** Give the values that replace references to tensors and arrays when a tree is read. */
 export interface Readers<T> {
   tensor(name: string): T;
   array(name: string, type: ArrayName): T;
 }
 
-/** The tree again, with what `readers` give in the place of tensors and arrays. */
+/** Decodes the tree and replaces its references by the values that `readers` give. */
 export function decodeTree<T>(json: Json, readers: Readers<T>): unknown {
   return decodeTagged(json, ({ kind, name, type }) =>
     kind === 'tensor' ? readers.tensor(name as string) : readers.array(name as string, type as ArrayName),

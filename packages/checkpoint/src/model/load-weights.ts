@@ -4,41 +4,53 @@ import type { Box } from '../format/boxes.js';
 import type { StoredWeight } from './safetensors-weights.js';
 import { openWeights } from './stored-weights.js';
 
-/** Which variable a stored tensor goes to. */
+/** The variable that receives a stored tensor. */
 export interface WeightTarget {
   /** The variable's name. */
   readonly name: string;
-  /** The stored dims in the order in which the variable has them, as for `tf.transpose`: PyTorch's Linear takes `[1, 0]`. */
+  /**
+   * The permutation of the stored dims that gives the dims of the variable, as for `tf.transpose`.
+   * PyTorch's Linear needs `[1, 0]`.
+   */
   readonly permute?: readonly number[];
 }
 
-/** For a stored name the variable's, or where it goes; undefined: it is left out. */
+/**
+ * Maps the name of a stored tensor to the name of a variable, or to a target. Undefined: the tensor
+ * is not loaded.
+ */
 export type NameMap =
   | Readonly<Record<string, string | WeightTarget>>
   | ((name: string, shape: readonly number[]) => string | WeightTarget | undefined);
 
 export interface LoadWeightsOptions {
-  /** Default: names are the same. */
+  /** Default: stored names and names of variables are equal. */
   readonly names?: NameMap;
-  /** Whether variables that nothing is stored for stay as they are. Default false: that is an error. */
+  /**
+   * Whether variables without a stored tensor keep their values. Default false: they cause an
+   * error.
+   */
   readonly allowMissing?: boolean;
-  /** In place of the file system. */
+  /** Replaces the file system. */
   readonly storage?: Storage;
 }
 
-/** What takes the values of a weight, or those of its elements that a rank holds. */
+/** Receives the values of a weight, or of those of its elements that a rank holds. */
 export interface WeightReceiver {
   readonly name: string;
-  /** Of the whole weight. */
+  /** The shape of the whole weight. */
   readonly shape: readonly number[];
   readonly dtype: DataType;
-  /** What is read, box by box. */
+  /** The boxes of the weight that are read. */
   readonly boxes: readonly Box[];
-  /** Takes the values of the boxes, in their order. The tensors stay the caller's. */
+  /**
+   * Assigns the values of the boxes, which are in the order of `boxes`. The caller disposes the
+   * tensors.
+   */
   assign(values: readonly Tensor[]): void;
 }
 
-/** Stored weights, and what takes them. */
+/** Stored weights and their receivers. */
 export interface MatchedWeights {
   readonly report: LoadedWeights;
   /** Reads the weights of this rank and assigns them, one after the other. */
@@ -46,29 +58,31 @@ export interface MatchedWeights {
 }
 
 export interface LoadedWeights {
-  /** Names of variables. */
+  /** Names of the variables that received a value. */
   readonly loaded: readonly string[];
-  /** Names of variables that stayed as they are. */
+  /** Names of the variables that keep their values. */
   readonly missing: readonly string[];
-  /** Stored names that no variable took. */
+  /** Names of the stored tensors that no variable received. */
   readonly unused: readonly string[];
 }
 
 interface Match {
   readonly stored: StoredWeight;
-  /** The name of the weight that takes it. */
+  /** The name of the weight that receives it. */
   readonly name: string;
-  /** Undefined where other ranks hold the weight. */
+  /** Undefined if only other ranks hold the weight. */
   readonly target: WeightReceiver | undefined;
   readonly permute: readonly number[] | undefined;
 }
 
 /**
- * Finds for each weight the stored one. Names and shapes are compared, and no value is read.
+ * Finds the stored tensor for each weight. Compares names and shapes; reads no values.
  *
- * @param path A safetensors file or a folder of such, as on the Hugging Face Hub; a `model.json` of tfjs; a checkpoint.
+ * @param path A safetensors file, or a folder of them as on the Hugging Face Hub; a tfjs
+ * `model.json`; a checkpoint.
  * @param elsewhere Names of weights that other ranks hold.
- * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
+ * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`,
+ * `ACC_DTYPE_UNSUPPORTED`.
  */
 export async function matchWeights(
   receivers: readonly WeightReceiver[],
@@ -98,7 +112,7 @@ export async function matchWeights(
   };
 }
 
-/** Reads the boxes of one weight, and nothing else of it. */
+/** Reads only the requested boxes of one weight. */
 async function readInto({ stored, target, permute }: Match, layer: StateLayer): Promise<void> {
   if (!target) return;
   const values: Tensor[] = [];
@@ -113,7 +127,7 @@ async function readInto({ stored, target, permute }: Match, layer: StateLayer): 
   }
 }
 
-/** The box of stored elements that become `box` when their dims are permuted. */
+/** The box of stored elements that becomes `box` when the dims are permuted. */
 function boxBefore({ offset, sizes }: Box, permute: readonly number[]): Box {
   const before = { offset: [...offset], sizes: [...sizes] };
   permute.forEach((from, dim) => {

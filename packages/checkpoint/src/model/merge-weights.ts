@@ -5,7 +5,7 @@ import type { Storage } from '@acc/contract';
 import { pieceOfBytes } from '../write/pieces.js';
 import { writeWeightPieces, type WriteWeightsOptions } from './write-weights.js';
 
-/** What names of weights begin with in a checkpoint of a run. */
+/** The prefix of the names of weights in a checkpoint. */
 export const PARAMETERS = 'parameters/';
 
 export interface MergedWeights {
@@ -15,8 +15,9 @@ export interface MergedWeights {
 }
 
 /**
- * Writes the weights of a checkpoint, which lie in a file of each rank, into one safetensors file, or several of `maxShardSize`.
- * One tensor at a time is in memory. The optimizer's state is left out.
+ * Merges the weights of a checkpoint, in which each rank has its own file, into one safetensors
+ * file, or into several of `maxShardSize`. Only one tensor at a time is in memory. The optimizer's
+ * state is left out.
  *
  * @param from A checkpoint that `saveState` wrote.
  * @param to A folder.

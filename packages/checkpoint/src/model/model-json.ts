@@ -4,16 +4,17 @@ import { kernelLayerOf } from '@acc/kernels';
 import { locationOf, type Location } from '../location.js';
 import { openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';
 
-/** tfjs's own file: topology, and where the weights are. */
+/** The file in which tfjs stores the topology and the paths of the weight files. */
 export const MODEL_JSON = 'model.json';
-/** What tfjs's converter cuts weights into. */
+/** The shard size that tfjs's converter uses. */
 const SHARD_BYTES = 4 * 1024 * 1024;
 
 /**
- * A place for `model.save` and `tf.loadLayersModel`, which tfjs has none of in Node.js without its own addon: a folder with
- * `model.json` and files of weights beside it. A folder that `saveModel` wrote in safetensors loads, too.
+ * An IO handler for `model.save` and `tf.loadLayersModel`. In Node.js tfjs has none without its own
+ * addon. The model is a folder with `model.json` and weight files beside it. The handler also loads
+ * folders that `saveModel` wrote with safetensors.
  *
- * @param path The folder; for loading also the path of a `model.json`.
+ * @param path The folder. For loading, the path of a `model.json` is accepted too.
  */
 export function modelFiles(path: string, storage?: Storage): io.IOHandler {
   const location = locationOf(path.endsWith('.json') ? path.replace(/[^/]*$/, '') || '.' : path, storage);
@@ -49,7 +50,7 @@ async function loadArtifacts(location: Location): Promise<io.ModelArtifacts> {
   return json.weightsManifest ? artifacts : { ...artifacts, ...(await readSafetensors(location)) };
 }
 
-/** The weights that lie beside a `model.json` without any. */
+/** Reads the weights from the safetensors files beside a `model.json` that lists no weights. */
 async function readSafetensors(
   location: Location,
 ): Promise<Pick<io.ModelArtifacts, 'weightData' | 'weightSpecs'>> {
@@ -86,7 +87,10 @@ async function readManifest(
   return [io.getWeightSpecs(manifest), buffers as ArrayBuffer[]];
 }
 
-/** The weights of a `model.json`, dequantized where they are quantized; read as a whole when the first is asked for. */
+/**
+ * The weights of a `model.json`. Quantized weights are dequantized. The first read reads all of
+ * them.
+ */
 export async function readModelJsonWeights(location: Location, name: string): Promise<StoredWeight[]> {
   const json = await readJson(location, name);
   const specs = io.getWeightSpecs(json.weightsManifest ?? []);

@@ -5,26 +5,26 @@ import { elementBytes, nativeDtypeOf } from '../format/dtypes.js';
 import { headerLength, LENGTH_BYTES, parseHeader, type StoredEntry } from '../format/safetensors.js';
 import { describeLocation, type Location } from '../location.js';
 
-/** A tensor that was not read yet. */
+/** A stored tensor that is read on demand. */
 export interface StoredWeight {
   readonly name: string;
   readonly shape: readonly number[];
-  /** Gives a box of it, by default the whole. The tensor is the caller's. */
+  /** Reads a box of the tensor, by default all of it. The caller disposes the result. */
   read(layer: StateLayer, box?: Box): Promise<Tensor>;
-  /** Frees what was read for several weights together. Absent: nothing is. */
+  /** Frees data that was read for several weights together. Absent if there is no such data. */
   release?(): Promise<void>;
 }
 
-/** What is read at once of a box whose elements do not lie in one piece. */
+/** The most bytes that are read at once for a box whose elements are not contiguous. */
 const SPAN_BYTES = 8 * 1024 * 1024;
 
-/** Files of weights, named as the Hugging Face libraries name them. */
+/** The names that the Hugging Face libraries give to weight files. */
 export const WEIGHTS = 'model.safetensors';
 const INDEX = '.safetensors.index.json';
 export const WEIGHTS_INDEX = `model${INDEX}`;
 
 /**
- * The weights of a folder, which has one safetensors file, or an index of several.
+ * The weights of a folder with one safetensors file, or with an index of several.
  *
  * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`.
  */
@@ -48,7 +48,7 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
   );
 }
 
-/** The weights of a safetensors file, or of those that an index names. */
+/** The weights of a safetensors file, or of the files that an index names. */
 export async function openSafetensors(location: Location, name: string): Promise<StoredWeight[]> {
   if (!name.endsWith(INDEX)) return openFile(location, name);
   const bytes = await location.storage.get(location.prefix + name);
@@ -92,7 +92,10 @@ async function readEntry(place: EntryPlace, box: Box, layer: StateLayer): Promis
   return target.toTensor();
 }
 
-/** Long runs of elements are read where they go, short ones with what lies between them. */
+/**
+ * Reads single runs of elements directly into the target. Neighbouring runs are read together with
+ * the gaps between them, and then copied.
+ */
 async function fillBox({ storage, file, entry }: EntryPlace, box: Box, target: Uint8Array): Promise<void> {
   const size = elementBytes(entry.dtype);
   let span: Run[] = [];

@@ -9,8 +9,8 @@ import { MODEL_JSON, readModelJsonWeights } from './model-json.js';
 import { openSafetensors, openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';
 
 /**
- * Weights in files: a safetensors file, a folder of such, of the Hugging Face Hub for instance, a `model.json` of tfjs, or a
- * checkpoint that `saveState` wrote.
+ * Opens stored weights: a safetensors file, a folder of them (for example from the Hugging Face
+ * Hub), a tfjs `model.json`, or a checkpoint that `saveState` wrote.
  *
  * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`, `ACC_MODEL_JSON_INVALID`.
  */
@@ -35,7 +35,7 @@ async function openFolder(location: Location): Promise<StoredWeight[]> {
   const { storage, prefix } = location;
   const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
   if (names.includes(MARKER)) return openRun(location);
-  // A model in safetensors has its topology in a model.json.
+  // A model saved as safetensors also has a model.json, for its topology.
   const isTfjs = names.includes(MODEL_JSON) && !names.some((name) => /^[^/]*\.safetensors$/.test(name));
   return isTfjs ? openFile(location, MODEL_JSON) : openSafetensorsIn(location);
 }

@@ -5,27 +5,34 @@ import { modelFiles, writeModelJson } from './model-json.js';
 import { writeWeights, type WriteWeightsOptions, type WrittenWeight } from './write-weights.js';
 
 export interface WriteModelOptions extends WriteWeightsOptions {
-  /** `safetensors` (default): weights that others read, and the topology beside them; `tfjs`: tfjs's own files. */
+  /**
+   * `safetensors` (default): weights in a format that other libraries read, with the topology
+   * beside them. `tfjs`: the files that tfjs itself writes.
+   */
   readonly format?: 'safetensors' | 'tfjs';
-  /** In place of the file system. */
+  /** Replaces the file system. */
   readonly storage?: Storage;
 }
 
-/** A model whose weights are given whole, one at a time. */
+/** A model whose weights are available whole, one at a time. */
 export interface WrittenModel {
-  /** What tfjs-layers makes the model of; undefined for weights alone. */
+  /**
+   * The configuration from which tfjs-layers builds the model. Undefined if only weights are
+   * written.
+   */
   readonly topology: object | undefined;
   readonly weights: readonly WrittenWeight[];
 }
 
-/** What tfjs-layers looks for. */
+/** The format name that tfjs-layers expects. */
 const LAYERS_MODEL = 'layers-model';
 
 /**
- * Writes a model for programs that use it. `tf.loadLayersModel(modelFiles(path))` reads both formats.
+ * Writes a model for use outside of the training run. `tf.loadLayersModel(modelFiles(path))` reads
+ * both formats.
  *
  * @param path A folder.
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and those of the storage.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and the errors of the storage.
  */
 export async function writeModel(
   path: string,
@@ -60,7 +67,9 @@ export async function writeModel(
   }
 }
 
-/** What tfjs writes is made in one piece: all of it is in memory. */
+/**
+ * Encodes all weights at once, because tfjs writes them from one buffer. All of them are in memory.
+ */
 async function encodeWhole(weights: readonly WrittenWeight[], layer: StateLayer) {
   const tensors: NamedTensor[] = [];
   try {

@@ -9,16 +9,19 @@ import { WEIGHTS, WEIGHTS_INDEX } from './safetensors-weights.js';
 const NAMED_SO = /^model(?:-\d{5}-of-\d{5}(?:\.[0-9a-f]{8})?)?\.safetensors(?:\.index\.json)?$/;
 
 export interface WriteWeightsOptions {
-  /** A file has at most so many bytes of tensors, unless one alone has more. Default: one file. */
+  /** The most bytes of tensors in a file. A single tensor may exceed it. Default: one file. */
   readonly maxShardSize?: number | undefined;
 }
 
-/** A whole tensor that is written. */
+/** A whole tensor to write. */
 export interface WrittenWeight {
   readonly name: string;
   readonly dtype: NativeDtype;
   readonly shape: readonly number[];
-  /** Called once, when it is about to be written; the one before has been disposed by then. */
+  /**
+   * Called once, immediately before the tensor is written. The previous tensor's bytes are disposed
+   * by then.
+   */
   open(): Promise<TensorBytes>;
 }
 
@@ -36,8 +39,8 @@ export function writeWeights(
 }
 
 /**
- * Writes whole tensors into safetensors files. A set of files that is there stays complete until the new one is: the index, which
- * names the files of its set, is replaced in one step.
+ * Writes whole tensors into safetensors files. An existing set of files stays complete until the
+ * new set is complete: the index, which names the files of its set, is replaced atomically.
  */
 export async function writeWeightPieces(
   { storage, prefix }: Location,
@@ -74,7 +77,7 @@ export async function writeWeightPieces(
   return written;
 }
 
-/** In their order, as many into each as fit. */
+/** Fills shards in the order of the pieces, each with as many pieces as fit. */
 function cutIntoShards(pieces: readonly Piece[], maxBytes: number): Piece[][] {
   const shards: Piece[][] = [[]];
   let bytes = 0;
@@ -89,7 +92,10 @@ function cutIntoShards(pieces: readonly Piece[], maxBytes: number): Piece[][] {
   return shards;
 }
 
-/** Names that are free: files of a set that is there are not replaced one by one. A single file is replaced in one step. */
+/**
+ * Names for the new files. They are unused names if there are several files, because files of an
+ * existing set must not be replaced one by one. A single file is replaced atomically.
+ */
 function shardNames(count: number, present: readonly string[]): string[] {
   if (count === 1) return [WEIGHTS];
   const padded = (n: number) => String(n).padStart(5, '0');
@@ -99,13 +105,16 @@ function shardNames(count: number, present: readonly string[]): string[] {
   return plain.some((name) => present.includes(name)) ? named(`.${randomBytes(4).toString('hex')}`) : plain;
 }
 
-/** Files of weights that are in a place. */
+/** The weight files in a location. */
 async function weightFiles({ storage, prefix }: Location): Promise<string[]> {
   const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
   return names.filter((name) => NAMED_SO.test(name));
 }
 
-/** Deletes files of an earlier set. Its index goes first, so that what is left is no set. */
+/**
+ * Deletes the files of an earlier set. The index is deleted first, so that the remaining files are
+ * no longer a set.
+ */
 async function deleteOthers(
   { storage, prefix }: Location,
   present: readonly string[],

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** What makes a checkpoint one that can't be read, by the error that says so. */
+/** Make a checkpoint unreadable. The key is the code of the error that reading it causes. */
 const damages: Record<string, () => Promise<void>> = {
   async ACC_CHECKPOINT_VERSION() {
     const path = join(place, 'checkpoint.json');
@@ -39,7 +39,7 @@ const content = async () =>
 
 describe.each(Object.keys(damages))('a checkpoint with %s', (code) => {
   let checkpoints: Checkpoints;
-  /** Step 1 is as it was saved, step 2 can't be read. */
+  /** Leaves step 1 as it was saved and makes step 2 unreadable. */
   beforeEach(async () => {
     checkpoints = checkpointsOfOneRank({ dir: folder, keepLast: 2 });
     for (const step of [1, 2]) await save(checkpoints, step);
@@ -77,7 +77,7 @@ describe.each(Object.keys(damages))('a checkpoint with %s', (code) => {
 });
 
 describe('a save into a storage that could not be listed', () => {
-  /** Lists from the second time on. */
+  /** A storage whose first `list` fails. */
   function failingOnce(): Storage {
     const files = fileStorage(folder);
     let isFirst = true;

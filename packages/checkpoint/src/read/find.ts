@@ -4,21 +4,24 @@ import { nameOfStep } from '../names.js';
 import type { SavedCheckpoint } from '../retention.js';
 import { corrupt } from './open.js';
 
-/** What lies below a place, by its markers. */
+/** The checkpoints in a storage, by the state of their markers. */
 export interface Found {
   readonly complete: readonly SavedCheckpoint[];
-  /** Names of folders without a marker: a save has begun in them and not ended. */
+  /** Names of folders without a marker: a save began in them and has not ended. */
   readonly incomplete: readonly string[];
   readonly unreadable: readonly Unreadable[];
 }
 
-/** A checkpoint of which this version makes nothing. Another may, or a person: it is left alone. */
+/**
+ * A checkpoint that this version cannot read. Another version or a person may be able to, so it is
+ * not deleted.
+ */
 export interface Unreadable {
   readonly name: string;
   readonly problem: AccError;
 }
 
-/** Looks one level below a storage's root. */
+/** Looks for checkpoints one level below the root of a storage. */
 export async function findCheckpoints(storage: Storage): Promise<Found> {
   const keys = await keysBelow(storage, '');
   const names = new Set(
@@ -34,7 +37,7 @@ export async function findCheckpoints(storage: Storage): Promise<Found> {
   };
 }
 
-/** The name of a step's next checkpoint, under which there is none that can't be read. */
+/** The first name for a checkpoint of this step that no unreadable checkpoint has. */
 export async function freeName(storage: Storage, step: number): Promise<string> {
   for (let turn = 1; ; turn++) {
     const name = nameOfStep(step, turn);
@@ -57,7 +60,7 @@ async function lookInto(storage: Storage, name: string, keys: ReadonlySet<string
     if (keys.has(`${name}/${marker.index.name}`)) return { name, marker };
     return { name, problem: corrupt({ storage, prefix: `${name}/` }, marker.index.name, 'it is missing') };
   } catch (error) {
-    // Deleted since the list was made.
+    // The folder was deleted after the list was made.
     if (isAccError(error, 'ACC_STORAGE_NOT_FOUND')) return { name };
     const isUnreadable =
       isAccError(error, 'ACC_CHECKPOINT_INVALID') || isAccError(error, 'ACC_CHECKPOINT_VERSION');

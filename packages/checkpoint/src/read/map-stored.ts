@@ -4,16 +4,16 @@ import { hexOf, type StoredPart, type StoredTensor } from '../format/manifest.js
 import { ALIGNMENT } from '../format/safetensors.js';
 import { corrupt, type Checkpoint } from './open.js';
 
-/** Smaller tensors are read, so that there are not too many mappings. */
+/** Smaller tensors are read instead, to limit the number of mappings. */
 const MAPPED_BYTES = 1024 * 1024;
 
-/** A tensor whose elements stay in their file, and what has to be done before it is used. */
+/** A tensor whose elements stay in their file, and the checks that must run before it is used. */
 export interface MappedWant {
   readonly tensor: MappedTensor;
   readonly checks: readonly (() => Promise<void>)[];
 }
 
-/** Maps tensors of a checkpoint where they are files of this machine's disks. */
+/** Maps tensors of a checkpoint into memory if their files are on local disks. */
 export class TensorMapper {
   readonly #checkpoint: Checkpoint;
   readonly #layer: StateLayer;
@@ -25,9 +25,10 @@ export class TensorMapper {
   }
 
   /**
-   * @param shape Of the tensor that is wanted.
-   * @returns Undefined unless it is a whole stored tensor, in one piece and large, at a place where memory could begin as well, so
-   * that kernels compute the same on it.
+   * @param shape The shape of the requested tensor.
+   * @returns Undefined unless the requested tensor is a whole stored tensor, large, in one part,
+   * and aligned in its file as tensors in memory are. Kernels compute identical results on aligned
+   * elements.
    */
   async map(name: string, stored: StoredTensor, shape: readonly number[]): Promise<MappedWant | undefined> {
     const [part] = stored.parts;

@@ -3,7 +3,7 @@ import { checksumOf } from '../checksum.js';
 import { hexOf, MARKER, parseIndex, parseMarker, type Index, type Marker } from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
 
-/** A complete checkpoint, of which nothing but its index was read. */
+/** A complete checkpoint. Only its index has been read. */
 export interface Checkpoint {
   readonly location: Location;
   readonly index: Index;
@@ -12,8 +12,9 @@ export interface Checkpoint {
 /**
  * Opens a complete checkpoint.
  *
- * @throws AccError `ACC_CHECKPOINT_NOT_FOUND` where there is none, or one that was never completed; `ACC_CHECKPOINT_CORRUPT` for
- * files that are missing or changed; `ACC_CHECKPOINT_INVALID`, `ACC_CHECKPOINT_VERSION`.
+ * @throws AccError `ACC_CHECKPOINT_NOT_FOUND` if there is none or if it was never completed;
+ * `ACC_CHECKPOINT_CORRUPT` for files that are missing or changed; `ACC_CHECKPOINT_INVALID`,
+ * `ACC_CHECKPOINT_VERSION`.
  */
 export async function openCheckpoint(location: Location): Promise<Checkpoint> {
   const marker = await readMarker(location);

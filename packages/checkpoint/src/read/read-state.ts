@@ -5,12 +5,12 @@ import { decodeTree } from '../format/state-tree.js';
 import type { Checkpoint } from './open.js';
 import { readBytes, readTensors } from './read-tensors.js';
 
-/** A tensor of a checkpoint that was not read yet. */
+/** A reference to a tensor of a checkpoint that has not been read. */
 export class StoredReference {
   constructor(readonly name: string) {}
 }
 
-/** A typed array that was not read yet. */
+/** A reference to a typed array that has not been read. */
 class ArrayReference {
   constructor(
     readonly name: string,
@@ -18,7 +18,10 @@ class ArrayReference {
   ) {}
 }
 
-/** A tree of a checkpoint as it was saved, with a {@link StoredReference} for each tensor. Typed arrays are read. */
+/**
+ * A tree of a checkpoint as it was saved. Typed arrays are read. Each tensor is a {@link
+ * StoredReference}.
+ */
 export async function readTree(checkpoint: Checkpoint, json: Json): Promise<unknown> {
   const tree = decodeTree<object>(json, {
     tensor: (name) => new StoredReference(name),
@@ -31,7 +34,10 @@ export async function readTree(checkpoint: Checkpoint, json: Json): Promise<unkn
   });
 }
 
-/** A tree in which every tensor that is left is read as a whole. The tensors are the caller's, all of them in `tensors`. */
+/**
+ * A tree in which all remaining tensors have been read. The caller disposes the tensors; `tensors`
+ * lists all of them.
+ */
 export interface ReadTree {
   readonly tree: unknown;
   readonly tensors: readonly Tensor[];
@@ -52,7 +58,10 @@ export async function readRest(checkpoint: Checkpoint, tree: unknown, layer: Sta
   return { tree: replaced, tensors };
 }
 
-/** The tree with what `replacement` gives in the place of objects; where it gives undefined, their children are looked at. */
+/**
+ * Replaces the objects of a tree for which `replacement` gives a value. If it gives undefined, the
+ * object's children are visited.
+ */
 async function replace(value: unknown, replacement: (value: object) => Promise<unknown>): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   const given = await replacement(value);

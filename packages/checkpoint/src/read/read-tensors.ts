@@ -13,46 +13,52 @@ import { hexOf, type StoredPart, type StoredTensor } from '../format/manifest.js
 import { TensorMapper } from './map-stored.js';
 import { corrupt, type Checkpoint } from './open.js';
 
-/** What a rank wants of a checkpoint for one tensor that it holds. */
+/** A tensor that a rank holds and reads from a checkpoint. */
 export interface Want {
-  /** The stored tensor's name; those of its parts come before it. */
+  /** The name of the stored tensor. Names in `held.parts` take precedence. */
   readonly name: string;
-  /** The shape and the parts of the tensor that is held; default: the whole stored tensor. */
+  /**
+   * The shape and the parts of the tensor that this rank holds. Default: the whole stored tensor.
+   */
   readonly held?: Held | undefined;
 }
 
-/** A tensor of a checkpoint that has all its elements. */
+/** A tensor of a checkpoint whose elements have all been read or mapped. */
 export type FilledTensor = Pick<UnfilledTensor, 'toTensor' | 'dispose'>;
 
 interface Held {
   readonly shape: readonly number[];
   /** Default: it is a whole tensor. */
   readonly parts?: readonly TensorPart[] | undefined;
-  /** The element type of a tensor without elements, which no stored tensor tells. Default float32. */
+  /** The dtype if `parts` is empty, because then no stored tensor gives one. Default float32. */
   readonly dtype?: NativeDtype;
 }
 
-/** Reads under way at the same time: as many as Node has threads for files. */
+/** The number of concurrent reads. It equals the number of threads that Node.js uses for files. */
 const READERS = 4;
 
-/** One chunk of a stored part, and where its elements go. */
+/** One chunk of a stored part, and the destination of its elements. */
 interface Job {
   readonly part: StoredPart;
   readonly chunk: number;
-  /** First byte and length within the part. */
+  /** The first byte and the length, relative to the part. */
   readonly begin: number;
   readonly length: number;
-  /** Where all of the chunk lies in one piece in memory; undefined: {@link scatter} takes it apart. */
+  /**
+   * The destination if all of the chunk is contiguous in memory. Undefined: {@link scatter} copies
+   * its pieces.
+   */
   readonly target: Uint8Array | undefined;
   scatter(bytes: Uint8Array): void;
 }
 
 /**
- * Reads tensors, or the parts of them that are wanted, and compares checksums. Nothing is left of them when one fails.
+ * Reads tensors, or the requested parts of them, and verifies checksums. If one read fails, all
+ * tensors are disposed.
  *
- * @returns One for each want; the caller's.
- * @throws AccError `ACC_CHECKPOINT_MISMATCH` for what the checkpoint does not hold, `ACC_CHECKPOINT_CORRUPT`,
- * `ACC_DTYPE_UNSUPPORTED`.
+ * @returns One tensor for each want. The caller disposes them.
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` for elements that the checkpoint does not hold,
+ * `ACC_CHECKPOINT_CORRUPT`, `ACC_DTYPE_UNSUPPORTED`.
  */
 export async function readTensors(
   checkpoint: Checkpoint,
@@ -81,7 +87,10 @@ export async function readTensors(
   }
 }
 
-/** @throws AccError `ACC_CHECKPOINT_MISMATCH` where the stored tensors that a want is made of have several. */
+/**
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` if the stored parts of one tensor have different
+ * dtypes.
+ */
 function dtypeOf(checkpoint: Checkpoint, { name, held }: Want): NativeDtype {
   const names = held?.parts ? held.parts.map((part) => part.name ?? name) : [name];
   const dtypes = new Map(names.map((each) => [storedTensor(checkpoint, each).dtype, each]));
@@ -107,7 +116,7 @@ export function storedTensor({ index, location }: Checkpoint, name: string): Sto
   );
 }
 
-/** All of a stored tensor, row-major. */
+/** The bytes of a whole stored tensor, row-major. */
 export async function readBytes(checkpoint: Checkpoint, name: string): Promise<Uint8Array<ArrayBuffer>> {
   const { dtype, shape } = storedTensor(checkpoint, name);
   const bytes = new Uint8Array(elementsOf(shape) * elementBytes(dtype));
@@ -151,7 +160,9 @@ function jobsOfPart({ index }: Checkpoint, name: string, wanted: TensorPart, tar
   );
 }
 
-/** In bytes: of a part, and of the memory that is filled. */
+/**
+ * A run of elements in bytes: `from` is relative to the part, `to` to the memory that is filled.
+ */
 interface ByteRun {
   readonly from: number;
   readonly to: number;
@@ -169,7 +180,7 @@ function chunksOf(
   part.crc32.forEach((_, chunk) => {
     const begin = chunk * bytes.chunk;
     const length = Math.min(bytes.chunk, bytes.part - begin);
-    // Runs ascend, so that none before the first of this chunk matters to a later one.
+    // Runs ascend, so a run that ends before this chunk is not needed for later chunks either.
     while (first < runs.length && runs[first]!.from + runs[first]!.length <= begin) first++;
     const run = runs[first];
     if (!run || run.from >= begin + length) return;
@@ -188,7 +199,7 @@ function chunksOf(
   return jobs;
 }
 
-/** Copies what is wanted of a chunk that begins at byte `begin` of its part. */
+/** Copies the requested bytes of a chunk that begins at byte `begin` of its part. */
 function scatter(
   chunk: Uint8Array,
   begin: number,
@@ -220,7 +231,10 @@ async function readChunk({ location }: Checkpoint, job: Job, layer?: StateLayer)
   if (!target) job.scatter(into);
 }
 
-/** A few at a time. After one has failed no further one begins, and it waits for those under way. */
+/**
+ * Runs a few jobs at a time. After a failure it starts no further job and waits for the running
+ * ones.
+ */
 async function runAll(jobs: readonly (() => Promise<void>)[]): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {

@@ -7,8 +7,9 @@ import { writeSynced } from './block-file.js';
 
 type Write = (...args: unknown[]) => Promise<unknown>;
 
-// In place of a file system that refuses direct writes at its own pace, which no test machine is sure to have: the first is refused at once,
-// those that were begun beside it when that one has been written otherwise.
+// Imitates a file system that refuses direct writes, because a test machine may not have one. It
+// refuses the first direct write at once, and those that began beside it after the first plain
+// write.
 const direct = vi.hoisted(() => ({ refused: 0 }));
 vi.mock('node:fs/promises', async (importOriginal) => {
   const real = await importOriginal<typeof files>();

@@ -8,12 +8,14 @@ const MIB = 1024 * 1024;
 
 let folders: string[];
 beforeAll(async () => {
-  // A file system that takes direct writes in most places, and one that refuses them in some.
+  // One file system that accepts direct writes on most machines, and one that refuses them on some.
   folders = await Promise.all([tmpdir(), '/dev/shm'].map((root) => mkdtemp(join(root, 'acc-blocks-'))));
 });
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
 
-/** Bytes whose place in the whole shows; the memory of a piece is used again. */
+/**
+ * Yields bytes whose values depend on their position in the file. All pieces reuse the same memory.
+ */
 async function* pieces(sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   const memory = new Uint8Array(Math.max(0, ...sizes));
   let start = 0;

@@ -1,23 +1,26 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
-/** Not among the types of Node. */
+/** The types of Node.js lack this declaration. */
 declare const WebAssembly: {
   readonly Memory: new (pages: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
 };
 
-/** What goes to the disk at once. */
+/** Bytes per write to the disk. */
 const BLOCK_BYTES = 8 * 1024 * 1024;
-/** On their way at the same time: one less than Node has threads for files, which have checksums to compute besides. */
+/**
+ * The number of concurrent writes. It is one less than the number of threads that Node.js uses for
+ * files, because these threads also compute checksums.
+ */
 const BLOCKS = 3;
-/** Where direct writes may begin and end: a multiple of what disks ask for. */
+/** The alignment of direct writes in bytes: a multiple of what disks require. */
 const SECTOR_BYTES = 4096;
 
 /**
- * Writes a new file and syncs it to the disk. Its bytes go past the system's cache where the file system allows that: they are needed
- * on the disk anyway, and pages for them in the cache cost more than writing.
+ * Writes a new file and syncs it to the disk. The bytes bypass the system's page cache if the file
+ * system supports direct writes: filling pages of the cache costs more time than the write itself.
  *
- * @param pieces An array is not read any more when the next is asked for.
+ * @param pieces An array is not read after the next one is requested.
  */
 export async function writeSynced(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await BlockFile.create(path);
@@ -38,7 +41,7 @@ class BlockFile {
   #file: FileHandle;
   #isDirect: boolean;
   #error: Error | undefined;
-  /** Of those that were begun, the current one included. */
+  /** The number of full blocks whose write has begun. It is also the index of the current block. */
   #count = 0;
   /** Bytes in the current block. */
   #filled = 0;
@@ -54,7 +57,7 @@ class BlockFile {
     return new BlockFile(path, await openFile(path));
   }
 
-  /** Takes what there is room for, and gives the rest. */
+  /** Copies as many bytes as the current block has room for, and returns the rest. */
   async take(bytes: Uint8Array): Promise<Uint8Array> {
     const taken = bytes.subarray(0, BLOCK_BYTES - this.#filled);
     this.#blocks[this.#count % BLOCKS]!.set(taken, this.#filled);
@@ -94,14 +97,17 @@ class BlockFile {
     });
   }
 
-  /** One call may write less than it is given. */
+  /**
+   * Repeats the call until all bytes are written, because one call may write fewer than it is
+   * given.
+   */
   async #write(bytes: Uint8Array, start: number): Promise<void> {
     for (let done = 0; done < bytes.length;) {
       const file = this.#file;
       try {
         done += (await file.write(bytes, done, bytes.length - done, start + done)).bytesWritten;
       } catch (error) {
-        // Another one, refused at the same time, may have given up direct writes already.
+        // Another write that was refused at the same time may have disabled direct writes already.
         const isOld = file !== this.#file;
         if (!isRefused(error) || !(isOld || this.#isDirect)) throw error;
         if (!isOld) await this.#giveUpDirect(file);
@@ -109,7 +115,10 @@ class BlockFile {
     }
   }
 
-  /** Some file systems let a file be opened for direct writes, and refuse them then. */
+  /**
+   * Reopens the file for plain writes. Some file systems open a file for direct writes and then
+   * refuse to write.
+   */
   async #giveUpDirect(refused: FileHandle): Promise<void> {
     const plain = await open(this.#path, 'r+');
     if (this.#file !== refused) return plain.close();
@@ -144,14 +153,17 @@ function isRefused(error: unknown): boolean {
   return code === 'EINVAL' || code === 'EOPNOTSUPP';
 }
 
-/** Memory that begins with a page, which of what JavaScript has only WebAssembly's does; undefined where there is none. */
+/**
+ * Blocks of page-aligned memory. In JavaScript only WebAssembly memory is page-aligned. Undefined
+ * if it cannot be allocated.
+ */
 function alignedBlocks(): Uint8Array[] | undefined {
   try {
     const pages = (BLOCKS * BLOCK_BYTES) / 65_536;
     const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages });
     return Array.from({ length: BLOCKS }, (_, i) => new Uint8Array(buffer, i * BLOCK_BYTES, BLOCK_BYTES));
   } catch (error) {
-    // It takes address space, which may be limited.
+    // The allocation reserves address space, which may be limited.
     if (error instanceof RangeError) return undefined;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** What is put, as what is iterated. */
+/** The content as an iterable of arrays. */
 export async function* piecesOf(
   content: Uint8Array | AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {

@@ -17,7 +17,7 @@ const HELP: Readonly<Record<string, string>> = {
     'Choose a folder or bucket that this user may write to; for a bucket, compare the credentials.',
 };
 
-/** What a system call failed with, as an error of {@link Storage}. */
+/** Converts the error of a system call to an error of {@link Storage}. */
 export function storageError(doing: string, cause: unknown): AccError {
   if (isAccError(cause)) return cause;
   const { code: systemCode, message } = cause as NodeJS.ErrnoException;

@@ -4,11 +4,12 @@ import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc
 import { storageError, storageErrorOf } from './errors.js';
 import { writeSynced } from './block-file.js';
 
-/** What is being written, or was when its process ended. */
+/** The suffix of files that are being written, or whose process ended before they were complete. */
 export const UNFINISHED = '.unfinished';
 
 /**
- * Files below `folder`, which need not exist yet. What is put is written beside its place, synced to the disk and renamed.
+ * Files below `folder`, which need not exist yet. `put` writes a file beside its final place, syncs
+ * it to the disk and renames it.
  */
 export function fileStorage(folder: string): Storage {
   const root = resolve(folder);
@@ -66,7 +67,7 @@ async function writeSmall(path: string, content: Uint8Array): Promise<void> {
   }
 }
 
-/** New folders are only there for sure when what holds them is synced. */
+/** Creates a folder and syncs the parent of each new folder: only then is a new folder durable. */
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;
@@ -100,7 +101,10 @@ async function getFile(path: string, { start = 0, into }: GetOptions = {}): Prom
   }
 }
 
-/** File systems of this machine's disks, by the numbers that the system has for them: nobody else deletes a file there that is in use. */
+/**
+ * Local file systems, by the type number that `statfs` gives. No other host can delete a file there
+ * while it is in use.
+ */
 const LOCAL_FILE_SYSTEMS = new Set([
   0xef53, // ext2 to ext4
   0x58465342, // XFS
@@ -122,7 +126,7 @@ async function listFiles(root: string, prefix: string): Promise<StoredObject[]> 
     try {
       entries = await readdir(join(root, key), { withFileTypes: true });
     } catch (error) {
-      // Nothing there, or gone since its parent was read.
+      // The folder does not exist, or was deleted after its parent was read.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
       throw error;
     }
@@ -144,7 +148,7 @@ async function sizeOf(root: string, key: string): Promise<StoredObject[]> {
   }
 }
 
-/** What is not empty stays. */
+/** Removes a folder if it is empty. */
 async function removeEmpty(folder: string): Promise<void> {
   try {
     await rmdir(folder);

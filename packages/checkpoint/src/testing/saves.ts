@@ -38,7 +38,7 @@ export async function load(path: string) {
 
 export const error = (code: string): Error => expect.objectContaining({ code }) as Error;
 
-/** What is warned of until the test ends, but for what tfjs says. */
+/** Collects the warnings of acc until the test ends. Warnings of tfjs are ignored. */
 export function warnings(): string[] {
   const said: string[] = [];
   const hear = (line: string) => void (line.startsWith('acc: ') && said.push(line));

@@ -1,15 +1,16 @@
-/** A piece that a rank could write. */
+/** A piece that a rank holds and can write. */
 export interface Offer {
-  /** The same for the same elements of the same tensor. */
+  /** Equal for equal elements of the same tensor. */
   readonly key: string;
   readonly bytes: number;
 }
 
 /**
- * Which rank writes what: each piece is written once, by the one of those that hold it that has least to write so far.
+ * Decides which rank writes which piece. Each piece is written once. Of the ranks that hold it, the
+ * one with the fewest bytes so far writes it.
  *
- * @param offers By rank.
- * @returns By rank the keys that it writes.
+ * @param offers The pieces of each rank, by rank.
+ * @returns The keys that each rank writes, by rank.
  */
 export function assignPieces(offers: readonly (readonly Offer[])[]): ReadonlySet<string>[] {
   const holders = new Map<string, { bytes: number; ranks: number[] }>();
@@ -22,7 +23,7 @@ export function assignPieces(offers: readonly (readonly Offer[])[]): ReadonlySet
   });
   const assigned = offers.map(() => new Set<string>());
   const loads = offers.map(() => 0);
-  // The largest first: what is small evens out what they leave.
+  // The largest pieces are assigned first. The small ones then balance the load.
   const pieces = [...holders].sort(([a, x], [b, y]) => y.bytes - x.bytes || (a < b ? -1 : 1));
   for (const [key, { bytes, ranks }] of pieces) {
     const writer = ranks.reduce((best, rank) => (loads[rank]! < loads[best]! ? rank : best));

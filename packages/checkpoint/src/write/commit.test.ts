@@ -21,7 +21,7 @@ const KINDS = [
 const noAnswer = () => new AccError('ACC_STORAGE_FAILED', 'no answer');
 const isMarker = (key: string) => key.endsWith('checkpoint.json');
 
-/** Saves 1 to `c`, then 2 with what `change` makes of the storage. */
+/** Saves 1 to `c`, then saves 2 through a storage that `change` modifies. */
 async function saveTwice(change: (files: Storage) => Partial<Storage>): Promise<unknown> {
   const files = fileStorage(folder);
   await checkpointsOfOneRank({ storage: files }).save('c', request({ x: tf.scalar(1) }, 1), false);

@@ -17,19 +17,24 @@ export interface CommitJob {
   readonly location: Location;
   readonly info: RunInfo;
   readonly id: string;
-  /** Ranks that write. */
+  /** The number of ranks that write. */
   readonly size: number;
 }
 
-/** Between two looks at what a storage holds, which may be a request to a service. */
+/**
+ * The longest pause between two listings of the storage. A listing may be a request to a service.
+ */
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Makes a checkpoint of what the ranks have written, as soon as all of it is there: the index, then the marker, whose place is
- * taken in one step. What an earlier save has left in the same place goes after that.
+ * Completes a checkpoint as soon as the files of all ranks are there: writes the index, then the
+ * marker, which is replaced atomically. Then deletes the files of an earlier save in the same
+ * place.
  *
- * @param abandoned Aborted when a rank has failed, or a while after all have said that they are done.
- * @throws AccError `ACC_CHECKPOINT_IN_DOUBT` where the marker may be there: then nothing may be withdrawn.
+ * @param abandoned Aborted if a rank has failed, or some time after all ranks have reported that
+ * they are done.
+ * @throws AccError `ACC_CHECKPOINT_IN_DOUBT` if the marker may be there. The caller must not delete
+ * any files then.
  */
 export async function commit(job: CommitJob, own: RankRecord, abandoned: AbortSignal): Promise<void> {
   const { storage, prefix } = job.location;
@@ -44,7 +49,7 @@ export async function commit(job: CommitJob, own: RankRecord, abandoned: AbortSi
   await deleteLeftovers(job.location, new Set([MARKER, name, ...index.files.map((file) => file.name)]));
 }
 
-/** The records of all ranks but the first, when they have appeared. */
+/** The records of all ranks except rank 0. Waits until they have appeared. */
 async function othersRecords(
   { location, id, size }: CommitJob,
   abandoned: AbortSignal,
@@ -63,7 +68,7 @@ async function othersRecords(
   return texts.map((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RankRecord);
 }
 
-/** Every file is there, as long as it was written. */
+/** Checks that every file is there with the size that was written. */
 async function requireFiles({ location }: CommitJob, records: readonly RankRecord[]): Promise<void> {
   const { storage, prefix } = location;
   const sizes = new Map((await storage.list(prefix)).map(({ key, bytes }) => [key, bytes]));
@@ -84,7 +89,10 @@ function notShared(location: Location, missing: readonly string[]): AccError {
   );
 }
 
-/** What failed may have taken its place all the same, where syncing its folder or a service's answer failed: it is put once more. */
+/**
+ * Puts the marker, and repeats a put that failed but may have replaced the old marker. That happens
+ * if syncing the folder fails or if the answer of a service is lost.
+ */
 async function putMarker(location: Location, marker: Marker): Promise<void> {
   const { storage, prefix } = location;
   const bytes = encode(marker);
@@ -99,7 +107,7 @@ async function putMarker(location: Location, marker: Marker): Promise<void> {
   }
 }
 
-/** Whether another marker is there, or none, for sure. */
+/** Whether it is certain that `marker` is not stored: another marker is there, or none. */
 async function isAbsent({ storage, prefix }: Location, marker: Uint8Array): Promise<boolean> {
   try {
     return Buffer.compare(await storage.get(prefix + MARKER), marker) !== 0;
@@ -113,7 +121,10 @@ function inDoubt(location: Location, cause: unknown): AccError {
   return new AccError('ACC_CHECKPOINT_IN_DOUBT', message, { cause });
 }
 
-/** The checkpoint is there whether it works or not. */
+/**
+ * Deletes the files of earlier saves. A failure only causes a warning, because the checkpoint is
+ * already complete.
+ */
 async function deleteLeftovers(location: Location, kept: ReadonlySet<string>): Promise<void> {
   const { storage, prefix } = location;
   try {

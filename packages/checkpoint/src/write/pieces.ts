@@ -5,30 +5,42 @@ import { arrayNameOf, dtypeOfArray, elementBytes, elementsOf, storedDtypeOf } fr
 import type { StoredDtype } from '../format/dtypes.js';
 import type { EncodedTree } from '../format/state-tree.js';
 
-/** A tensor under its name in a checkpoint, which is the same on every rank that holds it or parts of it. */
+/**
+ * A tensor and its name in a checkpoint. The name is the same on every rank that holds the tensor
+ * or parts of it.
+ */
 export interface NamedTensor {
   readonly name: string;
   readonly tensor: Tensor;
-  /** The whole tensors whose parts its elements are; those without a name have that of the tensor. Default: it is whole. */
+  /**
+   * The boxes of whole tensors that the elements of `tensor` belong to. A part without a name has
+   * the name of the tensor. Default: the tensor is whole.
+   */
   readonly parts?: readonly TensorPart[] | undefined;
 }
 
-/** Elements that could be written: a box of a whole tensor. */
+/** Elements that a rank can write: a box of a whole tensor. */
 export interface Piece {
   readonly name: string;
   readonly dtype: StoredDtype;
-  /** Of the whole tensor. */
+  /** The shape of the whole tensor. */
   readonly shape: readonly number[];
   readonly offset: readonly number[];
   readonly sizes: readonly number[];
   readonly byteLength: number;
-  /** Where the elements are; undefined for what no tensor has. */
+  /**
+   * The tensor that holds the elements. Undefined if the elements are not those of a tensor in
+   * memory.
+   */
   readonly tensor: Tensor | undefined;
-  /** To be called before the tensor is disposed. Caller disposes the bytes. */
+  /**
+   * Gives the bytes of the piece. It must be called before the tensor is disposed. The caller
+   * disposes the bytes.
+   */
   open(tensor: Tensor | undefined): Promise<TensorBytes>;
 }
 
-/** A piece's key in a safetensors file, which tells it from all others. */
+/** The key of a piece in a safetensors file. It is unique. */
 export function keyOf({
   name,
   shape,
@@ -83,7 +95,9 @@ export function pieceOfBytes(
   return pieceOnDemand(about, async () => bytesFrom(await read(), () => {}));
 }
 
-/** The same, where `open` gives bytes that are disposed when they were written. */
+/**
+ * A whole tensor whose bytes `open` gives when they are written, and which are disposed afterwards.
+ */
 export function pieceOnDemand(
   { name, dtype, shape }: Pick<Piece, 'name' | 'dtype' | 'shape'>,
   open: () => Promise<TensorBytes>,
@@ -92,7 +106,7 @@ export function pieceOnDemand(
   return { name, dtype, shape, ...wholeBox(shape), byteLength, tensor: undefined, open };
 }
 
-/** A copy: whoever has the array may go on writing into it. */
+/** Copies the array, because its owner may change it during the save. */
 function pieceOfArray(name: string, array: StateArray): Piece {
   const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength).slice();
   const dtype = dtypeOfArray(arrayNameOf(array)!);

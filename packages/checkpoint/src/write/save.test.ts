@@ -75,7 +75,8 @@ describe('large tensors on acc', () => {
   beforeEach(async () => {
     registerAccBackend({ device: 'cpu' });
     await tf.setBackend('acc');
-    // The first is not of a multiple of 64 bytes: others follow it in memory, and begin before it in the file.
+    // The size of the first tensor is not a multiple of 64 bytes. The other one follows it in
+    // memory and precedes it in the file.
     const state = { odd: tf.tensor1d(elements.subarray(0, 500_001)), big: tf.tensor1d(elements) };
     await checkpointsOf().save(place(), request(state), false);
     tf.dispose(state);

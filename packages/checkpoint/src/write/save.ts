@@ -11,16 +11,19 @@ import { keyOf, piecesOfTensor, piecesOfTree, type NamedTensor, type Piece } fro
 import { wholesOf, type Claim } from './wholes.js';
 import { holdPieces, releasePieces, writePieces, type HeldPiece } from './write-rank.js';
 
-/** What is saved. Ranks give the same `info` and `shared`; `local` and `tensors` are each rank's own. */
+/**
+ * The content of a save. `info` and `shared` are equal on all ranks. `local` and `tensors` belong
+ * to each rank.
+ */
 export interface SaveRequest {
   readonly info: RunInfo;
   /** The same on every rank. */
   readonly shared: unknown;
-  /** This rank's own. */
+  /** The state of this rank only. */
   readonly local: unknown;
   /**
-   * Tensors that all ranks hold together, by name. Ranks may have different ones, the same ones, or parts of the same ones; each
-   * element is written once.
+   * Tensors that all ranks hold together, by name. Ranks may hold different tensors, the same
+   * tensors, or parts of the same tensors. Each element is written once.
    */
   readonly tensors: readonly NamedTensor[];
 }
@@ -30,20 +33,23 @@ export interface SaveContext {
   readonly collective: Collective;
 }
 
-/** A save of which this rank has taken its snapshot. */
+/** A save whose snapshot has been taken on this rank. */
 export interface StartedSave {
   readonly location: Location;
-  /** Resolves when this rank's part is written, or could not be; never rejects. */
+  /** Resolves when this rank's part is written, or with the error if that failed. Never rejects. */
   readonly written: Promise<AccError | undefined>;
-  /** On rank 0: the save is complete, or why not. Elsewhere undefined. Never rejects. */
+  /**
+   * On rank 0: resolves when the save is complete, or with the error. Undefined on other ranks.
+   * Never rejects.
+   */
   readonly committed: Promise<AccError | undefined> | undefined;
-  /** Has rank 0 no longer wait for the others' parts. */
+  /** Stops rank 0 from waiting for the parts of other ranks. */
   abandon(): void;
-  /** Deletes what this rank has written, as far as that is possible. Never rejects. */
+  /** Deletes the files that this rank has written, if that is possible. Never rejects. */
   withdraw(): Promise<void>;
 }
 
-/** What a rank says before anything is written. */
+/** What a rank sends to the others before anything is written: its pieces or its error. */
 interface Announcement {
   readonly id: string;
   readonly claims: readonly (Claim & Pick<Piece, 'dtype'>)[];
@@ -51,10 +57,11 @@ interface Announcement {
 }
 
 /**
- * Takes the snapshot, agrees with the other ranks on who writes what, and begins to write, while the caller goes on. Every rank
- * calls it.
+ * Takes the snapshot, agrees with the other ranks on who writes which piece, and begins to write in
+ * the background. Every rank calls it.
  *
- * @throws AccError `ACC_STATE_INVALID`, on all ranks, where the state of one cannot be kept, or ranks disagree on a tensor.
+ * @throws AccError `ACC_STATE_INVALID`, on all ranks, if the state of one rank cannot be saved or
+ * if ranks disagree on a tensor.
  */
 export function startSave(location: Location, request: SaveRequest, context: SaveContext): StartedSave {
   const { collective } = context;
@@ -83,7 +90,10 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
 
 const claimOf = ({ name, dtype, shape, offset, sizes }: Piece) => ({ name, dtype, shape, offset, sizes });
 
-/** What a rank keeps for itself may be a part of something that nobody has as a whole. */
+/**
+ * Whether a tensor belongs to one rank's local state. Such a tensor may be a part of a whole whose
+ * other elements no rank holds.
+ */
 const isOfOneRank = (name: string): boolean => /^rank-\d+\//.test(name);
 
 interface Prepared {
@@ -92,7 +102,10 @@ interface Prepared {
   readonly error?: AccError;
 }
 
-/** Errors are told to all ranks before they are thrown: one that just stopped would leave the others waiting. */
+/**
+ * Returns an error instead of throwing it, so that all ranks learn of it. A rank that just stopped
+ * would leave the others waiting.
+ */
 function prepare({ shared, local, tensors }: SaveRequest, { layer, collective }: SaveContext): Prepared {
   try {
     const trees = {
@@ -160,7 +173,7 @@ function writeBehind(
     abandon: () => abandoning.abort(),
     withdraw: async () => {
       const names = [name, fileNames.record(rank, size, id), ...(rank === 0 ? [fileNames.index(id)] : [])];
-      // Where nothing can be written, perhaps nothing can be deleted either.
+      // If the storage refuses writes, it may refuse deletions too.
       await storage.delete(names.map((each) => prefix + each)).catch(() => {});
     },
   };

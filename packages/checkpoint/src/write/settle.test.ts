@@ -6,7 +6,10 @@ import { settleSave } from './settle.js';
 
 const SIZE = 2;
 
-/** What each rank makes of a save that rank 0 could commit, or not: one after the other, told what the first one says. */
+/**
+ * The outcome of `settleSave` on each rank, for the given results of writing and committing. Ranks
+ * run one after the other; later ranks receive what rank 0 broadcasts.
+ */
 async function outcomes(written: readonly (AccError | undefined)[], committed: AccError | undefined) {
   const reasons = written.map((error) => error?.message ?? null);
   let said: unknown;

@@ -2,21 +2,24 @@ import { AccError, isAccError, type Collective } from '@acc/contract';
 import { describeLocation } from '../location.js';
 import type { StartedSave } from './save.js';
 
-/** For storages that show other hosts' files late, once all ranks have said that theirs are written. */
+/**
+ * The time that rank 0 waits for files of other hosts to become visible, after all ranks have
+ * reported that theirs are written.
+ */
 const VISIBLE_MS = 60_000;
 
-/** What rank 0 has met, for the others. */
+/** The failure of the commit on rank 0, as it is sent to the others. */
 interface Failure {
   readonly reason: string;
-  /** The checkpoint may be there. */
+  /** The checkpoint may be complete. */
   readonly isInDoubt: boolean;
 }
 
 /**
- * Waits until a save is complete, or has failed on some rank: then all ranks get the same error, and nothing is left of it, unless
- * it may be complete. Every rank calls it.
+ * Waits until a save is complete or has failed. After a failure all ranks throw the same error, and
+ * the files of the save are deleted unless the checkpoint may be complete. Every rank calls it.
  *
- * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`, whose details list what each rank has met.
+ * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`, whose details list the failure of each rank.
  */
 export async function settleSave(save: StartedSave, collective: Collective): Promise<void> {
   const own = await save.written;
@@ -60,7 +63,7 @@ function failureOf(error: AccError | undefined): Failure | null {
   return { reason: reasonOf(error)!, isInDoubt: isAccError(error, 'ACC_CHECKPOINT_IN_DOUBT') };
 }
 
-/** What happened, without what to do next. */
+/** The first line of the message, which describes the failure. The lines after it are advice. */
 function reasonOf(error: AccError | undefined): string | null {
   return error ? error.message.split('\n')[0]! : null;
 }

@@ -17,32 +17,33 @@ export interface HeldBox extends Box {
   readonly ranks: readonly number[];
 }
 
-/** A tensor as all ranks together hold it. */
+/** A tensor that all ranks hold together. */
 export interface WholeTensor {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** They have elements and do not overlap. A tensor without elements has none. */
+  /** The boxes have elements and do not overlap. A tensor without elements has no boxes. */
   readonly boxes: readonly HeldBox[];
 }
 
 interface Gathered {
   readonly first: Claim;
   readonly firstRank: number;
-  /** By offset and sizes. */
+  /** The boxes by offset and sizes. */
   readonly boxes: Map<string, { readonly box: Box; readonly ranks: number[] }>;
 }
 
 const SHOWN = 5;
 
 /**
- * Joins what the ranks hold by name.
+ * Combines the claims of all ranks by the name of the whole tensor.
  *
- * @param claims By rank.
- * @param mayLack Whether elements of the tensor of that name may be on no rank. Default: of none.
- * @returns In the order in which the ranks name them, rank 0 first.
- * @throws AccError `ACC_STATE_INVALID` where ranks disagree on the shape or dtype of a tensor, hold parts that overlap, or
- * lack elements. It names each such tensor, and the ranks.
+ * @param claims The claims of each rank, by rank.
+ * @param mayLack Whether a tensor of that name may have elements that no rank holds. Default:
+ * never.
+ * @returns The tensors in the order of the claims, those of rank 0 first.
+ * @throws AccError `ACC_STATE_INVALID` if ranks disagree on the shape or dtype of a tensor, hold
+ * parts that overlap, or lack elements. It names each such tensor and its ranks.
  */
 export function wholesOf(
   claims: readonly (readonly Claim[])[],
@@ -101,7 +102,9 @@ function gather(claims: readonly (readonly Claim[])[], problems: Problem[]): Rea
   return byName;
 }
 
-/** In the order of their first index along dim 0, so that only neighbours are compared. */
+/**
+ * Sorts the boxes by their first index along dim 0, so that only neighbours have to be compared.
+ */
 function overlapIn({ name, boxes }: WholeTensor): Problem | undefined {
   const start = ({ offset }: Box) => offset[0] ?? 0;
   const sorted = [...boxes].sort((a, b) => start(a) - start(b));

@@ -6,24 +6,25 @@ import { elementBytes } from '../format/dtypes.js';
 import { hexOf, type RankRecord } from '../format/manifest.js';
 import { keyOf, type Piece } from './pieces.js';
 
-/** Tensors are read, written and checked in chunks of so many bytes. */
+/** The chunk size in bytes for reading, writing and checksums. */
 export const CHUNK_BYTES = 16 * 1024 * 1024;
-/** Smaller ones are gathered, so that not each is a call of its own. */
+/** Smaller pieces are collected into one write. */
 const SMALL_BYTES = 64 * 1024;
 const GATHERED_BYTES = 1024 * 1024;
 
-/** A piece, and what keeps its elements as they were when the save began. */
+/** A piece, and a tensor that keeps its elements as they were when the save began. */
 export interface HeldPiece {
   readonly piece: Piece;
   readonly tensor: Tensor | undefined;
 }
 
 /**
- * Keeps pieces as they are now, without copying them: a tensor that is written in place while somebody else holds it gets memory
- * of its own first.
+ * Keeps the current elements of pieces without a copy. If a tensor is later written in place while
+ * another tensor shares its memory, the backend first copies it.
  */
 export function holdPieces(pieces: readonly Piece[]): HeldPiece[] {
-  // Elements begin where they may lie in memory: those after whom others do come first.
+  // Pieces whose size is a multiple of the alignment come first, so that the pieces after them
+  // begin aligned in the file.
   const isOdd = ({ byteLength }: Piece) => (byteLength % ALIGNMENT === 0 ? 0 : 1);
   const sorted = [...pieces].sort(
     (a, b) => isOdd(a) - isOdd(b) || elementBytes(b.dtype) - elementBytes(a.dtype),
@@ -38,13 +39,13 @@ export function releasePieces(held: readonly HeldPiece[]): void {
 export interface PiecesFile {
   readonly storage: Storage;
   readonly key: string;
-  /** Its name in what is returned. */
+  /** The file's name in the returned record. */
   readonly name: string;
-  /** For readers of the file. */
+  /** Metadata for readers of the file. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Writes pieces into one safetensors file. Each is released when it was written. */
+/** Writes pieces into one safetensors file. Each piece is released after it is written. */
 export async function writePieces(
   held: readonly HeldPiece[],
   file: PiecesFile,
@@ -70,7 +71,7 @@ function partOf(piece: Piece, { key, start }: StoredEntry, file: string, crc32: 
   return { name, dtype, ...lists, file, key, start, crc32 };
 }
 
-/** The file's content; `sums` are filled as it is read. */
+/** Yields the content of the file. `sums` are filled while it is read. */
 async function* contentOf(
   header: Uint8Array,
   held: readonly HeldPiece[],
@@ -93,7 +94,7 @@ async function* contentOf(
   yield* gathered.flush();
 }
 
-/** Checksums are computed while the chunk is written. */
+/** Yields chunks. The checksum of a chunk is computed while it is written. */
 async function* checkedChunks(
   { bytes }: TensorBytes,
   sums: string[],
@@ -105,13 +106,13 @@ async function* checkedChunks(
     try {
       yield chunk;
     } finally {
-      // Also when writing failed: the memory is read until then.
+      // Awaited also if the write failed, because the checksum reads the memory until then.
       sums.push(hexOf(await sum));
     }
   }
 }
 
-/** Small pieces, copied one after the other. */
+/** Collects small pieces in one buffer. */
 class Gathered {
   readonly #buffer = new Uint8Array(GATHERED_BYTES);
   #length = 0;
