@@ -10,21 +10,27 @@ import {
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { NamedTensors } from './named-tensors.js';
 
-/** The sum for a variable in parts: each rank's part lies under the whole tensors' names. */
+/**
+ * Marks the sum of a variable in parts. Each rank's part is stored under the names of the whole
+ * tensors.
+ */
 const IN_PARTS = 'parts';
 
-/** A window of accumulation of one rank in a checkpoint; variables by name. */
+/** The accumulation window of one rank in a checkpoint. Variables are given by name. */
 export interface AccumulationEntry<T> {
   readonly done: number;
-  /** Names of the rank's parameters, sorted; absent where nothing is held. */
+  /** Names of the rank's parameters, sorted. Absent if no gradients are held. */
   readonly parameters?: readonly string[];
-  /** What is held was reduced: it is the same on all ranks that hold the parameters, but for their parts. */
+  /**
+   * Whether the held sums have been reduced. Reduced sums are the same on all ranks that hold the
+   * parameters, except for their parts.
+   */
   readonly isReduced?: boolean;
   readonly held: readonly HeldEntry<T>[];
 }
 
 interface HeldEntry<T> {
-  /** In version 1 of the format places among the parameters. */
+  /** Names of variables. In version 1 of the format: positions among the parameters. */
   readonly variables: readonly (string | number)[];
   readonly place: number;
   readonly counts: { readonly own: number; readonly all?: number; readonly samples?: number };
@@ -36,7 +42,7 @@ const folderOf = (entry: number): string => `accumulation/${entry}`;
 
 export const accumulatesReduced = ({ traits }: Strategy): boolean => traits.accumulates === 'afterReduction';
 
-/** The window of this rank; `names` takes sums of which it has parts. */
+/** The window of this rank. Sums of which the rank has parts are added to `names`. */
 export function accumulationEntry(
   { accumulation, trained }: Pick<StepPipeline, 'accumulation' | 'trained'>,
   names: NamedTensors,
@@ -62,7 +68,10 @@ export function accumulationEntry(
   };
 }
 
-/** A gradient of a whole tensor, which was not reduced yet, may be held for a variable in parts: it is this rank's own. */
+/**
+ * Whether a sum is a part. For a variable in parts, a rank may instead hold an unreduced gradient
+ * of the whole tensor, which belongs to this rank alone.
+ */
 function isPart(sum: Tensor, variable: Variable, names: NamedTensors): boolean {
   return names.isInParts(variable) && sum.shape.join() === variable.shape.join();
 }
@@ -71,7 +80,7 @@ export function namesOfParameters(parameters: readonly Variable[], names: NamedT
   return parameters.map((variable) => names.nameOf(variable)).sort();
 }
 
-/** An entry of version 1 with names in the place of places. */
+/** Converts an entry of version 1: replaces positions of variables by names. */
 export function withNames<T>(
   entry: AccumulationEntry<T>,
   variables: readonly string[] | undefined,
@@ -86,17 +95,19 @@ export function withNames<T>(
 
 export interface WindowRanks {
   readonly rank: number;
-  /** By rank the names in the checkpoint of its parameters, sorted. */
+  /** The sorted names of each rank's parameters in the checkpoint, by rank. */
   readonly parameters: readonly (readonly string[])[];
-  /** Whether the strategy here reduces gradients before they are added up. */
+  /** Whether the strategy of this run reduces gradients before they are accumulated. */
   readonly isReduced: boolean;
 }
 
 /**
- * What a rank goes on with of the windows of all ranks that there were. Ranks that hold the same parameters share out the windows
- * of those that held them when the run was saved. A rank that gets none begins with the counts alone, which are everybody's.
+ * Chooses the saved windows with which this rank continues. The windows of the ranks that held
+ * certain parameters are divided among the ranks that hold them now. A rank that gets no window
+ * takes over only the counts, which are the same on all ranks.
  *
- * @throws AccError `ACC_CHECKPOINT_MISMATCH`, on all ranks, where gradients are held and no rank here has just those parameters.
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH`, on all ranks, if gradients are held and the sets of
+ * parameters differ from those of the ranks here, or if the strategy here reduces at another time.
  */
 export function gatherWindows<T>(
   windows: readonly AccumulationEntry<T>[],
@@ -154,7 +165,7 @@ interface HeldPartsContext {
   readonly checkpoint: Checkpoint;
 }
 
-/** Whether some rank has written just these elements. */
+/** Whether one rank has written exactly these elements. */
 function isStored({ name, offset, sizes }: TensorPart, checkpoint: Checkpoint): boolean {
   if (sizes.includes(0)) return true;
   return storedTensor(checkpoint, name!).parts.some(
@@ -162,7 +173,7 @@ function isStored({ name, offset, sizes }: TensorPart, checkpoint: Checkpoint): 
   );
 }
 
-/** A sum that is to be read with the parts of this rank. */
+/** A sum that this rank reads in its own parts. */
 export interface HeldPart {
   readonly entry: number;
   readonly place: number;
@@ -170,10 +181,10 @@ export interface HeldPart {
 }
 
 /**
- * The sums in parts of a window that this rank goes on with.
+ * The sums in parts that belong to the window with which this rank continues.
  *
- * @throws AccError `ACC_CHECKPOINT_MISMATCH` where sums that were not reduced were held in other parts: they are in units of
- * the rank that held them.
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` if unreduced sums were held in other parts: each is in
+ * the unit of the rank that held it.
  */
 export function heldParts(
   { held, isReduced }: AccumulationEntry<StoredReference>,
@@ -191,9 +202,7 @@ export function heldParts(
   );
 }
 
-/**
- * @param sumOf Gives the sum in parts of an entry for the variable at a place.
- */
+/** @param sumOf Returns the sum in parts of an entry, for the variable at a position. */
 export function windowState(
   { done, held }: AccumulationEntry<Tensor>,
   variableOf: (storedName: string) => Variable,

@@ -14,7 +14,7 @@ interface BoundaryParts {
   readonly bus: TrackerBus;
 }
 
-/** What happens between two batches, once it is known. */
+/** The work between two batches. Its parts are known only after `listen`. */
 export class Boundary {
   #preemption: Preemption | undefined;
 
@@ -22,7 +22,7 @@ export class Boundary {
     await this.#preemption?.atBoundary();
   };
 
-  /** Has signals save, where the options are for it. @returns Ends that. */
+  /** Makes signals save the run, if the options ask for that. @returns A function that stops it. */
   listen(options: CheckpointOptions | undefined, parts: BoundaryParts): () => void {
     if (!(options?.preemption ?? options !== undefined)) return () => {};
     const { collective, joinable, pipeline, checkpoints, bus } = parts;

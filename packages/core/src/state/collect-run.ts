@@ -9,27 +9,32 @@ import { modelOfAllRanks, modelState, type ModelState } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
 import type { RunParts } from './run-parts.js';
 
-/** What is the same on every rank. */
+/** The state that is the same on every rank. */
 export interface SharedState<T> {
   readonly step: number;
-  /** Null where each rank trains alone: then it is in {@link LocalState}. */
+  /** Null if each rank trains alone. The model is then in {@link LocalState}. */
   readonly model: ModelState<T> | null;
-  /** Of prepared data, in the order in which it was prepared. */
+  /** The positions in prepared data, in the order of preparation. */
   readonly data: readonly DataPosition[];
   readonly fit: FitPosition | null;
   readonly strategy: unknown;
   readonly kernels: unknown;
 }
 
-/** One rank's own. */
+/** The state of one rank. */
 export interface LocalState<T> {
   readonly model: ModelState<T> | null;
   readonly accumulation: AccumulationEntry<T>;
-  /** Of plugins that have any, under their names and how many of that name came before. */
+  /**
+   * The states of plugins that have one, by name. The second plugin of a name has the key `name 2`.
+   */
   readonly plugins: Readonly<Record<string, unknown>>;
   readonly registered: readonly unknown[];
   readonly strategy: unknown;
-  /** The backend's own random numbers; null where all are drawn in JavaScript. */
+  /**
+   * The state of the backend's own random generator. Null if all random numbers are drawn in
+   * JavaScript.
+   */
   readonly generator: T | null;
   readonly random: RandomState;
 }
@@ -37,16 +42,18 @@ export interface LocalState<T> {
 export interface CollectedRun {
   readonly shared: SharedState<Tensor>;
   readonly local: LocalState<Tensor>;
-  /** Weights, state of optimizers and sums of which ranks hold parts, by name over ranks. */
+  /** Weights, optimizer state and sums that ranks hold together, by their names across ranks. */
   readonly tensors: readonly NamedTensor[];
-  /** Made for this, to be disposed when the save has its snapshot. */
+  /** Tensors that were made for the save. They are to be disposed after its snapshot is taken. */
   readonly made: readonly Tensor[];
 }
 
 /**
- * Everything that a run is, at this moment. The tensors stay their owners'. Every rank calls it.
+ * Collects the complete current state of a run. Tensors of the run still belong to their owners.
+ * Every rank calls it.
  *
- * @throws AccError `ACC_STATE_INVALID`, on all ranks, where one rank's state cannot be kept, or ranks have other optimizers.
+ * @throws AccError `ACC_STATE_INVALID`, on all ranks, if the state of one rank cannot be saved or
+ * if ranks have different optimizers.
  */
 export async function collectRun(parts: RunParts): Promise<CollectedRun> {
   const { pipeline, collective } = parts;
@@ -74,7 +81,7 @@ export async function collectRun(parts: RunParts): Promise<CollectedRun> {
   }
 }
 
-/** What is not the model. */
+/** Collects all state except the model. */
 async function restOf(parts: RunParts, names: NamedTensors, made: Tensor[]) {
   const { pipeline, strategy, kernels, data, fit, registered } = parts;
   const { shared = null, local = null } = strategy.getState?.() ?? {};
@@ -105,7 +112,7 @@ async function pluginStates(parts: RunParts): Promise<Record<string, unknown>> {
   return states;
 }
 
-/** Plugins with a state, under keys that are the same in a program that goes on. */
+/** The plugins with a state. A resumed program gives them the same keys. */
 export function keyedPlugins({
   plugins,
 }: Pick<RunParts, 'plugins'>): [string, RunParts['plugins'][number]][] {

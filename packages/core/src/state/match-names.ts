@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import type { NamedShape } from './named-tensors.js';
 
-/** The whole tensors of which a rank holds all elements or some. */
+/** The whole tensors of which a rank holds all or some elements. */
 export interface HeldNames {
   readonly rank: number;
   readonly wholes: readonly NamedShape[];
@@ -10,22 +10,24 @@ export interface HeldNames {
 interface HeldTensor {
   readonly name: string;
   readonly ranks: number[];
-  /** By the shape's text the shape, and the ranks that say so. */
+  /** By the text of a shape: the shape, and the ranks that give it. */
   readonly shapes: Map<string, { readonly shape: readonly number[]; readonly ranks: number[] }>;
 }
 
-/** Names in a message. */
+/** The most names in a message. */
 const SHOWN = 5;
 
 /**
- * Compares the tensors that a checkpoint has with those that ranks hold. They are matched by name. Where names differ but the
- * shapes, in their order, do not, they are matched by place: tfjs counts the layers of a process, so that a layer may have
- * another name in a new one.
+ * Matches the tensors of a checkpoint with those that the ranks hold. They are matched by name. If
+ * names differ and the shapes are equal in their order, they are matched by position: tfjs numbers
+ * the layers of a process, so a layer may have another name in a new process.
  *
- * @param stored In the order in which they were prepared when the checkpoint was made.
- * @param held Of all ranks.
- * @returns Gives the name in the checkpoint for a name here; the same name for one that is not here.
- * @throws AccError `ACC_CHECKPOINT_MISMATCH` that names what is missing, what is left over and what has another shape.
+ * @param stored The tensors in the order in which they were prepared before the save.
+ * @param held The names of all ranks.
+ * @returns Maps a name here to the name in the checkpoint. A name that is unknown here is returned
+ * unchanged.
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` that names missing tensors, surplus tensors and
+ * tensors of another shape.
  */
 export function matchNames(
   stored: readonly NamedShape[],

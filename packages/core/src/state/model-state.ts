@@ -5,27 +5,27 @@ import { union, type NamedTensors } from './named-tensors.js';
 import { mergedOptimizers, optimizerEntry, outlineOf, type OptimizerEntry } from './optimizer-entries.js';
 
 /**
- * Which weights and optimizers a checkpoint has. The tensors of weights and slots lie beside it under their names. `T` is a
- * tensor, or what stands for one in a checkpoint.
+ * The weights and optimizers of a checkpoint. Tensors of weights and slots are stored separately
+ * under their names. `T` is a tensor, or a reference to one in a checkpoint.
  */
 export interface ModelState<T> {
-  /** Names of whole tensors, in the order in which they were prepared. */
+  /** Names of whole tensors, in the order of preparation. */
   readonly parameters: readonly string[];
   readonly optimizers: readonly OptimizerEntry<T>[];
 }
 
-/** What the names of parameters begin with in a checkpoint. */
+/** The prefix of the names of parameters in a checkpoint. */
 export const PARAMETERS = 'parameters';
 
-/** What the names of state of one kind begin with, of an optimizer by its place. */
+/** The prefix of the names of one kind of state, for the optimizer at a position. */
 export const slotFolder = (root: string, optimizer: number, kind: string): string =>
   `${root}optimizers/${optimizer}/${kind}`;
 
 /**
- * What this rank has; `names` takes the tensors.
+ * The model state of this rank. Its tensors are added to `names`.
  *
- * @param root What all names begin with.
- * @param made Takes tensors that were made for the entry, to be disposed after it was used.
+ * @param root The prefix of all names.
+ * @param made Receives tensors that were made for the entry. They are to be disposed after its use.
  */
 export async function modelState(
   { pipeline, preparation }: Pick<RunParts, 'pipeline' | 'preparation'>,
@@ -44,9 +44,9 @@ export async function modelState(
 }
 
 /**
- * What all ranks have together, the same on each of them.
+ * The model state of all ranks together. It is the same on each rank.
  *
- * @throws AccError `ACC_STATE_INVALID`, on all ranks, where their optimizers differ.
+ * @throws AccError `ACC_STATE_INVALID`, on all ranks, if their optimizers differ.
  */
 export function modelOfAllRanks(own: ModelState<Tensor>, collective: Collective): ModelState<Tensor> {
   const all = collective.allGatherObject({

@@ -88,7 +88,7 @@ describe('saveModel', () => {
 });
 
 describe('loadModel', () => {
-  /** As PyTorch would have written it: kernels transposed, in bfloat16, under other names. */
+  /** Writes weights as PyTorch stores them: kernels transposed, in bfloat16, under other names. */
   async function writeTorch(name: string): Promise<Buffer> {
     const bits = (list: readonly number[]) =>
       Buffer.from(Uint16Array.from(list, (x) => f32Bits(x) >>> 16).buffer);

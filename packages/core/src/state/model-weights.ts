@@ -13,16 +13,19 @@ import { AccError, type TensorPart } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { WholeWeights, type NamedWeight, type WeightParts } from './whole-weights.js';
 
-/** A model of tfjs-layers, or weights of its own. */
+/** A tfjs-layers model, or a list of variables. */
 export type Weighted = object | readonly Variable[];
 
-/** Whole weights of all ranks on every rank, by name. The caller's. */
+/** The whole weights of all ranks, on every rank, by name. The caller disposes them. */
 export function stateDict(model: Weighted, parts: WeightParts): NamedTensorMap {
   using wholes = new WholeWeights(weightsOf(model), parts);
   return wholes.gather();
 }
 
-/** Writes whole weights of all ranks on rank 0, of which one at a time is gathered there. Every rank calls it. */
+/**
+ * Writes the whole weights of all ranks on rank 0, which gathers them one at a time. Every rank
+ * calls it.
+ */
 export async function saveModel(
   model: Weighted,
   path: string,
@@ -42,7 +45,10 @@ export async function saveModel(
   });
 }
 
-/** Gives weights what files hold; each rank reads what it holds of them, one weight after the other. Every rank calls it. */
+/**
+ * Loads weights from files. Each rank reads the elements that it holds, one weight after the other.
+ * Every rank calls it.
+ */
 export async function loadModel(
   model: Weighted,
   path: string,
@@ -59,7 +65,7 @@ export async function loadModel(
   return matched.report;
 }
 
-/** @throws AccError `ACC_INVALID_ARGUMENT` for what has no weights. */
+/** @throws AccError `ACC_INVALID_ARGUMENT` if `model` is neither a model nor a list. */
 function weightsOf(model: Weighted): NamedWeight[] {
   if (isModel(model)) {
     return (model as ModelInternals).weights.map((weight) => ({
@@ -82,7 +88,7 @@ function receiverOf(name: string, variable: Variable): WeightReceiver {
   return { name, shape, dtype, boxes, assign: ([values]) => void variable.assign(values!) };
 }
 
-/** Of each whole tensor what this rank holds of it. */
+/** A receiver for each whole tensor, with the boxes that this rank holds. */
 function receiversOfParts(name: string, variable: Variable, parts: readonly TensorPart[]): WeightReceiver[] {
   const { dtype } = variable;
   const shapes = new Map(parts.map((part) => [part.name ?? name, part.shape]));

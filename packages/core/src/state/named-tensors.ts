@@ -3,19 +3,22 @@ import type { NamedTensor } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorPart } from '@acc/contract';
 import { weightName } from '../prepare/prepare-model.js';
 
-/** A whole tensor of which this rank holds all elements or some. */
+/** A whole tensor of which this rank holds all or some elements. */
 export interface NamedShape {
   readonly name: string;
   readonly shape: readonly number[];
 }
 
-/** Names in a checkpoint for the tensors of a run, and which parts of whole tensors they are. */
+/**
+ * The names that the tensors of a run have in a checkpoint, and the parts of whole tensors that
+ * they are.
+ */
 export class NamedTensors {
   readonly #strategy: Strategy;
   readonly #names = new Map<Variable, string>();
   readonly #added: NamedTensor[] = [];
 
-  /** @param parameters All whose names are asked for, in the order in which they were prepared. */
+  /** @param parameters All parameters whose names are needed, in the order of preparation. */
   constructor(strategy: Strategy, parameters: readonly Variable[]) {
     this.#strategy = strategy;
     const taken = new Set<string>();
@@ -32,7 +35,7 @@ export class NamedTensors {
     return this.#names.get(parameter)!;
   }
 
-  /** The whole tensors that the elements of a parameter are of. */
+  /** The whole tensors that the elements of a parameter belong to. */
   wholesOf(parameter: Variable): NamedShape[] {
     const name = this.nameOf(parameter);
     const parts = this.#strategy.partsOf?.(parameter);
@@ -46,15 +49,15 @@ export class NamedTensors {
     return this.#strategy.partsOf?.(parameter) !== undefined;
   }
 
-  /** What was added, for a save. */
+  /** The tensors that were added for a save. */
   get added(): readonly NamedTensor[] {
     return this.#added;
   }
 
   /**
-   * Has a save keep a parameter, or state of it, by name.
+   * Adds a parameter, or optimizer state of it, to a save.
    *
-   * @param folder What the names begin with.
+   * @param folder The prefix of the names.
    * @returns The names of the whole tensors, without the folder.
    * @throws AccError as {@link partsOf}.
    */
@@ -65,16 +68,18 @@ export class NamedTensors {
     return this.wholesOf(parameter).map(({ name }) => name);
   }
 
-  /** The same for a tensor that is the same on every rank that has it. */
+  /** Adds a whole tensor, which is the same on every rank that has it. */
   addWhole(tensor: Tensor, name: string, folder: string): string[] {
     this.#added.push({ name: `${folder}/${name}`, tensor });
     return [name];
   }
 
   /**
-   * The parts that `held`, a parameter or state of it, is made of; undefined: it is a whole tensor.
+   * The parts that `held` consists of. `held` is a parameter or optimizer state of it. Undefined if
+   * it is a whole tensor.
    *
-   * @param storedName The name in the checkpoint of a whole tensor. Default: the same.
+   * @param storedName Maps the name of a whole tensor to its name in the checkpoint. Default: the
+   * same name.
    * @throws AccError `ACC_STATE_INVALID` for state of a sharded parameter that has another shape.
    */
   partsOf(

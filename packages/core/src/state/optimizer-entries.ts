@@ -8,23 +8,26 @@ export interface OptimizerEntry<T> {
   readonly kind: string;
   readonly iterations?: number;
   readonly learningRate?: number;
-  /** By kind of state the names of the whole tensors that it is kept for, in the order of the optimizer's own list. */
+  /**
+   * For each kind of state, the names of the whole tensors that have it, in the order of the
+   * optimizer's own list.
+   */
   readonly slots?: Readonly<Record<string, readonly string[]>>;
   readonly scalars?: readonly T[];
-  /** Of a class that is known by `getWeights` and `setWeights` only. */
+  /** The state of an optimizer class that only `getWeights` and `setWeights` give access to. */
   readonly weights?: readonly { readonly name: string; readonly value: T }[];
 }
 
 export interface OptimizerContext {
   readonly parameters: readonly Variable[];
   readonly names: NamedTensors;
-  /** What the names of this optimizer's state of one kind begin with. */
+  /** Returns the prefix of the names of one kind of this optimizer's state. */
   readonly folderOf: (kind: string) => string;
 }
 
 /**
- * @param made Takes tensors that were made for the entry, to be disposed after it was used.
- * @throws AccError `ACC_STATE_INVALID` for state that cannot be kept by name.
+ * @param made Receives tensors that were made for the entry. They are to be disposed after its use.
+ * @throws AccError `ACC_STATE_INVALID` for state that cannot be stored by name.
  */
 export async function optimizerEntry(
   optimizer: Optimizer,
@@ -36,7 +39,7 @@ export async function optimizerEntry(
   if (!state) {
     requireWholes(kind, context);
     const weights = (await optimizer.getWeights()).map(({ name, tensor }) => ({ name, value: tensor }));
-    // State that it keeps are variables; the count of steps is made for the call.
+    // The optimizer's own state is variables. The step count is a tensor made for this call.
     made.push(...weights.flatMap(({ value }) => ('assign' in value ? [] : [value])));
     return { kind, weights };
   }
@@ -56,7 +59,7 @@ export async function optimizerEntry(
   };
 }
 
-/** @param ofName The name of the variable that the state is for. */
+/** @param ofName The name of the variable that the state belongs to. */
 function addSlot(
   slot: Variable,
   ofName: string,
@@ -67,7 +70,10 @@ function addSlot(
   return owner ? names.add(slot, owner, folderOf(suffix)) : names.addWhole(slot, ofName, folderOf(suffix));
 }
 
-/** What is known by `getWeights` only does not say which of its tensors belongs to which parameter. */
+/**
+ * Rejects parameters in parts: `getWeights` does not tell which of its tensors belongs to which
+ * parameter.
+ */
 function requireWholes(kind: string, { parameters, names }: OptimizerContext): void {
   const inParts = parameters.find((each) => names.isInParts(each));
   if (!inParts) return;
@@ -78,11 +84,11 @@ function requireWholes(kind: string, { parameters, names }: OptimizerContext): v
   );
 }
 
-/** What ranks tell each other of an optimizer. */
+/** The description of an optimizer that ranks exchange. */
 export interface OptimizerOutline {
   readonly kind: string;
   readonly slots: Readonly<Record<string, readonly string[]>>;
-  /** Names, where nothing else is known. */
+  /** Names from `getWeights`, for classes without known slots. */
   readonly weights: readonly string[];
 }
 
@@ -91,10 +97,10 @@ export function outlineOf({ kind, slots = {}, weights = [] }: OptimizerEntry<unk
 }
 
 /**
- * This rank's entries, with the names of state on all ranks.
+ * The entries of this rank, with the names of the state on all ranks.
  *
- * @param all By rank.
- * @throws AccError `ACC_STATE_INVALID` where ranks have other optimizers, or other kinds of state.
+ * @param all The optimizers of each rank, by rank.
+ * @throws AccError `ACC_STATE_INVALID` if ranks have different optimizers or kinds of state.
  */
 export function mergedOptimizers(
   own: readonly OptimizerEntry<Tensor>[],

@@ -2,34 +2,46 @@ import { tensor1d, tidy } from '@tensorflow/tfjs-core';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SAVED_EXIT_CODE, type Collective } from '@acc/contract';
 
-/** Cluster managers send SIGTERM before they kill; Slurm sends what `--signal` names. */
+/**
+ * Cluster managers send SIGTERM before they kill a process. Slurm sends the signal that `--signal`
+ * names.
+ */
 const SIGNALS = ['SIGTERM', 'SIGUSR1'] as const;
-/** Loops over data in memory never wait, and signals are heard in turns of the event loop only. */
+/**
+ * The longest time in milliseconds without a turn of the event loop. Signals are delivered only in
+ * such turns, and a loop over data in memory has none by itself.
+ */
 const TURN_MS = 50;
-/** How often ranks ask each other. */
+/** The time in milliseconds between two exchanges among the ranks. */
 const CHECK_MS = 200;
 const MAX_BOUNDARIES = 10_000;
 
 export interface PreemptionParts {
   readonly collective: Collective;
-  /** Whether ranks may be at different places. */
+  /** Whether the ranks may be at different batches. */
   readonly isJoining: () => boolean;
-  /** Grows with training. */
+  /** A number that grows with training. */
   readonly activity: () => number;
-  /** Saves on every rank and says where. */
+  /** Saves on every rank and returns the location. */
   readonly save: () => Promise<string | undefined>;
-  /** Gives others what is left for them. */
+  /** Finishes trackers and other parts before the process exits. */
   readonly beforeExit: () => Promise<void>;
 }
 
-/** Saves after the step that runs, on all ranks, when one of them is asked to end, and ends the process. */
+/**
+ * Handles signals that ask for the end of the process. If one rank receives one, all ranks save
+ * after the current step and exit.
+ */
 export class Preemption {
   readonly #parts: PreemptionParts;
   #asked: NodeJS.Signals | undefined;
   #lastTurn = performance.now();
   #lastActivity = 0;
   #lastCheck = performance.now();
-  /** Between two questions to the other ranks, and until the next; the same on every rank. */
+  /**
+   * The number of boundaries between two exchanges among the ranks, and the number until the next.
+   * The same on every rank.
+   */
   #interval = 1;
   #left = 1;
 
@@ -44,14 +56,14 @@ export class Preemption {
     for (const signal of SIGNALS) process.on(signal, this.#listener);
   }
 
-  /** To be awaited where what has been trained on so far is all that was given out. */
+  /** Must be awaited at a point where all batches given out so far have been trained on. */
   async atBoundary(): Promise<void> {
     const { activity, isJoining } = this.#parts;
     if (performance.now() - this.#lastTurn > TURN_MS) {
       await nextTurn();
       this.#lastTurn = performance.now();
     }
-    // A loop that only evaluates could not be found again.
+    // Does not save in an evaluation loop, because such a loop cannot be resumed.
     const isTraining = activity() !== this.#lastActivity;
     this.#lastActivity = activity();
     if (!isTraining || isJoining() || !this.#isAnyAsked()) return;
@@ -88,7 +100,7 @@ export class Preemption {
       console.error(`acc: ${where}; loadState('latest') goes on. Exit code ${SAVED_EXIT_CODE}.`);
     }
     await beforeExit();
-    // Rank 0 holds what the others are connected to.
+    // The connections of the other ranks lead to rank 0, so it must not exit first.
     collective.barrier();
     process.exit(SAVED_EXIT_CODE);
   }

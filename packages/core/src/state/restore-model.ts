@@ -7,18 +7,21 @@ import type { NamedTensors } from './named-tensors.js';
 import type { OptimizerEntry } from './optimizer-entries.js';
 import { assignTaken, takeOver, type Restoration } from './restoration.js';
 
-/** What a model here is restored with. */
+/** The model of this run that is to be restored. */
 export interface ModelContext {
   readonly parameters: readonly Variable[];
   readonly optimizers: readonly Optimizer[];
   readonly names: NamedTensors;
-  /** The name in the checkpoint of a whole tensor here. */
+  /** Maps the name of a whole tensor here to its name in the checkpoint. */
   readonly storedName: (name: string) => string;
-  /** What the names of the model's tensors begin with in the checkpoint. */
+  /** The prefix of the names of the model's tensors in the checkpoint. */
   readonly root: string;
 }
 
-/** @throws AccError `ACC_CHECKPOINT_MISMATCH` for other optimizers than the checkpoint has. */
+/**
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` if the prepared optimizers differ from those of the
+ * checkpoint.
+ */
 export function restoreModel(stored: ModelState<StoredReference>, context: ModelContext): Restoration[] {
   const { optimizers } = context;
   if (optimizers.length !== stored.optimizers.length) {
@@ -45,7 +48,7 @@ function restoreParameters(context: ModelContext): Restoration {
   };
 }
 
-/** @param shape Of what is wanted; undefined: as it is stored. */
+/** @param shape The shape of the tensor to read. Undefined: the stored shape. */
 function wantOf(
   parameter: Variable,
   shape: readonly number[] | undefined,
@@ -60,7 +63,7 @@ function wantOf(
 }
 
 interface OptimizerContext extends ModelContext {
-  /** Names of all weights in the checkpoint, in their order. */
+  /** The names of all weights in the checkpoint, in their order. */
   readonly stored: readonly string[];
   readonly folderOf: (kind: string) => string;
 }
@@ -104,10 +107,12 @@ interface WantedSlot {
 }
 
 /**
- * State of one kind that this rank is to have. An optimizer finds it by its place in the list of gradients: the order is that of
- * the checkpoint where parameters have the same order there, and else that in which they were prepared.
+ * The state of one kind that this rank reads. An optimizer finds the state of a variable by its
+ * position in the list of gradients. If the parameters have the same order in the checkpoint, the
+ * state has the order of the checkpoint. Otherwise it has the order in which the parameters were
+ * prepared.
  *
- * @param storedFor Names of the whole tensors that the checkpoint has such state for.
+ * @param storedFor Names of the whole tensors that have such state in the checkpoint.
  */
 function slotsOf(suffix: string, storedFor: readonly string[], context: OptimizerContext): WantedSlot[] {
   const { parameters, stored, folderOf } = context;
@@ -120,7 +125,7 @@ function slotsOf(suffix: string, storedFor: readonly string[], context: Optimize
     const wholes = wholesOf(parameter, context);
     if (!hasSlot(parameter, wholes, places, suffix)) return [];
     const storedPlace = hasStoredOrder ? firstPlace(wholes, (name) => places.get(name)!) : i;
-    // A variable without elements stays behind the one before it.
+    // A variable without elements keeps its position after the variable before it.
     place = storedPlace ?? place + 0.5;
     const want = wantOf(parameter, undefined, folderOf(suffix), context);
     return [{ place, slot: { suffix, originalName: `${parameter.name}/${suffix}`, want } }];
@@ -138,7 +143,10 @@ function slotsOf(suffix: string, storedFor: readonly string[], context: Optimize
 const wholesOf = (parameter: Variable, { names, storedName }: ModelContext): string[] =>
   names.wholesOf(parameter).map(({ name }) => storedName(name));
 
-/** @throws AccError `ACC_CHECKPOINT_MISMATCH` where a part of the variable has state in the checkpoint and another has none. */
+/**
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` if one part of the variable has state in the
+ * checkpoint and another has none.
+ */
 function hasSlot(
   { name }: Variable,
   wholes: readonly string[],

@@ -29,35 +29,35 @@ import type { Restoration } from './restoration.js';
 import type { RunParts } from './run-parts.js';
 import { storedModel, type StoredModel } from './stored-model.js';
 
-/** A checkpoint of which everything that this rank needs was read and found to fit. */
+/** A checkpoint whose contents for this rank have been read and checked. */
 export interface ReadRun {
   readonly checkpoint: Checkpoint;
-  /** Puts it in place. */
+  /** Restores the run from it. */
   apply(): Promise<void>;
-  /** Gives it up, or what is left of it. */
+  /** Disposes the tensors that were read and not taken over. */
   dispose(): void;
 }
 
-/** What of a checkpoint does not become weights or an optimizer's state. */
+/** The state in a checkpoint other than weights and optimizer state. */
 interface Rest<T> {
   readonly local: Omit<LocalState<T>, 'model' | 'accumulation'>;
   readonly window: AccumulationEntry<T>;
   readonly strategy: unknown;
 }
 
-/** The trees of a checkpoint that this rank goes on from. */
+/** The trees of a checkpoint from which this rank resumes. */
 interface Trees {
   readonly checkpoint: Checkpoint;
   readonly shared: SharedState<StoredReference>;
   readonly local: LocalState<StoredReference>;
-  /** Undefined where the run had no model. */
+  /** Undefined if the run had no model. */
   readonly stored: StoredModel | undefined;
-  /** What the names of the model's tensors begin with. */
+  /** The prefix of the names of the model's tensors. */
   readonly root: string;
   readonly windows: readonly AccumulationEntry<StoredReference>[];
 }
 
-/** The names of this rank's tensors, and what they are in the checkpoint. */
+/** The names of this rank's tensors, and the names of the same tensors in the checkpoint. */
 interface Matched {
   readonly names: NamedTensors;
   readonly parameters: readonly Variable[];
@@ -66,9 +66,10 @@ interface Matched {
 }
 
 /**
- * Reads what this rank goes on from; every rank calls it. Weights, the state of optimizers and sums in parts are found by name,
- * whichever ranks had them. What each rank had of its own goes to the ranks that there are: gradients of a window are added up,
- * and random numbers of ranks that are new stay their own.
+ * Reads the state from which this rank resumes. Every rank calls it. Weights, optimizer state and
+ * sums in parts are found by name, whichever ranks held them. State of single ranks is distributed
+ * over the current ranks: they divide the accumulation windows among them, and a rank that is new
+ * keeps its own random state.
  *
  * @throws AccError `ACC_CHECKPOINT_MISMATCH`, `ACC_CHECKPOINT_CORRUPT`, on all ranks.
  */
@@ -111,7 +112,7 @@ async function readTrees(checkpoint: Checkpoint, parts: RunParts): Promise<Trees
   };
 }
 
-/** The windows of accumulation of all ranks, in their order. */
+/** The accumulation windows of all ranks, in rank order. */
 async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<StoredReference>[]> {
   const entries = checkpoint.index.ranks.map(
     (json) => (json as { readonly accumulation: Json }).accumulation,
@@ -120,13 +121,17 @@ async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<St
   return read as AccumulationEntry<StoredReference>[];
 }
 
-/** What a rank holds, by name. */
+/** The names of the tensors that a rank holds. */
 interface RankNames extends HeldNames {
-  /** Of its variables, sorted. */
+  /** The names of its variables, sorted. */
   readonly variables: readonly string[];
 }
 
-/** Compares what the checkpoint has with what all ranks hold. @throws AccError `ACC_CHECKPOINT_MISMATCH`. */
+/**
+ * Matches the contents of the checkpoint with the tensors of all ranks.
+ *
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH`.
+ */
 function matchRanks(
   { checkpoint, shared, stored, root, windows }: Trees,
   ranks: readonly RankNames[],
@@ -136,7 +141,7 @@ function matchRanks(
   const storedName = stored
     ? matchNames(
         stored.model.parameters.map((name) => ({ name, shape: shapeOf(name) })),
-        // Where each rank trained alone, each has all of a model.
+        // If each rank trained alone, each has a whole model.
         shared.model ? ranks : ranks.filter((each) => each.rank === rank),
       )
     : (name: string) => name;
@@ -192,7 +197,9 @@ function sumsOf(held: readonly HeldPart[], tensors: readonly Tensor[]) {
     tensors[held.findIndex((each) => each.entry === entry && each.place === place)]!;
 }
 
-/** From here on nothing can fail but what others' `setState` throws. */
+/**
+ * From here on only the `setState` of a strategy, backend, plugin or registered object can fail.
+ */
 async function applyRest(
   { local, strategy: agreed }: Rest<Tensor>,
   shared: SharedState<StoredReference>,
@@ -210,13 +217,16 @@ async function applyRest(
     if (key in local.plugins) await plugin.setState!(local.plugins[key] as never);
   }
   for (const [i, each] of registered.entries()) await each.setState(local.registered[i] as never);
-  // Last: what the others do may draw.
+  // Restored last, because the calls above may draw random numbers.
   if (!wasHere) return;
   if (local.generator && kernels.random) restoreGenerator(local.generator, kernels.random);
   restoreRandomState(local.random);
 }
 
-/** Leaves a generator alone whose state is of another kind: of another device, or of a run that was deterministic or is. */
+/**
+ * Restores the backend's random generator. A state of another size is ignored: it comes from
+ * another kind of generator, because the device differs or only one of the runs is deterministic.
+ */
 function restoreGenerator(state: Tensor, random: RandomLayer): void {
   const now = random.state();
   if (now.size === state.size) random.exchange(state).dispose();

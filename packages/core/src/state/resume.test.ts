@@ -21,7 +21,7 @@ const EPOCHS = 3;
 const features = () => tf.tidy(() => tf.sin(tf.range(0, ROWS * 5)).reshape([ROWS, 5]) as tf.Tensor2D);
 const labels = () => tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
 
-/** Draws from `Math.random` for its weights and the dropout. */
+/** A network that draws from `Math.random` for its initial weights and its dropout. */
 function network(): tf.Sequential {
   return tf.sequential({
     layers: [
@@ -33,9 +33,9 @@ function network(): tf.Sequential {
   });
 }
 
-/** Where a run is stopped, and whether it goes on from there instead of beginning. */
+/** The batch after which a run stops, and whether the run resumes from a checkpoint. */
 interface Plan {
-  /** After so many batches. */
+  /** The number of batches. */
   readonly stopAfter?: number;
   readonly resumes?: boolean;
 }
@@ -73,7 +73,7 @@ function outcome(weights: readonly tf.Tensor[], optimizer: tf.Optimizer): Outcom
   return result;
 }
 
-/** Counts batches, saves after the one that is the last, and stops there. */
+/** Counts batches. After the last one it saves and stops the run. */
 function stopper({ stopAfter }: Plan): () => Promise<void> {
   let batches = 0;
   return async () => {

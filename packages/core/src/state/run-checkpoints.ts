@@ -7,28 +7,31 @@ import { readRun } from './restore-run.js';
 import type { RunParts } from './run-parts.js';
 
 export interface SaveStateOptions {
-  /** In place of the option `checkpoint.async`. */
+  /** Replaces the option `checkpoint.async` for this save. */
   readonly async?: boolean;
-  /** What the run has come to, for `checkpoint.keepBest`; the same on every rank. */
+  /** The current metrics, for `checkpoint.keepBest`. The same on every rank. */
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
 export interface LoadStateOptions {
-  /** Whether `latest` may find nothing: `loadState` then gives undefined. Default false: that is an error. */
+  /**
+   * Whether `loadState('latest')` returns undefined if there is no checkpoint. Default false: it
+   * throws.
+   */
   readonly ifPresent?: boolean;
 }
 
-/** Where a run goes on. */
+/** The point from which a run resumes. */
 export interface RestoredRun {
-  /** The checkpoint, for people. */
+  /** The location of the checkpoint, for messages. */
   readonly path: string;
   /** Optimizer steps taken. */
   readonly step: number;
-  /** The epoch that goes on, or comes next, from 0. */
+  /** The epoch in progress, or the next one, from 0. */
   readonly epoch: number;
 }
 
-/** Of checkpoints that were damaged after they were written: `latest` passes over them. */
+/** Error codes of checkpoints that were damaged after they were written. `latest` skips them. */
 const DAMAGED = ['ACC_CHECKPOINT_CORRUPT', 'ACC_CHECKPOINT_INVALID'];
 
 /** Saves and restores the run of an Accelerator. */
@@ -51,7 +54,7 @@ export class RunCheckpoints {
     this.#checkpoints = new Checkpoints({ options, layer: kernels.state, collective });
   }
 
-  /** @throws AccError `ACC_INVALID_ARGUMENT` for what has no state. */
+  /** @throws AccError `ACC_INVALID_ARGUMENT` if an object lacks `getState` or `setState`. */
   register(objects: readonly Stateful[]): void {
     for (const each of objects) {
       if (typeof each?.getState === 'function' && typeof each.setState === 'function') continue;

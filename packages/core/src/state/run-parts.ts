@@ -4,7 +4,7 @@ import type { DataPreparation } from '../prepare/prepare-data.js';
 import type { Preparation } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 
-/** What a run consists of, as its checkpoints see it. */
+/** The parts of a run that its checkpoints use. */
 export interface RunParts {
   readonly collective: Collective;
   readonly kernels: KernelLayer;
@@ -14,6 +14,6 @@ export interface RunParts {
   readonly preparation: Preparation;
   readonly data: DataPreparation;
   readonly fit: FitProgress;
-  /** Given to `registerForCheckpointing`, in that order. */
+  /** The objects given to `registerForCheckpointing`, in their order. */
   readonly registered: readonly Stateful[];
 }

@@ -14,7 +14,10 @@ export interface SavedRunParts {
   readonly lifetime: Lifetime;
 }
 
-/** Saves and loads the run and its models, while it may. `Accelerator` documents each member. */
+/**
+ * Saves and loads the run and its models. Checks first that the Accelerator permits it.
+ * `Accelerator` documents each member.
+ */
 export class SavedRun {
   readonly #parts: SavedRunParts;
 

@@ -2,7 +2,10 @@ import type { Checkpoint, StoredReference } from '@acc/checkpoint';
 import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
 import { union } from './named-tensors.js';
 
-/** In version 1 tensors were listed where they were held: several whole tensors in one flat variable have one entry. */
+/**
+ * Version 1 listed the tensors that ranks held. Several whole tensors in one flat variable have one
+ * entry there.
+ */
 interface ModelOfVersion1 {
   readonly parameters: readonly { readonly name: string; readonly value: StoredReference }[];
   readonly optimizers: readonly {
@@ -11,14 +14,17 @@ interface ModelOfVersion1 {
   }[];
 }
 
-/** A model of a checkpoint, and the names that each rank's variables had. */
+/** The model of a checkpoint, and the names of its variables. */
 export interface StoredModel {
   readonly model: ModelState<StoredReference>;
-  /** In version 1, where entries of windows say places in this list. */
+  /**
+   * The variables of version 1, whose windows refer to positions in this list. Undefined for later
+   * versions.
+   */
   readonly variables: readonly string[] | undefined;
 }
 
-/** @param root What the names of the model's tensors begin with. */
+/** @param root The prefix of the names of the model's tensors. */
 export function storedModel(tree: unknown, checkpoint: Checkpoint, root: string): StoredModel {
   if (checkpoint.index.version > 1) {
     return { model: tree as ModelState<StoredReference>, variables: undefined };
@@ -43,7 +49,10 @@ export function storedModel(tree: unknown, checkpoint: Checkpoint, root: string)
   };
 }
 
-/** Names of whole tensors below a folder: those that entries lead to in their order, then the others. */
+/**
+ * Names of whole tensors below a folder. Those of the entries come first, in their order, and the
+ * others follow.
+ */
 function namesIn(
   { index }: Checkpoint,
   folder: string,

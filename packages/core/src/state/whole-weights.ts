@@ -22,7 +22,7 @@ import {
 } from '@acc/checkpoint';
 import type { Collective, KernelLayer, NativeDtype, Strategy, TensorBytes, TensorPart } from '@acc/contract';
 
-/** A weight under the name that files have for it. */
+/** A weight and its name in files. */
 export interface NamedWeight {
   readonly name: string;
   readonly variable: Variable;
@@ -34,38 +34,42 @@ export interface WeightParts {
   readonly strategy: Strategy;
 }
 
-/** Elements of a whole tensor in a tensor of this rank. */
+/** The elements of a box, as a run in a tensor of this rank. */
 interface OwnBox {
   readonly tensor: Tensor;
   readonly start: number;
 }
 
 /**
- * Weights as whole tensors, of which ranks hold all elements, parts, or nothing. Elements go to other ranks one whole tensor at a
- * time. Every rank makes it with its own weights, and disposes it.
+ * Gathers weights as whole tensors. A rank may hold all elements of a weight, a part, or none.
+ * Elements are sent to other ranks one whole tensor at a time. Every rank constructs it with its
+ * own weights and disposes it.
  */
 export class WholeWeights implements Disposable {
   readonly #parts: WeightParts;
   readonly #wholes: readonly WholeTensor[];
   readonly #own = new Map<string, OwnBox>();
-  /** Clones, which keep the values that variables have now. */
+  /** Clones that keep the current values of the variables. */
   readonly #held: Tensor[] = [];
-  /** Variables whose values the strategy gives, by name. Every rank has the same. */
+  /** Variables whose values the strategy materializes, by name. The same on every rank. */
   readonly #materialized = new Map<string, Variable>();
 
-  /** @throws AccError `ACC_STATE_INVALID`, on all ranks, where ranks disagree on a tensor. */
+  /** @throws AccError `ACC_STATE_INVALID`, on all ranks, if ranks disagree on a tensor. */
   constructor(weights: readonly NamedWeight[], parts: WeightParts) {
     this.#parts = parts;
     const claims = parts.collective.allGatherObject(weights.flatMap((weight) => this.#claimsOf(weight)));
     this.#wholes = wholesOf(claims);
   }
 
-  /** Whether rank 0 needs what others have; the same on every rank. */
+  /** Whether rank 0 needs elements of other ranks. The same on every rank. */
   get needsOthers(): boolean {
     return this.#wholes.some((whole) => this.#isElsewhere(whole));
   }
 
-  /** On rank 0: the weights, which are to be opened in any order, and one after the other. {@link end} follows. */
+  /**
+   * On rank 0: the weights. They may be opened in any order, one at a time. Call {@link end}
+   * afterwards.
+   */
   get written(): WrittenWeight[] {
     return this.#wholes.map((whole, place) => ({
       name: whole.name,
@@ -75,12 +79,12 @@ export class WholeWeights implements Disposable {
     }));
   }
 
-  /** On rank 0: tells the others that nothing more is opened. */
+  /** On rank 0: tells the other ranks that no more weights will be opened. */
   end(): void {
     if (this.needsOthers) this.#parts.collective.broadcastObject(null);
   }
 
-  /** On other ranks: sends rank 0 what it opens, until its {@link end}. */
+  /** On other ranks: sends rank 0 the weights that it opens, until it calls {@link end}. */
   serve(): void {
     if (!this.needsOthers) return;
     const { collective } = this.#parts;
@@ -100,7 +104,7 @@ export class WholeWeights implements Disposable {
     }
   }
 
-  /** On every rank: all of them, by name. The caller's. */
+  /** On every rank: all weights by name. The caller disposes them. */
   gather(): NamedTensorMap {
     return Object.fromEntries(this.#wholes.map((whole) => [whole.name, this.#gathered(whole)]));
   }
@@ -151,7 +155,7 @@ export class WholeWeights implements Disposable {
     return { bytes, dispose, [Symbol.dispose]: dispose };
   }
 
-  /** On rank 0 the elements of a box, flat. */
+  /** On rank 0: the elements of a box as a flat tensor. */
   #received(whole: WholeTensor, box: HeldBox): Tensor {
     const source = sourceOf(box);
     return source === 0 ? this.#elementsOf(whole, box) : this.#parts.collective.recv(source);
@@ -205,7 +209,7 @@ export class WholeWeights implements Disposable {
     return this.#parts.kernels.state.allocate(dtype as NativeDtype, [0]).toTensor();
   }
 
-  /** Elements that this rank has, flat. */
+  /** The elements of a box that this rank holds, as a flat tensor. */
   #elementsOf({ name }: WholeTensor, box: Box): Tensor {
     const { tensor: held, start } = this.#own.get(keyOf(name, box))!;
     const count = util.sizeFromShape([...box.sizes]);
@@ -221,14 +225,14 @@ export class WholeWeights implements Disposable {
   }
 }
 
-/** Who gives rank 0 the elements of a box. */
+/** The rank that sends rank 0 the elements of a box. */
 function sourceOf({ ranks }: HeldBox): number {
   return ranks[0]!;
 }
 
 const keyOf = (name: string, { offset, sizes }: Box): string => `${name}\n${offset.join()}\n${sizes.join()}`;
 
-/** The bytes of a tensor, which goes with them. */
+/** The bytes of a tensor. Disposes the tensor; the bytes keep its memory. */
 async function bytesAlone(x: Tensor, { state }: KernelLayer): Promise<TensorBytes> {
   const opened = await state.bytesOf(x);
   x.dispose();

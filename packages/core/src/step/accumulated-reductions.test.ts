@@ -13,7 +13,7 @@ const create = async (options: AcceleratorOptions) =>
 
 const square = (w: tf.Variable, factor: number) => (): tf.Scalar => w.square().mul(factor);
 
-/** Notes in `begun` when it is asked, and gives gradients back as they came. */
+/** A strategy that records in `begun` when a reduction begins, and returns gradients unchanged. */
 function counting(begun: number[], step: () => number, traits: Partial<Strategy['traits']> = {}): Strategy {
   return {
     name: 'counting',
@@ -66,7 +66,7 @@ it.each(['beforeReduction', 'afterReduction'] as const)(
         tf.dispose([value, grads]);
       });
     }
-    // Of 8 items the first has the slope 1, five have 2 + 10 and two have 3.
+    // Of 8 items one has the slope 1, five have 2 + 10 and two have 3.
     const slopes = [(1 + 5 * 12 + 2 * 3) / 8, 10 / 8, 20 / 8];
     expectClose(
       [always, first, last].map((variable) => variable.dataSync()[0]!),

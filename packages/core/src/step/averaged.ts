@@ -3,9 +3,10 @@ import { AccError } from '@acc/contract';
 import { variablesOfGrads } from './trained-variables.js';
 
 /**
- * While each rank trains by itself, what nobody averages would end with other values on each rank.
+ * Checks that every trained variable is averaged. While each rank trains alone, any other variable
+ * would end with different values on each rank.
  *
- * @param averaged The variables of each LocalSGD or DiLoCo that goes on.
+ * @param averaged The variables of each active LocalSGD or DiLoCo.
  * @throws AccError `ACC_NOT_AVERAGED`.
  */
 export function requireAveraged(grads: NamedTensorMap, averaged: readonly ReadonlySet<Variable>[]): void {

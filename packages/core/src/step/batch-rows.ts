@@ -8,14 +8,17 @@ export function sampleShares({ realRows }: BatchRows): number[] {
   return realRows.map((rows) => (total === 0 ? 1 / realRows.length : rows / total));
 }
 
-/** Runs `fn`, to the end of its promise where it returns one, on `rows` in the place of the batch that prepared data gave last. */
+/**
+ * Runs `fn` with `rows` as the current batch. Restores the previous batch afterwards; if `fn`
+ * returns a promise, after it has settled.
+ */
 export function onRows<T>(pipeline: { batch: BatchRows | undefined }, rows: BatchRows, fn: () => T): T {
   const { batch } = pipeline;
   pipeline.batch = rows;
   return finallyAfter(fn, () => (pipeline.batch = batch));
 }
 
-/** The real samples of all ranks; undefined for a batch that nobody has counted. */
+/** The number of real samples on all ranks. Undefined if there is no batch of prepared data. */
 export function samplesOf(batch: BatchRows | undefined): number | undefined {
   return batch?.realRows.reduce((sum, rows) => sum + rows, 0);
 }

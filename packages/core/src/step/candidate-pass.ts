@@ -9,16 +9,17 @@ export interface CandidatePassOptions {
   readonly collective: Collective;
   /** Starts a pass over prepared variables. */
   readonly begin: (variables: readonly Variable[]) => Pass;
-  /** {@link Pass.weight} of a pass that nothing was held for. */
+  /** The {@link Pass.weight} of a pass without held gradients. */
   readonly weight: () => number;
-  /** Ranks do not meet in this pass: candidates stay candidates. */
+  /** Whether ranks do not communicate in this pass. Candidates then stay candidates. */
   readonly isLocal: boolean;
   readonly isInWindow: boolean;
 }
 
 /**
- * A backward pass over `variables`, some of which may be candidates. Gradients of candidates wait for the end of the pass. There
- * ranks tell each other which candidates have one, and these are reduced in a pass of their own and prepared from then on.
+ * Begins a backward pass over `variables`, which may include candidates. Gradients of candidates
+ * wait until the pass ends. The ranks then exchange which candidates have a gradient. Those
+ * candidates are reduced in a second pass and are prepared from then on.
  */
 export function beginPassWithCandidates(variables: readonly Variable[], options: CandidatePassOptions): Pass {
   const { trained, begin } = options;
@@ -59,7 +60,7 @@ export function beginPassWithCandidates(variables: readonly Variable[], options:
 
 const NOTHING: Omit<FinishedPass, 'grads'> = { isUsable: true, samples: undefined };
 
-/** The candidates of which some rank has a gradient; the same on every rank. */
+/** The candidates for which some rank has a gradient. The same on every rank. */
 function usedCandidates(
   candidates: readonly number[],
   variables: readonly Variable[],
@@ -69,12 +70,13 @@ function usedCandidates(
   const own = candidates.filter((place) => held.has(place));
   if (isLocal) return own;
   if (trained.hasNewCandidates) {
-    // Every rank was offered the same candidates, so every rank comes here in the same pass.
+    // All ranks were offered the same candidates, so all ranks come here in the same pass.
     const used = new Set(collective.allGatherObject(own).flat());
     trained.hasNewCandidates = false;
     return candidates.filter((place) => used.has(place));
   }
-  // The loss depends on another variable than before. Ranks compare that, and a rank on which it does not is found by its next call.
+  // The loss depends on a variable that it did not depend on before. Ranks compare this call. A
+  // rank whose loss does not depend on the variable is detected by its next call.
   if (own.length > 0) strategy.prepareVariables(own.map((place) => variables[place]!));
   return own;
 }

@@ -63,7 +63,7 @@ it('takes one pass over all gradients, in place, and reads nothing', async () =>
   const variables = [1, 2, 3].map((n) => tf.variable(tf.ones([n])));
   const [, optimizer] = accelerator.prepare(variables, tf.train.sgd(0.1));
   const loss = () => tf.addN(variables.map((v) => v.square().sum())) as tf.Scalar;
-  // tfjs's SGD keeps its rate in a tensor, of which the first step reads the value.
+  // tfjs's SGD keeps its rate in a tensor. The first step reads its value.
   optimizer.minimize(loss);
   const names: string[] = [];
   observeCalls((name) => void (name.includes('foreach') && names.push(name)));
@@ -108,7 +108,7 @@ it.each([0, -1, NaN])('refuses %s as a bound', async (bound) => {
 });
 
 describe('plugins that scale the loss', () => {
-  /** Scales by 1024, and has steps with other than finite gradients skipped. */
+  /** Scales losses by 1024. Steps with non-finite gradients are skipped. */
   const scaler = (seen: string[]): Plugin => ({
     name: 'scaler',
     lossScale: () => 1024,

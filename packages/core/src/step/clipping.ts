@@ -6,17 +6,20 @@ export interface ClippingOptions {
   readonly value?: number | undefined;
 }
 
-/** Keeps the quotient finite; the value that PyTorch takes. */
+/** Keeps the quotient finite. PyTorch uses the same value. */
 const EPSILON = 1e-6;
 
-/** Clips gradients by their norm over all variables and ranks, and by value. Nothing is read from the device to do so. */
+/**
+ * Clips gradients by their norm over all variables and ranks, and by value. No value is read from
+ * the device.
+ */
 export class GradientClipping {
   readonly #options: ClippingOptions;
   readonly #strategy: Strategy;
   readonly #lists: ListMath;
   readonly #clipped = new WeakSet<Tensor>();
   #lastNorm: Tensor | undefined;
-  /** The first gradient of those that had the last norm. */
+  /** The first of the gradients that the last norm belongs to. */
   #lastFirst: Tensor | undefined;
 
   constructor(options: ClippingOptions, strategy: Strategy, lists: ListMath) {
@@ -25,12 +28,18 @@ export class GradientClipping {
     this.#lists = lists;
   }
 
-  /** The norm that gradients had when they were clipped by it last; undefined before that. Read from the device. */
+  /**
+   * The norm of the gradients before they were last clipped by norm. Undefined before that. The
+   * getter reads it from the device.
+   */
   get lastNorm(): number | undefined {
     return this.#lastNorm?.dataSync()[0];
   }
 
-  /** As the options say, norm before value; gradients for which that was done are left alone. */
+  /**
+   * Clips as the options say: by norm, then by value. Gradients that were already clipped are not
+   * changed.
+   */
   clip(grads: NamedTensorMap): void {
     const { norm, value } = this.#options;
     if (norm === undefined && value === undefined) return;
@@ -41,8 +50,8 @@ export class GradientClipping {
   }
 
   /**
-   * g ← g · min(1, maxNorm / (‖g‖ + 1e-6)), with the norm over all gradients of the record (Pascanu et al., "On the
-   * difficulty of training recurrent neural networks", 2013, algorithm 1).
+   * g ← g · min(1, maxNorm / (‖g‖ + 1e-6)), with the norm over all gradients of the record (Pascanu
+   * et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1).
    */
   clipNorm(grads: NamedTensorMap, maxNorm: number): void {
     requirePositive('clipGradNorm', maxNorm);
@@ -55,12 +64,15 @@ export class GradientClipping {
     [this.#lastFirst] = tensorsOf(grads);
   }
 
-  /** The norm of gradients before they were clipped by it, where they were; a scalar, the caller's. */
+  /**
+   * The norm of gradients before clipping by norm, if they were clipped. A scalar, which the caller
+   * disposes.
+   */
   normBefore(grads: NamedTensorMap): Tensor {
     return this.#lastNorm && this.#hasLastNorm(grads) ? this.#lastNorm.clone() : this.#norm(grads);
   }
 
-  /** Over all gradients of the record, and over ranks where each has a part. */
+  /** The norm over all gradients of the record. If each rank holds a part, also over ranks. */
   #norm(grads: NamedTensorMap): Tensor {
     const { name, traits } = this.#strategy;
     if (this.#strategy.globalNorm) return this.#strategy.globalNorm(grads);
@@ -91,7 +103,7 @@ export class GradientClipping {
   }
 }
 
-/** tfjs has null, and undefined, in the place of gradients that there are not. */
+/** In tfjs records, missing gradients are null or undefined. */
 function tensorsOf(grads: NamedTensorMap): Tensor[] {
   return Object.values(grads).filter((grad) => grad != null);
 }

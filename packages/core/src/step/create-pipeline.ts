@@ -16,7 +16,7 @@ export interface PipelineParts {
   readonly turns: Turns;
 }
 
-/** The pipeline with what the options say of windows and clipping. */
+/** Creates the pipeline with accumulation and clipping as the options say. */
 export function createPipeline(options: ResolvedOptions, parts: PipelineParts): StepPipeline {
   const { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns } = parts;
   return new StepPipeline({
@@ -27,7 +27,7 @@ export function createPipeline(options: ResolvedOptions, parts: PipelineParts): 
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' are asked for`),
-    // Of the backend that is active then.
+    // Read on each use, because the active backend may change.
     get recorder() {
       return kernels.recorder;
     },

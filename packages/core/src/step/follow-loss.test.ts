@@ -14,7 +14,7 @@ const knownMean = (values: tf.Tensor) => {
   return mean;
 };
 
-/** What is found of the loss of a linear model. */
+/** The origin that is found for the loss of a linear model. */
 function originOf(loss: (rows: tf.Tensor, w: tf.Variable) => tf.Tensor): LossOrigin {
   const w = tf.variable(tf.ones([2, 2]));
   let origin!: LossOrigin;

@@ -2,22 +2,23 @@ import { Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { TapeNode } from '@acc/tfjs-internals';
 
 /**
- * What a loss is made of: a tensor that is known, perhaps with a penalty on weights; a `mean` over rows, as far as its operators show; or something else, for a
- * `reason`, so that ranks' losses do not add up to that of one process by their rows.
+ * The origin of a loss. `known`: a known tensor, perhaps with a penalty on weights. `mean`: a mean
+ * over rows, as far as its operators show. `reason`: something else, for which losses of ranks
+ * weighted by rows do not give the loss of one process.
  */
 export type LossOrigin =
   { readonly known: Tensor; readonly hasPenalty?: boolean } | 'mean' | { readonly reason: string };
 
-/** Give another number in the same place. */
+/** Kernels that do not change which rows a loss is a mean over. */
 const SAME_NUMBER = ['Reshape', 'Identity', 'Cast', 'Neg', 'ExpandDims'];
 const NOT_LINEAR = ['Sqrt', 'Rsqrt', 'Square', 'Pow', 'Log', 'Log1p', 'Exp', 'Reciprocal'];
 const REDUCTIONS = ['Mean', 'Sum', 'Max', 'Min', 'Prod'];
 
-/** Follows a loss back over the tape, from the number to where it was reduced. */
+/** Follows a loss back over the tape, from the scalar to its reduction. */
 export class LossPath {
   constructor(
     private readonly tape: readonly TapeNode[],
-    /** Rows of this rank's batch, where they are known. */
+    /** The number of rows of this rank's batch. Undefined if it is not known. */
     private readonly rows: number | undefined,
     private readonly isKnown: (x: Tensor) => boolean,
   ) {}
@@ -41,7 +42,7 @@ export class LossPath {
     return 'mean';
   }
 
-  /** What no longer has its rows in dim 0 may be a mean over them. */
+  /** A tensor that no longer has the rows in dim 0 may be a mean over them. */
   #reduced(kernelName: string, x: Tensor): LossOrigin {
     return x.shape[0] === this.rows ? this.#unlessFixed(x, `${kernelName} is taken over all rows`) : 'mean';
   }
@@ -61,12 +62,18 @@ export class LossPath {
     return this.#dependsOnData(a!) ? { reason: 'it is a product of two means' } : this.#scaled(b!);
   }
 
-  /** Times a number that is fixed. A sum may be a mean then: the number is that of the rows, most likely. */
+  /**
+   * Follows a tensor that is multiplied by a fixed number. A sum counts as a mean, because the
+   * number is most likely one over the number of rows.
+   */
   #scaled(x: Tensor): LossOrigin {
     return this.#makerOf(x)?.kernelName === 'Sum' ? 'mean' : this.originOf(x);
   }
 
-  /** What does not depend on data, a penalty on weights, is the same on every rank, and right by any shares. */
+  /**
+   * Follows the terms of a sum. A term that does not depend on data, such as a penalty on weights,
+   * is the same on every rank. It is correct with any weights of the ranks.
+   */
   #total(terms: readonly Tensor[]): LossOrigin {
     const origins = terms.filter((term) => this.#dependsOnData(term)).map((term) => this.originOf(term));
     const [first = 'mean'] = origins;

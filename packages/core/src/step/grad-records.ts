@@ -5,7 +5,7 @@ export function disposeNew(record: NamedTensorMap, given: NamedTensorMap): void 
   for (const [name, grad] of Object.entries(record)) if (grad !== given[name]) grad.dispose();
 }
 
-/** The record again, with `tensors` in the places of those that it has. */
+/** A copy of the record with `tensors` in the place of its tensors. */
 export function withTensors(
   entries: readonly [string, Tensor | null][],
   tensors: readonly Tensor[],

@@ -1,13 +1,16 @@
 import { AccError, type Strategy } from '@acc/contract';
 
-/** @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what`, with which weights depend on the number of ranks. */
+/**
+ * @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what`, which makes weights depend on the
+ * number of ranks.
+ */
 export function refuseDeterministic(what: string): never {
   throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
     help: 'Weights would depend on how many ranks there are. Do without it, or leave deterministic out.',
   });
 }
 
-/** @throws AccError `ACC_STRATEGY_CANNOT` for `what` where no rank has whole parameters. */
+/** @throws AccError `ACC_STRATEGY_CANNOT` for `what` if the strategy shards parameters. */
 export function requireReplicated(what: string, { name, traits }: Strategy): void {
   if (traits.parameters === 'replicated') return;
   throw new AccError(

@@ -5,30 +5,36 @@ import { samplesOf, type BatchRows } from './batch-rows.js';
 import { LossPath } from './follow-loss.js';
 import { watchLosses, type LossWeight } from './weighted-losses.js';
 
-/** Who takes part in a backward pass. */
+/** The ranks of a backward pass. */
 interface Ranks {
-  /** This one. */
+  /** The rank of this process. */
   readonly rank: number;
   readonly countRanks: () => number;
 }
 
-/** Backward passes whose losses are looked at for what ranks cannot add up by their rows. */
+/**
+ * The number of backward passes whose losses are examined. Losses that ranks cannot weight by their
+ * rows cause a warning.
+ */
 const PASSES_LOOKED_AT = 16;
 
-/** Over how many items each loss is a mean: samples, what the loss function said, or what `tf.losses` was given as weights. */
+/**
+ * The number of items that each loss is a mean over: samples, the count given to `weighLoss`, or
+ * the weights given to `tf.losses`.
+ */
 export class LossItems {
   readonly #weights = new WeakMap<Tensor, LossWeight>();
-  /** A weight became known since the last pass. */
+  /** Whether a weight was recorded since the last pass. */
   #isFresh = false;
   #isWatching = false;
   #lookedAt = 0;
   #hasWarned = false;
 
-  /** Of the loss of the last backward pass; undefined where it counts by its rows. */
+  /** The weight of the loss of the last backward pass. Undefined if it is weighted by its rows. */
   last: LossWeight | undefined;
 
   /**
-   * `loss`, this rank's mean over `count` items, which may be 0, now counts as much.
+   * Records that `loss` is this rank's mean over `count` items. `count` may be 0.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
@@ -44,7 +50,7 @@ export class LossItems {
     return loss;
   }
 
-  /** From now on losses of `tf.losses` are seen. Returns what ends that. */
+  /** Starts to observe the losses of `tf.losses`. Returns a function that stops it. */
   watch(): () => void {
     this.#isWatching = true;
     const unwatch = watchLosses((loss, weight) => this.#note(loss, weight));
@@ -54,13 +60,13 @@ export class LossItems {
     };
   }
 
-  /** What a backward pass from `loss` counts. */
+  /** The item counts of a backward pass from `loss`. */
   countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, countRanks }: Ranks): ItemCounts {
     const samples = samplesOf(batch);
     const weight = this.#weightOf(loss, batch?.rows[rank]);
     this.last = weight;
     if (weight && weight !== 'sum') return { own: weight.items, all: undefined, samples };
-    // Where there is no sample, or nobody has counted, ranks count alike.
+    // Ranks have equal weights if there are no samples or if the batch was not counted.
     const isCounted = batch !== undefined && samples !== 0;
     const all = isCounted ? samples! : countRanks();
     if (weight === 'sum') return { own: all, all, samples };
@@ -82,15 +88,15 @@ export class LossItems {
     if (origin === 'mean') return undefined;
     if ('reason' in origin) return this.#warn(origin.reason);
     const weight = this.#weights.get(origin.known)!;
-    // Each rank would add the penalty.
+    // Each rank would add the penalty once more.
     if (weight === 'sum' && origin.hasPenalty)
       return this.#warn('it is a sum over rows with a penalty beside it');
-    // A replay of the step asks again, and has no tape.
+    // A replay of the step asks again without a tape.
     this.#weights.set(loss, weight);
     return weight;
   }
 
-  /** Says once that ranks count by their rows, since nothing better is known. */
+  /** Warns once that ranks weight a loss by their rows although that may be wrong. */
   #warn(reason: string): undefined {
     if (!this.#isWatching || this.#hasWarned) return undefined;
     this.#hasWarned = true;

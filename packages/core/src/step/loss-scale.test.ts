@@ -12,7 +12,9 @@ afterEach(() => accelerator.freeMemory());
 const create = async (options: AcceleratorOptions) =>
   (accelerator = await Accelerator.create({ engine: 'acc', mixedPrecision: 'fp16', ...options }));
 
-/** Two variables at 0, each with an optimizer of its own, and the step of each: by the gradient `slope`. */
+/**
+ * Two variables with the value 0, each with its own optimizer and a step with the gradient `slope`.
+ */
 function twoOptimizers() {
   const variables = [tf.variable(tf.scalar(0)), tf.variable(tf.scalar(0))];
   const [, ...optimizers] = accelerator.prepare(variables, tf.train.sgd(1), tf.train.sgd(1));

@@ -6,7 +6,7 @@ export function lossScaleOf(plugins: readonly Plugin[]): number {
   return plugins.reduce((scale, plugin) => scale * (plugin.lossScale?.() ?? 1), 1);
 }
 
-/** Takes over a gradient that began with `lossScale`, and gives it as it is without. */
+/** Divides a gradient by `lossScale`. Takes over `grad` and returns the result. */
 export function unscaled(grad: Tensor, lossScale: number): Tensor {
   if (lossScale === 1) return grad;
   const result = mul(grad, 1 / lossScale);

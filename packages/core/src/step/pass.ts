@@ -15,42 +15,44 @@ import { settle } from './settle.js';
 
 /** One backward pass through the pipeline. */
 export interface Pass {
-  /** What the gradient of this rank's mean loss counts. */
+  /** The weight of the gradient of this rank's mean loss. */
   readonly weight: number;
-  /** The gradient of the variable at `place` is final. The pass takes it over. */
+  /** Reports that the gradient of the variable at `place` is final. The pass takes it over. */
   ready(place: number, grad: Tensor): void;
   finish(): FinishedPass;
 }
 
 export interface FinishedPass {
-  /** The caller's. */
+  /** The caller disposes them. */
   readonly grads: (Tensor | null)[];
-  /** False: the step that they are for is skipped. */
+  /** False: the step of these gradients is skipped. */
   readonly isUsable: boolean;
-  /** Samples of all ranks that the gradients come from. */
+  /** The number of samples on all ranks that the gradients come from. */
   readonly samples: number | undefined;
 }
 
 export interface PassOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
-  /** The ranks that get rows of their own. */
+  /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
   readonly accumulation: GradientAccumulation;
   readonly lists: ListMath;
-  /** False: the gradients are settled later, when they have been reduced. */
+  /** False: plugins settle the gradients later, after they have been reduced. */
   readonly settles: boolean;
 }
 
-/** What a pass goes over. */
+/** The variables and counts of a pass. */
 export interface PassSubject {
   readonly variables: readonly Variable[];
   readonly counts: ItemCounts;
-  /** Samples of this rank; undefined in a loop that feeds itself. */
+  /** The samples of this rank. Undefined if the loop does not use prepared data. */
   readonly ownSamples: number | undefined;
 }
 
-/** A pass whose gradients are held, or one that gives them and what is held to the strategy. */
+/**
+ * Begins a pass. It either holds its gradients, or gives them and the held ones to the strategy.
+ */
 export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   const given = passOf(subject, options);
   const pass = subject.counts.own === 0 ? withoutGradients(given) : given;
@@ -66,7 +68,7 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   };
 }
 
-/** The weight of a pass over variables of which nothing is held. */
+/** The weight of a pass over variables without held gradients. */
 export function freshWeight(
   counts: ItemCounts,
   options: Pick<PassOptions, 'accumulation' | 'dataRanks' | 'strategy'>,
@@ -85,12 +87,12 @@ function passOf(subject: PassSubject, options: PassOptions): Pass {
     : holdingPass(subject, accumulation);
 }
 
-/** No items at all: gradients of nothing. */
+/** If there are no items at all, the weight is 0. */
 function weightOf({ own }: ItemCounts, all: number): number {
   return all === 0 ? 0 : own / all;
 }
 
-/** A rank without items adds nothing, also where the mean over none of them, and its gradient, is not a number. */
+/** A rank without items adds zeros, because a mean over no items, and its gradient, may be NaN. */
 function withoutGradients(pass: Pass): Pass {
   return {
     ...pass,
@@ -111,7 +113,9 @@ function holdingPass({ variables, counts }: PassSubject, accumulation: GradientA
   };
 }
 
-/** Reduces the gradients at once, and holds what comes of it, which is a mean over the items of all ranks. */
+/**
+ * Reduces the gradients at once and holds the result, which is a mean over the items of all ranks.
+ */
 function reducedHoldingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
   const { strategy, accumulation } = options;
   const all = allItems(counts, options);
@@ -124,13 +128,13 @@ function reducedHoldingPass({ variables, counts }: PassSubject, options: PassOpt
   };
 }
 
-/** Gives what is held to the strategy, or adds it to what the strategy gives, and settles the sum. */
+/** Gives held gradients to the strategy, or adds them to its result. Then settles the sum. */
 function flushingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
   const { strategy, accumulation, settles } = options;
   const held = accumulation.take(variables);
   const isReduced = accumulatesReduced(strategy);
   const total = held ? sumOfCounts(held.counts, counts) : counts;
-  // What was held after its reduction counts for all ranks.
+  // Gradients that were held after their reduction count for all ranks.
   const all = held && isReduced ? held.counts.own + allItems(counts, options) : allItems(total, options);
   const factor = all === 0 ? 0 : 1 / all;
   const begun = strategy.beginReduction(variables);
@@ -146,13 +150,13 @@ function flushingPass({ variables, counts }: PassSubject, options: PassOptions):
   };
 }
 
-/** The sum of gradients that were reduced now and of those that are held. */
+/** The sum of the gradients that are reduced now and of the held ones. */
 function withHeld(grads: readonly (Tensor | null)[], held: HeldGradients, factor: number): (Tensor | null)[] {
   const variables = new Array<Variable>(grads.length);
   return handedOn(grads, held.joinedTo(singleStrategy().beginReduction(variables), factor));
 }
 
-/** What `next` makes of the gradients. */
+/** Passes gradients to `next` and returns its result. */
 function handedOn(grads: readonly (Tensor | null)[], next: GradientReduction): (Tensor | null)[] {
   grads.forEach((grad, place) => {
     if (grad) next.ready(place, grad);
@@ -160,7 +164,10 @@ function handedOn(grads: readonly (Tensor | null)[], next: GradientReduction): (
   return next.finish();
 }
 
-/** Items of all ranks. All ranks call it where they have to tell each other. */
+/**
+ * The number of items on all ranks. If it is not known, the ranks communicate, and all of them call
+ * this.
+ */
 function allItems(counts: ItemCounts, { dataRanks }: Pick<PassOptions, 'dataRanks'>): number {
   if (counts.all !== undefined) return counts.all;
   if (dataRanks.size === 1) return counts.own;

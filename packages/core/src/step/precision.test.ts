@@ -23,7 +23,7 @@ function createModel(): tf.Sequential {
   });
 }
 
-/** Losses of a loop in windows of two micro-batches, with clipping. */
+/** The losses of a loop with windows of two micro-batches and with clipping. */
 async function losses(options: AcceleratorOptions, steps = 60): Promise<number[]> {
   await create({ gradientAccumulationSteps: 2, gradientClipping: { norm: 1 }, ...options });
   const [model, optimizer] = accelerator.prepare(createModel(), tf.train.adam(0.01));
@@ -106,7 +106,7 @@ describe('mixed precision', () => {
 describe('float32Precision', () => {
   const product = () =>
     tf.tidy(() => tf.matMul(tf.fill([64, 64], 1 + 2 ** -12), tf.ones([64, 64])).dataSync()[0]!);
-  /** Whether this CPU rounds where libtorch is told to, asked past what decides it. */
+  /** Whether this CPU rounds when libtorch is told to. Asks libtorch directly. */
   const roundsFactors = (precision: 'bf16' | 'tf32', exact: number) => {
     try {
       setFloat32Precision('mkldnn', precision);
@@ -153,7 +153,7 @@ describe('fp16', () => {
     await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 20 } } });
     const weight = tf.variable(tf.ones([4, 1]));
     const [, optimizer] = accelerator.prepare([weight], tf.train.sgd(0.1));
-    // Scaled by more than float16's largest number over 4, the gradient of the product is not finite.
+    // The gradient of the product overflows float16 at this scale, so it is not finite.
     const step = (size: number) => {
       tf.tidy(() => void optimizer.minimize(() => tf.matMul(tf.fill([1, 4], size), weight as never).sum()));
       return accelerator.optimizerStepWasSkipped;

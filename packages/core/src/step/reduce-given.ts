@@ -6,18 +6,19 @@ export interface ReduceGivenOptions {
   readonly trained: TrainedVariables;
   readonly strategy: Strategy;
   readonly collective: Collective;
-  /** This rank's part of the mean. */
+  /** This rank's weight in the mean. */
   readonly weight: number;
 }
 
 /**
- * Gradients that a loop has computed, and perhaps changed, by itself, as their weighted mean over ranks. Ranks may give them
- * for different variables: a rank without one takes part with zeros. Candidates of which some rank gives one are prepared from
- * then on. `grads` stay the caller's, who disposes new ones.
+ * Reduces gradients that a loop has computed, and perhaps changed, to their weighted mean over
+ * ranks. Ranks may give gradients for different variables: a rank without one takes part with
+ * zeros. Candidates for which some rank gives a gradient are prepared from then on. The caller
+ * disposes `grads` and the new tensors.
  */
 export function reduceGiven(grads: NamedTensorMap, options: ReduceGivenOptions): NamedTensorMap {
   const { trained, strategy, weight } = options;
-  // Candidates come last, so that all ranks have one order.
+  // Candidates come last, so that all ranks have the same order.
   const known = trained.known;
   const given = known.map(({ name }) => grads[name]);
   const isGivenSomewhere = anyRank(given, options.collective);
@@ -36,7 +37,7 @@ export function reduceGiven(grads: NamedTensorMap, options: ReduceGivenOptions):
   return reduced;
 }
 
-/** For each place how many ranks have a gradient. */
+/** The number of ranks that have a gradient, for each place. */
 function anyRank(given: readonly (Tensor | null | undefined)[], collective: Collective): ArrayLike<number> {
   if (given.length === 0) return [];
   return tidy(() => {

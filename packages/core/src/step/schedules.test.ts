@@ -10,7 +10,7 @@ afterEach(() => accelerator.freeMemory());
 const create = async (options: AcceleratorOptions = {}) =>
   (accelerator = await Accelerator.create({ seed: 1, ...options }));
 
-/** A schedule whose rate is the count of what it counts. */
+/** A schedule whose rate equals the number of steps or samples. */
 const counting = (optimizer: tf.Optimizer, unit: 'steps' | 'samples' = 'steps') =>
   LRScheduler.linear(optimizer, { totalSteps: 1_000, warmupSteps: 999, unit });
 
@@ -122,7 +122,7 @@ describe('the gradient noise scale', () => {
   });
 
   describe('of one window', () => {
-    /** The estimate after one window in which the variables train, each by an optimizer of its own. */
+    /** The estimate after one window. Each variable is trained by its own optimizer. */
     const estimate = async (count: number, options: AcceleratorOptions = {}) => {
       const noiseScale = gradientNoiseScale({ decay: 0, batchSize: 5 });
       const before = tf.memory().numTensors;
@@ -132,7 +132,7 @@ describe('the gradient noise scale', () => {
       accelerator.prepare(variables);
       for (let i = 0; i < 4; i++) {
         accelerator.accumulate(() => {
-          // The last one always: what it leaves is its own.
+          // The last optimizer always takes part, because the assertion concerns what it leaves.
           for (const k of [0, 1].slice(2 - count)) {
             const w = variables[k]!;
             tf.tidy(() => {
@@ -196,7 +196,7 @@ describe('findExecutableBatchSize', () => {
     for (let i = 0; i < 5; i++) {
       accelerator.accumulate(() =>
         optimizer.minimize(() => {
-          // 2 TiB a sample, once a window is open.
+          // Requests 2 TiB a sample in an open window.
           if (batchSize > 2 && i === 3) tf.fill([batchSize, 2 ** 39], 0);
           return w.square().sum() as tf.Scalar;
         }),

@@ -3,12 +3,15 @@ import { AccError, type ListMath, type Plugin, type Strategy } from '@acc/contra
 
 export interface SettleOptions {
   readonly plugins: readonly Plugin[];
-  /** The one that has reduced the gradients. */
+  /** The strategy that has reduced the gradients. */
   readonly strategy: Strategy;
   readonly lists: ListMath;
 }
 
-/** Lets plugins look at gradients that were reduced, and change them. False, on all ranks alike: the step is skipped. */
+/**
+ * Lets plugins inspect and change reduced gradients. Returns false, on all ranks, if the step is to
+ * be skipped.
+ */
 export function settle(
   grads: (Tensor | null)[],
   variables: readonly Variable[] | undefined,
@@ -21,7 +24,7 @@ export function settle(
   return isUsable;
 }
 
-/** The same for those of `record` that are not in `given`. */
+/** Does the same for the gradients of `record` that are not in `given`. */
 export function settleNew(record: NamedTensorMap, given: NamedTensorMap, options: SettleOptions): boolean {
   const names = Object.keys(record).filter((name) => record[name] !== given[name]);
   if (names.length === 0) return true;
@@ -37,7 +40,7 @@ function allFinite(grads: (Tensor | null)[], { strategy, lists }: SettleOptions)
   if (strategy.allFinite) return strategy.allFinite(present);
   if (strategy.traits.parameters === 'sharded') throw cannotTell(strategy);
   const { list, isFinite } = lists.unscale(present, 1);
-  // The list math may have put new tensors in the place of those that it was given.
+  // The list math may have replaced the tensors that it was given.
   places.forEach((place, i) => (grads[place] = list[i]!));
   return isFinite;
 }

@@ -1,7 +1,10 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import { finallyAfter, type Collective } from '@acc/contract';
 
-/** What the collectives of a step are made for, so that ranks that take different steps find out. */
+/**
+ * Names the collectives of a step after its optimizer, so that ranks detect that they take
+ * different steps.
+ */
 export class StepNames {
   readonly #names = new WeakMap<Optimizer, string>();
   #count = 0;
@@ -9,21 +12,21 @@ export class StepNames {
 
   constructor(private readonly collective: Collective) {}
 
-  /** Called in the same order on every rank. */
+  /** Registers an optimizer. Ranks call it in the same order. */
   add(optimizer: Optimizer): void {
     const name = `optimizer ${++this.#count} (${optimizer.constructor.name})`;
     this.#names.set(optimizer, name);
-    // A message can then tell it, also where only another rank has come to it.
+    // Error messages can then use the name even if only another rank has reached the optimizer.
     this.collective.named(name, () => {});
   }
 
-  /** Runs `compute`, whose gradients are the optimizer's, whatever variables it asks for. */
+  /** Runs `compute`. Its backward passes belong to the optimizer, for any variables. */
   ofOptimizer<T>(optimizer: Optimizer, compute: () => T): T {
     this.#current = optimizer;
     return finallyAfter(compute, () => (this.#current = undefined));
   }
 
-  /** Of a backward pass over `variables`. */
+  /** The name of a backward pass over `variables`. */
   ofPass([first]: readonly Variable[]): string {
     return (this.#current && this.#names.get(this.#current)) ?? first!.name;
   }

@@ -32,41 +32,41 @@ export interface StepPipelineOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
-  /** The ranks that get rows of their own. */
+  /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
-  /** Ranks whose gradients are to be averaged; all that take the step call it together. */
+  /** The number of ranks whose gradients are averaged. All ranks of a step call it together. */
   readonly countRanks: () => number;
-  /** Weights are to be the same on any number of ranks. */
+  /** Whether weights must not depend on the number of ranks. */
   readonly isDeterministic?: boolean;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
   readonly lists: ListMath;
-  /** @throws AccError where a step of `variables` may not be taken now. */
+  /** @throws AccError if a step of `variables` may not be taken now. */
   readonly requireTurn?: (variables: readonly Variable[]) => void;
-  /** What strategy and plugins do is not recorded: it is called again in every replay. */
+  /** Calls of the strategy and of plugins are not recorded. Every replay repeats them. */
   readonly recorder?: Recorder | undefined;
 }
 
 /** Options of `Accelerator.accumulate`. */
 export interface AccumulateOptions {
-  /** Whether the micro-batch closes its window, full or not. Default: when it is the last of prepared data. */
+  /** Whether the micro-batch closes its window. Default: if it is the last of prepared data. */
   readonly last?: boolean;
 }
 
 export interface MicroBatchOptions {
-  /** Whether it closes its window; default: where it is the last of prepared data. */
+  /** Whether it closes its window. Default: if it is the last of prepared data. */
   readonly isLast?: boolean | undefined;
   readonly isInFit?: boolean;
 }
 
 /**
- * What happens between a loss and new weights, in one fixed order:
- * forward → weight, loss scale → gradients, unscaled → hold, or flush what is held → reduce (each gradient handed to the
- * strategy when it is final) → settle: apply or skip → clip → transform → apply → afterStep. Strategies that reduce at `apply`
- * do so then, and settle follows.
+ * The work between a loss and new weights, in one fixed order: forward → weight, loss scale →
+ * gradients, unscaled → hold, or flush held ones → reduce (the strategy gets each gradient when it
+ * is final) → settle: apply or skip → clip → transform → apply → afterStep. Strategies that reduce
+ * at `apply` do so then, and settle follows.
  */
 export class StepPipeline implements DriverHooks {
-  /** Who keeps ranks apart, and the variables that it averages. */
+  /** The objects that keep ranks apart, and the variables that each of them averages. */
   readonly #independent = new Map<object, ReadonlySet<Variable>>();
   readonly #unusable = new UnusableGradients();
   readonly #options: StepPipelineOptions;
@@ -74,18 +74,18 @@ export class StepPipeline implements DriverHooks {
   #isLocal = false;
   #isInFit = false;
 
-  /** Optimizer steps taken. */
+  /** The number of optimizer steps taken. */
   steps = 0;
-  /** Grows whenever something of training happens: a backward pass, a step. */
+  /** Grows with every backward pass and every step. */
   activity = 0;
   readonly names: StepNames;
-  /** Whose gradients are reduced. */
+  /** The variables whose gradients are reduced. */
   readonly trained = new TrainedVariables();
-  /** How many items the losses of this step are means over, where that was said. */
+  /** The number of items that the losses of this step are means over, if that was given. */
   readonly lossItems = new LossItems();
-  /** The rows of the batch that prepared data gave last; undefined in a loop that feeds itself. */
+  /** The last batch of prepared data. Undefined in a loop with other data. */
   batch: BatchRows | undefined;
-  /** Whether the last step was skipped since its gradients were not usable. */
+  /** Whether the last step was skipped because its gradients were not usable. */
   wasSkipped = false;
 
   readonly participants: TapeParticipants | undefined;
@@ -105,20 +105,22 @@ export class StepPipeline implements DriverHooks {
     return this.#options.clipping;
   }
 
-  /** Gradients of the present micro-batch, or the last one, are synchronised and applied. */
+  /** Whether gradients of the current or last micro-batch are reduced and applied. */
   get syncsGradients(): boolean {
     return !this.#isLocal && this.accumulation.closesWindow;
   }
 
-  /** This rank's share of the samples of the present batch: the weight of its losses and metrics. */
+  /**
+   * This rank's share of the samples in the current batch: the weight of its losses and metrics.
+   */
   get share(): number {
     const { dataRanks, countRanks } = this.#options;
     return this.batch ? sampleShares(this.batch)[dataRanks.rank]! : 1 / countRanks();
   }
 
   /**
-   * Backward gives this rank's own gradients, and optimizers apply them, until `owner`, and every other, has ended that. Only
-   * `averaged`, and what other owners average, may be trained meanwhile.
+   * Makes backward passes give this rank's own gradients, which optimizers apply, until every owner
+   * has called {@link endAlone}. Only variables that some owner averages may be trained meanwhile.
    */
   trainAlone(owner: object, averaged: readonly Variable[]): void {
     this.requireSeveralWays('ranks that train by themselves');
@@ -126,31 +128,33 @@ export class StepPipeline implements DriverHooks {
     this.#independent.set(owner, new Set(averaged));
   }
 
-  /** Ranks have parameters of their own at the moment. */
+  /** Whether each rank currently trains its own parameters. */
   get isTrainingAlone(): boolean {
     return this.#independent.size > 0;
   }
 
-  /** @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what` when another number of ranks may give no other weights. */
+  /**
+   * @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` if weights must not depend on the rank count.
+   */
   requireSeveralWays(what: string): void {
     if (this.#options.isDeterministic) refuseDeterministic(what);
   }
 
-  /** @throws AccError `ACC_STRATEGY_CANNOT` for `what` where no rank has whole parameters. */
+  /** @throws AccError `ACC_STRATEGY_CANNOT` for `what` if the strategy shards parameters. */
   requireReplicated(what: string): void {
     requireReplicated(what, this.#options.strategy);
   }
 
-  /** Ends {@link trainAlone}; on all ranks together. */
+  /** Ends {@link trainAlone}. All ranks call it together. */
   endAlone(owner: object): void {
     this.#independent.delete(owner);
     if (this.isTrainingAlone) return;
-    // Only this rank's own gradients were not usable.
+    // The flags concern gradients of this rank only.
     this.#unusable.clear();
     this.rejoin();
   }
 
-  /** Makes alike over ranks what plugins took down while ranks did not go the same way; on all ranks together. */
+  /** Makes plugin state equal on all ranks after they trained apart. All ranks call it together. */
   rejoin(): void {
     const { plugins, collective } = this.#options;
     for (const plugin of plugins) plugin.rejoin?.(collective);
@@ -162,29 +166,29 @@ export class StepPipeline implements DriverHooks {
     return this.accumulation.run(fn, isLast ?? this.batch?.isLast ?? false);
   }
 
-  /** Runs inside {@link locally}. */
+  /** Whether {@link locally} is running. */
   get isLocal(): boolean {
     return this.#isLocal;
   }
 
-  /** Gradients are not reduced over ranks, now or later. */
+  /** Whether gradients are never reduced over ranks. */
   get keepsGradientsLocal(): boolean {
     return this.#isLocal || this.isTrainingAlone;
   }
 
-  /** Runs `fn`, in which gradients stay this rank's own. */
+  /** Runs `fn`. Its gradients stay local to this rank. */
   locally<T>(fn: () => T): T {
     const before = this.#isLocal;
     this.#isLocal = true;
     return finallyAfter(fn, () => (this.#isLocal = before));
   }
 
-  /** What the constants of a recorded step depend on. */
+  /** The values on which the constants of a recorded step depend. */
   get surroundings(): string {
     return `${this.share} ${this.#isLocal} ${this.#independent.size} ${lossScaleOf(this.#options.plugins)}`;
   }
 
-  /** Why a step can't be recorded now. */
+  /** The reason why a step cannot be recorded now. */
   get obstacle(): string | undefined {
     if (this.#options.isDeterministic)
       return 'random numbers and parts of tensors are followed through JavaScript (deterministic)';
@@ -206,7 +210,7 @@ export class StepPipeline implements DriverHooks {
     return this.participants ? this.participants.forward(run) : run();
   }
 
-  /** Gives what runs a forward computation later as plugins would have it run now. */
+  /** Returns a function that runs a forward pass later as plugins would run it now. */
   capture(): <T>(compute: () => T) => T {
     const captured = this.#options.plugins.flatMap((plugin) => plugin.capture?.() ?? []);
     return <T>(compute: () => T) =>
@@ -225,7 +229,7 @@ export class StepPipeline implements DriverHooks {
     requireTurn?.(variables);
     const name = this.names.ofPass(variables);
     const named = <T>(call: () => T) => collective.named(name, call);
-    // In a replay what it was when the seed was recorded, though a step before in the same replay may have changed it.
+    // A replay uses the scale of the recorded seed, even if an earlier step has changed it.
     const lossScale = lossScaleOf(plugins);
     let pass!: Pass;
     const listeners = plugins.filter((plugin) => plugin.loss);
@@ -259,7 +263,8 @@ export class StepPipeline implements DriverHooks {
   }
 
   /**
-   * Clips the gradients, lets plugins change them and applies them; in a micro-batch whose gradients are held nothing.
+   * Clips the gradients, lets plugins change them and applies them. Does nothing if the current
+   * micro-batch holds its gradients.
    *
    * @throws AccError `ACC_NOT_PREPARED` for gradients that were not held.
    */
@@ -273,14 +278,14 @@ export class StepPipeline implements DriverHooks {
     const entries = Object.entries(grads) as [string, Tensor | null][];
     const recorded = entries.flatMap(([, grad]) => grad ?? []);
     recorder.host(recorded, (tensors) => {
-      // The run that is recorded keeps its record, in which plugins may replace tensors; a replay has none yet.
+      // The recorded run keeps its record, because plugins may replace tensors in it.
       const record = tensors === recorded ? grads : withTensors(entries, tensors);
       applyNow(record);
       return [];
     });
   }
 
-  /** Frees what is kept between steps. */
+  /** Frees the tensors that are kept between steps. */
   dispose(): void {
     this.accumulation.reset();
     this.clipping.dispose();
@@ -313,19 +318,19 @@ export class StepPipeline implements DriverHooks {
     for (const plugin of plugins) plugin.afterStep?.(info);
   }
 
-  /** Gradients of backward passes that are this rank's own, as their mean over ranks. */
+  /** Reduces this rank's own gradients to their mean over ranks. */
   #reduced(grads: NamedTensorMap): NamedTensorMap {
     if (!this.#reducesAtApply) return grads;
     const { strategy, collective } = this.#options;
     return reduceGiven(grads, { trained: this.trained, strategy, collective, weight: this.share });
   }
 
-  /** Gradients are this rank's own for now. */
+  /** Whether gradients are local for now. */
   get #reducesLater(): boolean {
     return this.isTrainingAlone || this.#reducesAtApply;
   }
 
-  /** Gradients are reduced, and settled, when they are applied. */
+  /** Whether gradients are reduced and settled when they are applied. */
   get #reducesAtApply(): boolean {
     return !this.isTrainingAlone && this.#options.strategy.traits.syncAt === 'apply';
   }
@@ -355,7 +360,7 @@ export class StepPipeline implements DriverHooks {
     });
   }
 
-  /** Runs what a replay must do again; not so where gradients come back as they came, and nobody looks at them. */
+  /** Runs calls that a replay must repeat. Not needed if nothing changes or observes gradients. */
   #host(): Recorder['host'] {
     const { recorder, strategy, plugins } = this.#options;
     const isRepeated =
@@ -381,8 +386,8 @@ export class StepPipeline implements DriverHooks {
   }
 
   /**
-   * @throws AccError `ACC_NOT_PREPARED` for gradients that ranks have not reduced, that were computed in another precision than
-   * the options ask for, or that no window holds; `ACC_NOT_AVERAGED`.
+   * @throws AccError `ACC_NOT_PREPARED` for gradients that were not reduced, were computed in
+   * another precision than the options ask for, or are not held by a window; `ACC_NOT_AVERAGED`.
    */
   #requireTrained(grads: NamedTensorMap): void {
     if (this.#isLocal) return;

@@ -5,18 +5,19 @@ import { isLive, registeredVariable } from '@acc/kernels';
 const SHOWN = 5;
 
 /**
- * The variables whose gradients are reduced over ranks. A *candidate* is trainable and has the same values on every rank, but no
- * loss has depended on it yet. It becomes *prepared* in the first backward pass in which some rank has a gradient of it.
+ * The variables whose gradients are reduced over ranks. A *candidate* is trainable and has the same
+ * values on every rank, but no loss has depended on it yet. It becomes *prepared* in the first
+ * backward pass in which some rank has a gradient of it.
  */
 export class TrainedVariables {
-  /** In the order in which they were prepared, which is every rank's. */
+  /** In the order of preparation, which is the same on every rank. */
   readonly #prepared = new Set<Variable>();
   readonly #candidates = new Set<Variable>();
   #seeksCandidates = false;
-  /** There are candidates of which ranks have not yet told each other whether they use them. */
+  /** Whether ranks have not yet exchanged which of the candidates they use. */
   hasNewCandidates = false;
 
-  /** From now on gradients of `variables` are reduced. */
+  /** Prepares variables: their gradients are reduced from now on. */
   add(variables: readonly Variable[]): void {
     for (const each of [this.#prepared, this.#candidates]) {
       for (const variable of each) if (!isLive(variable)) each.delete(variable);
@@ -27,18 +28,18 @@ export class TrainedVariables {
     }
   }
 
-  /** From now on gradients of `variables` are reduced once some rank's loss depends on them. */
+  /** Adds candidates: their gradients are reduced once the loss of some rank depends on them. */
   offer(variables: readonly Variable[]): void {
     for (const variable of variables) this.#candidates.add(variable);
     if (variables.length > 0) this.hasNewCandidates = true;
   }
 
-  /** What is prepared and was not disposed, in the order in which it was prepared. */
+  /** The prepared variables that were not disposed, in the order of preparation. */
   get prepared(): Variable[] {
     return [...this.#prepared].filter(isLive);
   }
 
-  /** What {@link prepared} gives, then the candidates. */
+  /** The {@link prepared} variables, then the candidates. */
   get known(): Variable[] {
     return [...this.prepared, ...[...this.#candidates].filter(isLive)];
   }
@@ -52,19 +53,22 @@ export class TrainedVariables {
     return this.#prepared.has(variable) || this.#candidates.has(variable);
   }
 
-  /** Whether a backward pass that is under way takes the gradient of the variable. */
+  /** Whether the current backward pass takes the gradient of the variable. */
   takes(variable: Variable): boolean {
     return this.#prepared.has(variable) || (this.#seeksCandidates && this.#candidates.has(variable));
   }
 
-  /** Runs `compute`, whose backward passes may find that the loss depends on candidates. */
+  /** Runs `compute`. Its backward passes may find that the loss depends on candidates. */
   seekingCandidates<T>(compute: () => T): T {
     const before = this.#seeksCandidates;
     this.#seeksCandidates = true;
     return finallyAfter(compute, () => (this.#seeksCandidates = before));
   }
 
-  /** @throws AccError `ACC_NOT_PREPARED` for `what` where some of `variables`, or without them everything, is not prepared. */
+  /**
+   * @throws AccError `ACC_NOT_PREPARED` for `what` if one of `variables` is not prepared or,
+   * without `variables`, if nothing is.
+   */
   require(what: string, variables?: readonly Variable[]): void {
     if (variables)
       return requireNone(
@@ -77,7 +81,10 @@ export class TrainedVariables {
     });
   }
 
-  /** @throws AccError `ACC_NOT_PREPARED` for `what` where `grads` has a gradient of a variable that does not pass. */
+  /**
+   * @throws AccError `ACC_NOT_PREPARED` for `what` if `grads` has a gradient of a variable that
+   * does not pass.
+   */
   requireOf(what: string, grads: NamedTensorMap, passes: (variable: Variable) => boolean): void {
     requireNone(
       what,
@@ -86,7 +93,7 @@ export class TrainedVariables {
   }
 }
 
-/** The variables that a record of gradients by name has one of. */
+/** The registered variables for which a record has a gradient. */
 export function variablesOfGrads(grads: NamedTensorMap): Variable[] {
   return Object.keys(grads).flatMap((name) => (grads[name] == null ? [] : (registeredVariable(name) ?? [])));
 }

@@ -21,7 +21,7 @@ export interface TrainingStepsParts {
   readonly preparation: Preparation;
 }
 
-/** What a program calls in its training loop. `Accelerator` documents each member. */
+/** The methods that a program calls in its training loop. `Accelerator` documents each member. */
 export class TrainingSteps {
   readonly #parts: TrainingStepsParts;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
@@ -86,13 +86,13 @@ export class TrainingSteps {
     for (const step of this.#compiled.splice(0)) step.dispose();
   }
 
-  /** @throws AccError once the Accelerator is freed. */
+  /** @throws AccError after the Accelerator was freed. */
   #partsFor(method: string): TrainingStepsParts {
     this.#parts.lifetime.requireRunning(method);
     return this.#parts;
   }
 
-  /** @throws AccError also for what is no function. */
+  /** @throws AccError also if `fn` is not a function. */
   #partsToRun(method: string, fn: unknown): TrainingStepsParts {
     requireFunction(method, fn);
     return this.#partsFor(method);

@@ -1,4 +1,4 @@
-/** Positions of the items that pass, each object once. */
+/** The positions of the items that pass. Each object occurs once. */
 export function uniqueIndices<T extends object>(items: readonly T[], passes: (item: T) => boolean): number[] {
   const seen = new Set<T>();
   const indices: number[] = [];

@@ -1,10 +1,10 @@
 import type { NamedTensorMap, Variable } from '@tensorflow/tfjs-core';
 
-/** The variables whose last gradients are not to be applied, by name. */
+/** The variables whose last gradients must not be applied, by name. */
 export class UnusableGradients {
   readonly #names = new Set<string>();
 
-  /** After a pass over `variables`. */
+  /** Records the result of a pass over `variables`. */
   note(variables: readonly Variable[], isUsable: boolean): void {
     if (isUsable && this.#names.size === 0) return;
     for (const { name } of variables) {
@@ -13,7 +13,7 @@ export class UnusableGradients {
     }
   }
 
-  /** Whether some of `grads` come from a pass whose gradients were not usable. */
+  /** Whether one of `grads` comes from a pass whose gradients were not usable. */
   hasAnyOf(grads: NamedTensorMap): boolean {
     return this.#names.size > 0 && Object.keys(grads).some((name) => this.#names.has(name));
   }

@@ -1,10 +1,16 @@
 import { cast, notEqual, Reduction, sum, tensor, Tensor, tidy, util } from '@tensorflow/tfjs-core';
 import { gradientDepth, lossTable, patch } from '@acc/tfjs-internals';
 
-/** What one rank's loss counts beside those of others: as many items as it is the mean of, or it is a sum, whose gradients add up. */
+/**
+ * The weight of a rank's loss relative to the losses of other ranks. `items`: the loss is a mean
+ * over that many items. `sum`: the loss is a sum, so gradients of ranks are added.
+ */
 export type LossWeight = { readonly items: number } | 'sum';
 
-/** Where a loss takes its weights and its reduction, and how many of the predictions' elements make one loss. */
+/**
+ * The positions of the arguments `weights` and `reduction` of a loss function. `elements` gives the
+ * number of elements of the predictions that make one loss.
+ */
 interface Signature {
   readonly weights: number;
   readonly reduction: number;
@@ -29,15 +35,16 @@ const SIGNATURES: Readonly<Record<string, Signature>> = {
 const axisOf = (shape: readonly number[], axis: unknown) => ((axis as number) + shape.length) % shape.length;
 
 /**
- * Has `tf.losses` tell what a result counts that is no mean over rows: one with weights is the mean over those that are not 0, or
- * over their sum, and one reduced by SUM is a sum. Returns what gives `tf.losses` its own functions back.
+ * Makes `tf.losses` report the weight of results that are not means over rows. A loss with weights
+ * is the mean over the nonzero weights, or over the sum of the weights. A loss reduced by SUM is a
+ * sum. Returns a function that restores `tf.losses`.
  */
 export function watchLosses(onLoss: (loss: Tensor, weight: LossWeight) => void): () => void {
   const table = lossTable();
   const undos = Object.entries(SIGNATURES).map(([name, signature]) =>
     patch(table, name, (own) => (...args) => {
       const loss = own(...args);
-      // Of gradients of gradients, and outside of any, nothing is reduced over ranks.
+      // Only losses inside one level of gradients are reduced over ranks. Other losses are ignored.
       if (gradientDepth() !== 1) return loss;
       const weight = weightOf(args, signature);
       if (weight) onLoss(loss, weight);
@@ -58,7 +65,7 @@ function weightOf(args: readonly unknown[], signature: Signature): LossWeight | 
   const items = tidy(() => {
     const given = weights instanceof Tensor ? weights : tensor(weights);
     const counted = reduction === Reduction.MEAN ? given : cast(notEqual(given, 0), 'float32');
-    // tfjs repeats the weights for all losses.
+    // tfjs broadcasts the weights to all losses.
     const perWeight = lossesOf(predictions, args, signature) / given.size;
     return sum(counted).dataSync()[0]! * perWeight;
   });

@@ -12,7 +12,7 @@ interface RequestParts {
   readonly body?: Uint8Array | string;
 }
 
-/** What came back, all of it read. */
+/** The answer to a request, with its whole body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -20,7 +20,10 @@ export interface Answer {
   readonly text: string;
 }
 
-/** How often a request is repeated that the service could not answer, and one that did not reach it. */
+/**
+ * The number of retries: for a request that the service could not serve, and for one that did not
+ * reach it.
+ */
 const RETRIES = { refused: 5, lost: 3 };
 const FIRST_WAIT_MS = 100;
 
@@ -32,7 +35,7 @@ const CODES: Readonly<Record<number, string>> = {
   507: 'ACC_STORAGE_FULL',
 };
 
-/** Signed requests for keys of a bucket. */
+/** Sends signed requests for keys of a bucket. */
 export class Bucket {
   readonly location: string;
   readonly partBytes: number;
@@ -45,7 +48,7 @@ export class Bucket {
     const name = prefix.replace(/^\/+|\/+$/g, '');
     this.#options = options;
     this.#prefix = name === '' ? '' : `${name}/`;
-    // The bucket in the path, which every service understands; Amazon's wants it in the host.
+    // Other services understand the bucket name in the path. Amazon's expects it in the host name.
     this.#url = endpoint
       ? `${endpoint.replace(/\/+$/, '')}/${bucket}/`
       : `https://${bucket}.s3.${region}.amazonaws.com/`;
@@ -62,8 +65,8 @@ export class Bucket {
   }
 
   /**
-   * @param key Undefined: the bucket itself.
-   * @param allowed Statuses besides success that are the caller's to understand.
+   * @param key Undefined: the request is for the bucket itself.
+   * @param allowed Statuses besides success that the caller handles.
    */
   async request(
     method: string,
@@ -106,7 +109,7 @@ export class Bucket {
   }
 }
 
-/** By RFC 3986, as signatures have it. */
+/** Percent-encodes by RFC 3986, as signatures require. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -130,7 +133,10 @@ function answerOf({ status, headers }: Response, bytes: Uint8Array): Answer {
   };
 }
 
-/** For an answer that says success, and is not what the service answers then: a proxy's page, say. */
+/**
+ * The error for an answer with a success status whose body is not that of S3, for example the page
+ * of a proxy.
+ */
 export function notUnderstood(doing: string): AccError {
   return storageErrorOf('ACC_STORAGE_FAILED', doing, 'the answer is not that of S3', undefined);
 }

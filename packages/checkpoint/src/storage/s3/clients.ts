@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 
-/** The packages that this storage needs, loaded when it is used first. */
+/** The packages that this storage needs. They are loaded on first use. */
 export interface Clients {
   readonly aws: typeof import('aws4fetch');
   readonly xml: typeof import('fast-xml-parser');

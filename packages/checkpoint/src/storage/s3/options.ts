@@ -4,26 +4,35 @@ import { parseOptions } from '@acc/contract';
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of credentials that expire. */
+  /** The session token of temporary credentials. */
   readonly sessionToken?: string;
 }
 
 export interface S3StorageOptions {
   readonly bucket: string;
-  /** What all keys begin with: `runs/7`. Default none. */
+  /** The prefix of all keys, for example `runs/7`. Default: none. */
   readonly prefix?: string;
   /** Default `us-east-1`. */
   readonly region?: string;
-  /** Of a service other than Amazon's: `https://minio.example:9000`. Default: Amazon's of the region. */
+  /**
+   * The endpoint of a service other than Amazon's, for example `https://minio.example:9000`.
+   * Default: Amazon's endpoint for the region.
+   */
   readonly endpoint?: string;
-  /** A function is asked for each request: for credentials that expire. */
+  /** A function is called before each request. Use one for credentials that expire. */
   readonly credentials: S3Credentials | (() => S3Credentials | Promise<S3Credentials>);
-  /** Bytes that are sent at once; larger objects go in several parts. 5 MiB to 5 GiB, default 16 MiB. */
+  /**
+   * The size of a request in bytes. Larger objects are sent in several parts. 5 MiB to 5 GiB,
+   * default 16 MiB.
+   */
   readonly partBytes?: number;
 }
 
 const MIB = 1024 * 1024;
-/** What the service takes for a part that is not the last, and at most. */
+/**
+ * The limits of the service: the smallest size of a part that is not the last, and the largest
+ * size.
+ */
 const PART_BYTES = { min: 5 * MIB, max: 5 * 1024 * MIB };
 const isNamed = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
@@ -50,7 +59,7 @@ export type ResolvedS3Options = Readonly<z.infer<typeof schema>>;
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveS3Options(options: S3StorageOptions): ResolvedS3Options {
-  // An address may hold a password.
+  // The endpoint is secret because an address may contain a password.
   return parseOptions('s3Storage', schema, options, { secret: ['credentials', 'endpoint'] });
 }
 

@@ -7,10 +7,11 @@ import { Part, Upload } from './upload.js';
 import { elementIn, parseXml, textIn, type XmlElement } from './xml.js';
 
 /**
- * Objects of a bucket, in Amazon's S3 or a service that speaks as it does. An object is there as a whole or not at all. The packages
- * `aws4fetch` and `fast-xml-parser` are to be installed beside this one; failed requests are repeated.
+ * Stores objects in a bucket of Amazon S3 or of a compatible service. An object is stored
+ * completely or not at all. The packages `aws4fetch` and `fast-xml-parser` must be installed beside
+ * this one. Failed requests are retried.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; when used also `ACC_S3_CLIENT_MISSING`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; on use also `ACC_S3_CLIENT_MISSING`.
  */
 export function s3Storage(options: S3StorageOptions): Storage {
   const bucket = new Bucket(resolveS3Options(options));
@@ -20,7 +21,8 @@ export function s3Storage(options: S3StorageOptions): Storage {
     get: (key, range) => get(bucket, key, range),
     list: (prefix) => list(bucket, prefix),
     async delete(keys) {
-      // One by one: the request for many at once needs a checksum that not all services know.
+      // Deletes objects one by one: a request for many objects needs a checksum that not all
+      // services know.
       for (const key of keys) await bucket.request('DELETE', key, {}, [404]);
     },
   };

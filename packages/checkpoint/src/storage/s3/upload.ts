@@ -2,10 +2,10 @@ import { storageErrorOf } from '../errors.js';
 import { notUnderstood, type Bucket } from './bucket.js';
 import { elementIn, parseXml, textIn } from './xml.js';
 
-/** Parts on their way at the same time. */
+/** The number of parts that are sent concurrently. */
 const SENDERS = 4;
 
-/** An object that comes in several parts. */
+/** The upload of an object in several parts. */
 export class Upload {
   readonly #etags: string[] = [];
   readonly #sending = new Set<Promise<void>>();
@@ -24,7 +24,9 @@ export class Upload {
     return new Upload(bucket, key, id);
   }
 
-  /** Resolves when there is room for a further part. @param body Stays as it is until the upload has ended. */
+  /**
+   * Resolves when another part may be sent. @param body Must not change until the upload has ended.
+   */
   async send(body: Uint8Array): Promise<void> {
     const sent = this.#sendPart(this.#etags.push('') - 1, body)
       .catch((error: Error) => void (this.#error ??= error))
@@ -48,7 +50,7 @@ export class Upload {
     );
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
     const { text } = await this.bucket.request('POST', this.key, { query: { uploadId: this.id }, body });
-    // The service may begin to answer before it has succeeded.
+    // The service may send a success status and fail afterwards.
     const answer = await parseXml(text);
     if ('CompleteMultipartUploadResult' in answer) return;
     const code = textIn(elementIn(answer, 'Error'), 'Code');
@@ -56,14 +58,14 @@ export class Upload {
     throw code ? storageErrorOf('ACC_STORAGE_FAILED', doing, code, undefined) : notUnderstood(doing);
   }
 
-  /** Has the service forget the parts, as far as it can be reached. */
+  /** Tells the service to discard the parts, if it can be reached. */
   async abort(): Promise<void> {
     await Promise.all(this.#sending);
     await this.bucket.request('DELETE', this.key, { query: { uploadId: this.id } }).catch(() => {});
   }
 }
 
-/** Bytes that are sent at once. */
+/** Collects the bytes of one request. */
 export class Part {
   readonly #buffer: Uint8Array;
   #length = 0;
@@ -80,7 +82,7 @@ export class Part {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Takes what there is room for, and gives the rest. */
+  /** Copies as many bytes as there is room for, and returns the rest. */
   take(bytes: Uint8Array): Uint8Array {
     const taken = bytes.subarray(0, this.#buffer.length - this.#length);
     this.#buffer.set(taken, this.#length);
