@@ -4,7 +4,7 @@ import { Accelerator } from './accelerator.js';
 import { DataLoader } from './index.js';
 import type { AcceleratorOptions } from './options.js';
 
-// One process: what several do is proved in tests/e2e.
+// Only one process. tests/e2e proves the behaviour of several.
 let accelerator: Accelerator;
 const create = async (options: AcceleratorOptions = {}) => (accelerator = await Accelerator.create(options));
 
@@ -127,7 +127,7 @@ describe('plugins', () => {
     const w = tf.variable(tf.scalar(4));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
     for (let i = 0; i < 2; i++) optimizer.minimize(() => w.square() as tf.Scalar);
-    // w -= (2 w) / 2 leaves nothing.
+    // w -= (2 w) / 2 gives 0.
     expect(w.dataSync()[0]).toBe(0);
     expect(seen).toEqual([0, 1]);
   });

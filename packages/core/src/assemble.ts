@@ -35,7 +35,7 @@ import type { Tracking } from './tracking/start-trackers.js';
 import { trackingPlugins } from './tracking/tracking-plugins.js';
 import { withoutEffect } from './without-effect.js';
 
-/** What an Accelerator is made of. */
+/** The parts of an Accelerator. */
 export interface Parts {
   readonly environment: LaunchEnvironment;
   readonly kernels: KernelLayer;
@@ -56,7 +56,7 @@ export interface Parts {
   readonly lifetime: Lifetime;
 }
 
-/** Puts together what an Accelerator is made of, and installs it. */
+/** Creates the parts of an Accelerator and installs them. */
 export function assemble(
   resolved: ResolvedOptions,
   given: Pick<Parts, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
@@ -95,7 +95,9 @@ export function assemble(
   return { ...shared, ...own };
 }
 
-/** The strategy, once all ranks have the same options. @throws AccError `ACC_OPTIONS_DIFFER`. */
+/**
+ * The strategy, after all ranks have compared their options. @throws AccError `ACC_OPTIONS_DIFFER`.
+ */
 function comparedStrategy(
   resolved: ResolvedOptions,
   {
@@ -112,7 +114,7 @@ function comparedStrategy(
   return strategy;
 }
 
-/** Gives strategy and plugins what they work with. The pipeline is made by the time that steps run. */
+/** Gives the strategy and the plugins their context. The pipeline exists when steps run. */
 function attach(
   parts: readonly Pick<Plugin, 'attach'>[],
   context: Omit<StrategyContext, 'batchRows' | 'runForward'>,
@@ -123,7 +125,7 @@ function attach(
   for (const part of parts) part.attach?.({ ...context, batchRows, runForward: runLater });
 }
 
-/** What plugins ask for when steps run, by which time it is made. */
+/** Parts that plugins use when steps run. They exist by then. */
 type Later = () => Pick<Parts, 'pipeline' | 'preparation' | 'data'>;
 
 interface PluginSurroundings extends Pick<Parts, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
@@ -157,21 +159,23 @@ function pluginsOf(
   ];
 }
 
-/** Prepared data says which batch it gives, and steps that follow are weighted by its rows. */
+/** Prepared data reports its batches here. Later steps are weighted by the rows of the batch. */
 function batchListener(
   turns: Turns,
   determinism: Determinism | undefined,
   pipeline: () => StepPipeline,
 ): DataPreparationOptions['onBatch'] {
   return (batch, tensors) => {
-    // Of a loop that does not train: the batch of the fit that goes on stays what it is.
+    // A batch of a loop that does not train does not replace the batch of the running fit.
     if (turns.isOutside) return;
     determinism?.beginBatch(batch, tensors);
     pipeline().batch = batch;
   };
 }
 
-/** Has gradients go through the pipeline. Returns what gives tfjs its own functions back. */
+/**
+ * Makes gradients go through the pipeline. Returns a function that restores tfjs's own functions.
+ */
 function installOn(pipeline: StepPipeline, weighsLosses: boolean): () => void {
   const restoreDriver = installGradientDriver(pipeline);
   const unwatch = weighsLosses ? pipeline.lossItems.watch() : undefined;

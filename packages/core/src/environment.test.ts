@@ -44,7 +44,7 @@ describe('the launch environment', () => {
   });
 });
 
-/** What srun (Slurm 22.05) gave the last of three tasks on two nodes. */
+/** The variables that srun (Slurm 22.05) gave the last of three tasks on two nodes. */
 const slurm = {
   SLURM_JOB_ID: '71',
   SLURM_STEP_ID: '0',
@@ -121,7 +121,7 @@ describe("srun's environment", () => {
   });
 });
 
-/** What mpirun (Open MPI 4.1) gave the second of two processes on one host. */
+/** The variables that mpirun (Open MPI 4.1) gave the second of two processes on one host. */
 const openMpi = {
   OMPI_COMM_WORLD_SIZE: '2',
   OMPI_COMM_WORLD_RANK: '1',

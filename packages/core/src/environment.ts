@@ -3,16 +3,16 @@ import { slurmPlace } from './launchers/slurm.js';
 import { torchrunPlace } from './launchers/torchrun.js';
 import type { JobPlace, Variables } from './launchers/variables.js';
 
-/** What the launcher tells a process; the only place that reads the environment. */
+/** The settings that the launcher gives a process. Only this file reads the environment. */
 export interface LaunchEnvironment extends JobPlace {
-  /** Whether OMP_NUM_THREADS says how many threads a rank has, as under `acc launch`. */
+  /** Whether OMP_NUM_THREADS gives the number of threads of a rank, as under `acc launch`. */
   readonly hasThreads: boolean;
   readonly networkInterface: string | undefined;
-  /** The engine of collectives that is asked for, where the program leaves it open. */
+  /** The requested engine of collectives, for programs that do not choose one. */
   readonly collectiveEngine: string | undefined;
 }
 
-/** A program that nobody launched. */
+/** The place of a program that was started without a launcher. */
 const ALONE: JobPlace = {
   rank: 0,
   size: 1,
@@ -24,8 +24,8 @@ const ALONE: JobPlace = {
 };
 
 /**
- * The variables of `acc launch`, torchrun, mpirun or srun. A launcher that was started by another comes first: `acc launch`
- * may run under srun, and mpirun under Slurm.
+ * Reads the variables of `acc launch`, torchrun, mpirun or srun. A launcher that was started by
+ * another one takes precedence: `acc launch` may run under srun, and mpirun under Slurm.
  *
  * @throws AccError `ACC_ENVIRONMENT` for a variable that is missing or not a number in range.
  */

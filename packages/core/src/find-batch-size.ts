@@ -2,12 +2,15 @@ import { findExecutableBatchSize as find } from '@acc/schedule';
 import { whatRuns } from './running.js';
 
 /**
- * Calls `fn` with `startingBatchSize`, then with half of it as long as memory runs out, and gives the first result. Whatever a
- * failed attempt made is disposed, variables and kept tensors too, and an Accelerator that it created freed: `fn` makes model
- * and optimizer itself. Each rank finds its own size: on several, search before they train together.
+ * Calls `fn` with `startingBatchSize`, and with half of the last size after each out-of-memory
+ * error. Returns the first result. Everything that a failed attempt made is disposed, including
+ * variables and kept tensors, and an Accelerator that it created is freed. `fn` must therefore
+ * create model and optimizer itself. Each rank finds its own size: with several ranks, search
+ * before they train together.
  *
  * @param fn May be asynchronous.
- * @throws AccError `ACC_NO_BATCH_SIZE` when not even 1 fits; `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; what `fn` throws.
+ * @throws AccError `ACC_NO_BATCH_SIZE` if not even 1 fits; `ACC_UNKNOWN_OPTION`,
+ * `ACC_INVALID_OPTION`; the errors of `fn`.
  */
 export function findExecutableBatchSize<T>(
   fn: (batchSize: number) => T,

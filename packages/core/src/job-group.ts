@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import { joinGroup, type JoinedGroup, type JoinOptions } from '@acc/collective';
 
-/** What the program itself says of the group; undefined where it leaves it open. */
+/** The program's own settings of the group. Undefined settings are left open. */
 export interface GroupWishes {
   readonly engine: JoinOptions['engine'];
   readonly timeoutMs: number | undefined;
@@ -12,13 +12,14 @@ interface Joining {
   readonly group: Promise<JoinedGroup>;
 }
 
-/** A process joins its job's group once; every Accelerator of the process uses it. */
+/** A process joins the group of its job once. Every Accelerator of the process uses it. */
 let joining: Joining | undefined;
 
 /**
- * The job's group. One that could not be joined may be tried again, with other options too.
+ * The group of the job. After a failure the next call tries again, possibly with other options.
  *
- * @throws AccError those of `joinGroup`; `ACC_GROUP_JOINED` where the group that the process is in is another than the one asked for.
+ * @throws AccError those of `joinGroup`; `ACC_GROUP_JOINED` if the process is already in a group
+ * with other settings than the requested ones.
  */
 export async function joinOnce(options: JoinOptions, wishes: GroupWishes): Promise<JoinedGroup> {
   const own = (joining ??= { options, group: joinGroup(options) });

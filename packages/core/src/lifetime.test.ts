@@ -29,7 +29,7 @@ const training: Record<string, () => unknown> = {
   registerForCheckpointing: () => accelerator.registerForCheckpointing(),
 };
 const given = () => tf.tensor1d([3, 5]);
-/** Calls, and what they give. */
+/** Calls and their results. */
 const together: Record<string, readonly [call: () => unknown, gives: unknown]> = {
   gather: [() => accelerator.gather(given()), [3, 5]],
   gatherForMetrics: [() => accelerator.gatherForMetrics(given()), [3, 5]],
@@ -105,7 +105,7 @@ it('freeMemory and endTraining after endTraining do nothing', async () => {
   accelerator.freeMemory();
   await accelerator.endTraining('failed');
   expect(readFileSync(record, 'utf8')).toBe(ended);
-  // Nor does it touch the one that runs now.
+  // The call does not affect the Accelerator that is running now either.
   expect([whatRuns() === undefined, Math.random]).toEqual([false, random]);
   expect(other.prepare([w])).toEqual([w]);
 });

@@ -1,6 +1,9 @@
 import { AccError } from '@acc/contract';
 
-/** How far an Accelerator has come: `freeMemory` ends what trains, `endTraining` also what ranks do together. */
+/**
+ * The stages of an Accelerator: `freeMemory` ends training, and `endTraining` also ends
+ * collectives.
+ */
 export class Lifetime {
   #stage: 'running' | 'freed' | 'ended' = 'running';
 

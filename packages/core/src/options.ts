@@ -39,73 +39,106 @@ export interface AcceleratorOptions {
   /** How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. */
   readonly strategy?: 'auto' | 'single' | 'ddp' | Strategy;
   readonly ddp?: DdpOptions;
-  /** The group of all ranks. */
+  /** Options of the group of all ranks. */
   readonly collective?: CollectiveOptions;
-  /** 16-bit computing with float32 weights. Default `no`. */
+  /** 16-bit computation with float32 weights. Default `no`. */
   readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8';
   readonly amp?: AmpOptions;
-  /** `acc` is libtorch, `tfjs` the backend that is active. `auto` (default): `acc` where libtorch is found. */
+  /**
+   * `acc` is libtorch, `tfjs` is the active tfjs backend. `auto` (default): `acc` if libtorch is
+   * found.
+   */
   readonly engine?: 'auto' | 'acc' | 'tfjs';
-  /** Where checkpoints lie, how many are kept, and what a signal to end does. Giving it, `{}` too, has signals save. */
+  /**
+   * The place of checkpoints, how many are kept, and the handling of signals. If it is given, even
+   * as `{}`, signals cause a save.
+   */
   readonly checkpoint?: CheckpointOptions;
-  /** Where the `acc` engine keeps tensors. `auto` (default): a GPU where libtorch has one. Engines that can't are an error. */
+  /**
+   * The device of tensors of the `acc` engine. `auto` (default): a GPU if libtorch has one. An
+   * unavailable device is an error.
+   */
   readonly device?: 'auto' | 'cpu' | 'cuda';
-  /** Fixes the order of shuffled data. Default 0. */
+  /** The seed for the order of shuffled data. Default 0. */
   readonly seed?: number;
   readonly dataLoader?: DataLoaderOptions;
-  /** Micro-batches that take one step of the optimizer together: those of `accumulate`, and the batches of `fit`. Default 1. */
+  /**
+   * The number of micro-batches per optimizer step, for `accumulate` and for the batches of `fit`.
+   * Default 1.
+   */
   readonly gradientAccumulationSteps?: number;
-  /** Clips what is applied: the gradient of all ranks and micro-batches. Default: not. */
+  /**
+   * Clips the gradient that is applied, which combines all ranks and micro-batches. Default: no
+   * clipping.
+   */
   readonly gradientClipping?: GradientClippingOptions;
   /**
-   * Prepared models keep for backward only what passes between stretches of so many layers, and compute the rest again
-   * there: much less memory for a third more time. Default: all is kept.
+   * The number of layers in a section. Prepared models keep only the tensors between sections for
+   * backward and recompute the rest there. That needs much less memory and a third more time.
+   * Default: all activations are kept.
    */
   readonly checkpointEvery?: number;
   /**
-   * The same weights, bit for bit, on any number of ranks: random operators draw as for the batch of all ranks, batch
-   * normalisation takes all ranks' samples, sums run in a fixed tree, each rank computes with one thread. Default false.
+   * Gives the same weights, bit for bit, on any number of ranks. Random operators draw as for the
+   * batch of all ranks, batch normalization uses the samples of all ranks, sums have a fixed tree
+   * order, and each rank computes with one thread. Default false.
    */
   readonly deterministic?: boolean | DeterministicOptions;
   readonly plugins?: readonly Plugin[];
   /**
-   * Where `log` and its like go: `console`, `jsonl`, `csv`, `tensorboard`, `mlflow`, `wandb`, names of installed packages
-   * (`acc-tracker-…`), or trackers themselves. `initTrackers` starts them.
+   * The trackers of `log` and similar methods: `console`, `jsonl`, `csv`, `tensorboard`, `mlflow`,
+   * `wandb`, names of installed packages (`acc-tracker-…`), or tracker objects. `initTrackers`
+   * starts them.
    */
   readonly logWith?: readonly (string | Tracker)[];
-  /** Logs loss, rates, times of a step's parts and use of the machine by itself, and alerts. Default false. */
+  /**
+   * Logs loss, rates, times of the parts of a step and use of the machine automatically, and raises
+   * alerts. Default false.
+   */
   readonly autoLog?: boolean | AutoLogOptions;
-  /** The folder under which runs are recorded. Default: the working directory. */
+  /** The folder in which runs are recorded. Default: the working directory. */
   readonly projectDir?: string;
 }
 
-/** How ranks talk to each other, whatever the strategy. */
+/** How ranks communicate, with any strategy. */
 export interface CollectiveOptions {
   /**
-   * What moves the bytes between ranks: `shm` is shared memory, for ranks of one host; `gloo` sockets; `hierarchical` shared
-   * memory on each host and sockets between them; `mpi` the cluster's MPI; `nccl` is for tensors on GPUs. Default: what
-   * `ACC_COLLECTIVE_ENGINE` says, else `auto`: memory where ranks share it, sockets where they don't.
+   * The transport between ranks. `shm`: shared memory, for ranks of one host. `gloo`: sockets.
+   * `hierarchical`: shared memory on each host and sockets between hosts. `mpi`: the cluster's MPI.
+   * `nccl`: for tensors on GPUs. Default: the value of `ACC_COLLECTIVE_ENGINE`, else `auto`: shared
+   * memory if the ranks share it, else sockets.
    */
   readonly engine?: EngineChoice;
-  /** How long a collective, or the ranks' meeting, may take before it is an error, in milliseconds. Default 300,000. */
+  /**
+   * The longest time for a collective, or for the ranks to connect, before it is an error, in
+   * milliseconds. Default 300,000.
+   */
   readonly timeoutMs?: number;
 }
 
-/** Norm before value, where both are given. */
+/** If both are given, clipping by norm precedes clipping by value. */
 export interface GradientClippingOptions {
-  /** The greatest Euclidean norm of all gradients of a step together. */
+  /** The largest Euclidean norm of all gradients of a step together. */
   readonly norm?: number;
-  /** The greatest absolute value of an element. */
+  /** The largest absolute value of an element. */
   readonly value?: number;
 }
 
-/** How prepared data goes to ranks. */
+/** How prepared data is distributed to ranks. */
 export interface DataLoaderOptions {
-  /** True: the batch size is that of all ranks together. Default false: of each rank. */
+  /**
+   * True: the batch size is that of all ranks together. False (default): it is that of each rank.
+   */
   readonly splitBatches?: boolean;
-  /** Fills the last step from the start of the data, so that ranks take equally many. Default true. */
+  /**
+   * Fills the last step from the start of the data, so that all ranks take the same number of
+   * batches. Default true.
+   */
   readonly evenBatches?: boolean;
-  /** Whether tensors given to `prepare` as data are shuffled, anew for each epoch. Default true, as in `fit`. */
+  /**
+   * Whether tensors given to `prepare` as data are shuffled in each epoch. Default true, as in
+   * `fit`.
+   */
   readonly shuffle?: boolean;
 }
 
@@ -170,7 +203,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
   refuseGroupOptions(options.ddp);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
-  // Looked at whether or not the strategy that is chosen uses them.
+  // Validated even if the chosen strategy does not use them.
   resolveDdpOptions(options.ddp);
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
@@ -188,10 +221,13 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   return resolved;
 }
 
-/** Of plugins those that change what is trained, and not only look on. */
+/** The hooks by which a plugin changes training. Plugins without them only observe. */
 const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform', 'tape'] as const;
 
-/** What must be alike on every rank, with defaults filled in. Places and functions may differ. */
+/**
+ * The options that must be equal on every rank, with defaults filled in. Paths and functions may
+ * differ.
+ */
 export function comparedOptions(options: ResolvedOptions): Record<string, unknown> {
   const { mixedPrecision, gradientAccumulationSteps, gradientClipping, checkpointEvery } = options;
   const { deterministic, autoLog, seed, dataLoader, plugins } = options;
@@ -206,7 +242,7 @@ export function comparedOptions(options: ResolvedOptions): Record<string, unknow
     dataLoader,
     deterministic: deterministic !== false && resolveDeterministicOptions(recordOf(deterministic)),
     autoLog: autoLog !== false && { ...resolveAutoLog(recordOf(autoLog)), onAlert: undefined },
-    // Whether signals save is asked of all ranks in a collective.
+    // Ranks use a collective to ask whether a signal requests a save, so the setting must be equal.
     checkpoint: { ...checkpoint, preemption: checkpoint.preemption ?? options.checkpoint !== undefined },
     plugins: plugins.filter((plugin) => CHANGING_HOOKS.some((hook) => plugin[hook])).map(({ name }) => name),
   };
@@ -224,7 +260,10 @@ function isNameOrObject(value: unknown): boolean {
   return typeof value === 'string' || (typeof value === 'object' && value !== null);
 }
 
-/** What is said of options that act only beside a certain value of another one, and don't here. */
+/**
+ * Messages about options that have an effect only with a certain value of another option, and have
+ * none here.
+ */
 export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }: ResolvedOptions): string[] {
   const given = (record: object, names: readonly string[]) =>
     names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
@@ -247,7 +286,7 @@ export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }:
 
 const GROUP_OPTIONS: readonly string[] = ['engine', 'timeoutMs'];
 
-/** Programs of earlier versions give these options with `ddp`. */
+/** Earlier versions accepted these options in `ddp`. */
 function refuseGroupOptions(ddp: unknown): void {
   const moved = isRecord(ddp) ? GROUP_OPTIONS.filter((name) => name in ddp) : [];
   if (moved.length === 0) return;
@@ -257,7 +296,7 @@ function refuseGroupOptions(ddp: unknown): void {
   });
 }
 
-/** What leaves different sums to different numbers of ranks. */
+/** Rejects options with which sums depend on the number of ranks. */
 function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
   const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
@@ -281,7 +320,9 @@ function isNamed(value: unknown): boolean {
   return typeof value === 'object' && typeof name === 'string' && name !== '';
 }
 
-/** @throws AccError `ACC_INVALID_OPTION` for a name that is none, and an object that lacks members. */
+/**
+ * @throws AccError `ACC_INVALID_OPTION` for an unknown name, and for an object that lacks members.
+ */
 function requireStrategy(value: unknown): void {
   const details = { path: ['strategy'] };
   if (typeof value === 'object' && value !== null) {

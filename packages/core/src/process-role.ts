@@ -3,15 +3,18 @@ import type { LaunchEnvironment } from './environment.js';
 import { partOf, type SplitOptions, type Splittable } from './nested/split-between.js';
 import { requireFunction } from './require-arguments.js';
 
-/** What a role asks of the job. */
+/** The job functions that a role uses. */
 export interface RoleJob {
   waitForEveryone(): void;
   gatherObject<T>(values: readonly T[]): T[];
-  /** Runs `fn`. Gradients taken in it are weighted by the `rows` of each rank. */
+  /** Runs `fn`. Gradients computed in it are weighted by each rank's `rows`. */
   onRows<R>(rows: BatchRows, fn: () => R): R;
 }
 
-/** Which of a job's processes this one is, and work that only some of them do. `Accelerator` documents each member. */
+/**
+ * The place of this process in its job, and work that only some processes do. `Accelerator`
+ * documents each member.
+ */
 export class ProcessRole {
   readonly #environment: LaunchEnvironment;
   readonly #job: RoleJob;

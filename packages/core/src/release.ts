@@ -3,7 +3,10 @@ import type { Parts } from './assemble.js';
 import { uninstallRandom } from './random/math-random.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 
-/** Gives prepared objects and tfjs their own methods back, and frees what an Accelerator that runs holds. */
+/**
+ * Restores the own methods of prepared objects and tfjs, and frees what a running Accelerator
+ * holds.
+ */
 export function release(parts: Parts, running: Running, training: Disposed): void {
   parts.lifetime.free();
   if (whatRuns() === running) setRunning(undefined);

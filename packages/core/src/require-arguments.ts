@@ -1,7 +1,7 @@
 import { AccError, type RunStatus } from '@acc/contract';
 import { describe } from './nested/nested.js';
 
-/** @throws AccError `ACC_INVALID_ARGUMENT` for what is no function. */
+/** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a function. */
 export function requireFunction(method: string, value: unknown): void {
   if (typeof value === 'function') return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a function, not ${describe(value)}.`, {
@@ -11,7 +11,7 @@ export function requireFunction(method: string, value: unknown): void {
 
 const RUN_STATUSES: readonly RunStatus[] = ['completed', 'failed', 'aborted'];
 
-/** @throws AccError `ACC_INVALID_ARGUMENT` for what is no status of a run. */
+/** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not the status of a run. */
 export function requireRunStatus(method: string, value: unknown): void {
   if (RUN_STATUSES.includes(value as RunStatus)) return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a status of the run, not ${describe(value)}.`, {
@@ -19,7 +19,7 @@ export function requireRunStatus(method: string, value: unknown): void {
   });
 }
 
-/** @throws AccError `ACC_INVALID_ARGUMENT` for what is no path. */
+/** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a path. */
 export function requirePath(method: string, value: unknown): void {
   if (typeof value === 'string') return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a path, not ${describe(value)}.`, {

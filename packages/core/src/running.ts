@@ -1,7 +1,7 @@
 import type { Collective, KernelLayer } from '@acc/contract';
 import type { StepPipeline } from './step/step-pipeline.js';
 
-/** The Accelerator that steps go through now, as others need to know it. */
+/** The members of the running Accelerator that other modules need. */
 export interface Running {
   readonly pipeline: StepPipeline;
   readonly kernels: KernelLayer;

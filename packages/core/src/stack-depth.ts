@@ -1,11 +1,15 @@
-/** Node's own. */
+/** The default of Node.js. */
 const DEFAULT_FRAMES = 10;
-/** An operator in a loss lies up to fifty calls below the program's line: the tape, `minimize` and what is prepared of it. */
+/**
+ * An operator in a loss is up to fifty calls below the program's own line: the tape, `minimize` and
+ * its prepared methods lie between.
+ */
 const ENOUGH_FRAMES = 60;
 
 /**
- * Lets stack traces reach the program's line, unless the program has chosen another depth itself. It costs time where errors are
- * made, and nowhere else. Returns what puts the depth back.
+ * Makes stack traces long enough to reach the program's own line, unless the program has chosen
+ * another depth. It costs time only when an error is created. Returns a function that restores the
+ * depth.
  */
 export function deepenStackTraces(): () => void {
   if (Error.stackTraceLimit !== DEFAULT_FRAMES) return () => {};

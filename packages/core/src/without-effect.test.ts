@@ -17,7 +17,7 @@ afterEach(() => {
 
 const w = () => tf.tidy(() => tf.variable(tf.scalar(1)));
 
-/** What is said while `body` trains one variable. */
+/** The warnings while `body` trains one variable. */
 async function said(options: AcceleratorOptions, body: (step: () => void) => unknown): Promise<string[]> {
   accelerator = await Accelerator.create(options);
   const variable = w();

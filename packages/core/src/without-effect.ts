@@ -1,16 +1,19 @@
 import type { Plugin, StepInfo } from '@acc/contract';
 import { withoutPartner, type ResolvedOptions } from './options.js';
 
-/** What has been prepared or started by the first step. */
+/** The objects that were prepared or started before the first step. */
 export interface Used {
   readonly hasModel: () => boolean;
   readonly hasData: () => boolean;
   readonly hasTrackers: () => boolean;
-  /** The step that is being taken belongs to a micro-batch of `accumulate` or `fit`. */
+  /** Whether the current step belongs to a micro-batch of `accumulate` or `fit`. */
   readonly isInWindow: () => boolean;
 }
 
-/** Looks at the first step whether each option has what it acts on, and warns of those that have not. */
+/**
+ * Checks at the first step whether each option can have an effect, and warns about those that
+ * cannot.
+ */
 export function withoutEffect(options: ResolvedOptions, used: Used, warn: (message: string) => void): Plugin {
   let isDone = false;
   return {

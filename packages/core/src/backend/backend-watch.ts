@@ -6,13 +6,16 @@ export interface BackendWatchOptions {
   readonly kernels: KernelLayer;
   /** Whether this process may warn. */
   readonly isMain: boolean;
-  /** What else another backend does without, in words. */
+  /** The other things that are unavailable on another backend, as text for the message. */
   readonly without?: string | undefined;
 }
 
 let hasWarned = false;
 
-/** Warns, once in a process, when prepared models and variables compute on another backend than the fast engine's. */
+/**
+ * Warns, once per process, if prepared models and variables compute on another backend than that of
+ * the fast engine.
+ */
 export function backendWatch({ engine, kernels, isMain, without }: BackendWatchOptions): Plugin {
   let wasFast = kernels.backendName === engine;
   return {
@@ -31,7 +34,7 @@ export function backendWatch({ engine, kernels, isMain, without }: BackendWatchO
   };
 }
 
-/** Says once in a process that the fast engine is not used. */
+/** Warns, once per process, that the fast engine is not used. */
 export function warnOfLeaving(message: string): void {
   if (hasWarned) return;
   hasWarned = true;

@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { activateBackend, chosenBackend } from './chosen-backend.js';
 import './note-choices.js';
 
-/** As in a process that has not used tfjs yet. */
+/** Restores the state of a process that has not used tfjs. */
 beforeEach(() => tf.engine().reset());
 
 it('a backend that tfjs takes by itself was not chosen', async () => {

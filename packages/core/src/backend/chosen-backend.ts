@@ -1,15 +1,16 @@
 import { engine, setBackend } from '@tensorflow/tfjs-core';
 import { engineInternals, replaceForGood } from '@acc/tfjs-internals';
 
-/** tfjs-node's backend, which that package activates when it is imported. */
+/** The backend of tfjs-node, which activates it on import. */
 const ACTIVE_BY_IMPORT = 'tensorflow';
 
 let chosen: string | undefined;
 let isOurs = false;
 
 /**
- * From now on {@link chosenBackend} knows what the program has given to `tf.setBackend`. tfjs keeps no record of it: a backend
- * that was chosen looks like the one that tfjs takes by itself for the first tensor.
+ * Starts to record the backends that the program gives to `tf.setBackend`, for {@link
+ * chosenBackend}. tfjs itself does not distinguish such a backend from one that it activates by
+ * itself for the first tensor.
  */
 export function noteChoices(): void {
   const tfjs = engineInternals();
@@ -19,12 +20,15 @@ export function noteChoices(): void {
   });
 }
 
-/** The active backend, where the program has chosen it by `tf.setBackend`; undefined where tfjs or the Accelerator did. */
+/**
+ * The active backend if the program chose it by `tf.setBackend`. Undefined if tfjs or the
+ * Accelerator chose it.
+ */
 export function chosenBackend(): string | undefined {
   return engine().backendName === chosen ? chosen : undefined;
 }
 
-/** As `tf.setBackend`, without being the program's choice. */
+/** Calls `tf.setBackend` without recording it as the program's choice. */
 export function activateBackend(name: string): Promise<boolean> {
   isOurs = true;
   try {
@@ -34,10 +38,11 @@ export function activateBackend(name: string): Promise<boolean> {
   }
 }
 
-/** Whether a call that sets `name` now is not the program's. */
+/** Whether a call that sets `name` now comes from tfjs and not from the program. */
 function isByItself(name: string): boolean {
   const { backendInstance, registry } = engineInternals();
   if (backendInstance) return false;
-  // tfjs makes the backend first where it takes one by itself, and `tf.setBackend` makes it last.
+  // tfjs creates a backend that it chooses by itself before this call. `tf.setBackend` creates it
+  // afterwards.
   return registry[name] !== undefined || name === ACTIVE_BY_IMPORT;
 }

@@ -18,7 +18,7 @@ afterEach(() => {
   restore = undefined;
 });
 
-/** The values of what `run` gives, by tfjs's own walk and by ours. */
+/** The values that `run` returns, computed by tfjs's own walk and by ours. */
 function both(run: () => tf.Tensor[]): { own: number[][]; driven: number[][] } {
   const values = () => {
     const tensors = run();
@@ -122,7 +122,7 @@ describe('the gradient driver', () => {
       value: tf.mul(t as tf.Tensor, u as tf.Tensor),
       gradFunc: (dy: tf.Tensor) => {
         alive.push(tf.memory().numTensors);
-        // Made before it is asked for an input.
+        // These tensors are made before a gradient of an input is requested.
         const [a, b, c] = [dy.mul(2), dy.mul(3), dy.mul(4)];
         return [a.add(c), b.add(c)];
       },
@@ -135,7 +135,7 @@ describe('the gradient driver', () => {
       })([x(), x()]);
     });
     expect(alive).toHaveLength(8);
-    // The sum for u, which is not there the first time.
+    // The difference is the sum for u, which does not exist the first time.
     expect(new Set(alive.slice(1)).size).toBe(1);
     expect(alive[1]! - alive[0]!).toBeLessThanOrEqual(1);
   });
@@ -209,7 +209,7 @@ describe('the gradient driver', () => {
         finish: () => taken.map((grad) => grad.mul(10)),
       }),
     });
-    // b comes last in forward, so its gradient is final first.
+    // b comes last in the forward pass, so its gradient is the first to be final.
     const { grads, value } = tf.variableGrads(() => a.square().mul(b) as tf.Scalar, [a, b]);
     expect(order).toEqual([1, 0]);
     expect(value.dataSync()[0]).toBe(12);

@@ -12,32 +12,36 @@ import { pathBetween } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
 
-/** One backward pass as its owner sees it. */
+/** The interface of one backward pass for its owner. */
 export interface BackwardSession {
   /** Positions in `xs` of the variables whose gradients the session takes. */
   readonly indices: readonly number[];
   /** The factor that the gradient of the result starts with. */
   readonly weight: number;
-  /** The gradient of `xs[index]` is final. The session takes it over. */
+  /** Reports that the gradient of `xs[index]` is final. The session takes it over. */
   ready(index: number, grad: Tensor): void;
-  /** Gives the gradients of `indices`, in that order, to the caller. */
+  /** Returns the gradients of `indices`, in that order. The caller disposes them. */
   finish(): (Tensor | null)[];
 }
 
 export interface DriverHooks {
   /** Runs the forward pass of an outermost gradient computation. */
   forward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
-  /** Those who take part operator by operator; absent where nobody does. */
+  /** The participants that act on each operator. Absent if there are none. */
   readonly participants?: TapeParticipants | undefined;
   /** Runs its backward pass. */
   backward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
-  /** Called for each outermost gradient computation, after `y` was computed; undefined leaves it alone. */
+  /**
+   * Called for each outermost gradient computation after `y` was computed. Undefined: the driver
+   * does not take part in it.
+   */
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined;
 }
 
 /**
- * Replaces `engine().gradients`, in which `optimizer.minimize`, `variableGrads`, `grads` and `model.fit` all end, by our
- * walk over the tape. Same values, same errors. Returns the function that puts tfjs's own back.
+ * Replaces `engine().gradients`, in which `optimizer.minimize`, `variableGrads`, `grads` and
+ * `model.fit` end, by our own walk over the tape. Values and errors are the same. Returns a
+ * function that restores tfjs's own method.
  */
 export function installGradientDriver(hooks: DriverHooks): () => void {
   const engine = engineInternals();
@@ -58,7 +62,7 @@ function gradients(
   if (dy !== null && dy.dtype !== 'float32') {
     throw new Error(`dy must have 'float32' dtype, but has '${dy.dtype}'`);
   }
-  // Inside another gradient computation the tape goes on, and its tensors are needed.
+  // Inside another gradient computation the tape continues, and its tensors are still needed.
   const isOutermost = engine.state.gradientDepth === 0;
   const { participants } = hooks;
   let tape: TapeNode[] = [];
@@ -96,7 +100,7 @@ function gradients(
     const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);
     return { value: y, grads };
   } finally {
-    // Also when something threw, `f` among others: after an out-of-memory there is memory again.
+    // Also after an error, for example in `f`. After an out-of-memory error this frees memory.
     if (isOutermost) {
       freeUnused(tape, new Set());
       engine.state.activeTape = null;
@@ -113,7 +117,7 @@ function takers(
   );
 }
 
-/** The gradients in the order of `xs`: the session's and those that the walk has kept. */
+/** The gradients in the order of `xs`: those of the session and those that the walk returned. */
 function collect(
   engine: EngineInternals,
   xs: readonly Tensor[],
@@ -122,7 +126,7 @@ function collect(
 ): (Tensor | null)[] {
   const byId = new Map<number, Tensor | null>(found);
   if (session) {
-    // Left over when the result is itself one of the variables.
+    // A gradient is left over if the result itself is one of the variables.
     for (const index of session.indices) {
       const grad = found.get(xs[index]!.id);
       if (grad) session.ready(index, owned(grad, { engine }));
@@ -137,7 +141,7 @@ function seedOf(y: Tensor, dy: Tensor | null, weight: number): Tensor {
   return weight === 1 ? ones(y.shape) : fill(y.shape, weight);
 }
 
-/** Frees what operators saved that have no part in the way back. */
+/** Frees the tensors that were saved by operators outside of the backward path. */
 export function freeUnused(tape: readonly TapeNode[], used: ReadonlySet<TapeNode>): void {
   for (const node of tape) {
     if (!used.has(node)) freeSaved(node);

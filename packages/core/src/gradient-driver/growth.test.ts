@@ -55,7 +55,7 @@ const NETWORKS: Record<string, () => Network> = {
   },
 };
 
-/** Native bytes of a step at most, beside what was there before. */
+/** The peak of native bytes in a step, relative to the bytes before it. */
 function peakBytes({ weights, loss }: Network): number {
   const step = () => {
     const { value, grads } = tf.variableGrads(loss, weights);
@@ -82,7 +82,7 @@ describe('peak memory', () => {
   );
 });
 
-/** How often the walk looks at a tape of `count` operators, and how many tensors it makes. */
+/** How often the walk reads a tape of `count` operators, and how many tensors it makes. */
 function work(count: number): { looks: number; tensors: number } {
   const engine = engineInternals();
   let looks = 0;
@@ -97,7 +97,7 @@ function work(count: number): { looks: number; tensors: number } {
   const x = tf.scalar(0.5);
   const gradient = tf.grad((t) => {
     let y = t;
-    // One input that is used again and again, and one that is used once.
+    // One input that is used many times, and one that is used once.
     for (let i = 0; i < count; i++) y = y.mul(t).sin();
     engine.state.activeTape!.forEach((node, i, tape) => (tape[i] = counted(node)));
     before = nextId();
@@ -108,7 +108,7 @@ function work(count: number): { looks: number; tensors: number } {
   return { looks, tensors };
 }
 
-/** tfjs numbers its tensors. */
+/** The id of the next tensor: tfjs numbers its tensors. */
 function nextId(): number {
   const probe = tf.scalar(0);
   probe.dispose();

@@ -5,20 +5,23 @@ import { reviveWith, type TapeNode } from '@acc/tfjs-internals';
 import { inputOf } from './tape.js';
 
 export type Pack = NonNullable<TapeHooks['pack']>;
-/** Runs what hooks do with tensors that they borrow, and gives the tensors that they make. */
+/** Runs an action of hooks on tensors that they borrow. Returns the tensors that they make. */
 export type RunHook = (inputs: readonly Tensor[], action: HostAction) => readonly (Tensor | null)[];
 
-/** What stands in for a tensor. */
+/** Replaces a tensor until its values are needed. */
 export interface StandIn {
-  /** Gives the tensor its values back. */
+  /** Restores the values of the tensor. */
   restore(): void;
   dispose(): void;
 }
 
-/** What stands in for the saved tensors of nodes whose gradients were not computed yet. */
+/** The replacements of the saved tensors of nodes whose gradients were not computed yet. */
 const standIns = new WeakMap<TapeNode, StandIn[]>();
 
-/** Lets the first of `packs` that wants it take what an operator has saved. The tensors are disposed until {@link unpackSaved}. */
+/**
+ * Packs the tensors that an operator has saved with the first of `packs` that accepts them. The
+ * tensors are disposed until {@link unpackSaved}.
+ */
 export function packSaved(node: TapeNode, packs: readonly Pack[], runHook: RunHook): void {
   for (const tensor of node.saved ?? []) {
     if (tensor.isDisposed || !hasValuesOnly(tensor)) continue;
@@ -29,19 +32,23 @@ export function packSaved(node: TapeNode, packs: readonly Pack[], runHook: RunHo
   }
 }
 
-/** Has `made` freed, or restored, with what the node has saved. */
+/**
+ * Adds `made` to the replacements that are freed or restored with the saved tensors of the node.
+ */
 export function addStandIns(node: TapeNode, made: readonly StandIn[]): void {
   if (made.length > 0) standIns.set(node, [...(standIns.get(node) ?? []), ...made]);
 }
 
-/** Takes the values of `tensor`, which the caller then disposes; undefined if nobody wants them. */
+/**
+ * Packs the values of `tensor`, which the caller then disposes. Undefined if no hook accepts it.
+ */
 export function pack(
   tensor: Tensor,
   variable: Variable | undefined,
   packs: readonly Pack[],
   runHook: RunHook,
 ): StandIn | undefined {
-  /** Of this run, or of the replay that runs. */
+  /** The packed tensor of this run, or of the current replay. */
   let packed: PackedTensor | undefined;
   let isFirst = true;
   let isTaken = false;
@@ -49,7 +56,7 @@ export function pack(
     packed = undefined;
     for (const each of packs) packed ??= each(given!, variable);
     if (isFirst) isTaken = packed !== undefined;
-    // A replay does what was recorded, whatever the hook says this time.
+    // A replay repeats the recorded decision, even if the hook now decides otherwise.
     else if (isTaken) packed ??= asItIs(given!);
     else packed?.dispose();
     isFirst = false;
@@ -99,7 +106,7 @@ function requireSame(packed: Tensor, unpacked: Tensor): void {
   );
 }
 
-/** Gives the saved tensors of a node their values back. */
+/** Restores the values of the saved tensors of a node. */
 export function unpackSaved(node: TapeNode): void {
   const made = standIns.get(node);
   if (!made) return;
@@ -114,7 +121,7 @@ export function unpackSaved(node: TapeNode): void {
   });
 }
 
-/** Frees what an operator has saved. */
+/** Frees the tensors that an operator has saved. */
 export function freeSaved(node: TapeNode): void {
   for (const tensor of node.saved ?? []) tensor.dispose();
   const made = standIns.get(node);

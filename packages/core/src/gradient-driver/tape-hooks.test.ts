@@ -21,7 +21,7 @@ const create = async (tape: TapeHooks | undefined, options: AcceleratorOptions =
 
 const input = () => tf.sin(tf.range(0, 12)).reshape([4, 3]) as tf.Tensor2D;
 
-/** Two layers, of which the second is used twice. */
+/** Two layers. The second is used twice. */
 function network() {
   const weight = (rows: number, columns: number, seed: number) =>
     tf.variable(tf.randomNormal([rows, columns], 0, 1, 'float32', seed), true);
@@ -45,7 +45,7 @@ function network() {
 
 type Network = ReturnType<typeof network>;
 
-/** Moves saved tensors to JavaScript's memory. */
+/** Moves saved tensors to memory of JavaScript. */
 function offloading() {
   const counts = { packed: 0, unpacked: 0, disposed: 0 };
   const pack = (tensor: tf.Tensor): PackedTensor => {
@@ -63,7 +63,7 @@ function offloading() {
   return { counts, tape: { pack } satisfies TapeHooks };
 }
 
-/** Holds the values of variables elsewhere, and leaves NaN in them while no operator uses them. */
+/** Stores the values of variables elsewhere. The variables hold NaN while no operator uses them. */
 function releasing() {
   const values = new Map<tf.Variable, tf.Tensor>();
   const release = (variable: tf.Variable) => variable.assign(tf.fill(variable.shape, NaN));
@@ -111,7 +111,7 @@ function releasing() {
 
 const read = (tensors: readonly tf.Tensor[]) => tensors.map((tensor) => [...tensor.dataSync()]);
 
-/** Loss and gradients, of `loss` or of what it is in activation checkpoints. */
+/** Loss and gradients, of `loss` or of the same loss in activation checkpoints. */
 function gradients({ weights, loss, inCheckpoints }: Network, isCheckpointed = false): number[][] {
   return tf.tidy(() => {
     const { value, grads } = tf.variableGrads((isCheckpointed ? inCheckpoints : loss)(input()), weights);
@@ -119,7 +119,7 @@ function gradients({ weights, loss, inCheckpoints }: Network, isCheckpointed = f
   });
 }
 
-/** Those without hooks. */
+/** Loss and gradients without hooks. */
 async function plainGradients(isCheckpointed = false): Promise<number[][]> {
   await create(undefined);
   const model = network();
@@ -249,7 +249,7 @@ describe.each([
     const before = [tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()];
     expect(gradients(model, isCheckpointed)).toEqual(expected);
     expect([tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()]).toEqual(before);
-    // Three operators take them, forward and backward; a checkpoint runs forward twice.
+    // Three operators take the variables, forward and backward. A checkpoint runs forward twice.
     expect(calls).toBe(isCheckpointed ? 9 : 6);
     expect(read(model.weights).flat().every(Number.isNaN)).toBe(true);
   });
@@ -327,7 +327,7 @@ describe('an error', () => {
     const before = [tf.memory().numTensors, liveTensors()];
     isFailing = true;
     expect(() => gradients(model)).toThrow(thrown);
-    // What was brought for an operator is released.
+    // The values that were loaded for an operator are released.
     expect(open.size).toBe(0);
     expect([tf.memory().numTensors, liveTensors()]).toEqual(before);
     isFailing = false;

@@ -6,20 +6,21 @@ import { inputOf, isComputedAgain } from './tape.js';
 
 let isInHook = false;
 
-/** Whether a hook runs now. */
+/** Whether a hook is running. */
 export const runsHook = (): boolean => isInHook;
 
-/** Those who take part in passes operator by operator. */
+/** The participants that act on each operator of a pass. */
 export class TapeParticipants {
   readonly #engine = engineInternals();
-  /** The variables of operators that run now. */
+  /** The variables of operators that are running. */
   readonly #inUse = new Set<Variable>();
   readonly #packs: readonly Pack[];
   #isForward = false;
 
   /**
-   * @param hooks The strategy's first.
-   * @param recorder Of the active backend. A recorded step calls hooks again in each replay.
+   * @param hooks The hooks of the strategy come first.
+   * @param recorder Returns the recorder of the active backend. A recorded step calls hooks again
+   * in each replay.
    */
   constructor(
     private readonly hooks: readonly TapeHooks[],
@@ -28,7 +29,7 @@ export class TapeParticipants {
     this.#packs = hooks.flatMap((each) => (each.pack ? each.pack.bind(each) : []));
   }
 
-  /** Runs a forward computation, with hooks around its operators. */
+  /** Runs a forward computation and calls hooks around its operators. */
   forward<T>(compute: () => T): T {
     if (this.#isForward) return compute();
     this.#isForward = true;
@@ -39,7 +40,7 @@ export class TapeParticipants {
     });
   }
 
-  /** Has tensors packed that operators on `tape` save from now on. */
+  /** Packs the tensors that operators on `tape` save from now on. */
   packOn(tape: TapeNode[]): void {
     if (this.#packs.length === 0) return;
     const add = Array.prototype.push;
@@ -54,21 +55,23 @@ export class TapeParticipants {
     };
   }
 
-  /** What stands in for a variable's values, which then needn't be held; undefined if nobody packs them. */
+  /**
+   * Packs the values of a variable, which then need not be kept. Undefined if no hook packs them.
+   */
   packVariable(variable: Variable): StandIn | undefined {
     if (this.#packs.length === 0) return undefined;
     const standIn = pack(variable, variable, this.#packs, this.#runHook);
-    // The variable itself lives on, and `before` brings its values.
+    // The variable itself still exists, and the hook `before` loads its values.
     return standIn && { restore: standIn.dispose, dispose: standIn.dispose };
   }
 
   /** Runs the gradient of a tape node. */
   aroundGradient<T>(node: TapeNode, run: () => T): T {
-    // What an activation checkpoint computes again has hooks of its own.
+    // Operators that an activation checkpoint recomputes call hooks themselves.
     return isComputedAgain(node) ? run() : this.#around(node.inputs, 'backward', run);
   }
 
-  /** Runs what hooks do; in a recorded step, again in each replay. */
+  /** Runs an action of hooks. In a recorded step it runs again in each replay. */
   readonly #runHook = (inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[] => {
     const act = (given: readonly Tensor[]) => {
       const before = isInHook;
@@ -102,7 +105,7 @@ export class TapeParticipants {
     }
   }
 
-  /** Calls the hooks of the participants from `index` on, one inside the other. */
+  /** Calls the hooks of the participants from `index` on, nested in each other. */
   #within<T>(index: number, variables: readonly Variable[], phase: TapePhase, run: () => T): T {
     const hooks = this.hooks[index];
     if (!hooks) return run();
@@ -127,7 +130,9 @@ export class TapeParticipants {
   }
 }
 
-/** Undefined where nobody takes part: then nothing is patched, and passes cost what they cost without. */
+/**
+ * Undefined if there are no participants. Nothing is patched then, and passes have no extra cost.
+ */
 export function tapeParticipants(
   candidates: readonly { readonly tape?: TapeHooks }[],
   recorder: () => Recorder | undefined,
@@ -136,7 +141,7 @@ export function tapeParticipants(
   return hooks.length > 0 ? new TapeParticipants(hooks, recorder) : undefined;
 }
 
-/** Variables among the inputs that are not `known`, each once. */
+/** The variables among the inputs that are not in `known`, each once. */
 function variablesIn(inputs: NamedTensorMap, known: ReadonlySet<Variable>): Variable[] {
   const found: Variable[] = [];
   for (const name of Object.keys(inputs)) {
@@ -146,7 +151,7 @@ function variablesIn(inputs: NamedTensorMap, known: ReadonlySet<Variable>): Vari
   return found;
 }
 
-/** The error that is on its way already says what is wrong. */
+/** Ignores errors of `call`: the error that is being thrown already describes the problem. */
 function withoutErrors(call: () => void): void {
   try {
     call();

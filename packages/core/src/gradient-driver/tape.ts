@@ -1,20 +1,23 @@
 import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
 import type { TapeNode } from '@acc/tfjs-internals';
 
-/** The part of a tape that lies between the tensors asked for and the results. */
+/** The part of a tape between the given tensors and the results. */
 export interface Path {
   readonly nodes: readonly PathNode[];
-  /** How often each tensor, by id, is an input of these nodes. */
+  /** The number of times that each tensor, by id, is an input of these nodes. */
   readonly uses: ReadonlyMap<number, number>;
 }
 
 export interface PathNode {
   readonly node: TapeNode;
-  /** Its inputs that depend on the tensors asked for. */
+  /** Its inputs that depend on the given tensors. */
   readonly inputs: readonly (readonly [name: string, input: Tensor])[];
 }
 
-/** Keeps the nodes that depend on one of `xs` and that one of `ys` depends on, in their order. Linear in the tape. */
+/**
+ * The nodes that depend on one of `xs` and on which one of `ys` depends, in tape order. Linear in
+ * the length of the tape.
+ */
 export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], ys: readonly Tensor[]): Path {
   const fromX = new Set(xs.map(({ id }) => id));
   for (const { inputs, outputs } of tape) {
@@ -48,12 +51,14 @@ function hasAny(inputs: NamedTensorMap, ids: ReadonlySet<number>): boolean {
   return false;
 }
 
-/** Kernels may have optional inputs, which tfjs's type leaves out. */
+/** Kernels may have optional inputs, which the tfjs type does not show. */
 export function inputOf(inputs: NamedTensorMap, name: string): Tensor | null | undefined {
   return inputs[name];
 }
 
-/** A node of which backward computes the operators again, each with its own place on another tape. */
+/**
+ * A node whose operators are recomputed in backward. Each of them has its own node on another tape.
+ */
 export interface NodeComputedAgain extends TapeNode {
   readonly isComputedAgain: true;
 }

@@ -9,7 +9,7 @@ import { checkpoint } from '../index.js';
 let accelerator: Accelerator;
 let runForward: RunForward;
 
-/** Keeps saved tensors as plain numbers. */
+/** Stores saved tensors as arrays of numbers. */
 const offloading: Plugin = {
   name: 'offloading',
   tape: {
@@ -52,7 +52,7 @@ function stages(
 
 type Stages = ReturnType<typeof stages>;
 
-/** The gradients of all micro-batches together, by tfjs in one piece. */
+/** The gradients of all micro-batches together, computed by tfjs in one pass. */
 function expected({ first, second, one, two }: Stages): number[][] {
   return tf.tidy(() => {
     const loss = () =>
@@ -62,13 +62,16 @@ function expected({ first, second, one, two }: Stages): number[][] {
   });
 }
 
-/** The same by stages: all micro-batches go forward, then all back, the last first or the first first. */
+/**
+ * The same gradients by stages: all micro-batches go forward, then all go backward, in reverse or
+ * in forward order.
+ */
 function byStages({ first, second, one, two }: Stages, order: 'last first' | 'first first'): number[][] {
   return tf.tidy(() => {
     const passes = Array.from({ length: MICRO_BATCHES }, (_, i) => {
       const ofOne = runForward(() => one(input(i)), [first]);
       const [h] = ofOne.outputs as [tf.Tensor];
-      // What a stage receives is a tensor of its own.
+      // Each stage receives a separate tensor.
       const received = h.clone();
       h.dispose();
       const ofTwo = runForward(() => two(received), [received, second]);
@@ -154,7 +157,7 @@ describe('a pass in flight', () => {
     expect(read(runForward(f, [a, b]).backward(dys))).toEqual([6, 7]);
     expect(read(runForward(f, [a, b]).backward([null, tf.scalar(2), null]))).toEqual([10, 6]);
     expect(read(runForward(f, [a, b]).backward([tf.scalar(1), null, null]))).toEqual([6, null]);
-    // The gradients that it was given stay the caller's.
+    // The caller still owns the gradients that it gave.
     expect(dys[2]!.dataSync()[0]).toBe(7);
   });
 

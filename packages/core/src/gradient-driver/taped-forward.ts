@@ -8,7 +8,7 @@ import { owned, walkBackward } from './walk.js';
 
 type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
 
-/** See `RunForward` of the contract. */
+/** Implements `RunForward` of the contract. */
 export function runForward(
   f: () => Tensor | readonly Tensor[],
   xs: readonly Tensor[],
@@ -46,7 +46,7 @@ interface Pass {
 
 class KeptPass implements TapedForward {
   readonly outputs: readonly Tensor[];
-  /** Undefined when it was used. */
+  /** Undefined after its use. */
   #pass: Pass | undefined;
 
   constructor(pass: Pass) {

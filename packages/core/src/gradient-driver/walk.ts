@@ -7,22 +7,25 @@ import type { TapeParticipants } from './tape-participants.js';
 export interface WalkOptions {
   readonly engine: EngineInternals;
   readonly path: Path;
-  /** The gradients that the results start with, by their ids. */
+  /** The initial gradients of the results, by tensor id. */
   readonly seeds: ReadonlyMap<number, Tensor>;
-  /** Ids of the tensors whose gradients are asked for. */
+  /** Ids of the tensors whose gradients are requested. */
   readonly wanted: ReadonlySet<number>;
-  /** Who takes over which gradients, by the tensor's id, as soon as they are final. Others stay in the result. */
+  /**
+   * Functions that take over gradients, by tensor id, as soon as they are final. Other gradients
+   * stay in the result.
+   */
   readonly finals: ReadonlyMap<number, (grad: Tensor) => void>;
   /** False while an outer gradient still needs this one's tensors. */
   readonly freesEarly: boolean;
-  /** Absent where nobody takes part. */
+  /** Absent if there are no participants. */
   readonly participants?: TapeParticipants | undefined;
 }
 
 /**
- * Walks the tape from the last operator to the first, as tfjs does, and adds up gradients in the same order, so that numbers
- * are the same. Unlike there, a gradient and what an operator had saved are freed as soon as they were used last.
- * Returns the gradients of the tensors asked for, by id.
+ * Walks the tape from the last operator to the first, as tfjs does. It adds gradients in the same
+ * order, so that the numbers are identical. Unlike tfjs it frees gradients and saved tensors
+ * immediately after their last use. Returns the gradients of the requested tensors, by id.
  */
 export function walkBackward(options: WalkOptions): Map<number, Tensor> {
   const { path, seeds, finals, participants } = options;
@@ -45,7 +48,10 @@ export function walkBackward(options: WalkOptions): Map<number, Tensor> {
   return grads;
 }
 
-/** Adds one operator's input gradients to `grads`, and frees what only this operator needed. */
+/**
+ * Adds the gradients of one operator's inputs to `grads`. Frees tensors that only this operator
+ * needed.
+ */
 function backOneNode(step: PathNode, grads: Map<number, Tensor>, options: WalkOptions): void {
   if (options.participants) unpackSaved(step.node);
   addInputGradients(step, grads, options);
@@ -74,15 +80,16 @@ function addInputGradients(
 }
 
 /**
- * The gradients of a node's inputs, each to be freed by itself. What gradient functions make besides goes when they have
- * run: some of it for one input, some of it, made before they were asked for an input, for all.
+ * The gradients of a node's inputs. Each can be disposed on its own. Intermediate tensors of
+ * gradient functions are freed after they have run: those made for one input after that input, and
+ * those made for all inputs at the end.
  */
 function inputGradients(
   { node, inputs }: PathNode,
   dys: readonly (Tensor | null)[],
   engine: EngineInternals,
 ): Tensor[] {
-  // A gradient function may hand on what it was given or has saved, or one tensor for two inputs.
+  // A gradient function may return its argument, a saved tensor, or one tensor for two inputs.
   const own = (dx: Tensor, others: readonly Tensor[]) =>
     dx.kept || dys.includes(dx) || others.includes(dx) ? clone(dx) : dx;
   if (inputs.length === 1) {
@@ -136,7 +143,7 @@ function requireFits(node: TapeNode, name: string, x: Tensor, dx: Tensor): void 
   );
 }
 
-/** Frees what only this operator needed. */
+/** Frees the tensors that only this operator needed. */
 function freeAfter(node: TapeNode, grads: Map<number, Tensor>, options: WalkOptions): void {
   if (!options.freesEarly) return;
   for (const { id } of node.outputs) {
@@ -149,12 +156,15 @@ function freeAfter(node: TapeNode, grads: Map<number, Tensor>, options: WalkOpti
   freeSaved(node);
 }
 
-/** True for a tensor that the walk's scope would free: not the caller's dy, nor one that a gradient function kept. */
+/**
+ * Whether the walk's scope would free the tensor. False for the caller's dy and for a tensor that a
+ * gradient function kept.
+ */
 function isOwn(grad: Tensor, { engine }: Pick<WalkOptions, 'engine'>): boolean {
   return !grad.kept && grad.scopeId === engine.state.activeScope.id;
 }
 
-/** The gradient as one that may be disposed. */
+/** The gradient as a tensor that may be disposed. */
 export function owned(grad: Tensor, options: Pick<WalkOptions, 'engine'>): Tensor {
   return isOwn(grad, options) ? grad : clone(grad);
 }

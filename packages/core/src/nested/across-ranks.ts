@@ -6,14 +6,15 @@ import { gatherReal, type Gathered } from './gather-real.js';
 import { mapNested, type Nested } from './nested.js';
 import { SameKeys } from './same-keys.js';
 
-/** Collectives on arrays and records of tensors, those of records matched by their keys. */
+/** Collectives on arrays and records of tensors. Tensors of records are matched by their keys. */
 export class AcrossRanks {
   readonly #sameKeys = new SameKeys();
 
   constructor(private readonly kernels: KernelLayer) {}
 
   /**
-   * What a collective gives for each tensor. A compiled step calls it anew each time, as ranks must.
+   * Applies a collective to each tensor. A compiled step calls it again in every run, because the
+   * ranks must communicate again.
    *
    * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_COLLECTIVE_MISMATCH`.
    */

@@ -3,7 +3,10 @@ import { isPlainRecord, type Collective, type StateArray } from '@acc/contract';
 import type { BatchRows } from '../step/batch-rows.js';
 import { holdsTensors, mapLeaves } from './nested.js';
 
-/** What `Accelerator.gatherForMetrics` gives: tensors and lists of the same sort, and a list for each other value. */
+/**
+ * The result of `Accelerator.gatherForMetrics`: tensors and lists keep their kind, and any other
+ * value becomes a list.
+ */
 export type Gathered<T> = T extends Tensor | StateArray
   ? T
   : T extends readonly unknown[]
@@ -14,7 +17,7 @@ export type Gathered<T> = T extends Tensor | StateArray
       ? { -readonly [K in keyof T]: Gathered<T[K]> }
       : T[];
 
-/** Down to a depth, since types may hold themselves. */
+/** Looks only to a certain depth, because types may contain themselves. */
 type HoldsTensors<T, Depth extends readonly unknown[] = []> = Depth['length'] extends 4
   ? false
   : T extends Tensor
@@ -26,8 +29,8 @@ type HoldsTensors<T, Depth extends readonly unknown[] = []> = Depth['length'] ex
         : false;
 
 /**
- * Gathers tensors and other values over ranks and leaves out the rows that only filled the last step. Where a leaf has not one
- * row for each row of the batch (a loss, say), all of it counts.
+ * Gathers tensors and other values over ranks. Removes the rows that only pad the last step. A leaf
+ * that does not have one row for each row of the batch, for example a loss, is kept completely.
  *
  * @throws AccError `ACC_OBJECT_NOT_SERIALIZABLE`.
  */
@@ -38,7 +41,10 @@ export function gatherReal<T>(values: T, batch: BatchRows | undefined, collectiv
   return gathered as Gathered<T>;
 }
 
-/** Records, and arrays in which tensors are, are looked into; other arrays are lists of items, one for each row. */
+/**
+ * Whether a value is gathered as a whole. Records and arrays that contain tensors are not. Other
+ * arrays are lists with one item for each row.
+ */
 export function isMetricLeaf(value: unknown): boolean {
   return Array.isArray(value) ? !holdsTensors(value) : !isPlainRecord(value);
 }
@@ -59,7 +65,7 @@ function gatherRows(x: Tensor, batch: BatchRows | undefined, collective: Collect
   return real;
 }
 
-/** Lists joined in the order of ranks; of what is no list, one item from each rank. */
+/** Joins lists in rank order. Other values give one item per rank. */
 function gatherItems(own: unknown, batch: BatchRows | undefined, collective: Collective): unknown {
   const parts = collective.allGatherObject(isList(own) ? { list: own } : { item: own });
   const hasRows = batch?.rows.every((rows, rank) => parts[rank]?.list?.length === rows);

@@ -68,7 +68,7 @@ export class JobCollectives {
     return this.#across.map(method, values, collective, (x) => call(x, collective));
   }
 
-  /** @throws AccError `ACC_TRAINING_ENDED` once training has ended. */
+  /** @throws AccError `ACC_TRAINING_ENDED` after training has ended. */
   #collectiveFor(method: string): Collective {
     this.#parts.lifetime.requireJob(method);
     return this.#parts.collective;

@@ -1,13 +1,13 @@
 import { Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isPlainRecord } from '@acc/contract';
 
-/** A tensor, or arrays and records of such. */
+/** A tensor, or arrays and records of tensors. */
 export type Nested = Tensor | readonly Nested[] | { readonly [key: string]: Nested };
 
 /**
- * The same structure with each tensor replaced by what `map` gives for it.
+ * Returns the same structure with each tensor replaced by the result of `map`.
  *
- * @throws AccError `ACC_NOT_A_TENSOR` for anything else at a leaf, naming where it is.
+ * @throws AccError `ACC_NOT_A_TENSOR` if a leaf is not a tensor. The message gives its path.
  */
 export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => Tensor): T {
   const isLeaf = (inner: unknown) => !Array.isArray(inner) && !isPlainRecord(inner);
@@ -24,10 +24,11 @@ export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => T
 }
 
 /**
- * The same structure with each leaf replaced by what `map` gives for it. `map` is called in the sorted order of keys, so that
- * ranks whose records have their keys in another order call alike; the result has them in the caller's order.
+ * Returns the same structure with each leaf replaced by the result of `map`. `map` is called in the
+ * sorted order of keys, so that ranks with different key orders make the same calls. The result has
+ * the caller's key order.
  *
- * @param isLeaf False only for arrays and records.
+ * @param isLeaf Must be true for everything except arrays and records.
  */
 export function mapLeaves(
   value: unknown,
@@ -45,14 +46,14 @@ export function mapLeaves(
   return Object.fromEntries(keys.map((key) => [key, mapped.get(key)]));
 }
 
-/** Whether there is a tensor in arrays and records. */
+/** Whether arrays and records contain a tensor. */
 export function holdsTensors(value: unknown): boolean {
   if (value instanceof Tensor) return true;
   if (Array.isArray(value)) return value.some(holdsTensors);
   return isPlainRecord(value) && Object.values(value).some(holdsTensors);
 }
 
-/** What a value is, for messages. */
+/** A description of a value, for messages. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'function') return 'a function';

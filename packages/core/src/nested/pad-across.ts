@@ -3,11 +3,11 @@ import { AccError, checkKeys, type Collective } from '@acc/contract';
 
 /** Options of `Accelerator.padAcrossProcesses`. */
 export interface PadOptions {
-  /** The dimension in which sizes differ; negative ones count from the last. Default 0. */
+  /** The dimension in which sizes differ. A negative one counts from the last. Default 0. */
   readonly dim?: number;
   /** The value to fill with. Default 0. */
   readonly padIndex?: number;
-  /** Fills before what there is. Default false. */
+  /** Whether the padding comes first. Default false. */
   readonly padFirst?: boolean;
 }
 
@@ -25,7 +25,10 @@ export function requirePadOptions(options: PadOptions): void {
   );
 }
 
-/** `x`, filled up to the largest size that any rank has in that dimension; as it is where it has no such dimension. */
+/**
+ * Pads `x` to the largest size that any rank has in that dimension. Returns a copy if `x` lacks the
+ * dimension.
+ */
 export function padAcross(x: Tensor, options: PadOptions, collective: Collective): Tensor {
   const { dim = 0, padIndex = 0, padFirst = false } = options;
   const axis = dim < 0 ? x.rank + dim : dim;

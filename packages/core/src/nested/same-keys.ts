@@ -3,8 +3,9 @@ import { isMetricLeaf } from './gather-real.js';
 import { mapLeaves } from './nested.js';
 
 /**
- * Makes sure that ranks give records with the same keys, by which their tensors are matched. Each set of keys is compared once,
- * by an exchange of objects. Where one rank knows its keys already and another has new ones, they call different collectives.
+ * Verifies that ranks give records with the same keys, by which their tensors are matched. Each set
+ * of keys is compared once, by an exchange of objects. If one rank already knows its keys and
+ * another has new ones, the two call different collectives.
  */
 export class SameKeys {
   readonly #known = new Set<string>();
@@ -20,7 +21,7 @@ export class SameKeys {
   }
 }
 
-/** Where the leaves of records are, sorted; none where there is no record. */
+/** The sorted paths of the leaves of records. Empty if there is no record. */
 function keysOf(values: unknown): string[] {
   const paths: string[] = [];
   mapLeaves(values, isMetricLeaf, (_, where) => paths.push(where));

@@ -3,12 +3,15 @@ import { AccError, isPlainRecord, type BatchRows } from '@acc/contract';
 import { splitRows } from '@acc/data';
 import { describe } from './nested.js';
 
-/** What is split over processes: a tensor along dim 0, an array as a list, a record value by value. */
+/**
+ * A value that can be split over processes: a tensor along dim 0, an array as a list, a record
+ * value by value.
+ */
 export type Splittable = Tensor | readonly unknown[] | { readonly [key: string]: Splittable };
 
 /** Options of `Accelerator.splitBetweenProcesses`. */
 export interface SplitOptions {
-  /** Repeats the last item, so that every process has as many. Default false. */
+  /** Repeats the last item, so that every process has the same number. Default false. */
   readonly applyPadding?: boolean;
 }
 
@@ -18,10 +21,12 @@ interface Process extends SplitOptions {
 }
 
 /**
- * The items of `inputs` that fall to one of the processes: contiguous ones, the first processes having one more where they
- * don't come out even, and how many of them each has. `made` are the tensors among them, which the caller disposes; items of an array stay whose they are.
+ * The items of `inputs` for one of the processes, and the number of items of each process. The
+ * items are contiguous. If they do not divide evenly, the first processes have one more. The caller
+ * disposes `made`, the tensors among the items. Items of an array still belong to their owner.
  *
- * @throws AccError `ACC_INVALID_ARGUMENT` for what cannot be split, and for values of a record with different counts of items.
+ * @throws AccError `ACC_INVALID_ARGUMENT` for a value that cannot be split, and for values of a
+ * record with different numbers of items.
  */
 export function partOf<T extends Splittable>(
   inputs: T,
@@ -42,7 +47,7 @@ export function partOf<T extends Splittable>(
   return { part: pick(inputs) as T, made, rows: rowsOfAll(count, process) };
 }
 
-/** Items of each process, and how many of them are no padding. */
+/** The number of items of each process, with and without padding. */
 function rowsOfAll(count: number, { size, applyPadding = false }: Process): BatchRows {
   const realRows = splitRows(count, size).map((part) => part.count);
   return { realRows, rows: applyPadding ? realRows.map(() => Math.ceil(count / size)) : realRows };

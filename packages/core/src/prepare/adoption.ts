@@ -9,10 +9,13 @@ export interface AdoptionOptions {
   readonly optimizers: () => readonly Optimizer[];
 }
 
-/** Prepares variables that nobody gave to `prepare`, before the first loss that they are trained on is computed. */
+/**
+ * Prepares variables that were not given to `prepare`, before the first loss that they are trained
+ * on is computed.
+ */
 export class Adoption {
   readonly #options: AdoptionOptions;
-  /** Those that have offered all trainable variables. */
+  /** The owners that have offered all trainable variables. */
   readonly #owners = new WeakSet<object>();
 
   constructor(options: AdoptionOptions) {
@@ -20,16 +23,17 @@ export class Adoption {
   }
 
   /**
-   * Called on every rank before `owner`, a prepared optimizer or an Accelerator, computes gradients for `list`, or without it for
-   * all trainable variables.
+   * Called on every rank before `owner`, a prepared optimizer or an Accelerator, computes gradients
+   * for `list`, or without it for all trainable variables.
    *
    * - Variables of a list are prepared.
-   * - All trainable variables, at the owner's first call, start from rank 0's values where all ranks have them. Their gradients are
-   *   reduced from the first loss on that depends on them.
+   * - Without a list, at the owner's first call, all trainable variables that every rank has start
+   * from the values of rank 0. Their gradients are reduced from the first loss on that depends on
+   * them.
    *
-   * Nothing happens where ranks do not act together: inside `noSync`, and while they train by themselves.
+   * Does nothing if ranks do not act together: inside `noSync`, and while they train apart.
    *
-   * @throws AccError `ACC_VARIABLES_DIFFER` where ranks give different lists.
+   * @throws AccError `ACC_VARIABLES_DIFFER` if ranks give different lists.
    */
   adopt(owner: object, list: readonly Variable[] | undefined): void {
     const { pipeline, strategy } = this.#options;
@@ -46,7 +50,10 @@ export class Adoption {
     }
   }
 
-  /** Prepares the trainable variables of those names, for which a checkpoint has values, where all are there. */
+  /**
+   * Prepares the trainable variables for which a checkpoint has values, by name, if all of them
+   * exist.
+   */
   adoptNamed(names: readonly string[]): void {
     const { pipeline, strategy } = this.#options;
     if (this.#options.optimizers().length === 0) return;
@@ -62,7 +69,7 @@ export class Adoption {
   #offerAll(): void {
     const { pipeline, strategy, collective, optimizers } = this.#options;
     const { trained } = pipeline;
-    // tfjs's Adam keeps its powers of beta in trainable variables.
+    // tfjs's Adam keeps the powers of beta in trainable variables.
     const ofOptimizers = new Set<unknown>(optimizers().flatMap((optimizer) => Object.values(optimizer)));
     const fresh = Object.values(engine().registeredVariables).filter(
       (variable) => variable.trainable && !trained.knows(variable) && !ofOptimizers.has(variable),
@@ -77,7 +84,7 @@ export class Adoption {
   }
 }
 
-/** Ranks mean the same variable. */
+/** Equal for variables that ranks regard as the same. */
 function keyOf({ name, shape, dtype }: Variable): string {
   return `${name} ${dtype}[${shape.join()}]`;
 }

@@ -16,48 +16,55 @@ import {
 } from '@acc/data';
 import type { ResolvedOptions } from '../options.js';
 
-/** Rows of a batch of tensors that were given without a batch size: tfjs's own default in `fit`. */
+/** The batch size for tensors that are given without one. It is the default of tfjs in `fit`. */
 const DEFAULT_BATCH_SIZE = 32;
 
 export interface DataPreparationOptions {
-  /** The ranks that get rows of their own. */
+  /** The ranks that receive different rows. */
   readonly dataRanks: Pick<Collective, 'rank' | 'size'>;
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
   /**
-   * Hears of each batch, and its tensors, before it is yielded. At the end of an iteration hears, without tensors, of the batch
-   * with which the loop around it goes on, or undefined.
+   * Called with each batch and its tensors before the batch is yielded. At the end of an iteration
+   * it is called without tensors, with the current batch of the enclosing loop or undefined.
    */
   readonly onBatch: (rows: BatchRows | undefined, tensors: readonly Tensor[]) => void;
   /** Awaited before each batch is yielded, and before the end. */
   readonly atBoundary: () => Promise<void>;
 }
 
-/** What all kinds of prepared data have. */
+/** The members that all kinds of prepared data have. */
 interface PreparedData {
   getState(): DataPosition;
   setState(state: DataPosition): void;
   skipFirst(batches: number): object;
 }
 
-/** Gives each rank its part of data of every kind. */
+/** Prepares data of every kind, so that each rank gets its part. */
 export class DataPreparation {
   readonly #given: DataPreparationOptions;
   readonly #sharded = new WeakSet<object>();
-  /** In the order in which they were prepared. Weak: a program may prepare data anew in each epoch. */
+  /**
+   * In the order of preparation. Weak references, because a program may prepare data again in each
+   * epoch.
+   */
   readonly #prepared: WeakRef<PreparedData>[] = [];
-  /** Of data that a checkpoint knows, and which is not prepared yet. */
+  /** Positions from a checkpoint, also for data that is prepared later. */
   #toCome: readonly DataPosition[] = [];
-  /** The batch that each iteration under way has given last; the latest of all stands last. */
+  /** The last batch of each active iteration. The most recent one comes last. */
   readonly #open = new Map<object, BatchRows>();
 
-  /** In place of the option, for epochs that begin now. */
+  /** Replaces the option for epochs that begin from now on. */
   evenBatches: boolean | undefined;
 
   constructor(given: DataPreparationOptions) {
     this.#given = given;
   }
 
-  /** Rows of this rank in a full batch of `batchSize`. @throws AccError `ACC_INVALID_ARGUMENT`. */
+  /**
+   * The number of rows of this rank in a full batch of `batchSize`.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
   localBatchSize(batchSize: number): number {
     if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
       throw new AccError(
@@ -70,7 +77,10 @@ export class DataPreparation {
     return splitRows(batchSize, dataRanks.size)[dataRanks.rank]!.count;
   }
 
-  /** The data as this rank sees it, which prepared data is already; undefined for what is not data. */
+  /**
+   * The data of this rank. Prepared data is returned unchanged. Undefined if the object is not
+   * data.
+   */
   prepare(object: unknown): object | undefined {
     const { dataLoader, seed } = this.#given.options;
     if (this.#sharded.has(object as object)) return object as object;
@@ -100,13 +110,13 @@ export class DataPreparation {
     return this.#prepared.length > 0;
   }
 
-  /** Where prepared data is, in the order in which it was prepared. */
+  /** The positions in prepared data, in the order of preparation. */
   get positions(): DataPosition[] {
     const positions = this.#prepared.map((data) => data.deref()?.getState() ?? { epoch: 0, position: 0 });
     return [...positions, ...this.#toCome.slice(positions.length)];
   }
 
-  /** Prepared data, and data that is prepared later, goes on from there. */
+  /** Sets the positions of prepared data, and of data that is prepared later. */
   goOnFrom(positions: readonly DataPosition[]): void {
     this.#toCome = positions;
     this.#prepared.forEach((data, i) => {
@@ -115,9 +125,9 @@ export class DataPreparation {
   }
 
   /**
-   * The same data, each iteration of which begins after the first `batches` of this rank.
+   * The same data, but each iteration skips the first `batches` batches of this rank.
    *
-   * @throws AccError `ACC_INVALID_ARGUMENT` for what is not prepared data.
+   * @throws AccError `ACC_INVALID_ARGUMENT` if `data` is not prepared data.
    */
   skipFirst(data: object, batches: number): object {
     if (this.#sharded.has(data)) return this.#mark((data as PreparedData).skipFirst(batches));
@@ -126,13 +136,13 @@ export class DataPreparation {
     });
   }
 
-  /** A tf.data.Dataset as this rank sees it; one that was prepared comes back as it is. */
+  /** The part of a tf.data.Dataset for this rank. A prepared dataset is returned unchanged. */
   shardOnce(dataset: object): ShardedDataset<DatasetLike> {
     if (this.#sharded.has(dataset)) return dataset as ShardedDataset<DatasetLike>;
     return this.#add(shardDataset(dataset as DatasetLike, this.#shardOptions()));
   }
 
-  /** A dataset's batches for this rank, none of them twice; `onBatch` hears of each. */
+  /** A dataset's batches for this rank, without repetition. `onBatch` is called for each. */
   shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedDataset<DatasetLike> {
     return shardDataset(dataset as DatasetLike, {
       ...this.#shardOptions(),
@@ -164,7 +174,7 @@ export class DataPreparation {
       splitBatches,
       evenBatches: () => this.evenBatches ?? evenBatches,
       atBoundary,
-      // Global batch k, then, has the same rows on any number of ranks, the last one too.
+      // Global batch k then has the same rows on any number of ranks, also if it is the last.
       sharesLastStep: options.deterministic !== false,
       onBatch: (rows, batch, iteration) => {
         if (rows) {
@@ -182,7 +192,7 @@ export class DataPreparation {
     this.#open.set(iteration, rows);
   }
 
-  /** Whether its batch was the latest of all. */
+  /** Ends an iteration. Returns whether its batch was the most recent of all. */
   #end(iteration: object): boolean {
     const isLatest = [...this.#open.keys()].at(-1) === iteration;
     this.#open.delete(iteration);

@@ -7,15 +7,15 @@ export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[]): void;
   prepareOptimizer(optimizer: Optimizer): void;
   prepareLayers(layers: readonly unknown[]): Undo;
-  /** Has the model keep less for backward. */
+  /** Makes the model keep fewer tensors for backward. */
   keepLess(model: object): Undo;
   /** Runs a forward pass without gradients. */
   predict<T>(compute: () => T): T;
 }
 
 /**
- * Prepares a LayersModel in place: its weights, its layers, its optimizer when it is compiled (also later), and `fit` and
- * `fitDataset`.
+ * Prepares a LayersModel in place: its weights, its layers, its optimizer (also if it is compiled
+ * later), `fit` and `fitDataset`.
  *
  * @throws AccError `ACC_MODEL_NOT_BUILT` for a model whose weights do not exist yet.
  */
@@ -47,7 +47,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   };
 }
 
-/** The pipeline runs the passes of `predict` and `predictOnBatch`. */
+/** Runs the passes of `predict` and `predictOnBatch` through the pipeline. */
 function wrapPredictions(model: ModelInternals, context: PrepareModelContext): Undo {
   const undos = [
     patch(
@@ -70,12 +70,15 @@ function wrapPredictions(model: ModelInternals, context: PrepareModelContext): U
   };
 }
 
-/** A Sequential hands training on to a LayersModel inside, which every compile makes anew. */
+/** A Sequential trains through an inner LayersModel, which every compile creates again. */
 function trainedModelOf(model: ModelInternals): ModelInternals {
   return model.model ?? model;
 }
 
-/** What layers call their weights: tfjs gives variables other names where a process has made such a layer before. */
+/**
+ * The names that layers give to their weights. tfjs gives a variable another name if the process
+ * already has one of that name.
+ */
 const weightNames = new WeakMap<Variable, string>();
 
 /** The name that a variable has in files. */
@@ -83,7 +86,7 @@ export function weightName(variable: Variable): string {
   return weightNames.get(variable) ?? variable.name;
 }
 
-/** All weights of the model: trained ones first, statistics after, as the model lists them. */
+/** All weights of the model in the model's order: trained ones first, then statistics. */
 export function variablesOf(model: ModelInternals): Variable[] {
   if (model.layers.length === 0) {
     throw new AccError('ACC_MODEL_NOT_BUILT', 'The model has no layers yet.', {

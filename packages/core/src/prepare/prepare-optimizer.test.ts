@@ -8,7 +8,10 @@ afterEach(() => accelerator?.freeMemory());
 
 const TARGET = [1, -2, 3];
 
-/** Steps of Adam towards {@link TARGET}; those for which `isPrepared` is true, prepared. */
+/**
+ * Trains towards {@link TARGET} with Adam. The optimizer is prepared in steps for which
+ * `isPrepared` returns true.
+ */
 async function train(isPrepared: (step: number) => boolean): Promise<number[]> {
   const w = tf.variable(tf.zeros([3]));
   const optimizer = tf.train.adam(0.1);

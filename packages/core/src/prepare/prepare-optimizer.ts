@@ -8,28 +8,31 @@ type NamedTensor = { name: string; tensor: NamedTensorMap[string] };
 export interface PrepareOptimizerContext {
   readonly pipeline: StepPipeline;
   readonly kernels: KernelLayer;
-  /** Prepares what the optimizer is about to train; without a list, all trainable variables. */
+  /**
+   * Prepares the variables that the optimizer is about to train. Without a list, all trainable
+   * variables.
+   */
   readonly adopt: (list: readonly Variable[] | undefined) => void;
 }
 
 /**
- * Puts the pipeline in front of `optimizer.applyGradients`, in which `minimize` and `fit` end, and has `computeGradients`, in which
- * they begin, prepare the variables first.
+ * Inserts the pipeline before `optimizer.applyGradients`, in which `minimize` and `fit` end. Makes
+ * `computeGradients`, with which they begin, prepare the variables first.
  */
 export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizerContext): Undo {
   const { pipeline, kernels, adopt } = context;
   pipeline.names.add(optimizer);
-  // It looks at the optimizer's own method, so it is asked before the patch.
+  // Created before the patch, because it inspects the optimizer's own method.
   const fused = kernels.fusedApply?.(optimizer);
   const undos = [
     patch(optimizer, 'computeGradients', (own) => (f, list) => {
       adopt(list);
       const compute = () => pipeline.trained.seekingCandidates(() => own.call(optimizer, f, list));
-      // Without a list all variables are asked for, of whatever model.
+      // Without a list gradients of all variables are computed, whichever model they belong to.
       return list ? compute() : pipeline.names.ofOptimizer(optimizer, compute);
     }),
     patch(optimizer, 'applyGradients', (own) => (given: NamedTensorMap | NamedTensor[]) => {
-      // tfjs takes a list as well, whose order is that of the variables.
+      // tfjs also accepts a list, in the order of the variables.
       const grads = Array.isArray(given)
         ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
         : given;
@@ -38,7 +41,7 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
         if (fused) fused(all);
         else own.call(optimizer, all);
       });
-      // Who gave a list knows nothing of the tensors that took the place of its own.
+      // A caller that gave a list does not know the tensors that replaced its own.
       if (Array.isArray(given)) {
         for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
       }
@@ -49,7 +52,10 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
   };
 }
 
-/** The record as a list: what was given in its order, then what other ranks have besides, or a strategy updates instead. */
+/**
+ * The record as a list: first the given gradients in their order, then those that other ranks or a
+ * strategy added.
+ */
 function listed(given: readonly NamedTensor[], record: NamedTensorMap): NamedTensor[] {
   const names = new Set([
     ...given.map(({ name }) => name).filter((name) => name in record),

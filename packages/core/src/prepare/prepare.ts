@@ -23,7 +23,7 @@ import { Adoption } from './adoption.js';
 import { prepareOptimizer } from './prepare-optimizer.js';
 import { watchOptimizers } from './unprepared-optimizers.js';
 
-/** Puts an object back as it was before it was prepared. */
+/** Restores an object to its state before preparation. */
 export type Undo = () => void;
 
 export interface PreparationOptions {
@@ -40,11 +40,14 @@ export interface PreparationOptions {
   readonly determinism: Determinism | undefined;
   readonly splitBatches: boolean;
   readonly seed: number;
-  /** Layers to a stretch that is computed again in backward; undefined: all is kept. */
+  /**
+   * The number of layers in a section that is recomputed in backward. Undefined: all activations
+   * are kept.
+   */
   readonly checkpointEvery: number | undefined;
 }
 
-/** Prepares objects of every kind, each once, and can undo it all. */
+/** Prepares objects of every kind, each once. Can undo all of it. */
 export class Preparation {
   readonly #options: PreparationOptions;
   readonly #done = new WeakSet<object>();
@@ -61,7 +64,7 @@ export class Preparation {
   }
 
   /**
-   * What `prepare` returns for `object`: the object itself, data aside.
+   * The return value of `prepare` for `object`: the object itself, except for data.
    *
    * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`.
    */
@@ -88,12 +91,12 @@ export class Preparation {
     throw cannotPrepare(object);
   }
 
-  /** Those that were prepared and whose state was not freed, in the same order on every rank. */
+  /** The prepared optimizers whose state was not freed, in the same order on every rank. */
   get optimizers(): readonly Optimizer[] {
     return [...this.#optimizers].filter(hasItsState);
   }
 
-  /** Gives every prepared object its own methods back. */
+  /** Restores the own methods of every prepared object. */
   undoAll(): void {
     for (const undo of this.#undos.reverse()) undo();
     this.#undos = [];
@@ -112,7 +115,10 @@ export class Preparation {
     this.#once(optimizer, () => prepareOptimizer(optimizer, { pipeline, kernels, adopt }));
   }
 
-  /** Prepares an optimizer that trains prepared variables, unless ranks keep its steps to themselves. True if it was not before. */
+  /**
+   * Prepares an optimizer that trains prepared variables, except if gradients are local. Returns
+   * whether this call prepared it.
+   */
   #prepareUser(optimizer: Optimizer, names: readonly string[]): boolean {
     const { pipeline } = this.#options;
     if (this.#optimizers.has(optimizer) || pipeline.isLocal) return false;
@@ -125,12 +131,13 @@ export class Preparation {
   #prepareVariables(variables: readonly Variable[]): void {
     const { pipeline, strategy } = this.#options;
     const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
-    // Called even when nothing is new here, so that a rank for which something is finds the difference.
+    // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
+    // detect the difference.
     strategy.prepareVariables(fresh);
     pipeline.trained.add(fresh);
   }
 
-  /** The strategy comes first: it may need a layer to itself. */
+  /** Calls the strategy first, because it may need a layer for itself. */
   #prepareLayers(layers: readonly unknown[]): Undo {
     const { strategy, kernels } = this.#options;
     const undos = [strategy.prepareLayers?.(layers), kernels.fuseLayers(layers)];
@@ -174,7 +181,10 @@ function isOptimizer(object: unknown): object is Optimizer {
   return typeof candidate?.applyGradients === 'function' && typeof candidate.minimize === 'function';
 }
 
-/** tfjs's `disposeVariables` frees the state of optimizers with all else; one that has lost it takes no step any more. */
+/**
+ * Whether an optimizer still has its state. tfjs's `disposeVariables` frees the state of all
+ * optimizers. An optimizer without its state takes no further step.
+ */
 function hasItsState(optimizer: Optimizer): boolean {
   const state = optimizerStateOf(optimizer);
   if (!state) return true;
@@ -202,7 +212,10 @@ function cannotPrepare(object: unknown): AccError {
   });
 }
 
-/** What is said of the first few tensors, where the object is nothing but tensors that are not variables. */
+/**
+ * Row counts of the first tensors for a message, if the object contains only tensors that are not
+ * variables.
+ */
 function rowsByKey(object: unknown): string[] {
   if (object instanceof Tensor || tensorsIn(object).length === 0) return [];
   const entries = Object.entries(object as object).map(([key, item]) => ({ key, tensors: tensorsIn(item) }));

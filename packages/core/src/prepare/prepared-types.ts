@@ -4,14 +4,20 @@ interface DatasetLike<Batch> {
   iterator(): Promise<{ next(): Promise<IteratorResult<Batch>> }>;
 }
 
-/** `T` where it is a list or an object, of an interface too, of nothing but tensors. */
+/**
+ * `T` if it is a list or an object that contains only tensors. The object may be of an interface
+ * type.
+ */
 type Columns<T> = T extends readonly Tensor[]
   ? T
   : T extends object
     ? { readonly [K in keyof T]: Tensor }
     : never;
 
-/** The type that `prepare` gives for an object: the object's own, data aside, which becomes async-iterable. */
+/**
+ * The return type of `prepare` for an object: the object's own type, except that data becomes
+ * async-iterable.
+ */
 export type Prepared<T> =
   T extends DatasetLike<infer Batch>
     ? T & AsyncIterable<Batch>
@@ -29,7 +35,7 @@ export type Prepared<T> =
             ? AsyncIterable<T>
             : T;
 
-/** One object for one, a tuple in the same order for several. */
+/** A single type for one object, and a tuple in the same order for several. */
 export type PreparedAll<T extends readonly unknown[]> = T extends readonly [infer One]
   ? Prepared<One>
   : { -readonly [K in keyof T]: Prepared<T[K]> };

@@ -12,7 +12,7 @@ import {
 import { SlotOptimizer } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 
-/** The classes that have an `applyGradients` of their own. */
+/** The classes that have their own `applyGradients`. */
 const CLASSES: readonly { readonly prototype: Optimizer }[] = [
   AdadeltaOptimizer,
   AdagradOptimizer,
@@ -25,8 +25,9 @@ const CLASSES: readonly { readonly prototype: Optimizer }[] = [
 ];
 
 /**
- * Watches optimizers that nobody has prepared. Each calls `prepares` with the names of the gradients that it computes or
- * applies; where that answers true, the optimizer is prepared by then, and its own methods take over.
+ * Watches optimizers that were not prepared. Each calls `prepares` with the names of the gradients
+ * that it computes or applies. If that returns true, the optimizer has been prepared, and its own
+ * methods take over.
  */
 export function watchOptimizers(prepares: (optimizer: Optimizer, names: readonly string[]) => boolean): Undo {
   const undos = CLASSES.map(({ prototype }) => watchApply(prototype, prepares));

@@ -1,7 +1,10 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Strategy } from '@acc/contract';
 
-/** One rank, or ranks that have nothing to do with each other: gradients stay as they are. */
+/**
+ * The strategy for one rank, or for ranks that are independent of each other. Gradients are not
+ * changed.
+ */
 export function singleStrategy(): Strategy {
   return {
     name: 'single',

@@ -110,9 +110,7 @@ export class StepPipeline implements DriverHooks {
     return !this.#isLocal && this.accumulation.closesWindow;
   }
 
-  /**
-   * This rank's share of the samples in the current batch: the weight of its losses and metrics.
-   */
+  /** This rank's share of the samples in the current batch, which weights losses and metrics. */
   get share(): number {
     const { dataRanks, countRanks } = this.#options;
     return this.batch ? sampleShares(this.batch)[dataRanks.rank]! : 1 / countRanks();
@@ -133,9 +131,7 @@ export class StepPipeline implements DriverHooks {
     return this.#independent.size > 0;
   }
 
-  /**
-   * @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` if weights must not depend on the rank count.
-   */
+  /** @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what` if the run is deterministic. */
   requireSeveralWays(what: string): void {
     if (this.#options.isDeterministic) refuseDeterministic(what);
   }
