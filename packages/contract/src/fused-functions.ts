@@ -1,39 +1,46 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 
 export interface AttentionSettings {
-  /** Of booleans, or added to the scores; broadcasts to `[batch, heads, queries, keys]`. */
+  /**
+   * A boolean mask, or values that are added to the scores. Broadcasts to `[batch, heads, queries,
+   * keys]`.
+   */
   readonly mask: Tensor | undefined;
   readonly isCausal: boolean;
-  /** The chance of a weight to be dropped, in [0, 1). */
+  /** The probability of dropping a weight, in [0, 1). */
   readonly dropout: number;
-  /** Factor of the scores. */
+  /** The factor of the scores. */
   readonly scale: number;
 }
 
 export interface NormSettings {
-  /** Added to the variance, or to the mean square. */
+  /** Is added to the variance or to the mean square. */
   readonly epsilon: number;
-  /** How many dims are normalised: the last ones. */
+  /** The number of trailing dims that are normalized. */
   readonly dims: number;
 }
 
 export interface RotarySettings {
   readonly base: number;
-  /** Position of the first row. */
+  /** The position of the first row. */
   readonly offset: number;
-  /** Whether columns 2i and 2i + 1 are a pair, in place of i and i + dim/2. */
+  /** Whether columns 2i and 2i + 1 form a pair. Otherwise i and i + dim/2 do. */
   readonly interleaved: boolean;
 }
 
 /**
- * The functions of `@acc/kernels` that a kernel layer may compute by kernels of its own. Arguments were checked, and every setting
- * is given. The result is on tfjs's tape with a gradient for each input, which can be differentiated again or refuses that with
- * `ACC_NO_SECOND_GRADIENT`. The caller disposes it.
+ * The functions of `@acc/kernels` that a kernel layer may compute with its own kernels. Arguments
+ * have been checked, and every setting is given. The result is on tfjs's tape with a gradient for
+ * each input. The gradient either can be differentiated again or throws `ACC_NO_SECOND_GRADIENT`.
+ * The caller disposes the result.
  *
- * A function that is absent, or returns undefined for the inputs it is given, is computed in tfjs's operators.
+ * If a function is absent or returns undefined for its inputs, tfjs's operators compute it.
  */
 export interface FusedFunctions {
-  /** `q`, `k`, `v` are `[batch, heads, length, dim]`; heads of `k` and `v` divide those of `q`. */
+  /**
+   * `q`, `k`, `v` are `[batch, heads, length, dim]`. The number of heads of `k` and `v` divides
+   * that of `q`.
+   */
   scaledDotProductAttention?(
     q: Tensor,
     k: Tensor,
@@ -48,11 +55,11 @@ export interface FusedFunctions {
     settings: NormSettings,
   ): Tensor | undefined;
   rmsNorm?(x: Tensor, gain: Tensor | undefined, settings: NormSettings): Tensor | undefined;
-  /** `none`: by the error function; `tanh`: by its approximation. */
+  /** `none`: uses the error function. `tanh`: uses its tanh approximation. */
   gelu?(x: Tensor, approximate: 'none' | 'tanh'): Tensor | undefined;
   /** `x` is `[..., length, dim]`, dim even. */
   rotaryEmbedding?(x: Tensor, settings: RotarySettings): Tensor | undefined;
-  /** `rate` is above 0 and below 1. Draws from the backend's generator. */
+  /** `rate` is above 0 and below 1. Random numbers come from the backend's generator. */
   dropout?(x: Tensor, rate: number): Tensor | undefined;
 }
 
@@ -65,7 +72,7 @@ export const FUSED_FUNCTIONS = [
   'dropout',
 ] as const satisfies readonly (keyof FusedFunctions)[];
 
-/** Classes of tfjs-layers, by tfjs's names, whose instances may compute by kernels of a kernel layer. */
+/** Classes of tfjs-layers, by their tfjs names, whose instances a kernel layer may compute. */
 export const FUSED_LAYERS = [
   'BatchNormalization',
   'Conv2D',
@@ -77,12 +84,12 @@ export const FUSED_LAYERS = [
 ] as const;
 
 /**
- * What an instance of the class computes on `x`, which is float32, not empty, and its only input: the same numbers as tfjs's own
- * `call`, random draws aside, in forward and gradient. Called in a tidy. Undefined, with nothing changed, where tfjs's own `call`
- * must compute.
+ * Computes an instance of the class on `x`, its only input, which is float32 and not empty. Gives
+ * the same numbers as tfjs's own `call`, in forward and gradient, except for random draws. Called
+ * in a tidy. Returns undefined, with nothing changed, if tfjs's own `call` must compute.
  *
  * @param layer A layer of tfjs-layers, of exactly this class.
- * @param kwargs As of tfjs's `Layer.call`, which may have others.
+ * @param kwargs The arguments of tfjs's `Layer.call`, which may contain others.
  */
 export type FusedLayerCall = (
   layer: object,

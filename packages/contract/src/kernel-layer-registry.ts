@@ -13,23 +13,32 @@ import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
 
 /**
- * What a backend has of its own. Every slot may be absent: then that part is computed the portable way, by tfjs's operators and the
- * typed arrays that `dataSync` gives, or is refused where there is no portable way.
+ * The parts that a backend implements itself. Every slot may be absent. That part is then computed
+ * portably, by tfjs's operators and the typed arrays of `dataSync`, or it is refused if no portable
+ * way exists.
  */
 export interface KernelLayerSlots {
-  /** Where tensors live. Absent: `cpu`. */
+  /** The device of tensors. Absent: `cpu`. */
   readonly device?: string;
-  /** How tensors are read and written. Absent: by `dataSync` and `tf.tensor`. */
+  /** Reads and writes tensors. Absent: `dataSync` and `tf.tensor`. */
   readonly bridge?: TensorBridge;
-  /** Absent: tensor by tensor, in tfjs's operators. */
+  /** Absent: tfjs's operators, tensor by tensor. */
   readonly lists?: ListMath;
-  /** Absent: by typed arrays; there are no element types but tfjs's. */
+  /** Absent: typed arrays. Only tfjs's own element types exist then. */
   readonly state?: StateLayer;
-  /** Functions of `@acc/kernels`. Absent, as one function in it may be: in tfjs's operators. */
+  /**
+   * Functions of `@acc/kernels`. If the slot or a function in it is absent, tfjs's operators
+   * compute the function.
+   */
   readonly functions?: FusedFunctions;
-  /** Layers of prepared models. Absent, as one class in it may be: tfjs's own way. */
+  /**
+   * Layers of prepared models. If the slot or a class in it is absent, tfjs's own `call` computes
+   * the layer.
+   */
   readonly layerCalls?: FusedLayerCalls;
-  /** Steps of optimizers. Absent: the optimizer's own `applyGradients`. See `KernelLayer.fusedApply`. */
+  /**
+   * Optimizer steps. Absent: the optimizer's own `applyGradients`. See `KernelLayer.fusedApply`.
+   */
   fusedApply?(optimizer: Optimizer): Optimizer['applyGradients'] | undefined;
   /** Absent: `accelerator.compile` is refused. */
   readonly recorder?: Recorder;
@@ -47,11 +56,11 @@ const SLOTS = [
 ];
 
 export interface KernelLayerRegistration<Backend extends KernelBackend = KernelBackend> {
-  /** tfjs's name of the backend, as `tf.setBackend` takes it. */
+  /** The name of the backend in tfjs, as for `tf.setBackend`. */
   readonly backendName: string;
   /**
-   * What `backend` has of its own. Called once for each object that tfjs makes of the backend, when it is first used;
-   * the result is kept, so slots that change have to be getters within their objects.
+   * The slots of `backend`. It is called once for each backend object that tfjs creates, on first
+   * use. The result is kept, so slots that change must be getters within their objects.
    */
   slotsOf(backend: Backend): KernelLayerSlots;
 }
@@ -60,11 +69,12 @@ const registrations = new Map<string, KernelLayerRegistration<never>>();
 let changes = 0;
 
 /**
- * Has `@acc/core` use what a tfjs backend has of its own, whenever that backend is active. A backend without a registration is used
- * the portable way. It holds at once, also while the backend is active. The same object may be registered again.
+ * Makes `@acc/core` use the own parts of a tfjs backend whenever that backend is active. A backend
+ * without a registration is used portably. A registration takes effect at once, also while the
+ * backend is active. The same object may be registered again.
  *
- * @returns Takes it back.
- * @throws AccError `ACC_KERNEL_LAYER_TAKEN` where the backend has another registration.
+ * @returns A function that undoes the registration.
+ * @throws AccError `ACC_KERNEL_LAYER_TAKEN` if the backend has another registration.
  */
 export function registerKernelLayer<Backend extends KernelBackend>(
   registration: KernelLayerRegistration<Backend>,
@@ -87,18 +97,18 @@ export function registerKernelLayer<Backend extends KernelBackend>(
   };
 }
 
-/** What is registered for the backend. */
+/** The registration of the backend. */
 export function registeredKernelLayer(backendName: string): KernelLayerRegistration<never> | undefined {
   return registrations.get(backendName);
 }
 
-/** Another number whenever a registration was made or taken back. */
+/** A number that changes whenever a registration is made or undone. */
 export function kernelLayerChanges(): number {
   return changes;
 }
 
 /**
- * `slots`, whose names are known ones.
+ * Returns `slots` after checking their names.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */

@@ -1,6 +1,6 @@
 import { AccError } from './errors.js';
 
-/** Element types the native layer stores. tfjs labels the floating ones `float32`. */
+/** The element types of native tensors. tfjs labels all floating-point types `float32`. */
 export type NativeDtype =
   | 'float32'
   | 'float64'
@@ -14,7 +14,10 @@ export type NativeDtype =
   | 'bool'
   | 'complex64';
 
-/** Elements as JavaScript has them: 16-bit floats as their bits, booleans as 0 and 1, complex numbers as real and imaginary part in turn. */
+/**
+ * Elements in JavaScript: 16-bit floats as their bits, booleans as 0 and 1, complex numbers as
+ * alternating real and imaginary parts.
+ */
 export type NativeValues =
   | Float32Array
   | Float64Array
@@ -26,20 +29,25 @@ export type NativeValues =
   | BigInt64Array;
 
 /**
- * A tensor outside of tfjs, as kernel layers and collectives hand it to each other: a handle that its owner disposes exactly once.
- * A layer whose tensors lie in libtorch gives libtorch's, which travel without a copy. Others give {@link hostTensor}, or a class of
- * their own: what it does not know of another one's tensor, each side asks by `read`.
+ * A tensor outside of tfjs, which kernel layers and collectives exchange. It is a handle that its
+ * owner disposes exactly once. A layer whose tensors are in libtorch gives libtorch's tensors,
+ * which are passed without a copy. Other layers give a {@link hostTensor} or their own class. A
+ * receiver that does not know the class uses `read`.
  */
 export interface NativeTensor extends Disposable {
   readonly dtype: NativeDtype;
   readonly shape: readonly number[];
   readonly isDisposed: boolean;
-  /** The elements, row-major, in the typed array of `dtype`. Not to be written to. @throws AccError `ACC_TENSOR_DISPOSED`. */
+  /**
+   * The elements, row-major, in the typed array of `dtype`. They must not be modified.
+   *
+   * @throws AccError `ACC_TENSOR_DISPOSED`.
+   */
   read(): NativeValues;
   dispose(): void;
 }
 
-/** A native tensor in JavaScript's memory. It takes over `values`. */
+/** A native tensor in memory of JavaScript. It takes over `values`. */
 export function hostTensor(values: NativeValues, dtype: NativeDtype, shape: readonly number[]): NativeTensor {
   return new HostTensor(values, dtype, shape);
 }

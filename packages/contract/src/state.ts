@@ -15,8 +15,8 @@ export type StateArray =
   | BigUint64Array;
 
 /**
- * What a checkpoint can hold: plain values, as JSON has them, with typed arrays and tensors among them. Numbers may be NaN
- * and infinite; undefined in a record counts as absent.
+ * Values that a checkpoint can hold: plain values as in JSON, typed arrays and tensors. Numbers may
+ * be NaN or infinite. An undefined value in a record counts as absent.
  */
 export type StateTree =
   | null
@@ -30,19 +30,22 @@ export type StateTree =
   | { readonly [key: string]: StateTree };
 
 /**
- * Something that a checkpoint keeps. What `getState` gives is a {@link StateTree}, or a promise of one; tensors in it stay their
- * owner's. `setState` is given the same again, in a program that goes on; tensors then belong to the checkpoint and are
- * disposed after the call: keep clones.
+ * An object whose state a checkpoint keeps. `getState` returns a {@link StateTree} or a promise of
+ * one. Its tensors keep their owner. When a program resumes, `setState` receives the same tree. The
+ * checkpoint owns the tensors in it and disposes them after the call, so keep clones.
  */
 export interface Stateful {
   getState(): unknown;
   setState(state: never): unknown;
 }
 
-/** A state of which ranks have a part in common. */
+/** A state that ranks partly share. */
 export interface RankState {
   /** The same on every rank. */
   readonly shared: StateTree;
-  /** This rank's own; undefined, in what `setState` is given, on a rank that did not exist when it was saved. */
+  /**
+   * The state of this rank. In `setState` it is undefined on a rank that did not exist at the time
+   * of the save.
+   */
   readonly local: StateTree;
 }

@@ -6,68 +6,79 @@ import type { RankState } from './state.js';
 import type { TapeHooks } from './tape-hooks.js';
 import type { RunForward } from './taped-forward.js';
 
-/** What callers may ask of a strategy instead of comparing names. */
+/** The properties of a strategy that callers read instead of comparing names. */
 export interface StrategyTraits {
-  /** Whether each rank holds all of every parameter or a part of it. */
+  /** Whether each rank holds every parameter completely or only a part of it. */
   readonly parameters: 'replicated' | 'sharded';
   /**
-   * True where reductions give gradients back as they came: then a recorded step repeats without calling them. Default
-   * false.
+   * True if reductions return gradients unchanged. A recorded step then repeats without calling
+   * them. Default false.
    */
   readonly isLocal?: boolean;
   /**
-   * When gradients are reduced: while they are computed, or not before an optimizer is to apply them, whatever the loop has
-   * made of them by then. Default `backward`.
+   * When gradients are reduced: while they are computed, or only before an optimizer applies them,
+   * after a loop may have changed them. Default `backward`.
    */
   readonly syncAt?: 'backward' | 'apply';
   /**
-   * When gradients of the micro-batches of a window are added up. `beforeReduction`: each rank adds up its own, and the micro-batch
-   * that closes the window reduces the sum. `afterReduction`: every micro-batch is reduced, and each rank adds up what
-   * {@link GradientReduction.finish} gives it, a shard say; inside a window a loop then gets reduced gradients, too. Gradients that are reduced at `apply` are always added up before.
-   * Default `beforeReduction`.
+   * When the gradients of the micro-batches of a window are accumulated. `beforeReduction`: each
+   * rank accumulates its own, and the micro-batch that closes the window reduces the sum.
+   * `afterReduction`: every micro-batch is reduced, and each rank accumulates the results of {@link
+   * GradientReduction.finish}, for example a shard. Inside a window a loop then also gets reduced
+   * gradients. Gradients that are reduced at `apply` are always accumulated before. Default
+   * `beforeReduction`.
    */
   readonly accumulates?: 'beforeReduction' | 'afterReduction';
 }
 
-/** What a strategy works with; given once, before anything else is called. */
+/** The environment of a strategy. It is given once, before any other call. */
 export interface StrategyContext {
   /** All ranks of the job. */
   readonly collective: Collective;
   readonly mesh: Mesh;
-  /** Of the backend that is active when a member is used: programs may call `tf.setBackend` at any time. */
+  /**
+   * The kernel layer of the backend that is active at the time of use. Programs may call
+   * `tf.setBackend` at any time.
+   */
   readonly kernels: KernelLayer;
-  /** How many rows each rank has of the batch that prepared data gave last; undefined in a loop that feeds itself. */
+  /**
+   * The rows that each rank has of the last batch of prepared data. Undefined if the loop does not
+   * use prepared data.
+   */
   readonly batchRows: () => BatchRows | undefined;
   /**
-   * Weights are to be the same, bit for bit, on any number of ranks: what ranks add up goes through `allReduce`, which has one
-   * order of additions for all numbers of ranks. Default false.
+   * Whether weights must be the same, bit for bit, on any number of ranks. Sums over ranks then use
+   * `allReduce`, which adds in the same order for all numbers of ranks. Default false.
    */
   readonly isDeterministic?: boolean;
   /** Runs a forward pass whose backward pass comes later. */
   readonly runForward: RunForward;
 }
 
-/** How many rows each rank of {@link Mesh.dataRanks} has of a step's batch. */
+/** The rows that each rank of {@link Mesh.dataRanks} has of a step's batch. */
 export interface BatchRows {
-  /** Rows that each rank works on, by its rank there. */
+  /** The number of rows of each rank, by its rank there. */
   readonly rows: readonly number[];
-  /** Those of them that are samples, not filling at the end of the data; they come first. */
+  /**
+   * The number of these rows that are samples and not padding at the end of the data. The samples
+   * come first.
+   */
   readonly realRows: readonly number[];
-  /** No further batch follows on this rank; absent where that isn't known. */
+  /** Whether this is the last batch on this rank. Absent if that is not known. */
   readonly isLast?: boolean;
 }
 
-/** Elements of a whole tensor that a rank holds: a box of it, row by row. */
+/** The elements of a whole tensor that a rank holds: a box of it, row-major. */
 export interface TensorPart {
-  /** The whole tensor's name, where that isn't the variable's own. */
+  /** The name of the whole tensor, if it differs from that of the variable. */
   readonly name?: string;
-  /** The whole tensor's shape. */
+  /** The shape of the whole tensor. */
   readonly shape: readonly number[];
-  /** For each dim the first index that is in the box. */
+  /** The first index of the box, for each dim. */
   readonly offset: readonly number[];
-  /** For each dim how many there are; 0 where the rank holds nothing. */
+  /** The size of the box, for each dim. 0 if the rank holds nothing. */
   readonly sizes: readonly number[];
-  /** Where the box begins in the row-major elements of the variable. */
+  /** The position of the box's first element in the row-major elements of the variable. */
   readonly start: number;
 }
 
@@ -77,72 +88,82 @@ export interface Strategy {
   readonly traits: StrategyTraits;
   attach(context: StrategyContext): void;
   /**
-   * Makes variables ready to train: ranks are compared and start from rank 0's values.
+   * Prepares variables for training. Ranks compare them and start from the values of rank 0.
    *
-   * @throws AccError `ACC_VARIABLES_DIFFER` when names, shapes or dtypes differ across ranks.
+   * @throws AccError `ACC_VARIABLES_DIFFER` if names, shapes or dtypes differ across ranks.
    */
   prepareVariables(variables: readonly Variable[]): void;
   /**
-   * Sees the layers of a prepared model, before backends put their own kernels under them. Returns what gives the layers their
-   * own way back.
+   * Receives the layers of a prepared model before backends install their own kernels. Returns a
+   * function that restores the layers.
    */
   prepareLayers?(layers: readonly unknown[]): () => void;
-  /** Takes part in passes operator by operator. Absent: passes run without any cost for it. */
+  /** Takes part in passes at each operator. Absent: passes have no extra cost. */
   readonly tape?: TapeHooks;
   /**
-   * Starts the reduction of one backward pass over `variables`, all of which were prepared. Gradients are summed over
-   * ranks; whoever computes them has weighted them, so that the sum is the mean.
+   * Starts the reduction of one backward pass over `variables`, all of which are prepared.
+   * Gradients are summed over ranks. The code that computes them has weighted them, so that the sum
+   * is the mean.
    */
   beginReduction(variables: readonly Variable[]): GradientReduction;
   /**
-   * The Euclidean norm over all ranks of gradients that `finish` gave, by the variables' names; a scalar, the same on every
-   * rank. Caller disposes. Absent where every rank has all of every gradient.
+   * The Euclidean norm, over all ranks, of gradients that `finish` returned, by variable name. A
+   * scalar, the same on every rank. The caller disposes it. Absent if every rank has every gradient
+   * completely.
    */
   globalNorm?(grads: NamedTensorMap): Tensor;
   /**
-   * Whether gradients that `finish` gave are finite on all ranks, the same answer on every rank. Every rank calls it. The gradients
-   * stay the caller's. Absent where every rank has all of every gradient.
+   * Whether gradients that `finish` returned are finite on all ranks. The answer is the same on
+   * every rank. Every rank calls it. The caller still owns the gradients. Absent if every rank has
+   * every gradient completely.
    */
   allFinite?(grads: readonly Tensor[]): boolean;
   /**
-   * Gives the whole values of variables, in their order, on every rank. Every rank calls it with the same variables, outside of
-   * gradient computations. The caller disposes the tensors. The variables stay as they are, and nothing that was gathered is
-   * kept: a caller that gives one variable at a time needs memory for one whole variable. Variables that were not prepared are
-   * cloned. Absent: every rank has all of every variable.
+   * The whole values of variables, in their order, on every rank. Every rank calls it with the same
+   * variables, outside of gradient computations. The caller disposes the tensors. The variables do
+   * not change, and no gathered value is kept: a caller that passes one variable at a time needs
+   * memory for one whole variable. Variables that are not prepared are cloned. Absent: every rank
+   * has every variable completely.
    */
   materialize?(variables: readonly Variable[]): Tensor[];
   /**
-   * Runs an optimizer's update by gradients that `finish` gave, after clipping and after plugins have changed them. It calls `apply` once, with a
-   * record of gradients by the names of the registered variables to be updated: this rank's shards, say, whose state the optimizer
-   * then keeps. Gradients that it makes it disposes. Absent: the variables themselves are updated.
+   * Runs an optimizer's update with gradients that `finish` returned, after clipping and plugins.
+   * It calls `apply` once, with gradients by the names of the registered variables to update. These
+   * may be this rank's shards, whose state the optimizer then keeps. The strategy disposes
+   * gradients that it makes. Absent: the variables themselves are updated.
    */
   update?(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void;
   /**
-   * Gives every rank the parameters of `fromRank`, and what else of the strategy's is the same on every rank. Called when ranks
-   * have taken different numbers of steps.
+   * Gives every rank the parameters of `fromRank`, and the other strategy state that is the same on
+   * every rank. Called after ranks have taken different numbers of steps.
    */
   synchronize?(fromRank: number): void;
   /**
-   * Which parts of which whole tensors the elements of a parameter are, and those of optimizer state of its shape. There is at
-   * least one part, every element is in one, and the parts of all ranks together are whole tensors. Absent, or undefined: the
-   * variable is a whole tensor, the same on every rank.
+   * The parts of whole tensors that the elements of a parameter are. They also hold for optimizer
+   * state of its shape. There is at least one part, every element is in one part, and the parts of
+   * all ranks together are whole tensors. Absent, or undefined: the variable is a whole tensor, the
+   * same on every rank.
    */
   partsOf?(variable: Variable): readonly TensorPart[] | undefined;
-  /** What later steps depend on beside variables; with `setState`, or neither. */
+  /** The state, besides variables, that later steps depend on. Requires `setState`. */
   getState?(): RankState;
-  /** Goes on from what `getState` gave; `local` is undefined on a rank that did not exist when it was saved. */
+  /**
+   * Restores a state that `getState` returned. `local` is undefined on a rank that did not exist at
+   * the time of the save.
+   */
   setState?(state: RankState): void;
-  /** Frees what the strategy holds. Nothing is called after that but `attach`. */
+  /** Frees the resources of the strategy. Afterwards only `attach` may be called. */
   detach?(): void;
 }
 
-/** Gradients of one backward pass on their way over the ranks. */
+/** The reduction of the gradients of one backward pass over ranks. */
 export interface GradientReduction {
-  /** The gradient of `variables[index]` is final. The reduction takes it over. */
+  /** Reports that the gradient of `variables[index]` is final. The reduction takes it over. */
   ready(index: number, gradLocal: Tensor): void;
   /**
-   * Waits for everything and gives the gradients in the order of the variables; null where no rank had one. Where parameters are
-   * sharded, of each gradient the elements that belong to this rank's shard, of any shape. The caller owns them.
+   * Waits for all reductions and returns the gradients in the order of the variables. An entry is
+   * null if no rank had a gradient. If parameters are sharded, each result has the elements of this
+   * rank's shard, in any shape. The caller owns the results.
    */
   finish(): (Tensor | null)[];
 }

@@ -17,7 +17,10 @@ export interface TapeNode {
   readonly inputs: NamedTensorMap;
   readonly outputs: Tensor[];
   readonly saved?: Tensor[];
-  /** `asked`: the inputs whose gradients are wanted. tfjs does not pass it, and its own nodes ignore it. */
+  /**
+   * `asked`: the inputs whose gradients are requested. tfjs does not pass it, and its own nodes
+   * ignore it.
+   */
   readonly gradient?: (
     dys: readonly (Tensor | null)[],
     asked?: readonly (readonly [name: string, input: Tensor])[],
@@ -63,9 +66,9 @@ export interface EngineState {
   /** The nodes that `gradients` records; null or undefined outside of it. */
   activeTape: TapeNode[] | null | undefined;
   nextTapeNodeId: number;
-  /** How many gradients are being computed, one inside the other. */
+  /** The number of nested gradient computations. */
   gradientDepth: number;
-  /** How many kernels are running, one inside the other. */
+  /** The number of nested kernels that are running. */
   kernelDepth: number;
   /** Whether `tf.profile` is running. */
   readonly profiling: boolean;
@@ -95,7 +98,10 @@ export interface EngineInternals {
   /** Copies what a gradient function needs, so that it outlives its scope. */
   saveTensorsForBackwardMode(tensors: Tensor[]): Tensor[];
   makeTensorFromTensorInfo(info: TensorInfo, backend: KernelBackend): Tensor;
-  /** Books `tensor` once more in the current scope, on `backend` or, for null, on the active one. */
+  /**
+   * Registers `tensor` again in the current scope, on `backend` or, if that is null, on the active
+   * backend.
+   */
   incRef(tensor: Tensor, backend: KernelBackend | null): void;
   moveData(backend: KernelBackend, dataId: DataId): void;
   setBackend(name: string): Promise<boolean>;
@@ -110,12 +116,15 @@ export function engineInternals(): EngineInternals {
   return engine() as unknown as EngineInternals;
 }
 
-/** How many gradients tfjs is computing now, one inside the other. */
+/** The number of nested gradient computations that tfjs is running. */
 export function gradientDepth(): number {
   return engineInternals().state.gradientDepth;
 }
 
-/** Runs `compute` as if no gradient were computed and no kernel ran: its operators are not recorded on the tape. */
+/**
+ * Runs `compute` as if no gradient were being computed and no kernel were running. Its operators
+ * are not recorded on the tape.
+ */
 export function besideTape<T>(compute: () => T): T {
   const { state } = engineInternals();
   const { activeTape, gradientDepth, kernelDepth } = state;
@@ -131,7 +140,10 @@ export function besideTape<T>(compute: () => T): T {
   }
 }
 
-/** Has `tensor`, which was disposed, live again with the data of `value`, until it is disposed again. `value` stays the caller's. */
+/**
+ * Makes the disposed `tensor` usable again, with the data of `value`, until it is disposed again.
+ * The caller still owns `value`.
+ */
 export function reviveWith(tensor: Tensor, value: Tensor): void {
   const revived = tensorInternals(tensor);
   revived.dataId = value.dataId;

@@ -24,7 +24,7 @@ import {
 } from './index.js';
 import { describeViews, type Look, type Members } from './testing/views.js';
 
-// The views of tfjs-core against the one that is installed.
+// Compares the views of tfjs-core with the installed version.
 
 const ENGINE: Members<EngineInternals> = {
   gradients: 'function(4)',

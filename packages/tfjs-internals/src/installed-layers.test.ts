@@ -25,7 +25,7 @@ import {
 } from './index.js';
 import { describeViews, type Look, type Members } from './testing/views.js';
 
-// The views of tfjs-layers against the one that is installed.
+// Compares the views of tfjs-layers with the installed version.
 
 const LAYER = { call: 'function(2)', stateful: 'boolean', invokeCallHook: 'function(2)' };
 const DENSE: Members<DenseLayer> = { ...LAYER, kernel: 'object', bias: 'object', activation: 'object' };

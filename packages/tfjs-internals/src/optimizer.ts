@@ -1,12 +1,12 @@
 import type { Optimizer, Scalar, Variable } from '@tensorflow/tfjs-core';
 
-/** The members that tfjs's optimizers have in common, protected in its types. */
+/** The members that all tfjs optimizers share. They are protected in the public types. */
 export interface OptimizerInternals {
-  /** Steps taken; undefined before the first. */
+  /** The number of steps taken. Undefined before the first step. */
   iterations_?: number;
-  /** Not a number in an optimizer of a program that keeps its rate elsewhere. */
+  /** Not a number in a program's own optimizer that stores its rate elsewhere. */
   learningRate?: unknown;
-  /** Of the optimizers that keep the rate in a tensor too. */
+  /** Present in optimizers that also keep the rate in a tensor. */
   setLearningRate?(rate: number): void;
   incrementIterations(): void;
 }

@@ -9,7 +9,7 @@ class Greeter {
   }
 }
 
-/** A patch that shows where it is in the chain. */
+/** A patch that shows its position in the chain. */
 const marked =
   (mark: string) =>
   (own: Greeter['greet']): Greeter['greet'] =>

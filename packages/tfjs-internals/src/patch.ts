@@ -14,7 +14,7 @@ type Make = (own: Method) => Method;
 /** One patch of a method. */
 interface Link {
   readonly make: Make;
-  /** What `make` was called with last, and what it returned. */
+  /** The last argument of `make`, and its result. */
   own?: Method;
   made?: Method;
 }
@@ -27,18 +27,20 @@ interface Slot {
   remove(link: Link): void;
 }
 
-/** By the function that stands on the object. */
+/** Slots by the function that is installed on the object. */
 const slots = new WeakMap<object, Slot>();
 
 /**
- * Replaces a method of `owner` until the returned function is called. A method may have several patches: the latest runs
- * first, and each reaches the one before it by `own`. They may be undone in any order. When the last one is undone, the
- * property is as it was: the object's own or inherited, enumerable or not.
+ * Replaces a method of `owner` until the returned function is called. A method may have several
+ * patches: the latest runs first, and each calls the one before it by `own`. They may be undone in
+ * any order. After the last one is undone, the property is as before: own or inherited, enumerable
+ * or not.
  *
- * A replacement that somebody else has put on top stays. What it calls then passes through to tfjs's own method.
+ * A replacement that other code has installed on top stays. Its calls then pass through to tfjs's
+ * own method.
  *
- * @param make Returns the replacement. `own` is the method below, to be called by `own.call(owner, …)`. `make` is called again
- * when a patch below it is undone, so it keeps no state.
+ * @param make Returns the replacement. `own` is the method below, to be called by `own.call(owner,
+ * …)`. `make` is called again when a patch below it is undone, so it must not keep state.
  * @throws AccError `ACC_TFJS_CHANGED` if `owner` has no such method.
  */
 export function patch<T extends object, Name extends MethodName<T>>(
@@ -53,8 +55,8 @@ export function patch<T extends object, Name extends MethodName<T>>(
 }
 
 /**
- * Replaces a method of `owner` until the process ends. Calls reach the replacement without a step between, so this is for
- * methods that every operator calls.
+ * Replaces a method of `owner` until the process ends. Calls reach the replacement directly, so
+ * this is for methods that every operator calls.
  *
  * @throws AccError `ACC_TFJS_CHANGED` if `owner` has no such method.
  */
@@ -66,7 +68,10 @@ export function replaceForGood<T extends object, Name extends MethodName<T>>(
   put(owner, name, (make as unknown as Make)(methodOf(owner, name)));
 }
 
-/** Defines a property of `owner`, in the place of one it may have, until the returned function is called. */
+/**
+ * Defines a property of `owner` until the returned function is called. An existing property is
+ * restored then.
+ */
 export function patchProperty(owner: object, name: PropertyKey, descriptor: PropertyDescriptor): Undo {
   const before = Object.getOwnPropertyDescriptor(owner, name);
   Object.defineProperty(owner, name, { ...descriptor, configurable: true });
@@ -113,7 +118,7 @@ function newSlot(owner: object, name: PropertyKey, own: Method): Slot {
   return slot;
 }
 
-/** The method of `link` above `below`. */
+/** The method of `link` on top of `below`. */
 function over(link: Link, below: Method): Method {
   if (link.own !== below) {
     link.own = below;
@@ -133,12 +138,15 @@ function restore(
   else Reflect.deleteProperty(owner, name);
 }
 
-/** V8 turns an object into a dictionary when a property is deleted. With such an engine every operator takes half as long again. */
+/**
+ * V8 turns an object into a dictionary when a property is deleted. With such an engine every
+ * operator takes 50 % longer.
+ */
 function isInEveryOperator(owner: object): boolean {
   return owner === engine() || owner instanceof KernelBackend;
 }
 
-/** Sets an own method that is enumerable if the one in its place is. */
+/** Sets an own method. It is enumerable if the method that it replaces is. */
 function put(owner: object, name: PropertyKey, value: Method): void {
   const present = descriptorOf(owner, name)!;
   Object.defineProperty(owner, name, {

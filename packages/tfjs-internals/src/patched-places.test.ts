@@ -8,7 +8,7 @@ import {
   type ModelInternals,
 } from './index.js';
 
-// Each method that a package replaces, and the call of a program after which tfjs reaches it on that very object.
+// Each method that a package replaces, and a program's call that makes tfjs call it on that object.
 
 const ROWS = 4;
 const WIDTH = 3;
@@ -46,7 +46,7 @@ const minimize = (optimizer: tf.Optimizer) => {
   optimizer.minimize(() => tf.square(weight));
 };
 
-/** Every optimizer class with an `applyGradients` of its own. */
+/** Every optimizer class with its own `applyGradients`. */
 const OPTIMIZERS: Readonly<
   Record<string, readonly [{ readonly prototype: tf.Optimizer }, () => tf.Optimizer]>
 > = {

@@ -7,13 +7,13 @@ import {
   type KernelConfig,
 } from '@tensorflow/tfjs-core';
 
-/** Puts `config` in the place of the kernel of that name and backend. tfjs warns where one is registered twice. */
+/** Replaces the kernel of that name and backend. tfjs warns if one is registered twice. */
 export function replaceKernel(config: KernelConfig): void {
   unregisterKernel(config.kernelName, config.backendName);
   registerKernel(config);
 }
 
-/** Puts `config` in the place of the gradient of that kernel. */
+/** Replaces the gradient of that kernel. */
 export function replaceGradient(config: GradConfig): void {
   unregisterGradient(config.kernelName);
   registerGradient(config);

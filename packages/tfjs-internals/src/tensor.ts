@@ -12,7 +12,7 @@ export function tensorInternals(tensor: Tensor): TensorInternals {
   return tensor as unknown as TensorInternals;
 }
 
-/** A TensorBuffer whose values may be replaced, by others of another length too. */
+/** A TensorBuffer whose values may be replaced, also by values of another length. */
 export interface TensorBufferInternals {
   values: Float32Array | Int32Array | Uint8Array;
   readonly shape: number[];

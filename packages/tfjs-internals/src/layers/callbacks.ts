@@ -10,7 +10,7 @@ export interface Callback {
   onBatchEnd(batch: number, logs?: object): Promise<void>;
 }
 
-/** What `fit` and `fitDataset` return. */
+/** The result of `fit` and `fitDataset`. */
 export interface History {
   epoch: number[];
   history: Record<string, unknown[]>;

@@ -1,8 +1,8 @@
 import { serialization } from '@tensorflow/tfjs-core';
 
 /**
- * The name of an object's class, if that class is the one that tfjs registered under the name. Returns undefined for a
- * subclass, and for a class of the user's with the same name: they may compute anything.
+ * The name of an object's class, if tfjs registered that class under the name. Undefined for a
+ * subclass, and for a user's class of the same name, because these may compute something else.
  */
 export function ownClassName(object: object): string | undefined {
   const { constructor } = object as { readonly constructor: { readonly className?: string } };

@@ -1,6 +1,9 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 
-/** The members of a tfjs-layers layer that are called and replaced. Most are missing from its public types. */
+/**
+ * The members of a tfjs-layers layer that the packages call and replace. Most are missing from its
+ * public types.
+ */
 export interface LayerInternals {
   call: LayerCall;
   readonly stateful?: boolean;
@@ -44,7 +47,7 @@ export interface DropoutLayer extends LayerInternals {
 }
 
 export interface LayerNormalizationLayer extends LayerInternals {
-  /** From 0, once built. */
+  /** Counted from 0 after the layer is built. */
   readonly axis: readonly number[];
   readonly epsilon: number;
   readonly gamma: LayerVariable | null;
@@ -84,7 +87,7 @@ export interface RecurrentCell {
   recurrentDropoutMask: Tensor | Tensor[] | null;
 }
 
-/** A layer as the holder of weights that no gradient changes. */
+/** A layer with weights that no gradient changes. */
 export interface LayerWithBuffers {
   /** The weights that are never trained, also when the layer is frozen. */
   readonly _nonTrainableWeights?: readonly { read(): Variable }[];

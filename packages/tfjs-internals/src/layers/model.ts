@@ -1,24 +1,30 @@
 import type { Optimizer, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { History } from './callbacks.js';
 
-/** One step of training or of evaluation on a batch: features, targets and sample weights in; losses and metrics out. */
+/**
+ * One training or evaluation step on a batch. Takes features, targets and sample weights. Returns
+ * losses and metrics.
+ */
 export type StepFunction = (ins: Tensor[]) => Scalar[];
 
-/** The members of tfjs-layers' LayersModel that are read, called or replaced. Some are missing from its public types. */
+/**
+ * The members of tfjs-layers' LayersModel that the packages read, call or replace. Some are missing
+ * from its public types.
+ */
 export interface ModelInternals {
-  /** Of a Sequential: the model that trains. */
+  /** The model through which a Sequential trains. */
   readonly model?: ModelInternals;
   readonly layers: readonly unknown[];
   readonly weights: readonly { readonly originalName: string; read(): Variable }[];
   readonly metricsNames: readonly string[];
   readonly optimizer?: Optimizer;
-  /** What `makeTestFunction` made last. */
+  /** The latest result of `makeTestFunction`. */
   testFunction: StepFunction;
   /** Whether a fit is running. */
   isTraining?: boolean;
   /** Whether a callback has ended training. */
   stopTraining_?: boolean;
-  /** The topology that tfjs-layers makes the model of. */
+  /** The configuration from which tfjs-layers builds the model. */
   toJSON(unused: null, returnString: false): object;
   compile(args: object): void;
   makeTrainFunction(): StepFunction;

@@ -1,15 +1,18 @@
 /** The members in which models and wrappers hold other layers. */
 export interface LayerNesting {
-  /** Of a model. */
+  /** The layers of a model. */
   readonly layers?: unknown;
-  /** Of `timeDistributed`. */
+  /** The layer in a `timeDistributed`. */
   readonly layer?: unknown;
-  /** Of `bidirectional`. */
+  /** The layers in a `bidirectional`. */
   readonly forwardLayer?: unknown;
   readonly backwardLayer?: unknown;
 }
 
-/** The layers and those within them, each once: of models, of `bidirectional` and of `timeDistributed`. */
+/**
+ * The given layers and the layers within them, each once. Looks into models, `bidirectional` and
+ * `timeDistributed`.
+ */
 export function nestedLayers(candidates: readonly unknown[]): Iterable<object> {
   return walk(candidates, new Set());
 }

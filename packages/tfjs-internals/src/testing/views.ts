@@ -1,12 +1,15 @@
 import { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { describe, expect, it } from 'vitest';
 
-/** What each member of a view is: see {@link kindOf}. TypeScript refuses a table that lacks a member. */
+/**
+ * The expected kind of each member of a view, see {@link kindOf}. TypeScript rejects a table that
+ * lacks a member.
+ */
 export type Members<View> = Readonly<Record<keyof View, string>>;
 
 type Places = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** `function(2)` takes two parameters. */
+/** The kind of a value. `function(2)` takes two parameters. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
@@ -17,13 +20,13 @@ function kindOf(value: unknown): string {
   return typeof value;
 }
 
-/** Notes what the members of `object`, which stands at `place`, are now. */
+/** Records the kinds of the members of `object`, which belongs to `place`. */
 export type Look<Expected> = (place: keyof Expected & string, object: unknown) => void;
 
 /**
- * A test for each member of each place, with the name of both.
+ * Defines a test for each member of each place, named after both.
  *
- * @param lookAt Looks at every place, before the tests.
+ * @param lookAt Calls `look` for every place, before the tests.
  */
 export function describeViews<Expected extends Places>(
   expected: Expected,
