@@ -57,7 +57,7 @@ export interface FusedFunctions {
   rmsNorm?(x: Tensor, gain: Tensor | undefined, settings: NormSettings): Tensor | undefined;
   /** `none`: uses the error function. `tanh`: uses its tanh approximation. */
   gelu?(x: Tensor, approximate: 'none' | 'tanh'): Tensor | undefined;
-  /** `x` is `[..., length, dim]`, dim even. */
+  /** `x` is `[..., length, dim]`. `dim` is even. */
   rotaryEmbedding?(x: Tensor, settings: RotarySettings): Tensor | undefined;
   /** `rate` is above 0 and below 1. Random numbers come from the backend's generator. */
   dropout?(x: Tensor, rate: number): Tensor | undefined;

@@ -86,7 +86,7 @@ export interface Plugin {
    * Takes part in passes at each operator, after the strategy. Absent: passes have no extra cost.
    */
   readonly tape?: TapeHooks;
-  /** Slot `backward`: runs the walk back over the tape of a training step. */
+  /** Slot `backward`: runs the walk back over the tape in a training step. */
   backward?<T>(compute: () => T): T;
   /**
    * Slot `gradient`: the gradient of a prepared variable is final on this rank. Takes it over and
@@ -134,8 +134,9 @@ export interface Plugin {
    */
   getState?(): unknown;
   /**
-   * Restores a state that `getState` returned. @throws AccError `ACC_STATE_INVALID` for other
-   * values.
+   * Restores a state that `getState` returned.
+   *
+   * @throws AccError `ACC_STATE_INVALID` for other values.
    */
   setState?(state: never): unknown;
 }

@@ -96,7 +96,9 @@ export function assemble(
 }
 
 /**
- * The strategy, after all ranks have compared their options. @throws AccError `ACC_OPTIONS_DIFFER`.
+ * The strategy, after all ranks have compared their options.
+ *
+ * @throws AccError `ACC_OPTIONS_DIFFER`.
  */
 function comparedStrategy(
   resolved: ResolvedOptions,

@@ -41,7 +41,7 @@ export type GradientsFunction = (
 
 export type RunKernel = (kernelName: string, inputs: NamedTensorMap, attrs?: object) => unknown;
 
-/** An operator with a gradient function of its own, as `customGrad` hands it to the engine. */
+/** An operator with its own gradient function, as `customGrad` passes it to the engine. */
 export interface CustomOperator {
   readonly inputs: NamedTensorMap;
   readonly forwardFunc: (backend: unknown, save: (tensors: Tensor[]) => void) => unknown;
@@ -58,12 +58,12 @@ export type RunKernelFunc = (params: CustomOperator | KernelInvocation) => unkno
 export interface EngineScope {
   readonly id: number;
   readonly name: string;
-  /** The tensors that the end of the scope disposes. */
+  /** The tensors that are disposed at the end of the scope. */
   readonly track: Tensor[];
 }
 
 export interface EngineState {
-  /** The nodes that `gradients` records; null or undefined outside of it. */
+  /** The nodes that `gradients` records. Null or undefined outside of it. */
   activeTape: TapeNode[] | null | undefined;
   nextTapeNodeId: number;
   /** The number of nested gradient computations. */
@@ -80,7 +80,10 @@ export interface EngineState {
   readonly tensorInfo: WeakMap<DataId, { readonly backend: KernelBackend }>;
 }
 
-/** The members of tfjs-core's Engine that the packages read, call or patch. Most are missing from its public types. */
+/**
+ * The members of tfjs-core's Engine that the packages read, call or patch. Most are missing from
+ * its public types.
+ */
 export interface EngineInternals {
   gradients: GradientsFunction;
   startTape(): void;
@@ -95,7 +98,7 @@ export interface EngineInternals {
   clone(tensor: Tensor): Tensor;
   /** Chooses the inputs and outputs of a kernel that its gradient function needs. */
   getTensorsForGradient(kernelName: string, inputs: NamedTensorMap, outputs: Tensor[]): Tensor[];
-  /** Copies what a gradient function needs, so that it outlives its scope. */
+  /** Copies the tensors that a gradient function needs, so that they outlive their scope. */
   saveTensorsForBackwardMode(tensors: Tensor[]): Tensor[];
   makeTensorFromTensorInfo(info: TensorInfo, backend: KernelBackend): Tensor;
   /**

@@ -23,7 +23,7 @@ export interface OptimizerVariable {
 }
 
 export interface SgdInternals {
-  /** -learningRate */
+  /** The negative learning rate. */
   readonly c: Scalar;
 }
 
@@ -64,7 +64,7 @@ export interface AdamInternals {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
-  /** beta1^step and beta2^step, multiplied up in float32. */
+  /** beta1^step and beta2^step, computed by repeated multiplication in float32. */
   readonly accBeta1: Variable;
   readonly accBeta2: Variable;
   readonly accumulatedFirstMoment: OptimizerVariable[];
@@ -78,7 +78,7 @@ export interface AdamaxInternals {
   readonly epsilon: number;
   readonly decay: number;
   readonly iteration: Variable;
-  /** beta1^step, multiplied up in float32. */
+  /** beta1^step, computed by repeated multiplication in float32. */
   readonly accBeta1: Variable;
   readonly accumulatedFirstMoment: OptimizerVariable[];
   readonly accumulatedWeightedInfNorm: OptimizerVariable[];

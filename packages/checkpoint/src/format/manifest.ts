@@ -38,7 +38,7 @@ const run = z.object({
   /** The number of optimizer steps. */
   step: count,
   epoch: count,
-  /** ISO 8601. */
+  /** The time of the save in ISO 8601 format. */
   savedAt: z.string(),
   metrics: z.record(z.string(), z.number()),
 });

@@ -28,7 +28,7 @@ export type FilledTensor = Pick<UnfilledTensor, 'toTensor' | 'dispose'>;
 
 interface Held {
   readonly shape: readonly number[];
-  /** Default: it is a whole tensor. */
+  /** Default: the tensor is whole. */
   readonly parts?: readonly TensorPart[] | undefined;
   /** The dtype if `parts` is empty, because then no stored tensor gives one. Default float32. */
   readonly dtype?: NativeDtype;

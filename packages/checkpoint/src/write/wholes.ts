@@ -4,16 +4,16 @@ import { elementsOf } from '../format/dtypes.js';
 
 /** Elements of a whole tensor that a rank holds. */
 export interface Claim extends Box {
-  /** The whole tensor's name. */
+  /** The name of the whole tensor. */
   readonly name: string;
   readonly dtype: string;
-  /** The whole tensor's shape. */
+  /** The shape of the whole tensor. */
   readonly shape: readonly number[];
 }
 
 /** A box of a whole tensor, and the ranks that hold it. */
 export interface HeldBox extends Box {
-  /** Ascending; at least one. */
+  /** Ranks in ascending order; at least one. */
   readonly ranks: readonly number[];
 }
 

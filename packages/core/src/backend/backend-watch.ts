@@ -1,7 +1,7 @@
 import type { KernelLayer, Plugin } from '@acc/contract';
 
 export interface BackendWatchOptions {
-  /** The fast engine's backend. */
+  /** The name of the fast engine's backend. */
   readonly engine: string;
   readonly kernels: KernelLayer;
   /** Whether this process may warn. */

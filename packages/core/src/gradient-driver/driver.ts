@@ -29,7 +29,7 @@ export interface DriverHooks {
   forward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /** The participants that act on each operator. Absent if there are none. */
   readonly participants?: TapeParticipants | undefined;
-  /** Runs its backward pass. */
+  /** Runs the backward pass of an outermost gradient computation. */
   backward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /**
    * Called for each outermost gradient computation after `y` was computed. Undefined: the driver

@@ -156,6 +156,6 @@ function withoutErrors(call: () => void): void {
   try {
     call();
   } catch {
-    // See above.
+    // Another error is already being thrown.
   }
 }

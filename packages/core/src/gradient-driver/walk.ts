@@ -16,7 +16,7 @@ export interface WalkOptions {
    * stay in the result.
    */
   readonly finals: ReadonlyMap<number, (grad: Tensor) => void>;
-  /** False while an outer gradient still needs this one's tensors. */
+  /** False while an outer gradient computation still needs the tensors of this one. */
   readonly freesEarly: boolean;
   /** Absent if there are no participants. */
   readonly participants?: TapeParticipants | undefined;

@@ -5,7 +5,7 @@ import { AccError, checkKeys, type Collective } from '@acc/contract';
 export interface PadOptions {
   /** The dimension in which sizes differ. A negative one counts from the last. Default 0. */
   readonly dim?: number;
-  /** The value to fill with. Default 0. */
+  /** The padding value. Default 0. */
   readonly padIndex?: number;
   /** Whether the padding comes first. Default false. */
   readonly padFirst?: boolean;

@@ -28,8 +28,8 @@ export class Adoption {
    *
    * - Variables of a list are prepared.
    * - Without a list, at the owner's first call, all trainable variables that every rank has start
-   * from the values of rank 0. Their gradients are reduced from the first loss on that depends on
-   * them.
+   *   from the values of rank 0. Their gradients are reduced from the first loss that depends on
+   *   them.
    *
    * Does nothing if ranks do not act together: inside `noSync`, and while they train apart.
    *

@@ -12,7 +12,7 @@ const SIGNALS = ['SIGTERM', 'SIGUSR1'] as const;
  * such turns, and a loop over data in memory has none by itself.
  */
 const TURN_MS = 50;
-/** The time in milliseconds between two exchanges among the ranks. */
+/** The target time in milliseconds between two exchanges among the ranks. */
 const CHECK_MS = 200;
 const MAX_BOUNDARIES = 10_000;
 

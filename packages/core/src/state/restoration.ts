@@ -8,7 +8,7 @@ export interface Restoration {
   readonly wants: readonly Want[];
   /** The dtypes that the tensors must have. Absent: they are not checked. */
   readonly dtypes?: readonly DataType[];
-  /** Takes the tensors over, one for each want. */
+  /** Applies the tensors, one for each want, and takes them over. */
   apply(tensors: readonly Tensor[]): void | Promise<void>;
 }
 

@@ -73,7 +73,7 @@ function outcome(weights: readonly tf.Tensor[], optimizer: tf.Optimizer): Outcom
   return result;
 }
 
-/** Counts batches. After the last one it saves and stops the run. */
+/** Counts batches. After `stopAfter` batches it saves and stops the run. */
 function stopper({ stopAfter }: Plan): () => Promise<void> {
   let batches = 0;
   return async () => {

@@ -25,7 +25,7 @@ export interface LoadStateOptions {
 export interface RestoredRun {
   /** The location of the checkpoint, for messages. */
   readonly path: string;
-  /** Optimizer steps taken. */
+  /** The number of optimizer steps taken. */
   readonly step: number;
   /** The epoch in progress, or the next one, from 0. */
   readonly epoch: number;

@@ -6,7 +6,7 @@ export type Apply = (inputs: unknown, kwargs?: Kwargs) => unknown;
 export interface GraphLayer {
   readonly name: string;
   readonly stateful?: boolean;
-  /** Computes the layer on tensors, or adds a node to the graph for symbolic ones. */
+  /** Computes the layer on tensors. For symbolic tensors it adds a node to the graph. */
   apply: Apply;
   /** One node for each call of the layer on symbolic tensors. */
   readonly inboundNodes: readonly GraphNode[];

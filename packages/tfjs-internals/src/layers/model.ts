@@ -67,7 +67,7 @@ export type FitLoopArguments = [
   validationSteps: number | null,
 ];
 
-/** True for an object with the members of a LayersModel, of any copy of tfjs-layers. */
+/** Whether an object has the members of a LayersModel. It may come from any copy of tfjs-layers. */
 export function isModel(object: unknown): object is ModelInternals {
   const candidate = object as Partial<ModelInternals> & { layers?: unknown };
   return (

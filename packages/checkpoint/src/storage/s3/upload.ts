@@ -25,7 +25,9 @@ export class Upload {
   }
 
   /**
-   * Resolves when another part may be sent. @param body Must not change until the upload has ended.
+   * Sends a part. Resolves when another part may be sent.
+   *
+   * @param body Must not change until the upload has ended.
    */
   async send(body: Uint8Array): Promise<void> {
     const sent = this.#sendPart(this.#etags.push('') - 1, body)
