@@ -26,7 +26,7 @@ export function requirePadOptions(options: PadOptions): void {
 }
 
 /**
- * Pads `x` to the largest size that any rank has in that dimension. Returns a copy if `x` lacks the
+ * Pads `x` to the largest size that any rank has in that dimension. Returns a clone if `x` lacks the
  * dimension.
  */
 export function padAcross(x: Tensor, options: PadOptions, collective: Collective): Tensor {
