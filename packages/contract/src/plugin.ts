@@ -75,7 +75,9 @@ export interface Plugin {
    * returned value.
    */
   claim?(object: unknown): unknown;
-  /** Slot `forward`: runs the loss function of a training step and predictions of prepared models. */
+  /**
+   * Slot `forward`: runs the loss function of a training step and predictions of prepared models.
+   */
   forward?<T>(compute: () => T): T;
   /**
    * Called within `forward` where a section begins that backward recomputes. Returns a function

@@ -26,8 +26,8 @@ export function requirePadOptions(options: PadOptions): void {
 }
 
 /**
- * Pads `x` to the largest size that any rank has in that dimension. Returns a clone if `x` lacks the
- * dimension.
+ * Pads `x` to the largest size that any rank has in that dimension. Returns a clone if no padding
+ * is needed or if `x` lacks the dimension.
  */
 export function padAcross(x: Tensor, options: PadOptions, collective: Collective): Tensor {
   const { dim = 0, padIndex = 0, padFirst = false } = options;
