@@ -19,10 +19,10 @@ import {
 import type { AttentionSettings } from '@acc/contract';
 import { dropout as dropoutOf } from './dropout.js';
 
-/** Stands for -Infinity, whose differences are no numbers. */
+/** Stands for -Infinity: the difference of two infinities is NaN. */
 const UNSEEN = -1e30;
 
-/** Attention in tfjs's ops; holds `[batch, heads, queries, keys]` several times. */
+/** Attention in tfjs ops. It allocates several tensors of shape `[batch, heads, queries, keys]`. */
 export function attentionInPlainOps(
   q: Tensor,
   k: Tensor,
@@ -36,13 +36,16 @@ export function attentionInPlainOps(
   let weights = softmax(added ? add(scores, added) : scores);
   if (dropout > 0) weights = dropoutOf(weights, dropout);
   const output = matMul(weights, repeatHeads(v, heads));
-  // A causal mask by itself leaves every query its first key.
+  // With a causal mask alone, every query sees at least the first key.
   if (!mask) return output;
   const sees = step(sub(max(added!, -1, true), UNSEEN / 2));
   return mul(output, sees);
 }
 
-/** What is added to the scores, UNSEEN where a query must not see a key; undefined for nothing. */
+/**
+ * The mask to add to the scores: UNSEEN where a query must not see a key. Returns undefined if
+ * there is no mask.
+ */
 function addedToScores(
   mask: Tensor | undefined,
   isCausal: boolean,
@@ -59,7 +62,7 @@ function additive(mask: Tensor): Tensor {
   return maximum(log(cast(mask, 'float32')), UNSEEN);
 }
 
-/** Heads of `[batch, heads, length, dim]`, each repeated so that there are `heads`. */
+/** Repeats each head of `[batch, heads, length, dim]` in turn, up to `heads` heads. */
 function repeatHeads(x: Tensor, heads: number): Tensor {
   const [batch, own, length, dim] = x.shape as [number, number, number, number];
   if (own === heads) return x;

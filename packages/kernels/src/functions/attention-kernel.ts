@@ -14,7 +14,7 @@ import { fusedFunction } from './fused-function.js';
 
 export interface FusedAttentionAttrs extends AttentionKernelSettings {
   readonly way: WayName;
-  /** Whether q, k and v have to be copied first, since their rows don't lie in one piece. */
+  /** Whether to make q, k and v contiguous first: no kernel accepts their present layout. */
   readonly needsCopies: boolean;
 }
 
@@ -43,7 +43,10 @@ export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
     attentionInPlainOps(q!, k!, v!, { mask, isCausal, scale, dropout: 0 }),
 });
 
-/** How the kernel is to be run on these inputs; undefined where libtorch has none for them. */
+/**
+ * The attributes to run the kernel with on these inputs. Returns undefined if libtorch has no
+ * kernel for them.
+ */
 export function fusedAttrs(
   backend: AccBackend,
   inputs: readonly Tensor[],
@@ -57,7 +60,10 @@ export function fusedAttrs(
   return undefined;
 }
 
-/** Of inputs that lie in parts the first ones, since the kernel runs on one part after the other. */
+/**
+ * The first piece of each input that is stored in pieces: the kernel runs piece by piece. Returns
+ * the inputs themselves if the pieces do not have the same batch.
+ */
 function samplesOf(backend: AccBackend, inputs: readonly TensorInfo[]): readonly TensorInfo[] {
   const samples = inputs.map((x) => backend.firstPart(x) ?? x);
   const [q, k, v, mask] = samples as [TensorInfo, TensorInfo, TensorInfo, TensorInfo?];
@@ -88,7 +94,10 @@ function withNatives<T>(
   }
 }
 
-/** What is added to the scores: of booleans 0 and -Infinity, their logarithms. Caller disposes. */
+/**
+ * The mask to add to the scores. A boolean mask becomes its logarithm: 0 and -Infinity. Caller
+ * disposes.
+ */
 function additive(backend: AccBackend, mask: TensorInfo): NativeTensor {
   const native = backend.native(mask);
   if (mask.dtype !== 'bool') return native.alias();

@@ -2,7 +2,10 @@ import { operator, operatorWithResults, UNDEFINED_TENSOR, type Tensor as NativeT
 import type { AccBackend } from '../backend.js';
 import { toDtype } from '../families/conversion.js';
 
-/** Tensors as attention takes them: `[batch, heads, length, dim]`, of one dtype; k and v may have fewer heads. */
+/**
+ * Inputs of attention: `[batch, heads, length, dim]`, all of one dtype; k and v may have fewer
+ * heads.
+ */
 export interface AttentionInputs {
   readonly q: NativeTensor;
   readonly k: NativeTensor;
@@ -19,9 +22,12 @@ export interface AttentionKernelSettings {
 type Settings = AttentionKernelSettings;
 type Gradients = [dq: NativeTensor, dk: NativeTensor, dv: NativeTensor];
 
-/** One of libtorch's kernels whose memory is linear in the length, with its gradient. */
+/** One of libtorch's kernels, forward and backward, with memory linear in the length. */
 interface AttentionWay {
-  /** The output, and what the gradient needs beside inputs and output. Caller disposes all. */
+  /**
+   * Returns the output, and the tensors that the gradient needs besides inputs and output. Caller
+   * disposes all.
+   */
   forward(inputs: AttentionInputs, settings: Settings): [output: NativeTensor, saved: NativeTensor[]];
   backward(
     dy: NativeTensor,
@@ -33,7 +39,7 @@ interface AttentionWay {
 }
 
 const hostForward = operatorWithResults('aten::_scaled_dot_product_flash_attention_for_cpu');
-/** Of this package's addon: libtorch's, but of bfloat16 on the CPU's matrix units. */
+/** From this package's addon. Same as libtorch's, but bfloat16 runs on the CPU's matrix units. */
 const hostBackward = operatorWithResults('acc::attention_backward');
 const flashForward = operatorWithResults('aten::_scaled_dot_product_flash_attention');
 const flashBackward = operatorWithResults('aten::_scaled_dot_product_flash_attention_backward');
@@ -73,7 +79,7 @@ const flash: AttentionWay = {
   },
 };
 
-/** Takes a mask, but only as many heads of k and v as of q. */
+/** Accepts a mask. k and v must have as many heads as q, so their heads are repeated. */
 const efficient: AttentionWay = {
   forward(inputs, { isCausal, scale }) {
     const { q } = inputs;
@@ -102,10 +108,13 @@ export type WayName = keyof typeof WAYS;
 
 export const attentionWay = (name: WayName): AttentionWay => WAYS[name];
 
-/** libtorch's choices, as `_fused_sdp_choice` numbers them. */
+/** The values that libtorch's `_fused_sdp_choice` returns. */
 const Choice = { math: 0, flash: 1 } as const;
 
-/** The way by which the backend's device computes attention on `inputs`; undefined when libtorch has none for them. */
+/**
+ * The way to compute attention on `inputs` on the backend's device. Returns undefined if libtorch
+ * has none.
+ */
 export function wayFor(
   backend: AccBackend,
   { q, k, v, mask }: AttentionInputs,
@@ -118,12 +127,12 @@ export function wayFor(
   return choice === Choice.flash && q.shape[3]! % FLASH_DIM_MULTIPLE === 0 ? 'flash' : 'efficient';
 }
 
-/** Width of a head, in elements, that the kernel takes without padding. */
+/** The flash kernel needs no padding when the head dim is a multiple of this many elements. */
 const FLASH_DIM_MULTIPLE = 8;
-/** Elements to which rows of the mask have to be aligned in memory. */
+/** The efficient kernel needs each row of the mask aligned in memory to this many elements. */
 const MASK_ROW_MULTIPLE = 16;
 
-/** `x` with as many heads as `q`, its own repeated one by one. Caller disposes. */
+/** Repeats each head of `x` in turn, up to the number of heads of `q`. Caller disposes. */
 function allHeads(x: NativeTensor, q: NativeTensor): NativeTensor {
   const repeats = q.shape[1]! / x.shape[1]!;
   return repeats === 1 ? x.alias() : repeatHeads(x, repeats, 1);
@@ -138,7 +147,10 @@ function sumOfHeads(grad: NativeTensor, x: NativeTensor): NativeTensor {
   return sum(groups, [2]);
 }
 
-/** The mask in the dtype of `q` and in full shape, its rows aligned in memory. Caller disposes. */
+/**
+ * Casts the mask to the dtype of `q` and expands it to `[batch, heads, queries, keys]`, with rows
+ * aligned in memory. Caller disposes.
+ */
 function alignedMask({ q, k, mask }: AttentionInputs): NativeTensor | null {
   if (!mask) return null;
   const shape = [...q.shape.slice(0, 3), k.shape[2]!];

@@ -2,7 +2,7 @@ import { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 
 /**
- * Requires a tensor of floats.
+ * Requires a float32 tensor.
  *
  * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_INVALID_ARGUMENT`.
  */

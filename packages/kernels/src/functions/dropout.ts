@@ -16,9 +16,9 @@ import { isTaped } from '../tape.js';
 import { requireFloat } from './check-input.js';
 
 export interface DropoutOptions {
-  /** False gives x as it is. Default true. */
+  /** False returns a copy of x unchanged. Default true. */
   readonly training?: boolean;
-  /** Draws with tfjs's own generator from this seed, as `tf.dropout` does. Default: the backend's generator. */
+  /** Seed for tfjs's own generator, as in `tf.dropout`. Default: the backend's generator. */
   readonly seed?: number | string;
 }
 
@@ -28,7 +28,7 @@ interface Attrs {
 
 const FORWARD = 'AccDropout';
 const BACKWARD = 'AccDropoutGrad';
-/** Random numbers are 16 bits: the chance to be kept is a multiple of 1/STEPS. */
+/** Random numbers have 16 bits: the probability of keeping an element is a multiple of 1/STEPS. */
 const STEPS = 2 ** 16;
 const PER_WORD = 4;
 const LOWEST_WORD = -(2 ** 63);
@@ -42,7 +42,7 @@ const reshape = operator('aten::reshape');
 const multiply = operator('aten::mul.Tensor');
 const scale = operatorInPlace('aten::mul_.Scalar');
 
-/** The result carries its mask, for the gradient. */
+/** The mask is attached to the result, for the gradient. */
 const forward = kernel<{ x: TensorInfo }, Attrs>(FORWARD, ({ inputs: { x }, attrs, backend }) => {
   const mask = drawMask(x.shape, keptSteps(attrs));
   const y = backend.wrap(masked(backend.native(x), mask, attrs), 'float32');
@@ -61,7 +61,7 @@ const backward = kernel<{ dy: TensorInfo; y: TensorInfo }, Attrs>(
 
 export const dropoutKernels = [forward, backward];
 
-/** The gradient is linear in dy, by the same mask, and so is the gradient's own. */
+/** The gradient is linear in dy: it multiplies by the same mask. So does the second derivative. */
 export const dropoutGradients: readonly GradConfig[] = [
   withoutValues(
     {
@@ -82,9 +82,10 @@ export const dropoutGradients: readonly GradConfig[] = [
 ];
 
 /**
- * Sets each element to 0 with the chance `rate` and divides the others by 1 − `rate`, so that the mean stays (Srivastava
- * et al. 2014). On `acc` the draw is libtorch's, which `setSeed` of `@acc/native` seeds, with chances rounded to
- * multiples of 2⁻¹⁶; elsewhere, and with `seed`, it is that of `tf.dropout`. Caller disposes.
+ * Sets each element to 0 with probability `rate` and divides the others by 1 − `rate`, which
+ * preserves the mean (Srivastava et al. 2014). On `acc`, libtorch draws the random numbers:
+ * `setSeed` of `@acc/native` seeds them, and probabilities are rounded to multiples of 2⁻¹⁶. On
+ * other backends, and with `seed`, `tf.dropout` draws them. Caller disposes.
  *
  * @param x float32 of any shape.
  * @param rate In [0, 1).
@@ -104,7 +105,7 @@ export function dropout<T extends Tensor>(x: T, rate: number, options: DropoutOp
   return (fused ?? tfDropout(x, rate, undefined, seed)) as T;
 }
 
-/** Runs the kernel: while `acc` is active. */
+/** Runs the kernel. `acc` must be the active backend. */
 export function runDropout(x: Tensor, rate: number): Tensor {
   return run(FORWARD, { x }, { rate });
 }
@@ -113,12 +114,13 @@ function run(name: string, inputs: Record<string, Tensor>, attrs: object): Tenso
   return engine().runKernel(name, inputs, attrs as NamedAttrMap) as Tensor;
 }
 
-/** How many of {@link STEPS} are kept. */
+/** How many of the {@link STEPS} random values keep an element. */
 const keptSteps = ({ rate }: Attrs): number => Math.max(1, Math.round((1 - rate) * STEPS));
 
 /**
- * Booleans, true for what is kept. Four of them are cut out of each random word, since drawing is what costs:
- * `aten::bernoulli_` draws a word for each and takes seven times as long. Caller disposes.
+ * A boolean mask, true where an element is kept. Each random 64-bit word gives four 16-bit numbers,
+ * because drawing words takes most of the time: `aten::bernoulli_` draws one word per element and
+ * takes seven times as long. Caller disposes.
  */
 function drawMask(shape: readonly number[], kept: number): NativeTensor {
   const size = shape.reduce((count, length) => count * length, 1);
@@ -130,7 +132,7 @@ function drawMask(shape: readonly number[], kept: number): NativeTensor {
   return reshape(isKept, shape);
 }
 
-/** Caller disposes. */
+/** `x` times the mask, divided by the probability of keeping an element. Caller disposes. */
 function masked(x: NativeTensor, mask: NativeTensor, attrs: Attrs): NativeTensor {
   const y = multiply(x, mask);
   scale(y, STEPS / keptSteps(attrs));

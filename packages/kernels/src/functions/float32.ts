@@ -3,8 +3,8 @@ import type { Tensor as NativeTensor } from '@acc/native';
 import { toDtype } from '../families/conversion.js';
 
 /**
- * Runs `compute` on float32: 16-bit inputs are converted for it, so that statistics over many values keep their precision.
- * What `compute` gets is borrowed.
+ * Runs `compute` on float32 inputs: 16-bit inputs are converted first, so that statistics over many
+ * values keep their precision. `compute` borrows its inputs.
  */
 export function inFloat32<T>(
   inputs: readonly (NativeTensor | null)[],
@@ -13,7 +13,10 @@ export function inFloat32<T>(
   return inDtype('float32', inputs, compute);
 }
 
-/** Runs `compute` on inputs of one dtype; others are converted for it. What `compute` gets is borrowed. */
+/**
+ * Runs `compute` on inputs of dtype `dtype`; inputs of another dtype are converted first. `compute`
+ * borrows its inputs.
+ */
 export function inDtype<T, Input extends NativeTensor | null>(
   dtype: NativeDtype,
   inputs: readonly Input[],
@@ -28,7 +31,7 @@ export function inDtype<T, Input extends NativeTensor | null>(
   }
 }
 
-/** `x` as `dtype`; takes it over. Caller disposes the result. */
+/** Converts `x` to `dtype` and takes ownership of `x`. Caller disposes the result. */
 export function backTo(dtype: NativeDtype, x: NativeTensor): NativeTensor {
   if (x.dtype === dtype) return x;
   using held = x;

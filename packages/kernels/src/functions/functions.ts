@@ -8,7 +8,7 @@ import { rotaryGradient, rotaryKernel } from './rotary-embedding.js';
 
 const FUSED = [attentionFunction, geluFunction, layerNormFunction, rmsNormFunction];
 
-/** Kernels that only functions of this package call. */
+/** Kernels that only the functions of this package call. */
 export const FUNCTION_KERNELS: readonly KernelConfig[] = [
   ...FUSED.flatMap(({ kernels }) => kernels),
   ...dropoutKernels,

@@ -14,16 +14,18 @@ import { isStandIn, withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
 import { isTaped, onOwnTape, requireFirstOrder } from '../tape.js';
 
-/** What the forward kernel of a function works on. Inputs are borrowed, its result is the caller's. */
+/** Arguments of a function's forward kernel. It borrows its inputs; the caller owns the result. */
 export interface ForwardCall<Attrs> {
   readonly inputs: readonly TensorInfo[];
   readonly attrs: Attrs;
   readonly backend: AccBackend;
-  /** Whether a gradient may follow, for which something is to be attached to the result. */
+  /**
+   * Whether a gradient may follow. If so, `forward` attaches to the result what the gradient needs.
+   */
   readonly isTaped: boolean;
 }
 
-/** What the gradient's kernel works on. All is borrowed. */
+/** Arguments of the gradient kernel. It borrows all tensors. */
 export interface BackwardCall<Attrs> {
   readonly dy: TensorInfo;
   readonly inputs: readonly TensorInfo[];
@@ -33,33 +35,45 @@ export interface BackwardCall<Attrs> {
 }
 
 export interface FusedFunctionOptions<Attrs> {
-  /** Its name on tfjs's tape and in `tf.profile`; that of its gradient ends in `Grad`. */
+  /**
+   * Kernel name on tfjs's tape and in `tf.profile`. The gradient kernel's name has the suffix
+   * `Grad`.
+   */
   readonly kernelName: string;
   forward(call: ForwardCall<Attrs>): TensorInfo;
-  /** False when `backward` takes no values of `output`, only what was attached to it: its memory isn't kept. Default true. */
+  /**
+   * False if `backward` reads no values of `output`, only the tensors attached to it. The memory of
+   * `output` is then not kept for the gradient. Default true.
+   */
   readonly needsOutput?: boolean;
-  /** False when what is attached to this `output` does in place of the first input, whose memory isn't kept then. Default true. */
+  /**
+   * False if `backward` reads the tensors attached to this `output` in place of the first input.
+   * The memory of the first input is then not kept for the gradient. Default true.
+   */
   keepsFirst?(backend: AccBackend, output: TensorInfo): boolean;
-  /** Gradients of the first inputs, in their order; those of further ones are computed by plain ops. */
+  /**
+   * Gradients of the first inputs, in input order. Plain ops compute the gradients of any further
+   * inputs.
+   */
   backward(call: BackwardCall<Attrs>): TensorInfo[];
-  /** The same numbers in tfjs's ops, each with a gradient of its own. */
+  /** The same function in tfjs ops, each of which has a gradient of its own. */
   plain(inputs: readonly Tensor[], attrs: Attrs): Tensor;
 }
 
-/** A function of tensors that is one native kernel on `acc`. Its results are the caller's. */
+/** A function of tensors that is one native kernel on `acc`. The caller owns its results. */
 export interface FusedFunction<Attrs> {
   readonly kernels: readonly KernelConfig[];
   readonly gradient: GradConfig;
-  /** Runs the kernel: while `acc` is active. */
+  /** Runs the kernel. `acc` must be the active backend. */
   run(inputs: readonly Tensor[], attrs: Attrs): Tensor;
-  /** Runs the plain ops: on every backend. */
+  /** Runs the plain ops. Works on every backend. */
   plain(inputs: readonly Tensor[], attrs: Attrs): Tensor;
 }
 
 /**
- * Makes the kernels, the gradient and the call of a function. On the tape it is one operator whose gradient is one native
- * kernel too. Inside another gradient computation (second derivatives) the gradient comes from the plain ops, which tfjs
- * can differentiate again.
+ * Makes the kernels, the gradient and the call of a function. The tape holds the function as one
+ * operator, and its gradient is one native kernel too. Inside another gradient computation (second
+ * derivatives), plain ops compute the gradient, because tfjs can differentiate those again.
  */
 export function fusedFunction<Attrs extends object>(
   options: FusedFunctionOptions<Attrs>,

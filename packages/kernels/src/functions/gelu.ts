@@ -7,7 +7,7 @@ import { backTo, inFloat32 } from './float32.js';
 import { fusedFunction } from './fused-function.js';
 
 export interface GeluOptions {
-  /** `tanh` takes Φ by its approximation, as GPT-2 does. Default `none`: by the error function. */
+  /** `tanh` approximates Φ with tanh, as GPT-2 does. Default `none`: Φ by the error function. */
   readonly approximate?: 'none' | 'tanh';
 }
 
@@ -34,8 +34,8 @@ export const geluFunction = fusedFunction<Attrs>({
 });
 
 /**
- * The Gaussian error linear unit, x·Φ(x), element by element (Hendrycks and Gimpel 2016). One native kernel each way on
- * `acc`. Caller disposes.
+ * The Gaussian error linear unit, x·Φ(x), element by element (Hendrycks and Gimpel 2016). On `acc`,
+ * one native kernel forward and one backward. Caller disposes.
  *
  * @param x float32 of any shape.
  * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.

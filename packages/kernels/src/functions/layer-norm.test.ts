@@ -5,7 +5,7 @@ import { secondGradients, valueAndGradients, wave } from '../testing/function-gr
 import { layerNorm, type LayerNormOptions } from './layer-norm.js';
 import { rmsNorm } from './rms-norm.js';
 
-/** Axes of a tensor [4, 3, 5], and the shape of the weights. */
+/** Axes of a tensor `[4, 3, 5]`, and the shape of gain and bias. */
 const AXES: readonly (readonly [LayerNormOptions['axis'], number[]])[] = [
   [undefined, [5]],
   [

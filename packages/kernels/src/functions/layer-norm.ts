@@ -11,7 +11,7 @@ import { lastDims, normalizedDims, overLastDims } from './normalized-dims.js';
 export interface LayerNormOptions {
   /** Added to the variance. Default 1e-5. */
   readonly epsilon?: number;
-  /** The dim or dims that are normalised; negative ones count from the end. Default -1. */
+  /** The dim or dims to normalise. Negative values count from the end. Default -1. */
   readonly axis?: number | readonly number[];
 }
 
@@ -77,19 +77,21 @@ export const layerNormFunction = fusedFunction<Attrs>({
   },
 });
 
-/** x, gain and bias, null for one that is not there. */
+/** Returns x, gain and bias; null for a missing one. */
 function placed<T>(inputs: readonly T[], { hasGain, hasBias }: Attrs): readonly (T | null)[] {
   return [inputs[0]!, hasGain ? inputs[1]! : null, hasBias ? inputs.at(-1)! : null];
 }
 
 /**
- * Layer normalisation: (x − mean) / √(variance + ε) · gain + bias, with mean and biased variance over the dims `axis`
- * (Ba et al. 2016). One native kernel each way on `acc`; statistics are float32 also for 16-bit values. Caller disposes.
+ * Layer normalisation: (x − mean) / √(variance + ε) · gain + bias, with the mean and the biased
+ * variance over the dims `axis` (Ba et al. 2016). On `acc`, one native kernel forward and one
+ * backward; the statistics are float32 even for 16-bit values. Caller disposes.
  *
  * @param x float32 of any shape.
- * @param gain Of the shape of the normalised dims, in the order of `axis`; without it, 1.
- * @param bias Of the same shape; without it, 0.
- * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_AXIS_OUT_OF_RANGE`, `ACC_UNKNOWN_OPTION`.
+ * @param gain Has the shape of the normalised dims, in the order of `axis`. Default: 1.
+ * @param bias Has the same shape as `gain`. Default: 0.
+ * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_AXIS_OUT_OF_RANGE`,
+ * `ACC_UNKNOWN_OPTION`.
  */
 export function layerNorm<T extends Tensor>(
   x: T,

@@ -6,7 +6,7 @@ export function lastDims(shape: readonly number[], dims: number): number[] {
 }
 
 /**
- * `axis` as dims from 0.
+ * Converts `axis` to non-negative dims.
  *
  * @throws AccError `ACC_AXIS_OUT_OF_RANGE`.
  */
@@ -27,7 +27,10 @@ export function normalizedDims(where: string, x: Tensor, axis: number | readonly
   );
 }
 
-/** What `compute`, which works over the last dims, gives when the dims `axes` are put there in that order. */
+/**
+ * Moves the dims `axes` to the end in that order, runs `compute`, which works over the last dims,
+ * and moves them back.
+ */
 export function overLastDims(x: Tensor, axes: readonly number[], compute: (x: Tensor) => Tensor): Tensor {
   const first = x.rank - axes.length;
   if (axes.every((dim, i) => dim === first + i)) return compute(x);

@@ -11,7 +11,7 @@ import { lastDims, normalizedDims, overLastDims } from './normalized-dims.js';
 export interface RmsNormOptions {
   /** Added to the mean square. Default 1e-6. */
   readonly epsilon?: number;
-  /** The dim or dims that are normalised; negative ones count from the end. Default -1. */
+  /** The dim or dims to normalise. Negative values count from the end. Default -1. */
   readonly axis?: number | readonly number[];
 }
 
@@ -62,12 +62,14 @@ export const rmsNormFunction = fusedFunction<NormSettings>({
 });
 
 /**
- * Root mean square normalisation: x / √(mean(x²) + ε) · gain, over the dims `axis` (Zhang and Sennrich 2019). A few
- * native calls each way on `acc`; the mean is float32 also for 16-bit values. Caller disposes.
+ * Root mean square normalisation: x / √(mean(x²) + ε) · gain, over the dims `axis` (Zhang and
+ * Sennrich 2019). On `acc`, a few native calls forward and backward; the mean square is float32
+ * even for 16-bit values. Caller disposes.
  *
  * @param x float32 of any shape.
- * @param gain Of the shape of the normalised dims, in the order of `axis`; without it, 1.
- * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_AXIS_OUT_OF_RANGE`, `ACC_UNKNOWN_OPTION`.
+ * @param gain Has the shape of the normalised dims, in the order of `axis`. Default: 1.
+ * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_AXIS_OUT_OF_RANGE`,
+ * `ACC_UNKNOWN_OPTION`.
  */
 export function rmsNorm<T extends Tensor>(x: T, gain?: Tensor | null, options: RmsNormOptions = {}): T {
   checkKeys('rmsNorm', options, ['epsilon', 'axis']);
@@ -90,7 +92,10 @@ export function rmsNorm<T extends Tensor>(x: T, gain?: Tensor | null, options: R
   }) as T;
 }
 
-/** The result, and 1 / √(mean(x²) + ε) with the normalised dims kept as 1. Caller disposes both. */
+/**
+ * Returns the result, and 1 / √(mean(x²) + ε) with the normalised dims kept at length 1. Caller
+ * disposes both.
+ */
 function normalized(
   x: NativeTensor,
   gain: NativeTensor | null,
@@ -109,9 +114,9 @@ function normalized(
 }
 
 /**
- * With g = dy·gain and n = x·rstd: dx = rstd·(g − n·mean(g·n)) and dgain = Σ dy·n. libtorch's gradient of layer
- * normalisation, told that the mean is 0, gives dgain and rstd·(g − mean(g) − n·mean(g·n)) in one pass over memory; what
- * remains is to put rstd·mean(g) back.
+ * With g = dy·gain and n = x·rstd: dx = rstd·(g − n·mean(g·n)) and dgain = Σ dy·n. With a mean of
+ * 0, libtorch's gradient of layer normalisation returns dgain and rstd·(g − mean(g) − n·mean(g·n))
+ * in one pass over memory. Adding rstd·mean(g) to the latter gives dx.
  */
 function gradients(
   dy: NativeTensor,
@@ -139,7 +144,7 @@ function gradients(
   return [dx, dgain];
 }
 
-/** Σ dy·gain over the last dims, in the shape `shape`. Caller disposes. */
+/** Computes Σ dy·gain over the last dims; the result has shape `shape`. Caller disposes. */
 function sumOfProducts(dy: NativeTensor, gain: NativeTensor, shape: readonly number[]): NativeTensor {
   const width = elements(gain.shape);
   using rows = reshape(dy, [-1, width]);

@@ -27,17 +27,17 @@ import { backTo } from './float32.js';
 export interface RotaryOptions {
   /** The longest wavelength is 2π·base. Default 10000. */
   readonly base?: number;
-  /** Position of the first row: how many rows came before, in a cache say. Default 0. */
+  /** Position of the first row, for example the number of rows already in a cache. Default 0. */
   readonly offset?: number;
   /**
-   * True turns neighbours, columns 2i and 2i + 1, together, as the paper does. Default false: columns i and i + dim/2, as
-   * GPT-NeoX and Llama weights expect.
+   * True rotates the adjacent columns 2i and 2i + 1 together, as in the paper. Default false:
+   * rotates columns i and i + dim/2 together, as GPT-NeoX and Llama weights expect.
    */
   readonly interleaved?: boolean;
 }
 
 interface Attrs extends RotarySettings {
-  /** Turns the other way, which undoes it and is its gradient. */
+  /** Rotates in the opposite direction. This is the inverse and also the gradient. */
   readonly inverse: boolean;
 }
 
@@ -56,12 +56,16 @@ const multiply = operator('aten::mul.Tensor');
 const addProduct = operatorInPlace('aten::addcmul_');
 const unflatten = operator('aten::unflatten.int');
 
-/** Two passes over memory: all by cos, then each half plus the other by sin. */
+/**
+ * Two passes over memory: the first multiplies everything by cos; the second adds to each half of
+ * the pairs the other half times ±sin.
+ */
 export const rotaryKernel = kernel<{ x: TensorInfo }, Attrs>(KERNEL, ({ inputs, attrs, backend }) => {
   const x = backend.native(inputs.x);
   const { interleaved, inverse } = attrs;
   const half = x.shape.at(-1)! / 2;
-  // Of the pairs, which lie side by side or half a row apart; counted from the end.
+  // The dim, counted from the end, that holds the two columns of a pair: they are adjacent or half
+  // a row apart.
   const pairDim = interleaved ? -1 : -2;
   using pairs = unflatten(x, -1, interleaved ? [half, 2] : [2, half]);
   const { cos, sin } = anglesOf(x.shape.at(-2)!, half, attrs);
@@ -88,10 +92,12 @@ export const rotaryGradient: GradConfig = {
 };
 
 /**
- * Rotary position embedding: turns pairs of columns of each row by the row's position times base^(−2i/dim) (Su et al.
- * 2021). For queries and keys, before attention. On `acc` one native kernel, which is its own gradient. Caller disposes.
+ * Rotary position embedding: rotates pairs of columns of each row by the angle position ·
+ * base^(−2i/dim) (Su et al. 2021). Apply it to queries and keys before attention. On `acc`, one
+ * native kernel, which is its own gradient with the inverse rotation. Caller disposes.
  *
- * @param x float32 `[..., length, dim]`, dim even: `[batch, heads, length, dim]`, say.
+ * @param x float32 `[..., length, dim]` with an even dim, for example `[batch, heads, length,
+ * dim]`.
  * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_UNKNOWN_OPTION`.
  */
 export function rotaryEmbedding<T extends Tensor>(x: T, options: RotaryOptions = {}): T {
@@ -109,7 +115,7 @@ export function rotaryEmbedding<T extends Tensor>(x: T, options: RotaryOptions =
   return (fused ?? tidy(() => plain(x, settings))) as T;
 }
 
-/** Runs the kernel: while `acc` is active. */
+/** Runs the kernel. `acc` must be the active backend. */
 export function runRotary(x: Tensor, settings: RotarySettings): Tensor {
   return run(x, { ...settings, inverse: false });
 }
@@ -118,7 +124,10 @@ function run(x: Tensor, attrs: Attrs): Tensor {
   return engine().runKernel(KERNEL, { x }, attrs as unknown as NamedAttrMap) as Tensor;
 }
 
-/** Cosines and sines `[length, half]`, of angles in float64: positions go beyond what float32 resolves. Caller disposes. */
+/**
+ * Cosines and sines of the angles, float32 `[length, half]`. The angles are float64, because
+ * float32 does not resolve large positions. Caller disposes.
+ */
 function anglesOf(
   length: number,
   half: number,

@@ -20,7 +20,9 @@ const attend =
   (...xs: tf.Tensor[]): tf.Tensor =>
     scaledDotProductAttention(...(xs as Inputs), options());
 
-/** Hides key 1 from all, keys 4 and above in batch 1, and all keys from query 2 of batch 0. */
+/**
+ * Hides key 1 from every query, keys 4 and above in batch 1, and every key from query 2 of batch 0.
+ */
 const isSeen = (b: number, query: number, key: number): boolean =>
   key !== 1 && !(b === 1 && key >= 4) && !(b === 0 && query === 2);
 
@@ -123,7 +125,7 @@ describe('scaledDotProductAttention', () => {
     const dropped = scaledDotProductAttention(q, v, v, { dropout: 0.25 });
     const { mean, variance } = tf.moments(dropped);
     expect(mean.dataSync()[0]).toBeCloseTo(1, 1);
-    // Of 16 weights of 1/16: p / ((1 − p) · 16).
+    // The variance of the sum of 16 weights of 1/16: p / ((1 − p) · 16).
     expect(variance.dataSync()[0]).toBeCloseTo(0.25 / 0.75 / 16, 2);
   });
 
@@ -148,7 +150,7 @@ describe('scaledDotProductAttention', () => {
     peakAt(64);
     const [short, long] = [peakAt(512), peakAt(2048)];
     expect(long).toBeLessThan(4.2 * short);
-    // One matrix of scores alone would be 32 MiB.
+    // A single matrix of scores would take 32 MiB.
     expect(long).toBeLessThan(2 * 2048 * 2048 * 4);
   });
 

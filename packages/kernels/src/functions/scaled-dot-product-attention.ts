@@ -6,30 +6,35 @@ import { requireFloat } from './check-input.js';
 
 export interface AttentionOptions {
   /**
-   * `[queries, keys]` or `[batch, heads, queries, keys]`, where any dim may be 1. Booleans say which keys a query sees;
-   * float32 is added to the scores. A query that sees nothing (all false, or all -Infinity) gives zeros.
+   * `[queries, keys]` or `[batch, heads, queries, keys]`; any dim may be 1. A boolean mask is true
+   * where a query sees a key. A float32 mask is added to the scores. The output is zero for a query
+   * that sees no key (all false, or all -Infinity).
    */
   readonly mask?: Tensor;
-  /** Query i sees keys 0 to i only, what `mask` hides aside. Default false. */
+  /** Query i sees keys 0 to i only, in addition to the restrictions of `mask`. Default false. */
   readonly isCausal?: boolean;
-  /** Chance of a weight to be dropped, in [0, 1). Default 0. */
+  /** Probability of dropping an attention weight, in [0, 1). Default 0. */
   readonly dropout?: number;
-  /** Of the scores. Default 1/√dim. */
+  /** Factor of the scores. Default 1/√dim. */
   readonly scale?: number;
 }
 
 const NAME = 'scaledDotProductAttention';
 
 /**
- * softmax(scale · q·kᵀ + mask) · v for each head (Vaswani et al. 2017). On `acc` one native kernel each way, whose memory
- * is linear in the lengths (Dao et al. 2022). Dropout, a v of another dim than q, and gradients of `mask` or of second
- * order take plain ops, which hold `[batch, heads, queries, keys]`, as other backends do. Caller disposes.
+ * softmax(scale · q·kᵀ + mask) · v for each head (Vaswani et al. 2017). On `acc`, one native kernel
+ * forward and one backward, with memory linear in the lengths (Dao et al. 2022). Other backends run
+ * plain ops, which allocate `[batch, heads, queries, keys]`. So does `acc` for dropout, for a v
+ * whose dim differs from q's, for gradients of `mask` and for second-order gradients. Caller
+ * disposes.
  *
  * @param q float32 `[batch, heads, queries, dim]`.
- * @param k float32 `[batch, heads, keys, dim]`. With fewer heads, a divisor of q's, each serves as many of q's in turn.
- * @param v float32 `[batch, heads, keys, dim]`, as many heads as k.
+ * @param k float32 `[batch, heads, keys, dim]`. If k has fewer heads, their number divides that of
+ * q, and each head of k serves the same number of consecutive heads of q.
+ * @param v float32 `[batch, heads, keys, dim]`, with as many heads as k.
  * @returns `[batch, heads, queries, dim]`.
- * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`.
+ * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_INVALID_ARGUMENT`,
+ * `ACC_UNKNOWN_OPTION`.
  */
 export function scaledDotProductAttention(
   q: Tensor4D,

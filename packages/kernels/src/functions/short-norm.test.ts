@@ -96,7 +96,7 @@ it('keep half the memory, and nothing afterwards', () => {
 });
 
 it('have no second gradient where x was not kept', () => {
-  // Computed for one gradient, and differentiated for one within it.
+  // The norm runs inside the outer gradient, and the inner gradient differentiates it.
   const second = () =>
     tf.tidy(() =>
       tf.grad((t) => {

@@ -7,7 +7,7 @@ import { keptDtype } from '../precision/kept.js';
 const forward = operatorWithResults('acc::norm');
 const backward = operatorWithResults('acc::norm_backward');
 
-/** What both normalisations take. */
+/** Inputs of both normalisations. */
 interface NormInputs {
   readonly x: NativeTensor;
   readonly gain: NativeTensor | null;
@@ -15,10 +15,11 @@ interface NormInputs {
 }
 
 /**
- * In mixed precision: normalised, with the normalised values attached in 16 bits, so that x isn't kept for the gradient.
- * Undefined where x is to be kept as it is.
+ * Normalises `x` in mixed precision and attaches the normalised values to the result in 16 bits, so
+ * that x is not kept for the gradient. Returns undefined if x must be kept as it is: outside mixed
+ * precision, or if an input is not float32.
  *
- * @param isCentred Whether the mean is taken away: layer normalisation.
+ * @param isCentred Whether to subtract the mean, as layer normalisation does.
  */
 export function shortNorm(
   backend: AccBackend,
@@ -36,13 +37,15 @@ export function shortNorm(
   return output;
 }
 
-/** Whether `output` has its normalised values attached: x has none then. */
+/**
+ * Whether the 16-bit normalised values are attached to `output`. The saved x then has no values.
+ */
 export function isShortNorm(backend: AccBackend, output: TensorInfo): boolean {
   const [piece = output] = backend.piecesOf(output)?.pieces ?? [];
   return backend.attached(piece)[0]!.dtype !== 'float32';
 }
 
-/** What a short norm's gradients are made of. */
+/** Inputs of the gradients of a short norm. */
 interface ShortNormGradientInputs {
   readonly dy: TensorInfo;
   readonly output: TensorInfo;
@@ -50,7 +53,7 @@ interface ShortNormGradientInputs {
   readonly hasBias: boolean;
 }
 
-/** The gradients of x, and of gain and bias where there are such, in this order. */
+/** The gradients of x, then of gain and bias if they exist. */
 export function shortNormGradients(
   backend: AccBackend,
   { dy, output, gain, hasBias }: ShortNormGradientInputs,

@@ -20,7 +20,10 @@ function rounded(x: tf.Tensor, dtype: 'bfloat16' | 'float32'): tf.Tensor {
   return acc().tensorOf(castTo(acc().native(x), dtype), 'float32');
 }
 
-/** To bfloat16 behind float32, as mixed precision does; its gradient goes back to float32. */
+/**
+ * Casts to bfloat16 in a tensor that tfjs sees as float32, as mixed precision does. Its gradient
+ * casts back to float32.
+ */
 const short = tf.customGrad((x) => ({
   value: rounded(x as tf.Tensor, 'bfloat16'),
   gradFunc: (dy: tf.Tensor) => rounded(dy, 'float32'),
@@ -64,7 +67,8 @@ describe('bfloat16 behind float32', () => {
     },
   );
 
-  // Of lengths beyond a block of scores, and of heads that the matrix units take or don't.
+  // Covers lengths above one block of scores, and head dims that the matrix units support or do
+  // not.
   it.each([
     ['causal', 70, 70, 64, true],
     ['of fewer keys', 130, 65, 80, false],
@@ -74,7 +78,7 @@ describe('bfloat16 behind float32', () => {
   ] as const)('has the gradients of attention in float32: %s', (_, queries, keys, width, isCausal) => {
     tf.tidy(() => {
       const shapes = [queries, keys, keys].map((length) => [2, length, 3, width]);
-      // The heads lie between the rows, as after a split of what one product gave.
+      // The heads dim lies between the rows in memory, as after a split of one matrix product.
       const inputs = shapes.map((shape, seed) => wave(shape, seed).transpose([0, 2, 1, 3]));
       const attention = (...xs: tf.Tensor[]) =>
         scaledDotProductAttention(...(xs as [tf.Tensor4D, tf.Tensor4D, tf.Tensor4D]), { isCausal });
@@ -122,7 +126,7 @@ describe('bfloat16 behind float32', () => {
 
   it('has statistics of float32', () => {
     tf.tidy(() => {
-      // bfloat16 holds these, but neither their sum nor their mean.
+      // bfloat16 represents these values exactly, but neither their sum nor their mean.
       const x = tf.range(0, 1024).mod(2).add(128).reshape([1, 1024]);
       const plain = layerNorm(x).dataSync();
       expectClose(layerNorm(short(x)).dataSync(), plain, { rtol: 0.01, atol: 0 });

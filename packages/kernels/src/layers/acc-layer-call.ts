@@ -2,7 +2,10 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Kwargs, LayerInternals } from '@acc/tfjs-internals';
 import type { AccBackend } from '../backend.js';
 
-/** A `FusedLayerCall` of the backend `acc`: what the layer computes on `x`, or undefined where tfjs's own way must compute. */
+/**
+ * A `FusedLayerCall` of the backend `acc`: returns the layer's result for `x`, or undefined if
+ * tfjs's own code must compute it.
+ */
 export type AccLayerCall<Layer extends LayerInternals> = (
   layer: Layer,
   x: Tensor,

@@ -15,8 +15,9 @@ import {
 } from '@tensorflow/tfjs-core';
 import { requireFirstOrder } from '../tape.js';
 
-// tfjs takes its kernels of a product or convolution with bias and activation in prediction only: in training it runs
-// three operators and keeps what lies between them. With a gradient of their own these kernels serve layers in both.
+// tfjs runs its fused kernels (product or convolution with bias and activation) in prediction only.
+// In training it runs three operators and keeps the intermediate results. With gradients registered
+// for the fused kernels, layers use them in training too.
 
 export interface AffineAttrs {
   readonly activation: 'linear' | 'relu';
@@ -24,7 +25,10 @@ export interface AffineAttrs {
 
 type Gradients<Attrs> = (dy: Tensor, x: Tensor, weight: Tensor, attrs: Attrs) => Record<string, () => Tensor>;
 
-/** `gradientsOf` gets the gradient before the activation. Each is computed only where it is asked for. */
+/**
+ * `gradientsOf` receives the gradient before the activation. Each gradient is computed only when it
+ * is asked for.
+ */
 function affineGradient<Attrs extends AffineAttrs>(
   kernelName: string,
   inputsToSave: string[],
@@ -32,7 +36,8 @@ function affineGradient<Attrs extends AffineAttrs>(
 ): GradConfig {
   const gradFunc = (dy: Tensor, [x, weight, y]: readonly [Tensor, Tensor, Tensor], attrs: Attrs) => {
     requireFirstOrder(kernelName);
-    // relu passes where its result is above 0 as where its input is. Computed here, since it is for all of the inputs.
+    // The result of relu is above 0 exactly where its input is, so the result suffices. This
+    // gradient is computed at once, because the gradients of all inputs need it.
     const before = attrs.activation === 'relu' ? run(`${Relu}Grad`, { dy, saved: y }, {}) : dy;
     return {
       ...gradientsOf(before, x, weight, attrs),

@@ -6,7 +6,7 @@ import { fusedFunction } from '../functions/fused-function.js';
 
 interface Attrs {
   readonly epsilon: number;
-  /** The dim of the channels, from 0. */
+  /** The dim of the channels, counted from 0. */
   readonly axis: number;
 }
 
@@ -20,15 +20,16 @@ const unsqueeze = operator('aten::unsqueeze');
 const permute = operator('aten::permute');
 const squeeze = operator('aten::squeeze.dim');
 
-/** Normalises by the mean and the biased variance of the batch, which stay attached to the result. */
+/** Normalises by the mean and the biased variance of the batch and attaches both to the result. */
 export const batchNormFunction = fusedFunction<Attrs>({
   kernelName: 'AccBatchNorm',
   needsOutput: false,
   forward({ inputs: [x, gamma, beta], attrs: { epsilon, axis }, backend }) {
     const [scales, offsets] = [backend.native(gamma!), backend.native(beta!)];
     using channels = channelsSecond(backend.native(x!), axis);
-    // "Running" statistics that forget all of what was give the variance itself, which 1/√(variance + ε) has lost; libtorch
-    // takes it for an estimate, over count − 1.
+    // With momentum 1, libtorch's running variance is the variance of this batch; rstd =
+    // 1/√(variance + ε) does not give it exactly. libtorch divides by count − 1, so the factor
+    // below makes it biased.
     const variance = zerosLike(offsets);
     using unused = zerosLike(offsets);
     const [y, mean, rstd] = forward(
@@ -71,15 +72,15 @@ export const batchNormFunction = fusedFunction<Attrs>({
   },
 });
 
-/** Mean and biased variance of the batch of which `y` is the normalised one. Borrowed. */
+/** The mean and the biased variance of the batch whose normalised values are `y`. Borrowed. */
 export function batchStatistics(backend: AccBackend, y: Tensor): { mean: Native; variance: Native } {
   const [mean, , variance] = backend.attached(y) as [Native, Native, Native];
   return { mean, variance };
 }
 
 /**
- * A view of `x` with the dim of the channels second, as libtorch has it; of three dims as four, since only of those it
- * sees that the channels lie last in memory. Caller disposes.
+ * A view of `x` with the channels in dim 1, as libtorch expects. A tensor of rank 3 gets a dim of
+ * length 1, because libtorch detects channels-last memory only with four dims. Caller disposes.
  */
 function channelsSecond(x: Native, axis: number): Native {
   const rank = x.shape.length;
@@ -95,7 +96,7 @@ function channelsBack(y: Native, axis: number, rank: number): Native {
   return squeeze(back, 1);
 }
 
-/** The order of dims in which the one at `from` has gone to `to`. */
+/** The order of dims after the dim at `from` has moved to `to`. */
 function moved(rank: number, from: number, to: number): number[] {
   const dims = Array.from({ length: rank }, (_, dim) => dim);
   dims.splice(to, 0, ...dims.splice(from, 1));

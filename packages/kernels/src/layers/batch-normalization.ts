@@ -6,11 +6,12 @@ import type { BatchNormalizationLayer, LayerVariable } from '@acc/tfjs-internals
 
 const interpolate = operator('aten::lerp.Scalar');
 
-/** Training only: in prediction tfjs's own way is one kernel. */
+/** Fused in training only: in prediction, tfjs's own code is one kernel. */
 export const callBatchNormalization: AccLayerCall<BatchNormalizationLayer> = (layer, x, kwargs, backend) => {
   const { gamma, beta, epsilon, momentum, movingMean, movingVariance } = layer;
   const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
-  // Without gamma or beta, and for other ranks, tfjs throws. Of one value there is no variance that libtorch would give.
+  // tfjs throws if gamma or beta is missing, or for other ranks. libtorch needs more than one value
+  // per channel to compute a variance.
   const isFusable = gamma && beta && x.rank >= 2 && x.rank <= 4 && x.size > x.shape[axis]!;
   if (!kwargs.training || !isFusable) return undefined;
   const y = batchNormFunction.run([x, gamma.read(), beta.read()], { epsilon, axis });
@@ -20,7 +21,7 @@ export const callBatchNormalization: AccLayerCall<BatchNormalizationLayer> = (la
   return y;
 };
 
-/** `momentum` of what the statistic was, the rest of what this batch has. */
+/** statistic ← momentum · statistic + (1 − momentum) · value */
 function move(backend: AccBackend, statistic: LayerVariable, value: NativeTensor, momentum: number): void {
   const before = statistic.read();
   const native = interpolate(backend.native(before), value, 1 - momentum);

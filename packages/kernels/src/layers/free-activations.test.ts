@@ -15,7 +15,7 @@ type Symbolic = tf.SymbolicTensor;
 const relu = (x: Symbolic | Symbolic[]) => tf.layers.reLU().apply(x) as Symbolic;
 const scale = (x: Symbolic) => tf.layers.dense({ units: 8 }).apply(x) as Symbolic;
 
-/** Keeps what it was given, as layers of users may. */
+/** Keeps its input, as layers of users may do. */
 class Hoarder extends tf.layers.Layer {
   static readonly className = 'Hoarder';
   kept: tf.Tensor | undefined;
@@ -29,7 +29,7 @@ class Hoarder extends tf.layers.Layer {
   }
 }
 
-/** Blocks with a shortcut, so that results are taken once and twice. */
+/** Blocks with a shortcut: some results have one consumer, others two. */
 function residual(depth = 6, end = (x: Symbolic) => x): tf.LayersModel {
   const inputs = tf.input({ shape: [8] });
   let x: Symbolic = inputs;
@@ -37,7 +37,10 @@ function residual(depth = 6, end = (x: Symbolic) => x): tf.LayersModel {
   return tf.model({ inputs, outputs: end(x) });
 }
 
-/** An encoder and a decoder whose embeddings mask zeros; their results meet where only one has a mask. */
+/**
+ * An encoder and a decoder whose embeddings mask zeros. Their results meet in layers where only one
+ * of the inputs has a mask.
+ */
 function attention(): tf.LayersModel {
   const inputs = [tf.input({ shape: [4] }), tf.input({ shape: [4] })];
   const embed = (tokens: Symbolic) =>
@@ -60,7 +63,7 @@ const x = () => tf.sin(tf.range(0, 4096 * 8)).reshape([4096, 8]);
 const train = (model: tf.LayersModel, input: tf.Tensor) =>
   model.apply(input, { training: true }) as tf.Tensor | tf.Tensor[];
 
-/** Memory at most while the model runs forward, in tensors as large as its input. */
+/** Peak memory of a forward pass, in multiples of the input's size. */
 function need(model: tf.LayersModel): number {
   const input = x();
   const run = () => tf.tidy(() => void train(model, input));
@@ -85,7 +88,7 @@ describe('activations in training', () => {
     const [before, expected] = [need(model), gradients(model)];
     free(model);
     expect(before).toBeGreaterThan(12 * 3);
-    // A block's input, what its layers take and give, and what a kernel needs.
+    // A block's input, the inputs and results of its layers, and the working memory of a kernel.
     expect(need(model)).toBeLessThan(6);
     expect(gradients(model)).toEqual(expected);
     undos.pop()!();
@@ -98,7 +101,7 @@ describe('activations in training', () => {
   it('go in fit too', async () => {
     const model = tf.sequential();
     model.add(tf.layers.dense({ units: 8, inputShape: [16, 16, 8] }));
-    // Their results are needed by no gradient.
+    // No gradient needs the results of these layers.
     for (let i = 0; i < 12; i++) model.add(tf.layers.zeroPadding2d());
     model.add(tf.layers.globalAveragePooling2d({}));
     model.compile({ optimizer: tf.train.sgd(0.001), loss: 'meanSquaredError' });
@@ -161,7 +164,8 @@ describe('activations in training', () => {
     const expected = await fit();
     model.setWeights(initial);
     free(model);
-    // Products may be computed in another way from their second use on, which rounds differently.
+    // From the second use of a shape on, matrix products may run in another way, which rounds
+    // differently.
     expect(await fit()).toBeCloseTo(expected, 5);
     tf.dispose([xs, ys, initial]);
     model.dispose();

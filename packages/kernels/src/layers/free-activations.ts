@@ -2,8 +2,8 @@ import { Tensor } from '@tensorflow/tfjs-core';
 import { ownClassName, patch, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
 
 /**
- * Layers of tfjs that have no more use for an input once they were called and have given their mask. Those that make a mask of
- * what they are given (Embedding, Masking) keep it for longer.
+ * Layers of tfjs that no longer need their input once their call and the computation of their mask
+ * are over. Layers that compute a mask from their input (Embedding, Masking) keep it longer.
  */
 const CONSUMERS: ReadonlySet<string | undefined> = new Set([
   ...[
@@ -31,19 +31,20 @@ const CONSUMERS: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Has a model free the result of a layer, in training too, as soon as the last layer that takes it was called; what a
- * gradient needs of it is saved. tfjs does so in prediction only, and in training keeps all until the forward pass has ended.
+ * Makes a model free the result of a layer as soon as the last layer that takes it has run, in
+ * training too. Tensors that a gradient needs are saved separately. tfjs frees results in
+ * prediction only; in training it keeps them all until the end of the forward pass.
  *
- * Freed is what lies between layers that each have one place in the model, when the next are tfjs's own. Nothing is when
- * layers are called from outside of the model.
+ * Only results between layers that have one place each in the model are freed, and only if every
+ * consumer is one of tfjs's own layers. Calls of layers from outside the model free nothing.
  *
- * @returns Gives the model its own way back.
+ * @returns A function that restores the model's own behaviour.
  */
 export function freeActivations(model: object): () => void {
   const graph = model as GraphModel;
   const { layers, outputs } = graph;
   const members = new Set(layers);
-  /** Exists while the model runs. */
+  /** Defined while the model runs. */
   let uses: Uses | undefined;
 
   const whileRunning = <T>(run: () => T): T => {
@@ -63,7 +64,8 @@ export function freeActivations(model: object): () => void {
       const result = own.call(layer, inputs, kwargs);
       if (!uses || !kwargs?.training) return result;
       const taken = [inputs].flat() as Tensor[];
-      // tfjs gives the mask of the first input only, which may have none while others have one.
+      // tfjs passes the mask of the first input only. That mask may be missing while other inputs
+      // have one.
       if ('mask' in kwargs) uses.releaseLater(taken);
       else uses.release(taken);
       if (count > 0 && result instanceof Tensor) uses.expect(result, count);
@@ -85,7 +87,7 @@ export function freeActivations(model: object): () => void {
 const hasOnePlace = ({ inboundNodes }: GraphLayer): boolean =>
   inboundNodes.length === 1 && inboundNodes[0]!.outputTensors.length === 1;
 
-/** How many layers take the result of `layer`; 0 when it is not to be freed. */
+/** The number of layers that take the result of `layer`; 0 if the result must not be freed. */
 function usesOf(layer: GraphLayer, members: ReadonlySet<GraphLayer>, outputs: readonly unknown[]): number {
   const consumers = new Set(layer.outboundNodes.map(({ outboundLayer }) => outboundLayer));
   const isOutput = outputs.includes(layer.inboundNodes[0]!.outputTensors[0]);
@@ -95,17 +97,17 @@ function usesOf(layer: GraphLayer, members: ReadonlySet<GraphLayer>, outputs: re
   return isFreed && !isOutput ? consumers.size : 0;
 }
 
-/** Uses that are left of the tensors between the layers of a model that runs. */
+/** The remaining uses of the tensors between the layers of a running model. */
 class Uses {
   readonly #left = new Map<Tensor, number>();
-  /** What the latest layer has taken, if it was given masks. */
+  /** Inputs of the latest layer, if it was called with masks. */
   #masked: readonly Tensor[] = [];
 
   expect(result: Tensor, count: number): void {
     this.#left.set(result, count);
   }
 
-  /** A layer has taken the tensors. */
+  /** Counts one use of each tensor in `taken`, and disposes a tensor after its last use. */
   release(taken: readonly Tensor[]): void {
     for (const input of new Set(taken)) {
       const left = this.#left.get(input);
@@ -119,7 +121,10 @@ class Uses {
     }
   }
 
-  /** As `release`, at the next layer's call: after a call with masks tfjs asks the layer for its own, which may look at its inputs. */
+  /**
+   * Like `release`, but at the next layer's call: after a call with masks, tfjs asks the layer for
+   * its own mask, which may depend on its inputs.
+   */
   releaseLater(taken: readonly Tensor[]): void {
     this.#masked = taken;
   }

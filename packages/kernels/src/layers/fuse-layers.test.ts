@@ -4,8 +4,8 @@ import { expectClose } from '@acc/testkit';
 import { registerAccBackend } from '../register-backend.js';
 import { fuseLayers } from './index.js';
 
-// That fused layers compute what tfjs's do is shown for every layer, in tests/layers-parity, on prepared models. Here is
-// which layers are fused, and when.
+// tests/layers-parity checks on prepared models that every fused layer computes the same as tfjs's.
+// The tests here check which layers are fused, and when.
 
 registerAccBackend();
 beforeEach(() => tf.setBackend('acc'));
@@ -24,7 +24,7 @@ const callOf =
   (x, training) =>
     layer.apply(x, { training }) as tf.Tensor;
 
-/** The kernels of one training step: forward and the gradients of the layer's weights. */
+/** The kernels of one training step: the forward pass and the gradients of the layer's weights. */
 async function kernelsOf(layer: tf.layers.Layer, shape: number[], training = true): Promise<string[]> {
   const x = tf.randomUniform(shape);
   const call = callOf(layer);

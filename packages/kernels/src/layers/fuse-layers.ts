@@ -14,13 +14,13 @@ import { activeSlots } from '../slots.js';
 const CLASSES: ReadonlySet<string | undefined> = new Set(FUSED_LAYERS);
 
 /**
- * Lets layers of tfjs compute by fused kernels: each layer gets a `call` of its own; its class, its weights and what is
- * saved of it stay as they are. Layers within layers are found: those of models, of `bidirectional` and of
- * `timeDistributed`. Layers of other classes, subclasses included, and layers whose `call` was replaced are left alone.
- * Each call asks the kernel layer of the backend that is active; where it has nothing for the class, the layer computes in its own
- * way.
+ * Makes tfjs layers compute with fused kernels. Each layer gets a `call` of its own; its class, its
+ * weights and its saved form do not change. Nested layers are included: those in models, in
+ * `bidirectional` and in `timeDistributed`. Layers of other classes, including subclasses, and
+ * layers whose `call` was replaced do not change. Each call asks the kernel layer of the active
+ * backend. If it has no function for the class, the layer runs its own code.
  *
- * @returns Gives the layers their own way back.
+ * @returns A function that restores the layers' own `call`.
  */
 export function fuseLayers(layers: readonly unknown[]): () => void {
   const undos: Undo[] = [];
@@ -43,7 +43,7 @@ function callWith(layer: LayerInternals, own: LayerCall, name: keyof FusedLayerC
     const { layerCalls } = activeSlots();
     const x = Array.isArray(inputs) ? inputs[0] : inputs;
     const isOne = !Array.isArray(inputs) || inputs.length === 1;
-    // Second derivatives need operators that have gradients.
+    // Second derivatives need operators that each have a gradient.
     const isFusable =
       isOne && x instanceof Tensor && x.dtype === 'float32' && x.size > 0 && gradientDepth() <= 1;
     if (isFusable && layerCalls?.[name]) {

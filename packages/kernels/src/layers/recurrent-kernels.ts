@@ -20,36 +20,47 @@ import { inDtype } from '../functions/float32.js';
 import { kernel } from '../kernel.js';
 import { isTaped, requireFirstOrder } from '../tape.js';
 
-// LSTM and GRU over whole sequences. The inputs' part of the gates is one product for all steps; `acc::lstm` and
-// `acc::gru` (recurrent.cpp) go from step to step; the gradient of each weight is one product again. Letters in names are
-// dims: B batch, T steps, H width of the state, G of all gates, I of the inputs; N is T·B.
+// LSTM and GRU over whole sequences. One matrix product computes the contribution of the inputs to
+// the gates for all steps. `acc::lstm` and `acc::gru` (recurrent.cpp) then run step by step. One
+// product computes the gradient of each weight. Suffixes of names are dims: B batch, T steps, H
+// width of the state, G width of all gates, I width of the inputs, N = T·B.
 
-/** Activations that the operators know, by tfjs's names. */
+/** Activations that the operators support, by their tfjs names. */
 export const RECURRENT_ACTIVATIONS: readonly string[] = ['linear', 'relu', 'tanh', 'sigmoid', 'hardSigmoid'];
 
 export interface RecurrentAttrs {
   readonly activation: string;
   readonly gateActivation: string;
   readonly hasBias: boolean;
-  /** Whether the states before the first step come among the inputs; else they are 0. */
+  /** Whether the inputs include the states before the first step; otherwise those states are 0. */
   readonly hasStates: boolean;
-  /** All steps' outputs `[B, T, H]`, or the last `[B, H]`. */
+  /**
+   * True: returns the outputs of all steps, `[B, T, H]`. False: returns the last output, `[B, H]`.
+   */
   readonly returnsSequence: boolean;
-  /** Whether the last states are results too. */
+  /** Whether to return the last states too. */
   readonly returnsStates: boolean;
 }
 
 type Native = NativeTensor;
 
-/** What a kind of layer does from step to step. All native tensors are borrowed, results are the caller's. */
+/**
+ * The computation of one kind of layer. It borrows all native tensors; the caller owns the results.
+ */
 export interface Recurrence {
   readonly kernelName: string;
   readonly states: number;
-  /** Turns the inputs' part of `gates_TBG` into the gates, in place; gives h `[T + 1, B, H]` and what else is to be kept. */
+  /**
+   * Adds the recurrent part to the input part in `gates_TBG` and applies the activations, in place.
+   * Returns h `[T + 1, B, H]` and the other tensors to keep for the gradient.
+   */
   run(gates_TBG: Native, weight: Native, states: readonly (Native | null)[], attrs: RecurrentAttrs): Native[];
-  /** Of what `run` gave, that of which the last step is a state. */
+  /** Indices of those results of `run` whose last step is a state. */
   readonly stateOf: readonly number[];
-  /** Gradients of the gates before their activations, and of the states before the first step. */
+  /**
+   * Returns the gradients of the gates before their activations, and of the states before the first
+   * step.
+   */
   runBackward(
     dSequence_TBH: Native | null,
     dStates: readonly (Native | null)[],
@@ -57,9 +68,12 @@ export interface Recurrence {
     weight: Native,
     attrs: RecurrentAttrs,
   ): Native[];
-  /** Of what is kept (the gates come first), what the recurrent weight multiplied, by step. */
+  /**
+   * Indices of those kept tensors (the gates are at 0) that the recurrent weight multiplied at each
+   * step.
+   */
   readonly multiplied: readonly number[];
-  /** The gradient of the recurrent weight. */
+  /** Returns the gradient of the recurrent weight. */
   ofWeight(dGates_NG: Tensor, multiplied_NH: readonly Tensor[]): Tensor;
 }
 
@@ -94,7 +108,10 @@ export const GRU: Recurrence = {
   runBackward: (dSequence, [dh], [gates, h], weight, { activation, gateActivation }) =>
     gruBackward(dSequence, dh, gates, h, weight, activation, gateActivation) as Native[],
   multiplied: [1, 2],
-  /** The gates have multiplied the state, the candidate what the reset gate left of it. */
+  /**
+   * The weights of the gates multiply the state; those of the candidate multiply the state after
+   * the reset gate.
+   */
   ofWeight(dGates, [h, reset]) {
     const width = h!.shape[1]!;
     const ofGates = matMul(h!, slice(dGates, [0, 0], [-1, 2 * width]), true);
@@ -102,7 +119,7 @@ export const GRU: Recurrence = {
   },
 };
 
-/** The kernels of a kind of layer; {@link recurrent} says what goes in and out. */
+/** The kernels of one kind of layer; {@link recurrent} describes inputs and results. */
 export function recurrentKernels(recurrence: Recurrence): KernelConfig[] {
   return [
     kernel<readonly TensorInfo[], RecurrentAttrs>(recurrence.kernelName, ({ inputs, attrs, backend }) => {
@@ -146,26 +163,32 @@ function forward(
   return results;
 }
 
-/** `[B, T, I]` as rows `[N, I]` in the order of steps. Caller disposes. */
+/** Reshapes `[B, T, I]` to rows `[N, I]` in the order of steps. Caller disposes. */
 function rowsByStep(x: Native): Native {
   const [B, T, I] = x.shape as [number, number, number];
   using byStep = permute(x, [1, 0, 2]);
   return reshape(byStep, [T * B, I]);
 }
 
-/** `[B, T, H]`, a view of the states after each step. Caller disposes. */
+/** A view `[B, T, H]` of the states after each step. Caller disposes. */
 function sequenceOf(states: Native, T: number): Native {
   using after = narrow(states, 0, 1, T);
   return permute(after, [1, 0, 2]);
 }
 
-/** The state after step T; a view would keep those of all steps. Caller disposes. */
+/**
+ * Copies the state after step T; a view would keep the states of all steps in memory. Caller
+ * disposes.
+ */
 function lastOf(states: Native, T: number): Native {
   using view = select(states, 0, T);
   return clone(view);
 }
 
-/** Gradients of the gates, what the recurrent weight multiplied, and gradients of the states before, where they were given. */
+/**
+ * Returns the gradients of the gates, then the tensors that the recurrent weight multiplied, then
+ * the gradients of the initial states if those were inputs.
+ */
 function backward(
   recurrence: Recurrence,
   inputs: readonly Native[],
@@ -187,7 +210,10 @@ function backward(
   return [reshape(held, [T * B, G]), ...multiplied, ...dBefore];
 }
 
-/** The gradient that belongs to {@link recurrentKernels}. Each weight's is computed only where it is asked for. */
+/**
+ * The gradient of {@link recurrentKernels}. Each weight's gradient is computed only when it is
+ * asked for.
+ */
 export function recurrentGradient(recurrence: Recurrence): GradConfig {
   const { kernelName, multiplied, ofWeight } = recurrence;
   const gradFunc = (
@@ -216,18 +242,19 @@ export function recurrentGradient(recurrence: Recurrence): GradConfig {
   };
 }
 
-/** Rows in the order of steps as `[B, T, I]`. */
+/** Reshapes rows in the order of steps to `[B, T, I]`. */
 function sequenceByBatch(rows_NI: Tensor, B: number): Tensor {
   const [N, I] = rows_NI.shape as [number, number];
   return transpose(reshapeTensor(rows_NI, [N / B, B, I]), [1, 0, 2]);
 }
 
 /**
- * Runs a layer. Caller disposes the results: all steps' outputs, where they are asked for, then the last states; without
- * `returnsStates` those are left out, but for the first where no sequence is asked for.
+ * Runs a layer. The results are the outputs of all steps with `returnsSequence`, then the last
+ * states with `returnsStates`. With neither, the result is the last output, which is the first
+ * state. Caller disposes the results.
  *
- * @param inputs x `[B, T, I]`, its weight `[I, G]`, the recurrent weight `[H, G]`, and where `attrs` say so a bias `[G]` and
- * the states before the first step, `[B, H]` each.
+ * @param inputs x `[B, T, I]`, the input weight `[I, G]`, the recurrent weight `[H, G]`, the bias
+ * `[G]` with `hasBias`, and with `hasStates` the states before the first step, `[B, H]` each.
  */
 export function recurrent(
   recurrence: Recurrence,

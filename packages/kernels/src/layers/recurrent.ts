@@ -17,7 +17,10 @@ export const callLstm: AccLayerCall<RecurrentLayer> = (layer, x, kwargs) =>
 export const callGru: AccLayerCall<RecurrentLayer> = (layer, x, kwargs) =>
   isOwnClass(layer.cell, 'GRUCell') ? call(GRU, layer, x, kwargs) : undefined;
 
-/** Masks, dropout between steps and activations that libtorch is not asked for are left to tfjs's loop over cells. */
+/**
+ * tfjs's loop over cells handles masks, recurrent dropout, and activations outside
+ * RECURRENT_ACTIVATIONS.
+ */
 function call(
   recurrence: Recurrence,
   layer: RecurrentLayer,
@@ -67,13 +70,13 @@ function hasFusedCell(cell: RecurrentCell, training: boolean): boolean {
   return cell.recurrentDropout === 0 && cell.dropout < 1 && cell.dropoutFunc == null;
 }
 
-/** One mask for all steps of a sequence, as tfjs has it. */
+/** Drops inputs with one mask for all steps of a sequence, as tfjs does. */
 function dropInputs(x: Tensor, rate: number): Tensor {
   const [batch, , width] = x.shape as [number, number, number];
   return mul(x, dropout(ones([batch, 1, width]), rate));
 }
 
-/** tfjs keeps the masks of a call until the next. */
+/** Disposes the dropout masks of the last call: tfjs keeps them until the next call. */
 function forgetDropout(cell: RecurrentCell): void {
   dispose([cell.dropoutMask ?? [], cell.recurrentDropoutMask ?? []]);
   cell.dropoutMask = null;

@@ -52,7 +52,7 @@ describe('StepRecorder', () => {
     const seen: (number | undefined)[] = [];
     const recording = sealed([x], () => {
       const [given] = recorder.host([x.mul(2)], ([doubled]) => {
-        // Reading does no harm here.
+        // Reading a value is allowed inside an action.
         seen.push(valueOf(doubled!));
         return [tf.scalar(seen.length), null];
       });

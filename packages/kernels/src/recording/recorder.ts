@@ -6,8 +6,9 @@ import { forgetShapes } from '../tensor-data.js';
 import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
 
 /**
- * Records steps for the backend `acc`. The addon writes down native calls; this side knows what the tensors from outside
- * are: arguments, variables, results of actions, or tensors that the step just knows.
+ * Records steps for the backend `acc`. The addon records native calls. This class identifies the
+ * tensors that come from outside: arguments, variables, results of actions, and tensors that the
+ * step captured.
  */
 export class StepRecorder implements Recorder {
   #session: Session | undefined;
@@ -50,18 +51,18 @@ export class StepRecorder implements Recorder {
   }
 }
 
-/** One recording under way. */
+/** One recording in progress. */
 class Session {
   readonly #segments: RecordedSegment[] = [];
-  /** What the handles are that may come from outside in this segment. */
+  /** The source of each handle that may come from outside in this segment. */
   #known = new Map<number, Source>();
-  /** Why the step cannot be replayed, as far as this side knows. */
+  /** Why the step cannot be replayed, if this class has found a reason. */
   #refusal: string | undefined;
-  /** Handles of data that several variables have. */
+  /** Handles of data that several variables share. */
   #shared = new Set<number>();
-  /** The registered variables and their data when the segment began. */
+  /** The registered variables and their data at the start of the segment. */
   #variables = new Map<Variable, object>();
-  /** Shapes of what the last action gave, null where it gave nothing. */
+  /** Shapes of the last action's results; null for a null result. */
   #given: (readonly number[] | null)[] = [];
 
   constructor(
@@ -74,7 +75,7 @@ class Session {
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
   }
 
-  /** Ends a segment in front of `action`, which takes `inputs`. */
+  /** Ends a segment before `action`, which takes `inputs`. */
   pause(inputs: readonly Tensor[], action: HostAction): void {
     this.#endSegment(inputs, action);
     forgetShapes();
@@ -103,7 +104,7 @@ class Session {
       : new StepRecording(this.backend, recording, this.#segments);
   }
 
-  /** Notes where variables are now; returns their native tensors. */
+  /** Records the current data of the variables; returns their native tensors. */
   #beginSegment() {
     this.#known = new Map();
     this.#variables = new Map();
@@ -119,7 +120,8 @@ class Session {
       this.#known.set(native.id, { kind: 'variable', variable, shape: native.shape, dtype: native.dtype });
     }
     this.args.forEach((arg, index) => {
-      // A disposed argument can't be used any more, and a variable is known as one.
+      // A disposed argument cannot be used any more. A handle that belongs to a variable stays with
+      // the variable.
       if (arg.isDisposed || !isNumeric(arg)) return;
       const native = this.backend.nativeOfData(arg)!;
       if (this.#known.has(native.id)) return;
@@ -128,7 +130,10 @@ class Session {
     return natives;
   }
 
-  /** A replay could not tell such an argument from the variable. */
+  /**
+   * Refuses an argument that shares its data with a variable, because a replay cannot distinguish
+   * the two.
+   */
   #requireOwnData(arg: Tensor): void {
     const source = this.#known.get(this.backend.nativeOfData(arg)!.id);
     if (source?.kind === 'variable' && source.variable !== arg) {
@@ -162,7 +167,7 @@ class Session {
     this.#refusal ??= reason;
   }
 
-  /** The variables that were given new data in this segment. */
+  /** The variables that received new data in this segment. */
   #assigned(): Variable[] {
     const now = Object.values(engine().registeredVariables);
     if (now.length !== this.#variables.size || !now.every((variable) => this.#variables.has(variable))) {

@@ -4,7 +4,10 @@ import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@a
 import type { AccBackend } from '../backend.js';
 import { isLive } from '../live-variables.js';
 
-/** What a tensor from outside is. `shape` and `dtype` are those of its native data when it was recorded. */
+/**
+ * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
+ * recording time.
+ */
 export type Source =
   | {
       readonly kind: 'argument';
@@ -18,12 +21,12 @@ export type Source =
       readonly shape: readonly number[];
       readonly dtype: NativeDtype;
     }
-  /** A tensor that the step just knows, by its handle: the same in every replay. */
+  /** A tensor that the step captured, by its handle: the same in every replay. */
   | { readonly kind: 'captured'; readonly id: number };
 
-/** Native calls, and the action that follows them; none follows the last ones. */
+/** Native calls and the action that follows them. No action follows the last segment. */
 export interface RecordedSegment {
-  /** Shapes of what the action before gave, null where it gave nothing. */
+  /** Shapes of the previous action's results; null for a null result. */
   readonly given: readonly (readonly number[] | null)[];
   readonly sources: readonly Source[];
   /** The action's inputs, or the step's results; then the new values of {@link assigned}. */
@@ -84,7 +87,9 @@ export class StepRecording implements Recording {
     this.native.dispose();
   }
 
-  /** The error where its calls fail before anything has happened outside. */
+  /**
+   * Returns the error if the native calls fail before any action has run; throws it if one has run.
+   */
   #runSegment(
     index: number,
     segment: RecordedSegment,

@@ -1,16 +1,17 @@
 import { AccError } from '@acc/contract';
 
 export interface TuningOptions {
-  /** The way to take for all shapes, by family. */
+  /** The way to use for all shapes, by family. */
   readonly pins: Readonly<Record<string, string>>;
-  /** Whether each choice is printed to standard error when it is made. */
+  /** Whether to print each choice to standard error when it is made. */
   readonly print: boolean;
 }
 
 let fromEnvironment: TuningOptions | undefined;
 
 /**
- * What `ACC_KERNELS_TUNE` says, read once: a list with commas of `print` and of pins, `family=way`.
+ * The options in `ACC_KERNELS_TUNE`, which is read once: a comma-separated list of `print` and of
+ * pins, `family=way`.
  *
  * @throws AccError `ACC_INVALID_OPTION`.
  */

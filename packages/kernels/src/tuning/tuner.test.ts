@@ -6,7 +6,10 @@ import { Tuner, type ChoiceStore, type Family } from './tuner.js';
 
 const add = operator('aten::add.Tensor');
 
-/** The time that the tuner sees: how long a way takes is said here, whatever else the machine does. */
+/**
+ * The time that the tuner reads. The tests set how long a way takes, whatever the load of the
+ * machine.
+ */
 let now = 0;
 beforeEach(() => void vi.spyOn(performance, 'now').mockImplementation(() => now));
 afterEach(() => void vi.restoreAllMocks());
@@ -125,7 +128,10 @@ describe('the tuner', () => {
       find: (key) => values.get(key),
       agree: (key, value) => values.set(key, value).get(key)!,
     };
-    /** What is chosen after so many calls of ways of which one runs out of memory in some of its calls. */
+    /**
+     * The choices after `calls` calls, where one of the ways runs out of memory in the calls for
+     * which `isShort` is true.
+     */
     const chosenAfter = (calls: number, isShort: (call: number) => boolean) => {
       values.clear();
       const { family, counts } = doubling();

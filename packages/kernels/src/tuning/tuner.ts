@@ -2,61 +2,87 @@ import { AccError, isAccError, medianLow } from '@acc/contract';
 import { numThreads, releaseCachedMemory, synchronize, type Tensor as NativeTensor } from '@acc/native';
 import type { TuningOptions } from './options.js';
 
-/** One of several operators, or layouts, that give the same result. Borrows its arguments; caller disposes the result. */
+/**
+ * One of several operators, or memory layouts, with the same result. It borrows its arguments; the
+ * caller disposes the result.
+ */
 export type Way<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
 
-/** A computation that libtorch has several ways for. */
+/** A computation for which libtorch has several ways. */
 export interface Family<Args extends readonly unknown[]> {
   readonly name: string;
-  /** By name; the first is taken unless another takes at most {@link clearly} of its time. */
+  /**
+   * Ways by name. The first is the default; another is chosen only if its time is at most {@link
+   * clearly} times that of the default.
+   */
   readonly ways: Readonly<Record<string, Way<Args>>>;
-  /** A share of the first way's time, below 1: less may be noise, or be lost again elsewhere, as with layouts. */
+  /**
+   * A fraction of the first way's time, below 1. A smaller gain may be noise, or may be lost
+   * elsewhere, as with memory layouts.
+   */
   readonly clearly: number;
-  /** The class of shapes, within which one way is the fastest; asked for at every call. */
+  /** The class of shapes. One way is chosen for each class. Called on every call. */
   classOf(...args: Args): number | string;
   /** The name of that class. */
   nameOf(...args: Args): string;
-  /** Whether a way would take no longer than its call: then the first is as good as any, and nothing is measured. */
+  /**
+   * Whether a way takes no longer than the overhead of its call. The first way is then used without
+   * a measurement.
+   */
   isSmall(...args: Args): boolean;
 }
 
-/** What was chosen for one class of shapes. */
+/** The choice for one class of shapes. */
 export interface Choice {
   readonly family: string;
   readonly shapes: string;
   readonly way: string;
-  /** Milliseconds of each way that was measured; empty where it was pinned, small, or another rank's. */
+  /**
+   * Milliseconds of each measured way. Empty if the choice was pinned, small, or made by another
+   * rank.
+   */
   readonly measuredMs: Readonly<Record<string, number>>;
-  /** Why ways are out, by name. */
+  /** The errors of the excluded ways, by name. */
   readonly failures: Readonly<Record<string, string>>;
 }
 
-/** Where the ranks of a job agree: the first value that any of them gives for a key is everybody's. */
+/**
+ * Where the ranks of a job agree: the first value that any rank sets for a key holds for all ranks.
+ */
 export interface ChoiceStore {
-  /** The value of `key`, if somebody has given one. */
+  /** The value of `key`, if a rank has set one. */
   find(key: string): string | undefined;
-  /** Gives `value` unless there is one already; returns the one that holds. */
+  /** Sets `value` if the key has no value yet; returns the value that holds. */
   agree(key: string, value: string): string;
 }
 
-/** Each way is measured until it has run so often, or so long. */
+/**
+ * Each way is measured up to RUNS times. Measuring ends early after ENOUGH_MS milliseconds per way.
+ */
 const RUNS = 7;
 const ENOUGH_MS = 60;
 
-/** So often a class of shapes is measured anew because memory ran out; then ways that need more than there is are out. */
+/**
+ * How often the measurement of a class of shapes is postponed because memory ran out. After that,
+ * ways that run out of memory are excluded.
+ */
 const MAX_POSTPONED = 3;
 
-/** Errors of a way that this libtorch or device has not; any other is a fault, and the caller's. */
+/**
+ * Codes of errors that mean that this libtorch or device does not support a way. Any other error is
+ * thrown to the caller.
+ */
 const NOT_HERE = ['ACC_OPERATOR_UNKNOWN', 'ACC_OPERATOR_FAILED'];
 
 /**
- * Chooses between ways by measuring them on the first real arguments of each class of shapes, and remembers it. A way
- * that this libtorch or device has not is out. Where one runs out of memory, the first way is taken for this call, and the next
- * one measures again. Pins come before everything; in a job, the rank that measures first decides for all.
+ * Chooses between ways by measuring them on the first real arguments of each class of shapes, and
+ * remembers the choice. A way that this libtorch or device does not support is excluded. If a way
+ * runs out of memory, this call uses the first way, and the next call measures again. Pins override
+ * everything. In a job, the rank that measures first decides for all ranks.
  */
 export class Tuner {
   readonly #choices = new Map<string, Choice>();
-  /** How often each class of shapes was left to be measured later. */
+  /** How often the measurement of each class of shapes was postponed. */
   readonly #postponed = new Map<string, number>();
   #generation = 0;
   #store: ChoiceStore | undefined;
@@ -71,7 +97,10 @@ export class Tuner {
     return [...this.#choices.values()];
   }
 
-  /** From now on choices are the job's. What this process has chosen alone is forgotten. */
+  /**
+   * Shares all further choices with the ranks of the job. Earlier choices of this process are
+   * discarded.
+   */
   share(store: ChoiceStore | undefined): void {
     if (store === this.#store) return;
     this.#store = store;
@@ -79,25 +108,28 @@ export class Tuner {
     this.#forget();
   }
 
-  /** The way of each class of shapes, for {@link take}. */
+  /** The chosen way of each class of shapes, for {@link take}. */
   get ways(): Readonly<Record<string, string>> {
     return Object.fromEntries(Array.from(this.#choices, ([key, { way }]) => [key, way]));
   }
 
-  /** From now on takes these ways, on all ranks alike, before anything is measured; pins aside. */
+  /** Uses these ways from now on, on all ranks, instead of measuring. Pins still override them. */
   take(ways: Readonly<Record<string, string>>): void {
     this.#taken = { ...this.ways, ...ways };
     this.#forget();
   }
 
-  /** Whether the first way is taken wherever none is pinned, so that every run takes the same. */
+  /**
+   * With true, uses the first way wherever no way is pinned, so that every run makes the same
+   * choices.
+   */
   fix(isFixed: boolean): void {
     if (isFixed === this.#isFixed) return;
     this.#isFixed = isFixed;
     this.#forget();
   }
 
-  /** The function that takes the chosen way. */
+  /** Returns a function that runs the chosen way. */
   tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
     this.#families.add(family.name);
     let generation = this.#generation;
@@ -125,7 +157,7 @@ export class Tuner {
     this.#generation++;
   }
 
-  /** Undefined where memory ran out, and it is to be chosen later. */
+  /** Returns undefined if memory ran out and the choice is postponed. */
   #choose<Args extends readonly unknown[]>(family: Family<Args>, args: Args): string | undefined {
     const shapes = family.nameOf(...args);
     const { pins, print } = this.options();
@@ -177,13 +209,14 @@ interface Measured extends Pick<Choice, 'measuredMs' | 'failures'> {
 const NOT_MEASURED: Measured = { measuredMs: {}, failures: {}, isShortOfMemory: false };
 
 /**
- * The median time of each way; ways in turn, so that what else the machine does hits all alike. Not the best time: ways
- * differ in how much they suffer from what shares caches and memory with them, which training does all the time.
+ * The median time of each way. The ways run in turn, so that other load on the machine affects all
+ * of them. The median is better than the minimum: ways differ in how much they slow down when other
+ * work shares caches and memory, which is always so in training.
  */
 function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: Args): Measured {
   const failures: Record<string, string> = {};
   let isShortOfMemory = false;
-  /** Notes why a way is out; the first way's error is the caller's. */
+  /** Records why a way is excluded. Throws an error of the first way. */
   const noteOut = (name: string, error: unknown): void => {
     const ranOut = isAccError(error, 'ACC_OUT_OF_MEMORY');
     if (name === Object.keys(ways)[0] || !(ranOut || isNotHere(error))) throw error;
@@ -196,7 +229,7 @@ function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: 
   const attempt = (name: string, way: Way<Args>) => {
     try {
       const ms = timeMs(() => way(...args));
-      // The first call of an operator prepares it, and does not count.
+      // The first call prepares the operator, so its time does not count.
       if (!times[name]) return void (times[name] = []);
       times[name].push(ms);
       spentMs += ms;
@@ -235,7 +268,7 @@ function fastest({ ways, clearly }: Family<never>, ms: Readonly<Record<string, n
   return bestMs <= clearly * ms[usual]! ? best : usual;
 }
 
-/** One line: the choice, the times that it rests on, and which ways are out. */
+/** One line with the choice, the measured times, and the excluded ways. */
 export function describe({ family, shapes, way, measuredMs, failures }: Choice): string {
   const times = Object.entries(measuredMs).map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`);
   for (const [name, reason] of Object.entries(failures))

@@ -3,32 +3,39 @@ import { Tuner, type Choice, type ChoiceStore, type Family, type Way } from './t
 
 const tuner = new Tuner(tuningOptions);
 
-/** The function that takes, for each class of shapes, the way that was the fastest at first use. */
+/**
+ * Returns a function that runs, for each class of shapes, the way that was fastest at first use.
+ */
 export function tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
   return tuner.tuned(family);
 }
 
-/** What was chosen so far, and from which times. */
+/** All choices so far, with the measured times. */
 export function kernelChoices(): readonly Choice[] {
   return tuner.choices;
 }
 
-/** Makes all further choices the same on all ranks that share `store`; undefined ends that. */
+/**
+ * Makes all further choices the same on all ranks that share `store`. Undefined ends the sharing.
+ */
 export function shareKernelChoices(store: ChoiceStore | undefined): void {
   tuner.share(store);
 }
 
-/** What was chosen so far, for {@link takeWays}. */
+/** The chosen ways so far, for {@link takeWays}. */
 export function chosenWays(): Readonly<Record<string, string>> {
   return tuner.ways;
 }
 
-/** Takes the ways that another run has chosen, where it has. */
+/** Uses the ways that another run has chosen, for the classes of shapes that it has met. */
 export function takeWays(ways: Readonly<Record<string, string>>): void {
   tuner.take(ways);
 }
 
-/** Takes the same way in every run, the first or the one that is pinned, instead of the fastest; false ends that. */
+/**
+ * With true, uses the same way in every run: the pinned way or the first, not the fastest. False
+ * ends that.
+ */
 export function fixKernelChoices(isFixed: boolean): void {
   tuner.fix(isFixed);
 }
