@@ -3,7 +3,7 @@ import { getGradient, type GradConfig } from '@tensorflow/tfjs-core';
 import { replaceGradients } from './replace.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-// tfjs's own, before they are replaced.
+// tfjs's own gradients, before the replacement.
 const names = ['Mean', 'Sum', 'Tile'] as const;
 const own = new Map<string, GradConfig>(names.map((name) => [name, getGradient(name)]));
 

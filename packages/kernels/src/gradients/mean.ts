@@ -9,7 +9,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { expandOver } from './expand.js';
 
-/** dx repeats dy, divided by the number of values averaged, over their axes. */
+/** dx is dy divided by the number of averaged values, repeated over the averaged axes. */
 export const meanGradient: GradConfig = {
   kernelName: Mean,
   inputsToSave: ['x'],

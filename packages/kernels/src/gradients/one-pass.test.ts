@@ -4,7 +4,7 @@ import { expectSameAsCpu } from '../testing/compare.js';
 
 const x = () => tf.sin(tf.range(0, 48)).mul(10).reshape([2, 4, 6]);
 const weights = () => tf.cos(tf.range(0, 48)).reshape([2, 4, 6]);
-/** Where a bound, a kink or a pole is. */
+/** Values at bounds, kinks and poles. */
 const EDGES = [-Infinity, -88, -6, -1, -0, 0, 1e-30, 0.5, 1, 6, 6.000001, 20, 21, 88, Infinity, NaN];
 
 const CASES: Record<string, (t: tf.Tensor) => tf.Tensor> = {
@@ -27,13 +27,13 @@ describe('gradients of one pass', () => {
   it.each(Object.entries(CASES).filter(([name]) => name !== 'softmax'))(
     "have cpu's values at the edges: %s",
     (name, f) => {
-      // Of NaN, the result is NaN, but libtorch's gradient of relu is dy, and of relu6 0.
+      // For NaN, the result is NaN, but libtorch's gradient is dy for relu and 0 for relu6.
       const edges = name.startsWith('relu') ? EDGES.filter((value) => !Number.isNaN(value)) : EDGES;
       return expectSameAsCpu(() => tf.grad((t) => f(t).sum())(tf.tensor1d(edges)));
     },
   );
 
-  // Of the others tfjs has no second gradient.
+  // tfjs has no second gradient for the others.
   it.each(['relu', 'softplus', 'sigmoid', 'tanh', 'softmax'])('can be differentiated again: %s', (name) =>
     expectSameAsCpu(() =>
       tf.grad((t) =>

@@ -21,16 +21,22 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { activeAcc } from '../acc-layer/active-acc.js';
 import { kernel } from '../kernel.js';
 
-// Gradients that tfjs puts together from two to six passes over the tensor, as libtorch's one.
+// Gradients that libtorch computes in one pass over the tensor; tfjs takes two to six.
 
-/** From `dy` and what the forward kernel saved, its input or its result. Caller disposes. */
+/**
+ * Computes the gradient from `dy` and from what the forward kernel saved: its input or its result.
+ * Caller disposes.
+ */
 type Compute<Attrs> = (dy: NativeTensor, saved: NativeTensor, attrs: Attrs) => NativeTensor;
 
 interface OnePass {
   /** The forward kernel. */
   readonly of: string;
   readonly input: string;
-  /** Where the forward kernel's result tells as much as its input, which tfjs has saved: what follows may need it too. */
+  /**
+   * True saves the forward kernel's result in place of its input, which tfjs saves. The next
+   * operator may save the same result.
+   */
   readonly savesResult: boolean;
   readonly kernel: KernelConfig;
 }
@@ -59,13 +65,17 @@ const softplus = operator('aten::softplus_backward');
 const tanh = operator('aten::tanh_backward');
 const softmax = operator('aten::_softmax_backward_data');
 
-/** Above this libtorch takes softplus for linear: sigmoid(20) is 1 in float32. */
+/**
+ * libtorch computes softplus as linear above this value, where its gradient, sigmoid, is 1 in
+ * float32.
+ */
 const SOFTPLUS_LINEAR = 20;
 
 export const ONE_PASS: readonly OnePass[] = [
-  // The result is above 0, or NaN, where the input is.
+  // The result is above 0, or NaN, exactly where the input is.
   onePass(Relu, (dy, y) => threshold(dy, y, 0), { savesResult: true }),
-  // libtorch's bounds are outside of what passes, tfjs's upper one of relu6 and both of clipByValue are inside.
+  // libtorch passes no gradient at the bounds. tfjs passes it at the upper bound of relu6 and at
+  // both bounds of clipByValue, so these bounds move outwards to the next float32.
   onePass(Relu6, (dy, x) => within(dy, x, 0, nextFloat(6, 1))),
   onePass<ClipByValueAttrs>(ClipByValue, (dy, x, { clipValueMin, clipValueMax }) =>
     within(dy, x, nextFloat(clipValueMin, -1), nextFloat(clipValueMax, 1)),
@@ -78,8 +88,9 @@ export const ONE_PASS: readonly OnePass[] = [
 ];
 
 /**
- * tfjs's gradient config with its function replaced. tfjs's own stays in use on other backends, for other dtypes, and
- * while a gradient is itself differentiated, which takes operators that have gradients.
+ * Returns tfjs's gradient config with another gradient function. tfjs's own function still runs on
+ * other backends, for other dtypes, and while a gradient is itself differentiated, which needs
+ * operators that have gradients.
  */
 export function onePassGradient(gradient: OnePass): (own: GradConfig) => GradConfig {
   const { input, savesResult } = gradient;
@@ -100,7 +111,10 @@ const float = new Float32Array(1);
 const bits = new Int32Array(float.buffer);
 const SMALLEST_NORMAL = 0x00800000;
 
-/** The float32 next to `value` in the direction, +1 or -1; next to 0 is the smallest that is not flushed to it. */
+/**
+ * The float32 next to `value` in the direction +1 or -1. Next to 0 it is the smallest normal
+ * number, because subnormal numbers may be flushed to 0.
+ */
 function nextFloat(value: number, direction: 1 | -1): number {
   float[0] = value;
   if (!Number.isFinite(float[0])) return float[0];

@@ -6,7 +6,7 @@ import { SHAPES_SUFFICE, withoutValues } from './saved-shapes.js';
 import { sumGradient } from './sum.js';
 import { tileGradient } from './tile.js';
 
-/** Ours for tfjs's own, by kernel. */
+/** Functions from tfjs's gradient to ours, by kernel. */
 const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = {
   ...Object.fromEntries(SHAPES_SUFFICE.map((name) => [name, (own) => withoutValues({ ...own })])),
   Mean: () => withoutValues(meanGradient),
@@ -18,12 +18,12 @@ const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = 
 const ours = new WeakSet<GradConfig>();
 
 /**
- * Puts our gradients in place of tfjs's. Of a kernel that has none registered (a program that imports tfjs-core alone and
- * only predicts) nothing is done.
+ * Replaces tfjs's gradients by ours. A kernel without a registered gradient is skipped: a program
+ * that imports tfjs-core alone and only predicts registers none.
  */
 export function replaceGradients(): void {
   for (const [kernelName, replacement] of Object.entries(REPLACEMENTS)) {
-    // tfjs's type leaves out that there may be none.
+    // tfjs's type omits undefined, which it returns if there is no gradient.
     const own = getGradient(kernelName) as GradConfig | undefined;
     if (!own || ours.has(own)) continue;
     const config = replacement(own);

@@ -11,7 +11,10 @@ const BYTES = 2 ** 20;
 const ROWS = 2 ** 9;
 const x = () => tf.sin(tf.range(0, BYTES / 4)).reshape([ROWS, -1]) as tf.Tensor2D;
 
-/** Bytes that the gradient of `f` needs kept between the forward and the backward pass, in tensors of 1 MiB. */
+/**
+ * Memory in MiB that the gradient of `f` keeps between the forward and the backward pass. `x` takes
+ * 1 MiB.
+ */
 function keptMib(f: (t: tf.Tensor2D) => tf.Tensor): number {
   return tf.tidy(() => {
     const input = x();
@@ -28,7 +31,7 @@ function keptMib(f: (t: tf.Tensor2D) => tf.Tensor): number {
 
 const part = (t: tf.Tensor2D, i: number) => tf.slice(t, [i * 2, 0], [2, -1]);
 
-// Each takes something that nothing else keeps.
+// Each operator takes an input that nothing else keeps.
 const CASES: Record<string, (t: tf.Tensor2D) => tf.Tensor> = {
   add: (t) => tf.add(tf.mul(t, 2), tf.mul(t, 3)),
   'add, broadcast': (t) => tf.add(tf.mul(t, 2), tf.mul(t, 3).slice([0, 0], [1, -1])),
@@ -65,7 +68,10 @@ const square = (seed: number) =>
     .reshape([ROWS, ROWS]) as tf.Tensor2D;
 const bias = () => tf.ones([ROWS]) as tf.Tensor1D;
 
-/** Ops with a bias whose gradient takes no values of their result; what follows saves it. */
+/**
+ * Ops whose gradient reads no values of their result. The result is saved only if the next operator
+ * saves it.
+ */
 const LINEAR: Record<string, (t: tf.Tensor2D, weight: tf.Tensor2D) => tf.Tensor> = {
   'fused.matMul': (t, b) => tf.fused.matMul({ a: t, b, bias: bias() }),
   'fused.matMul, transposed': (t, b) => tf.fused.matMul({ a: t, b, transposeB: true }),
@@ -104,7 +110,7 @@ describe('what is saved for gradients', () => {
   });
 
   it.each(Object.entries(CASES))('holds no memory for the shapes of %s', (_, f) => {
-    // A product with a number keeps its input, which is there anyway, and the number.
+    // A product with a number keeps the number and its input, which stays in memory anyway.
     expect(keptMib(f)).toBeLessThan(0.1);
   });
 

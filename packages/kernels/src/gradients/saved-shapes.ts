@@ -22,29 +22,36 @@ import { activeAcc } from '../acc-layer/active-acc.js';
 import { isTaped } from '../tape.js';
 import type { TensorData } from '../tensor-data.js';
 
-// For a gradient tfjs can save whole tensors only, and they stay in memory until then. Many gradient functions just ask
-// what shape an input had, or for what a kernel attached to its result.
+// tfjs can only save whole tensors for a gradient, and they stay in memory until the gradient runs.
+// Many gradient functions read only the shape of an input, or the tensors that a kernel attached to
+// its result.
 
-/** Kernels of whose saved tensors tfjs's own gradient function takes shape and dtype only. */
+/** Kernels whose gradient function in tfjs reads only the shape and dtype of the saved tensors. */
 export const SHAPES_SUFFICE = [
   ...[Add, Sub, AddN],
   ...[Concat, Pack, Slice, PadV2, MirrorPad],
   ...[Reshape, ExpandDims, Cumsum],
 ] as const;
 
-/** What a gradient function takes no values of: all that is saved for it, or the last of it, only what is attached there. */
+/**
+ * Which saved tensors a gradient function reads no values of: all of them, the last, or the first
+ * and the last. Of the last and the first it may read attached tensors.
+ */
 type Valueless = 'all' | 'last' | 'firstAndLast';
 type ValuelessOf = Valueless | ((saved: readonly Tensor[], backend: AccBackend) => Valueless);
 
 const valueless = new WeakMap<GradConfig, ValuelessOf>();
 
-/** Says what values `config`'s function does without, in each call where that differs. Returns `config`. */
+/**
+ * Declares which saved values the gradient function of `config` does not read; a function decides
+ * it for each call. Returns `config`.
+ */
 export function withoutValues(config: GradConfig, which: ValuelessOf = 'all'): GradConfig {
   valueless.set(config, which);
   return config;
 }
 
-/** To be returned by a kernel in place of `info`, when its gradient takes no values of the result. */
+/** A kernel returns this in place of `info` if its gradient reads no values of the result. */
 export function resultWithoutValues(info: TensorInfo): TensorInfo {
   if (!isTaped()) return info;
   const inside = engineInternals();
@@ -57,18 +64,21 @@ export function resultWithoutValues(info: TensorInfo): TensorInfo {
   return result;
 }
 
-/** See {@link ValuelessResult.scopeId}; undefined for all that {@link resultWithoutValues} did not give. */
+/**
+ * See {@link ValuelessResult.scopeId}. Undefined for a tensor that {@link resultWithoutValues} did
+ * not return.
+ */
 function valuelessScopeOf({ id, dataId }: Tensor): number | undefined {
   const { valuelessResult } = dataId as Partial<TensorData>;
   return valuelessResult?.tensorId === id ? valuelessResult.scopeId : undefined;
 }
 
-/** Whether `tensor`, saved for a gradient, has no values. */
+/** Whether `tensor` was saved for a gradient without values. */
 export const isStandIn = ({ dataId }: Tensor): boolean => !!(dataId as Partial<TensorData>).isStandIn;
 
 let isInstalled = false;
 
-/** From now on tfjs saves stand-ins where gradient functions need no values. May be called again. */
+/** Makes tfjs save stand-ins wherever gradient functions read no values. May be called again. */
 export function saveShapesOnly(): void {
   if (isInstalled) return;
   isInstalled = true;
@@ -96,13 +106,15 @@ export function saveShapesOnly(): void {
       ? [without === 'last' ? first : keep(current.standInWithAttached(first)), ...others, last]
       : [last];
   });
-  // What operators with a gradient function of their own save comes here directly, while their scope lasts.
+  // Operators with a gradient function of their own save tensors by a direct call of `clone`,
+  // within their scope.
   replaceForGood(inside, 'clone', (own) => (tensor) => {
     if (valuelessScopeOf(tensor) !== inside.state.activeScope.id) return own.call(inside, tensor);
     const current = activeAcc();
     return current ? keep(current.standIn(tensor)) : own.call(inside, tensor);
   });
-  // Others it clones, by a kernel that would look at values in debug mode.
+  // tfjs clones every saved tensor with a kernel that reads values in debug mode. Stand-ins are not
+  // cloned.
   replaceForGood(
     inside,
     'saveTensorsForBackwardMode',

@@ -8,7 +8,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { expandOver } from './expand.js';
 
-/** dx repeats dy over the axes that were summed. */
+/** dx is dy repeated over the summed axes. */
 export const sumGradient: GradConfig = {
   kernelName: Sum,
   inputsToSave: ['x'],

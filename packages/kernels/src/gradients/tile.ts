@@ -8,9 +8,9 @@ import {
 } from '@tensorflow/tfjs-core';
 
 /**
- * Where only axes of length 1 are repeated, as `broadcastTo` does, dx is one sum over them.
+ * If all repeated axes have length 1, as in `broadcastTo`, dx is one sum over them.
  *
- * @param bySlices tfjs's own, which adds slice after slice: right for every case.
+ * @param bySlices tfjs's own gradient, which adds slice by slice. It is correct in every case.
  */
 export function tileGradient(bySlices: GradConfig): GradConfig {
   return {

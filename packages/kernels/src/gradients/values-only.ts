@@ -4,8 +4,8 @@ import type { TensorData } from '../tensor-data.js';
 import { isStandIn } from './saved-shapes.js';
 
 /**
- * Whether the values of `tensor` are all that a gradient may find in it: it is no stand-in, nothing is attached to its data,
- * and the data does not lie in pieces. A copy of the values then does as well.
+ * Whether a gradient can read only values from `tensor`: it is not a stand-in, its data has no
+ * attached tensors, and the data is not stored in pieces. A copy of the values can then replace it.
  */
 export function hasValuesOnly(tensor: Tensor): boolean {
   const acc = activeAcc();

@@ -22,21 +22,23 @@ import type { SlotList, Update } from './slots.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
 
 export interface AdafactorOptions extends WeightDecayOptions {
-  /** η: the most that a step may be, relative to the weights with `scaleParameter`. Default 0.01. */
+  /** η: the largest step, relative to the weights with `scaleParameter`. Default 0.01. */
   readonly learningRate?: number;
-  /** Steps shrink as 1/√t once that is below the learning rate. Default true. */
+  /** Steps shrink as 1/√t once 1/√t is below the learning rate. Default true. */
   readonly relativeStep?: boolean;
   /** Steps are relative to the root mean square of each variable. Default true. */
   readonly scaleParameter?: boolean;
-  /** β₁ of a momentum, which takes as much memory as the weights. Default 0: none. */
+  /**
+   * β₁ of the momentum, whose state takes as much memory as the weights. Default 0: no momentum.
+   */
   readonly beta1?: number;
   /** c of β₂ = 1 - t^-c. Default 0.8. */
   readonly decayExponent?: number;
-  /** d: the root mean square that an update is clipped to. Default 1. */
+  /** d: the largest root mean square of an update; larger updates are scaled down. Default 1. */
   readonly clipThreshold?: number;
   /** ε₁, added to g². Default 1e-30. */
   readonly epsilon1?: number;
-  /** ε₂: the root mean square that a variable is taken to have at least. Default 0.001. */
+  /** ε₂: the lower bound of a variable's root mean square. Default 0.001. */
   readonly epsilon2?: number;
   /** λ. Default 0. */
   readonly weightDecay?: number;
@@ -68,16 +70,17 @@ const KINDS = {
 };
 
 /**
- * Adafactor (Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", 2018, algorithms 4 to 6). Of
- * the second moment of a variable with two dims or more it keeps means over the last dim and over the one before, r and c, which
- * for a matrix of n rows and m columns are n + m numbers:
+ * Adafactor (Shazeer and Stern, "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost",
+ * 2018, algorithms 4 to 6). For a variable with two dims or more it does not keep the second moment
+ * itself, but its means r over the last dim and c over the dim before. For a matrix of n rows and m
+ * columns these are n + m numbers:
  *
  *     β₂ = 1 - t^-c        ρ = min(η, 1/√t)        α = max(ε₂, RMS(w)) · ρ
  *     r ← β₂ r + (1 - β₂) mean(g² + ε₁, last dim)        c ← β₂ c + (1 - β₂) mean(g² + ε₁, dim before)
  *     v = r ⊗ c / mean(r)        u = g / √v        û = u / max(1, RMS(u) / d)
  *     w ← w - ρ λ w - α û,   with momentum   m ← β₁ m + (1 - β₁) α û and w ← w - ρ λ w - m
  *
- * Vectors and scalars have v ← β₂ v + (1 - β₂) (g² + ε₁) itself, kept as r.
+ * For vectors and scalars, v ← β₂ v + (1 - β₂) (g² + ε₁) itself is kept, in the state of r.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -140,7 +143,7 @@ export class Adafactor extends SlotOptimizer {
 const isFactored = ({ rank }: Variable): boolean => rank >= 2;
 const rowShape = (variable: Variable): number[] =>
   isFactored(variable) ? variable.shape.slice(0, -1) : variable.shape;
-/** A scalar that isn't used where there is nothing to factor. */
+/** The shape of c; an unused scalar for variables with fewer than two dims. */
 const columnShape = (variable: Variable): number[] =>
   isFactored(variable) ? [...variable.shape.slice(0, -2), ...variable.shape.slice(-1)] : [];
 
@@ -148,7 +151,7 @@ function slotList(suffix: string, shapeFor: (variable: Variable) => number[]): S
   return { slots: [], suffix, shapeFor, initial: (variable) => zeros(shapeFor(variable)) };
 }
 
-/** √v, after r and c have taken in the gradient. */
+/** Updates r and c with the gradient; returns √v. */
 function rootOfSecondMoment(
   g: Tensor,
   r: Variable,

@@ -5,13 +5,16 @@ export interface AdamConstants {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
-  /** The step that is being taken, from 1: the bias of the moments is corrected by 1 - beta^step. */
+  /**
+   * The number of the current step, from 1. The bias correction divides each moment by 1 -
+   * beta^step.
+   */
   readonly step: number;
 }
 
 /**
- * Adam's direction for one variable in plain tfjs operators, `(m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)`, once `state`, m
- * and v, has taken in the gradient. Caller disposes.
+ * Adam's direction for one variable in plain tfjs operators: `(m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) +
+ * ε)`. First updates `state`, which is m and v, with the gradient. Caller disposes.
  */
 export function adamDirection({ grad, state: [m, v] }: Update, constants: AdamConstants): Tensor {
   const { beta1, beta2, epsilon, step } = constants;

@@ -14,7 +14,7 @@ export interface AdamWOptions extends WeightDecayOptions {
   readonly beta1?: number;
   /** β₂. Default 0.999. */
   readonly beta2?: number;
-  /** ε, outside the root. Default 1e-8. */
+  /** ε, added outside the root. Default 1e-8. */
   readonly epsilon?: number;
   /** λ. Default 0.01. */
   readonly weightDecay?: number;
@@ -38,8 +38,8 @@ const KINDS = {
 };
 
 /**
- * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2), by
- * the formula of PyTorch's AdamW:
+ * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization",
+ * 2019, algorithm 2), in the form of PyTorch's AdamW:
  *
  *     m ← β₁ m + (1 - β₁) g        v ← β₂ v + (1 - β₂) g²
  *     w ← w - η λ w - η · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)

@@ -29,11 +29,11 @@ export interface LambOptions extends WeightDecayOptions {
   readonly beta1?: number;
   /** β₂. Default 0.999. */
   readonly beta2?: number;
-  /** ε, outside the root. Default 1e-6. */
+  /** ε, added outside the root. Default 1e-6. */
   readonly epsilon?: number;
   /** λ. Default 0.01. */
   readonly weightDecay?: number;
-  /** Variables whose step isn't scaled to their norm. Default none. */
+  /** Variables whose step is not scaled by the ratio of norms. Default none. */
   readonly excludeFromLayerAdaptation?: NameFilter;
 }
 
@@ -57,14 +57,14 @@ const KINDS = {
 };
 
 /**
- * LAMB, for large batches (You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", 2020,
- * algorithm 2), with φ(x) = x:
+ * LAMB, for large batches (You et al., "Large Batch Optimization for Deep Learning: Training BERT
+ * in 76 minutes", 2020, algorithm 2), with φ(x) = x:
  *
  *     m ← β₁ m + (1 - β₁) g        v ← β₂ v + (1 - β₂) g²
  *     u = (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε) + λ w
- *     w ← w - η · (‖w‖ / ‖u‖) · u,   with 1 for the ratio where a norm is 0
+ *     w ← w - η · (‖w‖ / ‖u‖) · u,   where the ratio is 1 if a norm is 0
  *
- * Norms are of one variable each.
+ * Norms are computed for each variable separately.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */

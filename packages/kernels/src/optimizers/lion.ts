@@ -7,13 +7,13 @@ import type { Update } from './slots.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
 
 export interface LionOptions extends WeightDecayOptions {
-  /** η; 3 to 10 times smaller than for AdamW. Default 0.0001. */
+  /** η; use a value 3 to 10 times smaller than for AdamW. Default 0.0001. */
   readonly learningRate?: number;
   /** β₁, of the direction. Default 0.9. */
   readonly beta1?: number;
   /** β₂, of the momentum. Default 0.99. */
   readonly beta2?: number;
-  /** λ; 3 to 10 times larger than for AdamW. Default 0. */
+  /** λ; use a value 3 to 10 times larger than for AdamW. Default 0. */
   readonly weightDecay?: number;
 }
 

@@ -3,9 +3,10 @@ import { AccError } from '@acc/contract';
 import type { OptionKind } from './options.js';
 
 /**
- * Chooses variables by their names (`dense_Dense1/bias`): regular expressions, one of which is to be found in the name, or
- * a function, which is asked once for each name. Expressions can be saved with a model, functions can't. They had better not
- * end in `$`: of a second model in the process the same variable may be called `dense_Dense1/bias_1`.
+ * Selects variables by name (`dense_Dense1/bias`). A list of regular expressions selects a name if
+ * one of them matches a part of it. A function is called once for each name. Expressions can be
+ * saved with a model; functions cannot. Avoid `$` at the end of an expression: in a second model of
+ * the same process the same variable may be called `dense_Dense1/bias_1`.
  */
 export type NameFilter = readonly string[] | ((name: string) => boolean);
 
@@ -23,7 +24,10 @@ function isExpression(value: unknown): boolean {
   }
 }
 
-/** Whether a name passes the filter. Answers are kept: it is asked in every step. */
+/**
+ * Returns a function that tells whether a name passes the filter. Results are cached, because every
+ * step asks for them.
+ */
 export function nameTest(filter: NameFilter): (name: string) => boolean {
   const answers = new Map<string, boolean>();
   const test = testOf(filter);
@@ -44,8 +48,8 @@ function testOf(filter: NameFilter): (name: string) => boolean {
 }
 
 /**
- * The filter as a value of `getConfig`. Each expression lies under `name`: tfjs-layers rewrites other strings when it loads
- * a model (`layer_norm` becomes `layerNorm`).
+ * The filter as a value of `getConfig`. Each expression is stored under the key `name`: tfjs-layers
+ * rewrites other strings when it loads a model (`layer_norm` becomes `layerNorm`).
  *
  * @throws AccError `ACC_OPTIMIZER_NOT_SAVEABLE` for a function.
  */

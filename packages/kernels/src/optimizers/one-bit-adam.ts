@@ -20,13 +20,16 @@ import type { Update } from './slots.js';
 export interface OneBitAdamOptions {
   /** η. Default 0.001. */
   readonly learningRate?: number;
-  /** β₁, as the hook's `momentum`. Default 0.9. */
+  /** β₁, equal to `momentum` of the hook. Default 0.9. */
   readonly beta1?: number;
   /** β₂. Default 0.999. */
   readonly beta2?: number;
-  /** ε, outside the root. Default 1e-8. */
+  /** ε, added outside the root. Default 1e-8. */
   readonly epsilon?: number;
-  /** Steps of plain Adam, as many as the hook has: the variance stays as it is after them. Default 100. */
+  /**
+   * The number of steps of plain Adam, equal to that of the hook. The variance does not change
+   * after them. Default 100.
+   */
   readonly warmupSteps?: number;
 }
 
@@ -47,14 +50,16 @@ const KINDS = {
 };
 
 /**
- * Adam whose variance freezes after T = `warmupSteps` steps, so that a step is linear in the momentum and the momentum can
- * travel compressed (Tang et al., "1-bit Adam", 2021, algorithm 1). It belongs to the communication hook `oneBit`, with the
- * same β₁ and T; alone it is Adam with that variance. In step t, with s = min(t, T):
+ * Adam whose variance freezes after T = `warmupSteps` steps. From then on a step is linear in the
+ * momentum, so the momentum can be sent compressed (Tang et al., "1-bit Adam", 2021, algorithm 1).
+ * Use it with the communication hook `oneBit`, with the same β₁ and T; without the hook it is Adam
+ * with a frozen variance. In step t, with s = min(t, T):
  *
  *     m ← β₁ m + (1 - β₁) g        v ← β₂ v + (1 - β₂) g², while t ≤ T
  *     w ← w - η · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ˢ)) + ε)
  *
- * Weights whose gradient was zero in all of the first T steps have no variance and stay as they are after them.
+ * Weights whose gradient was zero in all of the first T steps have variance 0. They do not change
+ * after step T.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */

@@ -4,22 +4,23 @@ import { ruleOf } from './fused/fused-apply.js';
 import type { SlotOptimizer } from './slot-optimizer.js';
 import type { Slot } from './slots.js';
 
-/** What an optimizer keeps from step to step, to be read and changed. */
+/** The state that an optimizer keeps between steps, for reading and changing. */
 export interface OptimizerState {
   /** Steps taken. */
   iterations: number;
-  /** Undefined where there is no such number. */
+  /** Undefined if the optimizer has no numeric learning rate. */
   learningRate: number | undefined;
   /**
-   * By kind (`m`, `v`): a variable for each position in the list of gradients that it has met. The lists are the optimizer's own;
-   * `originalName` is the name of the trained variable, a slash and the kind.
+   * State variables by kind (`m`, `v`). Each list holds one variable for each position in the list
+   * of gradients so far. The optimizer owns the lists. `originalName` is the name of the trained
+   * variable, a slash and the kind.
    */
   readonly slots: Readonly<Record<string, Slot[]>>;
-  /** Further variables, which count steps. */
+  /** Further variables, which depend on the number of steps. */
   readonly scalars: readonly Variable[];
 }
 
-/** Undefined for an optimizer of a class of which nothing is known but `getWeights` and `setWeights`. */
+/** Returns undefined if only `getWeights` and `setWeights` of the optimizer's class are known. */
 export function optimizerState(optimizer: Optimizer): OptimizerState | undefined {
   const kinds = kindsOf(optimizer);
   if (!kinds) return undefined;
@@ -36,7 +37,7 @@ export function optimizerState(optimizer: Optimizer): OptimizerState | undefined
       return typeof inside.learningRate === 'number' ? inside.learningRate : undefined;
     },
     set learningRate(rate) {
-      // Setting makes a tensor where tfjs keeps the rate in one.
+      // tfjs may keep the rate in a tensor: the setter then creates a new tensor.
       if (rate === undefined || inside.learningRate === rate) return;
       if (inside.setLearningRate) inside.setLearningRate(rate);
       else inside.learningRate = rate;
@@ -45,7 +46,7 @@ export function optimizerState(optimizer: Optimizer): OptimizerState | undefined
 }
 
 function kindsOf(optimizer: Optimizer): Pick<OptimizerState, 'slots' | 'scalars'> | undefined {
-  // Not by instanceof, which tfjs has say yes of every optimizer.
+  // instanceof does not work here: tfjs defines it to be true for every optimizer.
   const { stateLists } = optimizer as Partial<SlotOptimizer>;
   if (stateLists) return { slots: bySuffix(stateLists), scalars: [] };
   const rule = ruleOf(optimizer);

@@ -1,6 +1,6 @@
 import { AccError, checkKeys } from '@acc/contract';
 
-/** What an option must be. */
+/** A requirement on the value of an option. */
 export interface OptionKind {
   readonly expected: string;
   accepts(value: unknown): boolean;
@@ -23,9 +23,9 @@ export const BOOLEAN: OptionKind = {
 };
 
 /**
- * Options with their defaults; what is undefined counts as absent.
+ * Merges the given options with the defaults. An undefined value counts as absent.
  *
- * @param where The function that they were given to.
+ * @param where The function that received the options, for messages.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function resolveOptions<T extends object>(

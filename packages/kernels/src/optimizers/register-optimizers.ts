@@ -6,7 +6,10 @@ import { Lion } from './lion.js';
 import { OneBitAdam } from './one-bit-adam.js';
 import { SgdW } from './sgdw.js';
 
-/** Lets tfjs load models that were saved with these optimizers. May be called again. */
+/**
+ * Registers these optimizers with tfjs, so that it can load models saved with them. May be called
+ * again.
+ */
 export function registerOptimizers(): void {
   for (const optimizer of [AdamW, SgdW, Lion, Lamb, Adafactor, OneBitAdam])
     serialization.registerClass(optimizer);

@@ -9,9 +9,9 @@ import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weig
 export interface SgdWOptions extends WeightDecayOptions {
   /** η. Default 0.01. */
   readonly learningRate?: number;
-  /** μ. Default 0: no momentum, and no state. */
+  /** μ. Default 0: no momentum, no state. */
   readonly momentum?: number;
-  /** Nesterov's form of momentum. Default false. */
+  /** Whether to use Nesterov momentum. Default false. */
   readonly nesterov?: boolean;
   /** λ. Default 0. */
   readonly weightDecay?: number;
@@ -33,14 +33,15 @@ const KINDS = {
 };
 
 /**
- * Stochastic gradient descent with momentum, Nesterov's too (Sutskever et al., "On the importance of initialization and
- * momentum in deep learning", 2013), and decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay
- * Regularization", 2019, algorithm 1):
+ * Stochastic gradient descent with momentum, optionally Nesterov momentum (Sutskever et al., "On
+ * the importance of initialization and momentum in deep learning", 2013), and decoupled weight
+ * decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 1):
  *
  *     a ← μ a + g
  *     w ← w - η λ w - η a,   with Nesterov   w ← w - η λ w - η (g + μ a)
  *
- * With λ = 0 these are the numbers of `tf.train.sgd` and `tf.train.momentum`. PyTorch's SGD adds λ w to the gradient instead.
+ * With λ = 0 the results equal those of `tf.train.sgd` and `tf.train.momentum`. PyTorch's SGD adds
+ * λ w to the gradient instead.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */

@@ -17,8 +17,9 @@ import {
 type NamedTensor = Awaited<ReturnType<Optimizer['getWeights']>>[number];
 
 /**
- * An optimizer that keeps variables of state for each trained one, by position in the list of gradients, as tfjs's do. On
- * the backend `acc` it takes its steps on lists, in place; elsewhere by tfjs's operations.
+ * An optimizer that keeps state variables for each trained variable, by position in the list of
+ * gradients, as tfjs's optimizers do. On the backend `acc` a step runs on lists of tensors, in
+ * place; elsewhere it runs tfjs's operations.
  */
 export abstract class SlotOptimizer extends Optimizer {
   /** @param slotLists The kinds of state, in the order of `getWeights`. */
@@ -35,7 +36,7 @@ export abstract class SlotOptimizer extends Optimizer {
     return this.slotLists;
   }
 
-  /** Counts from the next step on. */
+  /** Takes effect at the next step. */
   setLearningRate(learningRate: number): void {
     this.learningRate = learningRate;
   }
@@ -46,15 +47,16 @@ export abstract class SlotOptimizer extends Optimizer {
   /** Assigns new values to one variable and its state. Called in a tidy. */
   protected abstract updateOne(update: Update): void;
 
-  /** The step that is being taken, from 1. */
+  /** The number of the current step, from 1. */
   protected get step(): number {
     return this.iterations + 1;
   }
 
   /**
-   * Takes one step. Gradients stay the caller's; null and undefined leave a variable as it is.
+   * Takes one step. The caller keeps ownership of the gradients. A null or undefined gradient
+   * leaves its variable unchanged.
    *
-   * @throws AccError `ACC_VARIABLE_UNKNOWN` for a name that tfjs has no variable of.
+   * @throws AccError `ACC_VARIABLE_UNKNOWN` if no registered variable has the name of a gradient.
    */
   override applyGradients(given: Gradients): void {
     const gradients = namedGradients(given);
@@ -73,7 +75,7 @@ export abstract class SlotOptimizer extends Optimizer {
     for (const { slots } of this.slotLists) for (const { variable } of slots.splice(0)) variable.dispose();
   }
 
-  /** `iter`, then the state, kind by kind. The tensors of state are the optimizer's own. */
+  /** Returns `iter`, then the state, kind by kind. The optimizer owns the state tensors. */
   override async getWeights(): Promise<NamedTensor[]> {
     const slots = this.slotLists.flatMap((list) => list.slots);
     return [
@@ -83,9 +85,10 @@ export abstract class SlotOptimizer extends Optimizer {
   }
 
   /**
-   * Takes over what {@link getWeights} gave. The tensors stay the caller's.
+   * Loads the result of {@link getWeights}. The caller keeps ownership of the tensors.
    *
-   * @throws AccError `ACC_OPTIMIZER_WEIGHTS` when they can't be the state of this kind of optimizer.
+   * @throws AccError `ACC_OPTIMIZER_WEIGHTS` if the number of tensors does not fit this kind of
+   * optimizer.
    */
   override async setWeights(weights: NamedTensor[]): Promise<void> {
     const state = await this.extractIterations(weights);
@@ -109,20 +112,20 @@ export abstract class SlotOptimizer extends Optimizer {
     });
   }
 
-  /** The optimizer of which `getConfig` gave `config`, without its state. */
+  /** Creates an optimizer from the result of `getConfig`, without its state. */
   static override fromConfig<T extends serialization.Serializable>(
     cls: serialization.SerializableConstructor<T>,
     config: serialization.ConfigDict,
   ): T {
     const options: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(config)) {
-      // tfjs-layers adds this to every config that it loads.
+      // tfjs-layers adds this key to every config that it loads.
       if (key !== 'customObjects') options[key] = Array.isArray(value) ? filterFromConfig(value) : value;
     }
     return new cls(options);
   }
 
-  /** False, with nothing changed, when the step is not one for lists. */
+  /** Returns false, and changes nothing, if the step cannot run on lists. */
   #applyNatively(backend: AccBackend, updates: readonly Update[]): boolean {
     using step = openStep(backend, updates, this.slotLists, []);
     if (!step) return false;

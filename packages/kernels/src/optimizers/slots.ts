@@ -1,10 +1,12 @@
 import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { OptimizerVariable } from '@acc/tfjs-internals';
 
-/** What tfjs's optimizers are given: a record, or a list whose order is that of the state. */
+/** The gradients that tfjs's optimizers accept: a record, or a list in the order of the state. */
 export type Gradients = Parameters<Optimizer['applyGradients']>[0];
 
-/** One gradient of {@link Gradients}; null or undefined where the loss did not depend on the variable. */
+/**
+ * One gradient of {@link Gradients}; null or undefined if the loss does not depend on the variable.
+ */
 export interface NamedGradient {
   readonly name: string;
   readonly grad: Tensor | null | undefined;
@@ -16,17 +18,17 @@ export function namedGradients(given: Gradients): NamedGradient[] {
     : Object.entries(given).map(([name, grad]) => ({ name, grad }));
 }
 
-/** A variable of state, in the form that tfjs's optimizers keep. */
+/** A state variable, in the form that tfjs's optimizers use. */
 export type Slot = OptimizerVariable;
 
-/** State of one kind, by position in the list of gradients. */
+/** The state of one kind, by position in the list of gradients. */
 export interface SlotList {
   readonly slots: Slot[];
-  /** What follows the variable's name in `originalName`. */
+  /** The part of `originalName` after the variable's name and a slash. */
   readonly suffix: string;
   /** The first value for a variable. Called in a tidy. */
   readonly initial: (variable: Variable) => Tensor;
-  /** The shape for a variable; by default the variable's own. */
+  /** The shape of the state of a variable. Default: the variable's own shape. */
   readonly shapeFor?: (variable: Variable) => readonly number[];
 }
 
@@ -34,13 +36,13 @@ export interface SlotList {
 export interface Update {
   readonly variable: Variable;
   readonly grad: Tensor;
-  /** Its state, one for each {@link SlotList}. */
+  /** Its state: one variable for each {@link SlotList}. */
   readonly state: readonly Variable[];
 }
 
 /**
- * What is to be updated: `variables[i]` by `gradients[i]`. As in tfjs, state is made for every position, and positions
- * without gradient are passed over.
+ * The updates of a step: `gradients[i]` updates `variables[i]`. As in tfjs, state is created for
+ * every position, and positions without a gradient are skipped.
  */
 export function updatesOf(
   gradients: readonly NamedGradient[],

@@ -7,11 +7,13 @@ import { NON_NEGATIVE } from './options.js';
 /** Options of optimizers with decoupled weight decay. */
 export interface WeightDecayOptions {
   /**
-   * Decoupled weight decay λ: each step also takes learning rate · λ · w from the weights, outside of the gradient and
-   * its moments.
+   * Decoupled weight decay λ: each step also subtracts learning rate · λ · w from the weights,
+   * separately from the gradient and its moments.
    */
   readonly weightDecay?: number;
-  /** Variables whose weights don't decay, usually biases and the scales of normalisations. Default none. */
+  /**
+   * Variables without weight decay, usually biases and the scales of normalisations. Default none.
+   */
   readonly excludeFromWeightDecay?: NameFilter;
 }
 
@@ -37,7 +39,7 @@ export class WeightDecay {
     return this.#isExcluded(name) ? 0 : this.rate;
   }
 
-  /** Those of a part that decay, and those that don't. */
+  /** Splits a part into the variables with weight decay and the others. */
   split(part: StepPart): { decaying: StepPart; others: StepPart } {
     return {
       decaying: selected(part, (name) => this.of(name) > 0),

@@ -14,7 +14,7 @@ const onesLike = operator('aten::ones_like');
 const atLeast = operator('aten::clamp_min');
 const mix = operatorInPlace('aten::lerp_.Scalar');
 
-/** What a step of Adafactor is made with; see adafactor.ts. */
+/** The constants of a step of Adafactor; see adafactor.ts. */
 export interface AdafactorRates {
   readonly rho: number;
   readonly beta2: number;
@@ -24,7 +24,10 @@ export interface AdafactorRates {
   readonly scaleParameter: boolean;
 }
 
-/** u = g / √v, after the factors of v, `state[0]` and `state[1]`, have taken in the gradients. Caller disposes. */
+/**
+ * Updates the factors of v, `state[0]` and `state[1]`, with the gradients; returns u = g / √v.
+ * Caller disposes.
+ */
 export function directionsOf(
   { grads, state: [rows, columns] }: StepPart,
   { beta2, epsilon1 }: AdafactorRates,
@@ -48,7 +51,7 @@ function rootOf(v: NativeTensor, squares: NativeTensor, weight: number): Tensor 
   return squareRoot(v);
 }
 
-/** √(r / mean(r)) ⊗ √c. Caller disposes. */
+/** Updates r and c with the squares; returns √(r / mean(r)) ⊗ √c. Caller disposes. */
 function rootOfFactors(r: NativeTensor, c: NativeTensor, squares: NativeTensor, weight: number): Tensor {
   using rowMeans = mean(squares, [-1]);
   using columnMeans = mean(squares, [-2]);
@@ -63,7 +66,7 @@ function rootOfFactors(r: NativeTensor, c: NativeTensor, squares: NativeTensor, 
   return multiply(rows, columns);
 }
 
-/** u ← α / max(1, RMS(u) / d) · u, with α by the weights as they are. */
+/** u ← α / max(1, RMS(u) / d) · u, where α depends on the weights before the step. */
 export function scaleDirections(
   weights: TensorList,
   directions: TensorList,

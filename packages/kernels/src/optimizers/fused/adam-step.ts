@@ -8,11 +8,11 @@ const full = operator('aten::full');
 
 export interface AdamStepConstants extends AdamConstants {
   readonly learningRate: number;
-  /** Weights shrink by learningRate · weightDecay first. */
+  /** The weights first shrink by the factor 1 - learningRate · weightDecay. */
   readonly weightDecay?: number;
 }
 
-/** Adam's update of weights and of their moments, in place, by libtorch's fused kernel. */
+/** Updates the weights and the moments by Adam, in place, with libtorch's fused kernel. */
 export function adamStep(
   { weights, grads, state: [firstMoments, secondMoments] }: StepPart,
   { learningRate, beta1, beta2, epsilon, step, weightDecay = 0 }: AdamStepConstants,

@@ -1,11 +1,12 @@
 import type { NativeTensor } from '@acc/contract';
 import { operatorInPlace, operatorWithResults, type OperatorArgument, type Tensor } from '@acc/native';
 
-// libtorch's operators on lists of tensors: one call, on a GPU one launch, for all of them.
+// libtorch's operators on lists of tensors: one call for all tensors of a list. On a GPU it is one
+// launch.
 
 export type TensorList = readonly NativeTensor[];
 
-/** Tensors that live to the end of a scope. */
+/** Tensors that are disposed at the end of a scope. */
 export class Temporaries implements Disposable {
   constructor(readonly list: TensorList) {}
 
@@ -14,13 +15,13 @@ export class Temporaries implements Disposable {
   }
 }
 
-/** An operator whose one result is a list. */
+/** An operator whose single result is a list. */
 function listOperator(name: string): (...args: OperatorArgument[]) => Temporaries {
   const run = operatorWithResults(name);
   return (...args) => new Temporaries(run(...args)[0] as Tensor[]);
 }
 
-// Those that write into their first argument, as libtorch writes them, with an underscore.
+// Operators that write into their first argument. The underscore follows libtorch's names.
 
 /** x ← x + value */
 export const addScalar_ = operatorInPlace('aten::_foreach_add_.Scalar');
@@ -30,7 +31,7 @@ export const add_ = operatorInPlace('aten::_foreach_add_.List');
 export const sub_ = operatorInPlace('aten::_foreach_sub_.List');
 /** x ← value · x */
 export const scale_ = operatorInPlace('aten::_foreach_mul_.Scalar');
-/** x ← x · y, which may be scalars */
+/** x ← x · y, where y may be scalars */
 export const mul_ = operatorInPlace('aten::_foreach_mul_.List');
 /** x ← x / y */
 export const div_ = operatorInPlace('aten::_foreach_div_.List');
@@ -46,7 +47,7 @@ export const maximum_ = operatorInPlace('aten::_foreach_maximum_.List');
 /** x ← y */
 export const copy_ = operatorInPlace('aten::_foreach_copy_');
 
-// Those that give new tensors.
+// Operators that return new tensors.
 
 /** x + value */
 export const addScalar = listOperator('aten::_foreach_add.Scalar');
@@ -60,5 +61,5 @@ export const div = listOperator('aten::_foreach_div.List');
 export const lerp = listOperator('aten::_foreach_lerp.Scalar');
 export const sign = listOperator('aten::_foreach_sign');
 export const abs = listOperator('aten::_foreach_abs');
-/** The Euclidean norm of each tensor, a scalar. */
+/** The Euclidean norm of each tensor, as a scalar. */
 export const norm = listOperator('aten::_foreach_norm.Scalar');

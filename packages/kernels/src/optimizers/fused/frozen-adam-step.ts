@@ -2,7 +2,9 @@ import type { AdamStepConstants } from './adam-step.js';
 import { addcdiv_, addScalar_, lerp_, mul_, scale, sign, sqrt_ } from './foreach.js';
 import type { StepPart } from './native-step.js';
 
-/** Adam's update of weights and first moments, in place; the second moments stay as they were after `warmupSteps`. */
+/**
+ * Updates the weights and the first moments by Adam, in place. The second moments do not change.
+ */
 export function frozenAdamStep(
   { weights, grads, state: [m, v] }: StepPart,
   constants: AdamStepConstants & { readonly warmupSteps: number },
@@ -10,7 +12,7 @@ export function frozenAdamStep(
   const { learningRate, beta1, beta2, epsilon, step, warmupSteps } = constants;
   if (weights.length === 0) return;
   lerp_(m, grads, 1 - beta1);
-  // 0 where there is no variance, so that such weights stay.
+  // The direction is 0 where the variance is 0, so such weights do not change.
   using moving = sign(v);
   mul_(moving.list, m);
   using denominators = scale(v, 1 / (1 - beta2 ** warmupSteps));

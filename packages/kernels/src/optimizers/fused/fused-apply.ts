@@ -25,7 +25,7 @@ import { sgd } from '../tfjs/sgd.js';
 import type { FusedRule } from './fused-rule.js';
 import { openStep } from './native-step.js';
 
-/** By exact class: a subclass may do anything. */
+/** Keyed by the exact class: a subclass may take other steps. */
 const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule<never>>([
   [SGDOptimizer, sgd],
   [MomentumOptimizer, momentum],
@@ -37,8 +37,9 @@ const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule
 ]);
 
 /**
- * `optimizer.applyGradients` in few native calls, for tfjs's own optimizers; undefined for others. tfjs's own method takes the
- * steps that are not for lists ({@link openStep}), and those in debug mode, in which tfjs looks at the result of every operation.
+ * `optimizer.applyGradients` in a few native calls, for tfjs's own optimizers; undefined for
+ * others. tfjs's own method takes the steps that cannot run on lists ({@link openStep}), and all
+ * steps in debug mode, where tfjs checks the result of every operation.
  */
 export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | undefined {
   const ofClass = optimizer.constructor.prototype as Optimizer;
@@ -52,7 +53,10 @@ export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | 
   };
 }
 
-/** How tfjs's class of `optimizer`, or the one that its class is made of, keeps its state; undefined for others. */
+/**
+ * The rule of the optimizer's class, or of the nearest base class that has one; undefined if none
+ * has one.
+ */
 export function ruleOf(optimizer: Optimizer): FusedRule<Optimizer> | undefined {
   for (let each: unknown = optimizer; each !== null; each = Object.getPrototypeOf(each)) {
     const rule = RULES.get((each as object).constructor);
@@ -61,12 +65,15 @@ export function ruleOf(optimizer: Optimizer): FusedRule<Optimizer> | undefined {
   return undefined;
 }
 
-/** The backend on which steps may be taken natively now; undefined where they may not. */
+/** The backend on which steps may run natively now; undefined if steps may not run natively. */
 export function backendForLists(): AccBackend | undefined {
   return env().getBool('DEBUG') ? undefined : activeAcc();
 }
 
-/** False, with nothing changed but that state was made, when tfjs's own method must do it. */
+/**
+ * Returns false if tfjs's own method must take the step. It may then have created state, but has
+ * changed nothing else.
+ */
 function applyFused(
   backend: AccBackend,
   optimizer: Optimizer,
@@ -86,7 +93,9 @@ function applyFused(
   return true;
 }
 
-/** The variables that gradients are of; undefined where tfjs knows one of them not. */
+/**
+ * The variables of the gradients. Returns undefined if any variable is not registered with tfjs.
+ */
 function registered(gradients: readonly NamedGradient[]): Variable[] | undefined {
   const variables = gradients.map(({ name }) => registeredVariable(name));
   return variables.every((variable) => variable !== undefined) ? variables : undefined;

@@ -3,14 +3,20 @@ import type { SlotList } from '../slots.js';
 import type { TensorList } from './foreach.js';
 import type { StepPart } from './native-step.js';
 
-/** How the optimizers of one tfjs class take a step natively. `O` is what the class has inside. */
+/**
+ * How the optimizers of one tfjs class take a step natively. `O` is the type of the class's private
+ * fields.
+ */
 export interface FusedRule<O> {
-  /** The state that tfjs keeps for each variable, made as tfjs makes it. */
+  /** The state that tfjs keeps for each variable, created as tfjs creates it. */
   slotLists(optimizer: O): SlotList[];
-  /** Variables that count steps. */
+  /** Variables that depend on the number of steps. */
   scalars?(optimizer: O): Variable[];
-  /** Updates weights and state in place. `epsilon` is the backend's. */
+  /** Updates weights and state in place. `epsilon` is that of the backend. */
   update(optimizer: O, part: StepPart, epsilon: number): void;
-  /** Moves {@link scalars} on, whose own memory is `natives`, whether or not there was a gradient. */
+  /**
+   * Advances {@link scalars} by one step, in their native memory `natives`. Called even if there
+   * was no gradient.
+   */
   advance?(optimizer: O, natives: TensorList): void;
 }

@@ -7,12 +7,15 @@ const multiply = operatorInPlace('aten::mul_.Scalar');
 const addTo = operatorInPlace('aten::add_.Scalar');
 
 /**
- * Values of scalars that were read, by data: reading waits for the device, and an optimizer's scalars change only by
- * new data, or here.
+ * Cached values of scalars, by data. Reading a value waits for the device. An optimizer's scalars
+ * change only by an assignment of new data, or in this file.
  */
 const known = new WeakMap<object, number>();
 
-/** The one element of `x`: as it was uploaded, or else read, once for each data. */
+/**
+ * The single element of `x`: the uploaded value, or else the value read from the device, once for
+ * each data.
+ */
 export function scalarValue(x: Tensor): number {
   let value = known.get(x.dataId);
   if (value === undefined) {
@@ -22,14 +25,17 @@ export function scalarValue(x: Tensor): number {
   return value;
 }
 
-/** variable ← variable · factor, where `native` is its own memory; rounded as tfjs's float32 arithmetic does. */
+/**
+ * variable ← variable · factor, where `native` is the variable's memory. The cached value is
+ * rounded as in tfjs's float32 arithmetic.
+ */
 export function multiplyScalar(variable: Variable, native: NativeTensor, factor: number): void {
   const value = Math.fround(scalarValue(variable) * Math.fround(factor));
   multiply(native, factor);
   known.set(variable.dataId, value);
 }
 
-/** variable ← variable + 1, where `native` is its own memory. */
+/** variable ← variable + 1, where `native` is the variable's memory. */
 export function incrementScalar(variable: Variable, native: NativeTensor): void {
   const value = Math.fround(scalarValue(variable) + 1);
   addTo(native, 1);

@@ -12,28 +12,34 @@ const toCopy = operator('aten::_to_copy');
 const ROW_MAJOR = 0;
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
-/** What native calls take at once: a call's arguments and results have a limit. */
+/**
+ * The maximum length of a list in a native call: the addon limits the number of arguments and
+ * results.
+ */
 export const MAX_LIST = 1000;
 
-/** Native tensors of a step in lists of one length: float32, row-major, and for what is written exclusively owned. */
+/**
+ * Native tensors of a step in lists of equal length. All are float32 and row-major; tensors that
+ * the step writes share their memory with no other tensor.
+ */
 export interface StepPart {
   /** The variables' names. */
   readonly names: readonly string[];
   readonly weights: TensorList;
   readonly grads: TensorList;
-  /** A list for each kind of state. */
+  /** One list for each kind of state. */
   readonly state: readonly TensorList[];
 }
 
-/** One step's native tensors, valid until the next tfjs call; to be disposed. */
+/** The native tensors of one step, valid until the next tfjs call. Caller disposes. */
 export interface NativeStep extends Disposable {
-  /** At most {@link MAX_LIST} variables each; variables without elements are left out. */
+  /** Parts of at most {@link MAX_LIST} variables each. Variables without elements are omitted. */
   readonly parts: readonly StepPart[];
-  /** The variables given as `scalars`. */
+  /** The native tensors of the variables passed as `scalars`. */
   readonly scalars: TensorList;
 }
 
-/** Those variables of a part whose names pass. */
+/** The variables of a part whose names pass the test. */
 export function selected(part: StepPart, passes: (name: string) => boolean): StepPart {
   const flags = part.names.map(passes);
   if (flags.every((flag) => flag)) return part;
@@ -45,13 +51,14 @@ function mapPart({ names, weights, grads, state }: StepPart, map: <T>(list: read
 }
 
 /**
- * Makes ready to write the variables of `updates` and their state in place. One whose memory others see, or that is not
- * row-major, gets a copy of its own first, so that what others hold keeps its values.
+ * Prepares the variables of `updates` and their state for writing in place. A variable that shares
+ * its memory, or that is not row-major, first gets a copy of its own, so that other holders keep
+ * their values.
  *
- * @param kinds The kinds of state there are.
- * @param scalars Further variables that will be written.
- * @returns Undefined, with nothing changed, when the step is not one for lists: another dtype than float32, shapes that
- * are to be broadcast, or a variable that occurs twice.
+ * @param kinds The kinds of state.
+ * @param scalars Further variables that the step writes.
+ * @returns Undefined, with nothing changed, if the step cannot run on lists: a dtype other than
+ * float32, shapes that need broadcasting, or a variable that occurs twice.
  */
 export function openStep(
   backend: AccBackend,
@@ -60,7 +67,7 @@ export function openStep(
   scalars: readonly Variable[],
 ): NativeStep | undefined {
   if (!updates.every((update) => fits(backend, update, kinds)) || hasRepeats(updates)) return undefined;
-  // libtorch's fused kernels are not made for tensors without elements.
+  // libtorch's fused kernels do not support tensors without elements.
   const filled = updates.filter(({ variable }) => variable.size > 0);
   const written = [...filled.map(({ variable }) => variable)];
   kinds.forEach((_, k) => written.push(...filled.map(({ state }) => state[k]!)));
@@ -105,19 +112,22 @@ function partsOf(whole: StepPart): StepPart[] {
   return parts;
 }
 
-/** A variable's own data may be its gradient, and is about to change. */
+/**
+ * Whether `tensor` is a variable. If a variable itself is the gradient, its data is about to
+ * change.
+ */
 export function isVariable(tensor: Tensor): boolean {
   return (tensor as Partial<Variable>).assign !== undefined;
 }
 
-/** `grad` itself, or a tensor to be disposed. */
+/** Returns `grad` itself, or a new tensor that the caller disposes. */
 function rowMajorFloats(grad: NativeTensor, isRowMajor: boolean, mustCopy: boolean): NativeTensor {
   if (grad.dtype !== 'float32') return toCopy(grad, 'float32', null, null, null, false, ROW_MAJOR);
   if (mustCopy) return clone(grad, ROW_MAJOR);
   return isRowMajor ? grad : contiguous(grad);
 }
 
-/** Gives the variable data that nothing else refers to. */
+/** Gives the variable a copy of its data that nothing else refers to. */
 function makeOwn(backend: AccBackend, variable: Variable): NativeTensor {
   const copy = clone(backend.native(variable), ROW_MAJOR);
   const holder = backend.tensorOf(copy, variable.dtype);
@@ -126,7 +136,7 @@ function makeOwn(backend: AccBackend, variable: Variable): NativeTensor {
   return copy;
 }
 
-/** The fused kernels trust their caller with shapes and dtypes. */
+/** Checks shapes and dtypes, because the fused kernels do not check them. */
 function fits(backend: AccBackend, { variable, grad, state }: Update, kinds: readonly SlotList[]): boolean {
   return (
     isFloat32(backend, variable) &&
@@ -139,7 +149,10 @@ function fits(backend: AccBackend, { variable, grad, state }: Update, kinds: rea
   );
 }
 
-/** Whether `x` is float32 for tfjs and libtorch: 16-bit floats may stand behind tfjs's float32. */
+/**
+ * Whether `x` is float32 in both tfjs and libtorch: a tensor that tfjs sees as float32 may hold
+ * 16-bit floats.
+ */
 function isFloat32(backend: AccBackend, x: Tensor): boolean {
   return x.dtype === 'float32' && backend.native(x).dtype === 'float32';
 }

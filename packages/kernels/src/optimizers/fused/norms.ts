@@ -8,13 +8,16 @@ const divide = operator('aten::div.Tensor');
 const and = operator('aten::logical_and');
 const whereElse = operator('aten::where.ScalarOther');
 
-/** The Euclidean norms of the tensors of a list that isn't empty, `[length]`. They stay on the device. Caller disposes. */
+/**
+ * The Euclidean norms of the tensors of a non-empty list, `[length]`, on the device. Caller
+ * disposes.
+ */
 export function norms(list: TensorList): Tensor {
   using scalars = norm(list);
   return stack(scalars.list, 0);
 }
 
-/** a / b where both are above 0, else 1; `[length]`. Caller disposes. */
+/** a / b where both are non-zero, else 1; `[length]`. Caller disposes. */
 export function ratiosOrOne(a: NativeTensor, b: NativeTensor): Tensor {
   using quotients = divide(a, b);
   using areDefined = and(a, b);

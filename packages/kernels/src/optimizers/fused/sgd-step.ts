@@ -7,20 +7,26 @@ const fusedSgd = operatorInPlace('aten::_fused_sgd_');
 export interface SgdConstants {
   readonly learningRate: number;
   readonly momentum: number;
-  /** w ← w - learningRate · (g + momentum · a) instead of w - learningRate · a, where a is the new accumulation. */
+  /**
+   * True: w ← w - learningRate · (g + momentum · a). False: w ← w - learningRate · a. a is the new
+   * accumulation.
+   */
   readonly nesterov: boolean;
 }
 
-/** w ← w - learningRate · g, in place, by libtorch's fused kernel. */
+/** w ← w - learningRate · g, in place, with libtorch's fused kernel. */
 export function plainSgdStep({ weights, grads }: StepPart, learningRate: number): void {
   fusedSgd(weights, grads, [], 0, 0, learningRate, 0, false, false, false);
 }
 
-/** a ← momentum · a + g, the only state, and the update of the weights by it, in place, by libtorch's fused kernel. */
+/**
+ * a ← momentum · a + g, which is the only state, then the update of the weights, in place, with
+ * libtorch's fused kernel.
+ */
 export function momentumStep(part: StepPart, { learningRate, momentum, nesterov }: SgdConstants): void {
   const { weights, grads, state } = part;
   if (momentum === 0) {
-    // libtorch then takes no accumulations.
+    // With momentum 0, libtorch does not update the accumulations.
     copy_(state[0], grads);
     plainSgdStep(part, learningRate);
   } else {

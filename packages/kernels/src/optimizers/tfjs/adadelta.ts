@@ -3,7 +3,10 @@ import type { AdadeltaInternals } from '@acc/tfjs-internals';
 import { add_, addcmul_, addScalar, div_, mul_, scale_, sqrt_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 
-/** u = g · √(b + ε) / √(a + ε), with a as it was; a ← ρ a + (1 - ρ) g²; b ← ρ b + (1 - ρ) u²; w ← w - lr · u. */
+/**
+ * u = g · √(b + ε) / √(a + ε), with a before its update; a ← ρ a + (1 - ρ) g²; b ← ρ b + (1 - ρ)
+ * u²; w ← w - lr · u.
+ */
 export const adadelta: FusedRule<AdadeltaInternals> = {
   slotLists: ({ accumulatedGrads, accumulatedUpdates }) => [
     { slots: accumulatedGrads, suffix: 'accum_grad', initial: zerosLike },

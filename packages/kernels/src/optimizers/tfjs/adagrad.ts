@@ -3,7 +3,10 @@ import type { AdagradInternals } from '@acc/tfjs-internals';
 import { addcdiv_, addcmul_, addScalar, sqrt_ } from '../fused/foreach.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 
-/** a ← a + g²; w ← w - lr · g / √(a + ε). libtorch's fused kernel has ε outside the root. */
+/**
+ * a ← a + g²; w ← w - lr · g / √(a + ε). libtorch's fused kernel adds ε outside the root, so it is
+ * not used.
+ */
 export const adagrad: FusedRule<AdagradInternals> = {
   slotLists: ({ accumulatedGrads, initialAccumulatorValue }) => [
     {

@@ -12,8 +12,9 @@ export const adam: FusedRule<AdamInternals> = {
   ],
   scalars: ({ accBeta1, accBeta2 }) => [accBeta1, accBeta2],
   update: ({ learningRate, beta1, beta2, epsilon, accBeta1, accBeta2 }, part) => {
-    // libtorch computes the corrections from the number of the step, tfjs from its rounded products. So libtorch is told
-    // that this is step 1, with the learning rate and the epsilon by which its formula comes out as tfjs's.
+    // libtorch computes the bias corrections from the number of the step; tfjs uses its rounded
+    // products of β. The call therefore passes step 1, with the learning rate and the epsilon that
+    // make libtorch's formula give tfjs's result.
     const correction1 = Math.fround(1 - scalarValue(accBeta1)) / (1 - beta1);
     const correction2 = Math.sqrt(Math.fround(1 - scalarValue(accBeta2)) / (1 - beta2));
     adamStep(part, {
