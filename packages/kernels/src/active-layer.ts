@@ -7,13 +7,14 @@ import { activeSlots } from './slots.js';
 import { restoreWays, savedWays } from './state/ways.js';
 
 export interface ActiveLayerOptions {
-  /** Whether libtorch is loaded, so that the program may choose the backend `acc` at any time. */
+  /** Whether libtorch is loaded. The program may then choose the backend `acc` at any time. */
   readonly hasNative: boolean;
 }
 
 /**
- * The kernel layer of the backend that is active when a member is used: programs may call `tf.setBackend` at any time.
- * What belongs to the process is there on every backend where libtorch is loaded: its random generator, its choice of kernels.
+ * The kernel layer of the backend that is active when a member is used: programs may call
+ * `tf.setBackend` at any time. If libtorch is loaded, the process-wide parts are available on every
+ * backend: libtorch's random generator and the choice of kernels.
  */
 export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
   const layer = layersByBackend();
@@ -47,7 +48,7 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     get recorder() {
       const own = layer().recorder;
       recorder = own ?? recorder;
-      // A step that is being recorded is told, whatever it has done to the backend.
+      // A recording in progress keeps its recorder, even if the step changes the backend.
       return own ?? (recorder?.isRecording ? recorder : undefined);
     },
     get precision() {
@@ -64,7 +65,10 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
   return active;
 }
 
-/** Gives the layer of the active backend. `tf.engine().reset()` and `tf.removeBackend` put another object in a name's place. */
+/**
+ * Returns a function that gives the layer of the active backend. `tf.engine().reset()` and
+ * `tf.removeBackend` may replace the backend object behind a name.
+ */
 function layersByBackend(): () => KernelLayer {
   let last: KernelLayerSlots | undefined;
   let lastLayer: KernelLayer | undefined;
@@ -79,8 +83,9 @@ function layersByBackend(): () => KernelLayer {
 }
 
 /**
- * Takes each step by the layer that is active then, or by the method of the optimizer's class. Undefined for an optimizer whose
- * own method was replaced, which may do something else.
+ * Takes each step with the layer that is active at that time, or else with the method of the
+ * optimizer's class. Returns undefined if the optimizer's own method was replaced: a step may then
+ * do something else.
  */
 function activeApply(layer: () => KernelLayer): NonNullable<KernelLayer['fusedApply']> {
   return (optimizer) => {

@@ -24,10 +24,13 @@ import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
 
-/** tfjs's name of the backend. It holds no underscore: tfjs would skip the set-up of its kernels. */
+/**
+ * The backend's name in tfjs. It has no underscore: tfjs would not run the set-up of the backend's
+ * kernels.
+ */
 export const BACKEND_NAME = 'acc';
 
-/** What new native tensors hold for each tfjs dtype. */
+/** The native dtype of new tensors, for each tfjs dtype. */
 export const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDtype>> = {
   float32: 'float32',
   int32: 'int32',
@@ -35,7 +38,7 @@ export const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDt
   complex64: 'complex64',
 };
 
-/** Native dtypes that may live behind a tfjs dtype; others are converted when they are wrapped. */
+/** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
 const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
   float32: ['float32', 'bfloat16', 'float16'],
   int32: ['int32'],
@@ -45,21 +48,21 @@ const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
 
 const castTo = operator('aten::_to_copy');
 
-/** Native memory beside tfjs's own counts, as `tf.memory()` shows it. */
+/** Native memory, in addition to tfjs's own counts, as `tf.memory()` returns it. */
 export interface AccMemoryInfo extends MemoryStats {
   unreliable: boolean;
 }
 
 /**
- * tfjs's storage over libtorch tensors. A tensor keeps tfjs's logical shape (NHWC for images) in whatever strides
- * its kernel left it; reading makes it row-major.
+ * Stores tfjs tensors as libtorch tensors. A tensor keeps tfjs's logical shape (NHWC for images)
+ * and the strides that its kernel produced; reading makes it row-major.
  */
 export class AccBackend extends KernelBackend {
   #count = 0;
-  /** The data of all stand-ins to which nothing is attached. */
+  /** The shared data of all stand-ins without attached tensors. */
   #empty: TensorData | undefined;
   readonly #garbage = new Garbage(() => this.#count--);
-  /** Data that tfjs moved here from another backend, under the ids they had when they were made. */
+  /** Data that tfjs moved here from another backend, by the id that it got there. */
   readonly #moved = new WeakMap<DataId, TensorData>();
 
   /** @throws AccError `ACC_DEVICE_UNAVAILABLE`. */
@@ -69,7 +72,8 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
-   * The native tensor behind `info`, in the shape that `info` has. Borrowed: it lives as long as `info`'s data.
+   * The native tensor of `info`, in the shape of `info`. Borrowed: it lives as long as `info`'s
+   * data.
    *
    * @throws AccError `ACC_NOT_NATIVE` for strings.
    */
@@ -81,20 +85,26 @@ export class AccBackend extends KernelBackend {
     return data.nativeAs(data.native, info.shape);
   }
 
-  /** The native tensor behind `info` in the shape in which its data was made; undefined for strings. Borrowed. */
+  /**
+   * The native tensor of `info` in the shape in which its data was created; undefined for strings.
+   * Borrowed.
+   */
   nativeOfData(info: TensorInfo): NativeTensor | undefined {
     return this.#dataOf(info.dataId).native;
   }
 
-  /** The values of `info` as `dtype`, converted once until they are written in place. Borrowed, as {@link native}'s. */
+  /**
+   * The values of `info` as `dtype`. The conversion is cached until the values are written in
+   * place. Borrowed, like {@link native}.
+   */
   converted(info: TensorInfo, dtype: NativeDtype): NativeTensor {
     return this.#dataOf(info.dataId).convertedTo(this.native(info), dtype);
   }
 
   /**
-   * The native tensor behind `info` to be written in place, where `info` is the only tfjs tensor of its data and the
-   * data was made in its shape; undefined elsewhere. Whether native views share the memory is for `memoryFlags` to
-   * tell. Borrowed, as {@link native}'s.
+   * The native tensor of `info` for writing in place. Undefined if another tfjs tensor shares the
+   * data, or if the data was created in another shape. `memoryFlags` tells whether native views
+   * share the memory. Borrowed, like {@link native}.
    */
   nativeToWrite(info: TensorInfo): NativeTensor | undefined {
     const data = this.#dataOf(info.dataId);
@@ -102,10 +112,10 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
-   * A tensor of tfjs dtype `dtype` that takes over `native`; converted when libtorch gave another element type than
-   * may stand for `dtype` (an int64 index, say).
+   * A tensor of tfjs dtype `dtype` that takes ownership of `native`. Converts `native` if its
+   * element type is not allowed for `dtype` (for example an int64 index).
    *
-   * @param keptElements For a view of a part: {@link keptElements} of the tensor that it is a part of.
+   * @param keptElements For a view of a part: {@link keptElements} of the base tensor.
    */
   wrap(native: NativeTensor, dtype: DataType, keptElements?: number): TensorInfo {
     let held = native;
@@ -120,16 +130,16 @@ export class AccBackend extends KernelBackend {
     };
   }
 
-  /** A tfjs tensor of {@link wrap}'s. Caller owns it. */
+  /** Like {@link wrap}, but returns a tfjs tensor. Caller owns it. */
   tensorOf(native: NativeTensor, dtype: DataType): Tensor {
-    // tfjs books a tensor without a named backend on the active one, which may be another.
+    // tfjs registers a tensor without a named backend with the active one, which may be another.
     return engine().makeTensorFromTensorInfo(this.wrap(native, dtype), this);
   }
 
   /**
-   * A tensor whose data lies in pieces, which it takes over.
+   * A tensor whose data is stored in pieces. Takes ownership of the pieces.
    *
-   * @param join Gives the whole when somebody asks for it.
+   * @param join Makes the whole tensor when it is first needed.
    */
   wrapPieces(
     { shape, dtype }: Omit<TensorInfo, 'dataId'>,
@@ -138,7 +148,7 @@ export class AccBackend extends KernelBackend {
   ): TensorInfo {
     const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
       const native = join();
-      // It holds memory only from now on.
+      // The data holds native memory only from now on.
       queueMicrotask(() => data.isDisposed || this.#garbage.add(data));
       return native;
     });
@@ -147,21 +157,22 @@ export class AccBackend extends KernelBackend {
     return info;
   }
 
-  /** From now on the data of `info` lies in pieces, which it takes over, as well. */
+  /** Also stores the data of `info` in pieces from now on. Takes ownership of the pieces. */
   setPieces(info: TensorInfo, inPieces: DataPieces): void {
     const data = this.#dataOf(info.dataId);
     this.#disposePieces(data);
     data.inPieces = inPieces;
-    // tfjs, which looks for leaks, counts what a kernel has returned.
+    // tfjs checks kernels for leaks by counting the data ids that they return, so pieces do not
+    // count.
     this.#count -= inPieces.pieces?.length ?? 0;
   }
 
-  /** The pieces that the data of `info` lies in. Borrowed. */
+  /** The pieces of the data of `info`. Borrowed. */
   piecesOf(info: TensorInfo): DataPieces | undefined {
     return this.#find(info.dataId)?.inPieces;
   }
 
-  /** The first piece of a tensor whose rows lie in pieces. Borrowed. */
+  /** The first piece of a tensor that is cut into pieces by rows; else undefined. Borrowed. */
   firstPart({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
     const inPieces = this.#find(dataId)?.inPieces;
     const at = inPieces?.layout.kind === 'rows' && rowsAt(shape, inPieces.layout);
@@ -170,35 +181,42 @@ export class AccBackend extends KernelBackend {
     return { dataId: piece, shape: withoutOthersRows(shape, at, inPieces.count), dtype };
   }
 
-  /** The native dtype behind `info`; undefined for strings. */
+  /** The native dtype of `info`; undefined for strings. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
     const [piece] = this.piecesOf(info)?.pieces ?? [];
     return piece ? this.nativeDtypeOf(piece) : this.nativeOfData(info)?.dtype;
   }
 
-  /** Elements in the memory that `info`'s data keeps alive: its own or, where it is a view, those of its base. */
+  /**
+   * The number of elements in the memory that `info`'s data keeps alive: its own, or those of its
+   * base for a view.
+   */
   keptElements(info: TensorInfo): number {
     return this.#dataOf(info.dataId).keptElements ?? util.sizeFromShape(info.shape);
   }
 
   /**
-   * Keeps `tensors` with the data of `info`, a kernel's result, until it is disposed: what the kernel's gradient needs
-   * beside inputs and result. As further results of the kernel they would cost tfjs a tensor of zeros each in every
-   * gradient. Takes them over.
+   * Keeps `tensors` with the data of `info`, a kernel's result, until the data is disposed. They
+   * are what the kernel's gradient needs besides inputs and result. If they were further results of
+   * the kernel, tfjs would make a tensor of zeros for each in every gradient. Takes ownership of
+   * them.
    */
   attach(info: TensorInfo, tensors: readonly NativeTensor[]): void {
     this.#dataOf(info.dataId).attach(tensors);
   }
 
-  /** Whether something is attached to the data of `info`, which was not moved from another backend since. */
+  /**
+   * Whether the data of `info` has attached tensors. They are lost if the data moves from another
+   * backend.
+   */
   hasAttached(info: TensorInfo): boolean {
     return this.#dataOf(info.dataId).attached !== undefined;
   }
 
   /**
-   * What was attached to the data of `info`. Borrowed.
+   * The tensors attached to the data of `info`. Borrowed.
    *
-   * @throws AccError `ACC_ATTACHED_LOST` when there is nothing: the data left the backend in between.
+   * @throws AccError `ACC_ATTACHED_LOST` if there are none: the data left the backend in between.
    */
   attached(info: TensorInfo): readonly NativeTensor[] {
     const { attached } = this.#dataOf(info.dataId);
@@ -207,8 +225,8 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
-   * What stands for `info` where only its shape and dtype are needed: it keeps none of its memory, and throws
-   * `ACC_NOT_NATIVE` when it is asked for its values.
+   * A stand-in for `info`, for uses that need only shape and dtype. It keeps no memory alive, and
+   * throws `ACC_NOT_NATIVE` when its native tensor is requested.
    */
   standIn({ shape, dtype }: TensorInfo): TensorInfo {
     if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
@@ -216,7 +234,7 @@ export class AccBackend extends KernelBackend {
     return { dataId: this.#empty, shape, dtype };
   }
 
-  /** As {@link standIn}, with what is attached to the data of `info`. */
+  /** Like {@link standIn}, with the tensors attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
     const data = newStandIn();
     const { attached, inPieces } = this.#dataOf(dataId);
@@ -231,7 +249,7 @@ export class AccBackend extends KernelBackend {
     return info;
   }
 
-  /** A tensor of strings. `values` are encoded as tfjs encodes them, in UTF-8 bytes. */
+  /** A tensor of strings. `values` are UTF-8 bytes, as tfjs encodes strings. */
   wrapStrings(values: BackendValues, shape: number[]): TensorInfo {
     return {
       dataId: this.#hold(new TensorData('string', undefined, values, undefined)),
@@ -268,7 +286,7 @@ export class AccBackend extends KernelBackend {
 
   override async read(dataId: DataId): Promise<BackendValues> {
     const data = this.#dataOf(dataId);
-    // In the host's memory there is nothing to wait for.
+    // Host memory needs no asynchronous read.
     if (!data.native || this.device === 'cpu') return this.readSync(dataId);
     return (await data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32'])) as BackendValues;
   }
@@ -293,7 +311,7 @@ export class AccBackend extends KernelBackend {
     }
   }
 
-  /** Frees what a kernel made for itself. */
+  /** Frees an intermediate result of a kernel. */
   disposeInfo(info: TensorInfo): void {
     this.disposeData(info.dataId);
   }
@@ -306,7 +324,7 @@ export class AccBackend extends KernelBackend {
     this.#dataOf(dataId).refCount++;
   }
 
-  /** Stand-ins share one that holds nothing, and is nobody's leak. */
+  /** The shared data of stand-ins does not count: it holds nothing and is not a leak. */
   override numDataIds(): number {
     return this.#empty && !this.#empty.isDisposed ? this.#count - 1 : this.#count;
   }
@@ -353,9 +371,9 @@ export class AccBackend extends KernelBackend {
     const tfjs = engineInternals();
     const booked = tfjs.state.tensorInfo.get(dataId);
     if (!booked) throw disposedData();
-    // tfjs would ask this backend for the data, which would ask tfjs again.
+    // Without this check, tfjs and this backend would ask each other for the data endlessly.
     if (booked.backend === this) throw dataNotHere(BACKEND_NAME);
-    // A tensor that lives on another backend: tfjs's engine reads it there and calls `move` here.
+    // The tensor is on another backend: tfjs's engine reads it there and calls `move` here.
     tfjs.moveData(this, dataId);
     return this.#moved.get(dataId)!;
   }
@@ -369,7 +387,10 @@ function newStandIn(): TensorData {
 
 type Elements = Parameters<typeof tensorFrom>[0];
 
-/** The elements in the typed array that `dtype` has natively. tfjs gives null for "all zeros". */
+/**
+ * Converts elements to the typed array of the native dtype of `dtype`. tfjs passes null for all
+ * zeros.
+ */
 function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
   const size = util.sizeFromShape(shape);
   if (dtype === 'int32')

@@ -14,8 +14,8 @@ import { refuseRecording } from '@acc/native';
 import { BACKEND_NAME, type AccBackend } from './backend.js';
 
 /**
- * Kernels that tfjs's cpu backend has and `native` lacks, run there on copies: slow, but right, and for kernels that
- * training seldom calls.
+ * Kernels that tfjs's cpu backend has and `native` does not. They run on the cpu backend, on
+ * copies: slow but correct, for kernels that training seldom calls.
  */
 export function cpuFallbacks(native: ReadonlySet<string>): KernelConfig[] {
   return getKernelsForBackend('cpu')
@@ -27,7 +27,10 @@ export function cpuFallbacks(native: ReadonlySet<string>): KernelConfig[] {
     }));
 }
 
-/** tfjs cpu's kernel of that name between copies in and copies out. Inputs are borrowed; results are the caller's. */
+/**
+ * Runs tfjs's cpu kernel on copies of the inputs and copies the results back. Borrows the inputs;
+ * the caller owns the results.
+ */
 export function runOnCpu(kernelName: string): KernelFunc {
   return ({ inputs, attrs, backend }) => {
     refuseRecording(`runs the kernel ${kernelName} on tfjs's cpu backend`);
@@ -52,7 +55,10 @@ export function runOnCpu(kernelName: string): KernelFunc {
   };
 }
 
-/** A kernel's inputs are a record or a list; a value may be absent, or a list of its own (RaggedGather's splits). */
+/**
+ * Inputs are a record or a list. A value may be missing, or may itself be a list (RaggedGather's
+ * splits).
+ */
 function mapInputs(inputs: NamedTensorInfoMap, copy: (info: TensorInfo) => TensorInfo): NamedTensorInfoMap {
   const copies = (Array.isArray(inputs) ? [] : {}) as Record<string, TensorInfo | TensorInfo[]>;
   for (const [name, input] of Object.entries(inputs as Record<string, TensorInfo | TensorInfo[] | null>)) {
@@ -67,7 +73,7 @@ function copyToCpu(acc: AccBackend, cpu: MathBackendCPU, info: TensorInfo): Tens
     info.dtype === 'complex64'
       ? complexOnCpu(cpu, info.shape, values as Float32Array)
       : cpu.makeTensorInfo(info.shape, info.dtype, values);
-  // Some kernels (Dilation2DBackpropInput) take their inputs for tensors, which know their rank.
+  // Some kernels (Dilation2DBackpropInput) treat their inputs as tensors and read their rank.
   return Object.assign(copy, { rank: info.shape.length });
 }
 

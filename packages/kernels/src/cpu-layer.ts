@@ -4,7 +4,10 @@ import { portablePieces } from './pieces/portable-pieces.js';
 
 const BACKEND = 'cpu';
 
-/** tfjs's backend `cpu`: its kernels are plain JavaScript, one after the other, so that their bits are the same in every run. */
+/**
+ * tfjs's backend `cpu`. Its kernels are plain JavaScript and run one after the other, so every run
+ * gives the same bits.
+ */
 export const CPU_LAYER: KernelLayerRegistration = {
   backendName: BACKEND,
   slotsOf: (backend: KernelBackend) => ({ fixResults: () => portablePieces(BACKEND, backend) }),

@@ -1,13 +1,13 @@
 import { AccError } from '@acc/contract';
 
-/** Of a tensor that tfjs has freed. */
+/** The error for a tensor that tfjs has freed. */
 export function disposedData(): AccError {
   return new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.', {
     help: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
   });
 }
 
-/** Of data that tfjs has booked on a backend which does not have it. */
+/** The error for data that tfjs has registered with a backend that does not hold it. */
 export function dataNotHere(backendName: string): AccError {
   return new AccError(
     'ACC_DATA_UNKNOWN',
@@ -19,7 +19,7 @@ export function dataNotHere(backendName: string): AccError {
   );
 }
 
-/** Of what was saved for a gradient without its values. */
+/** The error for a tensor that was saved for a gradient without its values. */
 export function withoutValues(): AccError {
   return new AccError('ACC_ATTACHED_LOST', 'What a gradient needs was lost with the data of its operation.', {
     help: 'Compute a gradient on the backend on which its function ran.',

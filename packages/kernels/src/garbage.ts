@@ -2,33 +2,34 @@ import { totalmem } from 'node:os';
 import { adjustExternalMemory, type Tensor as NativeTensor } from '@acc/native';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
-/** Tensors are watched when so many more are alive, */
+/** The lowest limit of undisposed tensors in the nursery; at the limit, they are watched. */
 const LEAST_COUNT = 1024;
-/** or so many bytes. */
+/** The same limit in bytes. */
 const LEAST_BYTES = 64 * 2 ** 20;
-/** However patient the nursery has become, it never holds back more than this. */
+/** The highest limit in bytes. */
 const MAX_BYTES = totalmem() / 4;
 const BYTES_PER_ELEMENT = 4;
 
 /**
- * The net under tensors that are dropped without `dispose`: their native memory goes when JavaScript's garbage collector
- * finds them, and V8 is told of the bytes so that it keeps pace.
+ * Frees the native memory of tensors that are dropped without `dispose`, once JavaScript's garbage
+ * collector finds them. V8 is told of the bytes, so that it collects often enough.
  *
- * Watching a tensor costs, and telling V8 of bytes makes it collect, so it is done for those only that nobody seems to
- * dispose. New tensors wait in a nursery until they are disposed; when more are alive there than its limits allow, they are
- * watched. Where the program then disposes them all the same (activations, until backward), the limits were too low and
- * double; where the collector has to free some, they fall back.
+ * Watching a tensor takes time, and telling V8 of bytes makes it collect. So only tensors that
+ * probably stay undisposed are watched. New tensors wait in a nursery until they are disposed. When
+ * the nursery exceeds its limits, all its tensors are watched. If the program then disposes many of
+ * them anyway (activations that live until backward), the limits were too low and double. If the
+ * collector frees a tensor, the limits are reset.
  *
- * The nursery lets go of a tensor at once: what is referred to outlives V8's frequent collections of young objects, and then
- * makes each of them slower.
+ * The nursery removes a disposed tensor at once: a referenced tensor would survive V8's frequent
+ * collections of young objects, and would slow down each of them.
  */
 export class Garbage {
-  /** Without gaps; {@link TensorData.nurseryPlace} is where in it. */
+  /** An array without gaps; {@link TensorData.nurseryPlace} is the index in it. */
   readonly #nursery: TensorData[] = [];
   #bytes = 0;
   #countLimit = LEAST_COUNT;
   #bytesLimit = LEAST_BYTES;
-  /** What was watched for nothing since the limits last changed. */
+  /** Tensors that were watched and then disposed by the program, since the limits last changed. */
   #forgottenCount = 0;
   #forgottenBytes = 0;
   readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, others }) => {
@@ -42,7 +43,7 @@ export class Garbage {
   /** @param onCollected Called for each tensor that the collector, not the program, has freed. */
   constructor(private readonly onCollected: () => void) {}
 
-  /** To be called once there is something to free. */
+  /** Adds data. Call it once the data has a native tensor. */
   add(data: TensorData): void {
     if (!data.held) return;
     data.nurseryPlace = this.#nursery.length;
@@ -51,7 +52,7 @@ export class Garbage {
     if (this.#nursery.length >= this.#countLimit || this.#bytes >= this.#bytesLimit) this.#watchAll();
   }
 
-  /** To be called before the program disposes data. */
+  /** Removes data. Call it before the program disposes the data. */
   forget(data: TensorData): void {
     if (!data.held) return;
     if (data.nurseryPlace >= 0) this.#takeOut(data);

@@ -7,12 +7,12 @@ import { portableState } from './state/portable-state.js';
 
 const layers = new WeakMap<KernelLayerSlots, KernelLayer>();
 
-/** The kernel layer of a tfjs backend: what is registered for it, and the portable way for the rest. */
+/** The kernel layer of a tfjs backend: its registered slots, and portable code for the rest. */
 export function kernelLayerOf(backendName: string, backend: unknown): KernelLayer {
   return kernelLayerWith(backendName, slotsOf(backendName, backend));
 }
 
-/** The layer that has these slots; one for each slots object. */
+/** The layer with these slots; one for each slots object. */
 export function kernelLayerWith(backendName: string, slots: KernelLayerSlots): KernelLayer {
   const before = layers.get(slots);
   if (before) return before;
@@ -21,7 +21,7 @@ export function kernelLayerWith(backendName: string, slots: KernelLayerSlots): K
   return layer;
 }
 
-/** Methods stay methods of the objects that have them. */
+/** Slots are called as methods, so that `this` stays the object that has them. */
 function completed(backendName: string, slots: KernelLayerSlots): KernelLayer {
   const { bridge = portableBridge, recorder, precision, random } = slots;
   return {

@@ -1,10 +1,12 @@
 import type { KernelConfig, NamedTensorInfoMap, TensorInfo } from '@tensorflow/tfjs-core';
 import { BACKEND_NAME, type AccBackend } from './backend.js';
 
-/** tfjs types every input as possibly undefined; those that are not optional are there. */
+/**
+ * tfjs types every input as possibly undefined; inputs that are not optional are always present.
+ */
 type Present<Inputs> = { [Name in keyof Inputs]: Exclude<Inputs[Name], undefined> };
 
-/** What a kernel works on. Inputs are borrowed; what it returns is the caller's. */
+/** Arguments of a kernel. It borrows its inputs; the caller owns the result. */
 export interface KernelCall<Inputs, Attrs> {
   readonly inputs: Present<Inputs>;
   readonly attrs: Attrs;
@@ -12,8 +14,8 @@ export interface KernelCall<Inputs, Attrs> {
 }
 
 /**
- * A tfjs kernel of this backend. `Inputs` and `Attrs` are tfjs-core's types of the same name (`AddInputs`), which state
- * shapes and dtypes.
+ * Makes a tfjs kernel config of this backend. `Inputs` and `Attrs` are tfjs-core's types for the
+ * kernel (`AddInputs`), which state shapes and dtypes.
  */
 export function kernel<Inputs, Attrs = unknown>(
   kernelName: string,

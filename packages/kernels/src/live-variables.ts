@@ -1,11 +1,14 @@
 import { engine, type Variable } from '@tensorflow/tfjs-core';
 
-/** Whether `variable` was not freed. tfjs's `disposeVariables` frees without setting `isDisposed`; its registry forgets what it frees. */
+/**
+ * Whether `variable` was not disposed. tfjs's `disposeVariables` does not set `isDisposed`, but it
+ * removes the variables from its registry.
+ */
 export function isLive(variable: Variable): boolean {
   return !variable.isDisposed && registeredVariable(variable.name) === variable;
 }
 
-/** The variable that has the name now. */
+/** The variable registered under this name now. */
 export function registeredVariable(name: string): Variable | undefined {
   return engine().registeredVariables[name];
 }

@@ -6,7 +6,7 @@ import { LAYER_GRADIENTS, LAYER_KERNELS } from './layers/index.js';
 import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
 import { castGradient, castKernel, promoted } from './precision/index.js';
 
-/** Every kernel that runs on libtorch: tfjs's, and those that only this backend has. */
+/** Every kernel that runs on libtorch: tfjs's kernels, and those that only this backend has. */
 export const OWN_KERNELS: readonly KernelConfig[] = [
   ...NATIVE_KERNELS,
   ...ONE_PASS.map(({ kernel }) => kernel),
@@ -16,7 +16,7 @@ export const OWN_KERNELS: readonly KernelConfig[] = [
   castKernel,
 ].map(promoted);
 
-/** The gradients of those that tfjs does not know. */
+/** The gradients of the kernels that tfjs does not have. */
 export const OWN_GRADIENTS: readonly GradConfig[] = [
   ...CROSS_ENTROPY_GRADIENTS,
   ...FUNCTION_GRADIENTS,

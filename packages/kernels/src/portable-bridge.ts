@@ -1,7 +1,7 @@
 import { hostTensor, type NativeValues, type TensorBridge } from '@acc/contract';
 import { elementsOf, portableTensor } from './state/portable-state.js';
 
-/** By the typed arrays that every tfjs backend gives and takes. */
+/** Converts through typed arrays, which every tfjs backend supports. */
 export const portableBridge: TensorBridge = {
   toNative: (x) => hostTensor(x.dataSync() as NativeValues, elementsOf(x), x.shape),
   fromNative(native, dtype) {

@@ -5,8 +5,8 @@ const state = operator('acc::random_state');
 const exchange = operator('acc::exchange_random_state');
 
 /**
- * libtorch's generator of the device, whatever backend is active. As operators, so that a recorded step repeats what is done
- * with it.
+ * libtorch's random generator of the device, for any active backend. Its state is read and set by
+ * operators, so that a recorded step repeats these calls.
  */
 export function randomLayer(bridge: TensorBridge): RandomLayer {
   return {

@@ -10,7 +10,9 @@ import { replaceLosses } from './losses/replace.js';
 import { OWN_GRADIENTS, OWN_KERNELS } from './own-kernels.js';
 
 export interface RegisterOptions {
-  /** Where tensors live: `cpu`, `cuda:0`. Default `cpu`, or what was given before. */
+  /**
+   * The device of all tensors: `cpu`, `cuda:0`. Default: `cpu`, or the device of an earlier call.
+   */
   readonly device?: string;
 }
 
@@ -18,7 +20,8 @@ let chosenDevice = 'cpu';
 let isMade = false;
 
 /**
- * Makes `await tf.setBackend('acc')` possible. libtorch is loaded when the backend is first set. May be called again.
+ * Registers the backend for `await tf.setBackend('acc')`. libtorch is loaded when the backend is
+ * first set. May be called again.
  *
  * @throws AccError `ACC_DEVICE_CHANGED` for another device once the backend was set.
  */

@@ -8,7 +8,7 @@ import {
 } from '@acc/contract';
 import { CPU_LAYER } from './cpu-layer.js';
 
-/** For backends that come with tfjs. What a program registers takes their place. */
+/** Layers of backends that come with tfjs. A registered layer replaces them. */
 const BUILT_IN: ReadonlyMap<string, KernelLayerRegistration<never>> = new Map([
   [CPU_LAYER.backendName, CPU_LAYER],
 ]);
@@ -20,7 +20,7 @@ interface Known {
 
 const known = new WeakMap<object, Known>();
 
-/** What `backend` has of its own: the same object until another layer is registered for its name. */
+/** The slots of `backend`: the same object until another layer is registered for its name. */
 export function slotsOf(backendName: string, backend: unknown): KernelLayerSlots {
   const registration = registeredKernelLayer(backendName) ?? BUILT_IN.get(backendName);
   const before = known.get(backend as KernelBackend);
@@ -34,7 +34,10 @@ let lastBackend: KernelBackend | undefined;
 let lastChanges = 0;
 let lastSlots: KernelLayerSlots = {};
 
-/** What the active backend has of its own. Asked by every call of a fused function, so that it costs nanoseconds. */
+/**
+ * The slots of the active backend. Every call of a fused function asks for them, so this takes
+ * nanoseconds.
+ */
 export function activeSlots(): KernelLayerSlots {
   const tfjs = engine();
   const { backend } = tfjs;

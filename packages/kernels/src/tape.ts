@@ -1,11 +1,14 @@
 import { AccError } from '@acc/contract';
 import { engineInternals, gradientDepth } from '@acc/tfjs-internals';
 
-/** Whether tfjs computes a gradient of what runs now; of a gradient function, whether its result is differentiated again. */
+/**
+ * Whether tfjs computes a gradient of the running operators. In a gradient function: whether its
+ * result is differentiated again.
+ */
 export const isTaped = (): boolean => gradientDepth() > 0;
 
 /**
- * For gradient functions that tfjs can't differentiate.
+ * Call this in a gradient function that tfjs cannot differentiate.
  *
  * @throws AccError `ACC_NO_SECOND_GRADIENT` within another gradient computation.
  */
@@ -17,7 +20,7 @@ export function requireFirstOrder(kernelName: string): void {
   });
 }
 
-/** Runs a gradient computation within the walk over another tape, which it would otherwise take away. */
+/** Runs a gradient computation while tfjs walks another tape, and restores that tape afterwards. */
 export function onOwnTape<T>(compute: () => T): T {
   const { state } = engineInternals();
   const { activeTape } = state;

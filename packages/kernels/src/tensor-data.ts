@@ -5,64 +5,77 @@ import { toDtype } from './families/conversion.js';
 
 const reshape = operator('aten::reshape');
 
-/** More shapes of one data than a kernel has inputs, so that none goes while its kernel runs. */
+/**
+ * The maximum of cached shapes for one data. It exceeds the number of a kernel's inputs, so that no
+ * shape is disposed while its kernel runs.
+ */
 const MAX_SHAPES = 8;
 
 let shapesEpoch = 0;
 
 /**
- * Has other shapes and dtypes of data made anew from now on: in a recorded step, and after it, by a call that is
- * recorded or not as the step around it is. Not to be called while a kernel runs.
+ * From now on, cached reshapes and conversions of data are created anew. The calls that create them
+ * must be inside a recorded step for its replay, and outside it otherwise. Must not be called while
+ * a kernel runs.
  */
 export function forgetShapes(): void {
   shapesEpoch++;
 }
 
-/** The native side of a {@link TensorData}, without reference to it. */
+/** The native side of a {@link TensorData}, without a reference to it. */
 export interface NativeHandles {
   readonly native: NativeTensor;
-  /** {@link native} in other shapes and dtypes, and what was attached to the data. */
+  /** {@link native} in other shapes and dtypes, and the tensors attached to the data. */
   readonly others: readonly (readonly NativeTensor[])[];
 }
 
-/** Pieces that data lies in. */
+/** The pieces in which data is stored. */
 export interface DataPieces {
   readonly layout: PieceLayout;
   readonly count: number;
-  /** Absent for one piece, which is the data itself, and for data that was not cut yet. The data's own. */
+  /**
+   * Absent if the data itself is the only piece, or if the data was not cut yet. The data owns the
+   * pieces.
+   */
   readonly pieces?: readonly TensorInfo[] | undefined;
 }
 
-/** A tfjs tensor of which a gradient takes no values. */
+/** A tfjs tensor whose gradient reads no values of it. */
 export interface ValuelessResult {
   readonly tensorId: number;
-  /** The scope in which an operator with a gradient function of its own made it; 0 for what is an operator's itself. */
+  /**
+   * The scope in which an operator with a gradient function of its own created the tensor; 0 for
+   * the result of the operator itself.
+   */
   readonly scopeId: number;
 }
 
 /**
- * What a tfjs `dataId` of this backend is: the object itself holds the data, so that no table has to be searched.
- * tfjs counts references to it.
+ * The `dataId` of tfjs for this backend. The object itself holds the data, so no table is searched.
+ * tfjs counts the references to it.
  */
 export class TensorData {
   refCount = 1;
-  /** True once garbage collection watches over it; see garbage.ts. */
+  /** Whether garbage collection watches this object; see garbage.ts. */
   watched = false;
-  /** Where among the data that nobody watches yet; -1 elsewhere. */
+  /** The index in the nursery of unwatched data; -1 outside the nursery. */
   nurseryPlace = -1;
   isDisposed = false;
-  /** The element of a scalar that was made of a JavaScript number. What is written in place since does not count. */
+  /**
+   * The element of a scalar that was created from a JavaScript number. Later writes in place do not
+   * change it.
+   */
   uploaded: number | undefined;
   /** For gradients/saved-shapes.ts. */
   valuelessResult: ValuelessResult | undefined;
-  /** Whether it stands for data of which only shapes are asked. */
+  /** Whether it is a stand-in, which has only a shape and a dtype. */
   isStandIn = false;
-  /** What the data is made of, where it lies in pieces. */
+  /** The pieces of the data, if it is stored in pieces. */
   inPieces: DataPieces | undefined;
 
-  /** What there is now. */
+  /** The native tensor, if it exists already. */
   #native: NativeTensor | undefined;
-  /** {@link native} in other shapes, the oldest first. */
+  /** {@link native} in other shapes, oldest first. */
   #reshaped: NativeTensor[] | undefined;
   #epoch = 0;
   #attached: NativeTensor[] | undefined;
@@ -72,27 +85,30 @@ export class TensorData {
     readonly dtype: DataType,
     native: NativeTensor | undefined,
     readonly strings: BackendValues | undefined,
-    /** Elements in the memory that `native` keeps alive, where it is a view of a part of them. */
+    /**
+     * The number of elements in the memory that `native` keeps alive, if it is a view of a part.
+     */
     readonly keptElements: number | undefined,
-    /** Gives {@link native} when somebody asks for it. */
+    /** Makes {@link native} when it is first needed. */
     private readonly join?: () => NativeTensor,
   ) {
     this.#native = native;
   }
 
-  /** Absent for strings, which live in {@link strings}, and for stand-ins. */
+  /** Undefined for strings, which are in {@link strings}, and for stand-ins. */
   get native(): NativeTensor | undefined {
     return this.#native ?? (this.join && (this.#native = this.join()));
   }
 
-  /** {@link native}, unless nobody has asked for it yet. */
+  /** {@link native} if it exists already; does not make it. */
   get held(): NativeTensor | undefined {
     return this.#native;
   }
 
   /**
-   * The native tensor in the shape `shape`: tfjs tensors of different shapes share one data id, since a reshape copies
-   * nothing. Borrowed: it lives as long as this data, or until {@link MAX_SHAPES} other shapes were asked for.
+   * The native tensor in the shape `shape`: tfjs tensors of different shapes share one data id,
+   * because a reshape copies nothing. Borrowed: it lives as long as this data, or until {@link
+   * MAX_SHAPES} other shapes were requested.
    */
   nativeAs(native: NativeTensor, shape: readonly number[]): NativeTensor {
     if (sameShape(native.shape, shape)) return native;
@@ -107,11 +123,12 @@ export class TensorData {
   }
 
   /**
-   * {@link native} to be written in place, where its shape is `shape`. Its other shapes and dtypes are given up: they may be
-   * copies, and those that are views would count as others that share the memory.
+   * {@link native} for writing in place, if its shape is `shape`. Disposes its other shapes and
+   * dtypes: they may be copies, which would become outdated, or views, which would count as sharing
+   * the memory.
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
-    // What lies in pieces is not written: its pieces would be what it was.
+    // Data in pieces is not written: its pieces would keep the old values.
     if (this.inPieces || !this.#native || !sameShape(this.#native.shape, shape)) return undefined;
     this.#dropShapes();
     return this.#native;
@@ -124,13 +141,16 @@ export class TensorData {
   }
 
   #dropShapes(): void {
-    // The list itself stays: garbage collection may know it.
+    // The list object itself stays, because garbage collection may refer to it.
     for (const list of [this.#reshaped, this.#converted]) {
       if (list) for (const tensor of list.splice(0)) tensor.dispose();
     }
   }
 
-  /** The values as `dtype`, converted once until they are written in place. Borrowed. */
+  /**
+   * The values as `dtype`. The conversion is cached until the values are written in place.
+   * Borrowed.
+   */
   convertedTo(native: NativeTensor, dtype: NativeDtype): NativeTensor {
     this.#dropOldShapes();
     const known = this.#converted?.find(
@@ -147,13 +167,13 @@ export class TensorData {
     return this.#attached;
   }
 
-  /** Takes over `tensors`. */
+  /** Attaches `tensors` and takes ownership of them. */
   attach(tensors: readonly NativeTensor[]): void {
     if (this.#attached) this.#attached.push(...tensors);
     else this.#attached = [...tensors];
   }
 
-  /** All handles there are now and will be: what is to be disposed when the collector has taken this object. */
+  /** All present and future handles: those to dispose after the collector has taken this object. */
   handles(native: NativeTensor): NativeHandles {
     this.#reshaped ??= [];
     this.#attached ??= [];

@@ -7,7 +7,7 @@ import { layerNormCall, layerNormFunction } from '../functions/layer-norm.js';
 import { rmsNormFunction } from '../functions/rms-norm.js';
 import { runRotary } from '../functions/rotary-embedding.js';
 
-/** One native kernel each way. */
+/** Fused functions with one native kernel forward and one backward. */
 export function accFunctions(backend: AccBackend): FusedFunctions {
   return {
     scaledDotProductAttention(q, k, v, { mask, isCausal, dropout, scale }) {

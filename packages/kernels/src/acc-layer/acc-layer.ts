@@ -26,7 +26,10 @@ const copied = operator('aten::_to_copy');
 
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
-/** What the backend `acc` registers: it has every slot, and its tensors travel without copies. */
+/**
+ * The registration of the backend `acc`. It fills every slot, and its tensors are passed without
+ * copies.
+ */
 export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
   backendName: BACKEND_NAME,
   slotsOf(backend) {
@@ -46,7 +49,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       fusedApply,
       recorder: new StepRecorder(backend),
       random: randomLayer(bridge),
-      // On a GPU sums are made by many threads in any order.
+      // On a GPU, many threads add sums in an arbitrary order.
       ...(backend.device === 'cpu' && { fixResults: () => fixResults(backend) }),
       precision: {
         dtypeOf: (x) => backend.nativeDtypeOf(x),
@@ -61,7 +64,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
 function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
   const seen = new Set<Tensor>();
   const natives = xs.map((x) => {
-    // A tensor that is in the list twice becomes two.
+    // A tensor that occurs twice in the list becomes two tensors.
     if (x instanceof Variable || seen.has(x)) return undefined;
     seen.add(x);
     return backend.nativeToWrite(x);
@@ -81,7 +84,9 @@ function writable(backend: AccBackend, xs: readonly Tensor[]): Tensor[] {
   return results;
 }
 
-/** Sums depend on how many threads share them, and on the kernel. */
+/**
+ * Fixes the number of threads and the choice of kernels, because both change the rounding of sums.
+ */
 function fixResults(backend: AccBackend): FixedResults {
   const threads = numThreads();
   setNumThreads(1);

@@ -18,14 +18,14 @@ const atLeast = operatorWithResults('aten::_foreach_clamp_min.Scalar');
 const atLeast_ = operatorInPlace('aten::_foreach_clamp_min_.Scalar');
 const atMost_ = operatorInPlace('aten::_foreach_clamp_max_.Scalar');
 
-/** Sets its second argument to 1 where something is not finite. */
+/** Sets its second argument to 1 if a value is not finite. */
 const unscale_ = operatorInPlace('aten::_amp_foreach_non_finite_check_and_unscale_');
 const full = operator('aten::full');
 const clone = operator('aten::clone');
 
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
-/** Lists by libtorch's operators on lists, in place wherever nothing else sees the memory. */
+/** List math with libtorch's operators on lists, in place if nothing else shares the memory. */
 export function nativeLists(backend: AccBackend): ListMath {
   const natives = (list: readonly Tensor[]) => list.map((x) => backend.native(x));
   return {
@@ -78,10 +78,10 @@ export function nativeLists(backend: AccBackend): ListMath {
   };
 }
 
-/** One operation on a part of a list, in its two forms. */
+/** One operation on a part of a list, in two forms. */
 interface Change {
   inPlace(targets: TensorList): void;
-  /** Gives new tensors, which the caller owns. */
+  /** Returns new tensors, which the caller owns. */
   anew(sources: TensorList): Handle[];
 }
 
@@ -107,7 +107,10 @@ function changed(
   return results;
 }
 
-/** The memory of all of a list, where nothing else sees any of it. */
+/**
+ * The native tensors of the whole list for writing in place. Undefined if anything else shares the
+ * memory of one of them.
+ */
 function writable(backend: AccBackend, list: readonly Tensor[]): NativeTensor[] | undefined {
   const targets: NativeTensor[] = [];
   for (const x of list) {
@@ -118,7 +121,10 @@ function writable(backend: AccBackend, list: readonly Tensor[]): NativeTensor[] 
   return memoryFlags(targets).every((flags) => flags === OWN_BLOCK) ? targets : undefined;
 }
 
-/** 16-bit floats stand behind float32 too; sums of them must not be rounded to their precision. */
+/**
+ * Converts to float32: a tensor that tfjs sees as float32 may hold 16-bit floats, and sums must not
+ * be rounded to their precision.
+ */
 function asFloats(list: TensorList): Temporaries & Disposable {
   const made: NativeTensor[] = [];
   const floats = list.map((x) => {

@@ -15,7 +15,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { ListMath } from '@acc/contract';
 
-/** Lists tensor by tensor, in tfjs's operations: for every backend. */
+/** List math tensor by tensor, in tfjs's operations. Works on every backend. */
 export function portableLists(): ListMath {
   return {
     add: (list, others, factor) => replaced(list, (x, i) => add(x, mul(others[i]!, factor))),

@@ -16,14 +16,17 @@ import { kernel } from '../kernel.js';
 export const SoftmaxCrossEntropy = 'SoftmaxCrossEntropy';
 export const SigmoidCrossEntropy = 'SigmoidCrossEntropy';
 
-/** Both `[..., classes]`; labels of any real dtype. */
+/** Both have shape `[..., classes]`. Labels may have any real dtype. */
 interface Inputs {
   readonly labels: TensorInfo;
   readonly logits: TensorInfo;
 }
 
 export interface CrossEntropyAttrs {
-  /** One number, the mean over all samples (sigmoid: over all classes of them), or each one's. */
+  /**
+   * True: the mean over all samples (for sigmoid, over all classes of all samples). False: one loss
+   * for each sample (for sigmoid, for each class).
+   */
   readonly isMean: boolean;
 }
 
@@ -53,18 +56,18 @@ const sum = operator('aten::sum.dim_IntList');
 const unsqueeze = operator('aten::unsqueeze');
 const binaryCrossEntropy = operator('aten::binary_cross_entropy_with_logits');
 
-/** libtorch's numbers for how a loss is reduced. */
+/** libtorch's constants for the reduction of a loss. */
 const REDUCTION = { none: 0, mean: 1 } as const;
 
-/** `labels` as floats of the dtype of `like`. Caller disposes. */
+/** Converts `native` to the dtype of `like`. Caller disposes. */
 function floating(native: NativeTensor, like: NativeTensor): NativeTensor {
   return native.dtype === like.dtype ? native.alias() : castTo(native, like.dtype);
 }
 
-/** Samples that logits of this shape are of. */
+/** The number of samples in logits of this shape. */
 const samples = (shape: readonly number[]): number => util.sizeFromShape(shape.slice(0, -1));
 
-/** The logarithms of the probabilities stay attached to the result, for the gradient. */
+/** The log probabilities are attached to the result, for the gradient. */
 const softmaxCrossEntropy = kernel<Inputs, CrossEntropyAttrs>(
   SoftmaxCrossEntropy,
   ({ inputs: { labels, logits }, attrs: { isMean }, backend }) => {
@@ -93,7 +96,10 @@ function sumsOfProducts(a: NativeTensor, b: NativeTensor, dim: number): NativeTe
   return sum(products, [dim], false);
 }
 
-/** `softmax(logits) − labels` by the chain rule: right where each sample's labels add up to 1, as in tfjs. */
+/**
+ * `dy` times `softmax(logits) − labels`. As in tfjs, this is correct if the labels of each sample
+ * add up to 1.
+ */
 const softmaxCrossEntropyGrad = kernel<SoftmaxGradInputs, CrossEntropyAttrs>(
   `${SoftmaxCrossEntropy}Grad`,
   ({ inputs: { dy, labels, loss }, attrs: { isMean }, backend }) => {
@@ -118,7 +124,7 @@ const sigmoidCrossEntropy = kernel<Inputs, CrossEntropyAttrs>(
   },
 );
 
-/** `sigmoid(logits) − labels` by the chain rule. */
+/** `dy` times `sigmoid(logits) − labels`. */
 const sigmoidCrossEntropyGrad = kernel<SigmoidGradInputs, CrossEntropyAttrs>(
   `${SigmoidCrossEntropy}Grad`,
   ({ inputs: { dy, labels, logits }, attrs: { isMean }, backend }) => {
@@ -147,7 +153,7 @@ const softmaxGradient: GradConfig = {
     const [labels, loss] = saved as [Tensor, Tensor];
     const inputs = { dy: dy as Tensor, labels, loss };
     const logits = (): Tensor => engine().runKernel(`${SoftmaxCrossEntropy}Grad`, inputs, attrs);
-    // The labels' is what tfjs gives.
+    // The gradient of the labels is the same as in tfjs.
     return { logits, labels: () => neg(logits()) };
   },
 };

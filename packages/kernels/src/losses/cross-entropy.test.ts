@@ -4,7 +4,7 @@ import { liveTensors } from '@acc/native';
 import { expectSameAsCpu } from '../testing/compare.js';
 
 type Loss = typeof tf.losses.softmaxCrossEntropy;
-// Asked for in each run: the backend replaces them when it starts.
+// Looked up in each run, because the backend replaces the losses when it starts.
 const LOSSES: Record<string, () => Loss> = {
   softmaxCrossEntropy: () => tf.losses.softmaxCrossEntropy,
   sigmoidCrossEntropy: () => tf.losses.sigmoidCrossEntropy as Loss,

@@ -22,8 +22,8 @@ type Name = keyof typeof NAMES;
 const ours = new WeakSet<CrossEntropy>();
 
 /**
- * Puts cross-entropies of one kernel in the place of `tf.losses`' own, which take ten. tfjs's stay in use on other
- * backends, and where a gradient is itself differentiated.
+ * Replaces the cross-entropies of `tf.losses`, which take ten kernels, by ones that take a single
+ * kernel. tfjs's own still run on other backends, and while a gradient is itself differentiated.
  */
 export function replaceLosses(): void {
   const table = losses as Record<Name, CrossEntropy>;
@@ -42,7 +42,7 @@ function crossEntropy(name: Name, own: CrossEntropy): CrossEntropy {
     labelSmoothing = 0,
     reduction = Reduction.SUM_BY_NONZERO_WEIGHTS,
   ): O {
-    // What is no tensor yet is left to tfjs, with its checks.
+    // tfjs handles and checks inputs that are not tensors yet.
     const areTensors = labels instanceof Tensor && logits instanceof Tensor;
     const isOurs = areTensors && logits.dtype === 'float32' && logits.rank > 0;
     if (!isOurs || !isTensorOrNone(weights) || !activeAcc() || gradientDepth() > 1) {
@@ -65,12 +65,15 @@ function isTensorOrNone(x: Tensor | TensorLike | null | undefined): x is Tensor 
   return x == null || x instanceof Tensor;
 }
 
-/** Without weights both are the mean. */
+/** Without weights, both reductions are the mean. */
 function isMeanReduction(reduction: Reduction): boolean {
   return reduction === Reduction.MEAN || reduction === Reduction.SUM_BY_NONZERO_WEIGHTS;
 }
 
-/** As tfjs does it: towards equal shares of the classes, which it takes from dim 1, or towards a half. */
+/**
+ * Smooths labels as tfjs does: softmax towards 1 / classes, where tfjs reads the number of classes
+ * from dim 1; sigmoid towards 0.5.
+ */
 function smoothed(name: Name, labels: Tensor, smoothing: number): Tensor {
   const share = name === 'softmaxCrossEntropy' ? 1 / labels.shape[1]! : 0.5;
   return add(mul(labels, 1 - smoothing), smoothing * share);

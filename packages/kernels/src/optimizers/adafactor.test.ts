@@ -6,7 +6,9 @@ import { adafactor, type AdafactorOptions } from './adafactor.js';
 const meanOf = (values: readonly number[]) => values.reduce((sum, x) => sum + x, 0) / values.length;
 const rms = (values: readonly number[]) => Math.sqrt(meanOf(values.map((x) => x * x)));
 
-/** √v of every element, for a variable of which the last two dims are `[rows, columns]`, matrix by matrix. */
+/**
+ * √v of every element, matrix by matrix, for a variable whose last two dims are `[rows, columns]`.
+ */
 function factoredRoots(
   squares: readonly number[],
   [rows, columns]: readonly [number, number],

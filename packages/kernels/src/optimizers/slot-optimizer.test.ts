@@ -47,7 +47,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
       first.dispose();
       runSteps(second, stopped, 5, 9);
       expect(second.iterations).toBe(9);
-      // The same operations on the same numbers.
+      // Both runs do the same operations on the same numbers, so the results are equal.
       expect(valuesOf(stopped)).toEqual(valuesOf(straight));
       tf.dispose([...straight, ...stopped]);
     });
@@ -78,7 +78,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
       (optimizer as ReturnType<typeof adamw>).setLearningRate(0);
       const before = [...w.dataSync()];
       optimizer.minimize(loss, false, [w]);
-      // What momentum had gathered is in units of weights with Adafactor.
+      // Adafactor's momentum stores steps, which include the old rate, so its weights still move.
       if (!(optimizer.getConfig()['beta1'] && 'relativeStep' in optimizer.getConfig())) {
         expect([...w.dataSync()]).toEqual(before);
       }
@@ -101,7 +101,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
     let artifacts: tf.io.ModelArtifacts | undefined;
     await model.save(
       tf.io.withSaveHandler((saved) => {
-        // As it would be on disk.
+        // JSON, as on disk.
         artifacts = { ...saved, trainingConfig: JSON.parse(JSON.stringify(saved.trainingConfig)) as never };
         return Promise.resolve({ modelArtifactsInfo: { dateSaved: new Date(), modelTopologyType: 'JSON' } });
       }),

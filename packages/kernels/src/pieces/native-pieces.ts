@@ -11,16 +11,16 @@ const clone = operator('aten::clone');
 const reshape = operator('aten::reshape');
 const select = operator('aten::select.int');
 
-/** libtorch's number of the memory format. */
+/** libtorch's constant for the row-major memory format. */
 const CONTIGUOUS = 0;
 
-/** Pieces of tensors of the backend `acc`. The whole is made when somebody asks for it. */
+/** Pieces of tensors of the backend `acc`. The whole tensor is made when it is first needed. */
 export function nativePieces(backend: AccBackend): PiecesLayer {
   const cut: PiecesLayer['cut'] = (x, { outer, count, shape }) => {
     using repetitions = reshape(backend.native(x), [outer, count, util.sizeFromShape(shape) / outer]);
     return Array.from({ length: count }, (_, k) => {
       using own = select(repetitions, 1, k);
-      // Not a view: how a piece lies in memory must not depend on how many there are.
+      // A copy, not a view: the memory layout of a piece must not depend on the number of pieces.
       using copy = clone(own, CONTIGUOUS);
       return backend.wrap(reshape(copy, shape), x.dtype);
     });
@@ -52,7 +52,7 @@ export function nativePieces(backend: AccBackend): PiecesLayer {
   };
 }
 
-/** Caller disposes. */
+/** Makes the whole tensor from its pieces. Caller disposes. */
 function joined(
   backend: AccBackend,
   pieces: readonly TensorInfo[],

@@ -17,8 +17,9 @@ import { patch } from '@acc/tfjs-internals';
 import { sumInPairs } from './sum-in-pairs.js';
 
 /**
- * Pieces of tensors of a backend of tfjs's whose kernels give tensor infos, as `cpu` does. Its data is in memory as a whole, so that
- * the whole is made at once. Until `restore` the backend frees pieces together with their whole.
+ * Pieces of tensors of a tfjs backend whose kernels return tensor infos, such as `cpu`. Its data
+ * must be one block, so the whole is made at once. Until `restore`, the backend frees pieces
+ * together with their whole.
  */
 export function portablePieces(backendName: string, backend: KernelBackend): FixedResults {
   const pieces = new PortablePieces(backendName, backend);
@@ -29,20 +30,22 @@ export function portablePieces(backendName: string, backend: KernelBackend): Fix
   });
   return {
     pieces,
-    // Its kernels draw what tfjs's operators give them.
+    // The kernels use the seeds that tfjs's operators pass.
     seed() {},
     restore,
   };
 }
 
 interface Known extends Pieces {
-  /** The pieces, unless the whole is the only one. */
+  /** The pieces to free; empty if the whole is the only piece. */
   readonly own: readonly TensorInfo[];
 }
 
 class PortablePieces implements PiecesLayer {
   readonly #known = new WeakMap<DataId, Known>();
-  /** As they are now: those that are registered later may work with pieces themselves. */
+  /**
+   * The kernels at this time: kernels that are registered later may work with pieces themselves.
+   */
   readonly #kernels: ReadonlyMap<string, KernelFunc>;
 
   constructor(
@@ -89,7 +92,7 @@ class PortablePieces implements PiecesLayer {
     return { ...this.#run(Slice, { x: flat }, { begin: [0], size: flat.shape }), shape: x.shape };
   }
 
-  /** Frees the pieces of data that is gone, or is given others. */
+  /** Frees the pieces of data that is disposed or gets new pieces. */
   forget(dataId: DataId): void {
     const own = this.#known.get(dataId)?.own ?? [];
     this.#known.delete(dataId);

@@ -1,9 +1,10 @@
 /**
- * ((x0 + x1) + (x2 + x3)) + …: a binary tree over neighbours, whose subtrees are the same sums wherever they are computed.
+ * ((x0 + x1) + (x2 + x3)) + …: a binary tree over neighbours. Each subtree is the same sum wherever
+ * it is computed.
  *
- * @param terms A power of two of them. They stay the caller's; the sum is the caller's too, and `terms[0]` itself where there is
- * one term.
- * @param release Takes what `add` gave and nobody needs any more.
+ * @param terms Their number is a power of two. The caller keeps ownership of the terms and owns the
+ * sum. With one term, the sum is `terms[0]` itself.
+ * @param release Disposes intermediate results of `add`.
  */
 export function sumInPairs<T>(terms: readonly T[], add: (a: T, b: T) => T, release: (sum: T) => void): T {
   let level = terms;

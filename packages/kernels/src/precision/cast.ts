@@ -13,13 +13,13 @@ const CAST = 'AccCast';
 
 interface CastAttrs {
   readonly to: NativeDtype;
-  /** What the gradient is converted back to. */
+  /** The native dtype that the gradient is converted back to. */
   readonly from: NativeDtype;
-  /** Whether the result is kept until the weight changes. */
+  /** Whether to cache the result until the weight changes. */
   readonly isWeight: boolean;
 }
 
-/** Another native dtype behind tfjs's `float32`. */
+/** Converts a tensor to another native dtype; its tfjs dtype stays `float32`. */
 export const castKernel = kernel<{ x: TensorInfo }, CastAttrs>(
   CAST,
   ({ inputs: { x }, attrs: { to, isWeight }, backend }) => {
@@ -38,7 +38,10 @@ export const castGradient: GradConfig = {
   },
 };
 
-/** `x` with `to` behind its dtype; on tfjs's tape. Caller disposes. */
+/**
+ * Converts `x` to the native dtype `to`; its tfjs dtype does not change. Runs on tfjs's tape.
+ * Caller disposes.
+ */
 export function cast(x: Tensor, to: NativeDtype, from: NativeDtype, isWeight = false): Tensor {
   const attrs: CastAttrs = { to, from, isWeight };
   return engine().runKernel(CAST, { x }, attrs as unknown as NamedAttrMap) as Tensor;

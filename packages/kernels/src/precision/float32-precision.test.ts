@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterEach(() => setFloat32Precision('cpu', undefined));
 
-/** A factor of 1 + 2⁻¹², which fewer bits take for 1. */
+/** One factor is 1 + 2⁻¹², which rounds to 1 in tf32 and bfloat16. */
 const product = () =>
   tf.tidy(() => tf.matMul(tf.fill([64, 64], 1 + 2 ** -12), tf.ones([64, 64])).dataSync()[0]!);
 const EXACT = 64 * (1 + 2 ** -12);
@@ -23,7 +23,7 @@ it('float32 is float32 by default, and as ieee', () => {
   expect(product()).toBe(EXACT);
 });
 
-/** Whether this CPU does so where libtorch is told, asked past what decides it. */
+/** Whether this CPU rounds factors when libtorch is told to; bypasses the check under test. */
 function roundsFactors(precision: 'bf16' | 'tf32'): boolean {
   try {
     setNative('mkldnn', precision);

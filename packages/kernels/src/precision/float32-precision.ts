@@ -4,12 +4,12 @@ import { operator, setFloat32Precision as setNative } from '@acc/native';
 const full = operator('aten::full');
 const mm = operator('aten::mm');
 
-/** Large enough that libtorch takes no other way for small matrices. */
+/** Large enough that libtorch does not use its code for small matrices. */
 const SIZE = 64;
-/** Neither 10 nor 7 bits after the point hold it. */
+/** Needs more than 10 fraction bits (tf32) or 7 (bfloat16). */
 const FACTOR = 1 + 2 ** -12;
 
-/** @throws AccError `ACC_PRECISION_UNSUPPORTED` for one that the device does not have. */
+/** @throws AccError `ACC_PRECISION_UNSUPPORTED` if the device does not support the precision. */
 export function setFloat32Precision(device: string, precision: Float32Precision | undefined): void {
   const backend = device === 'cpu' ? 'mkldnn' : 'cuda';
   if (precision === undefined) return setNative(backend, 'default');
@@ -20,7 +20,7 @@ export function setFloat32Precision(device: string, precision: Float32Precision 
     if (!isAccError(error, 'ACC_NATIVE_FAILED')) throw error;
     isThere = false;
   }
-  // libtorch takes the setting without telling whether the device has it.
+  // libtorch accepts the setting even if the device does not support it.
   if (isThere && (precision === 'ieee' || roundsFactors())) return;
   setNative(backend, 'default');
   throw new AccError(

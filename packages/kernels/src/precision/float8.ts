@@ -6,16 +6,19 @@ const toDtype = operator('aten::to.dtype');
 const transpose = operator('aten::t');
 const scaledProduct = operator('aten::_scaled_mm');
 
-/** What tensor cores take: a multiple of 16. */
+/** Tensor cores need sizes that are multiples of 16. */
 const SIZE = 16;
 
-/** Multiplies two small matrices of 8-bit floats. Why the device cannot; undefined where it can. */
+/**
+ * Multiplies two small matrices of 8-bit floats. Returns why the device cannot, or undefined if it
+ * can.
+ */
 export function float8Problem(): string | undefined {
   using ones = full([SIZE, SIZE], 1, 'float32');
   using scale = full([], 1, 'float32');
   try {
     using narrow = toDtype(ones, 'float8_e4m3fn');
-    // The second factor is column-major.
+    // The second factor must be column-major.
     using turned = transpose(narrow);
     using product = scaledProduct(narrow, turned, scale, scale, null, null, 'bfloat16');
     const found = product.read('float32')[0];

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const dtypeOf = (x: tf.Tensor): string => (tf.backend() as AccBackend).native(x).dtype;
 const short = (x: tf.Tensor) => cast(x, 'bfloat16', 'float32');
-/** What bfloat16 holds of `x`, in float32. */
+/** `x` rounded to bfloat16, in float32. */
 const rounded = (x: tf.Tensor) => cast(short(x), 'float32', 'bfloat16');
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tensors of the ranks that each operator wants
@@ -74,11 +74,11 @@ const OPS: Readonly<Record<string, readonly [op: Op, ...shapes: number[][]]>> = 
 
 const LENIENT = { rtol: 0.02, atol: 0.02 };
 
-/** Of these the result has the dtype of one input, or the op computes in another anyway. */
+/** The result of these has the dtype of one input, or the op computes in a fixed dtype. */
 const IN_ANY = ['softmaxCrossEntropy'];
 
 describe.each(Object.entries(OPS))('%s', (name, [op, ...shapes]) => {
-  // Which inputs are 16-bit, in bits.
+  // A bit mask of the inputs that are 16-bit.
   const mixes = Array.from({ length: 2 ** shapes.length - 2 }, (_, i) => i + 1);
 
   it.each(mixes)('takes float32 and bfloat16 together, as libtorch promotes (%i)', (mix) => {

@@ -3,7 +3,7 @@ import type { NativeDtype } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
 import { toDtype } from '../families/conversion.js';
 
-/** Kernels whose libtorch operators want one float type for all inputs. */
+/** Kernels whose libtorch operators need the same float type for all inputs. */
 const WANTS_ONE_TYPE: ReadonlySet<string> = new Set([
   ...['BatchMatMul', '_FusedMatMul', 'Einsum', 'Prelu'],
   ...['Conv2D', 'FusedConv2D', 'Conv2DBackpropInput', 'Conv2DBackpropFilter'],
@@ -14,16 +14,17 @@ const WANTS_ONE_TYPE: ReadonlySet<string> = new Set([
   'SoftmaxGrad',
 ]);
 
-/** Kernels whose operators take no 16-bit floats. */
+/** Kernels whose operators do not support 16-bit floats. */
 const WANTS_FLOAT32: ReadonlySet<string> = new Set(['AvgPool3D', 'AvgPool3DGrad']);
 
 type Input = TensorInfo | null | undefined;
-/** Some kernels take lists. */
+/** Inputs are a record, or a list for some kernels. */
 type Inputs = Record<string, Input> | Input[];
 
 /**
- * The kernel for inputs of any mix of floats: where its operator cannot take them, 16-bit ones are converted to float32, as
- * libtorch itself promotes in element-wise operators.
+ * Wraps a kernel so that it accepts any mix of float types. If its operator does not accept the
+ * inputs, 16-bit ones are converted to float32, like libtorch's own promotion in element-wise
+ * operators.
  */
 export function promoted(config: KernelConfig): KernelConfig {
   const { kernelName, kernelFunc } = config;
@@ -50,7 +51,7 @@ function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isSh
     const info = (inputs as Record<string, Input>)[name];
     if (info?.dtype !== 'float32') continue;
     const dtype = backend.nativeOfData(info)?.dtype;
-    // What only stands for a tensor has none.
+    // A stand-in has no native tensor.
     if (dtype === undefined) continue;
     isMixed ||= first !== undefined && dtype !== first;
     isShort ||= dtype !== 'float32';

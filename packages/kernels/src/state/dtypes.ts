@@ -15,12 +15,12 @@ const ELEMENT_BYTES: Readonly<Record<NativeDtype, number>> = {
   complex64: 8,
 };
 
-/** Bytes of a tensor. */
+/** The size of a tensor in bytes. */
 export function sizeOf(dtype: NativeDtype, shape: readonly number[]): number {
   return shape.reduce((count, length) => count * length, ELEMENT_BYTES[dtype]);
 }
 
-/** The tfjs dtype that stands for elements of `dtype`. */
+/** The tfjs dtype of a tensor with elements of `dtype`. */
 export function labelOf(dtype: NativeDtype): DataType {
   if (dtype === 'bool' || dtype === 'complex64') return dtype;
   return dtype.includes('float') ? 'float32' : 'int32';

@@ -18,7 +18,7 @@ import { restoreWays, savedWays } from './ways.js';
 const contiguous = operator('aten::contiguous');
 const empty = operator('aten::empty.memory_format');
 
-/** In the host's memory tensors are read and filled where they lie; those of a device go through a copy. */
+/** In host memory, tensors are read and filled in place; on a device, they are copied. */
 export function nativeState(backend: AccBackend): StateLayer {
   const isHost = backend.device === 'cpu';
   return {
@@ -36,7 +36,7 @@ export function nativeState(backend: AccBackend): StateLayer {
   };
 }
 
-/** Filled where the tensor is to lie. */
+/** The tensor is filled in its final memory. */
 function onHost(backend: AccBackend, dtype: NativeDtype, shape: readonly number[]): UnfilledTensor {
   const native = empty(shape, dtype);
   const memory = new TensorMemory(native);
@@ -86,7 +86,7 @@ async function copiedBytes(backend: AccBackend, x: Tensor): Promise<TensorBytes>
   return plainBytes(bytesUnder(await backend.native(x).readAsync()));
 }
 
-/** Bytes that nobody has to free. */
+/** Bytes that need no disposal. */
 export function plainBytes(bytes: Uint8Array): TensorBytes {
   return { bytes, dispose() {}, [Symbol.dispose]() {} };
 }

@@ -6,7 +6,10 @@ import { labelOf, sizeOf } from './dtypes.js';
 import { bytesUnder, plainBytes, unfilled } from './native-state.js';
 import { widenBfloat16, widenFloat16 } from './widen.js';
 
-/** By the typed arrays that every tfjs backend gives and takes. tfjs's own random numbers come from JavaScript. */
+/**
+ * State through typed arrays, which every tfjs backend supports. It has no random state: tfjs draws
+ * its random numbers in JavaScript.
+ */
 export function portableState(): StateLayer {
   return {
     dtypeOf: elementsOf,
@@ -26,7 +29,11 @@ export function portableState(): StateLayer {
   };
 }
 
-/** The element type of what tfjs gives and takes. @throws AccError `ACC_NOT_NATIVE` for strings. */
+/**
+ * The element type of tfjs's values.
+ *
+ * @throws AccError `ACC_NOT_NATIVE` for strings.
+ */
 export function elementsOf({ dtype }: Tensor): NativeDtype {
   if (dtype !== 'string') return NATIVE_DTYPE[dtype];
   throw new AccError('ACC_NOT_NATIVE', 'A tensor of strings has no elements of a fixed size.', {
@@ -34,7 +41,7 @@ export function elementsOf({ dtype }: Tensor): NativeDtype {
   });
 }
 
-/** A tfjs tensor of elements of `dtype`, of the tfjs dtype `label`. */
+/** Makes a tfjs tensor of tfjs dtype `label` from elements of `dtype`. */
 export function portableTensor(
   values: NativeValues,
   dtype: NativeDtype,
@@ -47,7 +54,7 @@ export function portableTensor(
   return tidy(() => cast(made, label));
 }
 
-/** Real and imaginary parts lie in turn. */
+/** Real and imaginary parts alternate in `parts`. */
 function complexOf(parts: Float32Array, shape: readonly number[]): Tensor {
   const half = (first: 0 | 1) =>
     tensor(
@@ -58,7 +65,10 @@ function complexOf(parts: Float32Array, shape: readonly number[]): Tensor {
   return tidy(() => complex(half(0), half(1)));
 }
 
-/** What tfjs takes for elements of each type: rounded to float32, or as int32, where it has nothing wider. */
+/**
+ * Converts elements of each type to what tfjs supports: wider floats are rounded to float32, and
+ * wider integers are cut to int32.
+ */
 const READ = {
   float32: (values: Float32Array) => values,
   float64: (values: Float64Array) => Float32Array.from(values),

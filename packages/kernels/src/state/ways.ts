@@ -4,16 +4,20 @@ import { torchVersion } from '@acc/native';
 import { chosenWays, takeWays } from '../tuning/tuning.js';
 
 /**
- * Which of several kernels were chosen. Two ways differ in their last bits: a run that goes on takes the same ones again.
+ * The choices between several kernels. Different kernels may differ in their last bits, so a
+ * resumed run uses the same ones.
  */
 export function savedWays(): StateTree {
   return { machine: machine(), chosen: chosenWays() };
 }
 
-/** On another machine, other ways are the fastest, and numbers differ in any case. */
+/**
+ * Restores the choices on the same machine only. On another machine other kernels are fastest, and
+ * results differ in any case.
+ */
 export function restoreWays(state: StateTree): void {
   const { machine: saved, chosen } = (state ?? {}) as { machine?: unknown; chosen?: unknown };
-  // Saved on a backend that has nothing to choose from.
+  // The state comes from a backend without choices.
   if (chosen === undefined) return;
   if (typeof chosen !== 'object' || chosen === null) {
     throw new AccError('ACC_STATE_INVALID', 'This is no state of the kernel layer.');

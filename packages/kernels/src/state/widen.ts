@@ -1,11 +1,14 @@
-/** 16-bit floats as float32, from their bits. bfloat16 is float32's upper half. */
+/** Converts the bits of bfloat16 values to float32. bfloat16 is the upper half of float32. */
 export function widenBfloat16(bits: Uint16Array): Float32Array {
   const wide = new Uint32Array(bits.length);
   for (let i = 0; i < bits.length; i++) wide[i] = bits[i]! << 16;
   return new Float32Array(wide.buffer);
 }
 
-/** IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. */
+/**
+ * Converts the bits of IEEE 754 binary16 values to float32: 1 sign, 5 exponent and 10 fraction
+ * bits.
+ */
 export function widenFloat16(bits: Uint16Array): Float32Array {
   return Float32Array.from(bits, (value) => {
     const sign = value & 0x8000 ? -1 : 1;

@@ -4,13 +4,13 @@ import { BACKEND_NAME } from '../backend.js';
 import { registerAccBackend } from '../register-backend.js';
 
 export interface CompareOptions {
-  /** Relative tolerance, as a part of the expected value. Default 1e-5. */
+  /** Relative tolerance, as a fraction of the expected value. Default 1e-5. */
   readonly rtol?: number;
   /** Absolute tolerance, in the unit of the values. Default 1e-6. */
   readonly atol?: number;
 }
 
-/** What a backend gave, away from the backend. */
+/** A result of a backend, copied off the backend. */
 interface Outcome {
   readonly dtype: DataType;
   readonly shape: readonly number[];
@@ -18,11 +18,12 @@ interface Outcome {
 }
 
 /**
- * Runs `compute` on `acc` and on tfjs's cpu backend and expects the same shapes, dtypes and values: NaN only where there
- * is NaN, the same infinities, integers exactly, booleans by truth. `compute` makes its tensors itself, anew in each
- * run; its results are disposed, and on `acc` no native data may be left.
+ * Runs `compute` on `acc` and on tfjs's cpu backend and expects equal shapes, dtypes and values.
+ * NaN and infinities must be at the same positions, integers must be equal, and booleans must have
+ * the same truth value. `compute` creates its tensors anew in each run. Its results are disposed;
+ * on `acc`, no native data may be left.
  *
- * @throws The assertion that failed, or what `compute` threw.
+ * @throws The failed assertion, or the error that `compute` throws.
  */
 export async function expectSameAsCpu(
   compute: () => Tensor | Tensor[],
@@ -38,7 +39,7 @@ export async function expectSameAsCpu(
 
 async function outcomesOn(name: string, compute: () => Tensor | Tensor[]): Promise<Outcome[]> {
   registerAccBackend();
-  // tfjs answers false where a backend can't start: nothing would be compared.
+  // tfjs returns false if a backend cannot start: nothing would be compared.
   if (!(await setBackend(name))) throw new Error(`The backend '${name}' could not be started.`);
   const storage = backend();
   const before = { ids: storage.numDataIds(), tensors: memory().numTensors };

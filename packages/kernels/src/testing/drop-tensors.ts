@@ -1,6 +1,7 @@
 /**
- * Drops tensors without disposing them and prints, as JSON, the native MiB that were held: at most, while V8 collects
- * when it likes, and at the end, after a collection. Run with `--expose-gc`.
+ * Drops tensors without disposing them. Prints two amounts of held native memory in MiB, as JSON:
+ * the maximum while V8 collects on its own, and the amount after a forced collection. Run with
+ * `--expose-gc`.
  */
 import { setTimeout } from 'node:timers/promises';
 import * as tf from '@tensorflow/tfjs-core';
@@ -14,7 +15,7 @@ registerAccBackend();
 await tf.setBackend('acc');
 const heldMib = (): number => memoryStats().allocatedBytes / MIB;
 
-/** 8 MiB, of which nobody keeps anything, in another shape as well. */
+/** Allocates 8 MiB in tensors that nobody keeps, one of them also in another shape. */
 function drop(): void {
   const x = tf.ones([MIB, 1]);
   tf.neg(tf.reshape(x, [1, MIB]));

@@ -7,7 +7,10 @@ export function wave(shape: readonly number[], seed = 0): Tensor {
   return tensor(values, [...shape]);
 }
 
-/** The value of `f` at `inputs`, then the gradients of a weighted sum of it. Caller disposes. */
+/**
+ * The value of `f` at `inputs`, then the gradients of a weighted sum of this value. Caller
+ * disposes.
+ */
 export function valueAndGradients(f: (...inputs: Tensor[]) => Tensor, inputs: Tensor[]): Tensor[] {
   const value = f(...inputs);
   const weights = wave(value.shape, 5);

@@ -3,14 +3,14 @@ import { expectClose } from '@acc/testkit';
 import { registerAccBackend } from '../register-backend.js';
 import { firstWeights, gradientValues, makeGradients, makeVariables, SHAPES } from './optimizer-steps.js';
 
-/** A variable of a reference: plain numbers, row-major. */
+/** A variable of the reference computation: plain numbers, row-major. */
 export interface ReferenceVariable {
-  /** `reference/<index>`: tests choose variables by it. */
+  /** `reference/<index>`; tests select variables by this name. */
   readonly name: string;
   readonly shape: readonly number[];
   /** Changed in place. */
   readonly w: number[];
-  /** What the formula keeps from step to step, all 0 at first: as many numbers as the variable has, by letter. */
+  /** The state of the formula, by letter: as many numbers as the variable has, all 0 at first. */
   state(letter: string, length?: number): number[];
 }
 
@@ -20,8 +20,8 @@ export type ReferenceUpdate = (variable: ReferenceVariable, g: readonly number[]
 const STEPS = 12;
 
 /**
- * Expects the weights after some steps, on `acc` and on tfjs's cpu backend, to be those that `update` gives in JavaScript's
- * double precision.
+ * Expects the weights after some steps, on `acc` and on tfjs's cpu backend, to equal those that
+ * `update` computes in JavaScript's double precision.
  */
 export async function expectLikeReference(make: () => tf.Optimizer, update: ReferenceUpdate): Promise<void> {
   const expected = reference(update);

@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 
 export type NamedTensor = Awaited<ReturnType<tf.Optimizer['getWeights']>>[number];
 
-/** A matrix, a scalar, a vector, nothing, and three dims. */
+/** A matrix, a scalar, a vector, an empty tensor, and a tensor with three dims. */
 export const SHAPES: readonly (readonly number[])[] = [[3, 4], [], [5], [0, 2], [2, 1, 3]];
 
 /** Numbers in [-1, 1) that are the same in every run. */
@@ -17,13 +17,13 @@ function randomNumbers(seed: number): () => number {
 const numbersOf = (shape: readonly number[], next: () => number): number[] =>
   Array.from({ length: tf.util.sizeFromShape([...shape]) }, next);
 
-/** The first values of a variable of each of {@link SHAPES}. */
+/** The initial values of a variable for each of {@link SHAPES}. */
 export function firstWeights(): number[][] {
   const next = randomNumbers(7);
   return SHAPES.map((shape) => numbersOf(shape, next));
 }
 
-/** The gradients of a step, the first being 0; in each, some variables have none. */
+/** The gradients of a step, counted from 0. In each step, some variables have no gradient. */
 export function gradientValues(step: number): (number[] | undefined)[] {
   const next = randomNumbers(100 + step);
   return SHAPES.map((shape, i) => {
@@ -32,14 +32,17 @@ export function gradientValues(step: number): (number[] | undefined)[] {
   });
 }
 
-/** Variables of {@link SHAPES}, named `<names>/<index>`, to be disposed. */
+/** Variables of {@link SHAPES}, named `<names>/<index>`. Caller disposes. */
 export function makeVariables(names: string): tf.Variable[] {
   return firstWeights().map((values, i) =>
     tf.tidy(() => tf.variable(tf.tensor(values, [...SHAPES[i]!]), true, `${names}/${i}`)),
   );
 }
 
-/** {@link gradientValues} as tfjs's `minimize` hands them on: half of the steps as a list, the others as a record. */
+/**
+ * {@link gradientValues} in the two forms of tfjs's `minimize`: a list in odd steps, a record in
+ * even steps.
+ */
 export function makeGradients(
   variables: readonly tf.Variable[],
   step: number,

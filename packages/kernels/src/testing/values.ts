@@ -5,14 +5,14 @@ export type RealDtype = 'float32' | 'int32' | 'bool';
 
 const SPECIAL = [NaN, Infinity, -Infinity, 0, -0];
 
-/** Floats in [-limit, limit], with the special ones among them. */
+/** Floats in [-limit, limit], and special values: NaN, infinities and zeros. */
 export const floats = (limit = 8): fc.Arbitrary<number> =>
   fc.oneof(
     { weight: 6, arbitrary: finiteFloats(limit) },
     { weight: 1, arbitrary: fc.constantFrom(...SPECIAL) },
   );
 
-/** Floats in [-limit, limit], none of them nearer to zero than 1e-3 but zero itself. */
+/** Floats in [-limit, limit]; each is 0 or at least 1e-3 in magnitude. */
 export const finiteFloats = (limit = 8): fc.Arbitrary<number> =>
   fc
     .float({ min: Math.fround(-limit), max: Math.fround(limit), noNaN: true })
@@ -26,7 +26,7 @@ export function elements(dtype: RealDtype): fc.Arbitrary<number> {
   return dtype === 'int32' ? ints() : floats();
 }
 
-/** What to make a tensor of: tests make it anew on each backend. */
+/** A description of a tensor: tests create it anew on each backend. */
 export interface TensorSpec {
   readonly values: readonly number[];
   readonly shape: readonly number[];

@@ -45,7 +45,7 @@ export function directionsOf(
   );
 }
 
-/** √v. Caller disposes. */
+/** Updates v with the squares; returns √v. Caller disposes. */
 function rootOf(v: NativeTensor, squares: NativeTensor, weight: number): Tensor {
   mix(v, squares, weight);
   return squareRoot(v);

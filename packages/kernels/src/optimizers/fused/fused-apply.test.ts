@@ -35,7 +35,10 @@ interface Trained {
   readonly state: { name: string; values: number[] }[];
 }
 
-/** Trains for {@link STEPS} steps with new learning rates, and saved and loaded state, in between. */
+/**
+ * Trains for {@link STEPS} steps. In between, the learning rate changes, and the state is saved and
+ * loaded.
+ */
 async function train(
   names: string,
   make: () => tf.Optimizer,
@@ -46,7 +49,7 @@ async function train(
   let training = begin(make());
   for (let step = 0; step < STEPS; step++) {
     if (step === 10) changeLearningRate(training.optimizer);
-    // tfjs's Adamax can't be saved.
+    // tfjs cannot save Adamax.
     if (step === 20 && training.optimizer.getClassName() !== 'Adamax') {
       training = begin(await reloaded(training.optimizer, make()));
     }
@@ -77,7 +80,7 @@ async function reloaded(from: tf.Optimizer, to: tf.Optimizer): Promise<tf.Optimi
   return to;
 }
 
-/** All variables that an optimizer has inside, each with where it is and its name. */
+/** All variables in the fields of an optimizer, each with its field and name. */
 function stateOf(optimizer: tf.Optimizer): [string, tf.Variable][] {
   return Object.entries(optimizer).flatMap(([key, value]): [string, tf.Variable][] => {
     if (value instanceof tf.Variable) return [[key, value]];
@@ -112,7 +115,7 @@ describe.each(OPTIMIZERS)('%s', (_, make) => {
     for (const { weights, state } of [actual, mixed]) {
       expectClose(weights, expected.weights, { rtol: 1e-6, atol: 1e-7 });
       expect(state.map(({ name }) => name)).toEqual(expected.state.map(({ name }) => name));
-      // Counters of steps, which are no lists, exactly.
+      // Scalars that count steps are not updated on lists, so they are equal exactly.
       expect(state.filter(isCounter)).toEqual(expected.state.filter(isCounter));
       expectClose(
         state.map(({ values }) => values),
@@ -134,7 +137,7 @@ describe.each(OPTIMIZERS)('%s', (_, make) => {
     for (let i = 0; i < 8; i++) step(i);
     expect(counts()).toEqual(before);
     optimizer.dispose();
-    // tfjs's own disposal forgets the constants of these.
+    // tfjs's own `dispose` does not dispose these constants.
     const { c, m } = optimizer as unknown as { c?: tf.Tensor; m?: tf.Tensor };
     tf.dispose([c, m].filter((x) => x && !x.isDisposed) as tf.Tensor[]);
     tf.dispose(variables);

@@ -19,7 +19,7 @@ const MATRIX = [
 const LESS_ONE = [0, 1, 2, 3, 4, 5];
 const own = (value: tf.Tensor) => tf.tidy(() => tf.variable(tf.clone(value)));
 
-/** w - 1, when called with a variable. */
+/** Subtracts the gradient from `w` with an SGD step of rate 1. The default gradient is 1. */
 function step(w: tf.Variable, gradient?: tf.Tensor): void {
   tf.tidy(() => fused(tf.train.sgd(1))([{ name: w.name, tensor: gradient ?? tf.ones(w.shape) }]));
 }

@@ -44,7 +44,7 @@ export const rmsprop: FusedRule<RmsPropInternals> = {
   },
 };
 
-/** s - (m² + ε), rounded in this order. */
+/** Computes s - (m² + ε) in this order of operations. */
 function centeredSquares(meanSquares: TensorList, means: TensorList, epsilon: number): Temporaries {
   const squares = mul(means, means);
   addScalar_(squares.list, epsilon);
