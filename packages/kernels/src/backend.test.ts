@@ -44,7 +44,7 @@ describe('tensors that go from one backend to another', () => {
   });
 
   it('are not looked for where they are not', () => {
-    // As tfjs books data of another backend that nobody has named.
+    // tfjs registers data of an unnamed other backend in this way.
     const nowhere = { dataId: {}, shape: [1], dtype: 'float32' } as const;
     const x = tf.engine().makeTensorFromTensorInfo({ ...nowhere, shape: [1] }, acc());
     expect(() => x.dataSync()).toThrowError(expect.objectContaining({ code: 'ACC_DATA_UNKNOWN' }));

@@ -24,10 +24,7 @@ import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
 
-/**
- * The backend's name in tfjs. It has no underscore: tfjs would not run the set-up of the backend's
- * kernels.
- */
+/** The backend's name in tfjs. With an underscore, tfjs would skip the set-up of its kernels. */
 export const BACKEND_NAME = 'acc';
 
 /** The native dtype of new tensors, for each tfjs dtype. */
@@ -85,18 +82,12 @@ export class AccBackend extends KernelBackend {
     return data.nativeAs(data.native, info.shape);
   }
 
-  /**
-   * The native tensor of `info` in the shape in which its data was created; undefined for strings.
-   * Borrowed.
-   */
+  /** The native tensor of `info` in its data's original shape; undefined for strings. Borrowed. */
   nativeOfData(info: TensorInfo): NativeTensor | undefined {
     return this.#dataOf(info.dataId).native;
   }
 
-  /**
-   * The values of `info` as `dtype`. The conversion is cached until the values are written in
-   * place. Borrowed, like {@link native}.
-   */
+  /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */
   converted(info: TensorInfo, dtype: NativeDtype): NativeTensor {
     return this.#dataOf(info.dataId).convertedTo(this.native(info), dtype);
   }
@@ -157,7 +148,7 @@ export class AccBackend extends KernelBackend {
     return info;
   }
 
-  /** Also stores the data of `info` in pieces from now on. Takes ownership of the pieces. */
+  /** Also stores the data of `info` in pieces from now on; takes ownership of them. */
   setPieces(info: TensorInfo, inPieces: DataPieces): void {
     const data = this.#dataOf(info.dataId);
     this.#disposePieces(data);
@@ -172,7 +163,7 @@ export class AccBackend extends KernelBackend {
     return this.#find(info.dataId)?.inPieces;
   }
 
-  /** The first piece of a tensor that is cut into pieces by rows; else undefined. Borrowed. */
+  /** The first piece of a tensor cut into pieces by rows; else undefined. Borrowed. */
   firstPart({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
     const inPieces = this.#find(dataId)?.inPieces;
     const at = inPieces?.layout.kind === 'rows' && rowsAt(shape, inPieces.layout);
@@ -187,10 +178,7 @@ export class AccBackend extends KernelBackend {
     return piece ? this.nativeDtypeOf(piece) : this.nativeOfData(info)?.dtype;
   }
 
-  /**
-   * The number of elements in the memory that `info`'s data keeps alive: its own, or those of its
-   * base for a view.
-   */
+  /** Elements in the memory that `info`'s data keeps alive: its own or, for a view, its base's. */
   keptElements(info: TensorInfo): number {
     return this.#dataOf(info.dataId).keptElements ?? util.sizeFromShape(info.shape);
   }
@@ -225,8 +213,8 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
-   * A stand-in for `info`, for uses that need only shape and dtype. It keeps no memory alive, and
-   * throws `ACC_NOT_NATIVE` when its native tensor is requested.
+   * A stand-in for `info` for uses that need only shape and dtype. It keeps no memory alive.
+   * `native` throws `ACC_NOT_NATIVE` for it; a read of its values throws `ACC_ATTACHED_LOST`.
    */
   standIn({ shape, dtype }: TensorInfo): TensorInfo {
     if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
@@ -324,7 +312,7 @@ export class AccBackend extends KernelBackend {
     this.#dataOf(dataId).refCount++;
   }
 
-  /** The shared data of stand-ins does not count: it holds nothing and is not a leak. */
+  /** Excludes the shared data of stand-ins, which holds nothing and is not a leak. */
   override numDataIds(): number {
     return this.#empty && !this.#empty.isDisposed ? this.#count - 1 : this.#count;
   }
@@ -387,10 +375,7 @@ function newStandIn(): TensorData {
 
 type Elements = Parameters<typeof tensorFrom>[0];
 
-/**
- * Converts elements to the typed array of the native dtype of `dtype`. tfjs passes null for all
- * zeros.
- */
+/** Converts elements to the typed array of `dtype`. tfjs passes null for all zeros. */
 function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
   const size = util.sizeFromShape(shape);
   if (dtype === 'int32')

@@ -7,7 +7,7 @@ import { expectSameAsCpu } from './testing/compare.js';
 
 beforeAll(() => registerAccBackend());
 
-/** The table of README.md says why each of them does. */
+/** The table in README.md gives the reason for each of them. */
 const FALLBACKS = [
   'BroadcastArgs',
   'Draw',

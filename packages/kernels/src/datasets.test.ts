@@ -4,7 +4,7 @@ import { registerAccBackend } from './register-backend.js';
 
 type Row = { xs: tf.Tensor; ys: number };
 
-/** 20 samples, as most pipelines make them: numbers, tensors and records of them. */
+/** 20 samples in the form that most pipelines make: records of numbers and tensors. */
 const samples = () =>
   tf.data.generator(function* () {
     for (let i = 0; i < 20; i++) yield { xs: tf.tensor1d([i, i + 0.5]), ys: i % 3 };
@@ -40,7 +40,7 @@ const PIPELINES: Readonly<Record<string, () => tf.data.Dataset<tf.TensorContaine
   'of strings': () => tf.data.array(['a', 'b', 'é']).batch(2),
 };
 
-/** All that a pipeline gives, away from its backend, in order. */
+/** All values of a pipeline in order, copied off its backend. */
 async function collect(make: () => tf.data.Dataset<tf.TensorContainer>, backend: string): Promise<unknown[]> {
   expect(await tf.setBackend(backend)).toBe(true);
   const before = tf.memory();

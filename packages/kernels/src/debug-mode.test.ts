@@ -5,7 +5,8 @@ import { registerAccBackend } from './register-backend.js';
 registerAccBackend();
 beforeEach(() => tf.setBackend('acc'));
 
-// In a file of its own: tfjs decides once, when a kernel is first profiled, whether to look for NaN.
+// Needs a file of its own: tfjs decides once, at the first profiled kernel, whether to look for
+// NaN.
 describe('debug mode', () => {
   afterEach(() => {
     tf.env().set('DEBUG', false);
@@ -22,7 +23,7 @@ describe('debug mode', () => {
       tf.reciprocal(tf.tensor1d([1, 0]));
       tf.square(tf.tensor1d([1, 2]));
     });
-    // The check is made between tasks.
+    // tfjs checks between tasks.
     await new Promise((resolve) => setTimeout(resolve));
     expect(warn.mock.calls.flat().filter((text) => String(text).startsWith('Found'))).toEqual([
       "Found NaN in the result of 'Log'",

@@ -11,7 +11,7 @@ it('a variable lives until it is disposed, alone or with all others', () => {
   one.dispose();
   expect([one, two].map(isLive)).toEqual([false, true]);
   tf.disposeVariables();
-  // tfjs says otherwise.
+  // tfjs does not report the disposal.
   expect(two.isDisposed).toBe(false);
   expect(isLive(two)).toBe(false);
   const next = make('two');

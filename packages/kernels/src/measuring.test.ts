@@ -6,7 +6,7 @@ import { registerAccBackend } from './register-backend.js';
 registerAccBackend();
 beforeEach(() => tf.setBackend('acc'));
 
-/** A layer, its loss and gradients which are tfjs's own: kernels of many kinds. */
+/** A layer, its loss and tfjs's own gradients: kernels of many kinds. */
 function work(): tf.Tensor {
   const x = tf.sin(tf.range(0, 24)).reshape([4, 6]) as tf.Tensor2D;
   const w = tf.cos(tf.range(0, 18)).reshape([6, 3]) as tf.Tensor2D;
@@ -84,7 +84,7 @@ describe('tf.memory', () => {
     for (const count of ['numTensors', 'numDataBuffers', 'numBytes', 'allocatedBytes'] as const) {
       expect([count, after[count]]).toEqual([count, before[count]]);
     }
-    // All shapes have been seen: nothing new is needed, and nothing is cut into pieces.
+    // All shapes occurred before: no new memory is needed, and no block is split.
     expect(after.peakAllocatedBytes).toBeLessThanOrEqual(before.peakAllocatedBytes);
     expect(after.reservedBytes).toBeLessThanOrEqual(before.reservedBytes);
     optimizer.dispose();
@@ -97,7 +97,7 @@ describe('native memory', () => {
     setNumThreads(1);
     const random = pseudoRandom();
     const alive: tf.Tensor[] = [];
-    // Up to 640 KiB, each alive for some steps, in no order.
+    // Tensors of up to 640 KiB; each lives for some steps, and they are freed in random order.
     const step = () => {
       const shape = [1 + Math.floor(random() * 1280), 1 + Math.floor(random() * 128)];
       const place = Math.floor(random() * 16);
@@ -107,7 +107,8 @@ describe('native memory', () => {
     for (let i = 0; i < 1000; i++) step();
     const { reservedBytes } = memoryStats();
     for (let i = 0; i < 10_000; i++) step();
-    // No further segment of 32 MiB. Blocks below 64 KiB are kept by size: of each size there may come to be a few more.
+    // No further segment of 32 MiB is reserved. Blocks below 64 KiB are kept by size, so a few more
+    // of each size may be reserved.
     expect(memoryStats().reservedBytes - reservedBytes).toBeLessThan(2 * 2 ** 20);
     tf.dispose(alive);
   });
@@ -140,10 +141,11 @@ describe('tf.profile and tf.time', () => {
   it('profile tells the same kernels, shapes and bytes as on cpu', async () => {
     const profiled = async (backend: string) => {
       await tf.setBackend(backend);
-      // tfjs counts bytes from whatever there is.
+      // tfjs counts bytes relative to the bytes at the start.
       const { numBytes } = tf.memory();
       const { kernels, newBytes, newTensors, peakBytes } = await tf.profile(() => tf.tidy(work));
-      // With tfjs's clones of what it saves for gradients; stand-ins are made without a kernel.
+      // The list includes tfjs's clones of tensors saved for gradients; stand-ins are created
+      // without a kernel.
       const asked = kernels.filter(({ name }) => name !== 'Identity');
       const shown = asked.map(
         ({ name, bytesAdded, tensorsAdded, inputShapes, outputShapes, kernelTimeMs }) => {
@@ -173,7 +175,7 @@ describe('await data()', () => {
   ] as const)('gives %s in the array that tfjs documents', async (dtype, values, arrayType) => {
     const x = tf.tensor1d([...values], dtype);
     const read = x.data();
-    // As on every backend, what was asked for before is still given.
+    // As on every backend, a read that started before the disposal still gets its values.
     x.dispose();
     expect(await read).toBeInstanceOf(arrayType);
     expect([...(await read)]).toEqual([...values]);
@@ -193,7 +195,7 @@ describe('await data()', () => {
     await expect(x.data()).rejects.toThrow('Tensor is disposed');
     expect(() => x.dataSync()).toThrow('Tensor is disposed');
     expect(() => x.square()).toThrow('Tensor is disposed');
-    // Where tfjs's own backends fail on an undefined property.
+    // In this case tfjs's own backends fail with an undefined property.
     expect(() => tf.square(x)).toThrowError(expect.objectContaining({ code: 'ACC_DATA_UNKNOWN' }));
   });
 });

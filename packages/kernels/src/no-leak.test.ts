@@ -36,7 +36,10 @@ function counts(): Counts {
   };
 }
 
-/** An embedding, a convolution with batch norm and pooling, a dense layer, dropout and softmax: what training calls. */
+/**
+ * The kernels that training calls: an embedding, a convolution with batch norm and pooling, a dense
+ * layer, dropout and softmax.
+ */
 function makeModel(): { step: () => number; dispose: () => void } {
   const variable = (make: () => tf.Tensor): tf.Variable => tf.tidy(() => tf.variable(make()));
   const random = (shape: number[], seed: number): tf.Variable =>
@@ -90,7 +93,7 @@ function makeModel(): { step: () => number; dispose: () => void } {
   };
 }
 
-/** A block of attention on every function of this package; half of the steps only predict. */
+/** A block of attention with every function of this package. Half of the steps only predict. */
 function stepOfFunctions(weights: readonly tf.Variable[], step: number): void {
   const [qkv, gain, bias] = weights as [tf.Variable, tf.Variable, tf.Variable];
   const loss = (): tf.Scalar => {
@@ -152,7 +155,7 @@ describe('native memory', () => {
     const { droppedMib, mostMib, leftMib } = JSON.parse(stdout) as Record<string, number>;
     expect(droppedMib).toBeGreaterThan(1500);
     expect(mostMib).toBeLessThan(800);
-    // What the nursery holds is looked at when more has come: 64 MiB at most, and the tensor that filled it.
+    // The nursery is checked only when it grows: it may hold 64 MiB and the tensor that filled it.
     expect(leftMib).toBeLessThan(64 + 8);
   });
 });

@@ -2,7 +2,7 @@ import type { FusedConv2DAttrs } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 
-/** tfjs's names of what a fused kernel ends with. */
+/** tfjs's names of the activations of fused kernels. */
 export type Activation = FusedConv2DAttrs['activation'];
 
 export function isLinear(activation: Activation | null | undefined): boolean {
@@ -16,19 +16,19 @@ const sigmoid = operatorInPlace('aten::sigmoid_');
 const leakyRelu = operatorInPlace('aten::leaky_relu_');
 const prelu = operator('aten::_prelu_kernel');
 
-/** The slope that `tf.leakyRelu` has by default. */
+/** The default slope of `tf.leakyRelu`. */
 const LEAKY_RELU_ALPHA = 0.2;
 
 export interface ActivationOptions {
-  /** Slopes of `prelu`, of a shape that broadcasts to the activated tensor's. */
+  /** Slopes of `prelu`. Their shape broadcasts to that of the activated tensor. */
   readonly alpha?: NativeTensor | undefined;
   /** Slope of `leakyrelu`. */
   readonly leakyreluAlpha?: number | undefined;
 }
 
 /**
- * Ends a fused kernel: takes over `x`, a tensor that nobody else sees, and works in its memory where it can. Caller
- * disposes the result.
+ * Applies the activation of a fused kernel. Takes ownership of `x`, which nothing else may share,
+ * and works in its memory if possible. Caller disposes the result.
  *
  * @throws AccError `ACC_ACTIVATION_UNKNOWN`.
  */

@@ -10,8 +10,9 @@ const select = operator('aten::select.int');
 const fillMasked = operatorInPlace('aten::masked_fill_.Scalar');
 
 /**
- * Where the extreme element lies along an axis, the first of equals. `worst` is the element that all others beat. libtorch
- * takes NaN for the extreme; tfjs's comparisons skip it, except at index 0, which nothing then beats.
+ * A kernel for the index of the extreme element along an axis; the first of equal ones. `worst` is
+ * the value that no element falls below. libtorch treats NaN as the extreme. tfjs's comparisons
+ * skip NaN, except at index 0, which then wins.
  */
 export function argKernel(kernelName: string, operatorName: string, worst: number): KernelConfig {
   const find = operator(operatorName);

@@ -16,19 +16,21 @@ const setAt = operatorInPlace('aten::scatter_.value');
 
 export interface BincountOptions {
   readonly size: number;
-  /** Count each row of a matrix by itself. */
+  /** Whether to count each row of a matrix separately. */
   readonly perRow?: boolean;
-  /** Whether a value occurs, not how often. */
+  /** Whether to record that a value occurs, instead of how often. */
   readonly binaryOutput?: boolean;
 }
 
 /**
- * How often, or with what total weight, each of 0 … size - 1 occurs; values from `size` on count nowhere.
+ * Counts how often, or with what total weight, each of 0 … size - 1 occurs. Values from `size` on
+ * are ignored.
  *
  * @param x Integers, `[rows, columns]` with `perRow`.
- * @param weights Of the shape of `x`, or empty: then each occurrence counts 1. The result has their dtype.
- * @returns `[size]`, or `[rows, size]` with `perRow`. The caller's.
- * @throws AccError `ACC_INVALID_ARGUMENT` when a value is negative.
+ * @param weights Has the shape of `x`, or is empty: each occurrence then counts 1. The result has
+ * its dtype.
+ * @returns `[size]`, or `[rows, size]` with `perRow`. Caller owns it.
+ * @throws AccError `ACC_INVALID_ARGUMENT` if a value is negative.
  */
 export function countBins(
   backend: AccBackend,
@@ -39,7 +41,7 @@ export function countBins(
   const [rows, columns] = perRow ? (x.shape as [number, number]) : [1, util.sizeFromShape(x.shape)];
   using values = reshape(backend.native(x), [rows, columns]);
   refuseNegative(values);
-  // One bin more takes what is too large.
+  // One additional bin counts the values that are too large.
   using capped = clampMax(values, size);
   using bins = to(capped, 'int64');
   using counts = newZeros(backend.native(weights), [rows, size + 1]);
@@ -54,7 +56,7 @@ function addWeights(counts: NativeTensor, bins: NativeTensor, weights: NativeTen
   addAt(counts, 1, bins, each);
 }
 
-/** On an accelerator a negative index would end the process. */
+/** Throws for a negative index, which would end the process on an accelerator. */
 function refuseNegative(values: NativeTensor): void {
   using below = isBelow(values, 0);
   using found = any(below);

@@ -4,7 +4,10 @@ import type { AccBackend } from '../backend.js';
 import { kernel } from '../kernel.js';
 import { applyBinary, type Accepted } from './elementwise.js';
 
-/** A kernel that compares two inputs, numbers or strings, that broadcast against each other; it gives booleans. */
+/**
+ * A kernel that compares two inputs, numbers or strings, that broadcast against each other. The
+ * result is boolean.
+ */
 export function comparisonKernel(kernelName: string, operatorName: string, accepted: Accepted): KernelConfig {
   const compare = operator(operatorName);
   return kernel<BinaryInputs>(kernelName, ({ inputs: { a, b }, backend }) => {
@@ -16,10 +19,13 @@ export function comparisonKernel(kernelName: string, operatorName: string, accep
   });
 }
 
-/** Each string's place in the order of all strings of both tensors, so that numbers compare as their strings do. */
+/**
+ * The rank of each string in the order of all strings of both tensors. Ranks compare as the strings
+ * do.
+ */
 function ranksOfStrings(backend: AccBackend, a: TensorInfo, b: TensorInfo): [NativeTensor, NativeTensor] {
   const [textsA, textsB] = [textsOf(backend, a), textsOf(backend, b)];
-  // The default order of `sort` is that of `<`: by UTF-16 code units.
+  // `sort` orders strings as `<` does: by UTF-16 code units.
   const ordered = [...new Set([...textsA, ...textsB])].sort();
   const rankOf = new Map(ordered.map((text, rank) => [text, rank]));
   const ranks = (texts: string[], shape: number[]) =>

@@ -27,7 +27,7 @@ const newZeros = operator('aten::new_zeros');
 
 type Shape4D = [number, number, number, number];
 
-/** The attributes that say how a 2-D convolution slides. */
+/** The attributes of a 2-D convolution that define its windows. */
 export interface Conv2DGeometry {
   readonly strides: Conv2DAttrs['strides'];
   readonly pad: Conv2DAttrs['pad'];
@@ -75,7 +75,7 @@ function planOf(
 
 const isEmpty = (shape: readonly number[]): boolean => shape.includes(0);
 
-/** Conv2D and DepthwiseConv2dNative, with bias and activation where a fused kernel gives them. */
+/** Conv2D and DepthwiseConv2dNative, with the bias and activation of the fused kernels. */
 export function forward2D(
   backend: AccBackend,
   inputs: FusedConv2DInputs,
@@ -93,7 +93,10 @@ export function forward2D(
   );
 }
 
-/** Convolved, in tfjs's order of dims; with the bias, where that has a number for each channel. Caller disposes. */
+/**
+ * The convolution in tfjs's order of dims, with the bias if it has one number for each channel.
+ * Caller disposes.
+ */
 function convolved2D(backend: AccBackend, { x, filter, bias }: FusedConv2DInputs, plan: Plan): NativeTensor {
   const images = backend.native(x);
   const perChannel = bias && isConvolvedWith(bias, x, plan) ? backend.native(bias) : null;
@@ -103,7 +106,10 @@ function convolved2D(backend: AccBackend, { x, filter, bias }: FusedConv2DInputs
   return fromChannelsFirst(convolve(first, weight, perChannel, plan), plan.format);
 }
 
-/** Whether libtorch adds the bias in convolving: one number for each channel, and something to convolve. */
+/**
+ * Whether libtorch's convolution adds the bias: one number for each channel, and images that are
+ * not empty.
+ */
 const isConvolvedWith = (bias: TensorInfo, x: TensorInfo, { filterShape }: Plan): boolean =>
   bias.shape.length === 1 && bias.shape[0] === filterShape[3] && !isEmpty(x.shape);
 
@@ -113,7 +119,10 @@ function plus(backend: AccBackend, y: NativeTensor, bias: TensorInfo, plan: Plan
   return add(held, aligned);
 }
 
-/** With the channels first, a list of numbers has one for each channel, not for each column. Caller disposes. */
+/**
+ * With the channels first, reshapes a list of numbers so that it has one for each channel, not for
+ * each column. Caller disposes.
+ */
 function alignedToChannels(backend: AccBackend, list: TensorInfo, { format }: Plan): NativeTensor {
   const native = backend.native(list);
   const isList = list.shape.length === 1 && list.shape[0] !== 1;
@@ -134,7 +143,8 @@ export function inputGradient2D(
     return backend.wrap(newZeros(gradient, attrs.inputShape), 'float32');
   }
   using whole = channelsFirst(gradient, plan.format);
-  // tfjs lets dy have more pixels than the convolution has windows, and leaves them out.
+  // tfjs accepts a dy with more pixels than the convolution has windows, and ignores the additional
+  // ones.
   const surplus = plan.axes.map(({ outSize }, i) => outSize - whole.shape[i + 2]!);
   using part = surplus.some((count) => count !== 0)
     ? padded(

@@ -17,12 +17,12 @@ import { axes3D } from './sliding-window.js';
 
 const newZeros = operator('aten::new_zeros');
 
-/** tfjs has 3-D convolutions with the channels last only. */
+/** tfjs supports 3-D convolutions only with the channels last. */
 const FORMAT = 'NDHWC';
 
 type Shape5D = [number, number, number, number, number];
 
-/** The attributes that say how a 3-D convolution slides. */
+/** The attributes of a 3-D convolution that define its windows. */
 interface Conv3DGeometry {
   readonly strides: Conv3DAttrs['strides'];
   readonly pad: Conv3DAttrs['pad'];
@@ -44,7 +44,10 @@ function planOf(xShape: readonly number[], filterShape: readonly number[], geome
   return { ...slidingOf(axes3D(info), 1), outShape: info.outShape };
 }
 
-/** libtorch convolves floating tensors only; in float64 integers stay exact. Caller disposes. */
+/**
+ * Converts integers to float64, in which they stay exact: libtorch convolves only floating tensors.
+ * Caller disposes.
+ */
 function floating({ native, dtype }: { native: NativeTensor; dtype: TensorInfo['dtype'] }): NativeTensor {
   return dtype === 'int32' || dtype === 'bool' ? toDtype(native, 'float64') : native.alias();
 }

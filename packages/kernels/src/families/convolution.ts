@@ -3,8 +3,8 @@ import { channelsLastStrides, shapeOnly } from './images.js';
 import { tuned } from '../tuning/tuning.js';
 import { after, explicitPads, isSymmetric, padded, unpadded, type WindowAxis } from './sliding-window.js';
 
-// Every convolution of the backend passes through the three functions of this file, on `[batch, channels, ...spatial]`
-// and weights `[out, in / groups, ...window]`.
+// Every convolution of the backend runs through the three functions of this file. Images are
+// `[batch, channels, ...spatial]` and weights are `[out, in / groups, ...window]`.
 
 const convolution = operator('aten::convolution');
 const weightGradientOf = operator('acc::convolution_weight_gradient');
@@ -15,15 +15,16 @@ const permute = operator('aten::permute');
 const contiguous = operator('aten::contiguous');
 const asStrided = operator('aten::as_strided');
 
-/** How a convolution slides over its images. */
+/** The windows and groups of a convolution. */
 export interface Sliding {
   readonly axes: readonly WindowAxis[];
   readonly groups: number;
 }
 
 /**
- * The axes with a stride of 1 where there is one window only. The stride means nothing there, but beside a single
- * channel oneDNN computes other numbers for another one (3.12, found by comparing with float64).
+ * Sets the stride to 1 on an axis with a single window, where the stride has no meaning. With a
+ * single channel, oneDNN computes wrong results for another stride (3.12, found by comparison with
+ * float64).
  */
 export function slidingOf(axes: readonly WindowAxis[], groups: number): Sliding {
   return { axes: axes.map((axis) => (axis.outSize === 1 ? { ...axis, stride: 1 } : axis)), groups };
@@ -33,7 +34,10 @@ const strides = (axes: readonly WindowAxis[]): number[] => axes.map(({ stride })
 const dilations = (axes: readonly WindowAxis[]): number[] => axes.map(({ dilation }) => dilation);
 const zeros = (axes: readonly WindowAxis[]): number[] => axes.map(() => 0);
 
-/** What libtorch pads by itself, the same at both ends; else what has to be padded explicitly. */
+/**
+ * The padding that libtorch applies itself, equal at both ends. If that is not possible, `pads` is
+ * the explicit padding.
+ */
 function paddingOf(axes: readonly WindowAxis[]): { padding: number[]; pads: number[] | undefined } {
   return axes.every(isSymmetric)
     ? { padding: axes.map(({ before }) => before), pads: undefined }
@@ -41,8 +45,9 @@ function paddingOf(axes: readonly WindowAxis[]): { padding: number[]; pads: numb
 }
 
 /**
- * The two layouts in which libtorch convolves: with the channels innermost in memory, as tfjs's images come, or outermost.
- * What it gives has the same layout, so that a whole network can stay in the one that was the faster.
+ * Runs `compute` in one of libtorch's two layouts: channels innermost in memory, as in tfjs's
+ * images, or outermost. The result has the same layout, so a whole network can stay in the faster
+ * one.
  */
 function inBothLayouts<Rest extends unknown[]>(
   name: string,
@@ -60,7 +65,7 @@ function inBothLayouts<Rest extends unknown[]>(
   return tuned<[NativeTensor, NativeTensor, ...Rest]>({
     name,
     ways: { channelsLast: within(CHANNELS_LAST), channelsFirst: within([ROW_MAJOR, ROW_MAJOR]) },
-    // Where neighbours take the other layout, each converts between them.
+    // If neighbouring operators use the other layout, each converts between the layouts.
     clearly: 0.85,
     classOf: nameOf,
     nameOf,
@@ -68,11 +73,11 @@ function inBothLayouts<Rest extends unknown[]>(
   });
 }
 
-/** libtorch's numbers for layouts, of images and of volumes. */
+/** libtorch's constants for layouts: of images, and of volumes. */
 const CHANNELS_LAST = [2, 3];
 const ROW_MAJOR = 0;
 
-/** Elements of images that are convolved in less time than it takes to call the operator. */
+/** Below this many elements, a convolution takes less time than the call of the operator. */
 const SMALL_IMAGES = 2 ** 12;
 
 function className(
@@ -84,7 +89,7 @@ function className(
   return `${dtype} ${2 ** (31 - Math.clz32(batch!))},${rest.join()} * ${weightShape.join()} ${windows} ${groups}`;
 }
 
-/** `[batch, out, ...outSizes]`; `bias` is `[out]` or null. Caller disposes. */
+/** The convolution, `[batch, out, ...outSizes]`; `bias` is `[out]` or null. Caller disposes. */
 export const convolve = inBothLayouts(
   'convolution',
   convolveAsIs,
@@ -122,9 +127,9 @@ export const inputGradient = inBothLayouts(
 
 function inputGradientAsIs(dy: NativeTensor, weight: NativeTensor, { axes, groups }: Sliding): NativeTensor {
   const { padding, pads } = paddingOf(axes);
-  // Elements at the end that no window reached.
+  // The number of elements at the end that no window reached.
   const rest = pads ? zeros(axes) : axes.map((axis) => axis.before - after(axis));
-  // As a transposed convolution, which takes no image: as fast as convolution_backward, which does.
+  // A transposed convolution needs no images and is as fast as convolution_backward, which does.
   const gradient = convolution(dy, weight, null, strides(axes), padding, dilations(axes), true, rest, groups);
   if (!pads) return gradient;
   using whole = gradient;
@@ -145,22 +150,23 @@ function weightGradientAsIs(
   { axes, groups }: Sliding,
 ): NativeTensor {
   if (axes.every(({ window }) => window === 1) && axes.some(({ stride }) => stride > 1)) {
-    // oneDNN's own way with strides corrupts memory where channels are few (its report "1x1 convolution
-    // backward_weights writes past the rtus workspace", open with 3.12).
+    // oneDNN's implementation with strides corrupts memory if there are few channels (its report
+    // "1x1 convolution backward_weights writes past the rtus workspace", open with 3.12).
     using seen = seenPixels(x, axes);
     const seenAxes = axes.map(({ outSize }) => ({ ...UNIT_AXIS, size: outSize, outSize }));
     return weightGradientAsIs(seen, dy, shape, { axes: seenAxes, groups });
   }
   const { padding, pads } = paddingOf(axes);
   using images = pads && padded(x, pads);
-  // A real weight would be converted to channels-last for nothing, which can take longer than the gradient.
+  // The actual weight would be converted to channels-last needlessly, which can take longer than
+  // the gradient.
   using weight = shapeOnly(dy, shape);
   return weightGradientOf(dy, images ?? x, weight, strides(axes), padding, dilations(axes), groups);
 }
 
 const UNIT_AXIS = { window: 1, stride: 1, dilation: 1, before: 0 };
 
-/** The pixels that windows of one pixel see: `[batch, channels, ...outSizes]`. Caller disposes. */
+/** The pixels inside windows of one pixel: `[batch, channels, ...outSizes]`. Caller disposes. */
 function seenPixels(x: NativeTensor, axes: readonly WindowAxis[]): NativeTensor {
   let seen = padded(x, explicitPads(axes));
   for (const [i, { stride }] of axes.entries()) {
@@ -171,8 +177,9 @@ function seenPixels(x: NativeTensor, axes: readonly WindowAxis[]): NativeTensor 
 }
 
 /**
- * A tfjs filter `[...window, in, out]` as a weight `[out, in, ...window]`, channels-last. libtorch would do that by
- * itself, element by element; as the transposition of a matrix it takes an eighth of the time. Caller disposes.
+ * Converts a tfjs filter `[...window, in, out]` to a weight `[out, in, ...window]`, channels-last.
+ * libtorch would convert it element by element; the transposition of a matrix takes an eighth of
+ * the time. Caller disposes.
  */
 export function toWeight(filter: NativeTensor, shape: readonly number[]): NativeTensor {
   const weight = weightShape(shape);
@@ -183,7 +190,10 @@ export function toWeight(filter: NativeTensor, shape: readonly number[]): Native
   return asStrided(flat, weight, channelsLastStrides(weight));
 }
 
-/** The way back from {@link toWeight}, row-major; takes `weight` over. Caller disposes. */
+/**
+ * The inverse of {@link toWeight}, row-major. Takes ownership of `weight`. Caller disposes the
+ * result.
+ */
 export function fromWeight(weight: NativeTensor, shape: readonly number[]): NativeTensor {
   using held = weight;
   const out = held.shape[0]!;
@@ -197,7 +207,7 @@ export function fromWeight(weight: NativeTensor, shape: readonly number[]): Nati
   return reshape(flat, shape);
 }
 
-/** `[out, in, ...window]` of a filter `[...window, in, out]`. */
+/** The weight shape `[out, in, ...window]` of a filter `[...window, in, out]`. */
 export function weightShape(filterShape: readonly number[]): number[] {
   const channels = filterShape.length - 2;
   return [filterShape[channels + 1]!, filterShape[channels]!, ...filterShape.slice(0, channels)];

@@ -5,7 +5,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 const arange = operator('aten::arange');
 const reshape = operator('aten::reshape');
 
-/** 0, 1, 2, … in a shape of which one dim at most is not 1. Caller disposes. */
+/** 0, 1, 2, … in a shape with at most one dim that is not 1. Caller disposes. */
 export function countUp(shape: readonly number[], dtype: NativeDtype): NativeTensor {
   using numbers = arange(util.sizeFromShape(shape as number[]), dtype);
   return reshape(numbers, shape);

@@ -9,8 +9,8 @@ const pad = operator('aten::constant_pad_nd');
 const slice = operator('aten::slice.Tensor');
 
 /**
- * Running sums or products along an axis. `neutral` is what an exclusive run begins with: there, each element holds the
- * run up to the one before it.
+ * A kernel for running sums or products along an axis. An exclusive run begins with `neutral`: each
+ * element then holds the result up to the element before it.
  */
 export function cumulativeKernel(kernelName: string, operatorName: string, neutral: number): KernelConfig {
   const accumulate = operator(operatorName);

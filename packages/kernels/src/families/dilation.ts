@@ -18,9 +18,9 @@ export interface DilationPlan {
   readonly outShape: Shape4D;
   /** Height and width. */
   readonly axes: readonly [WindowAxis, WindowAxis];
-  /** What is added around the images, as `aten::constant_pad_nd` takes it. */
+  /** The padding of the images, as `aten::constant_pad_nd` expects it. */
   readonly pads: readonly number[];
-  /** Height and width with that. */
+  /** Height and width with the padding. */
   readonly sizes: readonly [number, number];
 }
 
@@ -44,8 +44,9 @@ export function dilationPlan(x: TensorInfo, filter: TensorInfo, attrs: Dilation2
 }
 
 /**
- * The largest sum of a pixel and the filter's value over it, in each window, and which of the window's pixels has it (int64,
- * row by row, the first of several): `[batch, outHeight, outWidth, channels]`. Pixels outside have no part. Caller disposes.
+ * In each window, the largest sum of a pixel and the filter's value at its position, and the index
+ * of this pixel in the window (int64, row by row, the first of equal ones): `[batch, outHeight,
+ * outWidth, channels]`. Pixels outside the image are ignored. Caller disposes.
  */
 export function largestSums(
   backend: AccBackend,

@@ -5,7 +5,7 @@ import type { AccBackend } from '../backend.js';
 import { kernel } from '../kernel.js';
 import { toDtype, wrapElements } from './conversion.js';
 
-/** tfjs dtypes that a computation takes as they are; see {@link converted} for what happens to others. */
+/** tfjs dtypes that a computation accepts directly; {@link converted} handles the others. */
 export type Accepted = readonly DataType[];
 export const FLOATS: Accepted = ['float32'];
 export const NUMBERS: Accepted = ['float32', 'int32'];
@@ -18,10 +18,10 @@ type UnaryCompute = (x: NativeTensor) => NativeTensor;
 type BinaryCompute = (a: NativeTensor, b: NativeTensor) => NativeTensor;
 
 /**
- * A kernel of one input whose result has its shape.
+ * A kernel of one input. The result has the input's shape.
  *
  * @param compute libtorch's operator, by name or as a function of native tensors.
- * @param resultDtype By default the input's.
+ * @param resultDtype Default: that of the input.
  */
 export function unaryKernel(
   kernelName: string,
@@ -39,7 +39,7 @@ export function unaryKernel(
  * A kernel of two inputs that broadcast against each other.
  *
  * @param compute libtorch's operator, by name or as a function of native tensors.
- * @param resultDtype By default that of `a`.
+ * @param resultDtype Default: that of `a`.
  */
 export function binaryKernel(
   kernelName: string,
@@ -53,7 +53,10 @@ export function binaryKernel(
   );
 }
 
-/** What the kernel of {@link unaryKernel} does; for kernels with attributes. `x` is borrowed, the result the caller's. */
+/**
+ * Runs the computation of {@link unaryKernel}; for kernels with attributes. Borrows `x`; the caller
+ * owns the result.
+ */
 export function applyUnary(
   backend: AccBackend,
   x: TensorInfo,
@@ -67,7 +70,9 @@ export function applyUnary(
   return wrapElements(backend, compute(input), resultDtype);
 }
 
-/** What the kernel of {@link binaryKernel} does. `a` and `b` are borrowed, the result is the caller's. */
+/**
+ * Runs the computation of {@link binaryKernel}. Borrows `a` and `b`; the caller owns the result.
+ */
 export function applyBinary(
   backend: AccBackend,
   a: TensorInfo,
@@ -87,9 +92,9 @@ export function applyBinary(
 }
 
 /**
- * The input in a form that the computation takes: booleans as integers where those are accepted, else integers and
- * booleans as float64, which holds every int32. So a result that is cut to an integer is the one that tfjs's own
- * arithmetic in JavaScript numbers gives.
+ * Converts the input to a dtype that the computation accepts: booleans to integers if integers are
+ * accepted; other integers and booleans to float64, which holds every int32. A result that is cut
+ * to an integer then equals tfjs's result in JavaScript numbers.
  */
 function converted(native: NativeTensor, dtype: DataType, accepted: Accepted): NativeTensor {
   if (accepted.includes(dtype)) return native.alias();

@@ -19,16 +19,16 @@ const zerosLike = operator('aten::zeros_like');
 export type FillMode = TransformAttrs['fillMode'];
 
 /**
- * Rows or columns of an image of `size` of them, float64, where those outside stand for others: `reflect` continues
- * [abcd] as [dcba|abcd|dcba], `wrap` as [abcd|abcd|abcd], `nearest` as [aaaa|abcd|dddd]; `constant` leaves them outside.
- * Caller disposes.
+ * Maps positions outside an image of `size` rows or columns, float64, to positions inside:
+ * `reflect` continues [abcd] as [dcba|abcd|dcba], `wrap` as [abcd|abcd|abcd], `nearest` as
+ * [aaaa|abcd|dddd]; `constant` keeps them outside. Caller disposes.
  */
 export function insideBy(mode: FillMode, position: NativeTensor, size: number): NativeTensor {
   if (mode === 'constant') return position.alias();
   if (mode === 'nearest') return clamp(position, 0, size - 1);
   if (size <= 1) return zerosLike(position);
   using mapped = (mode === 'reflect' ? reflected : wrapped)(position, size);
-  // Between the last of one copy and the first of the next.
+  // For positions between the end of one copy and the start of the next.
   return clamp(mapped, 0, size - 1);
 }
 
@@ -45,7 +45,7 @@ function reflected(position: NativeTensor, size: number): NativeTensor {
   return choose(isBefore, before, behind);
 }
 
-/** As in tfjs, copies follow each other after `size - 1`. */
+/** As in tfjs, the period of the copies is derived from `size - 1`. */
 function wrapped(position: NativeTensor, size: number): NativeTensor {
   using isBefore = less(position, 0);
   using isBehind = greater(position, size - 1);

@@ -3,7 +3,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 const permute = operator('aten::permute');
 const newEmptyStrided = operator('aten::new_empty_strided');
 
-/** Where tfjs keeps the channels. */
+/** tfjs's orders of the dims. */
 export type ImageFormat = 'NHWC' | 'NCHW' | 'NDHWC' | 'NCDHW';
 
 const TO_CHANNELS_FIRST: Readonly<Record<ImageFormat, readonly number[]>> = {
@@ -21,23 +21,27 @@ const FROM_CHANNELS_FIRST: Readonly<Record<ImageFormat, readonly number[]>> = {
 };
 
 /**
- * tfjs's images as libtorch names their dims, `[batch, channels, ...spatial]`: a view, whose memory stays
- * channels-last. On CPUs that is the faster layout (max pooling 13 times), and it flows on through a whole network:
- * what libtorch makes of it is channels-last too, so row-major again for tfjs. Caller disposes.
+ * Permutes tfjs's images to libtorch's order of dims, `[batch, channels, ...spatial]`. The result
+ * is a view, so its memory stays channels-last. On CPUs this layout is faster (max pooling 13
+ * times). libtorch's results are channels-last too, so they are row-major for tfjs, through a whole
+ * network. Caller disposes.
  */
 export function channelsFirst(x: NativeTensor, format: ImageFormat): NativeTensor {
   return permute(x, TO_CHANNELS_FIRST[format]);
 }
 
-/** The way back from {@link channelsFirst}: takes `x` over, and gives a view. Caller disposes. */
+/**
+ * The inverse of {@link channelsFirst}. Takes ownership of `x` and returns a view. Caller disposes.
+ */
 export function fromChannelsFirst(x: NativeTensor, format: ImageFormat): NativeTensor {
   using held = x;
   return permute(held, FROM_CHANNELS_FIRST[format]);
 }
 
 /**
- * A tensor `[batch, channels, ...spatial]`, channels-last in memory, whose elements nobody set: stands in for an input
- * of which libtorch's gradients look at the shape alone. Dtype and device are those of `like`. Caller disposes.
+ * An uninitialised tensor `[batch, channels, ...spatial]`, channels-last in memory. It replaces an
+ * input of which libtorch's gradients read only the shape. Dtype and device are those of `like`.
+ * Caller disposes.
  */
 export function shapeOnly(like: NativeTensor, shape: readonly number[]): NativeTensor {
   return newEmptyStrided(like, shape, channelsLastStrides(shape));

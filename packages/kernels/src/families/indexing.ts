@@ -6,8 +6,8 @@ const reshape = operator('aten::reshape');
 const sum = operator('aten::sum.dim_IntList');
 
 /**
- * The rows, int64, `[count]`, that `count` index tuples name in a tensor whose leading dims have `strides`, counted in
- * rows. Caller disposes.
+ * The row numbers of `count` index tuples, int64 `[count]`. `strides` are those of the indexed
+ * leading dims, in rows. Caller disposes.
  */
 export function rowsOf(indices: NativeTensor, count: number, strides: readonly number[]): NativeTensor {
   using tuples = reshape(indices, [count, strides.length]);
@@ -17,7 +17,8 @@ export function rowsOf(indices: NativeTensor, count: number, strides: readonly n
 }
 
 /**
- * Runs `lookUp`, which takes `indices` that should be in `[0, size)`. Where libtorch refuses one, the error says which.
+ * Runs `lookUp`, which reads `indices` that must be in `[0, size)`. If libtorch rejects one, the
+ * error names it.
  *
  * @throws AccError `ACC_INDEX_OUT_OF_RANGE`.
  */

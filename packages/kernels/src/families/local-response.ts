@@ -8,7 +8,7 @@ const addScalar = operatorInPlace('aten::add_.Scalar');
 
 /** tfjs's attributes of local response normalization. */
 export interface LocalResponse {
-  /** Channels on either side of the middle one. */
+  /** The number of channels on each side of the middle one. */
   readonly depthRadius: number;
   readonly bias: number;
   readonly alpha: number;
@@ -24,11 +24,14 @@ export function responseNorm(x: NativeTensor, { depthRadius, bias, alpha }: Loca
   return norm;
 }
 
-/** For each channel, the sum over those at most `radius` away. `x` is `[..., channels]`; caller disposes. */
+/**
+ * For each channel, the sum over the channels at most `radius` away. `x` is `[..., channels]`.
+ * Caller disposes.
+ */
 export function neighbourSum(x: NativeTensor, radius: number): NativeTensor {
   const channels = x.shape.at(-1)!;
   const rows = x.shape.slice(0, -1).reduce((product, size) => product * size, 1);
-  // Rows as the batch, which alone may be empty.
+  // The rows become the batch, because only the batch may be empty.
   using images = reshape(x, [rows, 1, 1, channels]);
   using sums = average(images, [1, 2 * radius + 1], [1, 1], [0, radius], false, true, 1);
   return reshape(sums, x.shape);

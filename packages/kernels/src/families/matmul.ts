@@ -5,7 +5,8 @@ import { activated, type Activation } from './activation.js';
 import { toDtype, wrapElements } from './conversion.js';
 import { isEnded, product } from './product.js';
 
-// Every matrix product of the backend passes through `product` (two matrices) or `products` (stacks of them).
+// Every matrix product of the backend runs through `product` (two matrices) or `products` (stacks
+// of matrices).
 
 const bmm = operator('aten::bmm');
 const matmul = operator('aten::matmul');
@@ -20,7 +21,7 @@ function products(a: NativeTensor, b: NativeTensor): NativeTensor {
   return isList ? bmm(a, b) : matmul(a, b);
 }
 
-/** {@link products} and a bias that broadcasts to the product. Caller disposes. */
+/** {@link products} plus a bias that broadcasts to the product. Caller disposes. */
 function productsAndBias(a: NativeTensor, b: NativeTensor, bias: NativeTensor): NativeTensor {
   const isList = a.shape.length === 3 && b.shape.length === 3 && a.shape[0] === b.shape[0];
   if (isList && bias.shape.length <= 3) return baddbmm(bias, a, b);
@@ -47,7 +48,8 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   const { a, b, bias, preluActivationWeights } = inputs;
   checkInnerDims(a, b, attrs);
   if (isOneProduct(inputs)) return oneProduct(backend, inputs, attrs);
-  // Integers are multiplied as float64, in which tfjs's own sums are exact: faster, and on every device.
+  // Integers are multiplied as float64, in which sums are exact as in tfjs. This is faster and
+  // works on every device.
   const isWhole = a.dtype === 'int32' || a.dtype === 'bool';
   using wholeA = isWhole ? toDtype(backend.native(a), 'float64') : undefined;
   using wholeB = isWhole ? toDtype(backend.native(b), 'float64') : undefined;
@@ -70,7 +72,10 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   return backend.wrap(reshape(matrices, shape), a.dtype);
 }
 
-/** Two matrices, behind any number of dims of length 1, and a bias of a row. */
+/**
+ * Whether the inputs are two matrices, after any number of dims of length 1, and the bias is one
+ * row.
+ */
 function isOneProduct({ a, b, bias }: MatMulInputs): boolean {
   if (a.dtype !== 'float32' || b.dtype !== 'float32') return false;
   if (bias && (bias.shape.length > 1 || bias.dtype !== 'float32')) return false;
@@ -79,7 +84,7 @@ function isOneProduct({ a, b, bias }: MatMulInputs): boolean {
 
 function isOneMatrix(shape: readonly number[]): boolean {
   for (let dim = 0; dim < shape.length - 2; dim++) if (shape[dim] !== 1) return false;
-  // oneDNN refuses matrices without elements.
+  // oneDNN rejects matrices without elements.
   return !shape.includes(0);
 }
 
@@ -103,12 +108,15 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
 
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 
-/** Without dims of length 1 in front, as it most likely lies there. Borrowed. */
+/** The matrix without leading dims of length 1, most likely the shape of its data. Borrowed. */
 function matrixOf(backend: AccBackend, x: TensorInfo): NativeTensor {
   return backend.native(x.shape.length === 2 ? x : { ...x, shape: x.shape.slice(-2) });
 }
 
-/** Whether both have the same leading dims, more than one: they are multiplied as lists of matrices. */
+/**
+ * Whether both have the same two or more leading dims: they are then multiplied as lists of
+ * matrices.
+ */
 function isStack(a: TensorInfo, b: TensorInfo): boolean {
   const rank = a.shape.length;
   if (rank <= 3 || b.shape.length !== rank) return false;
@@ -116,8 +124,8 @@ function isStack(a: TensorInfo, b: TensorInfo): boolean {
 }
 
 /**
- * `[..., rows, columns]` as a list of matrices. Where a transposition left them apart they have to be copied for that:
- * the backend keeps the copy with the data, so that the gradient finds it. Borrowed.
+ * Reshapes `[..., rows, columns]` to a list of matrices. After a transposition this needs a copy;
+ * the backend caches it with the data, so that the gradient can reuse it. Borrowed.
  */
 function asList(backend: AccBackend, x: TensorInfo): NativeTensor {
   const count = util.sizeFromShape(x.shape.slice(0, -2));

@@ -5,15 +5,15 @@ import { mayView } from './views.js';
 
 const slice = operator('aten::slice.Tensor');
 
-/** One call cannot give, or take, many more tensors than this. */
+/** The maximum number of tensors that one call passes or returns. */
 const TENSORS_PER_CALL = 1024;
 
 /** Cuts a tensor along a dim into parts of these sizes; the list of parts is the first result. */
 export type Cutter = (x: NativeTensor, sizes: readonly number[], dim: number) => OperatorResult[];
 
 /**
- * `x` cut along `dim` into parts of `sizes`. They are views of it, unless that would keep too much memory alive for the
- * smallest of them: then all are copies.
+ * Cuts `x` along `dim` into parts of `sizes`. The parts are views, unless a view would keep too
+ * much memory alive for the smallest part: all parts are then copies.
  */
 export function cutIntoParts(
   backend: AccBackend,
@@ -43,7 +43,10 @@ function cutInCalls(x: NativeTensor, sizes: readonly number[], dim: number, cut:
   return parts;
 }
 
-/** `tensors` joined by `join`, the tensors that this gives by `cat` along `dim`: one call where it can be one. */
+/**
+ * Joins `tensors` with `join` along `dim`, in a single call if possible. With several calls, `cat`
+ * concatenates their results.
+ */
 export function joinParts(
   tensors: readonly NativeTensor[],
   dim: number,

@@ -18,8 +18,9 @@ const subtract = operator('aten::sub.Tensor');
 const unsqueeze = operator('aten::unsqueeze');
 
 /**
- * Points in images, as float64 so that they are those of JavaScript's numbers: the number of the image `[count, 1, 1]`, the
- * row and the column, all of which broadcast to `[count, height, width]`. A row or column that is NaN is outside.
+ * Points in images, in float64 as in JavaScript's numbers: the index of the image `[count, 1, 1]`,
+ * the row and the column. All broadcast to `[count, height, width]`. A row or column that is NaN is
+ * outside the image.
  */
 export interface Points {
   readonly image: NativeTensor;
@@ -29,14 +30,14 @@ export interface Points {
 
 export type Interpolation = 'nearest' | 'bilinear';
 
-/** What pixels outside of an image hold: one value, or one for each channel. */
+/** The value of pixels outside an image: one value, or one for each channel. */
 export type Fill = number | NativeTensor;
 
 /**
- * The values of floating `images` `[batch, height, width, channels]` at points: `[count, height, width, channels]`. Caller
- * disposes.
+ * The values of floating `images` `[batch, height, width, channels]` at points: `[count, height,
+ * width, channels]`. Caller disposes.
  *
- * @param fill Absent, pixels outside are those nearest to them inside.
+ * @param fill If absent, a pixel outside has the value of the nearest pixel inside.
  */
 export function lookUp(
   images: NativeTensor,
@@ -50,7 +51,7 @@ export function lookUp(
   return (interpolation === 'nearest' ? nearest : bilinear)(images, known, fill);
 }
 
-/** As a row or column, so far outside that it has no neighbour inside. */
+/** A row or column so far outside that it has no neighbour inside. */
 export const OUTSIDE = -2;
 
 function nearest(images: NativeTensor, { image, row, column }: Points, fill?: Fill): NativeTensor {
@@ -59,7 +60,10 @@ function nearest(images: NativeTensor, { image, row, column }: Points, fill?: Fi
   return pixels(images, { image, row: nearestRow, column: nearestColumn }, fill);
 }
 
-/** As JavaScript's Math.round: halves upwards, and just less than a half downwards. Caller disposes. */
+/**
+ * Rounds as Math.round does: halves upwards, and values just below a half downwards. Caller
+ * disposes.
+ */
 function rounded(x: NativeTensor): NativeTensor {
   using whole = floor(x);
   using rest = subtract(x, whole);
@@ -84,7 +88,7 @@ function bilinear(images: NativeTensor, { image, row, column }: Points, fill?: F
   return lerp(above, below, down);
 }
 
-/** How far `position` is from `start`, as a weight for pixels. Caller disposes. */
+/** The distance from `start` to `position`, as a weight for pixels. Caller disposes. */
 function weightOf(position: NativeTensor, start: NativeTensor, images: NativeTensor): NativeTensor {
   using distance = subtract(position, start);
   using weight = castTo(distance, images.dtype);

@@ -11,7 +11,10 @@ const newZeros = operator('aten::new_zeros');
 type Shape4D = [number, number, number, number];
 type Shape5D = [number, number, number, number, number];
 
-/** The attributes that say how windows slide over 2-D images, which tfjs pools with the channels last only. */
+/**
+ * The attributes that define the windows over 2-D images. tfjs pools them only with the channels
+ * last.
+ */
 export type Pool2DGeometry = Pick<AvgPoolAttrs, 'filterSize' | 'strides' | 'pad' | 'dimRoundingMode'>;
 
 /** The same for 3-D images. */
@@ -52,14 +55,17 @@ export function pool3D(xShape: readonly number[], attrs: Pool3DGeometry): PoolPl
   return { axes: axes3D(info), format: dataFormat, outShape: info.outShape };
 }
 
-/** Whether each window is one element and none is left out: the result then shares the input's data. */
+/**
+ * Whether each window is one element and the windows cover every element. The result then shares
+ * the input's data.
+ */
 export function isIdentity({ axes }: PoolPlan): boolean {
   return axes.length === 2 && axes.every(({ window, size, outSize }) => window === 1 && size === outSize);
 }
 
 /**
- * A pooling forward: `compute` takes and gives images with the channels first. As in tfjs, 2-D pooling keeps the dtype
- * and 3-D pooling gives float32.
+ * Pools images. `compute` takes and returns images with the channels first. As in tfjs, 2-D pooling
+ * keeps the dtype and 3-D pooling returns float32.
  */
 export function pooled(
   backend: AccBackend,
@@ -77,8 +83,8 @@ export function pooled(
 }
 
 /**
- * `x` with the channels first; integers as float64, which holds each exactly, since libtorch pools floats only. Caller
- * disposes.
+ * `x` with the channels first. Integers become float64, which holds them exactly, because libtorch
+ * pools only floats. Caller disposes.
  */
 export function floatingImages(native: NativeTensor, x: TensorInfo, format: ImageFormat): NativeTensor {
   if (x.dtype === 'float32') return channelsFirst(native, format);
@@ -86,7 +92,7 @@ export function floatingImages(native: NativeTensor, x: TensorInfo, format: Imag
   return channelsFirst(float, format);
 }
 
-/** A pooling's gradient: `compute` takes `dy` and, where the gradient needs it, `x`, and gives that of `x`. */
+/** The gradient of a pooling. `compute` takes `dy` and `x` and returns the gradient of `x`. */
 export function poolGradient(
   backend: AccBackend,
   dy: TensorInfo,
@@ -97,12 +103,12 @@ export function poolGradient(
   const native = backend.native(dy);
   if (dy.shape.includes(0)) return backend.wrap(newZeros(native, x.shape), 'float32');
   const images = backend.native(x);
-  // The gradient is of the dtype of x; in whole numbers it has none.
+  // libtorch needs dy in the dtype of x, if x is floating.
   using given =
     x.dtype === 'float32' && native.dtype !== images.dtype ? toDtype(native, images.dtype) : undefined;
   using firstDy = channelsFirst(given ?? native, plan.format);
   using firstX = channelsFirst(images, plan.format);
-  // tfjs's gradients leave the rounding of sizes out of the attributes: dy says how many windows there were.
+  // tfjs's gradients do not pass the rounding of sizes, so the number of windows comes from dy.
   const axes = plan.axes.map((axis, i) => ({ ...axis, outSize: firstDy.shape[i + 2]! }));
   return backend.wrap(fromChannelsFirst(compute(firstDy, firstX, axes), plan.format), 'float32');
 }

@@ -18,7 +18,7 @@ const OPERATORS = {
   },
 } as const;
 
-/** Of this package's addon: takes NaN for the least, and reads nothing back. */
+/** From this package's addon: NaN counts as the smallest value, and nothing is read back. */
 const max = operatorWithResults('acc::max_pool');
 const clone = operator('aten::clone');
 const newOnes = operator('aten::new_ones');
@@ -26,7 +26,7 @@ const flip = operator('aten::flip');
 const divide = operatorInPlace('aten::div_.Tensor');
 const atLeast = operatorInPlace('aten::clamp_min_');
 
-/** libtorch's number for row-major memory. */
+/** libtorch's constant for row-major memory. */
 const CONTIGUOUS = 0;
 
 type Axes = readonly WindowAxis[];
@@ -36,12 +36,15 @@ const windows = (axes: Axes): number[] => axes.map(({ window }) => window);
 const strides = (axes: Axes): number[] => axes.map(({ stride }) => stride);
 const ones = (axes: Axes): number[] => axes.map(() => 1);
 
-/** How libtorch is to place the windows. */
+/** The placement of the windows in libtorch. */
 interface Placement {
   readonly padding: number[];
-  /** Whether a last window may reach beyond the padding, over elements that count for nothing. */
+  /** Whether a last window may reach beyond the padding; elements there are ignored. */
   readonly ceil: boolean;
-  /** Padding to be added beforehand, where libtorch's own, the same at both ends, gives other windows. */
+  /**
+   * Explicit padding, if libtorch's own padding, equal at both ends, does not give the same
+   * windows.
+   */
   readonly pads: number[] | undefined;
 }
 
@@ -54,26 +57,31 @@ function placementOf(axes: Axes): Placement {
   return { padding: axes.map(() => 0), ceil: false, pads: explicitPads(axes) };
 }
 
-/** Whether libtorch's pooling with padding `before` has tfjs's windows; avg_pool3d wants one to fit into the image. */
+/**
+ * Whether libtorch's pooling with padding `before` has tfjs's windows. avg_pool3d needs a window
+ * that fits the image.
+ */
 function placesAlike({ size, outSize, window, stride, before }: WindowAxis, ceil: boolean): boolean {
   if (before < 0 || 2 * before > window || window > size) return false;
   const steps = (size + 2 * before - window) / stride;
   const count = (ceil ? Math.ceil(steps) : Math.floor(steps)) + 1;
-  // libtorch drops a window that would begin behind the last element.
+  // libtorch drops a window that would begin after the last element.
   const isDropped = ceil && (count - 1) * stride >= size + before;
   return count - Number(isDropped) === outSize;
 }
 
-/** Maxima and where they are. Caller disposes both. */
+/** Maxima and their indices. Caller disposes both. */
 export interface Maxima {
   readonly values: NativeTensor;
-  /** int64, counted over the spatial dims of the images as libtorch saw them, so with explicit padding. */
+  /** int64 indices over the spatial dims of the images with explicit padding. */
   readonly indices: NativeTensor;
   /** Explicit padding, as in {@link explicitPads}; undefined for none. */
   readonly pads: readonly number[] | undefined;
 }
 
-/** The maximum of each window, the first of several; NaN is passed over, as tfjs does. */
+/**
+ * The maximum of each window, and the index of the first of equal ones. NaN is skipped, as in tfjs.
+ */
 export function maxPool(x: NativeTensor, axes: Axes): Maxima {
   const { padding, ceil, pads } = placementOf(axes);
   using explicit = pads && paddedForMax(x, pads);
@@ -84,19 +92,20 @@ export function maxPool(x: NativeTensor, axes: Axes): Maxima {
 function paddedForMax(x: NativeTensor, pads: readonly number[]): NativeTensor {
   const whole = padded(x, pads, -Infinity);
   if (whole.shape.length < 5) return whole;
-  // Channels-last, max_pool3d puts the maximum of a window of padding alone at the image's start.
+  // In channels-last memory, max_pool3d places the maximum of a window that holds only padding at
+  // the image's start.
   using channelsLast = whole;
   return clone(channelsLast, CONTIGUOUS);
 }
 
-/** The values of {@link maxPool} alone. Caller disposes. */
+/** Only the values of {@link maxPool}. Caller disposes. */
 export function maxPoolValues(x: NativeTensor, axes: Axes): NativeTensor {
   const { values, indices } = maxPool(x, axes);
   indices.dispose();
   return values;
 }
 
-/** {@link scatteredToMaxima}, where nobody knows yet where the maxima are. Caller disposes. */
+/** Like {@link scatteredToMaxima}, but finds the maxima first. Caller disposes. */
 export function maxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): NativeTensor {
   const { values, indices } = maxPool(x, axes);
   using held = indices;
@@ -105,8 +114,8 @@ export function maxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): 
 }
 
 /**
- * The gradient of {@link maxPool}, whose `indices` these are: all of a window's goes to its maximum. Of `x` only the shape
- * counts. Caller disposes.
+ * The gradient of {@link maxPool} with its `indices`: the gradient of a window goes to its maximum.
+ * Reads only the shape of `x`. Caller disposes.
  */
 export function scatteredToMaxima(
   dy: NativeTensor,
@@ -132,7 +141,7 @@ export function scatteredToMaxima(
   return unpadded(whole, pads);
 }
 
-/** {@link maxPoolGradient} with the last of several maxima, which tfjs takes where there are 3 spatial dims. */
+/** {@link maxPoolGradient} with the last of equal maxima, which tfjs uses for 3 spatial dims. */
 export function lastMaxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axes): NativeTensor {
   const spatial = axes.map((_, i) => i + 2);
   using flippedX = flip(x, spatial);
@@ -142,13 +151,16 @@ export function lastMaxPoolGradient(dy: NativeTensor, x: NativeTensor, axes: Axe
   return flip(gradient, spatial);
 }
 
-/** Where padding counts in {@link avgPool}'s windows of nothing else. */
+/** Options for windows of {@link avgPool} that hold only padding. */
 export interface AverageOptions {
-  /** What such a window counts: 0 makes its mean NaN, 1 makes it 0. */
+  /**
+   * The least count of elements in a window: with 0, the mean of only padding is NaN; with 1, it is
+   * 0.
+   */
   readonly minCount: 0 | 1;
 }
 
-/** The mean of each window, over its elements that are no padding. Caller disposes. */
+/** The mean of each window over its elements without padding. Caller disposes. */
 export function avgPool(x: NativeTensor, axes: Axes, { minCount }: AverageOptions): NativeTensor {
   const { average } = operatorsOf(axes);
   const { padding, ceil, pads } = placementOf(axes);
@@ -165,14 +177,17 @@ export function avgPool(x: NativeTensor, axes: Axes, { minCount }: AverageOption
   return means;
 }
 
-/** The sum of each of the windows that fill 2-D images without overlap; `window` is `[height, width]`. Caller disposes. */
+/**
+ * The sum of each window, where the windows fill 2-D images without overlap; `window` is `[height,
+ * width]`. Caller disposes.
+ */
 export function sumPool(x: NativeTensor, window: readonly [number, number]): NativeTensor {
   return OPERATORS[2].average(x, window, window, [0, 0], false, true, 1);
 }
 
 /**
- * The gradient that tfjs gives for {@link avgPool}, on all its own backends: it divides by the size of the window also
- * where a part of that was padding. `[batch, channels, ...sizes]`. Caller disposes.
+ * The gradient of {@link avgPool} as on all of tfjs's backends: it divides by the size of the
+ * window even if a part of the window is padding. `[batch, channels, ...sizes]`. Caller disposes.
  */
 export function avgPoolGradient(dy: NativeTensor, axes: Axes): NativeTensor {
   const { averageBackward } = operatorsOf(axes);

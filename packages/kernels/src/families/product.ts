@@ -8,10 +8,13 @@ const transpose = operator('aten::t');
 const linear = operator('mkldnn::_linear_pointwise');
 const relu = operatorInPlace('aten::relu_');
 
-/** Multiplications that take less time than it takes to call the operator. */
+/** Below this many multiplications, a product takes less time than the call of the operator. */
 const SMALL_PRODUCT = 2 ** 15;
 
-/** Two matrices as they lie in memory, a bias `[n]` or null, whether to take each transposed, and the activation. */
+/**
+ * Two matrices as stored, a bias `[n]` or null, whether to transpose each matrix, and the
+ * activation.
+ */
 type Args = readonly [
   a: NativeTensor,
   b: NativeTensor,
@@ -27,8 +30,9 @@ export function isEnded(activation: Activation | null | undefined): boolean {
 }
 
 /**
- * The product of two matrices, with bias and, where {@link isEnded}, activation. The first way is the BLAS that libtorch
- * was built with, the second oneDNN, which has a kernel for each CPU: on AMD it is the faster by far.
+ * The product of two matrices, with bias and, if {@link isEnded}, with activation. The first way is
+ * the BLAS of the libtorch build. The second is oneDNN, which has kernels for each kind of CPU and
+ * is much faster on AMD.
  */
 export const product = tuned<Args>({
   name: 'matmul',
@@ -43,13 +47,13 @@ export const product = tuned<Args>({
     },
     onednn: (a, b, bias, transposeA, transposeB, activation) => {
       using turnedA = transposeA ? transpose(a) : undefined;
-      // Takes the second matrix as the weight of a layer, `[n, k]`.
+      // oneDNN expects the second matrix as the weight of a layer, `[n, k]`.
       using turnedB = transposeB ? undefined : transpose(b);
       const end = activation === 'relu' ? 'relu' : 'none';
       return linear(turnedA ?? a, turnedB ?? b, bias, end, [], null);
     },
   },
-  // Both give the same layout, so that what one is faster by is not lost elsewhere.
+  // Both results have the same layout, so a gain is not lost elsewhere.
   clearly: 0.95,
   classOf: (a, b, bias, transposeA, transposeB) => {
     const [m, k, n] = sizes(a, b, transposeA, transposeB);
@@ -78,7 +82,7 @@ function sizes(
   return [m, k, transposeB ? b.shape[0]! : b.shape[1]!];
 }
 
-/** log₂, rounded down; sizes of 0 and 1 alike. */
+/** log₂, rounded down; 0 for sizes of 0 and 1. */
 function power(size: number): number {
   return size > 1 ? 31 - Math.clz32(size) : 0;
 }

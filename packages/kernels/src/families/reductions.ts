@@ -16,11 +16,14 @@ import { sameData } from './same-data.js';
 const full = operator('aten::full');
 
 export interface Reduction {
-  /** tfjs dtype of the result, by the input's; by default the same. */
+  /** The tfjs dtype of the result, from the input's dtype. Default: the same. */
   readonly resultDtype?: (dtype: DataType) => DataType;
-  /** What tfjs's cpu gives where the axes reduced over are empty; by default what libtorch gives. */
+  /** The result of tfjs's cpu backend if a reduced axis is empty. Default: libtorch's result. */
   readonly ofNothing?: number;
-  /** Reduces over `axes`, from 0, at least one. `asDtype` is given where the result's dtype differs from the input's. */
+  /**
+   * Reduces over `axes`, counted from 0, at least one. `asDtype` is defined if the result's dtype
+   * differs from the input's, or is int32.
+   */
   readonly reduce: (
     x: NativeTensor,
     axes: number[],
@@ -29,7 +32,7 @@ export interface Reduction {
   ) => NativeTensor;
 }
 
-/** Integers and booleans add up and multiply as int32. */
+/** The dtype of sums and products: booleans become int32. */
 export const countingDtype = (dtype: DataType): DataType => (dtype === 'bool' ? 'int32' : dtype);
 
 /** A kernel with the attributes `axis` (absent: all) and `keepDims`. */
@@ -39,7 +42,7 @@ export function reductionKernel(kernelName: string, reduction: Reduction): Kerne
   );
 }
 
-/** `x` reduced over `axis`; over no axis at all every element stays. */
+/** Reduces `x` over `axis`. Without axes, every element stays. */
 export function reduceOver(
   backend: AccBackend,
   x: TensorInfo,
@@ -69,7 +72,7 @@ function filled(
 ): TensorInfo {
   const [outShape] = backend_util.computeOutAndReduceShapes(x.shape, axes);
   const shape = keepDims ? backend_util.expandShapeToKeepDim(outShape, axes) : outShape;
-  // Integers have no NaN: a typed array makes it 0.
+  // Integers have no NaN: a typed array stores it as 0.
   const element = dtype !== 'float32' && Number.isNaN(value) ? 0 : value;
   return backend.wrap(full(shape, element, dtype as NativeDtype), dtype);
 }

@@ -9,25 +9,27 @@ const replicateBackward = operator('aten::replication_pad2d_backward');
 const slice = operator('aten::slice.Tensor');
 const contiguous = operator('aten::contiguous');
 
-/** `aten::contiguous`'s number for channels-last memory. */
+/** libtorch's constant for channels-last memory. */
 const CHANNELS_LAST = 2;
 
-/** One element at the right, one at the bottom. */
+/** Padding by one element at the right and one at the bottom. */
 const ONE_BEHIND = [0, 1, 0, 1];
 
 /** Height and width. */
 type Size = readonly [number, number];
 
 /**
- * Where a pixel of the result lies in the image, by its row r of `out` rows: `corners`, r·(in−1)/(out−1); `centers`,
- * (r+½)·in/out−½; `origins`, r·in/out, which libtorch doesn't have.
+ * The position in the image of row r of the result, which has `out` rows: `corners`,
+ * r·(in−1)/(out−1); `centers`, (r+½)·in/out−½; `origins`, r·in/out, which libtorch does not
+ * support.
  */
 export type PixelGrid = 'corners' | 'centers' | 'origins';
 
-/** `[batch, channels, height, width]` to another height and width. Caller disposes. */
+/** Resizes `[batch, channels, height, width]` to another height and width. Caller disposes. */
 export function resizeBilinear(x: NativeTensor, [height, width]: Size, grid: PixelGrid): NativeTensor {
   if (grid !== 'origins') return upsample(x, [height, width], grid === 'corners');
-  // By corners, an image with its last row again has (in+1−1)/(out+1−1) rows for each of out+1: the grid wanted.
+  // An image with its last row repeated, resized to out+1 rows by `corners`, has the step
+  // (in+1−1)/(out+1−1) = in/out of `origins`.
   using longer = replicate(x, ONE_BEHIND);
   using large = upsample(longer, [height + 1, width + 1], true);
   using rows = slice(large, 2, 0, height, 1);

@@ -10,7 +10,9 @@ const newZeros = operator('aten::new_zeros');
 type Shape4D = readonly [number, number, number, number];
 type Grid = Pick<ResizeNearestNeighborAttrs, 'alignCorners' | 'halfPixelCenters'>;
 
-/** For each of `outSize` rows the row of `size` that it shows; in doubles, as tfjs reckons. */
+/**
+ * For each of `outSize` rows, the source row among `size` rows. Computed in doubles, as in tfjs.
+ */
 export function nearestSources(
   size: number,
   outSize: number,
@@ -23,7 +25,10 @@ export function nearestSources(
   });
 }
 
-/** How often each row is shown, where every row is shown equally often and in order; else undefined. */
+/**
+ * How often each row is repeated, if all rows are repeated equally often and in order; else
+ * undefined.
+ */
 export function repeats(sources: readonly number[], size: number): number | undefined {
   const factor = sources.length / size;
   const isRegular =
@@ -31,7 +36,7 @@ export function repeats(sources: readonly number[], size: number): number | unde
   return isRegular ? factor : undefined;
 }
 
-/** `[batch, height, width, channels]`: the given rows and columns. Caller disposes. */
+/** Selects the given rows and columns of `[batch, height, width, channels]`. Caller disposes. */
 export function pickPixels(
   x: NativeTensor,
   rows: readonly number[],
@@ -50,7 +55,7 @@ export function pickPixels(
   return indexSelect(narrow, 1, rowIndex);
 }
 
-/** The gradient of {@link pickPixels}: each pixel of `dy` is added where it came from. Caller disposes. */
+/** The gradient of {@link pickPixels}: adds each pixel of `dy` at its source. Caller disposes. */
 export function addPixels(
   dy: NativeTensor,
   [batch, height, width, channels]: Shape4D,

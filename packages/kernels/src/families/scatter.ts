@@ -8,14 +8,15 @@ const copyInto = operatorInPlace('aten::index_copy_');
 const expand = operator('aten::expand');
 const reshape = operator('aten::reshape');
 
-/** Writes the source's rows into those of the target. */
+/** Writes the rows of the source to the given rows of the target. */
 type Write = (target: NativeTensor, dim: number, rows: NativeTensor, source: NativeTensor) => void;
 
 /**
- * Writes slices of `updates` (one for all where it is a scalar) into a tensor of shape `shape`, at the places that the
- * last dim of `indices` names. A place named twice holds the last of its updates, unless `write` adds them up.
+ * Writes slices of `updates` (the same for all if it is a scalar) into a tensor of shape `shape`,
+ * at the positions in the last dim of `indices`. A position that occurs twice gets the last of its
+ * updates, unless `write` adds them up.
  *
- * @param makeTarget What is written to: `[rows, elements of a slice]`. It is taken over.
+ * @param makeTarget Makes the target `[rows, elements of a slice]`, which this function then owns.
  * @throws AccError `ACC_INDEX_OUT_OF_RANGE`.
  */
 export function scatter(
@@ -38,7 +39,7 @@ export function scatter(
   if (outputSize > 0) {
     using rows = rowsOf(backend.native(indices), numUpdates, strides.slice(0, sliceRank));
     using slices = (updates.shape.length === 0 ? expand : reshape)(source, [numUpdates, sliceSize]);
-    // Behind one tfjs dtype there may be floats of two lengths.
+    // A tfjs dtype may stand for native floats of two sizes.
     using cast = slices.dtype === target.dtype ? undefined : castTo(slices, target.dtype);
     withIndicesChecked(kernelName, rows, rowCount, () => write(target, 0, rows, cast ?? slices));
   }

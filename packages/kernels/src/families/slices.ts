@@ -7,7 +7,7 @@ import { mayView } from './views.js';
 const slice = operator('aten::slice.Tensor');
 const sliceCopy = operator('aten::slice_copy.Tensor');
 
-/** Elements `start`, `start + step`, … before `end` along `dim`; `step` is above 0. */
+/** Selects the elements `start`, `start + step`, … before `end` along `dim`; `step` is above 0. */
 export interface Cut {
   readonly dim: number;
   readonly start: number;
@@ -15,7 +15,10 @@ export interface Cut {
   readonly step: number;
 }
 
-/** A box of `x`: a view, or a copy where a view would keep too much memory alive; without cuts, `x`'s own data. */
+/**
+ * A box of `x`: a view, or a copy if a view would keep too much memory alive. Without cuts, `x`'s
+ * own data.
+ */
 export function sliceBox(
   backend: AccBackend,
   x: TensorInfo,
@@ -28,7 +31,10 @@ export function sliceBox(
   return backend.wrap(box, x.dtype, isView ? backend.keptElements(x) : undefined);
 }
 
-/** All cuts as views but for the last, which is made by `last`. There is one at least. Caller disposes. */
+/**
+ * Applies all cuts as views, except the last one, which `last` applies. Needs at least one cut.
+ * Caller disposes.
+ */
 function applyCuts(x: NativeTensor, cuts: readonly Cut[], last: typeof slice): NativeTensor {
   const [{ dim, start, end, step }, ...others] = cuts as [Cut, ...Cut[]];
   if (others.length === 0) return last(x, dim, start, end, step);

@@ -6,18 +6,21 @@ type Conv3DInfo = ReturnType<typeof backend_util.computeConv3DInfo>;
 
 const pad = operator('aten::constant_pad_nd');
 
-/** How a window slides along one spatial dim; all in elements. */
+/** The windows along one spatial dim, in elements. */
 export interface WindowAxis {
   readonly size: number;
   readonly outSize: number;
   readonly window: number;
   readonly stride: number;
   readonly dilation: number;
-  /** Padding before the first element; tfjs's 3-D `same` can make it negative, which cuts elements off. */
+  /**
+   * Padding before the first element. tfjs's 3-D `same` can make it negative, which cuts elements
+   * off.
+   */
   readonly before: number;
 }
 
-/** Height and width of tfjs's description of a convolution or pooling. */
+/** The axes of height and width, from tfjs's description of a convolution or pooling. */
 export function axes2D(info: Conv2DInfo | Conv3DInfo): WindowAxis[] {
   return [
     {
@@ -39,7 +42,7 @@ export function axes2D(info: Conv2DInfo | Conv3DInfo): WindowAxis[] {
   ];
 }
 
-/** Depth, height and width of tfjs's description of a convolution or pooling. */
+/** The axes of depth, height and width, from tfjs's description of a convolution or pooling. */
 export function axes3D(info: Conv3DInfo): WindowAxis[] {
   const depth = {
     size: info.inDepth,
@@ -52,19 +55,23 @@ export function axes3D(info: Conv3DInfo): WindowAxis[] {
   return [depth, ...axes2D(info)];
 }
 
-/** Elements from the window's first to its last. */
+/** The number of elements from the first to the last of a window. */
 export function span({ window, dilation }: WindowAxis): number {
   return (window - 1) * dilation + 1;
 }
 
-/** Padding that the last window needs behind the last element; negative where elements are left over there. */
+/**
+ * The padding that the last window needs after the last element; negative if elements are left
+ * over.
+ */
 export function after(axis: WindowAxis): number {
   return (axis.outSize - 1) * axis.stride + span(axis) - axis.size - axis.before;
 }
 
 /**
- * Whether libtorch, which pads both ends alike, finds `outSize` windows by itself. Windows that lie in the padding alone
- * are left out: oneDNN can read beyond its input for those (its report "Convolution segfaults in a corner case").
+ * Whether libtorch, which pads both ends equally, gives `outSize` windows. Excludes axes with
+ * windows that hold only padding: oneDNN can read beyond its input for those (its report
+ * "Convolution segfaults in a corner case").
  */
 export function isSymmetric(axis: WindowAxis): boolean {
   const { size, outSize, stride, before } = axis;
@@ -73,17 +80,17 @@ export function isSymmetric(axis: WindowAxis): boolean {
 }
 
 /**
- * What {@link padded} adds, or cuts off where it is negative, so that the windows fill the image exactly: libtorch's
- * list, which begins with the last dim.
+ * The padding for {@link padded} with which the windows fill the image exactly; negative values cut
+ * elements off. In libtorch's order, from the last dim.
  */
 export function explicitPads(axes: readonly WindowAxis[]): number[] {
   return axes.toReversed().flatMap((axis) => [axis.before, after(axis)]);
 }
 
-/** `x` with its last dims padded, or cut by negative padding. Caller disposes. */
+/** Pads the last dims of `x`; negative padding cuts elements off. Caller disposes. */
 export function padded(x: NativeTensor, pads: readonly number[], value = 0): NativeTensor {
   if (pads.every((count) => count >= 0)) return pad(x, pads, value);
-  // One after the other: windows may lie in the padding alone, so that more is cut off than there was.
+  // First pads, then cuts: if windows hold only padding, more may be cut off than `x` has.
   using grown = pad(
     x,
     pads.map((count) => Math.max(count, 0)),
@@ -95,7 +102,10 @@ export function padded(x: NativeTensor, pads: readonly number[], value = 0): Nat
   );
 }
 
-/** Undoes {@link padded} for a gradient: cuts off what was added, and gives 0 to what was cut off. Caller disposes. */
+/**
+ * Undoes {@link padded} for a gradient: cuts off added elements, and gives 0 to those cut off.
+ * Caller disposes.
+ */
 export function unpadded(gradient: NativeTensor, pads: readonly number[]): NativeTensor {
   return padded(
     gradient,
@@ -103,7 +113,7 @@ export function unpadded(gradient: NativeTensor, pads: readonly number[]): Nativ
   );
 }
 
-/** Sizes of the spatial dims once padded by {@link explicitPads}. */
+/** Sizes of the spatial dims after padding by {@link explicitPads}. */
 export function paddedSizes(axes: readonly WindowAxis[]): number[] {
   return axes.map((axis) => (axis.outSize - 1) * axis.stride + span(axis));
 }

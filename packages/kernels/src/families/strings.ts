@@ -3,8 +3,8 @@ import { runOnCpu } from '../cpu-fallback.js';
 import { kernel, type KernelCall } from '../kernel.js';
 
 /**
- * A kernel that tfjs has for strings as well: where the input named `input` (or at that place in the list of inputs)
- * holds strings, which libtorch lacks, tfjs cpu's kernel runs.
+ * A kernel that tfjs also supports for strings. libtorch does not: if the input named `input` (or
+ * at that index of a list of inputs) holds strings, tfjs cpu's kernel runs.
  */
 export function kernelWithStrings<Inputs, Attrs = unknown>(
   kernelName: string,
