@@ -11,8 +11,8 @@ const fillMasked = operatorInPlace('aten::masked_fill_.Scalar');
 
 /**
  * A kernel for the index of the extreme element along an axis; the first of equal ones. `worst` is
- * the value that no element falls below. libtorch treats NaN as the extreme. tfjs's comparisons
- * skip NaN, except at index 0, which then wins.
+ * the value that every other value beats. libtorch treats NaN as the extreme. tfjs's comparisons
+ * skip NaN, except at index 0: a NaN there wins.
  */
 export function argKernel(kernelName: string, operatorName: string, worst: number): KernelConfig {
   const find = operator(operatorName);

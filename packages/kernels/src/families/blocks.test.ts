@@ -10,7 +10,7 @@ const run = (name: string, x: Tensor, attrs: object): Tensor =>
 const DTYPES: readonly RealDtype[] = ['float32', 'int32', 'bool'];
 
 async function expectSame(name: string, shape: readonly number[], attrs: object): Promise<void> {
-  // cpu keeps the values of DepthToSpace in floats, whatever the dtype.
+  // The cpu backend stores the values of DepthToSpace as floats, for every dtype.
   for (const dtype of name === 'DepthToSpace' ? (['float32'] as const) : DTYPES) {
     await fc.assert(
       fc.asyncProperty(tensorOf(dtype, shape, elements(dtype)), (x) =>

@@ -10,7 +10,7 @@ const RUNS = { numRuns: 300 };
 // Tiny images: a second thread costs more than it saves.
 beforeAll(() => setNumThreads(1));
 
-/** Small whole numbers: their sums are exact, in whatever order they are added. */
+/** Small integers: their sums are exact in every order. */
 const images = (shape: readonly number[]) => tensorOf('float32', shape, ints(5));
 
 const run = (name: string, inputs: Record<string, Tensor | undefined>, attrs: object): Tensor =>
@@ -40,7 +40,7 @@ interface CaseOptions {
   readonly dilated: boolean;
 }
 
-/** Convolutions of all sorts that give an image, an empty one too. */
+/** All kinds of convolutions that return an image, including empty ones. */
 function cases({ depthwise, dilated }: CaseOptions): fc.Arbitrary<Case> {
   const amount = fc.integer({ min: 0, max: 3 });
   return fc
@@ -86,7 +86,7 @@ function cases({ depthwise, dilated }: CaseOptions): fc.Arbitrary<Case> {
     .filter(({ outShape }) => outShape.every((length) => length >= 0 && !Object.is(length, -0)));
 }
 
-/** A case with values for each shape that `shapes` names. */
+/** A case with values for each shape in `shapes`. */
 function filled<Name extends string>(
   options: CaseOptions,
   shapes: (of: Case) => Record<Name, readonly number[]>,
@@ -173,7 +173,7 @@ describe.each([
 });
 
 describe('where oneDNN fails', () => {
-  // What it gets wrong or writes beyond its memory for depends on the number of threads.
+  // Wrong results and writes beyond the memory depend on the number of threads.
   beforeAll(() => setNumThreads(2));
   afterAll(() => setNumThreads(1));
 

@@ -6,7 +6,10 @@ import { finiteFloats, ints, make, tensorOf, type TensorSpec } from '../testing/
 
 const RUNS = { numRuns: 60 };
 
-/** Images, a filter that fits in them, a gradient of the result, and how windows slide. */
+/**
+ * Images, a filter that fits into them, a gradient of the result, and the attributes of the
+ * windows.
+ */
 const cases = (values: fc.Arbitrary<number>, dtype: 'float32' | 'int32') =>
   fc
     .record({

@@ -73,7 +73,7 @@ describe('unary kernels', () => {
   });
 });
 
-/** Values on which cpu's arithmetic in doubles is exact, or where it and IEEE 754 agree. */
+/** Values for which the cpu backend's arithmetic in doubles is exact, or agrees with IEEE 754. */
 const BINARY: Readonly<Record<string, Partial<Record<RealDtype, fc.Arbitrary<number>>>>> = {
   Add: { int32: ints(2 ** 31 - 1) },
   Atan2: {},

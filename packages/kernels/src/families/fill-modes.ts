@@ -45,7 +45,7 @@ function reflected(position: NativeTensor, size: number): NativeTensor {
   return choose(isBefore, before, behind);
 }
 
-/** As in tfjs, the period of the copies is derived from `size - 1`. */
+/** As in tfjs, the number of copies to skip is position / (size − 1), rounded towards 0. */
 function wrapped(position: NativeTensor, size: number): NativeTensor {
   using isBefore = less(position, 0);
   using isBehind = greater(position, size - 1);

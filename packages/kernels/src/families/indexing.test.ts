@@ -75,7 +75,7 @@ describe('gather', () => {
 
 describe('gatherND, scatterND, tensorScatterUpdate, sparseToDense', () => {
   const shape = [3, 2, 4];
-  /** Index tuples of any length from 1 into `shape`, distinct. */
+  /** Distinct index tuples into `shape`, of any length from 1. */
   const tuples = fc.integer({ min: 1, max: 3 }).chain((length) =>
     fc.uniqueArray(fc.tuple(...shape.slice(0, length).map((size) => fc.nat(size - 1))), {
       minLength: 1,

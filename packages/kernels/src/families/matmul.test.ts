@@ -12,7 +12,10 @@ const run = (name: string, inputs: Record<string, Tensor | undefined>, attrs: ob
 
 const size = fc.integer({ min: 0, max: 5 });
 
-/** Leading dims of two operands that broadcast as tfjs cpu can: one has all of them, or only ones. */
+/**
+ * Leading dims of two operands that tfjs cpu can broadcast: one operand has all of them, or the
+ * dims are 1.
+ */
 const BATCHES: readonly (readonly [readonly number[], readonly number[]])[] = [
   [[], []],
   [[1], [1]],
@@ -26,7 +29,7 @@ const BATCHES: readonly (readonly [readonly number[], readonly number[]])[] = [
   [[], [4]],
 ];
 
-/** Values of two operands, their shapes as the transpositions want them. */
+/** Values of two operands, whose shapes fit the transpositions. */
 const operands = (dtype: RealDtype, values: fc.Arbitrary<number>) =>
   fc
     .record({

@@ -92,7 +92,7 @@ describe('softmax', () => {
       fc.asyncProperty(tensorOf('float32', [3, 4], finiteFloats(20)), (logits) =>
         expectSameAsCpu(() => {
           const x = make(logits);
-          // tfjs's cpu has no such kernel, and tf.logSoftmax calls none.
+          // tfjs's cpu backend has no such kernel, and tf.logSoftmax calls none.
           return engine().backendName === 'cpu'
             ? logSoftmax(x)
             : run('LogSoftmax', { logits: x }, { axis: 1 });

@@ -10,7 +10,7 @@ const length = fc.integer({ min: 1, max: 6 });
 const interpolation = fc.constantFrom('nearest' as const, 'bilinear' as const);
 const MODES = ['constant', 'reflect', 'wrap', 'nearest'] as const;
 
-/** libtorch weighs pixels in float32, tfjs in doubles. */
+/** libtorch interpolates in float32, tfjs in doubles. */
 const WEIGHTS = { rtol: 1e-5, atol: 1e-5 };
 
 const images = (
@@ -25,7 +25,7 @@ describe('images looked up at points', () => {
     const given = fc.record({
       image: images(fc.integer({ min: 1, max: 3 })),
       boxes: fc.array(box, { minLength: 1, maxLength: 3 }),
-      // 3 may be an image that is not there.
+      // 3 may be beyond the last image.
       places: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 3, maxLength: 3 }),
       size: fc.tuple(length, length),
       interpolation,
@@ -55,7 +55,7 @@ describe('images looked up at points', () => {
     const offset = fc.constantFrom(-7.25, -1, 0, 0.5, 1, 3, 9.75);
     const factors = fc.tuple(factor, factor, offset, factor, factor, offset, fc.constantFrom(0, 0.1), factor);
     const given = fc.record({
-      // On cpu, the images after the first are not transformed.
+      // The cpu backend transforms only the first image.
       image: images(fc.constant(1)),
       factors,
       interpolation,

@@ -22,13 +22,16 @@ interface Case {
 
 interface CaseOptions {
   readonly rank: 2 | 3;
-  /** Whether windows are cubes; cpu counts positions in others wrongly. */
+  /** Whether windows are cubes; the cpu backend computes wrong indices for other windows. */
   readonly isCubic?: boolean;
-  /** Whether sizes may be rounded in other ways than tfjs's gradients, which aren't told, take for granted. */
+  /**
+   * Whether sizes may be rounded in ways other than the one that tfjs's gradients assume; they do
+   * not receive it.
+   */
   readonly isRounded?: boolean;
 }
 
-/** Poolings of all sorts that give an image, an empty one too. */
+/** All kinds of poolings that return an image, including empty ones. */
 function cases({ rank, isCubic = false, isRounded = true }: CaseOptions): fc.Arbitrary<Case> {
   const each = <T>(of: fc.Arbitrary<T>) => fc.array(of, { minLength: rank, maxLength: rank });
   const amount = fc.integer({ min: 0, max: 2 });
@@ -68,7 +71,7 @@ function outShapeOf(rank: 2 | 3, x: number[], attrs: Case['attrs']): number[] {
   return compute(x, filterSize, strides, 1, pad, dimRoundingMode).outShape;
 }
 
-/** A case with an image and an image as large as its result. */
+/** A case with an image and another image of the size of the result. */
 const filled = (options: CaseOptions, values: fc.Arbitrary<number>): fc.Arbitrary<[Case, Images]> =>
   cases(options).chain((of) =>
     fc.tuple(
@@ -85,7 +88,7 @@ interface Images {
   readonly dy: TensorSpec;
 }
 
-/** Few different values, so that most windows have their maximum more than once. */
+/** Few different values, so that most windows have several equal maxima. */
 const withTies = fc.integer({ min: -1, max: 1 });
 const withNaN = fc.oneof({ weight: 3, arbitrary: withTies }, { weight: 1, arbitrary: fc.constant(NaN) });
 
@@ -111,7 +114,7 @@ describe.each([2, 3] as const)('pooling of %i spatial dims', (rank) => {
       fc.asyncProperty(
         filled({ rank, isRounded: false }, ints(2 ** 31 - 1)),
         ([{ attrs, outShape }, { x }]) => {
-          // A window of padding alone has no maximum, and -Infinity is no integer.
+          // A window that holds only padding has no maximum, and integers have no -Infinity.
           fc.pre(attrs.pad === 'valid' && !outShape.includes(0));
           return expectSameAsCpu(() => run(max, { x: make({ ...x, dtype: 'int32' }) }, attrs));
         },
@@ -153,7 +156,7 @@ describe('MaxPoolWithArgmax', () => {
         filled({ rank: 2, isRounded: false }, withTies),
         fc.boolean(),
         ([{ attrs, outShape }, { x }], includeBatchInIndex) => {
-          // tfjs's op has no explicit padding.
+          // tfjs's op does not support explicit padding.
           fc.pre(typeof attrs.pad === 'string' && !outShape.includes(0));
           return expectSameAsCpu(() =>
             run('MaxPoolWithArgmax', { x: make(x) }, { ...attrs, includeBatchInIndex }),

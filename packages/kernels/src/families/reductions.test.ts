@@ -18,7 +18,7 @@ const SHAPES: readonly (readonly number[])[] = [
 ];
 const RUNS = { numRuns: 4 };
 
-/** Every set of axes of a tensor of that rank, some counted from the end; null is all of them. */
+/** Every set of axes of a tensor of that rank, some counted from the end; null means all axes. */
 function axesOf(rank: number): (number[] | null)[] {
   const sets = Array.from({ length: 2 ** rank }, (_, bits) =>
     Array.from({ length: rank }, (_, dim) => dim).filter((dim) => bits & (1 << dim)),

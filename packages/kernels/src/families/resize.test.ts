@@ -6,7 +6,7 @@ import { finiteFloats, ints, make, tensorOf } from '../testing/values.js';
 
 const RUNS = { numRuns: 300 };
 
-/** libtorch reckons positions in float32, tfjs in doubles. */
+/** libtorch computes positions in float32, tfjs in doubles. */
 const POSITIONS = { rtol: 1e-4, atol: 1e-4 };
 
 const GRIDS = [
@@ -17,7 +17,7 @@ const GRIDS = [
 
 const lengths = (min: number) => fc.tuple(fc.integer({ min, max: 9 }), fc.integer({ min, max: 9 }));
 
-/** Images, and as many pixels as they are to be resized to. */
+/** Images, and a gradient of the size that they are resized to. */
 const cases = (values: fc.Arbitrary<number>, { isSquare = false, maxBatch = 2, minLength = 1 } = {}) =>
   fc
     .record({
@@ -50,7 +50,7 @@ describe.each(GRIDS)('by %o', (grid) => {
   });
 
   it('ResizeBilinearGrad is as on cpu', async () => {
-    // cpu swaps height and width in the shape of its result.
+    // The cpu backend swaps height and width in the shape of its result.
     await fc.assert(
       fc.asyncProperty(cases(finiteFloats(), { isSquare: true }), ({ images, dy, size }) =>
         expectSameAsCpu(
@@ -74,7 +74,8 @@ describe.each(GRIDS)('by %o', (grid) => {
   });
 
   it('ResizeNearestNeighborGrad is as on cpu', async () => {
-    // cpu takes the gradient of further images from a wrong place, and never ends for one row by its corners.
+    // The cpu backend reads the gradient of images after the first from a wrong place, and loops
+    // forever for a single row by corners.
     await fc.assert(
       fc.asyncProperty(cases(ints(99), { maxBatch: 1, minLength: 2 }), ({ images, dy, size }) =>
         expectSameAsCpu(() =>

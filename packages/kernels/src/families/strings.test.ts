@@ -36,7 +36,7 @@ const CASES: Readonly<Record<string, () => tf.Tensor | tf.Tensor[]>> = {
   },
 };
 
-/** What tfjs refuses on cpu: the same here. */
+/** Operations that tfjs rejects on cpu, and that must be rejected here too. */
 const REFUSED: Readonly<Record<string, () => unknown>> = {
   add: () => tf.add(list() as never, list() as never),
   transpose: () => tf.transpose(texts()),

@@ -5,10 +5,10 @@ import { registerAccBackend } from '../register-backend.js';
 
 const MIB = 2 ** 20;
 const ROWS = 4096;
-/** A MiB to a row of 64 floats for each 1/4096 of it. */
+/** A tensor whose rows have 64 floats; each row is 1/4096 of a MiB. */
 const big = (): tf.Tensor2D => tf.fill([ROWS, 64], 1);
 
-/** MiB that native tensors hold beyond what they held before the test. */
+/** The native memory held before the test; `heldMib` returns the memory held beyond it, in MiB. */
 let before = 0;
 const heldMib = (): number => (memoryStats().allocatedBytes - before) / MIB;
 

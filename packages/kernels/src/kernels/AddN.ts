@@ -7,7 +7,10 @@ import { kernel } from '../kernel.js';
 const add = operator('aten::add.Tensor');
 const addInPlace = operatorInPlace('aten::add_.Tensor');
 
-/** The sum of one or more tensors of one shape and dtype; several in 16 bits are added up in float32, and rounded once. */
+/**
+ * The sum of one or more tensors of equal shape and dtype. Three or more 16-bit tensors are added
+ * in float32, and the result is rounded once.
+ */
 export const addN = kernel<readonly TensorInfo[]>(AddN, ({ inputs, backend }) => {
   const [first, second, ...others] = inputs as readonly TensorInfo[];
   if (!second) return sameData(backend, first!);
@@ -19,7 +22,10 @@ export const addN = kernel<readonly TensorInfo[]>(AddN, ({ inputs, backend }) =>
   return backend.wrap(natives.slice(2).reduce(plus, add(natives[0]!, natives[1]!)), first!.dtype);
 });
 
-/** Takes over `total`, and reuses its memory unless a wider float, which is possible behind tfjs's float32, joins it. */
+/**
+ * Adds `other` to `total`, of which it takes ownership. Reuses the memory of `total` unless `other`
+ * is a wider float, which tfjs's float32 allows.
+ */
 function plus(total: NativeTensor, other: NativeTensor): NativeTensor {
   if (total.dtype === other.dtype || (total.dtype === 'float32' && isShort(other))) {
     addInPlace(total, other);

@@ -21,7 +21,7 @@ export const batchToSpaceND = kernel<BatchToSpaceNDInputs, BatchToSpaceNDAttrs>(
     using turned = permute(apart, backend_util.getPermuted(reshaped.length, blockShape.length));
     using whole = reshape(turned, backend_util.getReshapedPermuted(x.shape, blockShape, block));
     const others = x.shape.slice(1 + blockShape.length).map(() => [0, 0]);
-    // Cropped by negative padding; libtorch counts from the last dim.
+    // Negative padding crops; libtorch counts from the last dim.
     const cuts = [...crops, ...others].toReversed().flat();
     return backend.wrap(
       pad(

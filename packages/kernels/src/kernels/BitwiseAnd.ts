@@ -1,5 +1,5 @@
 import { BitwiseAnd } from '@tensorflow/tfjs-core';
 import { binaryKernel, REALS } from '../families/elementwise.js';
 
-/** Of int32 only: tfjs refuses other dtypes. */
+/** tfjs accepts only int32. */
 export const bitwiseAnd = binaryKernel(BitwiseAnd, 'aten::bitwise_and.Tensor', REALS);

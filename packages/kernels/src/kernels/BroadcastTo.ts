@@ -4,7 +4,7 @@ import { kernel } from '../kernel.js';
 
 const expand = operator('aten::expand');
 
-/** A view. tf.broadcastTo calls Tile; this kernel is for those who call it by name. */
+/** Returns a view. tf.broadcastTo calls Tile; this kernel serves callers that run it by name. */
 export const broadcastTo = kernel<BroadcastToInputs, BroadCastToAttrs>(
   BroadcastTo,
   ({ inputs: { x }, attrs: { shape }, backend }) =>

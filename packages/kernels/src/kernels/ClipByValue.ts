@@ -9,7 +9,7 @@ const clamp = operator('aten::clamp');
 const INT32_MIN = -(2 ** 31);
 const INT32_MAX = 2 ** 31 - 1;
 
-/** NaN stays NaN. Integers are cut to the integer part of the bound that they exceed. */
+/** NaN stays NaN. An integer beyond a bound becomes the integer part of the bound. */
 export const clipByValue = kernel<ClipByValueInputs, ClipByValueAttrs>(
   ClipByValue,
   ({ inputs: { x }, attrs: { clipValueMin, clipValueMax }, backend }) => {

@@ -11,7 +11,7 @@ export const complex = kernel<ComplexInputs>(Complex, ({ inputs: { real, imag },
   return backend.wrap(join(realPart, imagPart), 'complex64');
 });
 
-/** Integers and 16-bit floats have no complex form in tfjs. */
+/** Converts to float32, because tfjs has no complex form of integers and 16-bit floats. */
 function part(x: NativeTensor): NativeTensor {
   return to(x, 'float32');
 }

@@ -19,7 +19,10 @@ const reshape = operator('aten::reshape');
 const select = operator('aten::select.int');
 const subtract = operator('aten::sub.Tensor');
 
-/** float32, whatever the images' dtype. A box of an image that is not there is 0, as in tfjs's cpu backend. */
+/**
+ * The result is float32 for every dtype of the images. As in tfjs's cpu backend, a box of an image
+ * beyond the last gives 0.
+ */
 export const cropAndResize = kernel<CropAndResizeInputs, CropAndResizeAttrs>(
   CropAndResize,
   ({ inputs: { image, boxes, boxInd }, attrs: { cropSize, method, extrapolationValue }, backend }) => {
@@ -43,8 +46,9 @@ export const cropAndResize = kernel<CropAndResizeInputs, CropAndResizeAttrs>(
 );
 
 /**
- * The rows (axis 0) or columns (axis 1) of an image of `size` of them that the boxes' pixels are taken from, float64, in the
- * shape wanted. Boxes `[count, 4]` are (y1, x1, y2, x2), as a part of the image. Caller disposes.
+ * The rows (axis 0) or columns (axis 1) that the boxes' pixels are read from, float64, in shape
+ * `shape`. `size` is the number of rows or columns of the image. Boxes `[count, 4]` are (y1, x1,
+ * y2, x2), as fractions of the image. Caller disposes.
  */
 function positions(
   boxes: NativeTensor,
@@ -72,7 +76,7 @@ function positions(
   return add(origin, offset);
 }
 
-/** Whether rows and columns are in the image: `[count, height, width, 1]`. Caller disposes. */
+/** Whether rows and columns are inside the image: `[count, height, width, 1]`. Caller disposes. */
 function areInside(row: NativeTensor, height: number, column: NativeTensor, width: number): NativeTensor {
   using nearestRow = clamp(row, 0, height - 1);
   using nearestColumn = clamp(column, 0, width - 1);

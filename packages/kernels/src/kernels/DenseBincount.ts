@@ -2,7 +2,7 @@ import { DenseBincount, type DenseBincountAttrs, type DenseBincountInputs } from
 import { countBins } from '../families/bincount.js';
 import { kernel } from '../kernel.js';
 
-/** Of a vector, or of each row of a matrix. */
+/** Counts in a vector, or in each row of a matrix. */
 export const denseBincount = kernel<DenseBincountInputs, DenseBincountAttrs>(
   DenseBincount,
   ({ inputs: { x, weights }, attrs: { size, binaryOutput }, backend }) =>

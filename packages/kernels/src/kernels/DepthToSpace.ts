@@ -5,7 +5,10 @@ import { kernel } from '../kernel.js';
 const reshape = operator('aten::reshape');
 const permute = operator('aten::permute');
 
-/** Blocks of channels become blocks of pixels. As on tfjs's cpu, with the channels last only. */
+/**
+ * Moves blocks of channels into blocks of pixels. As on tfjs's cpu backend, only with the channels
+ * last.
+ */
 export const depthToSpace = kernel<DepthToSpaceInputs, DepthToSpaceAttrs>(
   DepthToSpace,
   ({ inputs: { x }, attrs: { blockSize: block, dataFormat }, backend }) => {

@@ -5,7 +5,7 @@ import { kernel } from '../kernel.js';
 const diagEmbed = operator('aten::diag_embed');
 const reshape = operator('aten::reshape');
 
-/** `x` of any shape on the diagonal of a tensor of shape `[...x.shape, ...x.shape]`. */
+/** Places `x` of any shape on the diagonal of a tensor of shape `[...x.shape, ...x.shape]`. */
 export const diag = kernel<DiagInputs>(Diag, ({ inputs: { x }, backend }) => {
   using flat = reshape(backend.native(x), [-1]);
   using matrix = diagEmbed(flat);

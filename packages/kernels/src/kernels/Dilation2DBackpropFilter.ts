@@ -12,7 +12,7 @@ const newZeros = operator('aten::new_zeros');
 const reshape = operator('aten::reshape');
 const addInto = operatorInPlace('aten::scatter_add_');
 
-/** Each value of `dy` goes to the filter's value that was part of the largest sum. */
+/** Adds each value of `dy` to the filter element that was part of the largest sum. */
 export const dilation2DBackpropFilter = kernel<Dilation2DBackpropFilterInputs, Dilation2DAttrs>(
   Dilation2DBackpropFilter,
   ({ inputs: { x, filter, dy }, attrs, backend }) => {

@@ -18,7 +18,7 @@ const remainder = operator('aten::remainder.Scalar');
 const reshape = operator('aten::reshape');
 const scale = operatorInPlace('aten::mul_.Scalar');
 
-/** Each value of `dy` goes to the pixel that was part of the largest sum. */
+/** Adds each value of `dy` to the pixel that was part of the largest sum. */
 export const dilation2DBackpropInput = kernel<Dilation2DBackpropInputInputs, Dilation2DAttrs>(
   Dilation2DBackpropInput,
   ({ inputs: { x, filter, dy }, attrs, backend }) => {
@@ -38,7 +38,10 @@ export const dilation2DBackpropInput = kernel<Dilation2DBackpropInputInputs, Dil
   },
 );
 
-/** Which of the padded image's pixels, row by row, each place in a window is. Caller disposes. */
+/**
+ * Converts the index in each window to the index of a pixel of the padded image, row by row. Caller
+ * disposes.
+ */
 function pixelsOf(places: NativeTensor, { outShape, axes, sizes }: DilationPlan): NativeTensor {
   const [, outHeight, outWidth] = outShape;
   const [rows, columns] = axes;

@@ -5,7 +5,10 @@ import { kernel } from '../kernel.js';
 
 const einsumOf = operator('aten::einsum');
 
-/** One or two tensors, whose terms are those of the equation; tfjs has no ellipsis and no label twice in a term. */
+/**
+ * The einsum of one or two tensors. tfjs supports neither an ellipsis nor a repeated label in a
+ * term.
+ */
 export const einsum = kernel<EinsumInputs, EinsumAttrs>(
   Einsum,
   ({ inputs, attrs: { equation }, backend }) => {

@@ -6,7 +6,10 @@ import { kernel } from '../kernel.js';
 const clampMax = operator('aten::clamp_max');
 const addProduct = operator('aten::addcmul');
 
-/** `dy * (1 + min(y, 0))` from elu's result `y`. Unlike libtorch's `elu_backward` it keeps a NaN of `y`. */
+/**
+ * `dy * (1 + min(y, 0))` from elu's result `y`. Unlike libtorch's `elu_backward`, it propagates a
+ * NaN in `y`.
+ */
 export const eluGrad = kernel<EluGradInputs>(EluGrad, ({ inputs: { dy, y }, backend }) =>
   applyBinary(
     backend,

@@ -3,7 +3,10 @@ import { AccError } from '@acc/contract';
 import { sameData } from '../families/same-data.js';
 import { kernel } from '../kernel.js';
 
-/** A reshape: the same data with one more dim of size 1 before dim `dim`, which may count from the end. */
+/**
+ * Returns the same data with another dim of size 1 before dim `dim`; negative `dim` counts from the
+ * end.
+ */
 export const expandDims = kernel<ExpandDimsInputs, ExpandDimsAttrs>(
   ExpandDims,
   ({ inputs: { input }, attrs: { dim }, backend }) => {

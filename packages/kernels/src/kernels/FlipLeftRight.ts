@@ -6,7 +6,7 @@ const flip = operator('aten::flip');
 
 const WIDTH = 2;
 
-/** Images are `[batch, height, width, channels]`. */
+/** Reverses the rows of images `[batch, height, width, channels]`. */
 export const flipLeftRight = kernel<FlipLeftRightInputs>(FlipLeftRight, ({ inputs: { image }, backend }) =>
   backend.wrap(flip(backend.native(image), [WIDTH]), image.dtype),
 );

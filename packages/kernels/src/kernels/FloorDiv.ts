@@ -6,7 +6,10 @@ import { binaryKernel, FLOATS } from '../families/elementwise.js';
 const divide = operator('aten::div.Tensor');
 const floorInPlace = operatorInPlace('aten::floor_');
 
-/** int32, also of floats. In float64, so that quotients above 2^24 are exact and a division by zero gives 0. */
+/**
+ * The result is int32 for floats too. The division is in float64: quotients above 2^24 are then
+ * exact, and a division by zero gives 0.
+ */
 export const floorDiv = binaryKernel(
   FloorDiv,
   (a, b) => {

@@ -12,14 +12,14 @@ const negative = operator('aten::neg');
 const DEFAULT_EPSILON = 0.001;
 
 /**
- * `(x − mean) · scale / √(variance + ε) + offset`, as one multiply-add over `x`, which libtorch's own kernel
- * for CPUs does too. The other inputs broadcast to `x`.
+ * `(x − mean) · scale / √(variance + ε) + offset`, as one multiply-add over `x`, like libtorch's
+ * own kernel for CPUs. The other inputs broadcast to `x`.
  */
 export const fusedBatchNorm = kernel<FusedBatchNormInputs, FusedBatchNormAttrs>(
   FusedBatchNorm,
   ({ inputs, attrs: { varianceEpsilon }, backend }) => {
     const { x, mean, variance } = inputs;
-    // tfjs declares these two as always there.
+    // tfjs's types declare these two as required, but they may be missing.
     const { scale, offset } = inputs as Partial<typeof inputs>;
     using inverse = addScalar(backend.native(variance), varianceEpsilon ?? DEFAULT_EPSILON);
     inverseRoot(inverse);

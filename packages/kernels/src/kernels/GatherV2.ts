@@ -19,7 +19,9 @@ const select = operator('aten::index_select');
 
 type ShapeInfo = ReturnType<typeof backend_util.segment_util.collectGatherOpShapeInfo>;
 
-/** Slices of `x` along `axis`, by index; with `batchDims`, each batch has indices of its own. */
+/**
+ * Gathers slices of `x` along `axis` by index. With `batchDims`, each batch has its own indices.
+ */
 export const gatherV2 = kernel<GatherV2Inputs, GatherV2Attrs>(
   GatherV2,
   ({ inputs: { x, indices }, attrs: { axis, batchDims }, backend }) => {

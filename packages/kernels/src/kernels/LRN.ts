@@ -6,7 +6,7 @@ import { kernel } from '../kernel.js';
 const multiply = operator('aten::mul.Tensor');
 const power = operatorInPlace('aten::pow_.Scalar');
 
-/** `x · (bias + alpha · Σ x²)^−beta`, the sum over neighbouring channels. */
+/** `x · (bias + alpha · Σ x²)^−beta`, where the sum is over neighbouring channels. */
 export const lrn = kernel<LRNInputs, LRNAttrs>(LRN, ({ inputs: { x }, attrs, backend }) => {
   const images = backend.native(x);
   using factor = responseNorm(images, attrs);

@@ -8,7 +8,10 @@ const divideBy = operatorInPlace('aten::div_.Tensor');
 const power = operatorInPlace('aten::pow_.Scalar');
 const addProduct = operator('aten::addcmul');
 
-/** `dy · n^−beta − 2 · alpha · beta · x · Σ dy · y / n`, n the {@link responseNorm} of x, the sum over neighbours. */
+/**
+ * `dy · n^−beta − 2 · alpha · beta · x · Σ dy · y / n`, where n is the {@link responseNorm} of x,
+ * and the sum is over neighbouring channels.
+ */
 export const lrnGrad = kernel<LRNGradInputs, LRNGradAttrs>(
   LRNGrad,
   ({ inputs: { x, y, dy }, attrs, backend }) => {

@@ -5,7 +5,7 @@ import { kernel } from '../kernel.js';
 
 const leaky = operator('aten::leaky_relu');
 
-/** float32, whatever the input's dtype. */
+/** The result is float32 for every dtype of the input. */
 export const leakyRelu = kernel<LeakyReluInputs, LeakyReluAttrs>(
   LeakyRelu,
   ({ inputs: { x }, attrs: { alpha }, backend }) =>

@@ -4,7 +4,7 @@ import { pool2D, pooled } from '../families/pool-kernels.js';
 import { maxPool as maximaOf } from '../families/pooling.js';
 import { kernel } from '../kernel.js';
 
-/** Where the maxima were stays attached to the result, for the gradient. */
+/** The indices of the maxima are attached to the result, for the gradient. */
 export const maxPool = kernel<MaxPoolInputs, MaxPoolAttrs>(MaxPool, ({ inputs: { x }, attrs, backend }) => {
   let indices: NativeTensor | undefined;
   const result = pooled(backend, x, pool2D(x.shape, attrs), (images, axes) => {

@@ -17,7 +17,10 @@ const multiplyScalar = operator('aten::mul.Scalar');
 const subtractScalar = operatorInPlace('aten::sub_.Scalar');
 const addScaled = operatorInPlace('aten::add_.Tensor');
 
-/** Maxima, and where in the flat images `[height, width, channels]` (or with the batch before) each is. */
+/**
+ * The maxima, and their indices in the flattened images `[height, width, channels]`, or with the
+ * batch in front.
+ */
 export const maxPoolWithArgmax = kernel<MaxPoolWithArgmaxInputs, MaxPoolWithArgmaxAttrs>(
   MaxPoolWithArgmax,
   ({ inputs: { x }, attrs, backend }) => {
@@ -51,7 +54,10 @@ function spotsInImage(
   return spots;
 }
 
-/** `spots · channels + channel`, and the batch's part where it is asked for. Caller disposes. */
+/**
+ * `spots · channels + channel`, plus the offset of the image in the batch if requested. Caller
+ * disposes.
+ */
 function flatPositions(
   spots: NativeTensor,
   [batch, height, width, channels]: readonly number[],

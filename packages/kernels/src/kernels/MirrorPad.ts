@@ -5,7 +5,10 @@ import { kernel } from '../kernel.js';
 
 const select = operator('aten::index_select');
 
-/** libtorch has `reflect` for the last three dims only, and no `symmetric`: each padded dim is gathered by index. */
+/**
+ * Gathers each padded dim by index: libtorch supports `reflect` only for the last three dims, and
+ * no `symmetric`.
+ */
 export const mirrorPad = kernel<MirrorPadInputs, MirrorPadAttrs>(
   MirrorPad,
   ({ inputs: { x }, attrs: { paddings, mode }, backend }) => {
@@ -20,7 +23,10 @@ export const mirrorPad = kernel<MirrorPadInputs, MirrorPadAttrs>(
   },
 );
 
-/** Where each element along a padded dim comes from. `reflect` leaves the border out, `symmetric` repeats it. */
+/**
+ * The source index of each element along a padded dim. `reflect` does not repeat the border
+ * element; `symmetric` does.
+ */
 function mirroredIndices(
   size: number,
   before: number,

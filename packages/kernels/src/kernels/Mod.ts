@@ -1,5 +1,8 @@
 import { Mod } from '@tensorflow/tfjs-core';
 import { binaryKernel, FLOATS } from '../families/elementwise.js';
 
-/** The remainder with the sign of `b`. Integers go through float64: libtorch's own refuse to divide by zero. */
+/**
+ * The remainder with the sign of `b`. Integers are computed in float64, because libtorch's integer
+ * remainder throws for a division by zero.
+ */
 export const mod = binaryKernel(Mod, 'aten::remainder.Tensor', FLOATS);

@@ -14,8 +14,9 @@ const repeat = operator('aten::repeat');
 const search = operator('aten::searchsorted.Tensor');
 
 /**
- * Outcomes drawn by inversion of each row's cumulative probabilities. As in tfjs's cpu backend, all rows use the same
- * uniform numbers, which tfjs's own generator makes from the seed: a seed gives the same outcomes there and here.
+ * Draws outcomes by inversion of each row's cumulative probabilities. As in tfjs's cpu backend, all
+ * rows use the same uniform numbers from tfjs's own generator, so a seed gives the same outcomes on
+ * both backends.
  */
 export const multinomial = kernel<MultinomialInputs, MultinomialAttrs>(
   Multinomial,
@@ -23,7 +24,7 @@ export const multinomial = kernel<MultinomialInputs, MultinomialAttrs>(
     const [numRows, numOutcomes] = logits.shape as [number, number];
     const given = backend.native(logits);
     using probabilities = normalized ? given.alias() : softmax(given, 1, 'float32');
-    // The last outcome's is 1 by definition: what no other takes.
+    // The last outcome needs no bound: it takes all remaining draws.
     using others = narrow(probabilities, 1, 0, numOutcomes - 1);
     using cumulative = cumulate(others, 1, 'float32');
     const uniform = randomUniform([1, numSamples], 0, 1, 'float32', seed);

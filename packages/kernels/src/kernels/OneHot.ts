@@ -8,7 +8,7 @@ const choose = operator('aten::where.Scalar');
 const equal = operator('aten::eq.Tensor');
 const unsqueeze = operator('aten::unsqueeze');
 
-/** An index outside `[0, depth)` has no place: libtorch's own one_hot would refuse it. */
+/** An index outside `[0, depth)` gives only `offValue`; libtorch's own one_hot would throw. */
 export const oneHot = kernel<OneHotInputs, OneHotAttrs>(
   OneHot,
   ({ inputs: { indices }, attrs: { dtype, depth, onValue, offValue }, backend }) => {

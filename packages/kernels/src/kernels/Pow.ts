@@ -1,5 +1,5 @@
 import { Pow } from '@tensorflow/tfjs-core';
 import { binaryKernel, NUMBERS } from '../families/elementwise.js';
 
-/** Powers of floats follow IEEE 754, where `1 ** NaN` is 1; those of integers wrap around. */
+/** Float powers follow IEEE 754, where `1 ** NaN` is 1; integer powers wrap around. */
 export const pow = binaryKernel(Pow, 'aten::pow.Tensor_Tensor', NUMBERS);

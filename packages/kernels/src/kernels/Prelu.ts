@@ -7,9 +7,9 @@ const expand = operator('aten::expand');
 const toDtypeOf = operator('aten::to.other');
 const scaleNegatives = operator('aten::_prelu_kernel');
 
-/** float32, whatever the inputs' dtypes. */
+/** The result is float32 for every dtype of the inputs. */
 export const prelu = kernel<PreluInputs>(Prelu, ({ inputs: { x, alpha }, backend }) => {
-  // libtorch broadcasts alpha to x, tfjs both ways; libtorch wants one dtype.
+  // libtorch broadcasts only alpha to x, tfjs in both directions; libtorch needs equal dtypes.
   const shape = backend_util.assertAndGetBroadcastShape(x.shape, alpha.shape);
   return applyBinary(
     backend,

@@ -4,7 +4,10 @@ import { countingDtype, reductionKernel } from '../families/reductions.js';
 
 const productOver = operator('aten::prod.dim_int');
 
-/** libtorch multiplies over one dim a call. From the last to the first, so that the dims still to come keep their place. */
+/**
+ * libtorch multiplies over one dim in a call. The order is from the last dim to the first, so that
+ * the remaining dims keep their index.
+ */
 export const prod = reductionKernel(Prod, {
   resultDtype: countingDtype,
   reduce: (x, axes, keepDims, asDtype) => {

@@ -3,8 +3,8 @@ import { shared } from '@tensorflow/tfjs-backend-cpu';
 import { kernel } from '../kernel.js';
 
 /**
- * Made on the host: tfjs's ranges are short, and their rules (a step's sign mended, floats added up one by one, integers
- * cut at each step) are its own.
+ * Computed on the host: tfjs's ranges are short and follow tfjs's own rules. It corrects the sign
+ * of a step, adds up floats one by one, and cuts integers at each step.
  */
 export const range = kernel<object, RangeAttrs>(Range, ({ attrs: { start, stop, step, dtype }, backend }) => {
   const values = shared.rangeImpl(start, stop, step, dtype);

@@ -4,7 +4,7 @@ import { kernel } from '../kernel.js';
 
 const realPart = operator('aten::real');
 
-/** A view. */
+/** Returns a view. */
 export const real = kernel<RealInputs>(Real, ({ inputs: { input }, backend }) =>
   backend.wrap(realPart(backend.native(input)), 'float32'),
 );

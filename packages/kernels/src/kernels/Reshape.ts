@@ -3,7 +3,10 @@ import { AccError } from '@acc/contract';
 import { sameData } from '../families/same-data.js';
 import { kernel } from '../kernel.js';
 
-/** The same data under another shape, as in tfjs cpu; libtorch is asked when a kernel needs the data in that shape. */
+/**
+ * Returns the same data with another shape, as in tfjs cpu. libtorch reshapes only when a kernel
+ * needs the data in that shape.
+ */
 export const reshape = kernel<ReshapeInputs, ReshapeAttrs>(Reshape, ({ inputs: { x }, attrs, backend }) => {
   const size = util.sizeFromShape(x.shape);
   const shape = util.inferFromImplicitShape(attrs.shape, size);

@@ -4,7 +4,7 @@ import { channelsFirst, fromChannelsFirst } from '../families/images.js';
 import { resizeBilinear as resized } from '../families/resize-bilinear.js';
 import { kernel } from '../kernel.js';
 
-/** float32, whatever the images' dtype. */
+/** The result is float32 for every dtype of the images. */
 export const resizeBilinear = kernel<ResizeBilinearInputs, ResizeBilinearAttrs>(
   ResizeBilinear,
   ({ inputs: { images }, attrs: { alignCorners, halfPixelCenters, size }, backend }) => {

@@ -7,7 +7,7 @@ import { channelsFirst, fromChannelsFirst } from '../families/images.js';
 import { resizeBilinearGradient } from '../families/resize-bilinear.js';
 import { kernel } from '../kernel.js';
 
-/** As on tfjs's own backends, pixels are placed as without `halfPixelCenters`. */
+/** Ignores `halfPixelCenters`, as tfjs's own backends do. */
 export const resizeBilinearGrad = kernel<ResizeBilinearGradInputs, ResizeBilinearGradAttrs>(
   ResizeBilinearGrad,
   ({ inputs: { images, dy }, attrs: { alignCorners }, backend }) => {

@@ -8,7 +8,7 @@ import { sumPool } from '../families/pooling.js';
 import { addPixels, nearestSources, repeats } from '../families/resize-nearest.js';
 import { kernel } from '../kernel.js';
 
-/** As on tfjs's own backends, pixels are placed as without `halfPixelCenters`. */
+/** Ignores `halfPixelCenters`, as tfjs's own backends do. */
 export const resizeNearestNeighborGrad = kernel<
   ResizeNearestNeighborGradInputs,
   ResizeNearestNeighborGradAttrs

@@ -15,10 +15,13 @@ const addScalar = operator('aten::add.Scalar');
 const castTo = operator('aten::_to_copy');
 const multiply = operator('aten::mul.Scalar');
 
-/** The alpha of a pixel whose colour is given as red, green and blue. */
+/** The alpha of fill pixels whose colour is given as red, green and blue. */
 const OPAQUE = 255;
 
-/** Nearest pixels of `[batch, height, width, channels]`, turned by `radians` around a center given as a part of the image. */
+/**
+ * Rotates images `[batch, height, width, channels]` by `radians` around a center given as a
+ * fraction of the image, with the nearest pixel for each position.
+ */
 export const rotateWithOffset = kernel<RotateWithOffsetInputs, RotateWithOffsetAttrs>(
   RotateWithOffset,
   ({ inputs: { image }, attrs: { radians, fillValue, center }, backend }) => {
@@ -43,7 +46,10 @@ function fromCenter(center: number, shape: readonly number[]): NativeTensor {
   return addScalar(numbers, -center);
 }
 
-/** `x · a + y · b + center`, each step rounded as in JavaScript: which pixel is nearest may depend on the last bit. */
+/**
+ * `x · a + y · b + center`, with each step rounded as in JavaScript: the last bit may decide which
+ * pixel is nearest.
+ */
 function rotated(x: NativeTensor, a: number, y: NativeTensor, b: number, center: number): NativeTensor {
   using alongX = multiply(x, a);
   using alongY = multiply(y, b);

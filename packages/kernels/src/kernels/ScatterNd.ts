@@ -8,7 +8,7 @@ const addInto = operatorInPlace('aten::index_add_');
 const copyInto = operatorInPlace('aten::copy_');
 const zeros = operator('aten::zeros');
 
-/** Adds in float32 where elements have 16 bits, and rounds once. */
+/** Adds 16-bit elements in float32 and rounds once. */
 function addRows(target: NativeTensor, dim: number, rows: NativeTensor, source: NativeTensor): void {
   if (!isShort(target)) return addInto(target, dim, rows, source);
   using sums = toDtype(target, 'float32');
@@ -17,7 +17,7 @@ function addRows(target: NativeTensor, dim: number, rows: NativeTensor, source: 
   copyInto(target, sums);
 }
 
-/** Updates of one place add up. */
+/** Updates at the same position add up. */
 export const scatterNd = kernel<ScatterNdInputs, ScatterNdAttrs>(
   ScatterNd,
   ({ inputs: { indices, updates }, attrs: { shape }, backend }) =>

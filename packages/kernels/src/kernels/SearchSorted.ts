@@ -6,7 +6,10 @@ const castTo = operator('aten::_to_copy');
 const contiguous = operator('aten::contiguous');
 const search = operator('aten::searchsorted.Tensor');
 
-/** Row by row; both inputs are `[batch, n]`. libtorch wants them contiguous, and of one dtype. */
+/**
+ * Searches row by row; both inputs are `[batch, n]`. libtorch needs them contiguous and of one
+ * dtype.
+ */
 export const searchSorted = kernel<SearchSortedInputs, SearchSortedAttrs>(
   SearchSorted,
   ({ inputs: { sortedSequence, values }, attrs: { side }, backend }) => {

@@ -6,7 +6,10 @@ const where = operator('aten::where.self');
 const reshape = operator('aten::reshape');
 const to = operator('aten::to.dtype');
 
-/** Elements of `t` where `condition` is true, of `e` elsewhere. A condition of rank 1 chooses whole rows. */
+/**
+ * Takes elements of `t` where `condition` is true, and of `e` elsewhere. A condition of rank 1
+ * selects whole rows.
+ */
 export const select = kernel<SelectInputs>(Select, ({ inputs: { condition, t, e }, backend }) => {
   const dtype = upcastType(t.dtype, e.dtype);
   using chosen = to(backend.native(condition), 'bool');

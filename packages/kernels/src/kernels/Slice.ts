@@ -6,7 +6,8 @@ export const slice = kernelWithStrings<SliceInputs, SliceAttrs>(
   Slice,
   'x',
   ({ inputs: { x }, attrs, backend }) => {
-    // tfjs's types ask for tensors and single numbers, but take what attributes hold.
+    // tfjs's types require tensors and single numbers, but its functions accept the values of the
+    // attributes.
     const [begin, size] = slice_util.parseSliceParams(
       x as never,
       attrs.begin as number,

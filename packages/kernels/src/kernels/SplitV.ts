@@ -10,7 +10,7 @@ export const splitV = kernel<SplitVInputs, SplitVAttrs>(
   SplitV,
   ({ inputs: { x }, attrs: { numOrSizeSplits, axis }, backend }) => {
     const dim = util.parseAxisParam(axis, x.shape)[0]!;
-    // tfjs's type asks for a tensor, but reads its shape alone.
+    // tfjs's type requires a tensor, but the function reads only its shape.
     const sizes = backend_util.prepareSplitSize(x as never, numOrSizeSplits, dim);
     return cutIntoParts(backend, x, sizes, dim, split, splitCopy);
   },

@@ -10,7 +10,7 @@ const NO_REDUCTION = 0;
 export const squaredDifference = binaryKernel(
   SquaredDifference,
   (a, b) => {
-    // One pass instead of two, but for floats only.
+    // One pass instead of two, which libtorch supports only for floats.
     if (a.dtype !== 'int32' && b.dtype !== 'int32') return squaredError(a, b, NO_REDUCTION);
     using difference = subtract(a, b);
     return multiply(difference, difference);

@@ -7,7 +7,10 @@ const ceil = operator('aten::ceil');
 const clampInPlace = operatorInPlace('aten::clamp_');
 const replaceUpTo = operatorInPlace('aten::threshold_');
 
-/** 1 above zero, NaN of NaN, else `alpha` (0 by default): two passes, since `heaviside` would lose the NaN. */
+/**
+ * 1 above zero, NaN for NaN, else `alpha` (default 0). Takes two passes, because `heaviside` would
+ * lose NaN.
+ */
 export const step = kernel<StepInputs, StepAttrs>(Step, ({ inputs: { x }, attrs: { alpha }, backend }) =>
   applyUnary(
     backend,

@@ -29,14 +29,17 @@ export const stridedSlice = kernelWithStrings<StridedSliceInputs, StridedSliceAt
       attrs.shrinkAxisMask,
     );
     if (isIdentity) return sameData(backend, { dataId: x.dataId, shape: finalShape, dtype: x.dtype });
-    // An interval that runs against its stride is empty.
+    // An interval in the direction opposite to its stride is empty.
     const shape = slice_util.computeOutShape(begin, end, strides).map((size) => Math.max(size, 0));
     const result = sliced(backend, x, begin, strides, shape);
     return { ...result, shape: finalShape };
   },
 );
 
-/** The elements `begin + k · strides` for k in `shape`. libtorch's steps are positive: what runs backwards is flipped. */
+/**
+ * The elements `begin + k · strides` for k in `shape`. libtorch supports only positive steps, so a
+ * negative stride slices forwards and then flips.
+ */
 function sliced(
   backend: AccBackend,
   x: TensorInfo,

@@ -6,7 +6,7 @@ import { kernelWithStrings } from '../families/strings.js';
 const expand = operator('aten::expand');
 const repeat = operator('aten::repeat');
 
-/** Repeating dims of size 1 alone (tf.broadcastTo) is a view; anything else copies. */
+/** Returns a view if only dims of size 1 are repeated (tf.broadcastTo); else copies. */
 export const tile = kernelWithStrings<TileInputs, TileAttrs>(
   Tile,
   'x',

@@ -5,7 +5,7 @@ import { kernel } from '../kernel.js';
 const narrowCopy = operator('aten::narrow_copy');
 const sort = operatorWithResults('aten::sort.stable');
 
-/** A stable sort, since of equal elements tfjs gives the one of the lower index first; libtorch's topk gives any. */
+/** Uses a stable sort: tfjs orders equal elements by index, and libtorch's topk does not. */
 export const topK = kernel<TopKInputs, TopKAttrs>(TopK, ({ inputs: { x }, attrs: { k }, backend }) => {
   const [sorted, order] = sort(backend.native(x), true, -1, true) as [NativeTensor, NativeTensor];
   using allValues = sorted;

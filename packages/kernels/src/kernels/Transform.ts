@@ -17,8 +17,9 @@ const reshape = operator('aten::reshape');
 const select = operator('aten::select.int');
 
 /**
- * Images `[batch, height, width, channels]` where the pixel (x, y) comes from ((a·x + b·y + c) / k, (d·x + e·y + f) / k)
- * with k = g·x + h·y + 1; transforms are (a, …, h), one for each image or one for all.
+ * Transforms images `[batch, height, width, channels]`. The pixel (x, y) of the result is read from
+ * position ((a·x + b·y + c) / k, (d·x + e·y + f) / k) with k = g·x + h·y + 1. Transforms are (a, …,
+ * h), one for each image or one for all.
  */
 export const transform = kernel<TransformInputs, TransformAttrs>(
   Transform,
@@ -48,7 +49,9 @@ export const transform = kernel<TransformInputs, TransformAttrs>(
   },
 );
 
-/** `p·x + q·y + r` with the factors at the places given, or 1 for `r` where there are two. Caller disposes. */
+/**
+ * `p·x + q·y + r`, where `places` index the factors; r is 1 if there are only two. Caller disposes.
+ */
 function projected(
   factors: NativeTensor,
   [p, q, r]: readonly number[],

@@ -5,7 +5,7 @@ import { kernel } from '../kernel.js';
 
 const permute = operator('aten::permute');
 
-/** A view with other strides. */
+/** Returns a view with other strides. */
 export const transpose = kernel<TransposeInputs, TransposeAttrs>(
   Transpose,
   ({ inputs: { x }, attrs: { perm }, backend }) => {

@@ -25,7 +25,9 @@ const native = kernel<UniqueInputs, UniqueAttrs>(Unique, ({ inputs: { x }, attrs
 );
 const onCpu = runOnCpu(Unique);
 
-/** Of integers here; of the others on cpu, where all NaN are one value. */
+/**
+ * Runs here for integers. Other dtypes run on the cpu backend, which treats all NaN as one value.
+ */
 export const unique: KernelConfig = {
   ...native,
   kernelFunc: (call) => {
@@ -34,7 +36,10 @@ export const unique: KernelConfig = {
   },
 };
 
-/** The slices along `dim` that differ, in the order in which they appear, and which of them each slice is. */
+/**
+ * The distinct slices along `dim` in the order of their first appearance, and for each slice the
+ * index of its distinct slice.
+ */
 function uniqueIntegers(backend: AccBackend, x: TensorInfo, dim: number): TensorInfo[] {
   const [values, places] = uniqueAlong(backend.native(x), dim, true, true) as [NativeTensor, NativeTensor];
   using sorted = values;

@@ -15,14 +15,15 @@ const embeddingBackward = operator('aten::embedding_dense_backward');
 const reshape = operator('aten::reshape');
 const slice = operator('aten::slice.Tensor');
 
-/** The segment id that `embedding_dense_backward` leaves out. */
+/** The segment id that `embedding_dense_backward` ignores. */
 const NO_SEGMENT = -1;
 
 /**
- * The gradient of an embedding is this sum, and libtorch's kernel for it is the fastest here. `x` is `[n, …]`, the ids are
- * `[n]`; elements whose id is no segment are left out, as tfjs does: ids below 0 become {@link NO_SEGMENT}, those above
- * the last go to one more segment, which is cut off. Sums are float32 whatever `x` is, as in tfjs, and
- * rounded once where `x` lies in 16 bits.
+ * This sum equals the gradient of an embedding, for which libtorch has its fastest kernel. `x` is
+ * `[n, …]`, the ids are `[n]`. As in tfjs, elements with an id outside the segments are ignored:
+ * ids below 0 become {@link NO_SEGMENT}, and ids above the last go to an additional segment that is
+ * cut off. As in tfjs, sums are float32 for every dtype of `x`; they are rounded once if `x` is
+ * 16-bit.
  */
 export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegmentSumAttrs>(
   UnsortedSegmentSum,

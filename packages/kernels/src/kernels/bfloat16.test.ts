@@ -7,7 +7,7 @@ import { registerAccBackend } from '../register-backend.js';
 const castTo = operator('aten::_to_copy');
 const acc = (): AccBackend => tf.backend() as AccBackend;
 
-/** `x` with bfloat16 behind its dtype float32. */
+/** Casts `x` to bfloat16 in a tensor that tfjs sees as float32. */
 function short(x: tf.Tensor): tf.Tensor {
   return acc().tensorOf(castTo(acc().native(x), 'bfloat16'), 'float32');
 }
@@ -17,7 +17,7 @@ beforeAll(async () => {
   await tf.setBackend('acc');
 });
 
-/** Small integers, which bfloat16 holds exactly. */
+/** Small integers, which bfloat16 represents exactly. */
 const matrix = (): tf.Tensor =>
   tf.tensor2d([
     [3, -1, 4],

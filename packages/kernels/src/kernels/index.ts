@@ -158,7 +158,7 @@ import { unpack } from './Unpack.js';
 import { unsortedSegmentSum } from './UnsortedSegmentSum.js';
 import { zerosLike } from './ZerosLike.js';
 
-/** Every kernel that runs in libtorch; one line a kernel, in alphabetical order. */
+/** Every kernel that runs in libtorch: one kernel a line, in alphabetical order. */
 export const NATIVE_KERNELS: readonly KernelConfig[] = [
   abs,
   acos,

@@ -7,13 +7,13 @@ import { make, tensorOf, type RealDtype, type TensorSpec } from '../testing/valu
 const RUNS = { numRuns: 40 };
 const DTYPES = fc.constantFrom<RealDtype>('float32', 'int32', 'bool');
 
-/** A tensor of rank 1 to 4; dims from `least`. */
+/** Tensors of rank 1 to 4 whose dims are at least `least`. */
 const tensors = (least = 0): fc.Arbitrary<TensorSpec> =>
   fc
     .tuple(DTYPES, fc.array(fc.integer({ min: least, max: 4 }), { minLength: 1, maxLength: 4 }))
     .chain(([dtype, shape]) => tensorOf(dtype, shape));
 
-/** `attrs` of a tensor's shape, beside the tensor. */
+/** Pairs a tensor with attributes that `attrs` derives from its shape. */
 function withAttrs<T>(
   specs: fc.Arbitrary<TensorSpec>,
   attrs: (shape: readonly number[]) => fc.Arbitrary<T>,
@@ -39,7 +39,7 @@ async function expectProperty<T>(
   );
 }
 
-/** The same, on a tensor whose elements lie in another order than its shape's. */
+/** Twice `x`, transposed: its elements are not stored in the order of its shape. */
 const transposed = (x: tf.Tensor): tf.Tensor => tf.transpose(tf.mul(tf.cast(x, 'float32'), 2));
 
 describe('ops on shapes are as on cpu', () => {
@@ -105,7 +105,8 @@ describe('ops on shapes are as on cpu', () => {
         perDim(shape, (size) =>
           fc.constantFrom(1, 2, 3, -1, -2).chain((stride) =>
             fc.integer({ min: 0, max: size - 1 }).chain((begin) => {
-              // Backwards past the first element is written as an end before it, counted from the end.
+              // A backward slice that includes the first element has an end before it, counted from
+              // the end.
               const end =
                 stride > 0
                   ? fc.integer({ min: begin + 1, max: size + 1 })
