@@ -61,7 +61,7 @@ describe('tf.memory', () => {
   });
 
   it('is flat over 10,000 steps of varying shapes, and native memory stays bounded', () => {
-    // The tensors are tiny: on a busy machine threads would wait for one another.
+    // The tensors are tiny: on a busy machine, threads would wait for each other.
     setNumThreads(1);
     const weight = tf.variable(tf.randomNormal([16, 16], 0, 0.1, 'float32', 1));
     const optimizer = tf.train.adam(0.001);

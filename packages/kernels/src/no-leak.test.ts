@@ -133,7 +133,7 @@ describe('native memory', () => {
   it(`is the same before and after ${STEPS} steps of training, and nothing is left of the model`, async () => {
     registerAccBackend();
     await tf.setBackend('acc');
-    // The tensors are tiny: on a busy machine threads would wait for one another.
+    // The tensors are tiny: on a busy machine, threads would wait for each other.
     setNumThreads(1);
     const atStart = counts();
     const model = makeModel();

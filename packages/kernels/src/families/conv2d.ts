@@ -41,8 +41,9 @@ interface Plan extends Sliding {
   readonly format: 'NHWC' | 'NCHW';
   readonly outShape: number[];
   /**
-   * `[height, width, in / groups, out]`. A depthwise filter `[height, width, in, multiplier]` has the same elements in
-   * the same order as one of `in` groups, `[height, width, 1, in · multiplier]`.
+   * `[height, width, in / groups, out]`. A depthwise filter `[height, width, in, multiplier]` has
+   * the same elements in the same order as a filter of `in` groups, `[height, width, 1, in ·
+   * multiplier]`.
    */
   readonly filterShape: Shape4D;
 }

@@ -13,7 +13,10 @@ const reshape = operator('aten::reshape');
 type Shape4D = [number, number, number, number];
 type Shape3D = [number, number, number];
 
-/** A greyscale dilation of images `[batch, height, width, channels]` by a filter `[filterHeight, filterWidth, channels]`. */
+/**
+ * A greyscale dilation of images `[batch, height, width, channels]` by a filter `[filterHeight,
+ * filterWidth, channels]`.
+ */
 export interface DilationPlan {
   readonly outShape: Shape4D;
   /** Height and width. */

@@ -15,7 +15,9 @@ export interface LocalResponse {
   readonly beta: number;
 }
 
-/** `bias + alpha · Σ x²` over each channel's neighbours. `x` is `[..., channels]`; caller disposes. */
+/**
+ * `bias + alpha · Σ x²` over each channel's neighbours. `x` is `[..., channels]`. Caller disposes.
+ */
 export function responseNorm(x: NativeTensor, { depthRadius, bias, alpha }: LocalResponse): NativeTensor {
   using squares = square(x);
   const norm = neighbourSum(squares, depthRadius);

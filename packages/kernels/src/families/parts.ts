@@ -8,7 +8,9 @@ const slice = operator('aten::slice.Tensor');
 /** The maximum number of tensors that one call passes or returns. */
 const TENSORS_PER_CALL = 1024;
 
-/** Cuts a tensor along a dim into parts of these sizes; the list of parts is the first result. */
+/**
+ * Cuts a tensor along a dim into parts of the given sizes. The first result is the list of parts.
+ */
 export type Cutter = (x: NativeTensor, sizes: readonly number[], dim: number) => OperatorResult[];
 
 /**

@@ -95,7 +95,7 @@ function weightOf(position: NativeTensor, start: NativeTensor, images: NativeTen
   return unsqueeze(weight, -1);
 }
 
-/** The pixels at whole rows and columns. */
+/** Reads the pixels at integer rows and columns. */
 function pixels(images: NativeTensor, { image, row, column }: Points, fill?: Fill): NativeTensor {
   const [batch, height, width, channels] = images.shape as [number, number, number, number];
   using insideRow = clamp(row, 0, height - 1);

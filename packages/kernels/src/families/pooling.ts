@@ -2,8 +2,8 @@ import { operator, operatorInPlace, operatorWithResults, type Tensor as NativeTe
 import { shapeOnly } from './images.js';
 import { after, explicitPads, padded, paddedSizes, unpadded, type WindowAxis } from './sliding-window.js';
 
-// Pooling of images `[batch, channels, ...spatial]` with 2 or 3 spatial dims. Windows are not dilated: tfjs pools with
-// dilations by SpaceToBatchND.
+// Pooling of images `[batch, channels, ...spatial]` with 2 or 3 spatial dims. Windows are not
+// dilated: tfjs computes dilated pooling with SpaceToBatchND.
 
 const OPERATORS = {
   2: {

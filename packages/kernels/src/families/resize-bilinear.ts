@@ -37,7 +37,10 @@ export function resizeBilinear(x: NativeTensor, [height, width]: Size, grid: Pix
   return contiguous(part, CHANNELS_LAST);
 }
 
-/** The gradient of {@link resizeBilinear} by `corners` or `origins` with respect to images of `size`. Caller disposes. */
+/**
+ * The gradient of {@link resizeBilinear} by `corners` or `origins` with respect to images of
+ * `size`. Caller disposes.
+ */
 export function resizeBilinearGradient(
   dy: NativeTensor,
   [height, width]: Size,

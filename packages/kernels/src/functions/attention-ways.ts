@@ -138,7 +138,7 @@ function allHeads(x: NativeTensor, q: NativeTensor): NativeTensor {
   return repeats === 1 ? x.alias() : repeatHeads(x, repeats, 1);
 }
 
-/** The gradient of {@link allHeads}. Takes over `grad`; caller disposes the result. */
+/** The gradient of {@link allHeads}. Takes ownership of `grad`. Caller disposes the result. */
 function sumOfHeads(grad: NativeTensor, x: NativeTensor): NativeTensor {
   const repeats = grad.shape[1]! / x.shape[1]!;
   if (repeats === 1) return grad;

@@ -18,8 +18,8 @@ const select = operator('aten::select.int');
 
 /**
  * Transforms images `[batch, height, width, channels]`. The pixel (x, y) of the result is read from
- * position ((a·x + b·y + c) / k, (d·x + e·y + f) / k) with k = g·x + h·y + 1. Transforms are (a, …,
- * h), one for each image or one for all.
+ * position ((a·x + b·y + c) / k, (d·x + e·y + f) / k) with k = g·x + h·y + 1. `transforms` holds
+ * the eight numbers a to h, for each image or once for all.
  */
 export const transform = kernel<TransformInputs, TransformAttrs>(
   Transform,
@@ -50,7 +50,8 @@ export const transform = kernel<TransformInputs, TransformAttrs>(
 );
 
 /**
- * `p·x + q·y + r`, where `places` index the factors; r is 1 if there are only two. Caller disposes.
+ * The values `p·x + q·y + r` with the factors in columns p, q and r; r is 1 if only two columns are
+ * given. Caller disposes.
  */
 function projected(
   factors: NativeTensor,

@@ -13,8 +13,10 @@ export interface AdamConstants {
 }
 
 /**
- * Adam's direction for one variable in plain tfjs operators: `(m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) +
- * ε)`. First updates `state`, which is m and v, with the gradient. Caller disposes.
+ * Adam's direction for one variable in plain tfjs operators. First updates `state`, which is m and
+ * v, with the gradient. Caller disposes.
+ *
+ *     (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)
  */
 export function adamDirection({ grad, state: [m, v] }: Update, constants: AdamConstants): Tensor {
   const { beta1, beta2, epsilon, step } = constants;

@@ -3,8 +3,8 @@ import { numThreads, releaseCachedMemory, synchronize, type Tensor as NativeTens
 import type { TuningOptions } from './options.js';
 
 /**
- * One of several operators, or memory layouts, with the same result. It borrows its arguments; the
- * caller disposes the result.
+ * One of several operators, or memory layouts, with the same result. Borrows its arguments. Caller
+ * disposes the result.
  */
 export type Way<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
 
@@ -69,8 +69,8 @@ const ENOUGH_MS = 60;
 const MAX_POSTPONED = 3;
 
 /**
- * Codes of errors that mean that this libtorch or device does not support a way. Any other error is
- * thrown to the caller.
+ * Codes of errors that mean that this libtorch or device does not support a way. Out of memory is
+ * handled separately; any other error is thrown to the caller.
  */
 const NOT_HERE = ['ACC_OPERATOR_UNKNOWN', 'ACC_OPERATOR_FAILED'];
 

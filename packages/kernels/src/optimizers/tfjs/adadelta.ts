@@ -4,8 +4,9 @@ import { add_, addcmul_, addScalar, div_, mul_, scale_, sqrt_ } from '../fused/f
 import type { FusedRule } from '../fused/fused-rule.js';
 
 /**
- * u = g · √(b + ε) / √(a + ε), with a before its update; a ← ρ a + (1 - ρ) g²; b ← ρ b + (1 - ρ)
- * u²; w ← w - lr · u.
+ * u = g · √(b + ε) / √(a + ε), with a and b before their updates;
+ *
+ * a ← ρ a + (1 - ρ) g²; b ← ρ b + (1 - ρ) u²; w ← w - lr · u.
  */
 export const adadelta: FusedRule<AdadeltaInternals> = {
   slotLists: ({ accumulatedGrads, accumulatedUpdates }) => [

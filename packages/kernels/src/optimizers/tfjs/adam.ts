@@ -4,7 +4,11 @@ import { adamStep } from '../fused/adam-step.js';
 import type { FusedRule } from '../fused/fused-rule.js';
 import { multiplyScalar, scalarValue } from '../fused/known-scalars.js';
 
-/** m ← β₁ m + (1 - β₁) g; v ← β₂ v + (1 - β₂) g²; w ← w - lr · m̂ / (√v̂ + ε), m̂ = m / (1 - accBeta1), v̂ likewise. */
+/**
+ * m ← β₁ m + (1 - β₁) g; v ← β₂ v + (1 - β₂) g²; w ← w - lr · m̂ / (√v̂ + ε),
+ *
+ * where m̂ = m / (1 - accBeta1) and v̂ = v / (1 - accBeta2).
+ */
 export const adam: FusedRule<AdamInternals> = {
   slotLists: ({ accumulatedFirstMoment, accumulatedSecondMoment }) => [
     { slots: accumulatedFirstMoment, suffix: 'm', initial: zerosLike },

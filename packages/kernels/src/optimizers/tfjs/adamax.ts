@@ -4,7 +4,11 @@ import { abs, addcdiv_, addScalar, lerp_, maximum_, scale_ } from '../fused/fore
 import type { FusedRule } from '../fused/fused-rule.js';
 import { incrementScalar, multiplyScalar, scalarValue } from '../fused/known-scalars.js';
 
-/** m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|); w ← w - lr / (1 + decay · iteration) / (1 - accBeta1) · m / (u + ε). */
+/**
+ * m ← β₁ m + (1 - β₁) g; u ← max(β₂ u, |g|);
+ *
+ * w ← w - lr / (1 + decay · iteration) / (1 - accBeta1) · m / (u + ε).
+ */
 export const adamax: FusedRule<AdamaxInternals> = {
   slotLists: ({ accumulatedFirstMoment, accumulatedWeightedInfNorm }) => [
     { slots: accumulatedFirstMoment, suffix: 'm', initial: zerosLike },

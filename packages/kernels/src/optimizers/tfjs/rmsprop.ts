@@ -17,8 +17,9 @@ import type { FusedRule } from '../fused/fused-rule.js';
 import type { Slot, SlotList } from '../slots.js';
 
 /**
- * s ← decay · s + (1 - decay) g²; a ← momentum · a + lr · g / √(s + ε); w ← w - a. If centered, m ←
- * decay · m + (1 - decay) g, and the root is √(s - (m² + ε)).
+ * s ← decay · s + (1 - decay) g²; a ← momentum · a + lr · g / √(s + ε); w ← w - a.
+ *
+ * If centered: m ← decay · m + (1 - decay) g, and the root is √(s - (m² + ε)).
  */
 export const rmsprop: FusedRule<RmsPropInternals> = {
   slotLists: ({ accumulatedMeanSquares, accumulatedMoments, accumulatedMeanGrads, centered }) => {
