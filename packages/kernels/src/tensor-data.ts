@@ -14,9 +14,9 @@ const MAX_SHAPES = 8;
 let shapesEpoch = 0;
 
 /**
- * From now on, cached reshapes and conversions of data are created anew. The calls that create them
- * must be inside a recorded step for its replay, and outside it otherwise. Must not be called while
- * a kernel runs.
+ * From now on, cached reshapes and conversions of data are made anew. A recorded step must record
+ * the calls that make them, and later code must not use their recorded results. Must not be called
+ * while a kernel runs.
  */
 export function forgetShapes(): void {
   shapesEpoch++;

@@ -26,8 +26,8 @@ export interface AffineAttrs {
 type Gradients<Attrs> = (dy: Tensor, x: Tensor, weight: Tensor, attrs: Attrs) => Record<string, () => Tensor>;
 
 /**
- * `gradientsOf` receives the gradient before the activation. Each gradient is computed only when it
- * is asked for.
+ * `gradientsOf` receives the gradient before the activation. Each gradient is computed only on
+ * demand.
  */
 function affineGradient<Attrs extends AffineAttrs>(
   kernelName: string,

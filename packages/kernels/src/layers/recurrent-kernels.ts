@@ -210,10 +210,7 @@ function backward(
   return [reshape(held, [T * B, G]), ...multiplied, ...dBefore];
 }
 
-/**
- * The gradient of {@link recurrentKernels}. Each weight's gradient is computed only when it is
- * asked for.
- */
+/** The gradient of {@link recurrentKernels}. Each weight's gradient is computed only on demand. */
 export function recurrentGradient(recurrence: Recurrence): GradConfig {
   const { kernelName, multiplied, ofWeight } = recurrence;
   const gradFunc = (
