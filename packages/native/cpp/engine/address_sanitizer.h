@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-// Lets AddressSanitizer see our own allocator's blocks as it sees malloc's. In other builds nothing.
+// Tells AddressSanitizer about the blocks of our allocator, as malloc does for its own. Does
+// nothing in other builds.
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -12,7 +13,7 @@
 
 namespace acc {
 
-// Reading or writing there is a fault from now on.
+// After forbid_access, AddressSanitizer reports every access to the range.
 inline void forbid_access(void* data, size_t bytes) { ASAN_POISON_MEMORY_REGION(data, bytes); }
 inline void allow_access(void* data, size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(data, bytes); }
 

@@ -6,20 +6,22 @@
 
 namespace acc {
 
-// ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST or ACC_COLLECTIVE_FAILED: c10d and what is below it tell them apart in their texts only.
+// Returns ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST or ACC_COLLECTIVE_FAILED. c10d and its transports
+// distinguish these failures only in the error text.
 const char* code_of_failure(const std::string& text);
 
-// A group on one of c10d's backends. What these lack is composed from what they have.
+// A group on one of c10d's backends. Collectives that a backend lacks are composed of those that it
+// has.
 class BackendGroup : public ProcessGroup {
  public:
   std::shared_ptr<Pending> start(CollectiveCall call) override;
 
  protected:
-  // `patience` is how long a wait may take.
+  // `patience` is the time-out of a wait.
   BackendGroup(c10::intrusive_ptr<c10d::Backend> backend, const GroupOptions& options, std::chrono::milliseconds patience)
       : backend_(std::move(backend)), options_(options), patience_(patience) {}
 
-  // Called before each collective.
+  // Called before each collective, but not before send and receive.
   virtual void prepare(const CollectiveCall&) {}
 
  private:

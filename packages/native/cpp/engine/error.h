@@ -5,7 +5,7 @@
 
 namespace acc {
 
-// Codes as JavaScript sees them (AccError.code).
+// The codes, as in AccError.code in JavaScript.
 inline constexpr const char* kTensorDisposed = "ACC_TENSOR_DISPOSED";
 inline constexpr const char* kTooManyTensors = "ACC_TOO_MANY_TENSORS";
 inline constexpr const char* kOperatorUnknown = "ACC_OPERATOR_UNKNOWN";
@@ -23,7 +23,7 @@ inline constexpr const char* kPeerLost = "ACC_PEER_LOST";
 inline constexpr const char* kCollectiveMismatch = "ACC_COLLECTIVE_MISMATCH";
 inline constexpr const char* kEngineUnavailable = "ACC_ENGINE_UNAVAILABLE";
 
-// An error that carries its stable code.
+// An error with a stable code.
 class Error : public std::runtime_error {
  public:
   Error(const char* code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -33,8 +33,8 @@ class Error : public std::runtime_error {
   const char* code_;
 };
 
-// What a caught exception is to JavaScript. To be called inside a catch block; `fallback` is the code of what
-// has none of its own.
+// A caught exception as code and message for JavaScript. Call describe_current_exception inside a
+// catch block. `fallback` is the code for exceptions without a code.
 struct ErrorInfo {
   std::string code;
   std::string message;

@@ -6,12 +6,13 @@
 
 namespace acc {
 
-// The connections of a Gloo group to the other ranks. Gloo shows none of them, and by itself notices a peer's end only in calls
-// that need something of it, and a host's silence not at all.
+// The connections of a Gloo group to the other ranks. Gloo does not expose them. Gloo itself
+// detects the end of a peer only in calls that need data from it, and does not detect a silent
+// host.
 class GlooLinks {
  public:
-  // `sockets` were remembered before the group was made. Blocks until every rank has its connections. Throws
-  // ACC_RENDEZVOUS_FAILED.
+  // `sockets` was constructed before the group. Blocks until every rank has published its
+  // connections. Throws ACC_RENDEZVOUS_FAILED.
   GlooLinks(const NewSockets& sockets, const StorePtr& store, const GroupOptions& options);
   ~GlooLinks() { cut(); }
   GlooLinks(const GlooLinks&) = delete;
@@ -19,7 +20,7 @@ class GlooLinks {
 
   std::vector<ProcessGroup::Loss> losses() const;
   uint64_t traffic() const;
-  // Closes all, for both sides. What was sent still arrives.
+  // Shuts all connections down, in both directions. Bytes that were already sent still arrive.
   void cut() const;
 
  private:

@@ -7,17 +7,17 @@
 
 namespace acc {
 
-// Values that every rank of a group to be gives, and all read.
+// Values that the ranks of a future group publish in the store and read from each other.
 class Meeting {
  public:
   Meeting(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options);
 
   void give(const std::string& key, const std::string& value) const;
-  // Waits for it. Throws ACC_RENDEZVOUS_FAILED.
+  // Waits for the value of `rank` and returns it. Throws ACC_RENDEZVOUS_FAILED.
   std::string take(const std::string& key, int rank) const;
 
-  // Runs `body` and then compares how it went everywhere: where it threw ACC_ENGINE_UNAVAILABLE on any rank, all throw it,
-  // with the reasons.
+  // Runs `body`, then compares its outcome on all ranks. If it threw ACC_ENGINE_UNAVAILABLE on any
+  // rank, every rank throws that error with all reasons.
   void together(const std::string& name, const std::function<void()>& body) const;
 
  private:

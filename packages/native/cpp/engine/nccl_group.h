@@ -6,15 +6,16 @@
 
 namespace acc {
 
-// Why ranks cannot talk by NCCL here; empty where they can.
+// Why NCCL is unavailable here; empty if it is available.
 std::string nccl_unavailable_reason();
 
-// Names the GPU, alike in all processes that see it; -1 is the current one. Only where nothing is in the way of NCCL.
+// An identifier of GPU `index` that is the same in all processes that see the GPU. Index -1 is the
+// current GPU. Call it only if nccl_unavailable_reason() is empty.
 std::string gpu_id(int index);
 
-// A group over NCCL (c10d's ProcessGroupNCCL), for tensors on GPUs of which each rank has one of its own; `control` is a group of
-// the same ranks over sockets, which tells of ranks that are lost, and moves tensors of the CPU. Throws ACC_ENGINE_UNAVAILABLE,
-// ACC_RENDEZVOUS_FAILED.
+// A group over NCCL (c10d's ProcessGroupNCCL), for tensors on GPUs. Each rank has a GPU of its own.
+// `control` is a group of the same ranks over sockets. It reports lost ranks and moves CPU tensors.
+// Throws ACC_ENGINE_UNAVAILABLE.
 std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options,
                                                 std::shared_ptr<ProcessGroup> control);
 

@@ -21,30 +21,31 @@ struct GroupOptions {
   RankNames names;
 };
 
-// The numbers are shared with src/process-group.ts.
+// src/process-group.ts uses the same numbers.
 enum class CollectiveKind : int {
   kBroadcast = 0,      // `input` in place
   kAllReduce = 1,      // `output` may be `input`
-  kReduce = 2,         // `output` on `root` only
+  kReduce = 2,         // only `root` has an `output`
   kReduceScatter = 3,  // `input` is `size` times `output`
-  kAllGather = 4,      // `counts`: elements of each rank; empty where all have as many
-  kAllToAll = 5,       // `counts`: elements sent to each rank, then received from each; empty where all are equal
+  kAllGather = 4,      // `counts`: elements of each rank; empty if all are equal
+  kAllToAll = 5,       // `counts`: elements sent to each rank, then received from each; empty if all are equal
   kSend = 6,           // `input` to `root`
   kReceive = 7,        // `input` from `root`
-  kAllReduceMany = 8,  // `many` in place, of one type
+  kAllReduceMany = 8,  // `many` in place; all of one dtype
 };
 
 enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 4 };
 
 inline constexpr int kCallWords = 20;
-// The first of them, which ranks must have alike.
+// The number of leading words that must be equal on all ranks.
 inline constexpr int kComparedWords = 16;
-// Not 0 in the exchange by which ranks compare a call before they make it.
+// The index of a word that is not 0 in the exchange by which ranks compare a call before they make
+// it.
 inline constexpr int kComparisonWord = kCallWords - 2;
-// The call's number.
+// The index of the word that holds the call's number.
 inline constexpr int kNumberWord = kCallWords - 1;
 
-// One collective. Tensors are contiguous.
+// The arguments of one collective. Tensors are contiguous.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::kBroadcast;
   at::Tensor input;
@@ -53,48 +54,50 @@ struct CollectiveCall {
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   std::vector<int64_t> counts;
-  // The most elements that any rank sends to any other, of kAllToAll with counts.
+  // For kAllToAll with counts: the largest number of elements that any rank sends to any other.
   int64_t most = 0;
-  // What the user called: kComparedWords that ranks must have alike, and what is worth telling. All 0 where the user called
-  // nothing.
+  // Describes the user's call: kComparedWords that must be equal on all ranks, then words for error
+  // messages. All are 0 if the call was not made by the user.
   std::array<int32_t, kCallWords> words{};
 };
 
-// Makes the input contiguous and gives the call an output like it.
+// Makes the input contiguous and allocates an output of the same shape and dtype.
 void give_output(CollectiveCall& call);
 
-// Throws ACC_INVALID_ARGUMENT for tensors and counts that do not fit together.
+// Throws ACC_INVALID_ARGUMENT if the tensors and counts do not fit together.
 void require_fitting(const CollectiveCall& call, int rank, int size);
 
-// ACC_COLLECTIVE_MISMATCH, with the words of all ranks' calls, kCallWords each, as a JSON array: JavaScript knows what they mean.
+// Throws ACC_COLLECTIVE_MISMATCH. The message is a JSON array of the words of all ranks' calls,
+// kCallWords each. JavaScript turns it into text.
 [[noreturn]] void throw_mismatch(const std::vector<int32_t>& words);
 
-// A collective under way; it keeps the tensors alive.
+// A collective that was started. It keeps its tensors alive.
 class Pending {
  public:
   virtual ~Pending() = default;
   virtual bool is_done() = 0;
-  // Blocks until it has ended. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST, ACC_COLLECTIVE_FAILED, ACC_COLLECTIVE_MISMATCH.
+  // Blocks until the collective has ended. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST,
+  // ACC_COLLECTIVE_FAILED, ACC_COLLECTIVE_MISMATCH.
   virtual void wait() = 0;
 };
 
-// Processes that call the same collectives in the same order.
+// A group of processes that make the same collectives in the same order.
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
   virtual std::shared_ptr<Pending> start(CollectiveCall call) = 0;
-  // Starts it and waits.
+  // Starts the call and waits for it.
   virtual void run(CollectiveCall call) { start(std::move(call))->wait(); }
-  // Calls under way may fail, later ones do.
+  // Closes the group. Calls that are running may fail. Later calls do fail.
   virtual void close() {}
 
-  // What a Watch asks, from its own thread.
+  // The following members are called by a Watch, from its own thread.
 
-  // True where the engine itself finds out which ranks are dead, late or call other things.
+  // True if the engine itself detects ranks that are dead or late, or that make different calls.
   virtual bool judges_itself() const { return false; }
-  // False where only some ranks may find out by themselves that calls differ.
+  // False if only some ranks may detect that calls differ.
   virtual bool refuses_everywhere() const { return true; }
-  // Ranks that this one is, or may be, cut off from.
+  // A rank to which the connection is, or may be, lost.
   struct Loss {
     enum class Kind {
       kClosed,    // the connection was closed
@@ -105,9 +108,9 @@ class ProcessGroup {
     Kind kind;
   };
   virtual std::vector<Loss> losses() { return {}; }
-  // A number that grows while bytes move.
+  // A counter that grows while bytes are transferred.
   virtual uint64_t traffic() { return 0; }
-  // Fails all calls under way, and later ones.
+  // Fails all running calls and all later ones.
   virtual void cut() {}
 };
 

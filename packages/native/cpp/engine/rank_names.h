@@ -5,18 +5,19 @@
 
 namespace acc {
 
-// Ranks of a group, as messages call them. Ranks of a sub-group have a number in the job, too: `rank 1 (world rank 3)`.
+// Names the ranks of a group in messages. A rank of a sub-group is named with its rank in the job
+// if that differs: `rank 1 (world rank 3)`.
 class RankNames {
  public:
-  // The group of all ranks.
+  // The names for the group of all ranks.
   RankNames() = default;
-  // A sub-group: the number in the job of each of its ranks.
+  // The names for a sub-group: `world_ranks[r]` is the job's rank of rank r.
   explicit RankNames(std::vector<int> world_ranks) : world_ranks_(std::move(world_ranks)) {}
 
   bool is_subgroup() const { return !world_ranks_.empty(); }
-  // Empty in the group of all ranks.
+  // Empty for the group of all ranks.
   const std::vector<int>& world_ranks() const { return world_ranks_; }
-  // The rank whose process keeps the job's store; -1 where it is not in the group.
+  // The rank whose process holds the job's store; -1 if it is not in the group.
   int store_keeper() const;
 
   // `rank 1`

@@ -11,7 +11,7 @@
 
 namespace acc {
 
-// A file descriptor that is closed with its owner.
+// A file descriptor that its owner closes on destruction.
 class Fd {
  public:
   Fd() = default;
@@ -33,13 +33,14 @@ class Fd {
   int fd_ = -1;
 };
 
-// c10d and Gloo keep their sockets to themselves. They are found among those of the process: the ones that were not there
-// before. What is done here to a socket is done to theirs, since a duplicate of a descriptor is the same socket.
+// Finds the sockets of c10d and Gloo, which do not expose them: they are the sockets of the process
+// that did not exist before. A duplicate of a descriptor refers to the same socket, so an operation
+// on the duplicate affects the original.
 class NewSockets {
  public:
-  // Remembers the sockets that there are now.
+  // Records the sockets that exist now.
   NewSockets();
-  // Duplicates of the TCP sockets that have come since, from whatever thread.
+  // Duplicates of the TCP sockets that were created since, by any thread.
   std::vector<Fd> take() const;
 
  private:
@@ -48,28 +49,30 @@ class NewSockets {
 
 Fd duplicate_of(int fd);
 bool is_listening(int fd);
-// `10.0.0.1:80` or `[fd00::1]:80`; empty where there is none.
+// `10.0.0.1:80` or `[fd00::1]:80`; empty if the socket has no such address.
 std::string local_end(int fd);
 std::string remote_end(int fd);
 
-// From now on nobody can connect to a listening socket: who tries gets no answer. Connections that were made stay. Linux.
+// Makes a listening socket drop all new connection attempts, without an answer. Existing
+// connections stay. Linux only.
 void refuse_newcomers(int listener);
 
-// Receiving fails when nothing has come for so long.
+// Makes a receive fail when nothing arrives for `timeout`.
 void limit_receiving(int fd, std::chrono::milliseconds timeout);
 
-// Lets the kernel ask an idle connection's other side every second whether it is there.
+// Makes the kernel probe an idle connection every second (TCP keep-alive). Linux only.
 void ask_when_idle(int fd);
 
 enum class LinkState { kOpen, kClosed, kDoubtful, kSilent };
 
-// Whether the other side of a connection has closed it, or its host has not answered for kSilence, or for kDoubt, though asked.
-// A process that only stands still is answered for by its host. Linux; elsewhere kOpen.
+// The state of a connection. kClosed: the other side closed it. kSilent: the other host has not
+// answered a probe or data for kSilence. kDoubtful: the same for kDoubt. A host still answers for a
+// process that is merely stopped. Linux only; always kOpen elsewhere.
 LinkState state_of(int fd);
 inline constexpr std::chrono::milliseconds kSilence(5000);
 inline constexpr std::chrono::milliseconds kDoubt(1500);
 
-// Bytes that went either way and arrived.
+// The number of bytes sent and acknowledged, plus the number of bytes received.
 uint64_t traffic_of(int fd);
 
 }  // namespace acc

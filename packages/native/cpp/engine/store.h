@@ -21,13 +21,13 @@ struct StoreOptions {
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// A connection to the store that ranks' watches share. After an answer that did not come in time it is out of step, and nobody
-// may use it any more.
+// A connection to the store that the watches of this process share. After an answer that did not
+// arrive in time, requests and answers no longer match, so nobody may use the connection.
 struct StoreLine {
   explicit StoreLine(StorePtr store) : keys(std::move(store)) {}
 
   const StorePtr keys;
-  // Held for each use.
+  // Held during each use of `keys`.
   std::mutex mutex;
   std::atomic<bool> is_reachable{true};
 };
@@ -35,8 +35,9 @@ struct StoreLine {
 // The job's key-value store (c10d's TCPStore).
 class JobStore {
  public:
-  // Connects; with `is_server` the store is started first. It listens on exactly the address that `host` names (c10d alone
-  // would listen on every interface). Throws ACC_PORT_TAKEN, ACC_RENDEZVOUS_FAILED.
+  // Connects to the store. With `is_server` it first starts the store, which listens only on the
+  // address that `host` names (c10d by itself would listen on every interface). Throws
+  // ACC_PORT_TAKEN, ACC_RENDEZVOUS_FAILED.
   static std::shared_ptr<JobStore> connect(const StoreOptions& options);
 
   JobStore(StorePtr keys, Fd listener, const StoreOptions& options)
@@ -44,11 +45,12 @@ class JobStore {
 
   const StorePtr& keys() const { return keys_; }
 
-  // Another connection to the same store, one for all groups of the process: it is made for the first, while the door is open.
-  // Calls on it fail when the store does not answer within some seconds.
+  // A second connection to the same store, shared by all groups of the process. The first call
+  // creates it, so that call must come before close_door(). Requests on it fail when the store does
+  // not answer within 3 seconds.
   std::shared_ptr<StoreLine> watch_line();
 
-  // Nobody can connect any more, which all ranks have done.
+  // Refuses new connections. Call it when all ranks have connected.
   void close_door();
 
  private:

@@ -5,7 +5,8 @@
 
 namespace acc {
 
-// An engine's group with a Watch over it: calls are logged, and their failures are what the watch found out.
+// An engine's group together with a Watch. It logs the calls. When a call fails, it throws the
+// error that the watch determined.
 class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_this<WatchedGroup> {
  public:
   WatchedGroup(std::shared_ptr<ProcessGroup> engine, std::shared_ptr<StoreLine> line, const GroupOptions& options)
@@ -18,7 +19,8 @@ class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_t
 
   Watch& watch() { return watch_; }
 
-  // Runs part of the call of that number. What the engine throws becomes what the watch knows of it.
+  // Runs `body`, a part of call `number`. Replaces an error of the engine by the watch's
+  // explanation of it.
   template <typename Body>
   auto explained(int32_t number, Body body) {
     try {

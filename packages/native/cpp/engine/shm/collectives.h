@@ -8,26 +8,27 @@
 #include "engine/shm/ranks.h"
 #include "engine/shm/reduce.h"
 
-// The collectives, on memory of the caller. Every rank calls the same one; begin_call came before. The first step carries
-// the calls' descriptions: each throws ACC_COLLECTIVE_MISMATCH at it, on every rank, before it touches results. Inputs and
-// results may be the same memory.
+// The collectives, on the caller's memory. Every rank calls the same one, after Ranks::begin_call.
+// The first step carries the descriptions of the calls. If they differ, every rank throws Mismatch
+// after that step, before it writes any result. Input and result may be the same memory.
 namespace acc::shm {
 
-// Ranks called different things: kCallWords of each.
+// Thrown when ranks made different calls. `words` holds kCallWords of each rank.
 struct Mismatch {
   std::vector<int32_t> words;
 };
 
-// `input` and `output` are cut into pieces alike.
+// `input` and `output` are divided into pieces of the same sizes.
 void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element element, Op op);
-// `output` on rank `root` only.
+// Only rank `root` writes `output`.
 void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op, int root);
-// `input` is `size` times `count` elements; this rank gets its part of their combination.
+// `input` has `size` parts of `count` elements. Rank r gets the reduction of every rank's part r.
 void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op);
 void broadcast(Ranks& ranks, void* data, size_t bytes, int root);
-// `bytes[r]` bytes of rank r, one after the other.
+// Rank r contributes `bytes[r]` bytes. `output` holds the contributions in the order of ranks.
 void all_gather(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& bytes);
-// `sent[r]` bytes to rank r and `received[r]` from it; `most` is the most that any rank sends to any other.
+// Sends `sent[r]` bytes to rank r and receives `received[r]` bytes from it. `most` is the largest
+// number of bytes that any rank sends to any other.
 void all_to_all(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& sent,
                 const std::vector<size_t>& received, size_t most);
 

@@ -12,9 +12,10 @@
 
 namespace acc::shm {
 
-// Messages from one rank to one other, through two blocks for each pair that are filled and emptied in turn. Those of one
-// pair and direction go in the order in which they were started; all others go on side by side, so that ranks which send
-// to each other at once don't wait for ever.
+// Point-to-point messages. Each ordered pair of ranks has two blocks, which the sender fills and
+// the receiver empties in turn. Messages of one pair and direction are moved in the order in which
+// they were started. All other messages make progress independently, so ranks that send to each
+// other at the same time do not deadlock.
 class Messages {
  public:
   struct Message {
@@ -22,13 +23,14 @@ class Messages {
     bool is_sent;
     uint8_t* data;
     size_t bytes;
-    // Keeps the memory alive.
+    // Keeps the memory at `data` alive until the message is done.
     std::shared_ptr<void> owner;
     size_t done = 0;
     bool is_done = false;
-    // Why it never will be.
+    // Set when the message has failed: it will never be done.
     std::exception_ptr error = {};
-    // When somebody asked for it first, and last looked whether it can still come.
+    // `asked` is the time of the first question whether the message is done. `looked` is the time
+    // of the last check that the peer can still answer.
     std::optional<std::chrono::steady_clock::time_point> asked = {};
     std::chrono::steady_clock::time_point looked = {};
   };
@@ -38,15 +40,15 @@ class Messages {
   std::shared_ptr<Message> send(int peer, const void* data, size_t bytes, std::shared_ptr<void> owner);
   std::shared_ptr<Message> receive(int peer, void* data, size_t bytes, std::shared_ptr<void> owner);
 
-  // Moves what can be moved at once.
+  // Moves all bytes that can be moved without waiting.
   void advance();
-  // Also where it has failed, which `wait` then throws.
+  // True also for a message that has failed; `wait` then throws its error.
   bool is_done(const std::shared_ptr<Message>& message);
   void wait(const std::shared_ptr<Message>& message);
 
  private:
   std::shared_ptr<Message> start(Message message);
-  // False when nothing more can be moved now.
+  // Moves what can be moved. Returns true when the message is complete.
   bool advance_one(Message& message);
   void look_after(Message& message);
   std::deque<std::shared_ptr<Message>>& line_of(int peer, bool is_sent) { return lines_[2 * peer + (is_sent ? 1 : 0)]; }

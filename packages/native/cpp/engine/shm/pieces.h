@@ -7,7 +7,7 @@
 
 namespace acc::shm {
 
-// Memory of several tensors, seen as one row of bytes.
+// The memory of several tensors, addressed as one sequence of bytes.
 class Pieces {
  public:
   Pieces() = default;
@@ -21,7 +21,8 @@ class Pieces {
 
   size_t bytes() const { return bytes_; }
 
-  // Calls `visit(data, offset, bytes)` for each stretch of memory in the `bytes` from `start` on; `offset` counts from `start`.
+  // Calls `visit(data, offset, bytes)` for each contiguous part of the range of `bytes` bytes from
+  // `start` on. `offset` is relative to `start`.
   template <typename Visit>
   void visit(size_t start, size_t bytes, Visit visit) const {
     const size_t end = start + bytes;
@@ -40,7 +41,7 @@ class Pieces {
     size_t bytes;
   };
 
-  // The piece that byte `at` is in.
+  // The index of the piece that contains byte `at`.
   size_t piece_at(size_t at) const {
     const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), at,
                                         [](size_t at, const Piece& piece) { return at < piece.start; });

@@ -11,18 +11,20 @@
 
 namespace acc::shm {
 
-// The ranks of a host as one of them sees them: it publishes steps and waits for those of the others.
+// The ranks of one host, as seen by one of them. A rank publishes steps and waits for the steps of
+// the others.
 //
-// A step is: write buffer(), publish(), wait_for_all(), read buffer_of(peer). Buffers are used in turn, two a rank. A rank
-// that writes for step s has seen all others publish s-1, and they did so after they had read what it wrote for s-2; so
-// nobody ever writes what another still reads, and a step costs one exchange of flags.
+// A step is: write buffer(), publish(), wait_for_all(), read buffer_of(peer). Each rank has two
+// buffers and uses them in turn. When a rank writes for step s, it has seen that all others
+// published step s-1. They did so after they had read what it wrote for step s-2. So no rank
+// overwrites bytes that another rank still reads, and a step costs one exchange of flags.
 //
-// One thread at a time makes steps; any thread may wait.
+// One thread at a time makes steps. Any thread may call wait_until().
 class Ranks {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  // Peers must have written their process numbers. Throws ACC_ENGINE_UNAVAILABLE.
+  // Peers must have written their process ids to the segment. Throws ACC_ENGINE_UNAVAILABLE.
   Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankNames names);
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -30,43 +32,50 @@ class Ranks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Whether some core is left when every rank computes with so many threads.
+  // Whether a core is idle when every rank computes with `threads` threads.
   bool has_spare_core(int threads) const { return cores_ > size_ * threads; }
   const Segment& segment() const { return segment_; }
-  // To be called when no peer looks for it any more.
+  // Call it once no peer needs to open or check the descriptor any more.
   void close_fd() { segment_.close_fd(); }
 
-  // This rank's buffer for the coming step, of Segment::kStepBytes.
+  // This rank's buffer for the next step. It has Segment::kStepBytes bytes.
   uint8_t* buffer() const { return segment_.buffer(rank_, step_ + 1); }
-  // Writes it.
+  // Writes to buffer().
   SharedWriter& writer() { return writer_; }
   void publish();
   void wait_for_all();
-  // Whether any rank sleeps until others come.
+  // Whether any peer sleeps while it waits for others.
   bool has_sleeping_peer() const;
-  // What `peer` wrote for the step that was waited for.
+  // The bytes that `peer` wrote for the step that wait_for_all() waited for.
   const uint8_t* buffer_of(int peer) const { return segment_.buffer(peer, step_); }
 
-  // Shows what this rank calls, with the coming step. Throws what has broken the group, if something has.
+  // Describes this rank's call; the next publish() shows the description to the peers. `words` has
+  // kCallWords numbers. Throws if the group is broken.
   void begin_call(const int32_t* words);
-  // To be called after that step: whether all ranks call the same. Otherwise `words` gets kCallWords of each rank.
+  // Call it after that step. Returns whether all ranks make the same call. If not, `words` gets
+  // kCallWords of each rank.
   bool is_same_call(std::vector<int32_t>& words);
 
-  // Blocks until `is_ready`; `late` gives the ranks that one waits for. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST.
+  // Blocks until `is_ready` returns true. `late` returns the ranks that the caller waits for.
+  // Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST.
   void wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late);
-  // Throws what has broken the group, or that a rank in `late` will not come: it has died, left, or was waited for since `started`
-  // for longer than the time-out. Whoever waits calls it every kLookAround.
+  // Throws if the group is broken. Also throws if a rank in `late` has died, has left, or has been
+  // waited for since `started` for longer than the time-out. A thread that waits calls it every
+  // kLookAround.
   void check(const std::vector<int>& late, std::chrono::steady_clock::time_point started);
-  // Peers that are alive answer within microseconds; looking for the dead can wait.
+  // The interval of check(). Live peers answer within microseconds, so the search for dead ones may
+  // be slow.
   static constexpr Milliseconds kLookAround{50};
-  // Wakes `peer` if it sleeps.
+  // Wakes the threads of `peer` that sleep.
   void ring(int peer);
-  // This thread never spins: another one of the rank may need the core.
+  // Makes the calling thread sleep at once instead of spinning. Another thread of the rank may need
+  // the core.
   static void be_patient();
-  // Called now and then by whoever waits.
+  // Called now and then by threads that wait.
   std::function<void()> on_idle;
 
-  // Calls under way and later ones fail, here and at the peers that still wait for this rank.
+  // This rank leaves the group. Its calls that are running or made later fail, and so do those of
+  // peers that still wait for it.
   void leave();
 
  private:
@@ -80,13 +89,14 @@ class Ranks {
   const int size_;
   const Milliseconds timeout_;
   const RankNames names_;
-  // That the ranks may run on, all together.
+  // The number of cores on which at least one rank may run.
   int cores_ = 0;
-  // How long this rank's main thread spins before it sleeps.
+  // A waiting thread spins this long before it sleeps. A thread that called be_patient() does not
+  // spin.
   std::chrono::microseconds spin_{0};
   uint32_t step_ = 0;
   uint32_t call_ = 0;
-  std::vector<int> processes_;  // pidfds by rank, -1 for this one
+  std::vector<int> processes_;  // pidfd of each rank; -1 for this rank
 };
 
 }  // namespace acc::shm

@@ -6,16 +6,17 @@ namespace acc::shm {
 
 enum class Element { kFloat32, kFloat64, kBFloat16, kFloat16, kInt32, kInt64, kBool };
 
-// kMean is for the floating elements only.
+// kMean is for floating-point elements only.
 enum class Op { kSum, kMean, kProduct, kMin, kMax };
 
 size_t bytes_of(Element element);
 
-// Combines `count` elements of `ranks` sources into `out`.
+// Reduces `count` elements of `ranks` sources into `out`.
 //
-// Sources are taken in their order, each element by itself, so that whoever computes an element gets the same bits. The
-// 16-bit floats are combined in float32 and rounded once. Of booleans sum and max are "any", product and min "all". A NaN
-// in any source makes the result of min and max NaN. `out` may be one of the sources.
+// Each element is computed from the sources in their order, independently of its neighbours, so
+// every rank that computes it gets the same bits. 16-bit floats are widened to float32, combined,
+// and rounded once. For booleans, sum and max are "any", product and min are "all". If any source
+// is NaN, min and max give NaN. `out` may be one of the sources.
 void reduce(const void* const* sources, int ranks, void* out, size_t count, Element element, Op op);
 
 }  // namespace acc::shm

@@ -7,27 +7,29 @@
 
 namespace acc::shm {
 
-// Numbers that describe a call; their meaning is JavaScript's. Ranks must have the first ones alike, the rest is for
-// messages.
+// Numbers that describe a call. JavaScript defines their meaning. The first kComparedWords must be
+// equal on all ranks; the rest are for error messages.
 inline constexpr int kCallWords = 20;
 inline constexpr int kComparedWords = 16;
 
-// What one rank shows to the others. Lines that peers poll lie apart from those that change with sleeping.
+// The state that one rank shows to the others. Cache lines that peers poll are separate from cache
+// lines that change when a rank sleeps.
 struct RankControl {
-  // The last step that the rank has published.
+  // The last step that the rank published.
   alignas(128) std::atomic<uint32_t> arrived;
   std::atomic<uint32_t> has_left;
-  // Of the calls with even and with odd numbers.
+  // Indexed by the lowest bit of the call's number.
   uint64_t call_hash[2];
   int32_t call_words[2][kCallWords];
-  // Rung by peers when something has changed for this rank; its threads sleep on it.
+  // Peers increment it when something has changed for this rank. The rank's threads sleep on it
+  // (futex).
   alignas(128) std::atomic<uint32_t> doorbell;
   std::atomic<uint32_t> sleepers;
   int32_t pid;
   int32_t fd;
 };
 
-// The way of messages from one rank to one other.
+// The state of messages from one rank to one other.
 struct Channel {
   alignas(128) std::atomic<uint32_t> written;  // blocks
   alignas(128) std::atomic<uint32_t> taken;
@@ -36,17 +38,19 @@ struct Channel {
 struct Header {
   uint64_t nonce;
   uint64_t bytes;
-  // Why the group is broken, once it is: see Ranks.
+  // 0, or the reason why the group is broken and the rank that caused it; Ranks encodes it.
   alignas(128) std::atomic<uint64_t> broken;
 };
 
-// Memory that the ranks of a host share. It is a memfd: it has no name, and goes with the last process that maps it.
+// Memory that the ranks of one host share. It is a memfd: it has no name, and the kernel frees it
+// when no process maps or holds it any more.
 class Segment {
  public:
-  // Why this system cannot share memory so; empty where it can.
+  // Why this system cannot share memory in this way; empty if it can.
   static std::string unavailable_reason();
 
-  // Makes it, or opens that of process `pid`. Throws ACC_ENGINE_UNAVAILABLE.
+  // `create` makes the memory. `open` opens descriptor `fd` of process `pid`. Both throw
+  // ACC_ENGINE_UNAVAILABLE.
   static Segment create(int ranks, uint64_t nonce);
   static Segment open(int ranks, uint64_t nonce, int pid, int fd);
 
@@ -56,14 +60,14 @@ class Segment {
   ~Segment();
 
   int fd() const { return fd_; }
-  // Whether file descriptor `fd` of process `pid` is this memory.
+  // Whether descriptor `fd` of process `pid` refers to this memory.
   bool is_held_by(int pid, int fd) const;
-  // The mapping stays.
+  // Closes the descriptor. The mapping stays.
   void close_fd();
 
   Header& header() const { return *reinterpret_cast<Header*>(base_); }
   RankControl& control(int rank) const { return reinterpret_cast<RankControl*>(base_ + controls_)[rank]; }
-  // Two step buffers of each rank, used in turn.
+  // Each rank has two step buffers, used in turn.
   uint8_t* buffer(int rank, uint32_t step) const {
     return base_ + buffers_ + (2 * static_cast<size_t>(rank) + (step & 1)) * kStepBytes;
   }
@@ -72,8 +76,8 @@ class Segment {
     return base_ + blocks_ + (2 * static_cast<size_t>(from * ranks_ + to) + (number & 1)) * kBlockBytes;
   }
 
-  // What a rank shows at a time. Half of it stays in a core's cache, and a rank that loses its core for a while does so
-  // seldom between two steps.
+  // The bytes that a rank can publish in one step. Half of them fit in a core's cache. There are
+  // few steps, so a rank seldom loses its core between two of them.
   static constexpr size_t kStepBytes = 1536 * 1024;
   static constexpr size_t kBlockBytes = 128 * 1024;
 

@@ -7,21 +7,23 @@
 
 namespace acc::shm {
 
-// Writes memory that other ranks read, in the faster of two ways: through this core's caches, or past them (non-temporal
-// stores).
+// Writes memory that other ranks read, in the faster of two ways: through this core's caches, or
+// past them with non-temporal stores.
 //
-// A line that a peer has read has to be taken back from the peer's cache before it can be written. Between cores that share
-// a cache that is quick. Between others each line may wait for the one before: on two cores of an EPYC 9004 that have no L3
-// in common, caches take 2.4 GB/s and stores past them 28. With a common L3 caches are ahead. A virtual core moves from
-// one to the other while a job runs, so both ways are timed all the time.
+// When a peer has read a cache line, this core must take the line back before it can write it. That
+// is fast between cores that share a cache. Between other cores, each line may wait for the one
+// before. On two cores of an EPYC 9004 without a common L3, cached writes reach 2.4 GB/s and
+// non-temporal stores 28 GB/s. With a common L3, cached writes are faster. A virtual core can move
+// between the two cases while a job runs, so both ways are timed throughout.
 //
-// For one thread at a time.
+// Not thread-safe: one thread at a time.
 class SharedWriter {
  public:
-  // The memory may not overlap.
+  // The ranges must not overlap.
   void copy(void* to, const void* from, size_t bytes);
 
-  // Calls `write`, which copies `bytes`, and learns from the time that it takes; now and then the slower way is taken.
+  // Calls `write`, which copies `bytes` bytes, and records its duration. Now and then it takes the
+  // slower way, to time it.
   template <typename Write>
   void timed(size_t bytes, Write write) {
     if (bytes < kWorthTiming) return write();
@@ -36,23 +38,24 @@ class SharedWriter {
     way_ = usual;
   }
 
-  // What was written is there before what is written from now on. Before peers are told of it.
+  // Orders all earlier writes before all later ones. Call it before peers are told of the written
+  // bytes.
   static void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
   enum class Way { kCached, kPast };
 
-  // What writes of about one size took of late.
+  // The recent durations of writes of similar size.
   class History {
    public:
     Way fastest() const;
-    // To take for the coming write.
+    // The way for the next write.
     Way next();
     void add(Way way, float seconds_per_byte);
 
    private:
-    // The best of a few, since a rank may lose its core in the midst of a write.
+    // The best of kKept times counts, because a rank may lose its core during a write.
     static constexpr size_t kKept = 4;
     struct Times {
       std::array<float, kKept> recent{};

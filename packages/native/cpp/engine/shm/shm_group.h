@@ -4,11 +4,12 @@
 
 namespace acc {
 
-// Why this system has no shared memory for ranks; empty where it has.
+// Why ranks cannot share memory on this system; empty if they can.
 std::string shm_unavailable_reason();
 
-// A process group of ranks on one host that talk through shared memory. Blocks until every rank has come. Where one of them
-// cannot reach the memory every rank throws ACC_ENGINE_UNAVAILABLE, with the reasons. Throws ACC_RENDEZVOUS_FAILED.
+// A process group whose ranks run on one host and communicate through shared memory. Blocks until
+// every rank has joined. If one rank cannot open the memory, every rank throws
+// ACC_ENGINE_UNAVAILABLE with the reasons. Throws ACC_RENDEZVOUS_FAILED.
 std::shared_ptr<ProcessGroup> create_shm_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                const GroupOptions& options);
 

@@ -8,19 +8,21 @@
 
 namespace acc {
 
-// What ranks of a group tell each other through the job's store, on a connection of its own: rank 0, which keeps the store, may
-// stand still or be gone, and nobody else must hang on that. Any thread.
+// Notes that the ranks of a group exchange through the job's store, on a separate connection. Rank
+// 0 holds the store. It may be stopped or gone, and no other rank may block on that. Any thread may
+// call this class.
 class Bulletin {
  public:
   Bulletin(std::shared_ptr<StoreLine> line, const std::string& group, int rank);
 
-  // False once the store has not answered. Then nothing is told or heard any more.
+  // False after the store once failed to answer. After that nothing is written or read.
   bool is_reachable() const { return line_->is_reachable; }
 
   void put(const std::string& key, const std::string& value);
-  // What somebody has put there.
+  // The value of `key`; nothing if there is none, or if the store is unreachable.
   std::optional<std::string> find(const std::string& key);
-  // Puts `value` unless somebody has put another, and gives what is there; `value` itself when the store is unreachable.
+  // Sets `key` to `value` if it has no value yet, and returns the value that it then has. Returns
+  // `value` if the store is unreachable.
   std::string agree(const std::string& key, const std::string& value);
 
   void put_own(const std::string& key, const std::string& value) { put(of(key, rank_), value); }

@@ -11,49 +11,51 @@
 
 namespace acc {
 
-// The last calls of a rank on a group, as others may ask for them. Any thread.
+// The last kCalls calls of this rank on one group, which other ranks may request. Any thread may
+// call this class.
 class CallLog {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kCalls = 32;
 
   struct Entry {
-    // Of the user's collectives, from 1, alike on every rank; 0 for what is none.
+    // The number of the user's collective, from 1 and equal on every rank; 0 for other calls.
     int32_t number = 0;
     CollectiveKind kind = CollectiveKind::kBroadcast;
-    // The other rank of a message, -1 of collectives.
+    // The other rank of a message; -1 for a collective.
     int peer = -1;
     std::array<int32_t, kCallWords> words{};
     Clock::time_point started;
-    // Unset while it goes on, or until somebody sees that it has ended.
+    // The time at which the end was noticed. Unset before that.
     std::optional<Clock::time_point> ended;
-    // Set while the rank's own thread waits for it.
+    // Set while the rank's main thread waits for the call.
     std::optional<Clock::time_point> awaited;
   };
 
-  // Gives what the others take. `is_awaited`: the rank's own thread waits for it from now on.
+  // Logs the start of a call. Returns a ticket for the other functions. `is_awaited`: the rank's
+  // main thread waits for the call from now on.
   uint64_t begin(const CollectiveCall& call, bool is_awaited);
   void begin_wait(uint64_t ticket);
-  // The call may go on.
+  // Ends the wait. The call itself may still be running.
   void end_wait(uint64_t ticket);
-  // It has ended.
+  // The call has ended.
   void end(uint64_t ticket);
 
-  // Of the last of the user's collectives.
+  // The number of the user's last collective.
   int32_t last_number() const;
 
-  // Oldest first.
+  // All entries, oldest first.
   std::vector<Entry> entries() const;
-  // What the rank's own thread waits for.
+  // The call that the rank's main thread waits for.
   std::optional<Entry> awaited() const;
 
-  // A line for each entry: number, kind, peer, milliseconds since its start, since its end or -1, since the wait for it began
-  // or -1, words.
+  // One line per entry: number, kind, peer, milliseconds since its start, milliseconds since its
+  // end or -1, milliseconds since the wait began or -1, words.
   std::string text() const;
   static std::vector<Entry> from_text(const std::string& text);
 
  private:
-  // Null where newer calls have taken its place.
+  // Null if newer calls have replaced the entry. `mutex_` is held.
   Entry* find(uint64_t ticket);
 
   mutable std::mutex mutex_;

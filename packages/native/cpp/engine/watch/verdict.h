@@ -8,26 +8,26 @@
 
 namespace acc {
 
-// What broke a group. The first that any rank finds holds for all of them.
+// The reason why a group is broken. The first verdict that any rank publishes holds for all ranks.
 struct Verdict {
   enum class Kind : int {
     kDied = 0,      // the rank's process has ended
-    kLeft = 1,      // it has closed the group
-    kSilent = 2,    // its host no longer answers
-    kLate = 3,      // it did not come within the time-out; no rank where all came, and the call did not end
-    kMismatch = 4,  // ranks called different things; `number` is the call
-    kFailed = 5,    // the engine failed on it
+    kLeft = 1,      // the rank has closed the group
+    kSilent = 2,    // the rank's host no longer answers
+    kLate = 3,      // not in time; `ranks` is empty if all came and the call did not end
+    kMismatch = 4,  // ranks made different calls; `number` is the call
+    kFailed = 5,    // the engine failed on the rank
   };
   Kind kind = Kind::kFailed;
   std::vector<int> ranks;
   int32_t number = 0;
-  // Who found it.
+  // The rank that found it.
   int by = 0;
 
   std::string text() const;
   static std::optional<Verdict> from_text(const std::string& text);
 
-  // The AccError's code, and what happened, in words.
+  // The AccError's code, and its message.
   const char* code() const;
   std::string message(long timeout_ms, const RankNames& rank_names) const;
 };

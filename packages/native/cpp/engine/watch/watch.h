@@ -17,12 +17,14 @@
 
 namespace acc {
 
-// Looks after a group on a thread of its own, which goes on while the rank's main thread computes or waits: tells other ranks
-// what this one is doing when somebody waits long, and finds out what an engine cannot: that ranks have died, do not answer,
-// are late, or wait in different calls. Then every rank's calls fail, with the first verdict that any rank came to.
+// Monitors a group on a thread of its own, which keeps running while the rank's main thread
+// computes or waits. It tells other ranks what this rank is doing when somebody waits long. It
+// detects what an engine cannot: ranks that have died, do not answer, are late, or wait in
+// different calls. Then the calls of every rank fail, with the first verdict that any rank
+// published.
 class Watch {
  public:
-  // Engine must outlive it.
+  // `engine` must outlive the watch.
   Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupOptions& options);
   ~Watch();
   Watch(const Watch&) = delete;
@@ -30,26 +32,27 @@ class Watch {
 
   CallLog& log() { return log_; }
 
-  // To be called when the engine has failed a call: gives what broke the group, as soon as it is known, but waits no longer
-  // than some seconds.
+  // Call it when the engine has failed a call. Returns the verdict as soon as it is known. After 6
+  // seconds it publishes the verdict that the engine failed on this rank.
   Verdict explain_failure();
-  // To be called when the engine has found out that ranks called different things: gives the verdict of all.
+  // Call it when the engine has detected that ranks made different calls. Returns the verdict of
+  // all ranks.
   Verdict report_mismatch(int32_t number);
-  // Every rank's description of the call in which they differ, zeros where it did not come to it within some seconds: kCallWords
-  // numbers each.
+  // Every rank's description of call `number`, kCallWords numbers each. A rank that does not come
+  // to the call within 8 seconds gets zeros.
   std::vector<int32_t> words_of(int32_t number);
 
-  // What this rank says of itself at the end, for the others.
+  // Publishes this rank's final report for the other ranks.
   void publish(const std::string& report);
-  // By rank: the report of each, else its calls as it last posted them (CallLog::text), else nothing. Waits for reports of ranks
-  // that can still give one, no longer than some seconds.
+  // For each rank its report. If it has none, its calls as it last posted them (CallLog::text), or
+  // an empty text. Waits at most 3 seconds for the reports of ranks that are not lost.
   struct Account {
     bool is_report = false;
     std::string text;
   };
   std::vector<Account> accounts();
 
-  // This rank leaves the group of its own will.
+  // Announces that this rank closes the group on purpose.
   void leave();
 
  private:
@@ -64,7 +67,7 @@ class Watch {
   std::optional<std::array<int32_t, kCallWords>> called_words(int rank, int32_t number);
   void wait_for_readers(Clock::time_point deadline);
   std::optional<std::vector<int>> late_ranks(const CallLog::Entry& waiting);
-  // CallLog::text of every rank, or of one, as it last posted it.
+  // CallLog::text as last posted, of every rank or of one rank.
   std::vector<std::string> posted_calls();
   std::string calls_of(int rank);
   std::vector<int> missing_ranks(const std::vector<std::string>& texts, int32_t number) const;
@@ -74,18 +77,18 @@ class Watch {
 
   ProcessGroup& engine_;
   const GroupOptions options_;
-  // The rank whose process keeps the store; -1 where it is not in the group.
+  // The rank whose process holds the store; -1 if it is not in the group.
   const int keeper_;
   Bulletin bulletin_;
   CallLog log_;
 
-  // Of the thread.
+  // Used only by the watch's thread.
   bool is_asked_ = false;
   bool is_inspector_ = false;
   Clock::time_point next_look_{};
   uint64_t traffic_ = 0;
   Clock::time_point moved_{};
-  // What was posted when a call had taken too long though all ranks had come to it.
+  // The posted calls at the moment when a call had timed out although all ranks had come to it.
   struct Suspicion {
     Clock::time_point since;
     std::vector<std::string> texts;
