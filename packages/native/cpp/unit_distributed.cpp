@@ -1,4 +1,5 @@
-// The other translation unit: c10d's headers are the slowest of all.
+// The translation unit of process groups. It is separate because c10d's headers are the slowest to
+// compile.
 #include "binding/distributed.cpp"
 #include "engine/backend_group.cpp"
 #include "engine/gloo_group.cpp"

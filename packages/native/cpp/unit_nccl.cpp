@@ -1,2 +1,3 @@
-// What needs the headers of CUDA and NCCL; compiled where they lie beside libtorch.
+// The sources that need the headers of CUDA and NCCL. They are compiled if libtorch provides these
+// headers.
 #include "engine/nccl_group.cpp"

@@ -1,4 +1,5 @@
-// The shared-memory engine below its process group: plain C++, without libtorch.
+// The shared-memory engine without its process group. It is plain C++; of libtorch it uses only
+// c10's float16 conversion.
 #ifdef __linux__
 #include "engine/shm/call_queue.cpp"
 #include "engine/shm/collectives.cpp"

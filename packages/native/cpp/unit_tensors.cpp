@@ -1,4 +1,5 @@
-// One translation unit of everything but process groups: libtorch's headers take seconds to read, once is enough.
+// One translation unit for everything except process groups. libtorch's headers take seconds to
+// compile, so they are included only once.
 #include "binding/memory.cpp"
 #include "binding/module.cpp"
 #include "binding/operators.cpp"

@@ -8,14 +8,15 @@
 
 namespace acc {
 
-// Runs `work` on a thread of Node's pool; `finish` then makes the promise's value on the main thread.
+// Runs `work` on a thread of Node's pool. `finish` then creates the promise's value on the main
+// thread.
 class AsyncCall final : public Napi::AsyncWorker {
  public:
   using Work = std::function<void()>;
   using Finish = std::function<Napi::Value(Napi::Env)>;
 
   static Napi::Value start(Napi::Env env, Work work, Finish finish) {
-    auto* call = new AsyncCall(env, std::move(work), std::move(finish));  // deletes itself
+    auto* call = new AsyncCall(env, std::move(work), std::move(finish));  // Napi::AsyncWorker deletes itself
     const auto promise = call->deferred_.Promise();
     call->Queue();
     return promise;

@@ -12,7 +12,7 @@
 
 namespace acc {
 
-// Objects under numbers, as JavaScript holds them.
+// Maps numbers to objects. JavaScript holds the numbers.
 template <typename T>
 class HandleMap {
  public:
@@ -34,23 +34,24 @@ class HandleMap {
   double last_ = 0;
 };
 
-// Everything one Node environment holds.
+// The state of one Node environment.
 struct Context {
   TensorTable tensors;
   StringTable strings;
   OperatorTable operators{tensors, strings};
-  // What a step is being written down by, also while that pauses.
+  // The recorder of the step that is being recorded. It also exists while the recording pauses.
   std::shared_ptr<Recorder> recorder;
   HandleMap<std::shared_ptr<Recording>> recordings;
-  // Stores, groups and works; only binding/distributed.cpp knows their types, whose headers take long to compile.
+  // Stores, groups and works. Only binding/distributed.cpp includes their types, because their
+  // headers take long to compile.
   std::shared_ptr<void> distributed;
-  // The call buffers: ArrayBuffers that JavaScript made and keeps alive.
+  // The call buffers. They are ArrayBuffers that JavaScript created and keeps alive.
   const double* call_in = nullptr;
   double* call_out = nullptr;
   size_t call_out_capacity = 0;
 };
 
-// Each adds its functions to the addon.
+// Each function adds its part of the API to `exports`.
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context);
 void bind_operators(Napi::Env env, Napi::Object exports, Context& context);
 void bind_recording(Napi::Env env, Napi::Object exports, Context& context);

@@ -53,7 +53,7 @@ inline Bytes bytes_at(const Napi::CallbackInfo& info, size_t index) {
   return {data, array.ByteLength()};
 }
 
-// Adds a function whose C++ exceptions arrive in JavaScript as errors with a code.
+// Adds a function to `exports`. Its C++ exceptions become JavaScript errors with a code.
 template <typename Body>
 void bind(Napi::Env env, Napi::Object exports, const char* name, Body body, const char* fallback = kNativeFailed) {
   exports.Set(name, Napi::Function::New(

@@ -32,10 +32,11 @@ namespace {
   throw Error(code_of_failure(info.message), info.message);
 }
 
-// Elements as bytes: what only moves them need not know their type.
+// Views elements as bytes. Collectives that only move elements do not need their dtype.
 at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
 
-// Backends have no mean, and take booleans for numbers: of those sum and max are "any", product and min "all".
+// Backends have no mean, so a mean is a sum here. They treat booleans as numbers: for booleans, sum
+// and max are "any", product and min are "all".
 c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool) {
   switch (op) {
     case ReduceOp::kProduct: return is_bool ? c10d::ReduceOp::MIN : c10d::ReduceOp::PRODUCT;
@@ -49,14 +50,14 @@ class BackendPending final : public Pending {
  public:
   using Finish = std::function<void()>;
 
-  // `work` is null where nothing has to travel.
+  // `work` is null if nothing has to be transferred.
   BackendPending(c10::intrusive_ptr<c10d::Work> work, std::chrono::milliseconds timeout, Finish finish)
       : work_(std::move(work)), timeout_(timeout), finish_(std::move(finish)) {}
 
   bool is_done() override { return !work_ || work_->isCompleted(); }
 
   void wait() override {
-    // Some works copy their results on the thread that waits.
+    // Some backends copy results on the thread that waits.
     const c10::InferenceMode guard;
     try {
       if (work_) work_->wait(timeout_);
@@ -75,7 +76,8 @@ class BackendPending final : public Pending {
 }  // namespace
 
 std::shared_ptr<Pending> BackendGroup::start(CollectiveCall call) {
-  // Backends' threads take over this thread's state: they write to tensors that were made in inference mode.
+  // The backend's threads inherit this thread's state. They must write to tensors that were made in
+  // inference mode.
   const c10::InferenceMode guard;
   require_fitting(call, options_.rank, options_.size);
   if (call.kind != CollectiveKind::kSend && call.kind != CollectiveKind::kReceive) prepare(call);
@@ -107,7 +109,8 @@ std::shared_ptr<Pending> BackendGroup::pending(Work work, Finish finish) const {
   return std::make_shared<BackendPending>(std::move(work), patience_, std::move(finish));
 }
 
-// Reduces in place; `finish` comes after a mean's division.
+// The pending result of a reduction that writes to `result`. For a mean, it divides `result` when
+// the reduction has ended.
 std::shared_ptr<Pending> BackendGroup::reduced(Work work, const CollectiveCall& call, const at::Tensor& result) const {
   if (call.op != ReduceOp::kMean) return pending(std::move(work));
   return pending(std::move(work), [result, size = options_.size] { result.div_(size); });
@@ -130,7 +133,7 @@ std::shared_ptr<Pending> BackendGroup::all_reduce(CollectiveCall& call) {
   return reduced(backend_->allreduce(tensors, options), call, call.output);
 }
 
-// Packed on the way, by the backend.
+// The backend packs the tensors itself.
 std::shared_ptr<Pending> BackendGroup::all_reduce_many(CollectiveCall& call) {
   std::vector<at::Tensor> tensors;
   for (const auto& tensor : call.many) {
@@ -146,7 +149,7 @@ std::shared_ptr<Pending> BackendGroup::all_reduce_many(CollectiveCall& call) {
   });
 }
 
-// Backends reduce in place on every rank: those that get no result give a copy.
+// Backends reduce in place on every rank. Ranks that get no result pass a copy.
 std::shared_ptr<Pending> BackendGroup::reduce(CollectiveCall& call) {
   if (call.input.numel() == 0) return pending({});
   const bool is_root = options_.rank == call.root;
@@ -173,7 +176,7 @@ std::shared_ptr<Pending> BackendGroup::all_gather(CollectiveCall& call) {
   return pending(backend_->_allgather_base(to, from, {}));
 }
 
-// Every rank sends as much as the one that has most.
+// Every rank sends as many elements as the rank that has the most.
 std::shared_ptr<Pending> BackendGroup::all_gather_uneven(CollectiveCall& call) {
   const int64_t most = *std::max_element(call.counts.begin(), call.counts.end());
   if (most == 0) return pending({});

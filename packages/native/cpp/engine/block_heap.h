@@ -6,25 +6,26 @@
 
 namespace acc {
 
-// Stands in front of every block; its size keeps the block behind it aligned.
+// The header in front of every block. Its size keeps the memory behind it aligned to 64 bytes.
 struct alignas(64) Block {
-  size_t bytes;         // behind this header
+  size_t bytes;         // of the memory behind this header
   Block* before;        // neighbours in the segment; null at its ends
   Block* after;
   bool is_free;
-  bool is_small;        // of a size class; it has no neighbours
+  bool is_small;        // belongs to a size class; has no neighbours
   void* data() { return this + 1; }
   static Block* of(void* data) { return static_cast<Block*>(data) - 1; }
 };
 
-// Large blocks: best fit in segments that come from the system. A block that is too large is split, free neighbours are
-// joined, so that sizes which change from step to step do not eat up memory. Not thread-safe.
+// Allocates large blocks by best fit, from segments that the system provides. A block that is too
+// large is split, and free neighbours are merged, so sizes that change from step to step do not
+// fragment the memory. Not thread-safe.
 class BlockHeap {
  public:
-  // Null when the system has no more memory.
+  // Returns null if the system has no more memory.
   Block* take(size_t bytes);
   void give_back(Block* block);
-  // Returns segments in which nothing is used to the system until at most `limit` bytes are reserved.
+  // Returns unused segments to the system until at most `limit` bytes are reserved.
   void trim(size_t limit);
   size_t reserved() const { return reserved_; }
 

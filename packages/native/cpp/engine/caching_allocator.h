@@ -4,7 +4,8 @@
 
 namespace acc {
 
-// Bytes of CPU memory that tensors use. `reserved` counts what is kept for reuse too.
+// The CPU memory that tensors use, in bytes. `reserved` also counts memory kept for reuse.
+// `allocations` is the number of allocations so far.
 struct MemoryStats {
   int64_t allocated;
   int64_t peak_allocated;
@@ -12,14 +13,15 @@ struct MemoryStats {
   int64_t allocations;
 };
 
-// Makes every CPU tensor of the process come from an allocator that keeps freed memory and counts bytes. A training
-// step asks for the same sizes again and again; returning large blocks to the system each time would cost a page fault for
-// every page of them. Idempotent.
+// Installs an allocator for all CPU tensors of the process. It keeps freed memory for reuse and
+// counts bytes. A training step requests the same sizes again and again. If large blocks went back
+// to the system each time, every one of their pages would cost a page fault. Idempotent.
 void install_caching_allocator();
 
 MemoryStats memory_stats();
 void reset_peak_memory();
-// Returns what is kept for reuse to the system, as far as nothing in use lies beside it.
+// Returns memory kept for reuse to the system. A free block of a segment that is partly in use
+// stays.
 void release_cached_memory();
 
 }  // namespace acc

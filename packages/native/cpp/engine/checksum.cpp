@@ -4,8 +4,9 @@
 #include <immintrin.h>
 #endif
 
-// zlib is in every Node: official builds carry Chromium's, under its names; those of distributions may link the system's.
-// Weak, since which one it is shows when the addon is loaded.
+// Every Node contains zlib. Official builds contain Chromium's zlib, with prefixed names. Builds of
+// Linux distributions may link the system's zlib. The symbols are weak because only the loaded
+// process shows which of them exist.
 extern "C" {
 __attribute__((weak)) unsigned long Cr_z_crc32_z(unsigned long, const unsigned char*, size_t);
 __attribute__((weak)) unsigned long crc32_z(unsigned long, const unsigned char*, size_t);
@@ -29,11 +30,12 @@ __attribute__((target("pclmul,sse4.1"))) inline __m128i fold(__m128i block, __m1
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-// The CRC of `size` bytes, a multiple of 64 and not 0. Carry-less products fold the message to 16 bytes of the same remainder
-// (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009); the table does
-// the rest. zlib's alone takes eight times as long.
+// The CRC of `size` bytes. `size` is a positive multiple of 64. Carry-less products fold the
+// message to 16 bytes with the same remainder (Gopal et al., "Fast CRC Computation for Generic
+// Polynomials Using PCLMULQDQ Instruction", Intel 2009). The table computes the CRC of these. zlib
+// alone takes eight times as long.
 __attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(const uint8_t* data, size_t size) {
-  // Powers of x modulo the reflected polynomial, for 64 and for 16 bytes further on.
+  // Powers of x modulo the reflected polynomial, for distances of 64 and 16 bytes.
   const __m128i by_64 = _mm_set_epi64x(0x01c6e41596, 0x0154442bd4);
   const __m128i by_16 = _mm_set_epi64x(0x00ccaa009e, 0x01751997d0);
   const auto block = [&](size_t i) {
@@ -50,7 +52,7 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(const uint8_t* data
   const __m128i rest = fold(fold(fold(a, by_16, b), by_16, c), by_16, d);
   alignas(16) uint8_t bytes[16];
   _mm_store_si128(reinterpret_cast<__m128i*>(bytes), rest);
-  // zlib inverts what it is given: it is to begin with 0.
+  // zlib inverts the initial value, and the computation must begin with 0.
   return by_table(0xffffffff, bytes, sizeof(bytes));
 }
 

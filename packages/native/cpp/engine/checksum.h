@@ -5,10 +5,10 @@
 
 namespace acc {
 
-// Whether this process has zlib.
+// Whether this process provides zlib's CRC-32 function.
 bool has_checksum();
 
-// The CRC-32 of zlib, of `size` bytes.
+// The CRC-32 of `size` bytes, as zlib defines it.
 uint32_t checksum(const uint8_t* data, size_t size);
 
 }  // namespace acc

@@ -11,17 +11,18 @@
 
 namespace acc {
 
-// What the system says of a file.
+// What the system reports about a file.
 struct FileFacts {
   uint64_t bytes;
-  // Together they name the file on this system.
+  // Device and inode together identify the file on this system.
   uint64_t device;
   uint64_t inode;
   bool is_socket;
 };
 
 #ifdef __linux__
-// By `statx`, since `fstat` and `stat` are functions of glibc 2.33, which the addon does without.
+// Uses `statx`, because the symbols `fstat` and `stat` require glibc 2.33. The addon must run
+// without it.
 inline std::optional<FileFacts> facts_at(int folder, const char* path, int flags) {
   struct statx found {};
   if (::statx(folder, path, flags, STATX_BASIC_STATS, &found) != 0) return std::nullopt;
@@ -29,7 +30,7 @@ inline std::optional<FileFacts> facts_at(int folder, const char* path, int flags
   return FileFacts{found.stx_size, device, found.stx_ino, S_ISSOCK(found.stx_mode)};
 }
 
-// Nothing when there is no such descriptor or file.
+// Empty if the descriptor or file does not exist.
 inline std::optional<FileFacts> facts_of(int fd) { return facts_at(fd, "", AT_EMPTY_PATH); }
 inline std::optional<FileFacts> facts_of(const char* path) { return facts_at(AT_FDCWD, path, 0); }
 #else

@@ -4,8 +4,8 @@
 
 namespace acc {
 
-// How a backend of libtorch (mkldnn, cuda) computes products and convolutions of float32: "ieee", "tf32", "bf16", or "default",
-// as it does by itself.
+// Sets how a backend of libtorch (mkldnn, cuda) computes float32 products, convolutions and
+// recurrent layers: "ieee", "tf32", "bf16", or "default", which is libtorch's own choice.
 void set_float32_precision(const std::string& backend_name, const std::string& name);
 
 }  // namespace acc

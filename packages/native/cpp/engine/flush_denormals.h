@@ -8,9 +8,10 @@
 
 namespace acc {
 
-// While it lives, this thread takes and gives denormal floats (below 1.2e-38) as zero, as TensorFlow's executor does:
-// the CPU is 10 to 100 times slower on them, and a trained model's squared gradients are full of them. JavaScript's own
-// arithmetic must keep them, so the mode ends with the call. Threads that an operator starts inherit it.
+// While an instance exists, this thread treats denormal floats (below 1.2e-38) as zero in operands
+// and results, as TensorFlow's executor does. The CPU is 10 to 100 times slower on denormals, and
+// the squared gradients of a trained model contain many. JavaScript's own arithmetic must keep
+// denormals, so the mode ends with the call. Threads that an operator starts inherit the mode.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(read()) { write(before_ | kBits); }

@@ -10,14 +10,16 @@
 namespace acc {
 namespace {
 
-// Gloo's own time-out: the watch's comes first, and says more.
+// Gloo's own time-out is later by this, so the watch's error comes first. It says more.
 constexpr std::chrono::milliseconds kLater(30'000);
 
-// Of the number by which Gloo matches what ranks send each other: the rest tells calls apart that are under way at the same time.
+// The bits of Gloo's matching number that hold the hash. The other bits distinguish calls that run
+// at the same time.
 constexpr uint32_t kHashBits = 20;
 
-// Gloo matches what ranks send each other by a number, which c10d counts up. Here it is made of the call's description, too:
-// calls that differ never meet, where Gloo would mix their bytes, or end the process over their different lengths.
+// Gloo matches messages by a number, which c10d increments. This class also puts a hash of the
+// call's description into that number, so messages of different calls never match. Otherwise Gloo
+// would mix their bytes, or end the process because their lengths differ.
 class MatchedGloo final : public c10d::ProcessGroupGloo {
  public:
   using ProcessGroupGloo::ProcessGroupGloo;
@@ -37,7 +39,8 @@ class GlooGroup final : public BackendGroup {
  public:
   GlooGroup(c10::intrusive_ptr<MatchedGloo> backend, std::unique_ptr<GlooLinks> links, const GroupOptions& options)
       : BackendGroup(backend, options, options.timeout + kLater), gloo_(std::move(backend)), links_(std::move(links)) {}
-  // Gloo's threads, which its end waits for, come back from calls under way.
+  // Cutting the links ends running calls. The destructor of the backend waits for Gloo's threads,
+  // which are in these calls.
   ~GlooGroup() override { links_->cut(); }
 
   std::vector<Loss> losses() override { return links_->losses(); }
@@ -53,7 +56,7 @@ class GlooGroup final : public BackendGroup {
   std::unique_ptr<GlooLinks> links_;
 };
 
-// Peers connect to this port while the group is made, and never later.
+// Refuses new connections to the group's ports. Peers connect to them only while the group is made.
 void close_doors(const std::vector<Fd>& sockets, const std::string& address) {
   const auto host = address.substr(0, address.find('%'));
   for (const auto& socket : sockets) {

@@ -10,10 +10,10 @@
 namespace acc {
 namespace {
 
-// Both ends of a connection, as one of its sides sees them.
+// The two addresses of a connection, in the order in which one side sees them.
 std::string ends_of(const std::string& own, const std::string& other) { return own + " " + other; }
 
-// Which rank is on the other side of a connection, by both its ends.
+// Maps the addresses of each connection to the rank on the other side.
 std::map<std::string, int> exchange_ends(const std::string& own, const StorePtr& store, const GroupOptions& options) {
   const auto key = [&](int rank) { return options.name + "/links/" + std::to_string(rank); };
   std::map<std::string, int> ranks;

@@ -13,12 +13,13 @@ namespace {
 
 using shm::CallQueue;
 
-// The rank of a host that speaks for it.
+// The local rank that represents its host.
 constexpr int kLeader = 0;
 
 class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_from_this<HierarchicalGroup> {
  public:
-  // `local` has the ranks of this host, `leaders` one of each host; it is null on ranks that are none.
+  // `local` has the ranks of this host. `leaders` has one rank of each host; it is null on all
+  // other ranks.
   HierarchicalGroup(std::shared_ptr<ProcessGroup> world, std::shared_ptr<ProcessGroup> local,
                     std::shared_ptr<ProcessGroup> leaders, const GroupOptions& options)
       : world_(std::move(world)), local_(std::move(local)), leaders_(std::move(leaders)), options_(options) {}
@@ -45,7 +46,7 @@ class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_f
     queue_.close();
   }
 
-  // Those of one host do.
+  // The ranks of one host may detect a mismatch that the ranks of other hosts do not.
   bool refuses_everywhere() const override { return false; }
   std::vector<Loss> losses() override { return world_->losses(); }
   uint64_t traffic() override { return world_->traffic() + (leaders_ ? leaders_->traffic() : 0); }
@@ -79,7 +80,7 @@ class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_f
       return reduce(call.output, call);
     }
     if (call.many.empty()) return;
-    // One message between hosts, whatever the number of tensors.
+    // Packs the tensors, so hosts exchange one message whatever the number of tensors.
     std::vector<at::Tensor> flat;
     for (const auto& tensor : call.many) flat.push_back(tensor.view({-1}));
     const auto packed = at::cat(flat);
@@ -91,7 +92,8 @@ class HierarchicalGroup final : public ProcessGroup, public std::enable_shared_f
     }
   }
 
-  // In place: over this host, over hosts, and back to the ranks of this host. Each compares the words of `whole`.
+  // Reduces in place: first over this host, then over hosts. Then the leader broadcasts the result
+  // on its host. Each of these calls compares the words of `whole`.
   void reduce(const at::Tensor& tensor, const CollectiveCall& whole) const {
     const auto op = whole.op;
     CollectiveCall call;

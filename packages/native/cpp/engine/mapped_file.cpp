@@ -12,7 +12,7 @@
 
 #include "engine/file_facts.h"
 
-// Since Linux 5.14; headers may be older.
+// Added in Linux 5.14. The headers may be older.
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
@@ -26,7 +26,8 @@ namespace {
 
 size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
-// A mapping of `size` bytes from `start` on, a multiple of the page; null where there is none to be had.
+// Maps `size` bytes of the file from `start` on, a multiple of the page size. Returns null if the
+// file cannot be mapped or is too short.
 void* map_part(const std::string& path, size_t start, size_t size) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;

@@ -9,12 +9,14 @@
 
 namespace acc {
 
-// A tensor whose elements are those in a file from byte `start` on. Pages come from the file when they are looked at; one that is
-// written into becomes memory of its own. Nothing where the file can't be mapped, or ends too early.
+// A tensor whose elements are mapped from a file, from byte `start` on. A page is read from the
+// file on first access. A page that is written becomes private memory; the file does not change.
+// Returns nothing if the file cannot be mapped or is too short.
 std::optional<at::Tensor> map_tensor(const std::string& path, size_t start, c10::ScalarType dtype,
                                      const std::vector<int64_t>& shape);
 
-// Brings mapped pages in from their file. False where it can't be read: looking at them would then end the process.
+// Reads mapped pages from their file. Returns false if they cannot be read; an access would then
+// end the process.
 bool load_pages(const void* data, size_t size);
 
 }  // namespace acc

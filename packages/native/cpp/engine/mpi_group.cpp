@@ -18,7 +18,8 @@ namespace {
 
 using shm::CallQueue;
 
-// Between two looks whether a call has ended: at once while it is fresh, since peers mostly come soon.
+// The number of polls that only yield, before polls that sleep for kPause: peers mostly arrive
+// soon.
 constexpr int kEagerLooks = 2000;
 constexpr std::chrono::microseconds kPause(50);
 
@@ -41,17 +42,17 @@ bool is_message(const CollectiveCall& call) {
   return call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
 }
 
-// The process's MPI: one thread at a time calls it, whatever the group.
+// The MPI of this process. Only one thread at a time may call it, for all groups together.
 struct Mpi {
   acc_mpi api{};
   std::mutex mutex;
-  // It may not be called any more.
+  // True once MPI has been finalized: it must not be called any more.
   bool is_over = false;
 };
 
 class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<MpiGroup> {
  public:
-  // `number` is that of the library; 0 is the group of all ranks.
+  // `number` is the library's number of the group; 0 is the group of all ranks.
   MpiGroup(std::shared_ptr<Mpi> mpi, int number, const GroupOptions& options)
       : mpi_(std::move(mpi)), number_(number), options_(options) {}
   ~MpiGroup() override { stop(); }
@@ -59,8 +60,8 @@ class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<
   std::shared_ptr<Pending> start(CollectiveCall call) override;
   void cut() override { is_cut_ = true; }
 
-  // In an orderly end every rank comes here with the group of all ranks, and MPI ends with its consent. Otherwise this process
-  // ends without, and mpirun then ends the others.
+  // In an orderly shutdown every rank closes the group of all ranks, which finalizes MPI. Otherwise
+  // this process ends without finalizing MPI, and mpirun then ends the other processes.
   void close() override {
     const bool is_orderly = !is_cut_ && !is_closed_.exchange(true);
     stop();
@@ -70,7 +71,7 @@ class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<
     mpi_->api.finish();
   }
 
-  // A request under way.
+  // begin() starts an MPI request, has_ended() tests it, and finish() waits for it.
   void* begin(acc_mpi_call call);
   bool has_ended(void* request);
   void finish(void* request);
@@ -108,13 +109,14 @@ class QueuedCall final : public Pending {
   std::shared_ptr<CallQueue::Call> call_;
 };
 
-// Messages are between two ranks, beside the order of calls. A tensor is kept until its message has gone, whoever forgets it.
+// A message between two ranks. Messages are not part of the order of collectives. The tensor is
+// kept until the message has ended, even if the caller drops this object.
 class Message final : public Pending {
  public:
   Message(std::shared_ptr<MpiGroup> group, at::Tensor tensor, void* request)
       : group_(std::move(group)), tensor_(std::move(tensor)), request_(request) {}
   ~Message() override {
-    // MPI may still read from it or write to it.
+    // MPI may still read or write the tensor, so it is leaked.
     if (request_ != nullptr) new at::Tensor(std::move(tensor_));
   }
   bool is_done() override {
@@ -180,7 +182,7 @@ void MpiGroup::execute(CollectiveCall& call) {
   perform(call);
 }
 
-// As one message.
+// Packs the tensors and reduces them in one call.
 void MpiGroup::reduce_many(const CollectiveCall& call) {
   if (call.many.empty()) return;
   std::vector<at::Tensor> flat;
@@ -202,7 +204,7 @@ void MpiGroup::perform(CollectiveCall& call) {
   if (!is_reduction(call.kind)) return move(call);
   CollectiveCall wide = call;
   if (is_narrow) {
-    // MPI has no such elements.
+    // MPI has no 16-bit float type, so these are reduced in float32.
     wide.input = call.input.to(at::kFloat);
     if (call.output.is_same(call.input)) wide.output = wide.input;
     else if (call.output.defined()) wide.output = at::empty_like(call.output, at::kFloat);
@@ -213,7 +215,8 @@ void MpiGroup::perform(CollectiveCall& call) {
   if (is_narrow) call.output.copy_(wide.output);
 }
 
-// Ranks tell each other what they call; a call that differs is one on no rank.
+// Exchanges the descriptions of the call. If they differ, every rank throws ACC_COLLECTIVE_MISMATCH
+// and no rank makes the call.
 void MpiGroup::compare(const CollectiveCall& call) {
   const auto size = static_cast<size_t>(options_.size);
   auto own = call.words;
@@ -249,7 +252,7 @@ void MpiGroup::move(const CollectiveCall& call) {
 }
 
 std::shared_ptr<Mpi> open_library(const std::string& library) {
-  // Global: MPI's own plugins look for its symbols.
+  // Symbols are global because MPI's own plugins need them.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) throw Error(kEngineUnavailable, std::string("the MPI library does not load: ") + ::dlerror());
   const auto open = reinterpret_cast<acc_mpi_open_function>(::dlsym(handle, ACC_MPI_OPEN));
@@ -260,7 +263,7 @@ std::shared_ptr<Mpi> open_library(const std::string& library) {
   return mpi;
 }
 
-// Of this process, as long as a group uses it.
+// The MPI of this process. It lives as long as a group uses it.
 std::weak_ptr<Mpi> running_mpi;
 
 std::shared_ptr<ProcessGroup> create_subgroup(const GroupOptions& options) {

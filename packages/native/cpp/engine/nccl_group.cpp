@@ -15,7 +15,7 @@ namespace {
 
 using c10d::ProcessGroupNCCL;
 
-// NCCL's own time-out: the watch's comes first, and says more.
+// NCCL's own time-out is later by this, so the watch's error comes first. It says more.
 constexpr std::chrono::milliseconds kPatience(30'000);
 
 class NcclGroup final : public BackendGroup, public std::enable_shared_from_this<NcclGroup> {
@@ -36,7 +36,7 @@ class NcclGroup final : public BackendGroup, public std::enable_shared_from_this
   void close() override { end(); }
 
  private:
-  // A call that was cut ends in NCCL as if it had done its work.
+  // NCCL reports an aborted call as successful, so wait() checks whether the group was ended.
   class WholePending final : public Pending {
    public:
     WholePending(std::shared_ptr<NcclGroup> group, std::shared_ptr<Pending> work)
@@ -63,8 +63,8 @@ class NcclGroup final : public BackendGroup, public std::enable_shared_from_this
   std::atomic<bool> is_ended_{false};
 };
 
-// c10d would end the process when something goes wrong; what went wrong is told by the watch, as an error. The user's own
-// settings stay.
+// By default c10d ends the process after a failure. Here the watch reports the failure as an error
+// instead. Settings of the user are kept.
 void leave_errors_to_us() {
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 0);
   ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);

@@ -16,7 +16,7 @@ namespace acc {
 
 class Recorder;
 
-// How an argument lies in the call buffer. The numbers are shared with src/call-buffer.ts.
+// How an argument is encoded in the call buffer. src/call-buffer.ts uses the same numbers.
 enum class ArgKind : int {
   kTensor = 0,
   kTensorList = 1,
@@ -46,30 +46,33 @@ struct Operator {
   c10::OperatorHandle handle;
   std::string name;
   std::vector<ArgPlan> args;
-  // Results that are an argument written in place: JavaScript holds them already.
+  // True for each result that is an argument written in place: JavaScript already holds its handle.
   std::vector<bool> result_is_argument;
 };
 
-// Operators that JavaScript resolved by name, each under its index; calls them with arguments out of a buffer.
+// The operators that JavaScript has resolved by name, each with an index. Calls them with arguments
+// from a buffer.
 //
-// Buffer in: the number of arguments, then each by its kind. An argument's first number may be kDefault (take
-// the schema's), kNone or, for a tensor, kUndefined. Buffer out: the number of results, then each as a tag and its numbers (src/call-buffer.ts
-// holds the other half of this).
+// Input buffer: the number of arguments, then each argument in the encoding of its kind. The first
+// number of an argument may be NaN (use the schema's default), -Infinity (None) or, for a tensor,
+// Infinity (an undefined tensor). Output buffer: the number of results, then a tag and the numbers
+// of each result. src/call-buffer.ts implements the other side.
 class OperatorTable {
  public:
   OperatorTable(TensorTable& tensors, StringTable& strings) : tensors_(tensors), strings_(strings) {}
 
-  // The index of `name`, as `aten::add.Tensor`. Throws ACC_OPERATOR_UNKNOWN.
+  // The index of `name`, for example `aten::add.Tensor`. Throws ACC_OPERATOR_UNKNOWN.
   int resolve(const std::string& name);
   const Operator& at(int index) const;
 
-  // Runs an operator on `in` and writes its results to `out`, at most `capacity` numbers.
+  // Runs an operator on the arguments in `in`. Writes its results to `out`, at most `capacity`
+  // numbers.
   void call(int index, const double* in, double* out, size_t capacity);
 
-  // The operator with the dtypes and shapes of its tensor arguments, for messages.
+  // The operator's name with the dtypes and shapes of its tensor arguments, for error messages.
   std::string describe_call(int index, const double* in) const;
 
-  // Hears of every call; null while nothing is recorded.
+  // Is told of every call; null while nothing is recorded.
   Recorder* recorder = nullptr;
 
   c10::Device default_device{c10::DeviceType::CPU};
@@ -87,7 +90,7 @@ class OperatorTable {
   torch::jit::Stack stack_;
 };
 
-// Writes dtype, number of dims and dims of a tensor; returns the next free place.
+// Writes a tensor's dtype, number of dims and dims to `out`. Returns the next free position.
 double* write_tensor_meta(const at::Tensor& tensor, double* out);
 
 }  // namespace acc

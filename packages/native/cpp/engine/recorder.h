@@ -10,17 +10,19 @@
 
 namespace acc {
 
-// Writes down the operator calls of one run of a step, for `Recording` to repeat them.
+// Records the operator calls of one run of a step, so that `Recording` can repeat them.
 //
-// Every tensor is a value with a number of its own. A handle (a number of the tensor table) that no recorded call gave
-// comes from outside: whoever replays gives it anew at the start of its segment. A segment ends where the step does
-// something that is not recorded; what that gives is from outside, too.
+// Every tensor is a value with a number. A handle (a number of the tensor table) that no recorded
+// call returned is an outside input: each replay must give its tensor anew at the start of the
+// segment. A segment ends where the step does something that is not recorded. Tensors that such
+// code returns are outside inputs, too.
 class Recorder {
  public:
   Recorder() { list_.segments.emplace_back(); }
 
-  // One operator call, in this order: begin, saw for each tensor, arguments, made for each result, end. A call that
-  // throws never ends, and is left out.
+  // Recording one operator call takes these calls in this order: begin, saw for each tensor,
+  // arguments, made for each result, end. A call that throws never reaches end, and is not
+  // recorded.
   void begin(const Operator& op, const double* in);
   void saw(const double* place, double id, const at::Tensor& tensor);
   void starts_argument(const double* place) { pending_starts_.push_back(place); }
@@ -30,21 +32,23 @@ class Recorder {
   void made_number();
   void end();
 
-  // A tensor that JavaScript made of `bytes`.
+  // Records a tensor that JavaScript created from `bytes` bytes at `data`.
   void upload(double id, const at::Tensor& tensor, const void* data, size_t bytes);
-  // A second handle of `id`.
+  // Records `made` as a second handle of the tensor `id`.
   void alias(double made, double id, const at::Tensor& tensor);
 
-  // The step cannot be repeated from a list of calls. The first reason stays.
+  // Declares that the step cannot be replayed. Only the first reason is kept.
   void refuse(const std::string& reason);
   const std::string& refusal() const { return refusal_; }
 
-  // Ends the segment, of which the values of `outputs` are needed outside; gives the handles that came from outside, in
-  // the order in which a replay is to be given them (after those of the last `resume`).
+  // Ends the segment. The tensors `outputs` are needed outside. Returns the handles of the outside
+  // inputs in the order in which a replay must give them; they follow the inputs given by the last
+  // `resume`.
   std::vector<double> cut(const std::vector<double>& outputs, const TensorTable& tensors);
-  // Begins the next one: `given` are new from outside, `forgotten` are no longer what recorded calls gave.
+  // Begins the next segment. The handles `given` are new outside inputs. The handles `forgotten` no
+  // longer refer to results of recorded calls.
   void resume(const std::vector<double>& given, const std::vector<double>& forgotten, const TensorTable& tensors);
-  // To be called after the last cut.
+  // Call it after the last cut.
   std::shared_ptr<Recording> finish() { return std::make_shared<Recording>(std::move(list_)); }
 
  private:
@@ -54,10 +58,11 @@ class Recorder {
   void note_writes(const torch::jit::Stack& stack);
   void note_write(const at::Tensor& tensor);
 
-  // What the memory of a tensor from outside or of an upload is known by. Weak: it may go, but its address stays taken.
+  // Identifies the memory of an outside input or of an upload. The reference is weak: the memory
+  // may be freed, but its StorageImpl's address is not reused.
   struct Memory {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    int upload;  // in the list's uploads, or -1
+    int upload;  // index in the list's uploads, or -1
   };
   void remember(const at::Tensor& tensor, int upload);
 

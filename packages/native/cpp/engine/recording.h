@@ -10,35 +10,37 @@
 
 namespace acc {
 
-// Where values go into the stack of a call.
+// Places values into one argument on the stack of a call.
 struct Fill {
   enum Kind { kTensor, kTensorList, kOptionalTensorList };
   Kind kind;
   uint32_t argument;
-  uint32_t first;  // in the call's uses
+  uint32_t first;  // index in the call's uses
   uint32_t count;
 };
 
 struct Use {
   int value;     // -1: None
-  bool is_last;  // then the value is given away
+  bool is_last;  // then the value is moved out of its slot
 };
 
 struct RecordedCall {
   const Operator* op = nullptr;
-  // The arguments as they lay in the call buffer, with values in place of handles: what two recordings are compared by.
+  // The arguments as they were in the call buffer, with values instead of handles. Two recordings
+  // are compared by them.
   std::vector<double> numbers;
-  // Where each argument begins in `numbers`.
+  // The index in `numbers` at which each argument begins.
   std::vector<uint32_t> starts;
-  // The arguments without their tensors.
+  // The arguments. Tensors and lists of tensors are left out.
   torch::jit::Stack stack;
   std::vector<Fill> fills;
   std::vector<Use> uses;
-  // The value of each tensor that the call gives, lists of them one by one; -1 for one that nobody needs.
+  // The value of each result; a list of tensors has one entry per tensor. -1 for results that
+  // nobody needs, undefined tensors and numbers.
   std::vector<int> results;
-  // Results that were undefined tensors count, too.
+  // Whether the schema marks an argument as written in place.
   bool writes = false;
-  bool is_kept = false;  // writes in place, or draws random numbers
+  bool is_kept = false;  // writes in place, or draws random numbers for a tensor
 };
 
 struct Output {
@@ -50,19 +52,19 @@ struct Output {
 struct Segment {
   size_t first_call = 0;
   size_t end_call = 0;
-  // Values that are given at the start.
+  // The values that the caller gives at the start.
   std::vector<int> inputs;
   std::vector<Output> outputs;
 };
 
-// Values that JavaScript made of numbers: the same at each replay.
+// A tensor that JavaScript created from numbers. It has the same elements in each replay.
 struct Upload {
   int value;
   size_t segment;
   c10::ScalarType dtype;
   std::vector<int64_t> sizes;
   std::string bytes;
-  bool is_written = false;  // then each replay takes a copy
+  bool is_written = false;  // written in place, so each replay takes a copy
   at::Tensor tensor;
 };
 
@@ -73,22 +75,24 @@ struct CallList {
   int value_count = 0;
 };
 
-// The calls of a step, to be repeated. A value is dropped after its last use.
+// The recorded calls of a step, for replay. A value is released after its last use.
 class Recording {
  public:
   explicit Recording(CallList list) : list_(std::move(list)) {}
 
-  // In words, the first thing in which `other` differs from this one; empty where both are the same.
+  // Describes the first difference between `other` and this recording; empty if both are equal.
+  // Call it before seal().
   std::string difference(const Recording& other) const;
 
-  // Makes it ready for replays; it can no longer be compared.
+  // Prepares the recording for replays on `device`. After that it can no longer be compared.
   void seal(c10::Device device);
 
-  // Runs one segment: takes the handles of its inputs from `in`, and writes those of its outputs to `out`. Segments are run
-  // in their order. After an error, and when the last one has run, nothing but uploads is held.
+  // Runs one segment: reads the handles of its inputs from `in` and writes the handles of its
+  // outputs to `out`, at most `capacity`. Segments are run in order. After an error, and after the
+  // last segment, the recording holds only the uploads.
   void run(size_t segment, TensorTable& tensors, const double* in, double* out, size_t capacity);
 
-  // Lets go of what segments that ran hold for those that did not.
+  // Releases the values that segments which ran hold for segments that did not run.
   void reset();
 
   size_t segment_count() const { return list_.segments.size(); }

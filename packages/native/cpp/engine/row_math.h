@@ -4,25 +4,29 @@
 #include <cmath>
 #include <cstdint>
 
-// Arithmetic on rows of floats that lie in the first cache, in plain loops which the compiler turns into vector code: for
-// computations of many small steps, in which a call of an operator costs more than its work.
+// Arithmetic on rows of floats in the L1 cache. The compiler turns the plain loops into vector
+// code. It is for computations of many small steps, in which an operator call would cost more than
+// its work.
 
-// Where the compiler can, a function is compiled for several kinds of CPUs and the best chosen when the addon is loaded.
-// Listed are features: names of CPUs would leave out those that came later.
+// If the compiler supports it, a function is compiled for several instruction sets, and the best
+// one is chosen when the addon is loaded. The list names features: a list of CPU models would leave
+// out later models.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define ACC_EVERY_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define ACC_EVERY_CPU
 #endif
-// Otherwise the copies of a function would call the one that was compiled for every CPU.
+// Without inlining, every clone of a function would call the baseline version of this one.
 #define ACC_INLINE __attribute__((always_inline)) inline
 
 namespace acc::rows {
 
-// e^x to the last place or two: 2^n · e^r with |r| ≤ ln 2 / 2, and e^r by the polynomial of Cephes' expf (S. Moshier).
+// e^x, accurate to one or two units in the last place: 2^n · e^r with |r| ≤ ln 2 / 2. e^r is the
+// polynomial of Cephes' expf (S. Moshier).
 ACC_INLINE float exp(float x) {
   constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  // Adding it leaves no bits for fractions: rounds to the nearest integer, which then stands in the lowest bits.
+  // Adding it leaves no fraction bits. This rounds to the nearest integer, which then is in the
+  // lowest bits.
   constexpr float kRound = 12582912.f;
   x = x < -87.f ? -87.f : x;
   x = x > 88.f ? 88.f : x;
@@ -42,7 +46,7 @@ ACC_INLINE float exp(float x) {
 
 ACC_INLINE float sigmoid(float x) { return 1.f / (1.f + exp(-x)); }
 
-// By e^2x, and near 0, where that would cancel, by the polynomial of Cephes' tanhf.
+// Computed from e^2x. Near 0 that form cancels, so the polynomial of Cephes' tanhf is used there.
 ACC_INLINE float tanh(float x) {
   const float z = x * x;
   float p = -5.70498872745e-3f;
@@ -55,7 +59,7 @@ ACC_INLINE float tanh(float x) {
   return std::fabs(x) < 0.625f ? near_zero : elsewhere;
 }
 
-// The bits of the bfloat16 next to x, of two the even one.
+// The bits of the bfloat16 nearest to x; ties go to the even one.
 ACC_INLINE uint16_t bfloat16_bits(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;

@@ -20,7 +20,7 @@
 namespace acc {
 namespace {
 
-// Of the socket, whatever descriptor it has; 0 for what is no TCP socket.
+// The socket's inode number, equal for all of its descriptors; 0 if `fd` is not a TCP socket.
 uint64_t number_of(int fd) {
   const auto facts = facts_of(fd);
   if (!facts || !facts->is_socket) return 0;
@@ -66,7 +66,7 @@ std::string end_of(int fd, EndOf name) {
 }
 
 #ifdef __linux__
-// Of the kernel's TCP states, which linux/tcp.h leaves out.
+// TCP_ESTABLISHED of the kernel, which linux/tcp.h does not define.
 constexpr int kEstablished = 1;
 
 bool read_info(int fd, tcp_info& info) {
@@ -110,7 +110,8 @@ void limit_receiving(int fd, std::chrono::milliseconds timeout) {
 #ifdef __linux__
 
 void refuse_newcomers(int listener) {
-  // A filter that lets nothing in: the kernel drops what comes for the socket before it looks at it.
+  // A filter that accepts nothing: the kernel drops packets for the socket before it processes
+  // them.
   sock_filter nothing{BPF_RET | BPF_K, 0, 0, 0};
   const sock_fprog program{1, &nothing};
   ::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
@@ -119,7 +120,7 @@ void refuse_newcomers(int listener) {
 void ask_when_idle(int fd) {
   const int on = 1;
   const int second = 1;
-  // More than it takes until state_of() tells.
+  // More probes than state_of() needs to report a silent host.
   const int times = 30;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &second, sizeof second);

@@ -17,7 +17,7 @@
 namespace acc {
 namespace {
 
-// How long a group's watch waits for the store.
+// The time-out of a watch's request to the store.
 constexpr std::chrono::milliseconds kLinePatience(3000);
 
 struct AddressFree {
@@ -36,7 +36,7 @@ AddressList resolve(const std::string& host, uint16_t port) {
   return AddressList(found);
 }
 
-// A listening socket on exactly the address that `host` names.
+// A socket that listens only on the address that `host` names.
 Fd listen_on(const StoreOptions& options) {
   const auto addresses = resolve(options.host, options.port);
   const addrinfo& address = *addresses;
@@ -54,7 +54,8 @@ Fd listen_on(const StoreOptions& options) {
   return listener;
 }
 
-// Whoever waits for a key waits by c10d's own time-out; this one is for a store that has stopped answering.
+// Sets a receive time-out on the new connections to the store, for a store that no longer answers.
+// Waits for a key have c10d's own time-out.
 void limit_new_connections(const NewSockets& sockets, uint16_t port, std::chrono::milliseconds timeout) {
   const auto ending = ":" + std::to_string(port);
   for (const auto& socket : sockets.take()) {
@@ -65,8 +66,8 @@ void limit_new_connections(const NewSockets& sockets, uint16_t port, std::chrono
   }
 }
 
-// c10d writes warnings, with its own stack traces, about connections whose failures our errors tell of; unless the user has
-// set a level.
+// Silences c10d's warnings about connections, which come with its own stack traces: our errors
+// report these failures. A level that the user has set is kept.
 void quieten_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
 }

@@ -8,7 +8,8 @@
 
 namespace acc {
 
-// Strings that go into the call buffer as numbers. They are few (modes, device names), so none is ever released.
+// Strings that the call buffer holds as numbers. There are few of them (modes, device names), so
+// none is released.
 class StringTable {
  public:
   int intern(const std::string& text) {

@@ -7,13 +7,13 @@
 
 namespace acc {
 
-// Tensors that JavaScript holds, each under a number. A number is a slot and the slot's generation, so that one
-// which was released is recognised when it is used again.
+// The tensors that JavaScript holds, each with a handle. A handle consists of a slot and the slot's
+// generation, so the use of a released handle is detected.
 class TensorTable {
  public:
   double add(at::Tensor tensor);
   const at::Tensor& get(double id) const;
-  // False for one that was released.
+  // False for a handle that was released.
   bool has(double id) const;
   void release(double id);
   void clear();

@@ -8,28 +8,31 @@
 
 namespace acc {
 
-// A tensor on `device` with a copy of `bytes` bytes at `data`, read as `dtype` in row-major order.
+// A tensor on `device` with a copy of the `bytes` bytes at `data`. They are row-major elements of
+// type `dtype`.
 at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dtype,
                              const std::vector<int64_t>& shape, c10::Device device);
 
-// The tensor on the CPU, row-major, as `dtype`; the tensor itself where it is that already.
+// The tensor on the CPU, row-major and of type `dtype`. Returns the tensor itself if it has this
+// form already.
 at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype);
 
-// Where the elements of a row-major tensor in the host's memory lie. Throws ACC_INVALID_ARGUMENT for another one.
+// The address of the elements of a row-major tensor in host memory. Throws ACC_INVALID_ARGUMENT for
+// any other tensor.
 void* row_major_memory(const at::Tensor& tensor);
 
-// What may be done with a tensor's memory; the numbers are shared with src/tensor.ts.
+// Properties of a tensor's memory. src/tensor.ts uses the same numbers.
 enum MemoryFlag : uint8_t {
-  // Row-major without gaps.
+  // The elements are row-major without gaps.
   kContiguous = 1,
-  // No other tensor, and no other holder of this one, sees what is written into it.
+  // No other tensor shares the memory, and nobody else holds this tensor. So nobody sees a write.
   kExclusive = 2,
 };
 
-// The MemoryFlags of a tensor of which one handle is known.
+// The MemoryFlags of a tensor. The tensor table's reference counts as the one holder.
 uint8_t memory_flags(const at::Tensor& tensor);
 
-// The element type of a number that JavaScript gave. Throws ACC_INVALID_ARGUMENT.
+// The element type for a number from JavaScript. Throws ACC_INVALID_ARGUMENT.
 c10::ScalarType scalar_type_from(int code);
 
 }  // namespace acc

@@ -73,7 +73,7 @@ bool WatchedGroup::is_fault(const Error& error) const {
 }
 
 void WatchedGroup::throw_explained(const Error& error, int32_t number) {
-  // Some ranks have found out: it is for all of them to know.
+  // Only some ranks have detected the mismatch. The watch tells all of them.
   const bool is_mismatch = std::string_view(error.code()) == kCollectiveMismatch;
   const auto verdict = is_mismatch ? watch_.report_mismatch(number) : watch_.explain_failure();
   if (verdict.kind == Verdict::Kind::kMismatch) throw_mismatch(watch_.words_of(verdict.number));

@@ -1,4 +1,5 @@
-/* Between the addon and the cluster's own MPI: plain C, since the library is compiled by another compiler at another time. */
+/* The interface between the addon and the cluster's own MPI. It is plain C, because the library
+ * is compiled separately and by another compiler. */
 #ifndef ACC_MPI_H
 #define ACC_MPI_H
 
@@ -8,10 +9,10 @@
 extern "C" {
 #endif
 
-/* Changes with anything below. */
+/* Must be incremented with every change below. */
 #define ACC_MPI_VERSION 2
 
-/* CollectiveKind, and ReduceOp without the mean, in engine/process_group.h. */
+/* The numbers of CollectiveKind and ReduceOp (except the mean) in engine/process_group.h. */
 enum acc_mpi_kind {
   ACC_MPI_BROADCAST = 0,
   ACC_MPI_ALL_REDUCE = 1,
@@ -32,21 +33,22 @@ enum acc_mpi_type {
   ACC_MPI_BYTE = 5,
 };
 
-/* A call. Buffers stay where they are until it has ended. */
+/* A call. Its buffers must stay valid until it has ended. */
 struct acc_mpi_call {
-  /* As `open_group` numbers it; 0 is the group of all ranks. */
+  /* The number that `open_group` gave; 0 is the group of all ranks. */
   int group;
   int kind;
   int type;
   int op;
-  /* The rank that gives, gets, or is the other side of a message. */
+  /* The root of a collective, or the other rank of a message. */
   int root;
   void *input;
-  /* May be `input` of an all-reduce. */
+  /* For an all-reduce it may equal `input`. */
   void *output;
-  /* Elements of `input`. */
+  /* The number of elements of `input`. */
   int64_t count;
-  /* Elements of each rank (all-gather), or sent to each and then received from each (all-to-all); null where all are equal. */
+  /* The numbers of elements of each rank (all-gather), or sent to each and then received from
+   * each (all-to-all); null if all are equal. */
   const int64_t *counts;
 };
 
@@ -54,18 +56,20 @@ struct acc_mpi {
   int version;
   int rank;
   int size;
-  /* Of this host's ranks, and how the library calls itself. */
+  /* The name and version of the MPI library, as it reports them. */
   char library[256];
-  /* One thread at a time calls these. They give null, or what went wrong, which stays valid until the next call. */
+  /* Only one thread at a time may call these functions. They return null, or an error text that
+   * stays valid until the next call. */
   const char *(*start)(const struct acc_mpi_call *call, void **request);
-  /* Frees the request when it has ended. */
+  /* Tests whether the request has ended. Frees it if it has ended or failed. */
   const char *(*test)(void *request, int *has_ended);
-  /* A group of these ranks of the job, numbered in this order. All of them call it, and it blocks until they have. */
+  /* Makes a group of these ranks of the job, numbered in this order. All of them must call it.
+   * It blocks until they have. */
   const char *(*open_group)(const int *ranks, int size, int *group);
   const char *(*finish)(void);
 };
 
-/* Once per process. Blocks until all processes of the job have come. */
+/* Call it once per process. Blocks until all processes of the job have joined. */
 typedef const char *(*acc_mpi_open_function)(struct acc_mpi *mpi);
 #define ACC_MPI_OPEN "acc_mpi_open"
 

@@ -7,9 +7,10 @@
 namespace acc::shm {
 namespace {
 
-// To wake the thread takes as long as a call itself. While calls keep coming it looks for itself.
+// Waking the thread takes as long as a call. So it polls while calls keep coming, for this many
+// intervals after the last one.
 constexpr int kAwakeIntervals = 20;
-// After this a call is run whether or not anybody wants it.
+// After this time a call is run even if nobody asks for it.
 constexpr std::chrono::seconds kLongest(1);
 
 }  // namespace
@@ -36,7 +37,7 @@ CallQueue::Turn::~Turn() {
   queue_.end_turn();
 }
 
-// Wakes nobody, and so costs nothing, where nothing is left to do.
+// `mutex_` is held. Wakes the queue's thread only if calls are left.
 void CallQueue::end_turn() {
   is_running_ = false;
   ended_.notify_all();
@@ -112,7 +113,7 @@ void CallQueue::run_in_background() {
       waiting_.wait(lock, [this] { return is_closed_ || (!is_running_ && !calls_.empty()); });
       is_asleep_ = false;
     }
-    // By then somebody may have run what there is.
+    // Meanwhile another thread may run the calls that are left.
     waiting_.wait_for(lock, interval_, [this] { return is_closed_; });
     if (is_closed_) return;
     const bool runs = !is_running_ && !calls_.empty() && is_due(*calls_.front(), std::chrono::steady_clock::now());

@@ -23,19 +23,19 @@ void require_same_call(Ranks& ranks) {
   if (!ranks.is_same_call(found.words)) throw found;
 }
 
-// The first step of a call, and later ones.
+// Makes one step. In the first step of a call it compares the calls.
 void exchange(Ranks& ranks, bool is_first) {
   ranks.publish();
   ranks.wait_for_all();
   if (is_first) require_same_call(ranks);
 }
 
-// Puts memory into this rank's buffer for the coming step.
+// Copies memory into this rank's buffer for the next step, at offset `at`.
 void show(Ranks& ranks, size_t at, const void* from, size_t bytes) {
   ranks.writer().timed(bytes, [&] { ranks.writer().copy(ranks.buffer() + at, from, bytes); });
 }
 
-// What rank `slice` combines of a chunk of `bytes`.
+// The part of a chunk of `bytes` bytes that rank `slice` reduces.
 struct Slice {
   size_t start;
   size_t bytes;
@@ -46,7 +46,8 @@ Slice slice_of(size_t bytes, int size, int slice) {
   return {start, std::min(width, bytes - start)};
 }
 
-// Up to this many bytes a rank reads all of every other instead of one slice: one step instead of two.
+// Up to this size, every rank reads the whole input of all others instead of one slice. That takes
+// one step instead of two.
 constexpr size_t kSmallBytes = 32 * 1024;
 
 void show(Ranks& ranks, size_t at, const Pieces& from, size_t start, size_t bytes) {
@@ -58,7 +59,8 @@ void show(Ranks& ranks, size_t at, const Pieces& from, size_t start, size_t byte
   });
 }
 
-// Combines `bytes` of each source into `out`, and shows it. In parts, which are in the nearest cache when they are shown.
+// Reduces `bytes` bytes of each source into `out` and copies the result to `shown`. It works in
+// parts, so each part is still in the L1 cache when it is copied. It advances `sources`.
 void reduce_and_show(Ranks& ranks, std::vector<const void*>& sources, uint8_t* out, uint8_t* shown, size_t bytes,
                      Element element, Op op) {
   constexpr size_t kPart = 16 * 1024;
@@ -86,9 +88,10 @@ void all_reduce_small(Ranks& ranks, const Pieces& input, const Pieces& output, E
 
 }  // namespace
 
-// A chunk takes two steps, which overlap with its neighbours': each rank shows the slices that the others combine; each
-// combines its own slice of all ranks and shows the result; each fetches the others' results. A step's buffer holds the
-// coming chunk's input, then the result of the present one.
+// Each chunk takes two steps, which overlap with those of its neighbours. In the first step each
+// rank shows the slices that the others reduce. Then each rank reduces its own slice of all ranks
+// and shows the result in the second step. Then each rank copies the others' results. The buffer of
+// a step holds the input of the next chunk, followed by the result of the current one.
 void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element element, Op op) {
   const size_t total = input.bytes();
   const int size = ranks.size();
@@ -102,7 +105,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
   if (total <= kSmallBytes) return all_reduce_small(ranks, input, output, element, op);
   const size_t result_bytes = Segment::kStepBytes / (size + 1) / kLine * kLine;
   const size_t chunk = result_bytes * size;
-  const size_t results = chunk;  // where in the buffer
+  const size_t results = chunk;  // offset in the buffer
   const size_t chunks = steps_for(total, chunk);
   const auto bytes_of_chunk = [&](size_t c) { return std::min(chunk, total - c * chunk); };
   const auto show_input = [&](size_t c) {
@@ -116,7 +119,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
     const auto slice = slice_of(bytes_of_chunk(c), size, own);
     const size_t at = c * chunk + slice.start;
     std::vector<const void*> sources(size);
-    // Both are cut alike.
+    // `input` and `output` are divided in the same way.
     output.visit(at, slice.bytes, [&](uint8_t* out, size_t offset, size_t bytes) {
       for (int rank = 0; rank < size; ++rank) sources[rank] = ranks.buffer_of(rank) + slice.start + offset;
       input.visit(at + offset, bytes, [&](const uint8_t* data, size_t, size_t) { sources[own] = data; });
@@ -125,7 +128,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
   };
   const auto fetch = [&](size_t c) {
     for (int i = 1; i < size; ++i) {
-      // Not all from the same rank at once.
+      // The ranks start with different peers, so they do not all read from the same one at once.
       const int rank = (own + i) % size;
       const auto slice = slice_of(bytes_of_chunk(c), size, rank);
       copy_in(output, ranks.buffer_of(rank) + results, c * chunk + slice.start, slice.bytes);
@@ -134,7 +137,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
   show_input(0);
   exchange(ranks, true);
   for (size_t c = 0; c < chunks; ++c) {
-    // Combining may write over the input (the same memory), of this chunk only.
+    // If input and output are the same memory, combine() overwrites the input of this chunk only.
     combine(c);
     if (c + 1 < chunks) show_input(c + 1);
     if (c > 0) fetch(c - 1);

@@ -40,7 +40,7 @@ void Messages::advance() {
   }
 }
 
-// An empty message takes a block too, so that it arrives.
+// An empty message also takes a block, so the receiver learns of it.
 bool Messages::advance_one(Message& message) {
   const auto& segment = ranks_.segment();
   const int own = ranks_.rank();

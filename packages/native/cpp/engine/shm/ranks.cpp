@@ -27,8 +27,8 @@ enum class Broken : uint64_t { kNot = 0, kDied = 1, kLeft = 2, kLate = 3 };
 
 uint64_t broken_by(Broken how, int culprit) { return static_cast<uint64_t>(how) << 32 | static_cast<uint32_t>(culprit); }
 
-// Longer than it takes until a sleeper that was woken runs, on a busy machine too: else ranks that have once slept put
-// each other to sleep again and again.
+// Longer than the time until a woken thread runs, also on a busy machine. With a shorter spin,
+// ranks that slept once would put each other to sleep again and again.
 constexpr std::chrono::microseconds kLongSpin(2000);
 constexpr std::chrono::microseconds kShortSpin(1);
 
@@ -72,7 +72,8 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankName
     if (::sched_getaffinity(pid, sizeof cores, &cores) == 0) CPU_OR(&all, &all, &cores);
   }
   cores_ = CPU_COUNT(&all);
-  // Spinning is quickest while every rank has a core. Where it has none, the peer that is waited for needs this one.
+  // Spinning is fastest while every rank has a core. With fewer cores, the peer that this rank
+  // waits for needs this rank's core.
   spin_ = cores_ >= size ? kLongSpin : kShortSpin;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
@@ -100,7 +101,8 @@ bool Ranks::has_arrived(int peer, uint32_t step) const {
 void Ranks::publish() {
   ++step_;
   SharedWriter::finish();
-  // Sequentially consistent, as ring() and wait_until() are: either the peer sees the step or it is seen sleeping.
+  // Sequentially consistent, as in ring() and wait_until(): either the peer sees the step, or this
+  // rank sees that the peer sleeps.
   segment_.control(rank_).arrived.store(step_, std::memory_order_seq_cst);
   for (int peer = 0; peer < size_; ++peer) {
     if (peer != rank_) ring(peer);
@@ -149,7 +151,7 @@ void Ranks::wait_until(const std::function<bool()>& is_ready, const std::functio
   }
   auto looked = started;
   for (;;) {
-    // Somebody else's turn, where ranks share cores.
+    // Lets another rank run if ranks share cores.
     ::sched_yield();
     if (is_ready()) return;
     if (on_idle) on_idle();
@@ -166,7 +168,7 @@ void Ranks::wait_until(const std::function<bool()>& is_ready, const std::functio
   }
 }
 
-// A rank that has published and left then is no loss to this call.
+// A rank that leaves after it has published its step does not break this call.
 void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
   require_whole();
   auto& broken = segment_.header().broken;
@@ -181,7 +183,7 @@ void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
   const bool is_late = Clock::now() - started >= timeout_;
   if (cause == 0 && !is_late) return;
   if (cause == 0) cause = broken_by(Broken::kLate, late.empty() ? rank_ : late.front());
-  // The first one to notice tells the others.
+  // The first rank that notices the failure tells the others.
   uint64_t expected = 0;
   broken.compare_exchange_strong(expected, cause);
   for (int peer = 0; peer < size_; ++peer) {

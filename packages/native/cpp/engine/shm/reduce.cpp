@@ -12,7 +12,7 @@
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
-// Loops of unknown length become vectors.
+// O3 vectorizes loops of unknown length.
 #pragma GCC optimize("O3")
 #endif
 

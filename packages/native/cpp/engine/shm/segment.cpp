@@ -48,7 +48,8 @@ Segment::Segment(int ranks, int fd) : ranks_(ranks), fd_(fd) {
 Segment Segment::create(int ranks, uint64_t nonce) {
   Segment segment(ranks, ::memfd_create("acc-collectives", MFD_CLOEXEC));
   if (segment.fd_ < 0) unavailable("memfd_create");
-  // Pages are there from their first use on, so the blocks of ranks that never send to each other cost nothing.
+  // The kernel allocates a page on first use, so the blocks of ranks that never send to each other
+  // cost no memory.
   if (::ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0) unavailable("ftruncate");
   segment.map();
   segment.header().bytes = segment.bytes_;
@@ -61,7 +62,7 @@ Segment Segment::open(int ranks, uint64_t nonce, int pid, int fd) {
   Segment segment(ranks, ::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (segment.fd_ < 0) unavailable("the memory of rank 0 (" + path + ") cannot be opened");
   const auto facts = facts_of(segment.fd_);
-  // On another host, or among other process numbers, the path may be any file.
+  // On another host or in another pid namespace, the path may be any file.
   if (!facts || facts->bytes != segment.bytes_) {
     throw Error(kEngineUnavailable, path + " is not the memory of rank 0");
   }

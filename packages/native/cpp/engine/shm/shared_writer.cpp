@@ -15,7 +15,7 @@ namespace {
 constexpr bool kCanPass = true;
 constexpr size_t kCacheLine = 64;
 
-// Whole lines only: a line that is written in part would be read first.
+// Streams whole cache lines only: the CPU would first read a line that is written in part.
 void copy_past(uint8_t* to, const uint8_t* from, size_t bytes) {
   const size_t head = std::min(bytes, (kCacheLine - reinterpret_cast<uintptr_t>(to) % kCacheLine) % kCacheLine);
   std::memcpy(to, from, head);
@@ -34,9 +34,9 @@ constexpr bool kCanPass = false;
 void copy_past(uint8_t* to, const uint8_t* from, size_t bytes) { std::memcpy(to, from, bytes); }
 #endif
 
-// Of so many writes one goes the slower way.
+// One of this many writes takes the slower way.
 constexpr uint32_t kProbeEvery = 64;
-// The way past the caches has to be this much faster: peers read what is in a cache sooner.
+// Non-temporal stores must be faster by this factor, because peers read cached data sooner.
 constexpr float kClearly = 0.8f;
 
 }  // namespace
@@ -66,7 +66,7 @@ SharedWriter::Way SharedWriter::History::fastest() const {
 
 SharedWriter::Way SharedWriter::History::next() {
   if (!kCanPass) return Way::kCached;
-  // Each way a few times at first.
+  // At first, takes each way kKept times.
   if (writes_ < 2 * kKept) return writes_++ % 2 == 0 ? Way::kCached : Way::kPast;
   const auto usual = fastest();
   if (writes_++ % kProbeEvery != 0) return usual;

@@ -23,7 +23,7 @@ using shm::Ranks;
 
 static_assert(kCallWords == shm::kCallWords);
 
-// Between two looks of a thread for what a peer sleeps for, on machines without a spare core.
+// The interval at which the queue's thread looks for work on machines without a spare core.
 constexpr std::chrono::milliseconds kBusyInterval(20);
 
 Element element_of(const at::Tensor& tensor) {
@@ -57,7 +57,7 @@ void require_cpu(const at::Tensor& tensor) {
   }
 }
 
-// A call in the queue, or a message; it keeps the group.
+// A call in the queue, or a message. It keeps the group alive.
 template <typename Queue, typename Call>
 class ShmPending final : public Pending {
  public:
@@ -84,7 +84,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   bool judges_itself() const override { return true; }
   void cut() override { ranks_.leave(); }
 
-  // The call under way ends by itself once this rank has left; then the queue's thread can.
+  // The running call fails once this rank has left. After that the queue's thread can be joined.
   void close() override {
     ranks_.leave();
     queue_.close();
@@ -178,7 +178,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     }
   }
 
-  // `size` of the call's counts from `start` on, in bytes.
+  // The call's counts from `start` on, one for each rank, in bytes.
   std::vector<size_t> bytes_of(const CollectiveCall& call, size_t start) const {
     std::vector<size_t> bytes(static_cast<size_t>(ranks_.size()));
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -187,8 +187,9 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     return bytes;
   }
 
-  // To move bytes through memory is work for a core. Where all are busy it is cheapest done by the rank that waits for it, and
-  // a thread that looks for work takes its time from training. Unless a peer sleeps: then its core is free.
+  // Moving bytes through memory takes a core. If all cores are busy, it is cheapest on the thread
+  // that waits for the result: a background thread would take time from training. If a peer sleeps,
+  // its core is free, and the background thread may work.
   CallQueue::Background background() {
     const auto interval = [this] {
       has_spare_core_ = ranks_.has_spare_core(at::get_num_threads());
@@ -199,7 +200,8 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
 
   Ranks ranks_;
   Messages messages_;
-  // As it was when the last call was started, by a thread that knows with how many this rank computes.
+  // The value as of the last start. The starting thread sets it, because it knows how many threads
+  // this rank computes with.
   std::atomic<bool> has_spare_core_{false};
   CallQueue queue_{Ranks::be_patient, background()};
 };

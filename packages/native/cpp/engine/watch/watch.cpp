@@ -11,18 +11,22 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick(100);
-// Waits that others need not hear of.
+// Shorter waits are not announced to other ranks.
 constexpr milliseconds kMoment(1000);
-// What ranks that end at about the same time need to finish the last call, once nothing moves any more.
+// The time that ranks which end at about the same time have for their last call, after traffic has
+// stopped.
 constexpr milliseconds kGrace(1000);
-// For a rank's failure to be explained: longer than it takes until a host's silence is certain.
+// The time-out for an explanation of a failure. It is longer than the time until a host counts as
+// silent.
 constexpr milliseconds kExplanation(6000);
-// For other ranks to say what they know, and for any sign of life of them once they are asked.
+// kPatience is the time-out for reports of other ranks. kSignOfLife is the time-out for any sign of
+// life of a rank that was asked.
 constexpr milliseconds kPatience(3000);
 constexpr milliseconds kSignOfLife(1500);
-// For a rank to come to the call in which others differ: it may be slow, and its words are half of what the error tells.
+// The time-out for a rank to reach the call in which others differ. The rank may be slow, and its
+// words are half of the error message.
 constexpr milliseconds kWordsPatience(8000);
-// A rank that lives posts more often than this, once it is asked.
+// A live rank that was asked posts more often than this.
 constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
 
@@ -33,7 +37,8 @@ struct BegunCall {
   CallLog::Entry entry;
 };
 
-// Calls by which ranks compare what they are about to call meet, whatever that is.
+// True if the calls differ and so will never match. Calls that only exchange descriptions always
+// match.
 bool never_meet(const BegunCall& one, const BegunCall& other) {
   const auto& [words, others] = std::tie(one.entry.words, other.entry.words);
   const bool are_comparisons = words[kComparisonWord] != 0 && others[kComparisonWord] != 0;
@@ -109,8 +114,9 @@ void Watch::judge(const std::optional<CallLog::Entry>& waiting, bool has_failed)
   if (auto late = late_ranks(*waiting)) decide({Verdict::Kind::kLate, *late, waiting->number, options_.rank});
 }
 
-// A rank that went after its part of a call is no loss to the others as long as they get on with it. Nor is a rank that closed its
-// connections the cause, perhaps, while another has not answered for a while: it may have found that out before.
+// Returns a verdict on ranks that are lost. A rank that leaves after its part of a call does not
+// harm the others while bytes still move. While another rank is doubtful, a rank with closed
+// connections may not be the cause: it may have detected the loss of the doubtful one first.
 std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed) {
   using Kind = ProcessGroup::Loss::Kind;
   const auto now = Clock::now();
@@ -135,7 +141,8 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   if (bulletin_.is_reachable() || options_.rank == keeper_ || keeper_ < 0) {
     return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {closed->rank}, number, options_.rank};
   }
-  // The keeper of the store has died, or stands still. Others found that out, and closed their connections, before.
+  // The store's holder has died or is stopped. Other ranks detected that first and closed their
+  // connections.
   const auto now_lost = engine_.losses();
   const bool has_died = std::any_of(now_lost.begin(), now_lost.end(), [&](const ProcessGroup::Loss& loss) {
     return loss.rank == keeper_ && loss.kind == Kind::kClosed;
@@ -143,8 +150,9 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   return Verdict{has_died ? Verdict::Kind::kDied : Verdict::Kind::kLate, {keeper_}, number, options_.rank};
 }
 
-// A rank that waits for a call of which another rank has begun one with other words, both for more than a moment. The other may
-// have gone on, from a call to which it had nothing to give or to get.
+// Finds a rank that waits for a call while another rank began a different call with the same
+// number, both for more than kMoment. The other rank may have returned from its call already, if it
+// had no data to send or receive.
 std::optional<Verdict> Watch::different_calls() {
   const auto now = Clock::now();
   std::map<int32_t, std::vector<BegunCall>> calls;
@@ -164,15 +172,15 @@ std::optional<Verdict> Watch::different_calls() {
   return std::nullopt;
 }
 
-// Nothing as long as it is not known.
+// The ranks that are late. Returns nothing while they are not known.
 std::optional<std::vector<int>> Watch::late_ranks(const CallLog::Entry& waiting) {
   if (!is_collective(waiting)) return std::vector<int>{waiting.peer};
   const auto texts = posted_calls();
-  // Where the keeper of the store does not answer, nobody can be asked.
+  // If the store's holder does not answer, no other rank can be asked.
   if (!bulletin_.is_reachable() && options_.rank != keeper_ && keeper_ >= 0) return std::vector<int>{keeper_};
   auto late = missing_ranks(texts, waiting.number);
   if (!late.empty()) return late;
-  // All have come, and one stands still in the call: it is the one that posts nothing any more.
+  // All ranks have come, and one is stopped inside the call: the one that no longer posts.
   if (!suspicion_) suspicion_ = {Clock::now(), texts};
   if (Clock::now() - suspicion_->since < kSilentPosts) return std::nullopt;
   for (int rank = 0; rank < options_.size; ++rank) {
@@ -194,7 +202,8 @@ std::string Watch::calls_of(int rank) {
   return rank == options_.rank ? log_.text() : bulletin_.find_of("calls", rank).value_or("");
 }
 
-// Ranks that have not come to the call that holds the others up: `number`, or an earlier one in which another rank waits.
+// The ranks that have not reached the call that blocks the others. That call is `number`, or an
+// earlier one in which another rank waits.
 std::vector<int> Watch::missing_ranks(const std::vector<std::string>& texts, int32_t number) const {
   std::vector<int32_t> last;
   for (const auto& text : texts) {
@@ -269,7 +278,8 @@ std::optional<std::array<int32_t, kCallWords>> Watch::called_words(int rank, int
   return words;
 }
 
-// The keeper of the store often ends with the error: not before the others have read what they need for theirs.
+// The process that holds the store often ends after this error. It first waits until the others
+// have read what they need.
 void Watch::wait_for_readers(Clock::time_point deadline) {
   bulletin_.put_own("has-read", "1");
   if (options_.rank != keeper_) return;
@@ -283,7 +293,7 @@ void Watch::wait_for_readers(Clock::time_point deadline) {
 void Watch::publish(const std::string& report) { bulletin_.put_own("report", report); }
 
 std::vector<Watch::Account> Watch::accounts() {
-  // Whoever computes is asked, too.
+  // Asks all ranks to post their calls, also those that compute.
   bulletin_.agree("asked", std::to_string(options_.rank));
   std::vector<Account> accounts(static_cast<size_t>(options_.size));
   const auto started = Clock::now();
