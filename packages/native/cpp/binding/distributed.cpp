@@ -18,13 +18,15 @@ struct Distributed {
   HandleMap<std::shared_ptr<JobStore>> stores;
   HandleMap<std::shared_ptr<WatchedGroup>> groups;
   HandleMap<std::shared_ptr<Pending>> works;
-  // The arguments of startCollective: an ArrayBuffer that JavaScript made and keeps alive.
+  // The buffer with the arguments of startCollective. It is an ArrayBuffer that JavaScript created
+  // and keeps alive.
   double* call = nullptr;
 };
 
-// Where what stands in it; shared with src/process-group.ts.
+// The indices of the arguments in the buffer. src/process-group.ts uses the same numbers.
 enum CallSlot { kGroup, kKind, kInput, kOutput, kOp, kRoot, kBlocking, kMost, kCounts, kWords };
-// In place of a tensor's number: an output like the input is made, and its number written there.
+// In place of an output's number: startCollective makes an output like the input and writes its
+// number there.
 constexpr double kNewOutput = -1;
 constexpr int kCountsStart = kWords + kCallWords;
 
@@ -46,7 +48,8 @@ Napi::Value connect(const Napi::CallbackInfo& info, Distributed& held) {
       [store, &held](Napi::Env env) { return Napi::Number::New(env, held.stores.add(*store)); });
 }
 
-// Its keys. What goes wrong with them is that rank 0, which holds them, does not answer or is gone.
+// Calls `use` with the store's keys. An exception means that rank 0, which holds the keys, does not
+// answer or is gone.
 template <typename Use>
 auto use_keys(Distributed& held, const Napi::CallbackInfo& info, Use use) {
   const auto& keys = held.stores.get(number_at(info, 0), "store")->keys();
@@ -59,7 +62,7 @@ auto use_keys(Distributed& held, const Napi::CallbackInfo& info, Use use) {
 
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// storeFind(store, key): string | undefined; does not wait for the key
+// storeFind(store, key): string | undefined. Does not wait for the key.
 Napi::Value store_find(const Napi::CallbackInfo& info, Distributed& held) {
   const auto key = string_at(info, 1);
   const auto found = use_keys(held, info, [&](c10d::Store& keys) -> std::optional<std::string> {
@@ -69,7 +72,8 @@ Napi::Value store_find(const Napi::CallbackInfo& info, Distributed& held) {
   return found ? Napi::String::New(info.Env(), *found) : info.Env().Undefined();
 }
 
-// storeAgree(store, key, value): string; the value that the key had, or this one where it had none
+// storeAgree(store, key, value): string. Sets `key` to `value` if it has no value, and returns the
+// value that it then has.
 Napi::Value store_agree(const Napi::CallbackInfo& info, Distributed& held) {
   const auto value = string_at(info, 2);
   const std::vector<uint8_t> wanted(value.begin(), value.end());
@@ -90,10 +94,10 @@ GroupOptions group_options_at(const Napi::CallbackInfo& info) {
   return options;
 }
 
-// Where what an engine takes beside that begins.
+// The index of the first argument that is specific to an engine.
 constexpr size_t kOwn = 7;
 
-// The group, or a promise of it.
+// Creates a group. Returns its number, or a promise of it if isBlocking is false.
 template <typename Create>
 Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held, Create create) {
   const auto store = held.stores.get(number_at(info, 0), "store");
@@ -109,7 +113,8 @@ Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held, Crea
   return finish(info.Env());
 }
 
-// Every group is made with (store, name, rank, size, timeoutMs, worldRanks, isBlocking, …).
+// All functions that create a group begin with (store, name, rank, size, timeoutMs, worldRanks,
+// isBlocking, …).
 
 // createGlooGroup(…, address)
 Napi::Value create_gloo(const Napi::CallbackInfo& info, Distributed& held) {
@@ -155,7 +160,7 @@ Napi::Value publish(const Napi::CallbackInfo& info, Distributed& held) {
   return info.Env().Undefined();
 }
 
-// groupAccounts(group): [isReport, text, …], two for each rank
+// groupAccounts(group): [isReport, text, …], two entries per rank
 Napi::Value accounts(const Napi::CallbackInfo& info, Distributed& held) {
   const auto all = held.groups.get(number_at(info, 0), "process group")->watch().accounts();
   auto list = Napi::Array::New(info.Env(), 2 * all.size());
@@ -172,7 +177,8 @@ Napi::Value set_buffer(const Napi::CallbackInfo& info, Distributed& held) {
   return info.Env().Undefined();
 }
 
-// startCollective(): work, or 0 when it has ended; its arguments stand in the buffer
+// startCollective(): the number of the work, or 0 if the call was blocking and has ended. Its
+// arguments are in the buffer.
 Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, TensorTable& tensors) {
   double* given = held.call;
   CollectiveCall call;
@@ -202,7 +208,8 @@ Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, TensorTable
   return Napi::Number::New(info.Env(), 0);
 }
 
-// waitWork(work): blocks; the number is free afterwards, also when it throws
+// waitWork(work): blocks until the work has ended. The number is invalid afterwards, also after an
+// exception.
 Napi::Value wait(const Napi::CallbackInfo& info, Distributed& held) {
   const double id = number_at(info, 0);
   const auto work = held.works.get(id, "work");

@@ -25,7 +25,7 @@ Napi::Value stats(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// Devices of a kind that libtorch can use here; 0 where it was built without that kind.
+// The number of usable devices of a type; 0 if libtorch was built without that type.
 int device_count(c10::DeviceType type) {
   if (type == c10::DeviceType::CPU) return 1;
   if (!c10::impl::hasDeviceGuardImpl(type)) return 0;
@@ -42,7 +42,8 @@ void set_default_device(const std::string& name, Context& context) {
   context.operators.default_device = device;
 }
 
-// Waits for what the default device still computes; a CPU has always computed what was called.
+// Waits until the default device has finished its work. A CPU finishes every call before it
+// returns.
 void synchronize(const Context& context) {
   const c10::Device device = context.operators.default_device;
   if (device.type() == c10::DeviceType::CPU) return;
@@ -50,10 +51,10 @@ void synchronize(const Context& context) {
   guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
 }
 
-// checksum(bytes): Promise<number>, computed on another thread
+// checksum(bytes): Promise<number>. Another thread computes it.
 Napi::Value checksum_async(const Napi::CallbackInfo& info) {
   const auto bytes = bytes_at(info, 0);
-  // The array stays as long as it is read.
+  // Keeps the array alive while the other thread reads it.
   const auto held = std::make_shared<Napi::ObjectReference>(Napi::Persistent(info[0].As<Napi::Object>()));
   const auto result = std::make_shared<uint32_t>(0);
   return AsyncCall::start(
@@ -85,7 +86,7 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "deviceCount", [](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), device_count(c10::Device(string_at(info, 0)).type()));
   });
-  // Tells V8 of native bytes that only its garbage collector can free.
+  // Tells V8 about native bytes that only its garbage collector can free.
   bind(env, exports, "adjustExternalMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
     int64_t total = 0;
     napi_adjust_external_memory(info.Env(), static_cast<int64_t>(number_at(info, 0)), &total);
@@ -99,9 +100,9 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
     return Napi::Number::New(info.Env(), at::get_num_threads());
   });
   bind(env, exports, "setSeed", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    // A replay would not do it again.
+    // A replay would not repeat the seeding.
     if (auto* recorder = context.operators.recorder) recorder->refuse("seeds random generators");
-    // Of every device that there is.
+    // Seeds the generators of all devices.
     at::manual_seed(static_cast<uint64_t>(number_at(info, 0)));
     return info.Env().Undefined();
   });

@@ -6,7 +6,7 @@ namespace {
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto* context = new acc::Context();
-  // Groups and tensors end before libtorch's static data does.
+  // Groups and tensors are destroyed before libtorch's static data.
   env.AddCleanupHook([context] { delete context; });
   acc::bind_tensors(env, exports, *context);
   acc::bind_operators(env, exports, *context);

@@ -3,7 +3,7 @@
 namespace acc {
 namespace {
 
-// The hot path is plain Node-API: one number comes, everything else lies in the call buffers.
+// The hot path uses plain Node-API: one number is passed, and the call buffers hold the rest.
 double number_argument(napi_env env, napi_callback_info info, Context*& context) {
   size_t count = 1;
   napi_value argument = nullptr;

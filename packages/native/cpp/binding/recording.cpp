@@ -21,7 +21,7 @@ void stop(Context& context) {
   context.recorder.reset();
 }
 
-// finishRecording(): its number, or the reason why there is none
+// finishRecording(): the number of the recording, or the reason why the step cannot be replayed
 Napi::Value finish(const Napi::CallbackInfo& info, Context& context) {
   auto& recorder = recorder_of(context);
   const std::string refusal = recorder.refusal();

@@ -34,14 +34,14 @@ Napi::ArrayBuffer bytes_of(Napi::Env env, const at::Tensor& tensor) {
   return buffer;
 }
 
-// A replay has no JavaScript that what is known of a tensor could be of use to.
+// A replay does not run JavaScript, so nothing could use what is read from a tensor.
 void refuse_recording(Context& context, const char* reason) {
   if (auto* recorder = context.operators.recorder) recorder->refuse(reason);
 }
 
 Napi::Value alias(const Napi::CallbackInfo& info, Context& context) {
   const double id = number_at(info, 0);
-  // A copy of the reference: adding may move what the table holds.
+  // Copies the reference, because add() may move the table's entries.
   const at::Tensor tensor = context.tensors.get(id);
   const double made = context.tensors.add(tensor);
   if (auto* recorder = context.operators.recorder) recorder->alias(made, id, tensor);
@@ -55,7 +55,7 @@ Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
   return bytes_of(info.Env(), tensor);
 }
 
-// readTensorAsync(tensor, dtype): Promise<ArrayBuffer>; another thread waits for the device
+// readTensorAsync(tensor, dtype): Promise<ArrayBuffer>. Another thread waits for the device.
 Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "reads values back");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
@@ -65,8 +65,8 @@ Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
       [tensor](Napi::Env env) { return bytes_of(env, *tensor); });
 }
 
-// tensorMemory(tensor): ArrayBuffer over the elements themselves. It keeps nothing alive: JavaScript holds the tensor until
-// it has detached the buffer.
+// tensorMemory(tensor): an ArrayBuffer over the tensor's elements. It does not keep the memory
+// alive: JavaScript must hold the tensor until it has detached the buffer.
 Napi::Value memory(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "looks at memory");
   const at::Tensor& tensor = context.tensors.get(number_at(info, 0));
@@ -75,7 +75,7 @@ Napi::Value memory(const Napi::CallbackInfo& info, Context& context) {
   return Napi::ArrayBuffer::New(info.Env(), data, tensor.nbytes());
 }
 
-// mapTensor(path, start, dtype, shape): the tensor's number; undefined where the file can't be mapped
+// mapTensor(path, start, dtype, shape): the tensor's number; undefined if the file cannot be mapped
 Napi::Value map(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "maps a file");
   const auto start = static_cast<size_t>(number_at(info, 1));
@@ -85,7 +85,7 @@ Napi::Value map(const Napi::CallbackInfo& info, Context& context) {
   return Napi::Number::New(info.Env(), context.tensors.add(*tensor));
 }
 
-// mappedChecksum(tensor, start, length): Promise<number | undefined>, computed on another thread
+// mappedChecksum(tensor, start, length): Promise<number | undefined>. Another thread computes it.
 Napi::Value mapped_checksum(const Napi::CallbackInfo& info, Context& context) {
   const at::Tensor tensor = context.tensors.get(number_at(info, 0));
   const auto start = static_cast<size_t>(number_at(info, 1));
@@ -105,7 +105,7 @@ Napi::Value mapped_checksum(const Napi::CallbackInfo& info, Context& context) {
       });
 }
 
-// All tensors in one call: an optimizer asks before each step.
+// Takes all tensors in one call, because an optimizer asks before each step.
 Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "asks who else holds the memory of a tensor, as an optimizer does that was not prepared");
   const auto ids = info[0].As<Napi::Float64Array>();
@@ -123,7 +123,7 @@ void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
        [&](const Napi::CallbackInfo& info) { return mapped_checksum(info, context); });
   bind(env, exports, "readTensor", [&](const Napi::CallbackInfo& info) { return read(info, context); });
   bind(env, exports, "readTensorAsync", [&](const Napi::CallbackInfo& info) { return read_async(info, context); });
-  // Two handles of one tensor: what one of them releases, the other keeps.
+  // Makes a second handle of a tensor. Releasing one handle leaves the other valid.
   bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) { return alias(info, context); });
   bind(env, exports, "tensorBytes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.get(number_at(info, 0)).nbytes()));

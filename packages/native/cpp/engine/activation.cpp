@@ -8,7 +8,7 @@
 namespace acc {
 namespace {
 
-// tfjs's hardSigmoid: 0.2 x + 0.5, from 0 to 1.
+// tfjs's hardSigmoid: 0.2 x + 0.5, clamped to [0, 1].
 constexpr float kHardSlope = 0.2f;
 constexpr float kHardMiddle = 0.5f;
 

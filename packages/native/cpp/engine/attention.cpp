@@ -1,9 +1,11 @@
-// The operator acc::attention_backward: the gradient of attention in the host's memory, of bfloat16 by products on the CPU's
-// matrix units, where libtorch's own multiplies number by number.
+// The operator acc::attention_backward: the gradient of attention for tensors in host memory. For
+// bfloat16 it uses products on the CPU's matrix units, where libtorch's own kernel multiplies
+// number by number.
 //
-// Scores are computed again from the sums that the forward pass has kept, block by block (Dao et al. 2022, "FlashAttention",
-// algorithm 4), so that memory grows with the length, not with its square. Scores, weights and all sums are float32. Letters
-// in shapes: T queries, S keys, D width of a head.
+// Scores are recomputed block by block from the log-sums of the forward pass (Dao et al. 2022,
+// "FlashAttention", algorithm 4), so memory grows linearly with the length, not with its square.
+// Scores, weights and all sums are float32. Letters in shapes: T queries, S keys, D width of a
+// head.
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -27,16 +29,17 @@ using at::BFloat16;
 using at::Tensor;
 namespace blas = at::native::cpublas;
 
-// Keys and queries of a block of scores: as many columns as a packed factor of brgemm has at most.
+// The number of keys and of queries in a block of scores. It is the largest number of columns in a
+// packed factor of brgemm.
 constexpr int64_t kBlock = 64;
-// What a block of columns of a packed factor must be a multiple of.
+// A block of columns of a packed factor must be a multiple of this.
 constexpr int64_t kColumns = 16;
 
 int64_t whole_blocks(int64_t count) { return (count + kBlock - 1) / kBlock * kBlock; }
 
 using Bits = uint16_t;
 
-// One head's rows in memory.
+// The rows of one head in memory.
 struct Rows {
   const Bits* data;
   int64_t count;
@@ -50,7 +53,8 @@ Rows rows_of(const Tensor& x, int64_t batch, int64_t head) {
   return {data + batch * x.stride(0) + head * x.stride(1), x.size(2), x.stride(2)};
 }
 
-// `x[rows, D]` as right factor of brgemm: in blocks of columns, in each of them pairs of rows interleaved.
+// Packs `x[rows, D]` as right factor of brgemm: in blocks of columns, with pairs of rows
+// interleaved in each block.
 ACC_EVERY_CPU void pack_rows(const Rows& x, int64_t width, Bits* out) {
   const int64_t count = whole_blocks(x.count);
   const std::vector<Bits> nothing(static_cast<size_t>(width));
@@ -68,8 +72,8 @@ ACC_EVERY_CPU void pack_rows(const Rows& x, int64_t width, Bits* out) {
   }
 }
 
-// The transposed of `x[rows, D]` as right factor, in blocks of rows of x. What lies side by side there does so in x: pairs move
-// as one.
+// Packs the transpose of `x[rows, D]` as right factor, in blocks of rows of x. Elements that are
+// adjacent there are adjacent in x, so pairs are moved as one number.
 ACC_EVERY_CPU void pack_transposed(const Rows& x, int64_t width, Bits* out) {
   const int64_t pairs = width / 2;
   for (int64_t i = 0; i < whole_blocks(x.count); ++i) {
@@ -81,7 +85,7 @@ ACC_EVERY_CPU void pack_transposed(const Rows& x, int64_t width, Bits* out) {
   }
 }
 
-// The transposed of `x[rows, D]`, `[D, whole blocks of rows]`.
+// The transpose of `x[rows, D]`, of shape `[D, whole blocks of rows]`.
 ACC_EVERY_CPU void transpose(const Rows& x, int64_t width, Bits* out) {
   const int64_t count = whole_blocks(x.count);
   for (int64_t i = 0; i < count; ++i) {
@@ -89,7 +93,8 @@ ACC_EVERY_CPU void transpose(const Rows& x, int64_t width, Bits* out) {
   }
 }
 
-// For each row the product of x and y, added up: in as many parts as a block of columns has, for the sake of vectors.
+// The dot product of each row of x with the same row of y. It is summed in kColumns parts, so that
+// the compiler can vectorize it.
 ACC_EVERY_CPU void products_of_rows(const Rows& x, const Rows& y, int64_t width, float* out) {
   for (int64_t i = 0; i < x.count; ++i) {
     const Bits *a = x.row(i), *b = y.row(i);
@@ -103,12 +108,12 @@ ACC_EVERY_CPU void products_of_rows(const Rows& x, const Rows& y, int64_t width,
   }
 }
 
-// Of one key and a block of queries: the weights, and the gradients of the scores. 0 for queries that do not see the key:
-// those before `first` and from `end` on.
+// The weights and the gradients of the scores, for one key and a block of queries. Both are 0 for
+// queries that do not see the key: those before `first` and from `end` on.
 ACC_EVERY_CPU void weights_of_key(const float* __restrict scores, const float* __restrict dweights,
                                   const float* __restrict sums, const float* __restrict products, float scale,
                                   int32_t first, int32_t end, Bits* __restrict weights, Bits* __restrict dscores) {
-  // Plain numbers of 32 bits and no branch: so the compiler makes vectors of it.
+  // Uses 32-bit numbers and no branch, so that the compiler vectorizes the loop.
   for (int32_t i = 0; i < static_cast<int32_t>(kBlock); ++i) {
     const float weight = rows::exp(scores[i] * scale - sums[i]);
     const float dscore = weight * (dweights[i] - products[i]) * scale;
@@ -124,26 +129,26 @@ ACC_EVERY_CPU void round_row(const float* from, int64_t stride, int64_t count, B
 
 const BFloat16* numbers(const Bits* bits) { return reinterpret_cast<const BFloat16*>(bits); }
 
-// The tensors of a call; all are `[batch, heads, length, D]` with the elements of a row side by side.
+// The tensors of a call. All but `sums` are `[batch, heads, length, D]` with contiguous rows.
 struct Call {
   Tensor dy, q, k, v, output, sums, dq, dk, dv;
   bool is_causal;
   float scale;
 };
 
-// A block of scores: `keys` keys from `j` on, and `count` queries from `i` on. Scores and their gradients lie transposed, a row
-// for each key, so that they are left factors for dk and dv.
+// A block of scores, for `keys` keys from `j` on and `count` queries from `i` on. Scores and their
+// gradients are transposed, with one row per key, so that they are left factors for dk and dv.
 struct Block {
   int64_t j, keys, i, count;
   alignas(64) float scores[kBlock * kBlock], dweights[kBlock * kBlock];
   alignas(64) Bits weights[kBlock * kBlock], dscores[kBlock * kBlock], packed_dscores[kBlock * kBlock];
 };
 
-// Between products of another shape the matrix unit is set up anew, which takes as long as several products. So blocks are
-// computed together, as many as the second cache holds.
+// The matrix unit must be set up again when the shape of products changes, which takes as long as
+// several products. So this many blocks are computed together, as many as the L2 cache holds.
 constexpr size_t kTogether = 16;
 
-// What a thread works in.
+// The working memory of one thread, and the computation of one head in it.
 class Head {
  public:
   Head(int64_t queries, int64_t keys, int64_t width)
@@ -210,14 +215,14 @@ class Head {
     for_blocks([&](Block& block) { weigh(block, call); });
     for_blocks([&](Block& block) { add_product(block.weights, dy_, block, dv_); });
     for_blocks([&](Block& block) { add_product(block.dscores, q_, block, dk_); });
-    // Of queries the gradients lie transposed, too: [D, T].
+    // The gradients of queries are also transposed: [D, T].
     for_blocks([&](Block& block) {
       blas::brgemm(width_, kBlock, kBlock, keys_, kBlock, queries_, true, numbers(&k_transposed_[at(block.j)]),
                    numbers(block.packed_dscores), &dq_[at(block.i)]);
     });
   }
 
-  // The rows of `left` from j on by those of the block's queries.
+  // Multiplies the rows of `left` from j on by the transposed rows of the block's queries.
   void score(const Rows& left, int64_t j, const std::vector<Bits>& transposed, const Block& block, float* out) const {
     blas::brgemm(block.keys, kBlock, width_, left.stride, kBlock, kBlock, false, left.numbers(j),
                  numbers(&transposed[size(block.i)]), out);
@@ -235,7 +240,8 @@ class Head {
     pack_rows({block.dscores, kBlock, kBlock}, kBlock, block.packed_dscores);
   }
 
-  // Adds `left` by the packed rows of the block's queries to the rows of its keys.
+  // Multiplies `left` by the packed rows of the block's queries, and adds the product to the rows
+  // of the block's keys in `out`.
   void add_product(const Bits* left, const std::vector<Bits>& packed, const Block& block, std::vector<float>& out) {
     for (int64_t first = 0; first < width_; first += kBlock) {
       const int64_t columns = std::min(kBlock, width_ - first);
@@ -254,7 +260,8 @@ using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 
 Tensor with_rows(const Tensor& x) { return x.stride(3) == 1 ? x : x.contiguous(); }
 
-// Lies in memory as `[batch, length, heads, D]`, as what comes before attention does.
+// An empty tensor shaped like x. In memory it is `[batch, length, heads, D]`, the layout of the
+// tensors that attention's inputs are computed from.
 Tensor gradient_like(const Tensor& x) {
   return at::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.options()).transpose(1, 2);
 }
@@ -278,11 +285,13 @@ bool fits_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const std::o
          k.size(1) == q.size(1) && v.size(3) == q.size(3) && q.size(3) % kColumns == 0 && q.numel() > 0 && k.numel() > 0;
 }
 
-// `sums` are the logarithms of the sums of exponentials that the forward pass has given. All of one dtype but those.
+// `sums` are the logarithms of the sums of exponentials from the forward pass. All tensors but
+// `sums` have one dtype.
 Gradients attention_backward(const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& output,
                              const Tensor& sums, bool is_causal, const std::optional<Tensor>& mask, double scale) {
   if (fits_blocks(q, k, v, mask)) return by_blocks(dy, q, k, v, output, sums, is_causal, scale);
-  // In float32 also of 16-bit tensors: libtorch takes more than twice as long on those.
+  // Computes in float32 also for 16-bit tensors, because libtorch takes more than twice as long on
+  // those.
   const auto wide = [](const Tensor& x) { return x.to(at::kFloat); };
   const auto wide_mask = mask ? std::optional(wide(*mask)) : std::nullopt;
   auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMinSegment = size_t{32} << 20;
 constexpr size_t kGrain = 4096;
-// A rest that is smaller stays with its block.
+// A remainder smaller than this stays part of its block.
 constexpr size_t kMinRest = size_t{64} << 10;
 
 size_t round_up(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain * grain; }

@@ -17,13 +17,14 @@
 namespace acc {
 namespace {
 
-// Smaller blocks are kept by size class, larger ones in the heap.
+// Smaller blocks are kept by size class. Blocks of this size or more are in the heap.
 constexpr size_t kLarge = size_t{64} << 10;
 constexpr size_t kSteps = 8;
-// What is kept for reuse beside the most that tensors have used.
+// The heap keeps at most the peak use of tensors plus this many bytes.
 constexpr size_t kSlack = size_t{256} << 20;
 
-// Classes of small blocks: multiples of 64 bytes up to 512, then eight for each doubling (at most 12.5 % unused).
+// Size classes of small blocks: multiples of 64 bytes up to 512 bytes, then eight classes per
+// doubling, of which at most 12.5 % is unused.
 struct SizeClass {
   size_t index;
   size_t bytes;
@@ -44,7 +45,7 @@ SizeClass size_class(size_t bytes) {
 class CachingAllocator final : public c10::Allocator {
  public:
   static CachingAllocator& instance() {
-    // Never destroyed: tensors may outlive static destructors.
+    // Never destroyed, because tensors may outlive static destructors.
     static auto* allocator = new CachingAllocator();
     return *allocator;
   }
@@ -97,7 +98,7 @@ class CachingAllocator final : public c10::Allocator {
     allocated_ += static_cast<int64_t>(block->bytes);
     peak_ = std::max(peak_, allocated_);
     ++allocations_;
-    // What is rounded up stays out of bounds.
+    // The bytes added by rounding up stay forbidden.
     forbid_access(block->data(), block->bytes);
     allow_access(block->data(), bytes);
     return block;
@@ -130,7 +131,7 @@ class CachingAllocator final : public c10::Allocator {
   }
 
   Block* take_large(size_t bytes) {
-    // Room for the header and for rounding up.
+    // Larger sizes would overflow when the header and rounding are added.
     if (bytes > std::numeric_limits<size_t>::max() / 2) out_of_memory(bytes);
     Block* block = heap_.take(bytes);
     if (block == nullptr) {

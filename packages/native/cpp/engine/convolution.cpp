@@ -1,5 +1,6 @@
-// The operator acc::convolution_weight_gradient: libtorch's, but of float16 in the host's memory computed in float32. There
-// libtorch has no kernel of oneDNN's for it and takes a hundred times as long.
+// The operator acc::convolution_weight_gradient: libtorch's weight gradient of a convolution. For
+// float16 in host memory it computes in float32. There libtorch has no oneDNN kernel for float16
+// and takes a hundred times as long.
 
 #include <ATen/ATen.h>
 #include <torch/library.h>
@@ -19,7 +20,7 @@ at::Tensor weight_gradient_as_is(const at::Tensor& dy, const at::Tensor& x, cons
                                               groups, asked));
 }
 
-// Of `weight` only shape, strides and dtype count.
+// Only the shape, strides and dtype of `weight` are used.
 at::Tensor convolution_weight_gradient(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                                        int64_t groups) {

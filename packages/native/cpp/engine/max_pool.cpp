@@ -1,4 +1,4 @@
-// The operator acc::max_pool: libtorch's max pooling, but NaN counts for nothing, as in tfjs.
+// The operator acc::max_pool: libtorch's max pooling, except that NaN is ignored, as in tfjs.
 
 #include <ATen/ATen.h>
 #include <torch/library.h>
@@ -25,10 +25,10 @@ at::Tensor without_nan(const at::Tensor& images) {
 
 Maxima max_pool(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
                 bool ceil_mode) {
-  // To look at a number on another device, this thread would have to wait for it.
+  // Checking for NaN on another device would make this thread wait for that device.
   if (!images.is_cpu()) return maxima_of(without_nan(images), window, stride, padding, ceil_mode);
-  // libtorch lets NaN win, so a NaN among the maxima tells of those in the images: to look there takes a fifteenth of the
-  // time of cleaning each input.
+  // libtorch returns NaN for a window that contains NaN, so NaN in the maxima shows NaN in the
+  // images. This check takes a fifteenth of the time that cleaning every input takes.
   auto maxima = maxima_of(images, window, stride, padding, ceil_mode);
   const auto& values = std::get<0>(maxima);
   if (values.numel() == 0 || !std::isnan(at::amax(values).item<double>())) return maxima;
@@ -38,7 +38,7 @@ Maxima max_pool(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRe
 }  // namespace
 }  // namespace acc
 
-// A fragment: other files define operators of the same namespace.
+// A fragment, because other files define operators of the same namespace.
 TORCH_LIBRARY_FRAGMENT(acc, library) {
   library.def("max_pool(Tensor images, int[] window, int[] stride, int[] padding, bool ceil_mode) -> (Tensor, Tensor)",
               acc::max_pool);

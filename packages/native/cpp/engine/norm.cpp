@@ -1,8 +1,8 @@
-// The operators acc::norm and acc::norm_backward: layer and RMS normalisation of float32 that keep, for the gradient, the
-// normalised values in 16 bits in place of x itself. Those are of the order of 1 whatever the mean of x, so that 16 bits hold
-// them as well as they hold the result.
+// The operators acc::norm and acc::norm_backward: layer and RMS normalization of float32. For the
+// gradient they keep the normalized values in 16 bits instead of x. Normalized values are of the
+// order of 1 for any mean of x, so 16 bits represent them as well as they represent the result.
 //
-// Letters in shapes: R rows, C columns, over which is normalised.
+// Letters in shapes: R rows, C columns; normalization is over the columns.
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -25,9 +25,9 @@ using OptionalTensor = std::optional<Tensor>;
 using Bits = uint16_t;
 using Results = std::tuple<Tensor, Tensor, Tensor>;
 
-// Sums are made of so many parts, which the compiler turns into vectors.
+// A sum is computed in this many parts, so that the compiler vectorizes it.
 constexpr int64_t kParts = 16;
-// Elements for which a thread of its own pays.
+// The number of elements that justifies a separate thread.
 constexpr int64_t kThreadElements = 16384;
 
 template <typename Term>
@@ -47,7 +47,7 @@ struct Weights {
   const float* bias;
 };
 
-// Returns 1 / √(variance + ε), of RMS normalisation 1 / √(mean square + ε).
+// Normalizes one row. Returns 1 / √(variance + ε), or 1 / √(mean square + ε) for RMS normalization.
 ACC_EVERY_CPU float normalize_row(const float* __restrict x, int64_t count, bool is_centred, float epsilon,
                                   const Weights& weights, float* __restrict y, Bits* __restrict normalized) {
   const auto size = static_cast<float>(count);
@@ -66,7 +66,7 @@ ACC_EVERY_CPU float normalize_row(const float* __restrict x, int64_t count, bool
   return rstd;
 }
 
-// With g = dy · gain: dx = rstd · (g − mean(g) − n · mean(g · n)), of RMS normalisation without mean(g).
+// With g = dy · gain: dx = rstd · (g − mean(g) − n · mean(g · n)). RMS normalization omits mean(g).
 ACC_EVERY_CPU void gradient_of_row(const float* __restrict dy, const Bits* __restrict normalized, float rstd,
                                    int64_t count, bool is_centred, const float* __restrict gain, float* __restrict g,
                                    float* __restrict dx, float* __restrict dgain, float* __restrict dbias) {
@@ -93,7 +93,7 @@ OptionalTensor in_rows(const OptionalTensor& x) { return x ? std::optional(x->co
 
 bool is_plain(const Tensor& x, at::ScalarType dtype) { return x.is_cpu() && x.scalar_type() == dtype && x.numel() > 0; }
 
-// Elements of the last `dims` dims.
+// The number of elements in the last `dims` dims.
 int64_t columns_of(const Tensor& x, int64_t dims) { return c10::multiply_integers(x.sizes().slice(x.dim() - dims)); }
 
 std::vector<int64_t> rows_shape(const Tensor& x, int64_t dims) {
@@ -140,7 +140,7 @@ Results forward(const Tensor& x, int64_t dims, const OptionalTensor& gain, const
   return {y, normalized.to(kept), rstd};
 }
 
-// Sums over rows are made thread by thread, and added up in the order of threads.
+// Each part of the rows has its own sums. They are added in the order of the parts.
 Results backward_in_rows(const Tensor& given, const Tensor& normalized, const Tensor& rstd, int64_t dims,
                          const OptionalTensor& gain, bool is_centred) {
   const auto dy = given.contiguous();
@@ -175,7 +175,7 @@ Results backward_in_rows(const Tensor& given, const Tensor& normalized, const Te
   return {dx, totals[0].reshape(shape), totals[1].reshape(shape)};
 }
 
-// dx, and the gradients of gain and bias, all in float32.
+// Returns dx and the gradients of gain and bias, all in float32.
 Results backward(const Tensor& dy, const Tensor& normalized, const Tensor& rstd, int64_t dims,
                  const OptionalTensor& gain, bool is_centred) {
   const bool has_dy = dy.scalar_type() == at::kFloat || dy.scalar_type() == at::kBFloat16;

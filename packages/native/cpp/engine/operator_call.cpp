@@ -1,4 +1,4 @@
-// Calls of operators: arguments from the buffer, results to the buffer.
+// Calls operators: reads arguments from the call buffer and writes results to it.
 
 #include <c10/core/InferenceMode.h>
 
@@ -19,7 +19,7 @@ bool is_default(double value) { return std::isnan(value); }
 bool is_none(double value) { return value == kNone; }
 bool is_undefined_tensor(double value) { return value == -kNone; }
 
-// Tags of results.
+// The tags of results in the buffer.
 constexpr double kTensorResult = 0;
 constexpr double kUndefinedResult = 1;
 constexpr double kNumberResult = 2;
@@ -76,7 +76,7 @@ std::string describe(const at::Tensor& tensor) {
   throw Error(kOperatorArgument, op.name + ": argument '" + plan.name + "' " + what);
 }
 
-// How many numbers a result takes in the buffer.
+// The number of numbers that a result takes in the buffer.
 size_t result_length(const c10::IValue& value) {
   const auto tensor_length = [](const at::Tensor& tensor) -> size_t {
     return tensor.defined() ? 4 + static_cast<size_t>(tensor.dim()) : 1;
@@ -101,7 +101,7 @@ double* write_tensor(const at::Tensor& tensor, double* out, TensorTable& table, 
   return write_tensor_meta(tensor, out);
 }
 
-// Empties the stack also when a call throws, so that it keeps no tensor alive.
+// Empties the stack, also after an exception, so that it keeps no tensor alive.
 class StackScope {
  public:
   explicit StackScope(torch::jit::Stack& stack) : stack_(stack) { stack_.clear(); }
@@ -172,7 +172,7 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
     case ArgKind::kIntList:
       return read_list<int64_t>(cursor);
     case ArgKind::kFloat:
-      ++cursor;  // a tag, since NaN and infinities are values here
+      ++cursor;  // skips the tag: the value itself may be NaN or infinite
       return *cursor++;
     case ArgKind::kFloatList:
       return read_list<double>(cursor);
@@ -195,7 +195,7 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
 }
 
 void OperatorTable::write_results(const Operator& op, double* out, size_t capacity) {
-  // Looked at before any tensor gets a number: a failure must leave none behind.
+  // Checks everything before any tensor gets a handle, so a failure leaves no handles behind.
   size_t needed = 1;
   for (const auto& value : stack_) {
     const bool is_known = value.isTensor() || value.isTensorList() || value.isScalar() || value.isNone();

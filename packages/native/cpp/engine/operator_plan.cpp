@@ -1,4 +1,4 @@
-// From an operator's schema to the plan by which its arguments are read.
+// Turns an operator's schema into the plan for reading its arguments.
 
 #include <ATen/core/jit_type.h>
 

@@ -10,10 +10,11 @@ namespace {
 
 using at::Tensor;
 
-// Laying the matrix out takes about as long as two products gain.
+// Packing is used for at least this many products. It takes about as long as two products save.
 constexpr int64_t kFewProducts = 8;
 
-// Of libtorch's operators on packed matrices, which it has where it was built with MKL.
+// The signatures of libtorch's operators on packed matrices. They exist if libtorch was built with
+// MKL.
 using Pack = Tensor(const Tensor&, int64_t);
 using Multiply = Tensor(const Tensor&, const Tensor&, const Tensor&, const std::optional<Tensor>&, int64_t);
 
@@ -43,7 +44,7 @@ PackedMatrix::PackedMatrix(const Tensor& matrix, int64_t rows, int64_t products)
     turned_ = matrix.t();
     packed_ = pack_operator()->call(turned_, rows);
   } else {
-    // The product with a matrix that lies as such in memory is the faster one.
+    // A product is faster with a matrix that is contiguous in memory.
     matrix_ = matrix.contiguous();
   }
 }

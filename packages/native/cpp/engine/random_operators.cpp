@@ -1,5 +1,5 @@
-// The operators acc::random_state and acc::exchange_random_state: a device's random generator as numbers, so that draws can
-// be repeated.
+// The operators acc::random_state and acc::exchange_random_state. They read and replace the state
+// of a device's random generator as a tensor, so that random draws can be repeated.
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -11,7 +11,7 @@
 namespace acc {
 namespace {
 
-// Generators have their state as bytes on the CPU, in a multiple of four.
+// A generator's state is a CPU tensor of bytes. Its size is a multiple of four.
 at::Tensor random_state(c10::Device device) {
   auto generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -22,7 +22,7 @@ at::Tensor exchange_random_state(const at::Tensor& state, c10::Device device) {
   auto generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
   auto before = generator.get_state().view(at::kInt);
-  // One that was kept elsewhere may lie on the device.
+  // A state that was stored elsewhere may be on another device.
   generator.set_state(state.cpu().view(at::kByte));
   return before;
 }
@@ -31,7 +31,7 @@ at::Tensor exchange_random_state(const at::Tensor& state, c10::Device device) {
 }  // namespace acc
 
 TORCH_LIBRARY_FRAGMENT(acc, library) {
-  // A recording keeps the call, though nobody may take its result.
+  // The tag makes a recording keep the call, even if nothing else marks it as needed.
   const std::vector<at::Tag> draws{at::Tag::nondeterministic_seeded};
   library.def("random_state(Device device) -> Tensor", acc::random_state, draws);
   library.def("exchange_random_state(Tensor state, Device device) -> Tensor", acc::exchange_random_state, draws);

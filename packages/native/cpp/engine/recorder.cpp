@@ -7,12 +7,13 @@
 namespace acc {
 namespace {
 
-// Numbers that attention gives are of shapes and settings alone.
+// True for attention operators: the numbers that they return depend only on shapes and settings.
 bool has_numbers_of_shapes(const std::string& name) {
   return name.rfind("aten::_fused_sdp_choice", 0) == 0 || name.rfind("aten::_scaled_dot_product_", 0) == 0;
 }
 
-// Whether repeating the call would need its result in JavaScript: shapes, or numbers, that depend on data.
+// True if a number or a shape of the result depends on data. A replay would then need it in
+// JavaScript.
 bool depends_on_data(const Operator& op) {
   return op.handle.hasTag(at::Tag::data_dependent_output) || op.handle.hasTag(at::Tag::dynamic_output_shape);
 }
@@ -69,7 +70,8 @@ void Recorder::arguments(const torch::jit::Stack& stack, const double* end) {
   if (depends_on_data(*call.op)) refuse("calls " + call.op->name + ", whose result has a shape that depends on values");
 }
 
-// Looked at before the call: what it writes into must not belong to somebody outside.
+// Called before the operator runs. A call that writes into memory from outside the step cannot be
+// replayed.
 void Recorder::note_writes(const torch::jit::Stack& stack) {
   const auto& op = *pending_.op;
   pending_.is_kept = op.handle.hasTag(at::Tag::nondeterministic_seeded);
@@ -108,7 +110,7 @@ void Recorder::made_number() {
 }
 
 void Recorder::end() {
-  // Of random draws that give no tensor nothing is left.
+  // A random draw that returns no tensor has no effect that a replay needs.
   const auto& results = pending_.results;
   const bool gives = std::any_of(results.begin(), results.end(), [](int value) { return value >= 0; });
   pending_.is_kept = pending_.writes || (pending_.is_kept && gives);
@@ -164,7 +166,8 @@ std::vector<double> Recorder::cut(const std::vector<double>& outputs, const Tens
   auto& segment = list_.segments.back();
   segment.end_call = list_.calls.size();
   segment.outputs = std::move(given);
-  // The next segment has to be given them again: a variable may have new memory then.
+  // The caller must give the outside inputs anew for the next segment, because a variable may have
+  // new memory by then.
   auto outside = std::move(outside_ids_);
   outside_ids_.clear();
   for (const double id : outside) value_of_.erase(id);

@@ -32,7 +32,7 @@ std::string name_of_difference(const RecordedCall& a, const RecordedCall& b, siz
 }
 
 bool is_same_call(const RecordedCall& a, const RecordedCall& b) {
-  // Bit by bit: NaN marks arguments that were left out.
+  // Compares bits, because NaN marks arguments that were left out.
   return a.op == b.op && a.results == b.results && a.numbers.size() == b.numbers.size() &&
          std::memcmp(a.numbers.data(), b.numbers.data(), a.numbers.size() * sizeof(double)) == 0;
 }
@@ -97,7 +97,7 @@ void Recording::seal(c10::Device device) {
   }
 }
 
-// Leaves out calls that nothing comes of, and results that nobody takes.
+// Removes calls whose results nobody needs and that have no effect. Marks unneeded results with -1.
 void Recording::drop_unneeded() {
   std::unordered_set<int> needed;
   for (const auto& segment : list_.segments) {

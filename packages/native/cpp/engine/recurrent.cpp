@@ -1,9 +1,11 @@
-// Operators of whole recurrent layers, which libtorch has for fixed activations and with other gates than tfjs's only.
+// Operators for whole recurrent layers. libtorch has such operators only with fixed activations and
+// with gates that differ from tfjs's.
 //
-// One matrix product of all steps' inputs comes before, and those of the weights' gradients come after; here is what
-// goes from step to step: a product, and the arithmetic of the cell. That is written in at:: operators, which run on any
-// device; on float32 in memory the cell of an LSTM is one pass over each row. Letters in shapes: T steps, B batch, H width
-// of the state.
+// The caller computes one matrix product of all steps' inputs before these operators, and the
+// products for the weights' gradients after them. This file computes the recurrence from step to
+// step: a product, and the arithmetic of the cell. It uses at:: operators, which run on any device.
+// For float32 in host memory, the LSTM cell is one pass over each row. Letters in shapes: T steps,
+// B batch, H width of the state.
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -36,10 +38,10 @@ Tensor gradient_of_last(const OptionalTensor& grad, const Tensor& like) {
   return grad ? grad->clone(at::MemoryFormat::Contiguous) : at::zeros_like(like);
 }
 
-// Tensors that this file has made are contiguous.
+// True if the fast path on rows applies. The tensors are contiguous, because this file made them.
 bool has_rows(const Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kFloat; }
 
-// Elements of gates for which a thread of its own pays.
+// The number of gate elements that justifies a separate thread.
 constexpr int64_t kThreadElements = 16384;
 
 template <typename Compute>
@@ -50,7 +52,7 @@ void for_rows(int64_t batch, int64_t width, const Compute& compute) {
   });
 }
 
-// Rows of the four gates are i, f, candidate, o, one after the other.
+// A row holds the four gates one after the other: i, f, candidate, o.
 
 ACC_EVERY_CPU void cell_row(const float* gate, const float* before, float* c, float* h, int64_t width) {
   for (int64_t j = 0; j < width; ++j) c[j] = gate[width + j] * before[j] + gate[j] * gate[2 * width + j];
@@ -110,7 +112,7 @@ void lstm_cell(const Tensor& gates, const Tensor& before, Tensor c, Tensor h, Ac
   h.mul_(out);
 }
 
-// `of_c` and `through` are room for what lies between.
+// `of_c` and `through` are scratch memory.
 struct LstmStep {
   Tensor gates, before, c, dh, dc, grads, of_c, through;
 };
@@ -159,8 +161,8 @@ void lstm_backward_cell(LstmStep& step, Activations activations) {
   activate_backward(activations.of_gates, d_out, gate(3));
 }
 
-// `gates` [T, B, 4H]: the inputs' part, with bias, on entry, what the activations gave on exit. Returns h and c
-// [T + 1, B, H], of which the first are the states before.
+// `gates` [T, B, 4H] holds the inputs' part with bias on entry, and the results of the activations
+// on exit. Returns h and c [T + 1, B, H]. Their first entries are the initial states.
 std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const OptionalTensor& h0,
                                 const OptionalTensor& c0, std::string activation, std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
@@ -178,8 +180,9 @@ std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const Opt
   return {h, c};
 }
 
-// Gradients [T, B, 4H] of the gates before their activations, and of the states before the first step. `grad_sequence`
-// [T, B, H] is that of every step's h, `grad_h` and `grad_c` of the last states.
+// Returns the gradients [T, B, 4H] of the gates before their activations, and the gradients of the
+// initial h and c. `grad_sequence` [T, B, H] is the gradient of every step's h. `grad_h` and
+// `grad_c` are the gradients of the last states.
 std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
                                                  const OptionalTensor& grad_c, const Tensor& gates, const Tensor& c,
                                                  const Tensor& recurrent, std::string activation,
@@ -200,8 +203,9 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequ
   return {grads, dh, dc};
 }
 
-// As tfjs has it: the state is reset before it is multiplied. `gates` [T, B, 3H], columns z, r, candidate, as in `lstm`.
-// Returns h [T + 1, B, H] and r·h [T, B, H].
+// Like tfjs, it applies the reset gate to the state before the matrix product. `gates` [T, B, 3H]
+// has the columns z, r, candidate, with the same meaning as in `lstm`. Returns h [T + 1, B, H] and
+// r·h [T, B, H].
 std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const OptionalTensor& h0, std::string activation,
                                std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
@@ -224,7 +228,8 @@ std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const Opti
   return {h, resets};
 }
 
-// Gradients [T, B, 3H] of the gates before their activations, and of the state before the first step.
+// Returns the gradients [T, B, 3H] of the gates before their activations, and the gradient of the
+// initial state.
 std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
                                         const Tensor& gates, const Tensor& h, const Tensor& recurrent,
                                         std::string activation, std::string gate_activation) {

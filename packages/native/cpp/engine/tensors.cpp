@@ -12,7 +12,8 @@ namespace acc {
 at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dtype,
                              const std::vector<int64_t>& shape, c10::Device device) {
   const c10::InferenceMode guard;
-  // Pinned memory is copied to a device while the caller goes on; its allocator keeps it until the copy is done.
+  // Pinned memory is copied to a device asynchronously. Its allocator keeps it until the copy is
+  // done.
   auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype).pinned_memory(!device.is_cpu()));
   if (tensor.nbytes() != bytes) {
     throw Error(kInvalidArgument, "a tensor of " + std::to_string(tensor.numel()) + " elements takes " +

@@ -1,5 +1,5 @@
-// Loads libtorch's libraries for all later code, by absolute path, before the addon that needs them: wherever the
-// user's libtorch lies, one addon binary finds it, and a failure comes with the dynamic linker's own words.
+// Loads libtorch's libraries by absolute path, before the addon that needs them. So one addon
+// binary finds libtorch in any folder, and a failure carries the dynamic linker's own message.
 
 #include <dlfcn.h>
 #include <node_api.h>
@@ -28,7 +28,7 @@ napi_value open(napi_env env, napi_callback_info info) {
   for (uint32_t i = 0; i < length; ++i) {
     napi_value item;
     napi_get_element(env, paths, i, &item);
-    // Never closed: libtorch's threads and static data live as long as the process.
+    // Never closed, because libtorch's threads and static data live as long as the process.
     if (dlopen(text_of(env, item).c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
       napi_throw_error(env, nullptr, dlerror());
       return nullptr;
