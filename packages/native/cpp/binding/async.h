@@ -16,7 +16,7 @@ class AsyncCall final : public Napi::AsyncWorker {
   using Finish = std::function<Napi::Value(Napi::Env)>;
 
   static Napi::Value start(Napi::Env env, Work work, Finish finish) {
-    auto* call = new AsyncCall(env, std::move(work), std::move(finish));  // Napi::AsyncWorker deletes itself
+    auto* call = new AsyncCall(env, std::move(work), std::move(finish));  // deletes itself when done
     const auto promise = call->deferred_.Promise();
     call->Queue();
     return promise;

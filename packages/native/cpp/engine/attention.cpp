@@ -260,8 +260,8 @@ using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 
 Tensor with_rows(const Tensor& x) { return x.stride(3) == 1 ? x : x.contiguous(); }
 
-// An empty tensor shaped like x. In memory it is `[batch, length, heads, D]`, the layout of the
-// tensors that attention's inputs are computed from.
+// An empty tensor with the shape of x. In memory it is `[batch, length, heads, D]`, the layout that
+// the operators before attention produce.
 Tensor gradient_like(const Tensor& x) {
   return at::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.options()).transpose(1, 2);
 }

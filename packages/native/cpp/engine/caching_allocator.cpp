@@ -20,7 +20,8 @@ namespace {
 // Smaller blocks are kept by size class. Blocks of this size or more are in the heap.
 constexpr size_t kLarge = size_t{64} << 10;
 constexpr size_t kSteps = 8;
-// The heap keeps at most the peak use of tensors plus this many bytes.
+// Unused segments go back to the system while the heap exceeds the peak use of tensors plus this
+// many bytes.
 constexpr size_t kSlack = size_t{256} << 20;
 
 // Size classes of small blocks: multiples of 64 bytes up to 512 bytes, then eight classes per

@@ -25,7 +25,7 @@ class FlushDenormals {
   static uint64_t read() { return _mm_getcsr(); }
   static void write(uint64_t value) { _mm_setcsr(static_cast<unsigned int>(value)); }
 #elif defined(__aarch64__)
-  static constexpr uint64_t kBits = 1ull << 24;  // FZ
+  static constexpr uint64_t kBits = 1ull << 24;  // FZ: flush to zero
   static uint64_t read() {
     uint64_t value;
     asm volatile("mrs %0, fpcr" : "=r"(value));

@@ -37,7 +37,7 @@ enum class ArgKind : int {
 struct ArgPlan {
   ArgKind kind;
   bool optional;         // may be None
-  bool list_of_optional; // Tensor?[], Scalar?[]
+  bool list_of_optional; // the elements may be None: Tensor?[], Scalar?[]
   std::optional<c10::IValue> default_value;
   std::string name;
 };

@@ -26,11 +26,11 @@ enum class CollectiveKind : int {
   kBroadcast = 0,      // `input` in place
   kAllReduce = 1,      // `output` may be `input`
   kReduce = 2,         // only `root` has an `output`
-  kReduceScatter = 3,  // `input` is `size` times `output`
+  kReduceScatter = 3,  // `input` has `size` times the elements of `output`
   kAllGather = 4,      // `counts`: elements of each rank; empty if all are equal
-  kAllToAll = 5,       // `counts`: elements sent to each rank, then received from each; empty if all are equal
-  kSend = 6,           // `input` to `root`
-  kReceive = 7,        // `input` from `root`
+  kAllToAll = 5,       // `counts`: elements to each rank, then from each; empty if all are equal
+  kSend = 6,           // sends `input` to `root`
+  kReceive = 7,        // receives `input` from `root`
   kAllReduceMany = 8,  // `many` in place; all of one dtype
 };
 
@@ -102,7 +102,7 @@ class ProcessGroup {
     enum class Kind {
       kClosed,    // the connection was closed
       kSilent,    // the rank's host does not answer
-      kDoubtful,  // it has not answered for a while
+      kDoubtful,  // the rank's host has not answered for a while
     };
     int rank;
     Kind kind;

@@ -20,9 +20,9 @@ class RankNames {
   // The rank whose process holds the job's store; -1 if it is not in the group.
   int store_keeper() const;
 
-  // `rank 1`
+  // For example `rank 1`.
   std::string of(int rank) const { return "rank " + number(rank); }
-  // `ranks 0, 2`
+  // For example `ranks 0, 2`.
   std::string of(const std::vector<int>& ranks) const;
 
  private:

@@ -21,7 +21,7 @@ struct Fill {
 
 struct Use {
   int value;     // -1: None
-  bool is_last;  // then the value is moved out of its slot
+  bool is_last;  // the last use moves the value out of its slot
 };
 
 struct RecordedCall {
@@ -64,7 +64,7 @@ struct Upload {
   c10::ScalarType dtype;
   std::vector<int64_t> sizes;
   std::string bytes;
-  bool is_written = false;  // written in place, so each replay takes a copy
+  bool is_written = false;  // set if a call writes it in place: each replay then takes a copy
   at::Tensor tensor;
 };
 
@@ -92,7 +92,7 @@ class Recording {
   // last segment, the recording holds only the uploads.
   void run(size_t segment, TensorTable& tensors, const double* in, double* out, size_t capacity);
 
-  // Releases the values that segments which ran hold for segments that did not run.
+  // Releases the values that earlier segments keep for segments that have not run.
   void reset();
 
   size_t segment_count() const { return list_.segments.size(); }

@@ -38,7 +38,7 @@ Tensor gradient_of_last(const OptionalTensor& grad, const Tensor& like) {
   return grad ? grad->clone(at::MemoryFormat::Contiguous) : at::zeros_like(like);
 }
 
-// True if the fast path on rows applies. The tensors are contiguous, because this file made them.
+// True for float32 in host memory. Then the code on rows applies. It requires contiguous tensors.
 bool has_rows(const Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kFloat; }
 
 // The number of gate elements that justifies a separate thread.

@@ -22,7 +22,7 @@ __asm__(".symver dlerror, dlerror@" ACC_GLIBC_BASE);
 // GCC 12 added a second version, which tolerates the exception of a cancelled thread.
 __asm__(".symver _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE, "
         "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE@GLIBCXX_3.4.11");
-// pthread_cond_clockwait and the two lock functions need glibc 2.30. Without them, waits with a
+// pthread_cond_clockwait and the clocklock functions require glibc 2.30. Without them, waits with a
 // deadline use `pthread_cond_timedwait` and then compare with the steady clock.
 #undef _GLIBCXX_USE_PTHREAD_COND_CLOCKWAIT
 #undef _GLIBCXX_USE_PTHREAD_MUTEX_CLOCKLOCK

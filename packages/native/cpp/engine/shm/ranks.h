@@ -52,8 +52,8 @@ class Ranks {
   // Describes this rank's call; the next publish() shows the description to the peers. `words` has
   // kCallWords numbers. Throws if the group is broken.
   void begin_call(const int32_t* words);
-  // Call it after that step. Returns whether all ranks make the same call. If not, `words` gets
-  // kCallWords of each rank.
+  // Call it after the first step of the call. Returns whether all ranks make the same call. If not,
+  // `words` gets kCallWords of each rank.
   bool is_same_call(std::vector<int32_t>& words);
 
   // Blocks until `is_ready` returns true. `late` returns the ranks that the caller waits for.

@@ -31,7 +31,7 @@ struct RankControl {
 
 // The state of messages from one rank to one other.
 struct Channel {
-  alignas(128) std::atomic<uint32_t> written;  // blocks
+  alignas(128) std::atomic<uint32_t> written;  // number of blocks the sender has filled
   alignas(128) std::atomic<uint32_t> taken;
 };
 

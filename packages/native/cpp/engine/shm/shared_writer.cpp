@@ -36,7 +36,8 @@ void copy_past(uint8_t* to, const uint8_t* from, size_t bytes) { std::memcpy(to,
 
 // One of this many writes takes the slower way.
 constexpr uint32_t kProbeEvery = 64;
-// Non-temporal stores must be faster by this factor, because peers read cached data sooner.
+// Non-temporal stores must take less than this fraction of the time of cached writes, because peers
+// read cached data sooner.
 constexpr float kClearly = 0.8f;
 
 }  // namespace

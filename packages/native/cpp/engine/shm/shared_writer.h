@@ -38,8 +38,8 @@ class SharedWriter {
     way_ = usual;
   }
 
-  // Orders all earlier writes before all later ones. Call it before peers are told of the written
-  // bytes.
+  // Makes non-temporal stores visible before later writes. Call it before peers are told of the
+  // written bytes.
   static void finish();
 
  private:

@@ -1,4 +1,4 @@
-// In place of shm_group.cpp and hierarchical_group.cpp on systems without memfd, futex and pidfd.
+// Replaces shm_group.cpp and hierarchical_group.cpp on systems without memfd, futex and pidfd.
 #include "engine/error.h"
 #include "engine/hierarchical_group.h"
 #include "engine/shm/shm_group.h"

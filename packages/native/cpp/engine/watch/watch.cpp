@@ -13,8 +13,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick(100);
 // Shorter waits are not announced to other ranks.
 constexpr milliseconds kMoment(1000);
-// The time that ranks which end at about the same time have for their last call, after traffic has
-// stopped.
+// The time to finish the last call after traffic has stopped. Ranks that end at about the same time
+// need it.
 constexpr milliseconds kGrace(1000);
 // The time-out for an explanation of a failure. It is longer than the time until a host counts as
 // silent.
@@ -23,8 +23,8 @@ constexpr milliseconds kExplanation(6000);
 // life of a rank that was asked.
 constexpr milliseconds kPatience(3000);
 constexpr milliseconds kSignOfLife(1500);
-// The time-out for a rank to reach the call in which others differ. The rank may be slow, and its
-// words are half of the error message.
+// The time-out for a rank to reach the call in which other ranks differ. That rank may be slow, and
+// its words are half of the error message.
 constexpr milliseconds kWordsPatience(8000);
 // A live rank that was asked posts more often than this.
 constexpr milliseconds kSilentPosts(2500);

@@ -44,8 +44,9 @@ class Watch {
 
   // Publishes this rank's final report for the other ranks.
   void publish(const std::string& report);
-  // For each rank its report. If it has none, its calls as it last posted them (CallLog::text), or
-  // an empty text. Waits at most 3 seconds for the reports of ranks that are not lost.
+  // The account of one rank: its report, else its calls as it last posted them (CallLog::text),
+  // else an empty text. accounts() returns one per rank. It waits at most 3 seconds for the reports
+  // of ranks that are not lost.
   struct Account {
     bool is_report = false;
     std::string text;
