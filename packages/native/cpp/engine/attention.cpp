@@ -2,7 +2,7 @@
 // bfloat16 it uses products on the CPU's matrix units, where libtorch's own kernel multiplies
 // number by number.
 //
-// Scores are recomputed block by block from the log-sums of the forward pass (Dao et al. 2022,
+// Scores are recomputed block by block from the sums that the forward pass kept (Dao et al. 2022,
 // "FlashAttention", algorithm 4), so memory grows linearly with the length, not with its square.
 // Scores, weights and all sums are float32. Letters in shapes: T queries, S keys, D width of a
 // head.

@@ -35,8 +35,8 @@ namespace {
 // Views elements as bytes. Collectives that only move elements do not need their dtype.
 at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
 
-// Backends have no mean, so a mean is a sum here. They treat booleans as numbers: for booleans, sum
-// and max are "any", product and min are "all".
+// Backends have no mean: a mean is summed here and divided later. Backends treat booleans as
+// numbers: for booleans, sum and max are "any", product and min are "all".
 c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool) {
   switch (op) {
     case ReduceOp::kProduct: return is_bool ? c10d::ReduceOp::MIN : c10d::ReduceOp::PRODUCT;

@@ -1,6 +1,6 @@
 // The operator acc::convolution_weight_gradient: libtorch's weight gradient of a convolution. For
-// float16 in host memory it computes in float32. There libtorch has no oneDNN kernel for float16
-// and takes a hundred times as long.
+// float16 in host memory it computes in float32. libtorch has no oneDNN kernel for that case, and
+// takes a hundred times as long in float16.
 
 #include <ATen/ATen.h>
 #include <torch/library.h>

@@ -10,7 +10,7 @@
 namespace acc {
 namespace {
 
-// Gloo's own time-out is later by this, so the watch's error comes first. It says more.
+// Added to Gloo's own time-out, so that the watch's error comes first. The watch's error says more.
 constexpr std::chrono::milliseconds kLater(30'000);
 
 // The bits of Gloo's matching number that hold the hash. The other bits distinguish calls that run

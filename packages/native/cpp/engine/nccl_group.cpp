@@ -15,7 +15,7 @@ namespace {
 
 using c10d::ProcessGroupNCCL;
 
-// NCCL's own time-out is later by this, so the watch's error comes first. It says more.
+// Added to NCCL's own time-out, so that the watch's error comes first. The watch's error says more.
 constexpr std::chrono::milliseconds kPatience(30'000);
 
 class NcclGroup final : public BackendGroup, public std::enable_shared_from_this<NcclGroup> {

@@ -10,7 +10,8 @@ namespace {
 
 using at::Tensor;
 
-// Packing is used for at least this many products. It takes about as long as two products save.
+// Packing is used for at least this many products. It takes about the time that two packed products
+// save.
 constexpr int64_t kFewProducts = 8;
 
 // The signatures of libtorch's operators on packed matrices. They exist if libtorch was built with

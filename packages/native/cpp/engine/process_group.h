@@ -25,7 +25,7 @@ struct GroupOptions {
 enum class CollectiveKind : int {
   kBroadcast = 0,      // `input` in place
   kAllReduce = 1,      // `output` may be `input`
-  kReduce = 2,         // only `root` has an `output`
+  kReduce = 2,         // only `root` needs and writes `output`
   kReduceScatter = 3,  // `input` has `size` times the elements of `output`
   kAllGather = 4,      // `counts`: elements of each rank; empty if all are equal
   kAllToAll = 5,       // `counts`: elements to each rank, then from each; empty if all are equal
@@ -39,8 +39,7 @@ enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 
 inline constexpr int kCallWords = 20;
 // The number of leading words that must be equal on all ranks.
 inline constexpr int kComparedWords = 16;
-// The index of a word that is not 0 in the exchange by which ranks compare a call before they make
-// it.
+// The index of the word that is not 0 in the exchange that compares a call before it is made.
 inline constexpr int kComparisonWord = kCallWords - 2;
 // The index of the word that holds the call's number.
 inline constexpr int kNumberWord = kCallWords - 1;

@@ -110,7 +110,7 @@ void Recorder::made_number() {
 }
 
 void Recorder::end() {
-  // A random draw that returns no tensor has no effect that a replay needs.
+  // A random draw is kept only if it returns a tensor.
   const auto& results = pending_.results;
   const bool gives = std::any_of(results.begin(), results.end(), [](int value) { return value >= 0; });
   pending_.is_kept = pending_.writes || (pending_.is_kept && gives);

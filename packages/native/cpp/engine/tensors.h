@@ -29,7 +29,8 @@ enum MemoryFlag : uint8_t {
   kExclusive = 2,
 };
 
-// The MemoryFlags of a tensor. The tensor table's reference counts as the one holder.
+// The MemoryFlags of a tensor of which one handle is known. kExclusive is set if that handle has
+// the only reference.
 uint8_t memory_flags(const at::Tensor& tensor);
 
 // The element type for a number from JavaScript. Throws ACC_INVALID_ARGUMENT.
