@@ -129,8 +129,11 @@ export function layerNormCall(
   x: Tensor,
   gain: Tensor | undefined,
   bias: Tensor | undefined,
-  settings: NormSettings,
+  { epsilon, dims }: NormSettings,
 ): [inputs: Tensor[], attrs: Attrs] {
-  const inputs = [x, gain, bias].filter((input) => input !== undefined);
-  return [inputs, { ...settings, hasGain: gain !== undefined, hasBias: bias !== undefined }];
+  const inputs = [x];
+  if (gain) inputs.push(gain);
+  if (bias) inputs.push(bias);
+  // Key by key: to spread an object takes microseconds here.
+  return [inputs, { epsilon, dims, hasGain: gain !== undefined, hasBias: bias !== undefined }];
 }

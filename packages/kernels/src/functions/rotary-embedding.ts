@@ -116,8 +116,8 @@ export function rotaryEmbedding<T extends Tensor>(x: T, options: RotaryOptions =
 }
 
 /** Runs the kernel. `acc` must be the active backend. */
-export function runRotary(x: Tensor, settings: RotarySettings): Tensor {
-  return run(x, { ...settings, inverse: false });
+export function runRotary(x: Tensor, { base, offset, interleaved }: RotarySettings): Tensor {
+  return run(x, { base, offset, interleaved, inverse: false });
 }
 
 function run(x: Tensor, attrs: Attrs): Tensor {
