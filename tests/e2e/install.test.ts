@@ -201,7 +201,7 @@ describe('without compiler, make, node-gyp and Python', () => {
     const otherEnv = { ...env, ACC_LIBTORCH: other };
     const { status, printed } = ended('npx', ['--no-install', 'acc', 'setup'], otherEnv);
     expect(status, printed).toBe(2);
-    expect(printed).toContain(`there are prebuilt addons for torch ${line};`);
+    expect(printed).toContain(`prebuilt addons exist for torch ${line};`);
     expect(printed).toContain('ACC_TOOLCHAIN_MISSING');
     expect(ended('node', ['-e', load], otherEnv).printed).toBe(
       `ACC_ADDON_MISSING npx acc setup [ '${line}' ]\n`,

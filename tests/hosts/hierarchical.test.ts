@@ -17,12 +17,12 @@ async function conform(ranksOfHosts: readonly number[]): Promise<void> {
     Array.from({ length: count }, (_, local) => {
       const own = { RANK: String(next++), LOCAL_RANK: String(local), LOCAL_WORLD_SIZE: String(count) };
       const script = '../../e2e/ranks/conformance.ts';
-      return startRank(network, network.hosts[host]!, script, ['hierarchical', 'native'], { ...job, ...own });
+      return startRank(network, network.hosts[host]!, script, ['hierarchical:native'], { ...job, ...own });
     }),
   );
   for (const { code, output, result } of await Promise.all(ranks.map(({ ended }) => ended))) {
     expect(code, output).toBe(0);
-    const outcomes = result as CaseResult[];
+    const outcomes = (result as Record<string, CaseResult[]>)['hierarchical:native']!;
     expect(outcomes.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
     expect(outcomes.filter(({ outcome }) => outcome === 'passed').length).toBeGreaterThan(
       collectiveCases.length / 2,
