@@ -271,7 +271,7 @@ export class Accelerator {
 
   /** Whether all ranks skipped the last step because its gradients were not finite. */
   get optimizerStepWasSkipped(): boolean {
-    return this.#parts.pipeline.wasSkipped;
+    return this.#parts.pipeline.updates.wasSkipped;
   }
 
   /**

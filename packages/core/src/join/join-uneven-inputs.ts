@@ -29,8 +29,8 @@ export async function joinUnevenInputs<T>(
   { joinable, data, collective, strategy, preparation, pipeline }: JoinParts,
 ): Promise<T> {
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
-  pipeline.requireSeveralWays('joinUnevenInputs');
-  pipeline.requireReplicated('joinUnevenInputs');
+  pipeline.limits.requireNotDeterministic('joinUnevenInputs');
+  pipeline.limits.requireReplicated('joinUnevenInputs');
   let result: T;
   let source: number;
   data.evenBatches = options.evenBatches;

@@ -80,7 +80,7 @@ export abstract class LocalSteps implements Disposable {
     this.#steps = 0;
     const means = averageTensors([...this.trained, ...this.#statistics], this.collective);
     // The optimizer steps inside it are the same on all ranks, so gradients need no reduction.
-    this.#pipeline!.locally(() => this.combine(means.slice(0, this.trained.length)));
+    this.#pipeline!.sync.locally(() => this.combine(means.slice(0, this.trained.length)));
     this.#statistics.forEach((variable, i) => variable.assign(means[this.trained.length + i]!));
     for (const mean of means) mean.dispose();
   }

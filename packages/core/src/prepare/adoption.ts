@@ -37,7 +37,7 @@ export class Adoption {
    */
   adopt(owner: object, list: readonly Variable[] | undefined): void {
     const { pipeline, strategy } = this.#options;
-    if (pipeline.keepsGradientsLocal) return;
+    if (pipeline.sync.isOff) return;
     const { trained } = pipeline;
     if (list) {
       const given = list.filter((variable) => variable.trainable && !trained.has(variable));

@@ -121,7 +121,7 @@ export class Preparation {
    */
   #prepareUser(optimizer: Optimizer, names: readonly string[]): boolean {
     const { pipeline } = this.#options;
-    if (this.#optimizers.has(optimizer) || pipeline.isLocal) return false;
+    if (this.#optimizers.has(optimizer) || pipeline.sync.isLocal) return false;
     const { registeredVariables } = engine();
     const trains = names.some((name) => pipeline.trained.has(registeredVariables[name]!));
     if (trains) this.#prepareOptimizer(optimizer);

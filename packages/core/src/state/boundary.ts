@@ -29,7 +29,7 @@ export class Boundary {
     const preemption = new Preemption({
       collective,
       isJoining: () => joinable.isJoining,
-      activity: () => pipeline.activity,
+      activity: () => pipeline.updates.activity,
       save: () => checkpoints.save(undefined, { async: false }),
       beforeExit: () => bus.finish('aborted'),
     });

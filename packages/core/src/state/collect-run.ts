@@ -63,7 +63,7 @@ export async function collectRun(parts: RunParts): Promise<CollectedRun> {
   };
   try {
     const names = new NamedTensors(parts.strategy, pipeline.trained.prepared);
-    const isApart = pipeline.isTrainingAlone;
+    const isApart = pipeline.sync.isTrainingAlone;
     const root = isApart ? `rank-${collective.rank}/` : '';
     const { model, ...own } = await together(collective, async () => ({
       model: await modelState(parts, names, root, made),
@@ -89,7 +89,7 @@ async function restOf(parts: RunParts, names: NamedTensors, made: Tensor[]) {
   if (generator) made.push(generator);
   return {
     shared: {
-      step: pipeline.steps,
+      step: pipeline.updates.steps,
       data: data.positions,
       fit: fit.position ?? null,
       strategy: shared,

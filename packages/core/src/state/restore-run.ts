@@ -184,7 +184,7 @@ async function readMatched(trees: Trees, matched: Matched, parts: RunParts): Pro
       }
       const sumOf = sumsOf(held, tensors.slice(next));
       const tree = rest.tree as Rest<Tensor>;
-      parts.pipeline.steps = shared.step;
+      parts.pipeline.updates.steps = shared.step;
       parts.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
       const wasHere = parts.collective.rank < checkpoint.index.worldSize;
       await applyRest(tree, shared, { parts, wasHere });

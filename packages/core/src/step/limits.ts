@@ -1,21 +1,34 @@
 import { AccError, type Strategy } from '@acc/contract';
 
-/**
- * @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what`, which makes weights depend on the
- * number of ranks.
- */
-export function refuseDeterministic(what: string): never {
-  throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
-    help: 'Weights would depend on how many ranks there are. Do without it, or leave deterministic out.',
-  });
+interface LimitedRun {
+  readonly strategy: Strategy;
+  /** Whether weights must not depend on the number of ranks. */
+  readonly isDeterministic: boolean;
 }
 
-/** @throws AccError `ACC_STRATEGY_CANNOT` for `what` if the strategy shards parameters. */
-export function requireReplicated(what: string, { name, traits }: Strategy): void {
-  if (traits.parameters === 'replicated') return;
-  throw new AccError(
-    'ACC_STRATEGY_CANNOT',
-    `${what} needs whole parameters on every rank; the strategy '${name}' shards them.`,
-    { help: 'Use a strategy that replicates parameters.' },
-  );
+/** Refuses what the strategy or the option `deterministic` rules out. */
+export class Limits {
+  constructor(private readonly run: LimitedRun) {}
+
+  /**
+   * @throws AccError `ACC_DETERMINISTIC_UNSUPPORTED` for `what`, which makes weights depend on the
+   * number of ranks, if the run is deterministic.
+   */
+  requireNotDeterministic(what: string): void {
+    if (!this.run.isDeterministic) return;
+    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
+      help: 'Weights would depend on how many ranks there are. Do without it, or leave deterministic out.',
+    });
+  }
+
+  /** @throws AccError `ACC_STRATEGY_CANNOT` for `what` if the strategy shards parameters. */
+  requireReplicated(what: string): void {
+    const { name, traits } = this.run.strategy;
+    if (traits.parameters === 'replicated') return;
+    throw new AccError(
+      'ACC_STRATEGY_CANNOT',
+      `${what} needs whole parameters on every rank; the strategy '${name}' shards them.`,
+      { help: 'Use a strategy that replicates parameters.' },
+    );
+  }
 }

@@ -42,12 +42,12 @@ export class TrainingSteps {
   }
 
   noSync<T>(fn: () => T): T {
-    return this.#partsToRun('noSync', fn).pipeline.locally(fn);
+    return this.#partsToRun('noSync', fn).pipeline.sync.locally(fn);
   }
 
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
     const { pipeline } = this.#partsFor('weighLoss');
-    pipeline.requireSeveralWays('weighLoss');
+    pipeline.limits.requireNotDeterministic('weighLoss');
     return pipeline.lossItems.say(loss, count);
   }
 

@@ -1,0 +1,126 @@
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { ItemCounts, Recorder } from '@acc/contract';
+import type { BackwardSession } from '../gradient-driver/driver.js';
+import { singleStrategy } from '../single-strategy/single-strategy.js';
+import { beginPassWithCandidates } from './candidate-pass.js';
+import type { LossItems } from './loss-items.js';
+import { lossScaleOf, unscaled } from './loss-scale.js';
+import { beginPass, freshWeight, type Pass } from './pass.js';
+import type { StepPipelineOptions } from './step-options.js';
+import type { StepState } from './step-state.js';
+import { uniqueIndices } from './unique-indices.js';
+
+interface PassState extends StepState {
+  readonly lossItems: LossItems;
+}
+
+/** Takes the gradients of trained variables from the gradient driver, one session for each pass. */
+export class BackwardPasses {
+  readonly #options: StepPipelineOptions;
+  readonly #state: PassState;
+  #samples: number | undefined;
+
+  constructor(options: StepPipelineOptions, state: PassState) {
+    this.#options = options;
+    this.#state = state;
+  }
+
+  /** The number of samples on all ranks that the gradients of the last pass come from. */
+  get samples(): number | undefined {
+    return this.#samples;
+  }
+
+  /** Undefined if the loss depends on no trained variable, or if gradients stay local. */
+  begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
+    const { sync, trained } = this.#state;
+    if (sync.isLocal) return undefined;
+    const indices = uniqueIndices(xs, (x) => trained.takes(x as Variable));
+    if (indices.length === 0 && this.#options.accumulation.isInWindow) trained.require('accumulate');
+    if (indices.length === 0) return undefined;
+    const variables = indices.map((i) => xs[i] as Variable);
+    this.#options.requireTurn?.(variables);
+    return this.#session(indices, variables, y);
+  }
+
+  /** @param indices The positions of `variables` in the list of the driver. */
+  #session(indices: readonly number[], variables: readonly Variable[], y: Tensor): BackwardSession {
+    const { plugins, collective } = this.#options;
+    const { names, unusable } = this.#state;
+    const place = new Map(indices.map((index, k) => [index, k]));
+    const perform = this.#performer();
+    const name = names.ofPass(variables);
+    const named = <T>(call: () => T) => collective.named(name, call);
+    // A replay uses the scale of the recorded seed, even if an earlier step has changed it.
+    const lossScale = lossScaleOf(plugins);
+    let pass!: Pass;
+    perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
+      named(() => (pass = this.#beginPass(variables, y, lossLocal)));
+      return [];
+    });
+    return {
+      indices,
+      weight: pass.weight * lossScale,
+      ready: (index, grad) => {
+        perform([grad], ([gradLocal]) => {
+          const at = place.get(index)!;
+          named(() => pass.ready(at, unscaled(this.#final(gradLocal!, variables[at]!), lossScale)));
+          return [];
+        });
+      },
+      finish: () => [
+        ...perform([], () => {
+          const { grads, isUsable, samples } = named(() => pass.finish());
+          unusable.note(variables, isUsable);
+          this.#samples = samples;
+          return grads;
+        }),
+      ],
+    };
+  }
+
+  /** Runs calls that a replay must repeat. Not needed if nothing changes or observes gradients. */
+  #performer(): Recorder['host'] {
+    const { recorder, strategy, plugins } = this.#options;
+    const isRepeated =
+      !strategy.traits.isLocal || plugins.some(({ loss, ready, settle }) => loss ?? ready ?? settle);
+    return (inputs, action) => (recorder && isRepeated ? recorder.host(inputs, action) : action(inputs));
+  }
+
+  /** @param lossLocal The loss for plugins. Undefined if none of them receives it. */
+  #beginPass(variables: readonly Variable[], y: Tensor, lossLocal: Tensor | undefined): Pass {
+    const { strategy, collective, accumulation, plugins } = this.#options;
+    const { sync, trained, batch } = this.#state;
+    const counts = this.#countsOf(y);
+    const isLocal = sync.isAfterPass;
+    const options = { ...this.#options, settles: !sync.isAtApply };
+    const used = isLocal ? { ...options, strategy: singleStrategy() } : options;
+    const { ownSamples } = batch;
+    const pass = beginPassWithCandidates(variables, {
+      trained,
+      strategy,
+      collective,
+      begin: (some) => beginPass({ variables: some, counts, ownSamples }, used),
+      weight: () => freshWeight(counts, used),
+      isLocal,
+      isInWindow: accumulation.isInWindow,
+    });
+    if (lossLocal) for (const plugin of plugins) plugin.loss?.(lossLocal, { items: counts.own });
+    return pass;
+  }
+
+  /** The number of items that the loss `y` is a mean over. */
+  #countsOf(y: Tensor): ItemCounts {
+    const { dataRanks, countRanks } = this.#options;
+    const { lossItems, batch, sync } = this.#state;
+    const { rank } = dataRanks;
+    if (!sync.isAfterPass) return lossItems.countsOf(y, batch.rows, { rank, countRanks });
+    const counts = lossItems.countsOf(y, batch.rows, { rank, countRanks: () => 1 });
+    return { ...counts, all: counts.own };
+  }
+
+  /** The gradient after each plugin has replaced it. */
+  #final(grad: Tensor, variable: Variable): Tensor {
+    const { plugins } = this.#options;
+    return plugins.reduce((given, plugin) => plugin.gradient?.(given, variable) ?? given, grad);
+  }
+}

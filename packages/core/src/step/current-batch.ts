@@ -1,0 +1,30 @@
+import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
+import type { StepPipelineOptions } from './step-options.js';
+
+/** The batch that the running step computes, and this rank's weight in it. */
+export class CurrentBatch {
+  readonly #ranks: Pick<StepPipelineOptions, 'dataRanks' | 'countRanks'>;
+
+  /** The last batch of prepared data. Undefined in a loop with other data. */
+  rows: BatchRows | undefined;
+
+  constructor(ranks: Pick<StepPipelineOptions, 'dataRanks' | 'countRanks'>) {
+    this.#ranks = ranks;
+  }
+
+  /** This rank's share of the samples, which weights losses and metrics. */
+  get share(): number {
+    const { dataRanks, countRanks } = this.#ranks;
+    return this.rows ? sampleShares(this.rows)[dataRanks.rank]! : 1 / countRanks();
+  }
+
+  /** The number of samples on all ranks. Undefined in a loop with other data. */
+  get samples(): number | undefined {
+    return samplesOf(this.rows);
+  }
+
+  /** The number of samples of this rank. Undefined in a loop with other data. */
+  get ownSamples(): number | undefined {
+    return this.rows?.realRows[this.#ranks.dataRanks.rank];
+  }
+}

@@ -1,0 +1,109 @@
+import type { NamedTensorMap, Optimizer, Tensor } from '@tensorflow/tfjs-core';
+import type { StepInfo } from '@acc/contract';
+import type { BackwardPasses } from './backward-passes.js';
+import { disposeNew, withTensors } from './grad-records.js';
+import { reduceGiven } from './reduce-given.js';
+import { settleNew } from './settle.js';
+import type { StepPipelineOptions } from './step-options.js';
+import type { StepState } from './step-state.js';
+
+interface UpdateState extends StepState {
+  readonly passes: Pick<BackwardPasses, 'samples'>;
+}
+
+type ApplyGradients = (grads: NamedTensorMap) => void;
+
+/** Takes gradients to new weights: reduce and settle, clip, transform, apply, afterStep. */
+export class OptimizerUpdates {
+  readonly #options: StepPipelineOptions;
+  readonly #state: UpdateState;
+
+  /** The number of optimizer steps taken. */
+  steps = 0;
+  /** Grows whenever an optimizer is given gradients, also if they are held. */
+  activity = 0;
+  /** Whether the last step was skipped because its gradients were not usable. */
+  wasSkipped = false;
+  /** Whether the current micro-batch belongs to `fit` or `fitDataset`. */
+  isInFit = false;
+
+  constructor(options: StepPipelineOptions, state: UpdateState) {
+    this.#options = options;
+    this.#state = state;
+  }
+
+  /** See `StepPipeline.apply`. */
+  apply(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: ApplyGradients): void {
+    const { recorder, collective } = this.#options;
+    const name = this.#state.names.ofUpdate(optimizer);
+    const update = (given: NamedTensorMap) =>
+      collective.named(name, () => this.#update(optimizer, given, applyGradients));
+    if (!recorder?.isRecording) return update(grads);
+    const entries = Object.entries(grads) as [string, Tensor | null][];
+    const recorded = entries.flatMap(([, grad]) => grad ?? []);
+    recorder.host(recorded, (tensors) => {
+      // The recorded run keeps its record, because plugins may replace tensors in it.
+      const record = tensors === recorded ? grads : withTensors(entries, tensors);
+      update(record);
+      return [];
+    });
+  }
+
+  #update(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: ApplyGradients): void {
+    this.activity++;
+    this.#requireTrained(grads);
+    const { accumulation, plugins, strategy, clipping } = this.#options;
+    if (accumulation.isHolding) return;
+    const reduced = this.#reduced(grads);
+    this.wasSkipped = !this.#isUsable(reduced, grads);
+    if (this.wasSkipped) return disposeNew(reduced, grads);
+    const info = this.#infoOf(optimizer);
+    clipping.clip(reduced);
+    for (const plugin of plugins) plugin.transform?.(reduced, info);
+    if (strategy.update) strategy.update(reduced, applyGradients);
+    else applyGradients(reduced);
+    if (reduced !== grads) disposeNew(reduced, grads);
+    this.steps++;
+    for (const plugin of plugins) plugin.afterStep?.(info);
+  }
+
+  /**
+   * @throws AccError `ACC_NOT_PREPARED` for gradients that were not reduced, were computed in
+   * another precision than the options ask for, or are not held by a window; `ACC_NOT_AVERAGED`.
+   */
+  #requireTrained(grads: NamedTensorMap): void {
+    const { sync, trained } = this.#state;
+    if (sync.isLocal) return;
+    if (sync.isTrainingAlone) return sync.requireAveraged(grads);
+    const { collective, plugins, accumulation } = this.#options;
+    const isPlain = collective.size === 1 && !plugins.some((plugin) => plugin.gradient);
+    if (isPlain && !accumulation.isInWindow) return;
+    const isEnough = sync.isAtApply ? trained.knows : trained.has;
+    trained.requireOf('applyGradients', grads, isEnough.bind(trained));
+  }
+
+  /** The mean of the gradients over ranks, if the backward pass has not reduced them. */
+  #reduced(grads: NamedTensorMap): NamedTensorMap {
+    const { sync, trained, batch } = this.#state;
+    if (!sync.isAtApply) return grads;
+    const { strategy, collective } = this.#options;
+    return reduceGiven(grads, { trained, strategy, collective, weight: batch.share });
+  }
+
+  /** Whether the step is taken. `reduced` is the record that {@link #reduced} made of `grads`. */
+  #isUsable(reduced: NamedTensorMap, grads: NamedTensorMap): boolean {
+    const { sync, unusable } = this.#state;
+    return sync.isAtApply ? settleNew(reduced, grads, this.#options) : !unusable.hasAnyOf(grads);
+  }
+
+  #infoOf(optimizer: Optimizer): StepInfo {
+    const { passes, batch, sync } = this.#state;
+    return {
+      step: this.steps,
+      optimizer,
+      samples: this.#options.accumulation.isInWindow ? passes.samples : batch.samples,
+      isInFit: this.isInFit,
+      isShared: !sync.isOff,
+    };
+  }
+}
