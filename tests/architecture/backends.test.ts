@@ -34,12 +34,12 @@ function comparesName(node: ts.Node): boolean {
   );
 }
 
-it('only the layer of acc asks whether a backend is acc; all others look at slots', () => {
+it('only the layer of acc asks whether a backend is acc; all other code uses slots', () => {
   const asking = filesWith(asksForAcc);
   expect(asking).toEqual([`${OF_ACC}active-acc.ts`]);
   expect(files.length).toBeGreaterThan(300);
 });
 
-it('names of backends are compared in named files only', () => {
+it('names of backends are compared only in named files', () => {
   expect(filesWith(comparesName)).toEqual(NAMES_A_BACKEND.map(({ where }) => where));
 });

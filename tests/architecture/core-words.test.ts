@@ -13,7 +13,7 @@ const namesIn = (path: string) => FORBIDDEN_IN_CORE.filter((word) => wordsOf(rea
 describe('core', () => {
   const files = filesUnder('packages/core/src', ['.ts']).filter((path) => !path.endsWith('.test.ts'));
 
-  it('names no implementation outside the presets and the options of users', () => {
+  it('names no implementation outside of the presets and the options of users', () => {
     const named = files
       .filter((path) => !MAY_NAME_THEM.includes(path))
       .flatMap((path) => namesIn(path).map((word) => `${path}: ${word}`));
@@ -21,7 +21,7 @@ describe('core', () => {
     expect(files.length).toBeGreaterThan(15);
   });
 
-  it('does name them there', () => {
+  it('names implementations there', () => {
     expect(MAY_NAME_THEM.map((path) => namesIn(path).length > 0)).toEqual(MAY_NAME_THEM.map(() => true));
   });
 });

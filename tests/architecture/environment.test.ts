@@ -16,7 +16,7 @@ function touchesEnvironment(path: string): boolean {
   );
 }
 
-it('the environment is touched in named files only', () => {
+it('only named files read the environment', () => {
   const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path));
   const touching = files.filter(touchesEnvironment);
   expect(touching).toEqual(ENVIRONMENT.map(({ where }) => where).sort());

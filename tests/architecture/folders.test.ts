@@ -10,7 +10,7 @@ const sources = packages.flatMap(sourcesOf);
 const isCode = (path: string) => !isForTests(path);
 
 describe('folders', () => {
-  it('are named for what they hold', () => {
+  it('are named after what they contain', () => {
     const vague = sources.filter((path) => /(^|\/)(utils?|helpers?|common|misc)(\/|\.ts$)/.test(path));
     expect(vague).toEqual([]);
     expect(sources.filter((path) => basename(path) === 'types.ts')).toEqual([]);
@@ -44,13 +44,13 @@ describe('kernels', () => {
   const files = filesUnder(KERNELS, ['.ts']).filter((path) => isCode(path) && path !== KERNEL_LIST);
   const names = files.map((path) => basename(path, '.ts'));
 
-  it('are one a file, named as their tfjs kernel', () => {
+  it('are in one file each, which is named after the tfjs kernel', () => {
     expect(files.filter((path) => dirname(path) !== KERNELS)).toEqual([]);
     expect(names.filter((name) => !(name in tfKernels))).toEqual([]);
     expect(files.length).toBeGreaterThan(50);
   });
 
-  it("register under their file's name", () => {
+  it('register under the name of their file', () => {
     const others = files.filter((path) => !takesKernelName(path, basename(path, '.ts')));
     expect(others).toEqual([]);
   });

@@ -37,13 +37,13 @@ const installedWith = ({ manifest }: Workspace) => ({
 });
 
 describe('the layer table', () => {
-  it('knows every package', () => {
+  it('contains every package', () => {
     expect(packages.length).toBeGreaterThanOrEqual(9);
     const unknown = packages.map(({ manifest }) => manifest.name).filter((name) => !(name in LAYERS));
     expect(unknown).toEqual([]);
   });
 
-  it('is kept by every import', () => {
+  it('is respected by every import', () => {
     let seen = 0;
     const upwards = packages.flatMap((owner) =>
       usesOf(owner).filter(({ file, name }) => {
@@ -57,7 +57,7 @@ describe('the layer table', () => {
     expect(seen).toBeGreaterThan(50);
   });
 
-  it('is kept by every package.json and tsconfig.json', () => {
+  it('is respected by every package.json and tsconfig.json', () => {
     let seen = 0;
     const upwards = packages.flatMap((owner) => {
       const { name: own, devDependencies } = owner.manifest;
@@ -72,7 +72,7 @@ describe('the layer table', () => {
   });
 });
 
-it('a rank loads neither the command nor what transpiles programs', () => {
+it('a rank loads neither the command acc nor what transpiles programs', () => {
   const loaded = new Set<string>();
   const load = (name: string): void => {
     if (loaded.has(name)) return;
@@ -92,7 +92,7 @@ it('a rank loads neither the command nor what transpiles programs', () => {
 });
 
 describe('dependencies', () => {
-  it('are declared: what a package imports it installs', () => {
+  it('are declared: a package installs what it imports', () => {
     let seen = 0;
     const undeclared = packages.flatMap((owner) => {
       const installed = installedWith(owner);
@@ -105,7 +105,7 @@ describe('dependencies', () => {
     expect(seen).toBeGreaterThan(100);
   });
 
-  it('are used: no package of ours is installed or built for nothing', () => {
+  it('are used: no package is installed or built without need', () => {
     const unused = [...packages, ...programs].flatMap((owner) => {
       if (!owner.folder.startsWith('packages/')) return [];
       const used = new Set(usesOf(owner).map(({ name }) => name));
@@ -116,7 +116,7 @@ describe('dependencies', () => {
     expect(unused).toEqual([]);
   });
 
-  it('on tfjs are peers', () => {
+  it('on tfjs are peer dependencies', () => {
     const installed = packages.flatMap(({ manifest }) =>
       Object.keys(manifest.dependencies ?? {}).filter((name) => PEER_ONLY.test(name)),
     );
@@ -126,7 +126,7 @@ describe('dependencies', () => {
     ).toBe(true);
   });
 
-  it('are entered by their exports, never by their files', () => {
+  it('are imported by their exports, never by their files', () => {
     const deep = packages.flatMap((owner) =>
       sourcesOf(owner).flatMap((file) =>
         importsOf(file)

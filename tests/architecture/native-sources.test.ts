@@ -12,7 +12,7 @@ function matches(files: readonly string[], pattern: RegExp): string[] {
 }
 
 describe('C++', () => {
-  it('engine/ knows nothing of Node', () => {
+  it('engine/ does not use Node-API', () => {
     const engine = cpp('engine');
     expect(
       matches(engine, /#include\s+["<](napi|node_api|node|v8|uv|js_native_api|binding\/)[^">]*[">]|\bNapi::/),

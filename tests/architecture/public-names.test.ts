@@ -16,7 +16,7 @@ const entries = new Map(
 );
 
 /** The names that users may write against. `vitest -u` takes over what was changed on purpose. */
-it('the public names are those of the snapshot', async () => {
+it('the public names equal the snapshot', async () => {
   const program = programOfNames([...entries.values()]);
   const checker = program.getTypeChecker();
   const names = new Map(

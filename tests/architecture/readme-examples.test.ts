@@ -19,7 +19,7 @@ function examplesOf(document: string): [path: string, text: string][] {
   });
 }
 
-it('examples in READMEs are right by their types', { timeout: 60_000 }, () => {
+it('examples in READMEs pass the type check', { timeout: 60_000 }, () => {
   const examples = new Map(documents.flatMap(examplesOf));
   const program = programOfTexts(examples, [GLOBALS]);
   const problems = [...examples.keys()].flatMap((path) => {
@@ -30,7 +30,7 @@ it('examples in READMEs are right by their types', { timeout: 60_000 }, () => {
   expect(examples.size).toBeGreaterThanOrEqual(10);
 });
 
-it('README.md begins with the two commands, by which scripts run the example and the tests', () => {
+it('README.md begins with the two commands that run the example and the tests', () => {
   const [first, second] = Array.from(
     readText('README.md').matchAll(/^```bash\n(.*?)^```/gms),
     ([, text]) => text,

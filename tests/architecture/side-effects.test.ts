@@ -10,8 +10,8 @@ import { SIDE_EFFECT_IMPORTS, SIDE_EFFECTS, type Exception } from './rules/excep
 const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path));
 const where = (exceptions: readonly Exception[]) => exceptions.map((exception) => exception.where).sort();
 
-describe('importing does nothing', () => {
-  it('to the process, nor to tfjs, but that choices of a backend are noted', () => {
+describe('importing a package', () => {
+  it('changes neither the process nor tfjs, except that choices of a backend are noted', () => {
     const script = join(import.meta.dirname, 'reading', 'import-all.mjs');
     const names = packages.map(({ manifest }) => manifest.name);
     const tsx = pathToFileURL(join(root, 'node_modules', 'tsx', 'dist', 'loader.mjs')).href;
@@ -24,7 +24,7 @@ describe('importing does nothing', () => {
     expect(changes).toEqual({ imported: names, changed: [noted] });
   });
 
-  it('since no module runs statements, but those that are there for it', () => {
+  it('runs no statements, except in modules that exist for that', () => {
     const acting = files.filter((path) =>
       parse(path).statements.some((statement) => !isDeclaration(statement)),
     );
@@ -32,14 +32,14 @@ describe('importing does nothing', () => {
     expect(files.length).toBeGreaterThan(100);
   });
 
-  it('nor imports anything for its effect', () => {
+  it('imports nothing for its effect', () => {
     const importing = files.filter(
       (path) => importsOf(path).some(({ isForEffect }) => isForEffect) && !where(SIDE_EFFECTS).includes(path),
     );
     expect(importing.sort()).toEqual(where(SIDE_EFFECT_IMPORTS));
   });
 
-  it('and package.json tells bundlers so', () => {
+  it('is declared free of side effects in package.json', () => {
     for (const { folder, manifest } of packages) {
       const acting = files.filter(
         (path) => path.startsWith(`${folder}/`) && where(SIDE_EFFECTS).includes(path),

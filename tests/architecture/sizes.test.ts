@@ -35,7 +35,7 @@ describe('sizes', () => {
     expect(files.length).toBeGreaterThan(250);
   });
 
-  it(`no function has more than ${MAX_FUNCTION_LINES} lines, of the packages ${MAX_PRODUCT_FUNCTION_LINES}`, () => {
+  it(`no function has more than ${MAX_FUNCTION_LINES} lines, in packages ${MAX_PRODUCT_FUNCTION_LINES}`, () => {
     const functions = functionsOf(filesOf(SCRIPTS));
     const long = functions.filter(
       ({ path, lines }) => lines > (isOfProduct(path) ? MAX_PRODUCT_FUNCTION_LINES : MAX_FUNCTION_LINES),
@@ -47,7 +47,7 @@ describe('sizes', () => {
     expect(functions.length).toBeGreaterThan(1000);
   });
 
-  it(`no function of the packages has more than ${MAX_PARAMETERS} parameters`, () => {
+  it(`no function in packages has more than ${MAX_PARAMETERS} parameters`, () => {
     const functions = functionsOf(filesUnder('packages', SCRIPTS).filter(isOfProduct));
     expectOnly(
       functions.filter(({ parameters }) => parameters > MAX_PARAMETERS).map(({ where }) => where),

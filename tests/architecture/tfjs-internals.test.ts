@@ -58,8 +58,8 @@ function isViewOfTfjs(node: ts.Node): boolean {
 const at = (path: string, node: ts.Node) =>
   `${path}:${parse(path).getLineAndCharacterOfPosition(node.getStart()).line + 1}: ${node.getText()}`;
 
-describe('the inside of tfjs', () => {
-  it('is seen by the views of tfjs-internals only', () => {
+describe('private members of tfjs', () => {
+  it('are read only through the views of tfjs-internals', () => {
     const views = files.flatMap((path) =>
       nodesOf(parse(path))
         .filter(isViewOfTfjs)
@@ -69,7 +69,7 @@ describe('the inside of tfjs', () => {
     expect(files.length).toBeGreaterThan(300);
   });
 
-  it('is replaced by its functions only: nobody assigns what is patched somewhere', () => {
+  it('are replaced only by its functions: nobody assigns to a patched member', () => {
     const names = new Set(patches.map(({ name }) => name));
     const assigned = files.flatMap((path) =>
       nodesOf(parse(path))
@@ -87,7 +87,7 @@ describe('the inside of tfjs', () => {
     expect(names.size).toBeGreaterThan(25);
   });
 
-  it('has every patch in the table of ARCHITECTURE.md, and no other', () => {
+  it('that are patched are exactly those of the table in ARCHITECTURE.md', () => {
     const found = new Set(patches.map(({ path, name }) => `${path}#${name}`));
     expect(rowsOfTable().sort()).toEqual([...found].sort());
   });

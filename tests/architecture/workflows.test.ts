@@ -15,7 +15,7 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const scriptsIn = (text: string): string[] =>
   Array.from(text.matchAll(/\bnpm (?:run ([\w:-]+)|(test)\b)/g), ([, name, test]) => name ?? test!);
 
-it('both workflows are there', () => {
+it('both workflows exist', () => {
   expect(workflows.map(([name]) => name).sort()).toEqual(['checks.yml', 'release.yml']);
 });
 
@@ -30,7 +30,7 @@ it('a release runs both test commands', () => {
   expect(scriptsIn(text)).toEqual(expect.arrayContaining(['test', 'test:release', 'release']));
 });
 
-it.each(workflows)('%s takes actions by their major version', (_, text) => {
+it.each(workflows)('%s uses actions by their major version', (_, text) => {
   const actions = Array.from(text.matchAll(/\buses: (\S+)/g), ([, action]) => action!);
   expect(actions.length).toBeGreaterThan(1);
   expect(actions.filter((action) => !/^[\w-]+\/[\w-]+@v\d+$/.test(action))).toEqual([]);

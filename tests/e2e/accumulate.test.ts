@@ -39,7 +39,7 @@ function expectSame(one: Trained, reference: Trained, tolerance = 1e-6): void {
 }
 
 describe.each(LOOPS)('by %s', (loop) => {
-  it("and on tfjs's cpu backend too", () => {
+  it("also on tfjs's cpu backend", () => {
     for (const rank of pairOnCpu) {
       expectSame(rank[`${loop} 3`]!, alone[`${loop} 1`]!, 1e-5);
       expectSame(rank[`${loop} 3 clipped`]!, alone[`${loop} 1 clipped`]!, 1e-5);
@@ -56,7 +56,7 @@ describe.each(LOOPS)('by %s', (loop) => {
     }
   });
 
-  it('clipping is that of whole batches on one rank', () => {
+  it('clipping equals that of whole batches on one rank', () => {
     const whole = alone[`${loop} 1 clipped`]!;
     expect(whole.weights).not.toEqual(alone[`${loop} 1`]!.weights);
     expectSame(alone[`${loop} 3 clipped`]!, whole);
@@ -73,12 +73,12 @@ it('the norm before clipping can be read, the same on every rank', () => {
   expect(pair[1]!['custom 3 clipped']!.norms).toEqual(pair[0]!['custom 3 clipped']!.norms);
 });
 
-it('windows are the same on every rank', () => {
+it('windows end at the same micro-batches on every rank', () => {
   const epoch = [...'001001001001'].map((digit) => digit === '1');
   for (const rank of pair) expect(rank['custom 3']!.syncs).toEqual([...epoch, ...epoch]);
 });
 
-it("fit's History is of all micro-batches on all ranks", () => {
+it("fit's History covers all micro-batches of all ranks", () => {
   for (const loop of ['fit', 'fitDataset']) {
     for (const [name, values] of Object.entries(alone[`${loop} 3`]!.history!)) {
       for (const rank of pair) {

@@ -34,7 +34,7 @@ const withoutLibtorch = () => {
   return { ...noLauncher, ACC_CACHE_DIR: empty, ACC_LIBTORCH: undefined, PATH: '/nonexistent' };
 };
 
-it('without libtorch it trains on the active backend and says what to install', async () => {
+it('without libtorch it trains on the active backend and prints what to install', async () => {
   const env = withoutLibtorch();
   const [without] = await runRanks<Result>({ script, ranks: 1, env });
   const [withIt] = await runRanks<Result>({ script, ranks: 1, env: noLauncher });
@@ -44,7 +44,7 @@ it('without libtorch it trains on the active backend and says what to install', 
   expectClose(without!.result!.losses, withIt!.result!.losses);
 });
 
-it('without libtorch a GPU that is asked for is an error', async () => {
+it('without libtorch a requested GPU is an error', async () => {
   const args = [JSON.stringify({ device: 'cuda' })];
   const [{ exitCode, stderr }] = (await runRanks({ script, ranks: 1, args, env: withoutLibtorch() })) as [
     never,

@@ -70,7 +70,7 @@ describe.each([1, 2])('figures on %i ranks', (ranks) => {
     { way: 'fit', every: 3, accumulation: 1 },
     { way: 'fit', every: 1, accumulation: 4 },
     { way: 'backward', every: 3, accumulation: 1, clip: 0.5 },
-  ])('are those of the training: %j', async (settings) => {
+  ])('match the training: %j', async (settings) => {
     const results = await train(ranks, settings);
     const { every } = settings;
     const steps = expected({ ranks, ...settings });
@@ -118,7 +118,7 @@ describe.each([1, 2])('figures on %i ranks', (ranks) => {
     expect(metrics['system/system_memory_usage_megabytes']).toBeLessThanOrEqual(totalmem() / 1e6);
   });
 
-  it('wait for the device when they are logged only, and never where they are off', async () => {
+  it('wait for the device only in steps that are logged, and never if they are off', async () => {
     const [on] = await train(ranks, { every: 5 });
     const isDue = on!.readsOfSteps.map((_, i) => (i + 1) % 5 === 0);
     expect(on!.readsOfSteps.map((count) => count > 0)).toEqual(isDue);

@@ -23,7 +23,7 @@ async function train(way: string, ranks: number) {
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 describe('autoLog', () => {
-  it('logs the figures of all ranks every so many steps', async () => {
+  it('logs the figures of all ranks at the given interval', async () => {
     const { results } = await train('plain', 2);
     const [main, other] = results as [Result, Result];
     expect(main.rows.map(({ step }) => step)).toEqual([4, 8, 12]);
@@ -48,7 +48,7 @@ describe('autoLog', () => {
     expect(main.alerts).toEqual([]);
   });
 
-  it('divides a step’s time into its parts', async () => {
+  it('divides the time of a step into its parts', async () => {
     const { results } = await train('parts', 2);
     const { metrics } = results[0]!.rows[1]!;
     // The mean over ranks of what each is made to wait. Rank 0 waits 200 ms for rank 1, less what else holds it up.
@@ -59,7 +59,7 @@ describe('autoLog', () => {
     expect(metrics['time/step_ms']).toBeGreaterThan(320);
   });
 
-  it('hears of the loss of a compiled step, too', async () => {
+  it('gets the loss of a compiled step too', async () => {
     const { results } = await train('compiled', 1);
     const { rows, losses } = results[0]!;
     const logged = rows.map(({ metrics }) => metrics['train/loss']!);
@@ -70,7 +70,7 @@ describe('autoLog', () => {
     );
   });
 
-  it('alerts once when the loss is no number, by trackers, stderr and callback', async () => {
+  it('alerts once if the loss is NaN: to trackers, stderr and the callback', async () => {
     const { results, stderr } = await train('nan', 1);
     const { alerts, texts } = results[0]!;
     expect(alerts.map(({ kind, step }) => [kind, step])).toEqual([['loss-not-finite', 7]]);
@@ -78,19 +78,19 @@ describe('autoLog', () => {
     expect(stderr[0]).toContain('NaN');
   });
 
-  it('alerts of a loss that jumps', async () => {
+  it('alerts if the loss jumps', async () => {
     const { results } = await train('spike', 1);
     const { alerts, texts } = results[0]!;
     expect(alerts[0]).toEqual({ kind: 'loss-spike', step: 41 });
     expect(texts['alerts/loss-spike']).toContain('jumped');
   });
 
-  it('alerts of a rank that is slower than the others', async () => {
+  it('alerts if a rank is slower than the others', async () => {
     const { results } = await train('slow', 2);
     expect(results[0]!.alerts).toContainEqual({ kind: 'slow-rank', step: 12, rank: 1 });
   });
 
-  it('tells of a stall while it lasts, and alerts when it is over', async () => {
+  it('reports a stall while it lasts, and alerts when it is over', async () => {
     const { results, stderr } = await train('stall', 1);
     expect(results[0]!.alerts).toMatchObject([{ kind: 'stall', step: 4 }]);
     expect(stderr[0]).toContain('has taken no step for');

@@ -48,7 +48,7 @@ function expectSame(one: Trained, other: Trained): void {
 }
 
 describe('synchronised batch normalisation', () => {
-  it.each(['acc', 'cpu'])('on %s trains 2 and 3 ranks as one with the whole batches', (backend) => {
+  it.each(['acc', 'cpu'])('on %s trains 2 and 3 ranks like one rank with whole batches', (backend) => {
     const [alone] = of(1, 'local:acc');
     for (const size of [2, 3]) {
       const ranks = of(size, `sync:${backend}`);
@@ -63,7 +63,7 @@ describe('synchronised batch normalisation', () => {
     }
   });
 
-  it('replaces the call of layers by tfjs alone, until memory is freed', () => {
+  it('replaces only the call of layers of tfjs, until memory is freed', () => {
     const [sync] = of(2, 'sync:cpu');
     expect(sync).toMatchObject({ whilePrepared: [true, false], afterwards: [false, false] });
   });

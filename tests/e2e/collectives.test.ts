@@ -69,7 +69,7 @@ function expectRecords(result: Found, rank: number, ranks: readonly number[]): v
 }
 
 describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
-  it('give every rank what all have', async () => {
+  it('give every rank the results of all', async () => {
     const results = await runRanks<Found>({ script, ranks: size, env: { OMP_NUM_THREADS: '1' } });
     const ranks = Array.from({ length: size }, (_, r) => r);
     const sum = ranks.reduce((a, b) => a + b, 0);

@@ -11,7 +11,7 @@ const groupsOf = (ranks: number) =>
     (ranks === 2 ? ['native', 'acc', 'cpu'] : ['native']).map((tensors) => `${engine}:${tensors}`),
   );
 
-describe('collectives keep the published rules', () => {
+describe('collectives pass the conformance suite', () => {
   it.each(SIZES.map((ranks) => [ranks, groupsOf(ranks)] as const))(
     'on %i ranks over %j',
     async (ranks, groups) => {

@@ -50,14 +50,14 @@ describe('deterministic gives the same weights and losses, bit for bit, on 1, 2 
     for (const size of [2, 4]) expect(trained.get(size)![i]).toEqual(alone);
   });
 
-  it('trains each case to weights of its own', () => {
+  it('trains each case to different weights', () => {
     const hashes = trained.get(1)!.map(({ weights }) => weights);
     expect(new Set(hashes).size).toBe(CASES.length);
   });
 });
 
 it(
-  'goes on from a checkpoint on other numbers of ranks, to the same weights',
+  'continues from a checkpoint on other numbers of ranks, to the same weights',
   { timeout: 600_000 },
   async () => {
     const resume = new URL('./ranks/deterministic-resume.ts', import.meta.url);
@@ -88,7 +88,7 @@ describe('sums over ranks', () => {
     [2, 'auto'],
     [4, 'auto'],
     [4, 'gloo'],
-  ])('are sums in pairs on %d ranks (engine %s)', { timeout: 240_000 }, async (ranks, engine) => {
+  ])('are pairwise sums on %d ranks (engine %s)', { timeout: 240_000 }, async (ranks, engine) => {
     const sums = new URL('./ranks/tree-sums.ts', import.meta.url);
     const env = { ACC_COLLECTIVE_ENGINE: engine };
     const results = await runRanks<{ wrong: string[] }>({ script: sums, ranks, env, timeoutMs: 200_000 });
@@ -100,7 +100,7 @@ describe('sums over ranks', () => {
 });
 
 it(
-  'a number of ranks that virtual shards do not divide is refused on every rank',
+  'a number of ranks that does not divide the virtual shards is refused on every rank',
   { timeout: 120_000 },
   async () => {
     const args = [JSON.stringify([{ model: 'mlp', loop: 'custom', steps: 2 }])];

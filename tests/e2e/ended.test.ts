@@ -5,7 +5,7 @@ const script = new URL('./ranks/ended.ts', import.meta.url);
 const calls = ['prepare', 'accumulate', 'saveState', 'gather', 'waitForEveryone'];
 const all = (code: string) => Object.fromEntries(calls.map((call) => [call, code]));
 
-it.each([1, 2])('calls after freeMemory and endTraining are the same errors on %i ranks', async (ranks) => {
+it.each([1, 2])('calls after freeMemory and endTraining cause the same errors on %i ranks', async (ranks) => {
   const results = await runRanks({ script, ranks });
   for (const { result, exitCode, stderr } of results) {
     expect(result, stderr).toEqual({

@@ -76,7 +76,7 @@ describe('compiled', () => {
 });
 
 describe.each([1, 2, 3])('on the backend cpu, %d ranks', (size) => {
-  it.each(['custom', 'fit'] as const)('train by %s as they do on acc', (loop) => {
+  it.each(['custom', 'fit'] as const)('training by %s equals that on acc', (loop) => {
     const onAcc = of(size, loop, 'adam', 'acc');
     const onCpu = of(size, loop, 'adam', 'cpu');
     onCpu.forEach(({ backend, weights, losses }, rank) => {

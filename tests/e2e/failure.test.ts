@@ -21,7 +21,7 @@ async function launch(...args: string[]): Promise<{ code: number | null; output:
   return { code, output, ms: Date.now() - start };
 }
 
-describe('a rank that fails in mid-step ends the job', () => {
+describe('a rank that fails inside a step ends the job', () => {
   it.each([
     ['kill', 137, 'SIGKILL'],
     ['throw', 1, 'the culprit'],
@@ -43,7 +43,7 @@ it('ranks that lose a peer get ACC_PEER_LOST', async () => {
   expect(results[0]!.stderr).toContain('ACC_PEER_LOST');
 });
 
-it('a lost peer leaves a flight record, which README tells how to read', async () => {
+it('a lost peer causes a flight record, which can be read as README describes', async () => {
   const [{ stderr } = expect.unreachable()] = await runRanks({ script, ranks: 2, args: ['1', 'kill'] });
   const [path] = /\S+acc-flight-\d+-\w+\.json/.exec(stderr) ?? expect.unreachable(stderr);
   expect(dirname(path)).toBe(tmpdir());
@@ -68,7 +68,7 @@ it('a lost peer leaves a flight record, which README tells how to read', async (
   );
 });
 
-describe('a rank that does not come is an error after the time-out', () => {
+describe('a missing rank is an error after the time-out', () => {
   const late = new URL('./ranks/late.ts', import.meta.url);
   it.each([
     ['collective', 'ACC_COLLECTIVE_TIMEOUT'],
@@ -79,7 +79,7 @@ describe('a rank that does not come is an error after the time-out', () => {
   });
 });
 
-it('a rendezvous that failed can be tried again, and a group keeps its options', async () => {
+it('a failed rendezvous can be repeated, and a group keeps its options', async () => {
   const again = new URL('./ranks/again.ts', import.meta.url);
   const folder = mkdtempSync(join(tmpdir(), 'acc-again-'));
   const ranks = await runRanks({ script: again, ranks: 3, args: [folder], env: { OMP_NUM_THREADS: '1' } });
@@ -94,7 +94,7 @@ it('a rendezvous that failed can be tried again, and a group keeps its options',
   }
 });
 
-describe('a job that cannot start says why', () => {
+describe('a job that cannot start reports the reason', () => {
   it('a taken port', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');

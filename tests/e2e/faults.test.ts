@@ -55,7 +55,7 @@ describe.each(['shm', 'gloo'])('over %s', (engine) => {
     }
   });
 
-  it('ranks that train models in another order are named on every rank', async () => {
+  it('ranks that train models in different orders are named on every rank', async () => {
     for (const fault of await mismatchesOf(engine, 'order')) {
       expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_MISMATCH');
       expect(fault.message.match(/^ {2}rank \d: allReduce\(float32\[\d+\]/gm)).toHaveLength(3);
@@ -72,7 +72,7 @@ describe.each(['shm', 'gloo'])('over %s', (engine) => {
     }
   });
 
-  it('a rank that computes on is named after the time-out, with what it called last', async () => {
+  it('a rank that computes for too long is named after the time-out, with its last call', async () => {
     const [first, , last] = await faultsOf(engine, 'idles');
     for (const fault of [first!, last!]) {
       expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_TIMEOUT');

@@ -37,7 +37,7 @@ function expectSame(actual: Logs, wanted: Logs, what: string): void {
   expectClose(numbers(own), numbers(others), { rtol: 1e-5, atol: 1e-6 });
 }
 
-it("fitDataset's logs, with their sizes, are plain tfjs's on every one of 1, 2 and 3 ranks", async () => {
+it('the logs of fitDataset, and their sizes, equal those of plain tfjs on each of 1, 2 and 3 ranks', async () => {
   const all = [await told(1), await told(2), await told(3)];
   const alone = all[0]![0]!['acc'];
   const runs = BACKENDS.flatMap((backend) => all.map((ranks) => ranks.map((rank) => rank[backend]!)));

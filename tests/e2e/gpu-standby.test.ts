@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 const root = join(import.meta.dirname, '..', '..');
 
 it.each(['scripts/gpu/test.mjs', 'scripts/gpu/bench.mjs'])(
-  '%s fails and says why where no GPU is to be seen',
+  '%s fails with a reason if there is no GPU',
   (script) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
       cwd: root,

@@ -94,7 +94,7 @@ function nameOf(tarball: string): string {
 }
 
 describe('`npm install @acc/core`', () => {
-  it('brings the command acc, which launches', { timeout: 120_000 }, async () => {
+  it('provides the command acc, which launches programs', { timeout: 120_000 }, async () => {
     const script =
       "import { Accelerator } from '@acc/core';\nconsole.log(typeof Accelerator.create, process.env.RANK);\n";
     writeFileSync(join(program, 'train.mjs'), script);
@@ -156,7 +156,7 @@ async function askedVersions(addon: string): Promise<Record<string, number[]>> {
 const compare = (a: readonly number[], b: readonly number[]) =>
   a.map((part, i) => part - (b[i] ?? 0)).find((difference) => difference !== 0) ?? 0;
 
-it("the prebuilt addon loads wherever libtorch's own binaries do: glibc 2.28, libstdc++ of GCC 8", async () => {
+it('the prebuilt addon runs on every system that libtorch supports: glibc 2.28, libstdc++ of GCC 8', async () => {
   const folder = join(program, 'node_modules', '@acc', `native-${process.platform}-${process.arch}`);
   for (const file of ['acc_native.node', 'acc_loader.node']) {
     const asked = await askedVersions(join(folder, `torch-${line}`, file));
@@ -172,7 +172,7 @@ describe('without compiler, make, node-gyp and Python', () => {
   const load =
     'import("@acc/native").then((n) => n.loadAddon()).catch((e) => console.log(e.code, e.help, e.details.prebuilt))';
 
-  it('setup takes the prebuilt addon, and two ranks train', { timeout: 300_000 }, () => {
+  it('setup uses the prebuilt addon, and two ranks train', { timeout: 300_000 }, () => {
     const setup = ended('npx', ['--no-install', 'acc', 'setup'], env);
     expect(setup).toMatchObject({ status: 0 });
     expect(setup.printed).toMatch(/addon, package, .*@acc\/native-[\w-]+\/torch-/);
@@ -191,7 +191,7 @@ describe('without compiler, make, node-gyp and Python', () => {
     expect(told[1]!.sum).toBe(told[0]!.sum);
   });
 
-  it('a libtorch that no prebuilt addon fits, and a wish to build, are errors with the next step', () => {
+  it('a libtorch without a prebuilt addon, and --build, are errors with the next step', () => {
     const other = newFolder('acc-libtorch-');
     for (const name of ['lib', 'include']) symlinkSync(join(libtorch.root, name), join(other, name));
     writeFileSync(
@@ -262,7 +262,7 @@ console.log(kept, text);
 `;
 
 describe('the types of the packed packages', () => {
-  it('hold in a strict program', { timeout: 300_000 }, async () => {
+  it('are valid in a strict program', { timeout: 300_000 }, async () => {
     const others = [...tarballs].filter(([name]) => !brought.has(name)).map(([, tarball]) => tarball);
     await npm(['install', '--no-save', ...others], program);
     // A command and an addon: neither is imported.
@@ -280,7 +280,7 @@ describe('the types of the packed packages', () => {
   });
 });
 
-it('a package without its types, or with those of a source that is gone, is not packed', async () => {
+it('a package without its types, or with types of a removed source, is not packed', async () => {
   const amp = copyOf('amp');
   const packed = () => npm(['pack', '--dry-run'], amp);
   await packed();

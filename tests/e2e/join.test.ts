@@ -40,7 +40,7 @@ function resultsOf(lengths: readonly number[], hook: string): Result[] {
   return results;
 }
 
-it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks of %j steps train as one process does', (lengths) => {
+it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks with %j steps train like one process', (lengths) => {
   const ranks = resultsOf(lengths, 'none');
   const size = lengths.length;
   for (const [rank, result] of ranks.entries()) {
@@ -58,7 +58,7 @@ it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks of %j steps train as one proce
   }
 });
 
-it('verbs between a whole and shards go on among the ranks that have data', () => {
+it('collectives with shards work among the ranks that still have data', () => {
   const lengths = [3, 0, 4];
   for (const [rank, { shards, weights, reference }] of resultsOf(lengths, 'shards').entries()) {
     expect(shards.wrong).toEqual([]);
@@ -72,14 +72,14 @@ it('verbs between a whole and shards go on among the ranks that have data', () =
   }
 });
 
-it('prepared data may end where it ends', () => {
+it('prepared data may end at different steps', () => {
   const ranks = resultsOf([1, 1, 1], 'none');
   expect(ranks.map(({ batches }) => batches)).toEqual([2, 2, 1]);
   // Steps over samples 0 to 5, then 6 to 9.
   for (const { weight } of ranks) expectClose(weight, 1 - 0.1 * 2.5 - 0.1 * 7.5, { atol: 1e-6 });
 });
 
-it.each(HOOKS)('with %s ranks stay alike', (hook) => {
+it.each(HOOKS)('with %s ranks stay in agreement', (hook) => {
   const [first, second] = resultsOf([5, 2], hook);
   expect(second!.afterJoin).toEqual(first!.afterJoin);
   expect(second!.weights).toEqual(first!.weights);

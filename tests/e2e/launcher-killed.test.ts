@@ -17,7 +17,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-it('ranks in the middle of collectives end within seconds when acc launch is killed, with their shared memory', async () => {
+it('ranks inside collectives end within seconds after acc launch is killed, and free their shared memory', async () => {
   const before = readdirSync('/dev/shm');
   const launcher = spawn(process.execPath, [acc, 'launch', '-n', '3', '--threads', '1', script], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -36,7 +36,7 @@ function simulate(every: number, meet: (means: number[], before: number[]) => nu
   return history;
 }
 
-describe('ranks that meet every few steps', () => {
+describe('ranks that average parameters every few steps', () => {
   let ranks: Result[];
 
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('ranks that meet every few steps', () => {
     ranks = results.map(({ result }) => result!);
   });
 
-  it('LocalSGD that meets after each step is plain data parallelism', () => {
+  it('LocalSGD after each step equals data parallelism', () => {
     ranks.forEach(({ runs }) => {
       close(runs['localEach'], runs['plain']);
       expect(runs['disabled']).toEqual(runs['plain']);
@@ -75,7 +75,7 @@ describe('ranks that meet every few steps', () => {
     ranks.forEach(({ runs }, rank) => close(runs['diloco'], expected[rank]));
   });
 
-  it('DiLoCo goes on from its state', () => {
+  it('DiLoCo continues from its state', () => {
     ranks.forEach(({ runs }) => expect(runs['dilocoResumed']).toEqual(runs['diloco']));
   });
 

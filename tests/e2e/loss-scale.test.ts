@@ -25,7 +25,7 @@ function stepped(before: readonly number[][], seeds: readonly number[]): number[
   );
 }
 
-describe('fp16 on two ranks, one of which meets an overflow', () => {
+describe('fp16 on two ranks, one of which has an overflow', () => {
   let ranks: Results[];
   const close = (a: readonly number[][], b: readonly number[][]) =>
     a.forEach((values, k) => expectClose(values, b[k]!, { rtol: 1e-5, atol: 1e-5 }));
@@ -37,7 +37,7 @@ describe('fp16 on two ranks, one of which meets an overflow', () => {
     ranks = results.map(({ result }) => result!);
   });
 
-  it('both skip the step where gradients are reduced when they are applied', () => {
+  it('both skip the step if gradients are reduced when they are applied', () => {
     const ones = SIZES.map((size) => Array<number>(size).fill(1));
     for (const { apply } of ranks) {
       expect(apply!.skipped).toEqual([false, true, false, false]);
@@ -46,7 +46,7 @@ describe('fp16 on two ranks, one of which meets an overflow', () => {
     }
   });
 
-  it('take the same steps after they have trained alone, with loss scales of their own', () => {
+  it('take the same steps after they trained alone with different loss scales', () => {
     expect(ranks.map(({ local }) => local.alone)).toEqual([
       [true, false],
       [false, false],
@@ -61,7 +61,7 @@ describe('fp16 on two ranks, one of which meets an overflow', () => {
   });
 
   it.each(['powerSgd', 'powerSgd at once', 'topK', 'oneBit'])(
-    '%s goes on as if the step had not been',
+    '%s continues as if the step had not been taken',
     (name) => {
       for (const results of ranks) {
         const [plain, overflowing] = [results[name]!, results[`${name} overflowing`]!];

@@ -19,7 +19,7 @@ const EACH = [
 ] as const;
 
 it.each(EACH)(
-  '%i ranks on %j weigh losses so that weights and logs are those of plain tfjs',
+  '%i ranks on %j weigh losses so that weights and logs equal those of plain tfjs',
   async (size, backends) => {
     const results = await runRanks<Record<string, Told>>({
       script,

@@ -4,7 +4,7 @@ import { runRanks } from '@acc/testkit';
 const script = new URL('./ranks/main-process-first.ts', import.meta.url);
 
 it.each(['throw', 'reject'])(
-  'mainProcessFirst releases the others where the main process fails: %s',
+  'mainProcessFirst releases the other ranks if the main process fails: %s',
   async (how) => {
     const results = await runRanks<string[]>({ script, ranks: 2, args: [how] });
     expect(

@@ -8,7 +8,7 @@ interface Sums {
   readonly data: number;
 }
 
-it('ranks of meshes sum along each axis, and over those with rows of their own', async () => {
+it('ranks of meshes sum along each axis, and over the ranks with rows of their own', async () => {
   const script = new URL('./ranks/mesh.ts', import.meta.url);
   const results = await runRanks<Sums[]>({ script, ranks: 4, env: { OMP_NUM_THREADS: '1' } });
   for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);

@@ -53,7 +53,7 @@ const OTHERS: readonly (readonly [mistake: string, code: string, parts: readonly
   ['onlyMain', 'ACC_COLLECTIVE_MISMATCH', ['misuse.ts:']],
 ];
 
-describe('over shared memory, which goes on after a mistake, it is an error on every rank', () => {
+describe('over shared memory, which survives a mistake, every rank gets an error', () => {
   let ranks: Errors[];
   beforeAll(async () => {
     ranks = await errorsOf(
@@ -67,7 +67,7 @@ describe('over shared memory, which goes on after a mistake, it is an error on e
   it.each(OTHERS)('%s: %s', (mistake, code, parts) => expectError(ranks, mistake, code, parts));
 });
 
-describe('calls that differ over gloo, which ends with them, are named on every rank', () => {
+describe('over gloo, which does not survive different calls, they are named on every rank', () => {
   it.each(DIFFERENT_CALLS)('%s', async (mistake, parts) =>
     expectError(await errorsOf('gloo', [mistake]), mistake, 'ACC_COLLECTIVE_MISMATCH', parts),
   );

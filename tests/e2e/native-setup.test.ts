@@ -72,7 +72,7 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
 }
 
 describe('installing libtorch', () => {
-  it('ended by Ctrl-C in the middle is never taken for whole, and goes on from there', async () => {
+  it('interrupted by Ctrl-C never counts as complete, and is resumed', async () => {
     const { content, sha256 } = writeArchive();
     const half = content.length / 2;
     const ranges: (string | undefined)[] = [];
@@ -116,7 +116,7 @@ describe('installing libtorch', () => {
     server.close();
   });
 
-  it('by two processes at once ends with one whole libtorch', async () => {
+  it('by two processes at once ends with one complete libtorch', async () => {
     const { path, sha256 } = writeArchive();
     const install = `native.installLibtorch(${JSON.stringify({ from: path, sha256 })})`;
     const env = { ACC_CACHE_DIR: join(folder, 'cache') };
@@ -169,7 +169,7 @@ describe('loading the addon', () => {
     expect(String(value).split('.').slice(0, 2)).toEqual(libtorch.version.split('.').slice(0, 2));
   });
 
-  it('says what a damaged libtorch means', async () => {
+  it('explains a damaged libtorch', async () => {
     const { libtorch } = await provided();
     const copy = linkedLibtorch(libtorch, libtorch.version);
     const library = join(copy, 'lib', `libc10.${extension}`);
@@ -202,7 +202,7 @@ describe('loading the addon', () => {
 });
 
 describe('building the addon', () => {
-  it('that fails shows the compiler, keeps the log and leaves nothing else', async () => {
+  it('shows the message of the compiler if it fails, keeps the log and leaves nothing else', async () => {
     const torch = join(folder, 'torch');
     mkdirSync(join(torch, 'include', 'torch'), { recursive: true });
     mkdirSync(join(torch, 'lib'));
@@ -217,7 +217,7 @@ describe('building the addon', () => {
     expect(readdirSync(join(folder, 'cache', 'addon'))).toEqual([]);
   });
 
-  it('without a compiler says what to install', async () => {
+  it('without a compiler names what to install', async () => {
     const { libtorch } = await provided();
     const env = {
       ACC_LIBTORCH: libtorch.root,

@@ -11,13 +11,13 @@ function named(row: string): string[] {
   return Array.from(line.slice(row.length + 4).matchAll(/`([^`]+)`/g), ([, code]) => code!);
 }
 
-it('what README.md says the Accelerator lacks, it lacks', () => {
+it('the Accelerator lacks exactly what README.md says it lacks', () => {
   const names = named('Accelerator');
   expect(names.length).toBeGreaterThan(0);
   expect(names.filter((name) => name in core.Accelerator.prototype || name in core)).toEqual([]);
 });
 
-it('options that README.md says there are none of are refused', async () => {
+it('options that README.md lists as missing are refused', async () => {
   const options = named('options').filter((name) => /^[\w.]+$/.test(name));
   expect(options.length).toBeGreaterThan(0);
   for (const option of options) {

@@ -3,7 +3,7 @@ import { runRanks } from '@acc/testkit';
 
 const script = new URL('./ranks/options-differ.ts', import.meta.url);
 
-it('options that must be alike are compared, and named on every rank', async () => {
+it('options that must be equal are compared, and named on every rank', async () => {
   const results = await runRanks<Record<string, string>>({ script, ranks: 2 });
   for (const { result, stderr } of results) {
     const names = Object.keys(result ?? {});

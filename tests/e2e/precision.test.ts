@@ -50,7 +50,7 @@ describe.each(['no', 'bf16', 'fp16'] as const)('in precision %s', (precision) =>
     }
   });
 
-  it('layers computed again in backward change nothing', () => {
+  it('checkpointed layers change nothing', () => {
     for (const trainings of [alone, ...pair]) {
       for (const steps of [1, 3]) {
         expect(trainings[`${precision} ${steps} again`]).toEqual(trainings[`${precision} ${steps}`]);
@@ -59,7 +59,7 @@ describe.each(['no', 'bf16', 'fp16'] as const)('in precision %s', (precision) =>
   });
 });
 
-it('a step whose gradients overflow is skipped on all ranks, and the scale goes back', () => {
+it('a step with an overflow is skipped on all ranks, and the scale falls', () => {
   for (const trainings of [alone, ...pair]) {
     const [first, ...others] = trainings['fp16 3']!.skipped;
     expect(first).toBe(true);

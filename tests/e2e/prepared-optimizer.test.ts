@@ -35,7 +35,7 @@ const LIKE_PLAIN = [
 ];
 const TRAINED = [...LIKE_PLAIN, 'withoutList', 'clippedAndAccumulated', 'usedLater'];
 
-describe.each(['acc', 'cpu'])('on %s, where only the optimizer is prepared', (backend) => {
+describe.each(['acc', 'cpu'])('on %s, with only the optimizer prepared', (backend) => {
   const bySize = new Map<number, Record<string, Values>[]>();
   beforeAll(async () => {
     for (const size of [1, 2, 3]) bySize.set(size, await results(size, backend));
@@ -48,25 +48,25 @@ describe.each(['acc', 'cpu'])('on %s, where only the optimizer is prepared', (ba
     }
   };
 
-  it('one process trains alike by minimize, computeGradients and backward, with and without windows', () => {
+  it('one process trains equally with minimize, computeGradients and backward, with and without windows', () => {
     for (const name of LIKE_PLAIN) {
       expectSame(alone()[name]!, alone()['withoutList']!);
     }
     expect(alone()['withoutList']!['w']).not.toEqual(alone()['usedLater']!['w']);
   });
 
-  it.each([2, 3])('%i ranks, which begin with other values, train as one process does', (size) => {
+  it.each([2, 3])('%i ranks with different initial values train like one process', (size) => {
     for (const rank of bySize.get(size)!) for (const name of TRAINED) expectSame(rank[name]!, alone()[name]!);
   });
 
-  it.each([1, 2, 3])('on %i ranks an optimizer that was forgotten is prepared by its first step', (size) => {
+  it.each([1, 2, 3])('on %i ranks an unprepared optimizer is prepared by its first step', (size) => {
     for (const rank of bySize.get(size)!) {
       expectSame(rank['unpreparedOptimizer']!, rank['clippedAndAccumulated']!);
       expectSame(rank['unpreparedOptimizerApplies']!, rank['clippedAndAccumulated']!);
     }
   });
 
-  it('gradients of variables that nobody prepared are refused by name on several ranks', () => {
+  it('gradients of unprepared variables are refused by name on several ranks', () => {
     expect(alone()['refusedGradients']).toMatchObject({ code: 'none' });
     for (const size of [2, 3]) {
       for (const [rank, values] of bySize.get(size)!.entries()) {
@@ -77,7 +77,7 @@ describe.each(['acc', 'cpu'])('on %s, where only the optimizer is prepared', (ba
     }
   });
 
-  it('what LocalSGD would not average, and lists that differ over ranks, are refused', () => {
+  it('variables that LocalSGD would not average, and lists that differ over ranks, are refused', () => {
     for (const size of [1, 2, 3]) {
       for (const values of bySize.get(size)!) {
         expect(values['refusedBesideLocalSgd']).toMatchObject({ code: 'ACC_NOT_AVERAGED', names: 'b' });
@@ -89,7 +89,7 @@ describe.each(['acc', 'cpu'])('on %s, where only the optimizer is prepared', (ba
 
   // The other engines have no 16-bit tensors.
   if (backend === 'acc') {
-    it('mixed precision computes as it does for prepared variables', () => {
+    it('mixed precision computes as for prepared variables', () => {
       for (const size of [1, 2, 3]) {
         for (const values of bySize.get(size)!) {
           expect(values['bf16']).toEqual(values['bf16Prepared']);

@@ -29,7 +29,7 @@ describe('three processes', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('split lists and records, evenly where they are filled', () => {
+  it('split lists and records, evenly if they are filled', () => {
     expect(ranks.map(({ parts }) => parts)).toEqual([
       { list: ['a', 'b'], rows: [0, 1], later: 1 },
       { list: ['c'], rows: [2, 3], later: 1 },
@@ -37,11 +37,11 @@ describe('three processes', () => {
     ]);
   });
 
-  it('hear once of a flag that one of them has set', () => {
+  it('see a flag once if one of them has set it', () => {
     for (const { triggers } of ranks) expect(triggers).toEqual([false, true, false]);
   });
 
-  it('fill tensors to the largest size, and gather them', () => {
+  it('pad tensors to the largest size, and gather them', () => {
     const rows = (value: number) => Array.from({ length: 3 }, (_, i) => (i < value ? value : -1));
     ranks.forEach(({ padded: { all, front, scalar, bools } }, rank) => {
       expect(all).toEqual([1, 1, 2, 2, 3, 3].map(rows));
@@ -51,17 +51,17 @@ describe('three processes', () => {
     });
   });
 
-  it('go after the first of their host', () => {
+  it('wait for the first process of their host', () => {
     expect(ranks[0]!.turns).toHaveLength(3);
     expect(ranks[0]!.turns[0]).toBe('0');
   });
 
-  it('draw what rank 0 draws once their random states are alike', () => {
+  it('draw the numbers of rank 0 after their random states are synchronized', () => {
     expect(ranks[1]!.own).not.toEqual(ranks[0]!.own);
     for (const { synchronized } of ranks) expect(synchronized).toEqual(ranks[0]!.own);
   });
 
-  it('get their model back, and dispose what freeMemory is given', () => {
+  it('get their original model back, and dispose what freeMemory is given', () => {
     for (const { isSame, leaked } of ranks) expect([isSame, leaked]).toEqual([true, 0]);
   });
 });

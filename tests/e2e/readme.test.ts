@@ -68,7 +68,7 @@ async function resultsOf(running: Promise<RankResult<Told>[]>): Promise<Told[]> 
 const REST = 'The rest of a run';
 
 it.each([...examples.keys()].filter((heading) => heading !== REST))(
-  'README.md: "%s" runs as it stands, and ranks agree',
+  'README.md: "%s" runs as written, and ranks agree',
   async (heading) => {
     const [first, second] = await resultsOf(runExample(heading, newFolder()));
     expect(first!.sum).toBeGreaterThan(0);
@@ -76,7 +76,7 @@ it.each([...examples.keys()].filter((heading) => heading !== REST))(
   },
 );
 
-it('README.md: "The rest of a run" runs as it stands, and goes on where it was, as one run of its trackers', async () => {
+it('README.md: "The rest of a run" runs as written, and resumes as one run of its trackers', async () => {
   const [folder, plain] = [newFolder(), newFolder()];
   const [whole] = await resultsOf(runExample(REST, plain));
   const cut = await runExample(REST, folder, Math.floor(whole!.batches * 0.45));

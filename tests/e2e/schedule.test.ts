@@ -22,7 +22,7 @@ beforeAll(async () => {
   pair = await run(2);
 });
 
-it('schedules mean the same on any number of ranks; scaling multiplies them where asked', () => {
+it('schedules give the same rates on any number of ranks, and scaling multiplies them on request', () => {
   for (const { rates } of pair) {
     expect(rates.map(([bySteps]) => bySteps)).toEqual(alone.rates.map(([bySteps]) => bySteps));
     expectClose(

@@ -32,7 +32,7 @@ const closeFor = (kind: Case) =>
   kind === 'skipped' ? { rtol: 1e-2, atol: 1e-3 } : { rtol: 1e-4, atol: 1e-6 };
 
 describe.each(SIZES)('on %i ranks, shards', (ranks) => {
-  it.each(CASES)('take the steps of whole parameters, and of one process: %s', (kind) => {
+  it.each(CASES)('take the steps of whole parameters and of one process: %s', (kind) => {
     const [alone] = of(1, kind, 'plain');
     const plain = of(ranks, kind, 'plain');
     of(ranks, kind, 'sharded').forEach((sharded, rank) => {
@@ -46,14 +46,14 @@ describe.each(SIZES)('on %i ranks, shards', (ranks) => {
     });
   });
 
-  it('skip a step together where one shard is not finite', () => {
+  it('skip a step together if one shard is not finite', () => {
     for (const { skipped, weights } of of(ranks, 'skipped', 'sharded')) {
       expect(skipped).toEqual([false, false, true, false, false, false]);
       expect(weights[2]).toEqual(weights[1]);
     }
   });
 
-  it('move only at the end of a window', () => {
+  it('change only at the end of a window', () => {
     for (const { weights } of of(ranks, 'accumulated', 'sharded')) {
       expect([weights[1], weights[4]]).toEqual([weights[0], weights[3]]);
       expect(weights[2]).not.toEqual(weights[1]);
@@ -78,7 +78,7 @@ describe.each(SIZES)('on %i ranks, shards', (ranks) => {
   });
 });
 
-it.each(SIZES)('gradients go through sums and gatherings over %i ranks', (ranks) => {
+it.each(SIZES)('gradients pass through reductions and gatherings over %i ranks', (ranks) => {
   const all = Array.from({ length: ranks }, (_, rank) => rank + 1);
   const total = all.reduce((a, b) => a + b);
   results.get(ranks)!.forEach(({ throughCollectives: found }, rank) => {

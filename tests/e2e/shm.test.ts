@@ -32,7 +32,7 @@ describe('shared memory', () => {
     }
   });
 
-  it('names a rank that stands still', async () => {
+  it('names a rank that is stopped', async () => {
     for (const { code, message } of await failuresOf('stop')) {
       expect(code).toBe('ACC_COLLECTIVE_TIMEOUT');
       expect(message).toContain('rank 1');
@@ -50,7 +50,7 @@ describe('shared memory', () => {
     ['has died', 'ask-dead', 'ACC_PEER_LOST', 5000],
     ['sends nothing', 'ask-idle', 'ACC_COLLECTIVE_TIMEOUT', 16_000],
   ])(
-    'says that a message is done whose sender %s, and waiting for it names the rank',
+    'reports that a message is done if its sender %s, and waiting for it names the rank',
     async (_, what, code, limit) => {
       for (const failure of await failuresOf(what)) {
         expect(failure.code, failure.message).toBe(code);
@@ -60,25 +60,25 @@ describe('shared memory', () => {
     },
   );
 
-  it('leaves nothing behind when all ranks are killed', async () => {
+  it('leaves nothing behind if all ranks are killed', async () => {
     const before = readdirSync('/dev/shm');
     const results = await runRanks({ script, ranks: 3, args: ['killAll'], env });
     for (const { signal } of results) expect(signal).toBe('SIGKILL');
     expect(readdirSync('/dev/shm')).toEqual(before);
   });
 
-  it('lets a process end that never waited for a handle', async () => {
+  it('lets a process end that did not wait for a handle', async () => {
     const results = await runRanks({ script, ranks: 2, args: ['forgotten'], env });
     for (const { exitCode, result, stderr } of results)
       expect([exitCode, result], stderr).toEqual([0, 'ended']);
   });
 
-  it('goes on beside a rank that only asks whether a call is done', async () => {
+  it('makes progress while a rank only asks whether a call is done', async () => {
     const results = await runRanks({ script, ranks: 2, args: ['asked'], env });
     for (const { result, stderr } of results) expect(result, stderr).toBe('done');
   });
 
-  it('goes on beside a rank that computes while another waits', async () => {
+  it('makes progress while one rank computes and another waits', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-shm-'));
     const args = ['busy', join(folder, 'has-come')];
     const results = await runRanks({ script, ranks: 2, args, env });
@@ -86,7 +86,7 @@ describe('shared memory', () => {
     for (const { result, stderr } of results) expect(result, stderr).toBe('done');
   });
 
-  it('adds 16-bit floats up in float32', async () => {
+  it('adds 16-bit floats in float32', async () => {
     const results = await runRanks({ script, ranks: 3, args: ['precision'], env });
     for (const { result, stderr } of results) expect(result, stderr).toEqual([258, 2050]);
   });

@@ -3,7 +3,7 @@ import { runRanks } from '@acc/testkit';
 
 // Each pause of one rank is a pause of all, and it takes as long as there is much to copy.
 it.each([1, 2])(
-  'on %i ranks a step leaves next to nothing that only a full collection frees',
+  'on %i ranks a step leaves almost nothing that needs a full garbage collection',
   async (ranks) => {
     const results = await runRanks<{ bytesOfAStep: number }>({
       script: new URL('./ranks/short-collections.ts', import.meta.url),

@@ -122,7 +122,7 @@ const glooBytes = fc
   .tuple(fc.bigInt({ min: 1000n, max: 2n ** 63n }), words)
   .map(([number, rest]) => Buffer.concat([new Uint8Array(BigInt64Array.of(number).buffer), ...rest]));
 
-it("strangers' bytes at the store and at Gloo's port change nothing, and later nobody is let in", async () => {
+it("bytes of strangers at the store and at Gloo's port change nothing, and later nobody can connect", async () => {
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
   const attack = (to: number, bytes: fc.Arbitrary<Uint8Array>) =>
     fc.assert(
@@ -150,7 +150,7 @@ it("strangers' bytes at the store and at Gloo's port change nothing, and later n
   for (const output of outputs) expect(output).toContain('::result::6');
 }, 240_000);
 
-it('who takes the place of a rank on a connection, without the token, makes the start fail, and gets nothing', async () => {
+it('a stranger without the token that replaces a rank makes the start fail, and receives nothing', async () => {
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
   release('to-the-store');
   const gloo = (await poll(() => portsOfRank0().find((one) => one !== port)))!;

@@ -19,7 +19,7 @@ interface Found {
 
 // The rules that sub-groups keep are in the published suite: conformance.test.ts.
 describe.each(['shm', 'gloo'])('sub-groups of ranks 2 and 0, and of rank 1, over %s', (engine) => {
-  it('name what went wrong with their own numbers and those in the job, and leave the others alone', async () => {
+  it('name failures with ranks of the sub-group and of the job, and leave other groups usable', async () => {
     const env = { OMP_NUM_THREADS: '1' };
     const results = await runRanks<Found>({ script, ranks: 3, args: [engine], env, timeoutMs: 110_000 });
     const [first, second, third] = results;

@@ -51,7 +51,7 @@ async function fitted(): Promise<number[][]> {
 const BACKENDS = ['acc', 'cpu'];
 
 it.each([1, 2, 3])(
-  'on %d ranks, models that tf.disposeVariables() frees leave nothing to the next ones',
+  'on %d ranks, models that tf.disposeVariables() frees do not affect later models',
   async (ranks) => {
     const results = await runRanks<Record<string, Record<string, Round[]>>>({
       script,

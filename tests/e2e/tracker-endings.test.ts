@@ -83,13 +83,13 @@ describe('a run is finished', () => {
   );
 });
 
-it('by a handler of the program’s own, which decides', async () => {
+it('by a signal handler of the program, which decides', async () => {
   const ended = await train('handle', { signals: ['SIGTERM'] });
   expect(ended.code, ended.output).toBe(3);
   expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
 });
 
-it('a loop that never lets the event loop turn is ended by Ctrl-C all the same, and the next run finishes its run', async () => {
+it('by Ctrl-C even if a loop blocks the event loop, and the next run finishes the run', async () => {
   const ended = await train('busy', { signals: ['SIGINT'] });
   expect(ended.signal, ended.output).toBe('SIGINT');
   expect(ended.lines.at(-1)).toHaveProperty('loss');
@@ -97,7 +97,7 @@ it('a loop that never lets the event loop turn is ended by Ctrl-C all the same, 
   expect(linesOf(ended.projectDir).at(-1)).toMatchObject({ _status: 'failed' });
 });
 
-it('one that is killed is finished as failed by the next', async () => {
+it('by the next run as failed, if the process is killed', async () => {
   const ended = await train('wait', { signals: ['SIGKILL'] });
   expect(ended.signal).toBe('SIGKILL');
   await train('end', { projectDir: ended.projectDir });

@@ -10,7 +10,7 @@ interface Result {
   readonly names: (string | undefined)[];
 }
 
-it('a run goes on where a checkpoint has it', async () => {
+it('a run continues from the step of its checkpoint', async () => {
   const script = new URL('./ranks/tracked-resume.ts', import.meta.url);
   const folder = mkdtempSync(join(tmpdir(), 'acc-resume-'));
   const [first] = await runRanks({ script, ranks: 1, args: [folder] });
@@ -34,7 +34,7 @@ it('a run goes on where a checkpoint has it', async () => {
   ]);
 });
 
-it('trackers run on the main process, or on all that ask for it, in one run', async () => {
+it('trackers run on the main process, or on all ranks that ask for it, in one run', async () => {
   const script = new URL('./ranks/tracked-ranks.ts', import.meta.url);
   const folder = mkdtempSync(join(tmpdir(), 'acc-ranks-'));
   const ranks = await runRanks<Result>({ script, ranks: 2, args: [folder] });

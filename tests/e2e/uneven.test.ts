@@ -16,7 +16,7 @@ interface Result {
   typed: number[];
 }
 
-it('fit, its History and gathered metrics are those of one process when the data does not divide', async () => {
+it('fit, its History and gathered metrics equal those of one process if the data does not divide evenly', async () => {
   const script = new URL('./ranks/uneven.ts', import.meta.url);
   const run = async (ranks: number) => {
     const results = await runRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });

@@ -3,7 +3,7 @@ import { backend, setBackend, tensor1d } from '@tensorflow/tfjs-core';
 import { registerAccBackend, type AccBackend } from '@acc/kernels';
 import { operator } from '@acc/native';
 
-it('tensors of the backend are on the GPU, where the CPU has no access', async () => {
+it('tensors of the backend are on the GPU, which the CPU cannot read', async () => {
   registerAccBackend();
   await setBackend('acc');
   const acc = backend() as AccBackend;

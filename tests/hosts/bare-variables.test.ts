@@ -16,14 +16,14 @@ const started = async (network: TestNetwork, masterAddress: string): Promise<str
   return (await Promise.all(ranks.map(({ ended }) => ended))).map(({ output }) => output);
 };
 
-it('ranks meet that are started by hand on two hosts, without LOCAL_WORLD_SIZE', async () => {
+it('ranks that are started by hand on two hosts, without LOCAL_WORLD_SIZE, meet', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   const outputs = await started(network, network.hosts[0]!.address);
   expect(outputs[0]).toContain('met 0/2 local 0/');
   expect(outputs[1]).toContain('met 1/2 local 0/1 sum 3');
 });
 
-it('so do those of which the first finds its own name at a loopback address', async () => {
+it('they also meet if the first resolves its own name to a loopback address', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   const [first, second] = network.hosts;
   network.setHostsFile(first!, '127.0.0.1 localhost\n127.0.1.1 host0\n');

@@ -34,7 +34,7 @@ function start(
   return launch(network, network.hosts[host]!, ['--nnodes', '2', ...etcd, ...args, script], env);
 }
 
-it('gives hosts their places, with different numbers of processes', async () => {
+it('assigns node ranks to hosts with different numbers of processes', async () => {
   const outputs = await Promise.all(
     [start(0, 'a', ['-n', '2']), start(1, 'a', ['-n', '1'])].map(({ ended }) => ended),
   );
@@ -42,7 +42,7 @@ it('gives hosts their places, with different numbers of processes', async () => 
   expect(all.match(/met \d\/3 local \d\/\d sum 6/g), all).toHaveLength(3);
 });
 
-it('keeps the places that were asked for, and jobs apart', async () => {
+it('keeps requested node ranks, and separates jobs', async () => {
   const running = ['b', 'c'].flatMap((id) =>
     [1, 0].map((rank) => start(rank, id, ['--node-rank', String(rank)])),
   );
@@ -55,7 +55,7 @@ it('keeps the places that were asked for, and jobs apart', async () => {
   ]);
 });
 
-it('refuses a host too many, and lets the job go on without etcd', async () => {
+it('refuses an additional host, and the job continues without etcd', async () => {
   const end = join(folder, 'end-of-d');
   const running = [0, 1].map((host) => start(host, 'd', [], wait, { ACC_TEST_END: end }));
   await Promise.all(running.map((one) => written(one, 'waiting')));
@@ -69,7 +69,7 @@ it('refuses a host too many, and lets the job go on without etcd', async () => {
   for (const { code, output } of ended) expect(code, output).toBe(0);
 });
 
-it('a job of the same name comes after one that was killed', async () => {
+it('a job can start after one of the same name was killed', async () => {
   const end = join(folder, 'never');
   const killed = [0, 1].map((host) => start(host, 'e', [], wait, { ACC_TEST_END: end }));
   await Promise.all(killed.map((one) => written(one, 'waiting')));
@@ -83,7 +83,7 @@ it('a job of the same name comes after one that was killed', async () => {
   for (const { output } of again) expect(output).toMatch(/met \d\/2 local 0\/1 sum 3/);
 });
 
-it('says that no etcd answers', async () => {
+it('reports that etcd does not answer', async () => {
   const args = [
     '--nnodes',
     '2',

@@ -56,7 +56,7 @@ function expectLost(faults: readonly Fault[], what: RegExp): void {
   }
 }
 
-describe.each([0, 2])('a rank that is lost: rank %i of 3', (victim) => {
+describe.each([0, 2])('rank %i of 3 is lost', (victim) => {
   const job = { hosts: 3, victims: [victim] };
 
   it('by a cut cable', async () => {
@@ -85,7 +85,7 @@ describe.each([0, 2])('a rank that is lost: rank %i of 3', (victim) => {
 });
 
 // Rank 0 keeps the store, and ranks 0 and 2 speak for their hosts.
-describe('two ranks on each of two hosts, in shared memory within each', () => {
+describe('two ranks on each of two hosts, with shared memory within each', () => {
   const job = { hosts: 2, engine: 'hierarchical', ranksPerHost: 2 } as const;
 
   it.each([0, 2, 3])('rank %i is killed', async (victim) => {
@@ -113,7 +113,7 @@ describe('two ranks on each of two hosts, in shared memory within each', () => {
   });
 });
 
-it('a cable that is mended in time is no fault', async () => {
+it('a cable that is repaired in time causes no error', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
@@ -126,7 +126,7 @@ it('a cable that is mended in time is no fault', async () => {
   );
 });
 
-it('what every rank last called is in a file', async () => {
+it('the last calls of every rank are in a file', async () => {
   const [fault] = await faultsAfter({ hosts: 2, victims: [1] }, ({ ranks }) => kill(ranks[1]!, 'SIGKILL'));
   const path = /\S+\.json$/.exec(fault!.message)![0];
   expect(existsSync(path)).toBe(true);
@@ -143,7 +143,7 @@ it('what every rank last called is in a file', async () => {
   expect(own.at(-1)!.line).toMatch(/endless\.ts:\d+:\d+$/);
 });
 
-it('nothing is left of ranks that were all killed: the next job takes the same port', async () => {
+it('after all ranks were killed, the next job uses the same port', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   for (let job = 0; job < 2; job++) {
     const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);

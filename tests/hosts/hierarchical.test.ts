@@ -30,12 +30,12 @@ async function conform(ranksOfHosts: readonly number[]): Promise<void> {
   }
 }
 
-describe('the engine of hosts that share memory inside keeps the published rules', () => {
+describe('the hierarchical engine passes the conformance suite', () => {
   it('with two ranks on each of two hosts', () => conform([2, 2]), 300_000);
-  it('with another number of ranks on each of three hosts', () => conform([1, 3, 2]), 300_000);
+  it('with different numbers of ranks on three hosts', () => conform([1, 3, 2]), 300_000);
 });
 
-describe('calls that differ are named on every rank', () => {
+describe('different calls are named on every rank', () => {
   it.each([
     ['inside a host', ['4', '5', '4', '4']],
     ['between hosts', ['4', '4', '5', '5']],

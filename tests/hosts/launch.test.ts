@@ -47,12 +47,12 @@ describe('acc launch on several hosts', () => {
     outputs.forEach((output, i) => expect(output).toContain(`met ${i}/3 local 0/1 sum 6`));
   });
 
-  it('goes over IPv6', async () => {
+  it('works over IPv6', async () => {
     const outputs = await launchAll({ hosts: 2 }, (network) => `[${network.hosts[0]!.address6}]:29500`);
     outputs.forEach((output, i) => expect(output).toContain(`met ${i}/2 local 0/1 sum 3`));
   });
 
-  it('finds the address of a host whose own name is a loopback address to it', async () => {
+  it('finds the address of a host that resolves its own name to a loopback address', async () => {
     const outputs = await launchAll(
       { hosts: 2 },
       () => 'host0:29500',
@@ -66,19 +66,19 @@ describe('acc launch on several hosts', () => {
     outputs.forEach((output, i) => expect(output).toContain(`met ${i}/2 local 0/1 sum 3`));
   });
 
-  it('takes the network interface that is asked for', async () => {
+  it('uses the requested network interface', async () => {
     const outputs = await launchAll({ hosts: 2 }, onFirst, () => ({ args: ['--interface', 'eth0'] }));
     outputs.forEach((output, i) => expect(output).toContain(`met ${i}/2 local 0/1 sum 3`));
   });
 });
 
-describe('hosts that were not started alike', () => {
-  it('are told so, all of them, when numbers of processes differ', async () => {
+describe('hosts that were started differently', () => {
+  it('all get an error if numbers of processes differ', async () => {
     const outputs = await launchAll({ hosts: 2 }, onFirst, (i) => ({ nproc: i + 1 }));
     for (const output of outputs) expect(output).toContain('failed ACC_RENDEZVOUS_CONFLICT');
   });
 
-  it('are told so when their tokens differ', async () => {
+  it('get an error if their tokens differ', async () => {
     await using network = await TestNetwork.create({ hosts: 2 });
     const [first, second] = network.hosts.map((host, i) => {
       const place = ['--nnodes', '2', '--node-rank', String(i), '--rdzv-endpoint', onFirst(network)];
@@ -88,7 +88,7 @@ describe('hosts that were not started alike', () => {
     expect(first!.child.exitCode).toBeNull();
   });
 
-  it('are told of an interface that there is none of', async () => {
+  it('get an error for an unknown interface', async () => {
     const [first] = await launchAll({ hosts: 2 }, onFirst, () => ({ args: ['--interface', 'ib0'] }));
     expect(first).toContain('failed ACC_INTERFACE_UNKNOWN');
   });
@@ -100,7 +100,7 @@ function listeners(namespace: string): string[] {
   return stdout.split('\n').flatMap((line) => line.trim().split(/\s+/)[3] ?? []);
 }
 
-it('listens on the chosen address only, and to nobody once all ranks have come', async () => {
+it('listens only on the chosen address, and to nobody after all ranks have joined', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   const [first, second] = network.hosts;
   const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);

@@ -14,13 +14,13 @@ beforeAll(() => {
   buildMpi();
 });
 
-it('mpirun alone starts a program that joins', async () => {
+it('mpirun starts a program that joins without other options', async () => {
   const { code, output } = await mpirun(meet, { ranks: 3 });
   expect(code, output).toBe(0);
   for (let rank = 0; rank < 3; rank++) expect(output).toContain(`met ${rank}/3 local ${rank}/3 sum 6`);
 });
 
-describe('collectives on mpi keep the published rules', () => {
+describe('collectives on mpi pass the conformance suite', () => {
   it.each([1, 2, 3, 7])('on %i ranks', async (ranks) => {
     const { code, output, results } = await mpirun(conformance, { ranks });
     expect(code, output).toBe(0);
@@ -37,7 +37,7 @@ describe('collectives on mpi keep the published rules', () => {
 describe('training on mpi', () => {
   const env = { ACC_COLLECTIVE_ENGINE: 'mpi' };
 
-  it('gives all ranks the same weights, also without an end in words', async () => {
+  it('gives all ranks the same weights, also without endTraining', async () => {
     for (const ending of ['ends', 'just exits']) {
       const { code, output, results } = await mpirun(train, { ranks: 2, env, args: [ending] });
       expect(code, output).toBe(0);
@@ -55,7 +55,7 @@ describe('training on mpi', () => {
     }
   });
 
-  it('names a rank that does not come', async () => {
+  it('names a missing rank', async () => {
     const { output, results } = await mpirun(train, { ranks: 3, env, args: ['late'] });
     for (const rank of [0, 2]) {
       const fault = results[rank] as { code: string; message: string };
@@ -70,13 +70,13 @@ describe('training on mpi', () => {
     expect(output).toContain('the culprit');
   });
 
-  it('is refused where mpirun did not start the program', async () => {
+  it('is refused if mpirun did not start the program', async () => {
     const results = await runRanks<{ code: string }>({ script: train, ranks: 2, args: ['ends'], env });
     for (const { stderr } of results) expect(stderr).toContain('ACC_ENGINE_UNAVAILABLE');
   });
 });
 
-it('runs on two hosts, where rank 0 is said', async () => {
+it('runs on two hosts if MASTER_ADDR is set', async () => {
   await using network = await TestNetwork.create({ hosts: 2 });
   const names = network.hosts.map(({ name, address }) => `${address} ${name}`).join('\n');
   for (const host of network.hosts) network.setHostsFile(host, `127.0.0.1 localhost\n${names}\n`);

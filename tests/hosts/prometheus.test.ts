@@ -57,7 +57,7 @@ async function until<T>(look: () => Promise<T>, isSo: (found: T) => boolean): Pr
   return (await poll(find))!.found;
 }
 
-it('a Prometheus server on another host sees the last values of a training while it goes on', async () => {
+it('a Prometheus server on another host reads the last values of a running training', async () => {
   const go = join(folder, 'go');
   const { address } = network.hosts[0]!;
   const training = startRank(network, network.hosts[0]!, 'shown.ts', [address, go], {});

@@ -35,7 +35,7 @@ it('srun on two nodes with different numbers of tasks', async () => {
   expect(output).toContain('met 2/3 local 0/1 sum 6');
 });
 
-it('steps of a job beside each other', async () => {
+it('several steps of one job at the same time', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-batch-'));
   const [script, log, end] = ['job.sh', 'log', 'end'].map((name) => join(folder, name)) as [
     string,

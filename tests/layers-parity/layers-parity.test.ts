@@ -88,15 +88,15 @@ describe('layers on acc predict and train as on cpu', () => {
   });
 });
 
-describe('the cases', () => {
-  it('cover everything that tf.layers has', () => {
+describe('the list of cases', () => {
+  it('covers all layers of tf.layers', () => {
     const used = membersUsed(Object.values(LAYER_CASES));
     const known = new Set([...used, ...Object.keys(ALIASES), ...Object.keys(NOT_IN_CASES)]);
     expect([...known].sort()).toEqual(Object.keys(tf.layers).sort());
     expect(Object.keys(NOT_IN_CASES).filter((name) => used.has(name))).toEqual([]);
   });
 
-  it.each(Object.entries(ALIASES))('cover %s as %s', (alias, name) => {
+  it.each(Object.entries(ALIASES))('covers %s with %s', (alias, name) => {
     const make = (member: string) => tf.layers[member as 'maxPool1d']({ poolSize: 2 });
     expect(make(alias).getClassName()).toBe(make(name).getClassName());
   });

@@ -31,7 +31,7 @@ function difference(actual: readonly Observed[], expected: readonly Observed[]):
 
 const COMPARED = ['prediction', 'losses of step 1', 'gradients of step 1', 'evaluation'];
 
-describe('layers in bf16 predict and train nearly as in float32', () => {
+describe('layers in bf16 predict and train almost as in float32', () => {
   it.each(Object.entries(LAYER_CASES))('%s', async (_, layerCase) => {
     const wide = await train(layerCase, {});
     const short = await train(layerCase, { mixedPrecision: 'bf16' });

@@ -68,7 +68,7 @@ const BACKENDS = ['acc', 'cpu'];
 
 describe('a model', () => {
   it.each(BACKENDS.flatMap((from) => BACKENDS.map((to) => [from, to] as const)))(
-    'saved on %s and loaded on %s has the same weights, and goes on training where it was',
+    'saved on %s and loaded on %s has the same weights, and continues training',
     async (from, to) => {
       await tf.setBackend(from);
       const model = await trained();
@@ -87,7 +87,7 @@ describe('a model', () => {
     },
   );
 
-  it('goes through fromMemory, withSaveHandler and JSON', async () => {
+  it('can be passed through fromMemory, withSaveHandler and JSON', async () => {
     await tf.setBackend('acc');
     const model = await trained();
     let artifacts: tf.io.ModelArtifacts | undefined;

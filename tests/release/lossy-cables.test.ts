@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
 import { startRanks, written } from '../hosts/run-on-hosts.js';
 
-it('slow and lossy cables are no fault', async () => {
+it('slow and lossy cables cause no error', async () => {
   await using network = await TestNetwork.create({ hosts: 3, cable: { delayMs: 10, lossPercent: 2 } });
   const ranks = startRanks(network, 'endless.ts', ['gloo', '60000', '1000']);
   await Promise.all(ranks.map((rank) => written(rank, 'far on')));

@@ -10,7 +10,7 @@ const resultsOf = (statuses) =>
 const namesOf = (list) => list.map(({ name }) => name);
 
 describe('compare', () => {
-  it('tells new failures from listed ones, by exact name', () => {
+  it('distinguishes new failures from listed ones by exact name', () => {
     const results = resultsOf({ a: 'passed', b: 'failed', 'b #2': 'failed', c: 'pending', d: 'passed' });
     const verdict = compare(results, names, [{ name: 'b #2', reason: 'r' }]);
     expect(verdict).toMatchObject({
@@ -30,14 +30,14 @@ describe('compare', () => {
     expect(verdict.passed).toBe(1);
   });
 
-  it('says nothing of entries that a filter left out, and names those without a reason', () => {
+  it('ignores entries that a filter left out, and names entries without a reason', () => {
     const verdict = compare(resultsOf({ a: 'passed' }), names, [{ name: 'b', reason: 'TODO' }]);
     expect(verdict).toMatchObject({ stale: [], withoutReason: ['b'] });
   });
 });
 
 describe('updated', () => {
-  it('keeps reasons and what did not run, drops what passes or is gone, in the order of definition', () => {
+  it('keeps reasons and specs that did not run, and drops passed and removed ones, in the order of definition', () => {
     const known = ['gone', 'd', 'b', 'a'].map((name) => ({ name, reason: `why ${name}` }));
     const results = resultsOf({ a: 'passed', b: 'failed', c: 'failed' });
     expect(updated(results, names, known)).toEqual([
@@ -53,7 +53,7 @@ describe('readKnown', () => {
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'known-'))));
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('reads what writeKnown wrote, and nothing where there is no file', () => {
+  it('reads what writeKnown wrote, and returns nothing if there is no file', () => {
     const path = join(folder, 'known.json');
     expect(readKnown(path)).toEqual([]);
     writeKnown(path, [{ name: 'a', reason: 'r' }]);

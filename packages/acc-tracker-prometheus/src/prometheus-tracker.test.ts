@@ -48,7 +48,7 @@ const subject: TrackerSubject = {
   },
 };
 
-describe('it does what every tracker does', () => {
+describe('prometheusTracker passes the conformance case', () => {
   it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))('%s', async (_name, one) => {
     await one.run(subject);
   });
@@ -60,7 +60,7 @@ const run = (id: string): RunInfo => {
 };
 
 describe('the endpoint', () => {
-  it('shows the last values while the run goes on, and is gone after it', async () => {
+  it('serves the last values during the run and closes when the run ends', async () => {
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const { port } = probe.address() as AddressInfo;
@@ -92,7 +92,7 @@ describe('the endpoint', () => {
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow();
   });
 
-  it.each([{ port: -1 }, { port: 1.5 }, { textfileDir: '/no/such' }])('%j is refused', (options) => {
+  it.each([{ port: -1 }, { port: 1.5 }, { textfileDir: '/no/such' }])('refuses %j', (options) => {
     expect(() => prometheusTracker(options)).toThrow(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
 });

@@ -97,7 +97,7 @@ function run(op: Op, xs: tf.Tensor[], on: boolean) {
 }
 
 describe('operators of the list `lower`', () => {
-  it.each(Object.entries(LOWERED))('%s computes in bfloat16, near float32', (_, [op, ...shapes]) => {
+  it.each(Object.entries(LOWERED))('%s computes in bfloat16, close to float32', (_, [op, ...shapes]) => {
     const xs = shapes.map((shape) => (shape.length === 1 ? tf.variable(wave(shape)) : wave(shape)));
     const wide = run(op, xs, false);
     const short = autocast.backward(() => run(op, xs, true));
@@ -140,7 +140,7 @@ describe('operators of the list `float32`', () => {
 describe('autocast', () => {
   const product = (x: tf.Tensor) => tf.matMul(x as tf.Tensor2D, tf.eye(3));
 
-  it('widens what runs on mixed inputs, and results', () => {
+  it('widens mixed inputs and results', () => {
     const x = wave([3, 3]);
     const y = autocast.forward(() => {
       expect(precision.dtypeOf(product(x).add(x))).toBe('float32');
@@ -151,7 +151,7 @@ describe('autocast', () => {
     expect(precision.dtypeOf(y)).toBe('float32');
   });
 
-  it('is off and on again inside', () => {
+  it('can be switched off and on again inside', () => {
     const x = wave([3, 3]);
     autocast.forward(() => {
       autocast.off(() => {
@@ -163,7 +163,7 @@ describe('autocast', () => {
     expect(precision.dtypeOf(product(x))).toBe('float32');
   });
 
-  it('is off after an error', () => {
+  it('is switched off after an error', () => {
     expect(() =>
       autocast.forward(() => {
         throw new Error('stop');
@@ -173,7 +173,7 @@ describe('autocast', () => {
     expect(precision.dtypeOf(product(wave([3, 3])))).toBe('float32');
   });
 
-  it('keeps the gradient of what was converted before the tape', () => {
+  it('keeps the gradient of a tensor that was converted before the tape started', () => {
     const x = wave([3, 3]);
     const grad = autocast.forward(() => {
       product(x);
@@ -182,7 +182,7 @@ describe('autocast', () => {
     expect([...grad.dataSync()]).toEqual(new Array(9).fill(1));
   });
 
-  it('converts a weight once, until it has another value', () => {
+  it('converts a weight only once until its value changes', () => {
     const weight = tf.variable(wave([3, 5]));
     const x = wave([2, 3]) as tf.Tensor2D;
     const conversions: number[] = [];

@@ -13,23 +13,23 @@ function scalesAfter(options: LossScaleOptions, steps: readonly boolean[]): numb
 }
 
 describe('the loss scale', () => {
-  it('grows after so many finite steps in a row, and goes back at once', () => {
+  it('grows after growthInterval finite steps in a row and shrinks at once after an overflow', () => {
     const options = { initial: 8, growthInterval: 2 };
     expect(scalesAfter(options, [true, true, true, false, true, true])).toEqual([8, 16, 16, 8, 8, 16]);
   });
 
-  it('goes by its factors, to its minimum', () => {
+  it('uses the given factors and never falls below the minimum', () => {
     const options = { initial: 9, growthFactor: 10, backoffFactor: 0.1, growthInterval: 1, minimum: 2 };
     expect(scalesAfter(options, [true, false, false, false])).toEqual([90, 9, 2, 2]);
   });
 
-  it('has patience, until it has grown again', () => {
+  it('shrinks only after hysteresis overflows, counted anew after it has grown', () => {
     const options = { initial: 8, hysteresis: 2, growthInterval: 2 };
     const steps = [false, true, false, false, true, true, false, false];
     expect(scalesAfter(options, steps)).toEqual([8, 8, 4, 2, 2, 4, 4, 2]);
   });
 
-  it('never grows when it goes back, also from a state below its minimum', () => {
+  it('does not grow on an overflow, even if the restored scale is below the minimum', () => {
     const tested = scaler({ initial: 0.25, minimum: 0.25 });
     const other = scaler({ minimum: 1 });
     other.setState(tested.getState());
@@ -37,7 +37,7 @@ describe('the loss scale', () => {
     expect(other.scale).toBe(0.25);
   });
 
-  it('goes on from its state', () => {
+  it('continues from a restored state', () => {
     const first = scaler({ growthInterval: 2 });
     first.update(true);
     const second = scaler({ growthInterval: 2 });

@@ -120,7 +120,7 @@ export class Checkpoints {
         const name = nameOfStep(step, Date.now());
         const reason = error instanceof Error ? error.message : String(error);
         console.warn(
-          `acc: ${this.place} could not be listed before a save: ${reason} The checkpoint is named ${name}, so that it replaces no other.`,
+          `acc: ${this.place} could not be listed before a save: ${reason} The checkpoint is named ${name}, so that it does not replace another one.`,
         );
         return name;
       }
@@ -129,7 +129,8 @@ export class Checkpoints {
 
   #tell(unreadable: readonly Unreadable[]): void {
     for (const { name, problem } of unreadable) {
-      if (!this.#told.has(name)) console.warn(`acc: ${problem.code}: ${problem.message} It is passed over.`);
+      if (!this.#told.has(name))
+        console.warn(`acc: ${problem.code}: ${problem.message} This checkpoint is skipped.`);
       this.#told.add(name);
     }
   }

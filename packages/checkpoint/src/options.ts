@@ -49,11 +49,11 @@ const schema = z
   })
   .refine(({ dir, storage }) => dir === undefined || storage === undefined, {
     path: ['dir'],
-    error: 'none beside storage, which has its own place',
+    error: 'no dir together with storage, because a storage has its own location',
   })
   .refine(({ keepLast, keepBest, keepEvery }) => keepLast !== undefined || !(keepBest ?? keepEvery), {
     path: ['keepLast'],
-    error: 'a number with keepBest and keepEvery, which keep others besides: without it all are kept',
+    error: 'a number if keepBest or keepEvery is given; without keepLast all checkpoints are kept',
   });
 
 export type ResolvedCheckpointOptions = Readonly<z.infer<typeof schema>>;

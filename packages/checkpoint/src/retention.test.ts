@@ -16,7 +16,7 @@ const saved = (step: number, loss?: number): SavedCheckpoint => ({
 });
 const run = [saved(10, 0.5), saved(20, 0.1), saved(30), saved(40, 0.1), saved(50, NaN), saved(60, 0.3)];
 
-it('keeps all unless told how many', () => {
+it('keeps all checkpoints by default', () => {
   expect(expendable(run, {})).toEqual([]);
   expect(expendable(run, { keepEvery: 20 })).toEqual([]);
 });
@@ -32,7 +32,7 @@ it.each([
   expect(expendable(run, options)).toEqual(gone.map((step) => `step-${step}`));
 });
 
-it('the newest is the one that was saved last, whatever its step', () => {
+it('the newest checkpoint is the one that was saved last, whatever its step', () => {
   const back = { ...saved(5), marker: { ...saved(5).marker, savedAt: new Date(99_000).toISOString() } };
   expect(newestFirst([...run, back])[0]).toBe(back);
   expect(bestFirst(run, { metric: 'loss', mode: 'min' }).map(({ marker }) => marker.step)).toEqual([

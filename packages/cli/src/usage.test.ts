@@ -8,8 +8,8 @@ async function refusal(...args: string[]): Promise<string> {
   return run.stderr;
 }
 
-describe('a command line that is wrong', () => {
-  it('has ours named for the spelling of another launcher', async () => {
+describe('a wrong command line', () => {
+  it('names our option for the spelling of another launcher', async () => {
     const said = await refusal('launch', '--nproc_per_node=2', 'train.ts');
     expect(said).toContain('ACC_UNKNOWN_OPTION');
     expect(said).toContain('→ Here it is -n N');
@@ -22,16 +22,16 @@ describe('a command line that is wrong', () => {
     [['setup', '--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'acc setup --help'],
     [['env', 'zzzzzzzz'], 'ACC_USAGE', 'acc env --help'],
     [['--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'acc --help'],
-  ])('is shown the help of its own command: %j', async (args, code, help) => {
+  ])('points to the help of its own command: %j', async (args, code, help) => {
     const said = await refusal(...args);
     expect(said).toContain(code);
     expect(said).toContain(`→ ${help} lists`);
   });
 });
 
-describe('a command that does not exist', () => {
+describe('an unknown command', () => {
   it.each([[['config']], [['config', '--help']], [['test', '-h']], [['help', 'monitor']]])(
-    'is no reason for the general help: %j',
+    'does not print the general help: %j',
     async (args) => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
@@ -39,12 +39,13 @@ describe('a command that does not exist', () => {
     },
   );
 
-  it('has the nearest named', async () => expect(await refusal('lanch')).toContain('Did you mean launch?'));
+  it('suggests the nearest command', async () =>
+    expect(await refusal('lanch')).toContain('Did you mean launch?'));
 });
 
 describe('help', () => {
   it.each([[['--help']], [['help']], [['launch', '--help']], [['help', 'launch']], [['--version']]])(
-    'is given when it is asked for: %j',
+    'is printed when asked for: %j',
     async (args) => {
       const run = await runAcc(args);
       expect(run).toMatchObject({ code: 0, stderr: '' });
@@ -52,7 +53,7 @@ describe('help', () => {
     },
   );
 
-  it('is shown, with exit code 2, where nothing is asked for', async () => {
+  it('is printed with exit code 2 if no command is given', async () => {
     expect(await runAcc([])).toMatchObject({ code: 2, stderr: expect.stringContaining('launch') as unknown });
   });
 });

@@ -9,8 +9,8 @@ const outer = Object.values(networkInterfaces())
   .flatMap((own) => own ?? [])
   .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
 
-describe('ranks that are said to be on one host', () => {
-  it('meet on its loopback', async () => {
+describe('ranks that should be on one host', () => {
+  it('meet on its loopback interface', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port: masterPort } = server.address() as AddressInfo;
@@ -21,13 +21,13 @@ describe('ranks that are said to be on one host', () => {
     server.close();
   });
 
-  it('meet at its address, where others may come from, when that is what MASTER_ADDR says', async () => {
+  it('meet at the address of the host if MASTER_ADDR names it, so that other hosts can join', async () => {
     if (!outer) throw new Error('this test needs a network interface');
     const there = { ...job, rank: 0, masterAddress: outer, masterPort: 29500 };
     expect(await findAddresses(there, 1_000)).toEqual({ store: outer, own: outer });
   });
 
-  it('are told of the host that they looked for', async () => {
+  it('get an error that names the host that they looked for', async () => {
     const there = { ...job, rank: 1, masterAddress: 'no-such-host.invalid', masterPort: 29655 };
     await expect(findAddresses(there, 200)).rejects.toMatchObject({
       code: 'ACC_RENDEZVOUS_FAILED',

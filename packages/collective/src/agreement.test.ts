@@ -30,11 +30,11 @@ describe('agreement of ranks', () => {
       'barrier() for dense/kernel',
       encodeDescription({ collective: 'barrier' }, 1, { name: codeOfName('dense/kernel') }),
     ],
-  ])('reads %s off the wire', (text, words) => {
+  ])('decodes %s', (text, words) => {
     expect(formatWords(words)).toBe(text);
   });
 
-  it('accepts equal calls, and gathers of different lengths, which it reads as they are', () => {
+  it('accepts equal calls, and gathers of different lengths', () => {
     expect(doAgree([call(), call(), call()])).toBe(true);
     const rows = (n: number) => call({ collective: 'allGather', shape: [n, 3], hasFreeRows: true });
     expect(doAgree([rows(1), rows(5)])).toBe(true);
@@ -47,7 +47,7 @@ describe('agreement of ranks', () => {
     ['operation', call({ op: 'max' })],
     ['collective', call({ collective: 'broadcast', root: 0 })],
     ['number of dims', call({ shape: [2, 3, 1] })],
-  ])('refuses another %s and lists what each rank had', (_, other) => {
+  ])('refuses a different %s and lists the value of each rank', (_, other) => {
     const calls = [call(), call(), other];
     expect(doAgree(calls)).toBe(false);
     const error = mismatch(calls, { rank: 2, place: 'at /home/me/train.ts:3:5' });
@@ -59,7 +59,7 @@ describe('agreement of ranks', () => {
     expect(error.message).toContain(`rank 2: ${formatWords(other)}, at /home/me/train.ts:3:5`);
   });
 
-  it('tells lists of tensors apart that have the same whole', () => {
+  it('distinguishes lists of tensors with equal total sizes', () => {
     const of = (shapes: number[][]) =>
       encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [1, 6] }, 1, {
         coalesced: shapes,
@@ -67,7 +67,7 @@ describe('agreement of ranks', () => {
     expect(doAgree([of([[2], [4]]), of([[4], [2]])])).toBe(false);
   });
 
-  it('tells calls apart that are made for different names, and says which', () => {
+  it('distinguishes calls for different names, and states the names', () => {
     const of = (name: string) =>
       encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [6], op: 'sum' }, 1, {
         name: codeOfName(name),

@@ -12,7 +12,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-it('waits for one who listens later', async () => {
+it('waits for a process that starts to listen later', async () => {
   const port = await freePort();
   const waiting = awaitListener('127.0.0.1', port, 10_000);
   const server = createServer();
@@ -25,7 +25,7 @@ it('waits for one who listens later', async () => {
 it.each([
   ['nobody comes', '127.0.0.1'],
   ['the host has no address', 'no-such-host.invalid'],
-])('is an error when %s', async (_, host) => {
+])('fails if %s', async (_, host) => {
   await expect(awaitListener(host, await freePort(), 50)).rejects.toMatchObject({
     code: 'ACC_RENDEZVOUS_FAILED',
   });

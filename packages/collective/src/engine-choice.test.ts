@@ -9,7 +9,7 @@ const agree = (wishes: readonly EngineWish[]) =>
 const onGpu = (gpu: string): EngineWish => ({ choice: 'auto', isOnGpu: true, gpu });
 
 describe('agreeOnEngine', () => {
-  it('takes shared memory on one host, and NCCL where every rank has a GPU of its own', async () => {
+  it('chooses shared memory on one host, and NCCL if every rank has its own GPU', async () => {
     expect(await agree([{ choice: 'auto' }, { choice: 'auto' }])).toMatchObject({ engine: 'shm' });
     expect(await agree([onGpu('a'), onGpu('b')])).toMatchObject({ engine: 'nccl' });
   });
@@ -18,11 +18,11 @@ describe('agreeOnEngine', () => {
     ['two ranks have one GPU', [onGpu('a'), onGpu('a')], 'ranks 0 and 1 use the same GPU'],
     ['one has none', [onGpu('a'), { choice: 'auto' }], 'rank 1: its tensors live on the CPU'],
     ['a rank has no NCCL', [onGpu('a'), { choice: 'auto', isOnGpu: true, obstacle: 'none' }], 'rank 1: none'],
-  ] as const)('takes Gloo where %s, and says so', async (_, wishes, reason) => {
+  ] as const)('chooses Gloo if %s, and states the reason', async (_, wishes, reason) => {
     expect(await agree(wishes)).toMatchObject({ engine: 'gloo', reason: expect.stringContaining(reason) });
   });
 
-  it('refuses an engine that was asked for and cannot be', async () => {
+  it('refuses a requested engine that cannot be used', async () => {
     const job = { rank: 0, size: 2, masterAddress: '', masterPort: 1, jobToken: '', isOneHost: true };
     const onCpu = engineWish({ ...job, engine: 'nccl' });
     await expect(agree([onCpu, onCpu])).rejects.toMatchObject({ code: 'ACC_ENGINE_UNAVAILABLE' });

@@ -4,7 +4,7 @@ import { layoutOf } from './layout.js';
 const members = ['10.0.0.2', '10.0.0.1', '10.0.0.2', '10.0.0.1', '10.0.0.3'].map((address) => ({ address }));
 
 describe('the layout of a job', () => {
-  it('counts hosts by their first ranks, and ranks within a host', () => {
+  it('numbers hosts by their first ranks, and ranks within a host', () => {
     expect(members.map((_, rank) => layoutOf(members, rank))).toEqual(
       [
         [0, 0, 2],
@@ -16,7 +16,7 @@ describe('the layout of a job', () => {
     );
   });
 
-  it('tells where every rank has a host of its own', () => {
+  it('recognises that every rank is on its own host', () => {
     expect(layoutOf([{ address: '::1' }, { address: '::2' }], 1)).toMatchObject({
       hosts: 2,
       sharesHosts: false,

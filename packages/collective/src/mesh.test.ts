@@ -12,7 +12,7 @@ function rankOf(size: number, rank: number): Collective {
 }
 
 describe('a mesh', () => {
-  it('of one axis gives every rank rows of its own, and no other axis more than one rank', () => {
+  it('with one axis gives every rank its own rows, and every other axis size 1', () => {
     const third = rankOf(4, 2);
     const mesh = dataMesh(third);
     expect(mesh.dataRanks).toBe(third);
@@ -23,7 +23,7 @@ describe('a mesh', () => {
     expect(MESH_AXES.map((axis) => mesh.ranks(axis))).toEqual([[2], [0, 1, 2, 3], [2], [2], [2], [2]]);
   });
 
-  it('counts ranks row by row, the last axis fastest', () => {
+  it('numbers ranks row by row, with the last axis fastest', () => {
     const sizes: MeshSizes = { tensor: 2, data: -1, pipeline: 2 };
     const meshes = Array.from({ length: 12 }, (_, rank) => meshOf(rankOf(12, rank), sizes));
     expect(meshes[0]!.axes).toEqual(['pipeline', 'data', 'tensor']);
@@ -52,7 +52,7 @@ describe('a mesh', () => {
     expect(dataRanks.worldRanks).toEqual([7, 9, 11]);
   });
 
-  it('gives rows of their own to ranks that differ in data, fsdp or expert', () => {
+  it('gives different rows to ranks that differ along data, fsdp or expert', () => {
     const { dataRanks } = meshOf(rankOf(16, 5), { data: 2, fsdp: 2, expert: 2, tensor: 2 });
     expect(dataRanks.worldRanks).toEqual([1, 3, 5, 7, 9, 11, 13, 15]);
   });
@@ -63,7 +63,7 @@ describe('a mesh', () => {
     { data: -1, tensor: 3 },
     { data: 0 },
     { data: 1.5 },
-  ])('of %j is refused on 4 ranks', (sizes) => {
+  ])('%j is refused on 4 ranks', (sizes) => {
     const make = () => meshOf(rankOf(4, 0), sizes);
     expect(make).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });

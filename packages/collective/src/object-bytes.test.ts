@@ -5,7 +5,7 @@ import { objectFromBytes, objectToBytes } from './object-bytes.js';
 const roundTrip = (value: unknown) => objectFromBytes(objectToBytes(value));
 
 describe('objects as bytes', () => {
-  it('keeps whatever JSON holds, and NaN, infinities, -0, bigint and undefined', () => {
+  it('preserve all JSON values, NaN, infinities, -0, bigint and undefined', () => {
     fc.assert(
       fc.property(fc.object({ withBigInt: true, withNullPrototype: false }), (value) => {
         expect(roundTrip(value)).toEqual(value);
@@ -21,7 +21,7 @@ describe('objects as bytes', () => {
     ]);
   });
 
-  it('keeps typed arrays, also views into a larger buffer', () => {
+  it('preserve typed arrays, also views into a larger buffer', () => {
     const view = new Float32Array([1, 2, 3, 4]).subarray(1, 3);
     expect(roundTrip({ view, big: BigInt64Array.of(5n) })).toEqual({
       view: Float32Array.of(2, 3),
@@ -29,7 +29,7 @@ describe('objects as bytes', () => {
     });
   });
 
-  it('keeps an object that has the key of its own marks', () => {
+  it('preserve an object that contains the key of the internal tags', () => {
     expect(roundTrip({ '@acc': 'array', x: [1] })).toEqual({ '@acc': 'array', x: [1] });
   });
 

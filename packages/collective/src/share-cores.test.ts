@@ -20,12 +20,12 @@ it('ranks that may run on the same cores share them', () => {
   expect(coresOfRank([members[0]!, members[1]!], 0, 1)).toBe(1);
 });
 
-it('ranks that are bound to cores of their own keep these', () => {
+it('ranks that are bound to different cores keep them', () => {
   const members = [member('a', '0-3'), member('a', '4-7')];
   expect(coresOfRank(members, 1, 4)).toBe(4);
 });
 
-it('the system says which cores there are', () => {
+it('reads the available cores from the system', () => {
   const list = allowedCores();
   if (process.platform !== 'linux') return expect(list).toBeUndefined();
   const count = list!

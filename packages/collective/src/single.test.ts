@@ -17,14 +17,14 @@ describe('a group of one', () => {
     ['strings', 'ACC_COLLECTIVE_DTYPE', () => alone.allGather(tf.tensor(['a']))],
     ['another rank', 'ACC_COLLECTIVE_RANK', (x) => alone.broadcast(x, 9)],
     ['objects that cannot travel', 'ACC_OBJECT_NOT_SERIALIZABLE', () => alone.broadcastObject(() => 1)],
-  ])('refuses what several would: %s', (_, code, call) => {
+  ])('refuses what several ranks would refuse: %s', (_, code, call) => {
     tf.tidy(() => {
       const x = tf.ones([2]);
       expect(() => call(x)).toThrowError(expect.objectContaining({ code }));
     });
   });
 
-  it('has the options of shards', () => {
+  it('accepts the options of shards', () => {
     const before = tf.memory().numTensors;
     const make = () => tf.tensor2d([[1], [2]]);
     const options = { donate: true, agreed: true, even: true, wireDtype: 'bfloat16' } as const;
@@ -49,7 +49,7 @@ describe('a group of one', () => {
     });
   });
 
-  it('has one sub-group, of itself', () => {
+  it('has one sub-group, which is itself', () => {
     expect(alone.subgroup([0])).toMatchObject({ rank: 0, size: 1, worldRanks: [0] });
     for (const ranks of [[], [1], [0, 0]]) {
       expect(() => alone.subgroup(ranks)).toThrowError(
@@ -58,7 +58,7 @@ describe('a group of one', () => {
     }
   });
 
-  it('gives copies of objects, as several would', () => {
+  it('copies objects, as several ranks would', () => {
     const given = { values: Float32Array.of(1, NaN), list: [1] };
     const [got] = alone.allGatherObject(given);
     expect(got).toEqual(given);
@@ -66,7 +66,7 @@ describe('a group of one', () => {
     expect(given.list).toEqual([1]);
   });
 
-  it('makes two of a tensor that is given away twice', () => {
+  it('returns two tensors if one tensor is donated twice', () => {
     tf.tidy(() => {
       const x = tf.ones([2]);
       const [first, second] = alone.allReduceCoalesced([x, x], 'sum', { donate: true });

@@ -27,7 +27,7 @@ describe('checkKeys', () => {
     ['a function', () => ({})],
     ['a promise', Promise.resolve({})],
     ['a map', new Map()],
-  ])('refuses %s, which is no record', (_, value) => {
+  ])('refuses %s, which is not a record', (_, value) => {
     expect(() => checkKeys('adamw', value as object, ['learningRate', 'beta1'])).toThrowError(
       expect.objectContaining({
         code: 'ACC_INVALID_OPTION',
@@ -36,7 +36,7 @@ describe('checkKeys', () => {
     );
   });
 
-  it('takes records without a prototype, and of a class', () => {
+  it('accepts records without a prototype and class instances', () => {
     const own = new (class Options {
       seed = 1;
     })();
@@ -44,12 +44,12 @@ describe('checkKeys', () => {
     expect(() => checkKeys('options', own, [])).toThrow();
   });
 
-  it('names the nearest, the first of several, whatever the case', () => {
+  it('suggests the nearest key, the first of several, ignoring case', () => {
     expect(nearestName('Stratgy', ['seed', 'strategy', 'state'])).toBe('strategy');
     expect(nearestName('se', ['seed', 'send'])).toBe('seed');
   });
 
-  it('names nothing when nothing is near', () => {
+  it('suggests nothing if no key is near', () => {
     expect(nearestName('zzzzzz', ['seed', 'strategy'])).toBeUndefined();
   });
 });

@@ -22,15 +22,13 @@ export function checkKeys(where: string, record: object, known: readonly string[
 
 function noRecord(where: string, value: unknown, known: readonly string[]): AccError {
   const others = known.length > 1 ? ` Known options: ${known.join(', ')}.` : '';
-  return new AccError(
-    'ACC_INVALID_OPTION',
-    `${where}: expected an object with options, not ${brief(value)}.`,
-    {
-      help:
-        known.length > 0 ? `Give them by name, as { ${known[0]}: … }.${others}` : 'There are none to give.',
-      details: { where, known },
-    },
-  );
+  return new AccError('ACC_INVALID_OPTION', `${where}: options are ${brief(value)}; expected an object.`, {
+    help:
+      known.length > 0
+        ? `Give options by name, for example { ${known[0]}: … }.${others}`
+        : 'There are no options. Leave the argument out.',
+    details: { where, known },
+  });
 }
 
 function brief(value: unknown): string {

@@ -83,8 +83,8 @@ export function registerKernelLayer<Backend extends KernelBackend>(
   checkKeys('registerKernelLayer', registration, ['backendName', 'slotsOf']);
   const other = registrations.get(backendName);
   if (other !== undefined && other !== registration) {
-    throw new AccError('ACC_KERNEL_LAYER_TAKEN', `The backend '${backendName}' has a kernel layer already.`, {
-      help: 'Register one package for each backend; the function that registerKernelLayer has returned takes one back.',
+    throw new AccError('ACC_KERNEL_LAYER_TAKEN', `The backend '${backendName}' already has a kernel layer.`, {
+      help: 'Register one kernel layer for each backend. registerKernelLayer returns a function that removes the layer again.',
       details: { backendName },
     });
   }

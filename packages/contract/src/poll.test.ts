@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { poll } from './poll.js';
 
-it('asks until there is something', async () => {
+it('asks until there is a result', async () => {
   let asked = 0;
   expect(await poll(() => (++asked === 4 ? 'it' : undefined))).toBe('it');
   expect(asked).toBe(4);
@@ -18,7 +18,7 @@ it('asks once more when the time is over', async () => {
   expect(lastAskedMs).toBeGreaterThanOrEqual(20);
 });
 
-it('asks once more when the signal comes, and does not wait for the pause', async () => {
+it('asks once more on the signal, without waiting for the pause', async () => {
   const controller = new AbortController();
   let asked = 0;
   const ask = () => {
@@ -29,7 +29,7 @@ it('asks once more when the signal comes, and does not wait for the pause', asyn
   expect(asked).toBe(3);
 });
 
-it('throws what asking throws', async () => {
+it('throws the error of the callback', async () => {
   const asking = poll(() => {
     throw new RangeError('no');
   });

@@ -10,7 +10,7 @@ describe('requireSameOptions', () => {
     expect(() => compare({ a: 1, b: { c: [2] } }, { a: 1, b: { c: [2] } })).not.toThrow();
   });
 
-  it('names each option that differs, with each rank’s value', () => {
+  it('names each option that differs, with the value of each rank', () => {
     expect(() => compare({ a: 1, b: 'x', c: 3 }, { a: 2, b: 'x' })).toThrowError(
       expect.objectContaining({
         code: 'ACC_OPTIONS_DIFFER',

@@ -17,7 +17,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/path?token=secret`;
 }
 
-it('gives the answer, read to its end', async () => {
+it('returns the whole answer', async () => {
   const url = await serve((request, response) => {
     request.on('data', () => undefined).on('end', () => response.end(`${request.method} ok`));
   });
@@ -30,7 +30,7 @@ it('gives the answer, read to its end', async () => {
   expect(await sendRequest(url, { method: 'PUT', body })).toMatchObject({ status: 200, body: 'PUT ok' });
 });
 
-it('says which header HTTP does not allow, and not its value', async () => {
+it('names a header that HTTP does not allow, without its value', async () => {
   const url = await serve((_request, response) => void response.end());
   const failure = sendRequest(url, { headers: { authorization: 'Bearer geheim…' } });
   await expect(failure).rejects.toMatchObject({
@@ -44,7 +44,7 @@ it.each([
   [429, 'ACC_TRACKER_UNAVAILABLE'],
   [400, 'ACC_TRACKER_REFUSED'],
   [401, 'ACC_TRACKER_REFUSED'],
-])('%i is %s', async (status, code) => {
+])('status %i gives %s', async (status, code) => {
   const url = await serve((_request, response) => {
     response.writeHead(status, { 'retry-after': '3' }).end('why');
   });
@@ -53,7 +53,7 @@ it.each([
   expect((error as Error).message).not.toContain('secret');
 });
 
-it('a server that is not there, or ends in the middle, may be tried again', async () => {
+it('marks a missing server and a broken connection as retryable', async () => {
   const gone = await serve(() => undefined);
   server!.close();
   await expect(sendRequest(gone)).rejects.toMatchObject({ code: 'ACC_TRACKER_UNAVAILABLE' });
@@ -64,7 +64,7 @@ it('a server that is not there, or ends in the middle, may be tried again', asyn
   await expect(sendRequest(cutting)).rejects.toMatchObject({ code: 'ACC_TRACKER_UNAVAILABLE' });
 });
 
-it('ends with its signal', async () => {
+it('stops when its signal is aborted', async () => {
   const url = await serve(() => undefined);
   const error = await sendRequest(url, { signal: AbortSignal.timeout(50) }).catch(
     (caught: unknown) => caught,
@@ -72,6 +72,6 @@ it('ends with its signal', async () => {
   expect(error).toMatchObject({ code: 'ACC_TRACKER_UNAVAILABLE' });
 });
 
-it.each(['127.0.0.1:5000', 'file:///x', ''])('%s is no URL of HTTP', async (url) => {
+it.each(['127.0.0.1:5000', 'file:///x', ''])('refuses %s, which is not an HTTP URL', async (url) => {
   await expect(sendRequest(url)).rejects.toMatchObject({ code: 'ACC_INVALID_OPTION' });
 });

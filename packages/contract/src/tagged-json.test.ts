@@ -13,7 +13,7 @@ const through = (value: unknown): unknown =>
   });
 
 describe('tagged JSON', () => {
-  it('gives back plain values, whatever their keys', () => {
+  it('restores plain values, whatever their keys', () => {
     const values = fc.letrec((tie) => ({
       value: fc.oneof(
         fc.string(),
@@ -30,7 +30,7 @@ describe('tagged JSON', () => {
     fc.assert(fc.property(values, (value) => void expect(through(value)).toEqual(value)));
   });
 
-  it('keeps what checkpoints and other processes read', () => {
+  it('reads the format of existing checkpoints and of other processes', () => {
     const json = encodeTagged({ a: [NaN, -0, 1], b: { $acc: 1 }, c: new Date(5) }, 'root', rules);
     expect(json).toEqual({
       a: [{ $acc: { kind: 'number', text: 'NaN' } }, { $acc: { kind: 'number', text: '-0' } }, 1],
@@ -39,16 +39,16 @@ describe('tagged JSON', () => {
     });
   });
 
-  it('leaves undefined to JSON', () => {
+  it('treats undefined as JSON does', () => {
     expect(through({ a: undefined, b: [undefined, 1] })).toEqual({ b: [null, 1] });
     expect(through(undefined)).toBeNull();
   });
 
-  it('gives kinds of its own to the rules', () => {
+  it('passes additional types to the given rules', () => {
     expect(through([{ $acc: new Date(1) }])).toEqual([{ $acc: new Date(1) }]);
   });
 
-  it('takes the same object twice for no cycle', () => {
+  it('accepts one object in two places, which is not a cycle', () => {
     const shared = { a: 1 };
     expect(through([shared, shared])).toEqual([{ a: 1 }, { a: 1 }]);
   });
@@ -61,7 +61,7 @@ describe('tagged JSON', () => {
     ['a class instance', { d: [new Map()] }, 'root/d/0 is a Map'],
     ['a bigint', { n: 1n }, 'root/n is a bigint'],
     ['a cycle', cycle, 'root/self is a cycle'],
-  ])('refuses %s, and names it', (_, value, message) => {
+  ])('refuses %s and names its path', (_, value, message) => {
     expect(() => encodeTagged(value, 'root', rules)).toThrowError(new RangeError(message));
   });
 });

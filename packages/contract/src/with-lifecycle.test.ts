@@ -20,7 +20,7 @@ function newTracker(start = () => Promise.resolve()): Tracker & { seen: string[]
   };
 }
 
-it('keeps the order of start, log, finish', async () => {
+it('enforces the order start, log, finish', async () => {
   const tracker = withLifecycle(newTracker());
   expect(() => tracker.log(0, {}, stamp)).toThrow(coded('ACC_TRACKER_NOT_STARTED'));
   await expect(tracker.finish('completed')).rejects.toThrow(coded('ACC_TRACKER_NOT_STARTED'));
@@ -34,7 +34,7 @@ it('keeps the order of start, log, finish', async () => {
   await expect(tracker.start(run)).rejects.toThrow(coded('ACC_TRACKER_FINISHED'));
 });
 
-it('lets a start that failed be tried again, and adds no member', async () => {
+it('allows start again after it failed, and adds no member', async () => {
   let tries = 0;
   const tracker = withLifecycle(
     newTracker(() => (tries++ === 0 ? Promise.reject(new Error('no')) : Promise.resolve())),

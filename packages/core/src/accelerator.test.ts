@@ -15,7 +15,7 @@ const dense = () =>
   tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2], kernelInitializer: 'ones' })] });
 
 describe('prepare', () => {
-  it('gives the same objects back, one for one, a list for several', () => {
+  it('returns the same objects in order: one for one argument, a list for several', () => {
     const model = dense();
     const optimizer = tf.train.sgd(0.1);
     const variables = [tf.variable(tf.scalar(1))];
@@ -42,7 +42,7 @@ describe('prepare', () => {
     ['a dataset', () => tf.data.array([1, 2])],
     ['batches', () => [tf.ones([2]), tf.ones([2])]],
     ['columns', () => ({ xs: tf.ones([2]), ys: tf.ones([2]) })],
-  ])('gives prepared data back as it is: %s', (_, make) => {
+  ])('returns prepared data unchanged: %s', (_, make) => {
     const data = accelerator.prepare(make());
     expect(accelerator.prepare(data)).toBe(data);
   });
@@ -60,7 +60,7 @@ describe('prepare', () => {
     );
   });
 
-  it('says how many rows tensors have that do not go together', () => {
+  it('names the row counts of tensors that do not fit together', () => {
     const [xs, ys] = [tf.zeros([40, 2]), tf.zeros([39])];
     for (const data of [{ xs, ys }, { xs: { left: xs, right: ys } }, [xs, ys], { xs, ys: tf.scalar(1) }]) {
       expect(() => accelerator.prepare(data)).toThrowError(
@@ -104,7 +104,7 @@ describe('prepare', () => {
 });
 
 describe('plugins', () => {
-  it('claim objects, change gradients and hear of steps', async () => {
+  it('claim objects, change gradients and are told of steps', async () => {
     accelerator.freeMemory();
     const seen: number[] = [];
     await create({
@@ -139,7 +139,7 @@ it('a second Accelerator is an error until the first is freed', async () => {
   await create();
 });
 
-it('a device that is not there is an error', async () => {
+it('an unavailable device is an error', async () => {
   accelerator.freeMemory();
   await expect(Accelerator.create({ device: 'cuda' })).rejects.toMatchObject({
     code: 'ACC_DEVICE_UNAVAILABLE',
@@ -158,7 +158,7 @@ it("a device that the engine 'tfjs' does not have is an error", async () => {
 });
 
 describe('one process', () => {
-  it('is main, last and alone', () => {
+  it('is main process, last process and alone', () => {
     expect(accelerator).toMatchObject({
       numProcesses: 1,
       processIndex: 0,
@@ -175,7 +175,7 @@ describe('one process', () => {
     expect(accelerator.accumulate(() => 5)).toBe(5);
   });
 
-  it('leaves tensors and native memory flat over 1,000 steps', () => {
+  it('keeps tensors and native memory constant over 1,000 steps', () => {
     const w = tf.variable(tf.randomNormal([16, 16]));
     const [, optimizer] = accelerator.prepare([w], tf.train.adam(0.01));
     const x = tf.ones([4, 16]);

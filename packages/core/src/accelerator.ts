@@ -88,8 +88,8 @@ export class Accelerator {
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
     if (whatRuns()) {
-      throw new AccError('ACC_ALREADY_CREATED', 'This process has an Accelerator already.', {
-        help: 'Use that one, or call its freeMemory() before another is created.',
+      throw new AccError('ACC_ALREADY_CREATED', 'This process already has an Accelerator.', {
+        help: 'Use that one, or call its freeMemory() before you create another.',
       });
     }
     const resolved = resolveOptions(options);
@@ -641,7 +641,7 @@ export class Accelerator {
 function notConstructed(): AccError {
   return new AccError(
     'ACC_NOT_CREATED',
-    'An Accelerator is not made by `new`: it has to join its job first.',
+    'An Accelerator cannot be created with `new`, because it must join its job first.',
     {
       help: 'Write `const accelerator = await Accelerator.create({ … })`, with the same options.',
     },

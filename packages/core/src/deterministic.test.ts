@@ -44,7 +44,7 @@ const squared: Loss = (xs, ys, w) =>
     .mean();
 
 describe('deterministic training', () => {
-  it('gives the weights of ordinary training, but for rounding', async () => {
+  it('gives the weights of ordinary training, except for rounding', async () => {
     await create({ deterministic: false });
     const plain = await train(squared);
     accelerator.freeMemory();
@@ -53,7 +53,7 @@ describe('deterministic training', () => {
     expectClose(weights, plain, { rtol: 1e-5, atol: 1e-6 });
   });
 
-  it('takes no step on another backend, and goes on when its own is active again', async () => {
+  it('takes no step on another backend, and continues when its own is active again', async () => {
     await create({ engine: 'acc' });
     const expected = await train(squared);
     accelerator.freeMemory();
@@ -71,7 +71,7 @@ describe('deterministic training', () => {
     expect(await train(squared)).toEqual(expected);
   });
 
-  it('depends on the number of virtual shards in rounding only, and takes as many as are asked for', async () => {
+  it('with different numbers of virtual shards differs in rounding only', async () => {
     await create({ deterministic: { virtualShards: 1 } });
     const one = await train(squared);
     accelerator.freeMemory();
@@ -79,7 +79,7 @@ describe('deterministic training', () => {
     expectClose(await train(squared), one, { rtol: 1e-5, atol: 1e-6 });
   });
 
-  it('keeps metrics that are of this rank’s rows apart from the loss', async () => {
+  it('separates metrics of this rank’s rows from the loss', async () => {
     await create();
     const spreads: number[] = [];
     const spread = (xs: tf.Tensor) => xs.sub(xs.mean(0)).square().mean().sqrt().dataSync()[0]!;
@@ -92,7 +92,7 @@ describe('deterministic training', () => {
     expectClose(spreads, expected, { rtol: 1e-5, atol: 1e-6 });
   });
 
-  it('leaves nothing behind in its steps, and the backend as it was', async () => {
+  it('leaves nothing behind after its steps, and restores the backend', async () => {
     const threads = numThreads();
     const kernel = tf.getKernel('Add', tf.getBackend());
     await create({ gradientAccumulationSteps: 2 });
@@ -126,7 +126,7 @@ describe('deterministic training', () => {
     if (kernel) expect(tf.getKernel('Add', tf.getBackend())).toBe(kernel);
   });
 
-  it('runs compiled steps plainly, and says why', async () => {
+  it('runs compiled steps without replay, and states the reason', async () => {
     await create();
     const w = tf.variable(tf.ones([6, 1]));
     const [, optimizer, loader] = accelerator.prepare(
@@ -143,7 +143,7 @@ describe('deterministic training', () => {
   });
 });
 
-describe('what depends on the number of ranks is refused', () => {
+describe('deterministic training refuses results that depend on the number of ranks', () => {
   const REFUSED: Readonly<Record<string, Loss>> = {
     'statistics of the batch': (xs, ys, w) => squared(xs.sub(xs.mean(0)), ys, w),
     'what is not linear in a sum over rows': (xs, ys, w) => squared(xs, ys, w).sqrt(),
@@ -157,7 +157,7 @@ describe('what depends on the number of ranks is refused', () => {
     await expect(train(loss)).rejects.toThrowError(withCode('ACC_DETERMINISTIC_RANKS'));
   });
 
-  it('a loss that comes from no prepared data', async () => {
+  it('a loss that is not computed from prepared data', async () => {
     await create();
     const w = tf.variable(tf.ones([3]));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
@@ -165,7 +165,7 @@ describe('what depends on the number of ranks is refused', () => {
     expect(step).toThrowError(withCode('ACC_DETERMINISTIC_DATA'));
   });
 
-  it('batches that virtual shards cannot share', async () => {
+  it('batches that cannot be divided into virtual shards', async () => {
     await create();
     await expect(train(squared, 6)).rejects.toThrowError(withCode('ACC_DETERMINISTIC_ROWS'));
     const model = tf.sequential({ layers: [tf.layers.dense({ inputShape: [6], units: 1 })] });
@@ -175,13 +175,13 @@ describe('what depends on the number of ranks is refused', () => {
     await expect(fit).rejects.toThrowError(withCode('ACC_DETERMINISTIC_ROWS'));
   });
 
-  it('means over other items than rows', async () => {
+  it('means over items other than rows', async () => {
     await create();
     const weighed: Loss = (xs, ys, w) => accelerator.weighLoss(squared(xs, ys, w), 3);
     await expect(train(weighed)).rejects.toThrowError(withCode('ACC_DETERMINISTIC_UNSUPPORTED'));
   });
 
-  it('ranks that train by themselves', async () => {
+  it('ranks that train independently', async () => {
     await create();
     const w = tf.variable(tf.ones([3]));
     accelerator.prepare([w]);

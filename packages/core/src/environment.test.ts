@@ -12,7 +12,7 @@ const torchrun = {
 };
 
 describe('the launch environment', () => {
-  it('is one process where nothing is set', () => {
+  it('is that of one process if nothing is set', () => {
     expect(readLaunchEnvironment({})).toMatchObject({ rank: 0, size: 1, localRank: 0, localSize: 1 });
   });
 
@@ -60,7 +60,7 @@ const slurm = {
 };
 
 describe("srun's environment", () => {
-  it('says the place, and where the first task is', () => {
+  it('gives ranks and the address of the first task', () => {
     const place = readLaunchEnvironment(slurm);
     expect(place).toMatchObject({ rank: 2, size: 3, localRank: 0, localSize: 1, masterAddress: 'acc1' });
     expect(place.masterPort).toBeGreaterThanOrEqual(15_000);
@@ -70,13 +70,13 @@ describe("srun's environment", () => {
     expect(readLaunchEnvironment(first).masterPort).toBe(place.masterPort);
   });
 
-  it('gives steps of a job other ports and names', () => {
+  it('gives each step of a job different ports and tokens', () => {
     const [one, other] = [slurm, { ...slurm, SLURM_STEP_ID: '1' }].map((env) => readLaunchEnvironment(env));
     expect(one!.masterPort).not.toBe(other!.masterPort);
     expect(one!.jobToken).not.toBe(other!.jobToken);
   });
 
-  it('is enough with the variables of the job, and of one node', () => {
+  it('is complete with the variables of a job on one node', () => {
     const few = { SLURM_PROCID: '1', SLURM_NTASKS: '2', SLURM_LOCALID: '1', SLURM_NODELIST: 'a' };
     expect(readLaunchEnvironment(few)).toMatchObject({
       rank: 1,
@@ -86,7 +86,7 @@ describe("srun's environment", () => {
     });
   });
 
-  it('counts for nothing in a batch script itself', () => {
+  it('is ignored in the batch script itself', () => {
     const batch = {
       ENVIRONMENT: 'BATCH',
       SLURM_PROCID: '0',
@@ -96,7 +96,7 @@ describe("srun's environment", () => {
     expect(readLaunchEnvironment(batch)).toMatchObject({ rank: 0, size: 1 });
   });
 
-  it("stands behind the user's own and other launchers'", () => {
+  it("comes after the user's own variables and those of other launchers", () => {
     const own = { ...slurm, MASTER_ADDR: '10.0.0.9', MASTER_PORT: '4000', ACC_JOB_TOKEN: 'mine' };
     expect(readLaunchEnvironment(own)).toMatchObject({
       rank: 2,
@@ -108,7 +108,7 @@ describe("srun's environment", () => {
     expect(readLaunchEnvironment({ ...slurm, ...openMpi })).toMatchObject({ rank: 1, size: 2 });
   });
 
-  it('is refused where it does not add up', () => {
+  it('is refused if it is inconsistent', () => {
     for (const [name, value] of [
       ['SLURM_PROCID', '3'],
       ['SLURM_NODEID', '2'],
@@ -132,7 +132,7 @@ const openMpi = {
 };
 
 describe("mpirun's environment", () => {
-  it('says the place, and holds a secret of the job', () => {
+  it('gives ranks and a token that belongs to the job', () => {
     expect(readLaunchEnvironment(openMpi)).toMatchObject({
       rank: 1,
       size: 2,

@@ -42,16 +42,16 @@ function requireWished(
 ): void {
   const { engine: wished = 'auto', timeoutMs = first.timeoutMs } = wishes;
   const differing = [
-    wished !== 'auto' && wished !== engine && `engine is '${wished}', and the group runs on '${engine}'`,
-    timeoutMs !== first.timeoutMs && `timeoutMs is ${timeoutMs}, and the group's is ${first.timeoutMs}`,
-    device !== first.device && `tensors live on ${device}, and the group was made for ${first.device}`,
+    wished !== 'auto' && wished !== engine && `engine is '${wished}', but the group uses '${engine}'`,
+    timeoutMs !== first.timeoutMs && `timeoutMs is ${timeoutMs}, but the group uses ${first.timeoutMs}`,
+    device !== first.device && `tensors live on ${device}, but the group was created for ${first.device}`,
   ].filter((line) => line !== false);
   if (differing.length === 0) return;
   throw new AccError(
     'ACC_GROUP_JOINED',
-    `This process is in its job's group already, which cannot change:\n  ${differing.join('\n  ')}`,
+    `This process already joined its job's process group, whose options cannot change:\n  ${differing.join('\n  ')}`,
     {
-      help: 'Give the first Accelerator.create of the process these options, and later ones the same or none.',
+      help: 'Give these options to the first Accelerator.create of the process. Give later calls the same options or none.',
       details: { differing },
     },
   );

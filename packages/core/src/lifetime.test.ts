@@ -56,18 +56,21 @@ it.each(Object.entries(training))('%s after freeMemory is an error', async (_, c
   await expectCode(call, 'ACC_ACCELERATOR_FREED');
 });
 
-it.each(Object.entries(together))('%s after freeMemory works: the job goes on', async (_, [call, gives]) => {
-  accelerator.freeMemory();
-  const given = await call();
-  expect(given instanceof tf.Tensor ? [...given.dataSync()] : given).toEqual(gives);
-});
+it.each(Object.entries(together))(
+  '%s after freeMemory works, because the job continues',
+  async (_, [call, gives]) => {
+    accelerator.freeMemory();
+    const given = await call();
+    expect(given instanceof tf.Tensor ? [...given.dataSync()] : given).toEqual(gives);
+  },
+);
 
-it.each(Object.entries(calls))('%s after endTraining is an error, alone too', async (_, call) => {
+it.each(Object.entries(calls))('%s after endTraining is an error, also for one process', async (_, call) => {
   await accelerator.endTraining();
   await expectCode(call, 'ACC_TRAINING_ENDED');
 });
 
-it('freeMemory of an earlier Accelerator leaves the one that runs alone', async () => {
+it('freeMemory of an earlier Accelerator does not affect the current one', async () => {
   accelerator.freeMemory();
   const other = await Accelerator.create();
   const { random } = Math;
@@ -110,7 +113,7 @@ it('freeMemory and endTraining after endTraining do nothing', async () => {
   expect(other.prepare([w])).toEqual([w]);
 });
 
-it.each([[], [{ mixedPrecision: 'bf16' }]])('new Accelerator(%j) says how one is made', (...args) => {
+it.each([[], [{ mixedPrecision: 'bf16' }]])('new Accelerator(%j) states how to create one', (...args) => {
   const made = Accelerator as unknown as new (...args: unknown[]) => Accelerator;
   expect(() => new made(...args)).toThrowError(
     expect.objectContaining({

@@ -28,7 +28,7 @@ export class Lifetime {
     this.requireJob(method);
     if (this.isRunning) return;
     throw new AccError('ACC_ACCELERATOR_FREED', `${method}() was called after freeMemory().`, {
-      help: 'Go on with another: await Accelerator.create(…), and prepare the objects with that one.',
+      help: 'Create another with await Accelerator.create(…), and prepare the objects with it.',
     });
   }
 
@@ -36,7 +36,7 @@ export class Lifetime {
   requireJob(method: string): void {
     if (!this.hasEnded) return;
     throw new AccError('ACC_TRAINING_ENDED', `${method}() was called after endTraining().`, {
-      help: 'Call endTraining() once, at the end of the program; between two Accelerators call freeMemory().',
+      help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
     });
   }
 }

@@ -46,12 +46,12 @@ describe('AcceleratorOptions', () => {
     );
   });
 
-  it('name the place of the options of the group, which ddp had', () => {
+  it('name the new place of group options that ddp had before', () => {
     const ddp = { timeoutMs: 5, engine: 'gloo' } as object;
     expect(() => resolveOptions({ ddp })).toThrowError(
       expect.objectContaining({
         code: 'ACC_UNKNOWN_OPTION',
-        help: 'Give it as collective: { engine: …, timeoutMs: … }.',
+        help: 'Write collective: { engine: …, timeoutMs: … } instead.',
       }),
     );
   });
@@ -62,7 +62,7 @@ describe('AcceleratorOptions', () => {
     [3, 'a Strategy'],
     [null, 'a Strategy'],
     [{}, 'auto, single, ddp'],
-  ])('names the strategies in place of %j', (strategy, help) => {
+  ])('names the strategies if given %j', (strategy, help) => {
     expect(() => resolveOptions({ strategy } as AcceleratorOptions)).toThrowError(
       expect.objectContaining({
         code: 'ACC_INVALID_OPTION',

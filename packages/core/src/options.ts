@@ -291,7 +291,7 @@ function refuseGroupOptions(ddp: unknown): void {
   const moved = isRecord(ddp) ? GROUP_OPTIONS.filter((name) => name in ddp) : [];
   if (moved.length === 0) return;
   throw new AccError('ACC_UNKNOWN_OPTION', `ddp: unknown option '${moved[0]}'.`, {
-    help: `Give it as collective: { ${moved.map((name) => `${name}: …`).join(', ')} }.`,
+    help: `Write collective: { ${moved.map((name) => `${name}: …`).join(', ')} } instead.`,
     details: { where: 'ddp', key: moved[0], known: moved.map((name) => `collective.${name}`) },
   });
 }
@@ -301,17 +301,17 @@ function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
   const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
   const refused = [
-    !['auto', 'ddp'].includes(strategy as string) && 'strategy: only ddp and auto go',
+    !['auto', 'ddp'].includes(strategy as string) && "strategy: only 'auto' and 'ddp' are supported",
     commHook !== undefined &&
-      'ddp.commHook: its sums are rounded otherwise for each number of ranks; none goes',
-    syncAt !== 'backward' && "ddp.syncAt: only 'backward' goes",
-    batchNorm !== 'sync' && "ddp.batchNorm: only 'sync' goes",
+      'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',
+    syncAt !== 'backward' && "ddp.syncAt: only 'backward' is supported",
+    batchNorm !== 'sync' && "ddp.batchNorm: only 'sync' is supported",
   ].filter((reason) => reason !== false);
   if (refused.length === 0) return;
   throw new AccError(
     'ACC_DETERMINISTIC_UNSUPPORTED',
-    `Options that do not go with deterministic:\n  ${refused.join('\n  ')}`,
-    { help: 'Leave these options out, or deterministic.', details: { refused } },
+    `deterministic does not support these options:\n  ${refused.join('\n  ')}`,
+    { help: 'Leave these options or deterministic out.', details: { refused } },
   );
 }
 
@@ -339,6 +339,11 @@ function requireStrategy(value: unknown): void {
   throw new AccError(
     'ACC_INVALID_OPTION',
     `AcceleratorOptions.strategy is ${showValue(value)}; expected a Strategy, or one of ${STRATEGIES.join(', ')}.`,
-    { help: nearest ? `Did you mean '${nearest}'?` : 'Give one of these, or a Strategy.', details },
+    {
+      help: nearest
+        ? `Did you mean '${nearest}'?`
+        : 'Give one of these names, or a Strategy of @acc/contract.',
+      details,
+    },
   );
 }

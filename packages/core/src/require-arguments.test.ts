@@ -23,11 +23,11 @@ it.each<[string, () => unknown]>([
   ['loadState', () => accelerator.loadState(given({ ifPresent: true }))],
   ['saveModel', () => accelerator.saveModel(model(), given(undefined))],
   ['loadModel', () => accelerator.loadModel(model(), given(3))],
-])('%s names itself where an argument is wrong', async (name, call) => {
+])('%s refuses a wrong argument and names itself', async (name, call) => {
   const called = async () => call();
   await expect(called()).rejects.toMatchObject({
     code: 'ACC_INVALID_ARGUMENT',
-    message: expect.stringContaining(`${name} takes a`) as unknown,
+    message: expect.stringContaining(`${name} needs `) as unknown,
     help: expect.any(String) as unknown,
   });
 });

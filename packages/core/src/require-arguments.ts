@@ -4,7 +4,7 @@ import { describe } from './nested/nested.js';
 /** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a function. */
 export function requireFunction(method: string, value: unknown): void {
   if (typeof value === 'function') return;
-  throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a function, not ${describe(value)}.`, {
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs a function, not ${describe(value)}.`, {
     help: `Write ${method}(() => …).`,
   });
 }
@@ -14,15 +14,15 @@ const RUN_STATUSES: readonly RunStatus[] = ['completed', 'failed', 'aborted'];
 /** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not the status of a run. */
 export function requireRunStatus(method: string, value: unknown): void {
   if (RUN_STATUSES.includes(value as RunStatus)) return;
-  throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a status of the run, not ${describe(value)}.`, {
-    help: `Give ${RUN_STATUSES.join(', ')}, or nothing: completed.`,
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs the status of a run, not ${describe(value)}.`, {
+    help: `Give one of ${RUN_STATUSES.join(', ')}, or no argument for completed.`,
   });
 }
 
 /** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a path. */
 export function requirePath(method: string, value: unknown): void {
   if (typeof value === 'string') return;
-  throw new AccError('ACC_INVALID_ARGUMENT', `${method} takes a path, not ${describe(value)}.`, {
-    help: "Give that of a folder: 'runs/best', say.",
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs a path, not ${describe(value)}.`, {
+    help: "Give the path of a folder, for example 'runs/best'.",
   });
 }

@@ -6,7 +6,7 @@ const before = Error.stackTraceLimit;
 afterEach(() => void (Error.stackTraceLimit = before));
 
 describe('an error of an operator in a loss', () => {
-  it("has the program's own line in its stack, down to the step", async () => {
+  it("has the program's own line in its stack", async () => {
     Error.stackTraceLimit = 10;
     const accelerator = await Accelerator.create();
     const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
@@ -31,7 +31,7 @@ describe('an error of an operator in a loss', () => {
     expect(Error.stackTraceLimit).toBe(10);
   });
 
-  it('leaves a depth that the program has chosen', async () => {
+  it('keeps a stack depth that the program has set', async () => {
     Error.stackTraceLimit = 5;
     const accelerator = await Accelerator.create();
     expect(Error.stackTraceLimit).toBe(5);

@@ -34,7 +34,7 @@ function idleOptions(options: ResolvedOptions, used: Used, { isInFit }: StepInfo
     ...withoutPartner(options),
     gradientAccumulationSteps > 1 &&
       !used.isInWindow() &&
-      `gradientAccumulationSteps is ${gradientAccumulationSteps}, but the first step was taken outside accelerator.accumulate(): each micro-batch takes a step.`,
+      `gradientAccumulationSteps is ${gradientAccumulationSteps}, but the first step was taken outside accelerator.accumulate(). So each micro-batch takes a step.`,
     checkpointEvery !== undefined &&
       !used.hasModel() &&
       'checkpointEvery has no effect: no LayersModel is prepared. Put checkpoint(fn, inputs) around parts of the loss function.',

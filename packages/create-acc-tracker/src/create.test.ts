@@ -12,7 +12,7 @@ const coded = (code: string) => expect.objectContaining({ code }) as Error;
 afterEach(() => vi.restoreAllMocks());
 
 describe('names', () => {
-  it('of a service in code and on npm', () => {
+  it('of a service are derived for code and for npm', () => {
     const names = {
       kebab: 'my-2nd-try',
       camel: 'my2ndTry',
@@ -23,7 +23,7 @@ describe('names', () => {
     expect(namesOf('acc-tracker-my-2nd-try')).toEqual(names);
   });
 
-  it.each(['', 'My', '-a', 'a--b', '2a', '@x/y', 'a_b', '../a'])("'%s' is none", (name) => {
+  it.each(['', 'My', '-a', 'a--b', '2a', '@x/y', 'a_b', '../a'])("refuses '%s'", (name) => {
     expect(() => namesOf(name)).toThrow(coded('ACC_BAD_OPTION'));
   });
 });
@@ -52,7 +52,7 @@ describe('the package', () => {
     });
   });
 
-  it('comes into no folder that has something in it', () => {
+  it('is not created in a folder that is not empty', () => {
     const dir = newFolder();
     writeFileSync(join(dir, 'mine'), '');
     expect(() => createTrackerPackage({ name: 'board', dir })).toThrow(coded('ACC_FOLDER_NOT_EMPTY'));
@@ -69,13 +69,13 @@ describe('the command line', () => {
     [['a', 'b'], 2],
     [['Bad_Name'], 2],
     [['--nope'], 2],
-  ])('%j ends with %i', (args, code) => {
+  ])('%j exits with %i', (args, code) => {
     vi.spyOn(console, 'log').mockImplementation(() => undefined);
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
     expect(main(args)).toBe(code);
   });
 
-  it('says what comes next', () => {
+  it('prints the next steps', () => {
     const lines: string[] = [];
     vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
     expect(main(['board', '--dir', join(newFolder(), 'x')])).toBe(0);

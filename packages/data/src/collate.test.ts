@@ -10,7 +10,7 @@ function check(samples: unknown[], expected: unknown) {
 }
 
 describe('collate', () => {
-  it('makes a vector of numbers, booleans and strings', () => {
+  it('makes a vector of numbers, booleans or strings', () => {
     check([1, 2.5, 3], [1, 2.5, 3]);
     check([true, false], [1, 0]);
     check(['a', 'b'], ['a', 'b']);
@@ -56,7 +56,7 @@ describe('collate', () => {
     tf.dispose(scalars);
   });
 
-  it('batches records per key and tuples per index', () => {
+  it('batches records by key and tuples by index', () => {
     check(
       [
         { x: [1, 2], y: 0, name: 'a' },

@@ -6,7 +6,7 @@ import { expectNoTensorsLeft, plain } from './testing/collect.js';
 const code = (value: string) => expect.objectContaining({ code: value });
 
 describe('cutRowsOf', () => {
-  it('gives every rank a row where it fills, one after the other', () => {
+  it('repeats rows in order until every rank has one', () => {
     expect(cutRowsOf(7, 3, true)).toEqual({ starts: [0, 3, 5], rows: [3, 2, 2], realRows: [3, 2, 2] });
     expect(cutRowsOf(2, 5, true)).toEqual({
       starts: [0, 1, 0, 1, 0],
@@ -31,7 +31,7 @@ describe('commonRows', () => {
 });
 
 describe('sliceRows', () => {
-  it('takes the same rows of every tensor and leaves other members', async () => {
+  it('takes the same rows of every tensor and keeps other members', async () => {
     const batch = { x: tf.range(0, 4), y: tf.range(10, 14), name: 'a' };
     await expectNoTensorsLeft(() => {
       const part = sliceRows(batch, 1, 2);

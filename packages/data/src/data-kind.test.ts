@@ -5,7 +5,7 @@ import { dataKind } from './data-kind.js';
 import { DataLoader } from './data-loader.js';
 import { shardDataset } from './shard-dataset.js';
 
-it('tells data from what is none', () => {
+it('distinguishes data from other objects', () => {
   tf.tidy(() => {
     const [a, b] = [tf.ones([3, 2]), tf.ones([3])];
     const short = tf.ones([2]);

@@ -24,7 +24,7 @@ describe('DataLoader over each kind of dataset', () => {
     ['a function that returns a promise', async () => numbers(5)],
     ['{length, get}', { length: 5, get: (i: number) => i }],
     ['{length, async get}', { length: 5, get: async (i: number) => i }],
-  ])('%s, epoch after epoch, without a leak', async (_, dataset) => {
+  ])('%s, over several epochs, without a leak', async (_, dataset) => {
     const loader = new DataLoader(dataset, { batchSize: 2 });
     await expectNoTensorsLeft(async () => {
       expect(await collect(loader)).toEqual(expected);
@@ -55,7 +55,7 @@ describe('DataLoader over each kind of dataset', () => {
     x.dispose();
   });
 
-  it('a record of tensors, nested, with rows kept together', async () => {
+  it('a nested record of tensors, whose rows stay together', async () => {
     const data = { xs: { a: tf.range(0, 7), b: [tf.range(0, 14).reshape([7, 2])] }, ys: tf.range(10, 17) };
     const loader = new DataLoader(data, { batchSize: 3, shuffle: true });
     await expectNoTensorsLeft(async () => {
@@ -69,7 +69,7 @@ describe('DataLoader over each kind of dataset', () => {
     tf.dispose(data);
   });
 
-  it('an array of tensors: columns where shapes differ, samples where they are one, columns() where said', async () => {
+  it('an array of tensors: columns if shapes differ, samples if they are equal, and columns with columns()', async () => {
     const xs = tf.range(0, 8).reshape([4, 2]);
     const ys = tf.range(0, 4);
     const same = [tf.range(0, 4), tf.range(10, 14)];
@@ -108,7 +108,7 @@ describe('DataLoader over each kind of dataset', () => {
     tf.dispose([names, flags]);
   });
 
-  it('nothing', async () => {
+  it('empty data', async () => {
     expect(await collect(new DataLoader([], { batchSize: 2 }))).toEqual([]);
     expect(await collect(new DataLoader(() => [], { batchSize: 2 }))).toEqual([]);
   });
@@ -126,7 +126,7 @@ describe('DataLoader ownership', () => {
     tf.dispose(samples.map(({ x }) => x));
   });
 
-  it('disposes what get makes, and neither what was there before nor what is kept', async () => {
+  it('disposes the tensors that get creates, but not older or kept ones', async () => {
     const stored = numbers(4).map((i) => tf.scalar(i));
     const cache = new Map<number, tf.Tensor>();
     const cached = (i: number) => {
@@ -172,7 +172,7 @@ describe('DataLoader ownership', () => {
     tf.dispose([...cache.values()]);
   });
 
-  it('disposes what a stream makes, also when it makes several samples at once', async () => {
+  it('disposes the tensors of a stream, also if it creates several samples at once', async () => {
     async function* generate() {
       for (let i = 0; i < 3; i++) yield* tf.tidy(() => tf.unstack(tf.fill([2, 3], i)));
     }
@@ -181,7 +181,7 @@ describe('DataLoader ownership', () => {
     });
   });
 
-  it('leaves nothing behind when get fails for one sample of a batch', async () => {
+  it('leaves nothing behind if get fails for one sample of a batch', async () => {
     const get = async (i: number) => {
       if (i === 1) throw new Error('no such file');
       return tf.scalar(i);
@@ -192,7 +192,7 @@ describe('DataLoader ownership', () => {
     });
   });
 
-  it('leaves nothing behind when samples do not fit together', async () => {
+  it('leaves nothing behind if samples do not fit together', async () => {
     function* generate() {
       yield tf.ones([2]);
       yield tf.ones([3]);
@@ -203,7 +203,7 @@ describe('DataLoader ownership', () => {
     });
   });
 
-  it('gives out clones where collate returns a sample or somebody else’s tensor', async () => {
+  it('yields clones if collate returns a sample or a foreign tensor', async () => {
     const shared = tf.scalar(7);
     function* generate() {
       yield tf.scalar(1);
@@ -228,7 +228,7 @@ describe('DataLoader ownership', () => {
         for (const i of numbers(9)) yield tf.scalar(i);
       },
     ],
-  ])('leaves nothing behind when the loop over %s breaks or throws', async (_, dataset) => {
+  ])('leaves nothing behind if the loop over %s breaks or throws', async (_, dataset) => {
     const loader = new DataLoader(dataset as number[], { batchSize: 2 });
     await expectNoTensorsLeft(async () => {
       for await (const batch of loader) {
@@ -245,7 +245,7 @@ describe('DataLoader ownership', () => {
     });
   });
 
-  it('closes the iterator of a stream when the loop breaks', async () => {
+  it('closes the iterator of a stream if the loop breaks', async () => {
     let closed = 0;
     function* generate() {
       try {
@@ -267,7 +267,7 @@ describe('DataLoader order', () => {
     new DataLoader(numbers(20), { batchSize: 4, shuffle: true, ...options });
   const order = async (from: AsyncIterable<unknown>) => (await collect(from)).flat();
 
-  it('is another each epoch, the same on each rerun', async () => {
+  it('differs in each epoch and is the same in each run', async () => {
     const first = loader();
     const epochs = [await order(first), await order(first), await order(first)];
     expect(new Set(epochs.map(String)).size).toBe(3);
@@ -277,7 +277,7 @@ describe('DataLoader order', () => {
     expect(await order(loader({ seed: 1 }))).not.toEqual(epochs[0]);
   });
 
-  it('goes on from the epoch set', async () => {
+  it('continues from the epoch that was set', async () => {
     const one = loader();
     const epochs = [await order(one), await order(one), await order(one)];
     const other = loader();
@@ -293,7 +293,7 @@ describe('DataLoader order', () => {
     expect(await order(one)).toEqual(await order(loader()));
   });
 
-  it('is the data’s own without shuffle', async () => {
+  it('is that of the data without shuffle', async () => {
     expect(await order(loader({ shuffle: false }))).toEqual(numbers(20));
   });
 });
@@ -307,11 +307,11 @@ describe('DataLoader options', () => {
     [{ batchSize: 2, dropLast: 1 }, 'DataLoader.dropLast is 1; expected true or false'],
     [{ batchSize: 2, collate: [] }, 'DataLoader.collate is []; expected a function'],
     [{ batchSize: 2, seed: null }, 'DataLoader.seed is null; expected a number'],
-  ])('that are wrong are named with what was given: %j', (options, message) => {
+  ])('that are wrong are named together with their value: %j', (options, message) => {
     expect(() => new DataLoader([1], options as never)).toThrow(message);
   });
 
-  it('leaves a short batch out with dropLast', async () => {
+  it('drop a short last batch with dropLast', async () => {
     const stream = new DataLoader(() => numbers(5), { batchSize: 2, dropLast: true });
     const array = new DataLoader(numbers(5), { batchSize: 2, dropLast: true });
     expect(await collect(array)).toEqual([
@@ -322,13 +322,13 @@ describe('DataLoader options', () => {
     expect(array.length).toBe(2);
   });
 
-  it('knows its length where the data does', () => {
+  it('give a length if the data has one', () => {
     expect(new DataLoader(numbers(5), { batchSize: 2 }).length).toBe(3);
     expect(new DataLoader({ length: 6, get: (i: number) => i }, { batchSize: 2 }).length).toBe(3);
     expect(new DataLoader(() => numbers(5), { batchSize: 2 }).length).toBeUndefined();
   });
 
-  it('hands samples to collate', async () => {
+  it('pass samples to collate', async () => {
     const collate = (samples: number[]) => tf.tensor1d(samples.map((x) => x * 10));
     expect(await collect(new DataLoader(numbers(3), { batchSize: 2, collate }))).toEqual([[0, 10], [20]]);
   });
@@ -341,19 +341,19 @@ describe('DataLoader options', () => {
     [{ batchSize: 2, shuffle: 'yes' }, 'ACC_INVALID_OPTION'],
     [{ batchSize: 2, collate: 1 }, 'ACC_INVALID_OPTION'],
     [{ batchSize: 2, shufle: true }, 'ACC_UNKNOWN_OPTION'],
-  ])('refuses %o', (options, expected) => {
+  ])('refuse %o', (options, expected) => {
     expect(() => new DataLoader([1], options as never)).toThrow(code(expected));
   });
 
   it.each([[5], ['text'], [null], [{ a: 1 }], [tf.data.array([1])], [() => 5]])(
-    'refuses %o as data',
+    'refuse %o as data',
     async (data) => {
       const read = async () => collect(new DataLoader(data as never, { batchSize: 1 }));
       await expect(read()).rejects.toThrow(code('ACC_DATA_DATASET'));
     },
   );
 
-  it('refuses columns of different lengths, and scalars', () => {
+  it('refuse columns of different lengths, and scalars', () => {
     const long = tf.ones([3]);
     const short = tf.ones([2]);
     const scalar = tf.scalar(1);
@@ -362,7 +362,7 @@ describe('DataLoader options', () => {
     tf.dispose([long, short, scalar]);
   });
 
-  it('refuses what it could only ignore: shuffling a stream, collating tensors', () => {
+  it('refuse what would be ignored: shuffling a stream, collating tensors', () => {
     expect(() => new DataLoader(() => [1], { batchSize: 1, shuffle: true })).toThrow(
       code('ACC_DATA_SHUFFLE'),
     );
@@ -371,13 +371,13 @@ describe('DataLoader options', () => {
     x.dispose();
   });
 
-  it('refuses an iterator’s second epoch', async () => {
+  it('refuse a second epoch of an iterator', async () => {
     const loader = new DataLoader(numbers(3)[Symbol.iterator](), { batchSize: 2 });
     expect(await collect(loader)).toHaveLength(2);
     await expect(collect(loader)).rejects.toThrow(code('ACC_DATA_SPENT'));
   });
 
-  it('refuses a length that is none, an epoch that is none, and an async collate', async () => {
+  it('refuse an invalid length, an invalid epoch and an async collate', async () => {
     const get = (i: number) => i;
     expect(() => new DataLoader({ length: -1, get }, { batchSize: 1 }).length).toThrow(
       code('ACC_DATA_DATASET'),
@@ -388,7 +388,7 @@ describe('DataLoader options', () => {
   });
 });
 
-it('gives batches of typed structure', async () => {
+it('give batches with the right types', async () => {
   const loader = new DataLoader([{ x: [1, 2], y: 0 }], { batchSize: 1 });
   for await (const { x, y } of loader) {
     expect(plain([x, y])).toEqual([[[1, 2]], [0]]);

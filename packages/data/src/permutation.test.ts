@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { permutation } from './permutation.js';
 
 describe('permutation', () => {
-  it('holds every integer below n once', () => {
+  it('contains every integer below n once', () => {
     fc.assert(
       fc.property(fc.nat(300), fc.integer(), fc.nat(50), (n, seed, epoch) => {
         const sorted = permutation(n, seed, epoch).sort();
@@ -12,14 +12,14 @@ describe('permutation', () => {
     );
   });
 
-  it('is the same for the same seed and epoch, and another for others', () => {
+  it('is the same for the same seed and epoch, and differs for others', () => {
     const order = Array.from(permutation(100, 7, 3));
     expect(Array.from(permutation(100, 7, 3))).toEqual(order);
     expect(Array.from(permutation(100, 7, 4))).not.toEqual(order);
     expect(Array.from(permutation(100, 8, 3))).not.toEqual(order);
   });
 
-  it('keeps its order from release to release', () => {
+  it('does not change between releases', () => {
     expect(Array.from(permutation(10, 0, 0))).toMatchInlineSnapshot(`
       [
         9,
@@ -63,7 +63,7 @@ describe('permutation', () => {
     expect(chi2).toBeLessThan(52.6);
   });
 
-  it('draws all orders of four equally often', () => {
+  it('draws all orders of four items equally often', () => {
     const counts = new Map<string, number>();
     for (let seed = 0; seed < 4800; seed++) {
       const order = permutation(4, seed, 0).join('');

@@ -40,13 +40,13 @@ describe('plainKind', () => {
     [10n],
     [new BigInt64Array(2)],
     [new DataView(new ArrayBuffer(2))],
-  ])('of %o is none', (value) => {
+  ])('of %o is undefined', (value) => {
     expect(plainKind(value)).toBeUndefined();
   });
 });
 
 describe('packPlain', () => {
-  it('lays values out one after another', () => {
+  it('stores values one after another', () => {
     const nested = [
       [
         [1, 2],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { randomBelow, randomWords, splitMix64, xoshiro128 } from './random.js';
 
 describe('xoshiro128', () => {
-  it('draws what the reference implementation draws', () => {
+  it('draws the numbers of the reference implementation', () => {
     const draw = xoshiro128([1, 2, 3, 4]);
     const words = Array.from({ length: 10 }, draw);
     expect(words).toEqual([
@@ -12,7 +12,7 @@ describe('xoshiro128', () => {
 });
 
 describe('splitMix64', () => {
-  it('draws what the reference implementation draws', () => {
+  it('draws the numbers of the reference implementation', () => {
     const draw = splitMix64(1234567n);
     expect([draw(), draw(), draw()]).toEqual([
       6457827717110365317n,
@@ -23,7 +23,7 @@ describe('splitMix64', () => {
 });
 
 describe('randomWords', () => {
-  it('differs by seed and by epoch, which do not stand for each other', () => {
+  it('differs by seed and by epoch, which cannot replace each other', () => {
     const first = (seed: number, epoch: number) => randomWords(seed, epoch)();
     const firsts = [first(0, 0), first(0, 1), first(1, 0), first(1, 1), first(-1, 0), first(2 ** 40, 0)];
     expect(new Set(firsts).size).toBe(firsts.length);
@@ -32,7 +32,7 @@ describe('randomWords', () => {
 });
 
 describe('randomBelow', () => {
-  it('passes over the words that would favour small results', () => {
+  it('rejects words that would favour small results', () => {
     const words = [2 ** 32 - 1, 5];
     expect(randomBelow(() => words.shift()!, 3)).toBe(2);
     expect(words).toEqual([]);

@@ -8,7 +8,7 @@ import { collectRanks, expectNoTensorsLeft } from './testing/collect.js';
 const code = (value: string) => expect.objectContaining({ code: value });
 
 describe('shardBatches', () => {
-  it('deals out a list as shardDataset does a dataset, and leaves the list alone', async () => {
+  it('distributes a list as shardDataset distributes a dataset, and leaves the list unchanged', async () => {
     const cases = fc.record({
       sizes: fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 9 }),
       size: fc.constantFrom(1, 2, 3, 7),
@@ -48,7 +48,7 @@ describe('shardBatches', () => {
     tf.dispose(list);
   });
 
-  it('refuses options it does not know, and batches it can not split', async () => {
+  it('refuses unknown options, and batches that it cannot split', async () => {
     expect(() => shardBatches([], { rank: 0, size: 1, batchSize: 2 } as never)).toThrow(
       code('ACC_UNKNOWN_OPTION'),
     );

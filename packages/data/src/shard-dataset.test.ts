@@ -30,7 +30,7 @@ const cases = fc.record({
 const x = (batch: unknown) => (batch as { x: number[] }).x;
 
 describe('shardDataset', () => {
-  it('gives batches to the ranks in turn and fills the last step with the first ones', async () => {
+  it('gives batches to the ranks in turn and fills the last step with the first batches', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ sizes, size, evenBatches }) => {
         await expectNoTensorsLeft(async () => {
@@ -59,7 +59,7 @@ describe('shardDataset', () => {
     );
   });
 
-  it('leaves it to `batch` what becomes of a short batch, and fills a step that some ranks have none in', async () => {
+  it('leaves short batches to `batch`, and fills a step in which some ranks have no batch', async () => {
     const deal = async (whole: tf.data.Dataset<tf.TensorContainer>, options: Partial<ShardOptions>) => {
       const ranks = await collectRanks(2, (part) => shardDataset(whole, part), options);
       return ranks.map(({ batches }) => batches);
@@ -93,7 +93,7 @@ describe('shardDataset', () => {
     ]);
   });
 
-  it('cuts batches with splitBatches: the parts together are the batch', async () => {
+  it('cuts batches with splitBatches, and the parts together are the batch', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ sizes, size, evenBatches }) => {
         await expectNoTensorsLeft(async () => {
@@ -121,7 +121,7 @@ describe('shardDataset', () => {
     );
   });
 
-  it('says how many batches the rank has', () => {
+  it('knows how many batches the rank has', () => {
     const size = (dataset: { size: number | null }, options: ShardOptions) =>
       shardDataset(dataset as never as ReturnType<typeof batched>, options).size;
     expect(size(batched(50, 5), { rank: 0, size: 3 })).toBe(4);
@@ -132,7 +132,7 @@ describe('shardDataset', () => {
     expect(size(ofSizes([1]), { rank: 1, size: 3 })).toBeNull();
   });
 
-  it('starts again each epoch', async () => {
+  it('starts again in each epoch', async () => {
     const part = shardDataset(batched(8, 2), { rank: 1, size: 2 });
     const expected = [
       [2, 3],
@@ -142,12 +142,12 @@ describe('shardDataset', () => {
     expect(await collect(part)).toEqual(expected);
   });
 
-  it('takes the whole of a dataset that is a part', async () => {
+  it('refers to the whole dataset if it is given a shard', async () => {
     const part = shardDataset(batched(8, 2), { rank: 1, size: 2 });
     expect(await collect(shardDataset(part, { rank: 0, size: 1 }))).toHaveLength(4);
   });
 
-  it('takes no value that comes with done, as tf.data takes none', async () => {
+  it('ignores a value that comes with done, as tf.data does', async () => {
     const generator = function* () {
       yield tf.ones([2]);
       return tf.ones([3]);
@@ -158,7 +158,7 @@ describe('shardDataset', () => {
     }
   });
 
-  it('gives a value that comes with done to tfjs-layers, which takes it', async () => {
+  it('passes a value that comes with done to tfjs-layers, which uses it', async () => {
     const values = [tf.tensor1d([0, 1]), tf.tensor1d([2, 3]), tf.tensor1d([4, 5])];
     const dataset = () => {
       let next = 0;
@@ -183,7 +183,7 @@ describe('shardDataset', () => {
     tf.dispose(values);
   });
 
-  it('takes batches that their generator disposes after it has yielded them', async () => {
+  it('accepts batches that their generator disposes after yielding them', async () => {
     const iterator = function* () {
       for (let i = 0; i < 5; i++) {
         const batch = { xs: tf.tensor1d([i, i]) };
@@ -210,7 +210,7 @@ describe('shardDataset', () => {
     });
   });
 
-  it('does not split what has no rows', async () => {
+  it('does not split data without rows', async () => {
     const part = (dataset: tf.data.Dataset<tf.TensorContainer>) =>
       shardDataset(dataset, { rank: 0, size: 2, splitBatches: true });
     await expect(collect(part(tf.data.array([1, 2])))).rejects.toThrow(code('ACC_DATA_SPLIT'));
@@ -228,11 +228,11 @@ describe('shardDataset', () => {
   });
 });
 
-describe('a part of a dataset is the dataset’s class', () => {
+describe('a shard of a dataset is an instance of the dataset’s class', () => {
   const part = (options: Partial<ShardOptions> = {}) =>
     shardDataset(batched(8, 2), { rank: 1, size: 2, ...options });
 
-  it('maps, takes, skips, zips, concatenates, prefetches and batches', async () => {
+  it('and can map, take, skip, zip, concatenate, prefetch and batch', async () => {
     expect(part()).toBeInstanceOf(tf.data.Dataset);
     const read = async (dataset: tf.data.Dataset<tf.TensorContainer>) => {
       const values = await dataset.toArray();
@@ -267,7 +267,7 @@ describe('a part of a dataset is the dataset’s class', () => {
     });
   });
 
-  it('trains and evaluates a model, the same on one rank as on its own', async () => {
+  it('and trains and evaluates a model as the dataset does on one rank', async () => {
     const dataset = () =>
       tf.data.zip({
         xs: tf.data.array(numbers(12).map((i) => [i / 12, 1])).batch(3),
@@ -295,7 +295,7 @@ describe('a part of a dataset is the dataset’s class', () => {
     });
   });
 
-  it('holds nothing after closeIterators where a reader stopped, or after break', async () => {
+  it('and holds nothing after closeIterators or break', async () => {
     await expectNoTensorsLeft(async () => {
       const told: unknown[] = [];
       const left = part({ rank: 1, size: 3, onBatch: (counts) => told.push(counts) });
@@ -314,7 +314,7 @@ describe('a part of a dataset is the dataset’s class', () => {
     });
   });
 
-  it('leaves nothing behind when the data fails', async () => {
+  it('and leaves nothing behind if the data fails', async () => {
     const failing = (batches: number) =>
       tf.data.generator(async function* () {
         for (let i = 0; i < batches; i++) yield tf.ones([2]);

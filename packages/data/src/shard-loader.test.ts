@@ -66,7 +66,7 @@ function checkRanks(
 }
 
 describe('shardLoader', () => {
-  it('deals out the plain loader’s batches, step by step, for any number of ranks', async () => {
+  it('distributes the batches of the plain loader step by step over any number of ranks', async () => {
     await fc.assert(
       fc.asyncProperty(
         cases,
@@ -86,7 +86,7 @@ describe('shardLoader', () => {
     );
   });
 
-  it('deals out streams as it does arrays, and leaves nothing behind', async () => {
+  it('distributes streams like arrays, and leaves nothing behind', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ samples, batchSize, size, dropLast, splitBatches, evenBatches }) => {
         async function* generate() {
@@ -105,7 +105,7 @@ describe('shardLoader', () => {
     );
   });
 
-  it('has its own samples on each rank where nothing is filled', async () => {
+  it('gives each rank different samples if nothing is filled', async () => {
     for (const size of [1, 2, 3, 7]) {
       const loader = () => new DataLoader(numbers(50), { batchSize: 4, shuffle: true });
       const ranks = await collectRanks(size, (part) => shardLoader(loader(), part), { evenBatches: false });
@@ -114,7 +114,7 @@ describe('shardLoader', () => {
     }
   });
 
-  it('fills the last step from the start of the epoch’s order', async () => {
+  it('fills the last step with the first samples of the epoch', async () => {
     const ranks = await collectRanks(3, (part) =>
       shardLoader(new DataLoader(numbers(10), { batchSize: 2 }), part),
     );
@@ -145,7 +145,7 @@ describe('shardLoader', () => {
     expect(tiny.map(({ batches }) => batches)).toEqual([[[8, 9, 8]], [[9, 8, 9]], [[8, 9, 8]]]);
   });
 
-  it('deals out 11 samples to 2 ranks, filled or not, in whole or split batches', async () => {
+  it('distributes 11 samples to 2 ranks, filled or not, with whole or split batches', async () => {
     for (const dataset of [numbers(11), () => numbers(11)]) {
       for (const splitBatches of [false, true]) {
         const loader = new DataLoader(dataset, { batchSize: splitBatches ? 4 : 2 });
@@ -173,7 +173,7 @@ describe('shardLoader', () => {
     }
   });
 
-  it('drops the last step with dropLast, where ranks would fill it, share it or have nothing in it', async () => {
+  it('drops the last step with dropLast if ranks would fill it, share it or have no rows in it', async () => {
     // [0, 1] and [2, 3], then [4, 5] and [6, 7]; 8, 9 and 10 are no full step of 2 ranks.
     const dropped = [
       [
@@ -214,7 +214,7 @@ describe('shardLoader', () => {
     expect(none.map(({ batches }) => batches)).toEqual([[], []]);
   });
 
-  it('drops what is no full step after a position of another number of ranks', async () => {
+  it('drops an incomplete step after a position of another number of ranks', async () => {
     for (const dataset of [numbers(14), () => numbers(14)]) {
       // After 6 samples come 6..9 and 10..13; counted from the start of the data, 12 and 13 would be left out.
       const state = { epoch: 0, position: 6 };
@@ -242,7 +242,7 @@ describe('shardLoader', () => {
     expect(one!.batches).toEqual(await collect(loader));
   });
 
-  it('fills columns with rows from the start', async () => {
+  it('fills columns with the first rows', async () => {
     const x = tf.range(0, 5);
     await expectNoTensorsLeft(async () => {
       const ranks = await collectRanks(2, (part) =>
@@ -256,7 +256,7 @@ describe('shardLoader', () => {
     x.dispose();
   });
 
-  it('uses the shard’s seed for a loader that has none', async () => {
+  it('uses the seed of the shard for a loader without a seed', async () => {
     const order = async (own?: number, given?: number) =>
       collect(
         shardLoader(new DataLoader(numbers(20), { batchSize: 20, shuffle: true, seed: own }), {
@@ -271,7 +271,7 @@ describe('shardLoader', () => {
     expect(await order(undefined, 5)).not.toEqual(await order());
   });
 
-  it('shares the epoch with the loader and takes the whole of a part', async () => {
+  it('shares the epoch with the loader, and refers to the whole data of a shard', async () => {
     const whole = new DataLoader(numbers(8), { batchSize: 2, shuffle: true });
     const part = shardLoader(whole, { rank: 1, size: 2 });
     const epochs = [await collect(part), await collect(part)];
@@ -283,7 +283,7 @@ describe('shardLoader', () => {
     expect(part).toBeInstanceOf(DataLoader);
   });
 
-  it('tells the end and leaves nothing behind when the loop breaks or the callback throws', async () => {
+  it('reports the end, and leaves nothing behind if the loop breaks or the callback throws', async () => {
     function* generate() {
       for (const i of numbers(20)) yield tf.scalar(i);
     }

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { splitRows } from './split-rows.js';
 
 describe('splitRows', () => {
-  it('gives the first parts one more', () => {
+  it('gives the first parts one more row', () => {
     expect(splitRows(7, 3).map(({ count }) => count)).toEqual([3, 2, 2]);
     expect(splitRows(2, 3).map(({ count }) => count)).toEqual([1, 1, 0]);
   });
 
-  it('cuts into parts that differ by at most one row and lie one after the other', () => {
+  it('cuts into consecutive parts whose lengths differ by at most one', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.integer({ min: 1, max: 9 }), (rows, size) => {
         const parts = splitRows(rows, size);

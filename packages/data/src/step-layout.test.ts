@@ -37,13 +37,13 @@ describe('layoutStep', () => {
     });
   });
 
-  it('lets ranks share a step that is not full', () => {
+  it('lets ranks share an incomplete step', () => {
     const deal: Deal = { batchSize: 4, size: 3, splitBatches: false, fills: true, sharesLast: true };
     expect(layoutStep(100, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 4, 4], realRows: [4, 4, 4] });
     expect(layoutStep(6, deal)).toEqual({ starts: [0, 2, 4], rows: [2, 2, 2], realRows: [2, 2, 2] });
   });
 
-  it('deals out every slot once and counts every real sample once', () => {
+  it('assigns every slot once and counts every real sample once', () => {
     fc.assert(
       fc.property(deals, fc.nat(100), (deal, left) => {
         const { starts, rows, realRows } = layoutStep(left, deal);
@@ -61,7 +61,7 @@ describe('layoutStep', () => {
 });
 
 describe('countSteps', () => {
-  it('is what adding up the steps gives', () => {
+  it('equals the sum over all steps', () => {
     fc.assert(
       fc.property(deals, fc.nat(100), (deal, samples) => {
         for (let rank = 0; rank < deal.size; rank++) {
@@ -75,7 +75,7 @@ describe('countSteps', () => {
     );
   });
 
-  it('is the same on every rank where the last step is filled', () => {
+  it('is the same on every rank if the last step is filled', () => {
     fc.assert(
       fc.property(deals, fc.nat(100), (deal, samples) => {
         const steps = Array.from({ length: deal.size }, (_, rank) =>
@@ -90,7 +90,7 @@ describe('countSteps', () => {
 describe('epochSamples', () => {
   const deal: Deal = { batchSize: 4, size: 2, splitBatches: false, fills: true, sharesLast: false };
 
-  it('leaves out a step that is not full where asked', () => {
+  it('leaves out an incomplete step on request', () => {
     expect(epochSamples(10, deal, true)).toBe(8);
     expect(epochSamples(10, deal, false)).toBe(10);
     expect(epochSamples(7, deal, true)).toBe(0);

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { planBuckets } from './bucket-plan.js';
 
 describe('planBuckets', () => {
-  it('goes from the last variable to the first and closes a bucket when it is full', () => {
+  it('goes from the last variable to the first and closes a full bucket', () => {
     expect(planBuckets([10, 10, 10, 10, 10], 20, 10)).toEqual({
       buckets: [[4], [3, 2], [1, 0]],
       bucketOf: [2, 2, 1, 1, 0],
     });
   });
 
-  it('gives a variable larger than a bucket its own, with what waited before it', () => {
+  it('puts a variable larger than a bucket together with those that waited before it', () => {
     expect(planBuckets([100, 5, 5], 20, 1).buckets).toEqual([[2], [1, 0]]);
   });
 

@@ -27,7 +27,7 @@ describe('requireSameManifests', () => {
     ['shape', [variable('a', [3, 2])]],
     ['dtype', [variable('a', [2, 3], 'int32')]],
     ['length', [variable('a'), variable('b')]],
-  ])('refuses another %s', (_, other) => {
+  ])('refuses a different %s', (_, other) => {
     expect(codeOf(() => requireSameManifests([[variable('a')], other]))).toBe('ACC_VARIABLES_DIFFER');
   });
 });

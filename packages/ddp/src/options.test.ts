@@ -11,7 +11,7 @@ describe('options of ddp', () => {
     });
   });
 
-  it('have two ways to synchronise batch normalisation', () => {
+  it('can name batch normalisation in two ways', () => {
     expect(resolveDdpOptions({ syncBatchNorm: true }).batchNorm).toBe('sync');
     expect(resolveDdpOptions({ syncBatchNorm: false }).batchNorm).toBe('broadcast');
   });

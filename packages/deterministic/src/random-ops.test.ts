@@ -66,7 +66,7 @@ describe('random operators', () => {
     },
   );
 
-  it('draw anew for each call and each batch, unless they have a seed', () => {
+  it('draw different numbers for each call and each batch, unless they have a seed', () => {
     const drawn = asRank(0, 1, (rows) => {
       const twice = () => [valuesOf(tf.randomNormal([rows])), valuesOf(dropout(tf.ones([rows, 9]), 0.5))];
       const first = [...twice(), ...twice()];
@@ -76,7 +76,7 @@ describe('random operators', () => {
     expect(new Set(drawn).size).toBe(6);
   });
 
-  it('draw alike on every rank what has no rows', () => {
+  it('draw the same numbers on every rank for tensors without rows', () => {
     const draw = () => [
       valuesOf(tf.randomNormal([5, 3])),
       valuesOf(dropout(tf.ones([5, 3]), 0.5)),
@@ -85,7 +85,7 @@ describe('random operators', () => {
     expect(asRank(1, 4, draw)).toEqual(asRank(0, 1, draw));
   });
 
-  it('are tfjs’s own again afterwards', () => {
+  it('are restored to those of tfjs afterwards', () => {
     asRank(0, 2, (rows) => tf.randomNormal([rows]).dispose());
     const first = valuesOf(tf.randomNormal([ROWS]));
     expect(first).not.toEqual(valuesOf(tf.randomNormal([ROWS])));
@@ -93,7 +93,7 @@ describe('random operators', () => {
     expect(tf.buffer([2]).values.length).toBe(2);
   });
 
-  it('leave numbers of the program’s own to what nobody learns from', () => {
+  it('refuse a random function of the program only if training depends on its numbers', () => {
     const draw = (rows: number) => tf.rand([rows], () => 0.5);
     asRank(0, 2, (rows) => {
       expect(valuesOf(draw(rows).mul(2))).toEqual([1, 1, 1, 1]);

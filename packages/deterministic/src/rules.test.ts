@@ -93,16 +93,19 @@ function joined(pieces: readonly number[][], length: number): number[] {
 }
 
 describe.each(BACKENDS)('on the backend %s', (backend) => {
-  it.each(Object.entries(CASES))('%s: pieces joined are what the whole gives', async (_, compute) => {
-    const list = (rows: Rows, whole: Whole) => [compute(rows, whole)].flat();
-    const pieced = await byPieces(backend, list);
-    const whole = await plainly(backend, list);
-    expect(pieced.length).toBe(whole.length);
-    pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
-  });
+  it.each(Object.entries(CASES))(
+    '%s: the joined pieces equal the result for the whole batch',
+    async (_, compute) => {
+      const list = (rows: Rows, whole: Whole) => [compute(rows, whole)].flat();
+      const pieced = await byPieces(backend, list);
+      const whole = await plainly(backend, list);
+      expect(pieced.length).toBe(whole.length);
+      pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
+    },
+  );
 
   it.each(Object.entries(LOSSES))(
-    '%s: gradients are those of the whole, and sums of those of each piece',
+    '%s: gradients equal those of the whole batch, or sums over the pieces',
     async (_, loss) => {
       const gradients = (rows: Rows, whole: Whole) => {
         const { a, images, heads, volumes, tokens, labels, b } = rows;
@@ -172,8 +175,8 @@ describe.each(BACKENDS)('recurrent layers on the backend %s', (backend) => {
   );
 });
 
-describe('on the backend acc alone', () => {
-  it('16-bit tensors lie in pieces as others', async () => {
+describe('on the backend acc only', () => {
+  it('16-bit tensors can lie in pieces', async () => {
     const { cast } = layers['acc']!.precision!;
     const compute = ({ a }: Rows, { weight }: Whole) => {
       const product = cast(a, 'bfloat16').matMul(cast(weight, 'bfloat16') as tf.Tensor2D);
@@ -184,7 +187,7 @@ describe('on the backend acc alone', () => {
     pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 0.02, atol: 0.02 }));
   });
 
-  it('dropout draws for each piece, and its gradient knows what', async () => {
+  it('dropout draws for each piece, and its gradient uses the same mask', async () => {
     const compute = ({ a }: Rows, { vector }: Whole) => {
       const { value, grads } = tf.valueAndGrads((x, y) => dropout(x!.mul(y!), 0.5).sum())([a, vector]);
       return [value, ...grads, dropout(tf.ones(a.shape), 0.5), dropout(tf.ones([5, 8]), 0.5)];
@@ -199,7 +202,7 @@ describe('on the backend acc alone', () => {
 });
 
 describe.each(BACKENDS)('sums over rows on the backend %s', (backend) => {
-  it('go on through kernels that are linear', async () => {
+  it('pass through linear kernels', async () => {
     const compute = ({ a }: Rows, { weight, vector, table }: Whole) => {
       const sum = a.sum(0);
       const mean = a.transpose().matMul(a.square()).div(2);
@@ -230,7 +233,7 @@ describe.each(BACKENDS)('sums over rows on the backend %s', (backend) => {
 });
 
 describe('rules', () => {
-  it('are all tried', () => {
+  it('are all tested', () => {
     const tried = new Set([...used['acc']!, ...used['cpu']!]);
     const untried = [...RULES.keys(), ...LINEAR_RULES.keys()].filter((name) => !tried.has(name));
     expect(untried).toEqual([]);

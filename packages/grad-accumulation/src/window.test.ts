@@ -11,7 +11,7 @@ it('closes with every n-th micro-batch', () => {
   expect(closings(1, [false, false, true])).toEqual([1, 1, 1]);
 });
 
-it('closes with the last of the data, and counts anew after it', () => {
+it('closes with the last micro-batch of the data, and counts anew after it', () => {
   expect(closings(3, [false, true, false, false, false, true])).toEqual([0, 1, 0, 0, 1, 1]);
 });
 

@@ -17,7 +17,7 @@ const values = (x: tf.Tensor) => [...x.dataSync()];
 const accLayer = () => kernelLayerOf('acc', tf.findBackend('acc'));
 
 describe('the layer of the active backend', () => {
-  it('is asked anew in every call', async () => {
+  it('looks up the backend in every call', async () => {
     const seen = () => ({
       name: layer.backendName,
       device: layer.device,
@@ -52,7 +52,7 @@ describe('the layer of the active backend', () => {
     }
   });
 
-  it('takes lists that another backend has made', async () => {
+  it('accepts lists whose tensors another backend made', async () => {
     let list: tf.Tensor[] = [tf.tensor1d([3, -4]), tf.scalar(12)];
     for (const name of ['cpu', 'acc', 'cpu', 'acc']) {
       await tf.setBackend(name);
@@ -67,7 +67,7 @@ describe('the layer of the active backend', () => {
     tf.dispose([list, norm]);
   });
 
-  it('sends tensors of both backends, and takes them back', async () => {
+  it('sends and receives tensors of both backends', async () => {
     const x = tf.tensor1d([1, 2, 3]);
     await tf.setBackend('cpu');
     const back = layer.fromNative(layer.toNative(x), 'float32');
@@ -80,7 +80,7 @@ describe('the layer of the active backend', () => {
     tf.dispose([x, back, again]);
   });
 
-  it("seeds and keeps libtorch's generator on every backend", async () => {
+  it("seeds and stores libtorch's generator on every backend", async () => {
     const states: number[][] = [];
     for (const name of ['acc', 'cpu']) {
       await tf.setBackend(name);
@@ -107,7 +107,7 @@ describe('the layer of the active backend', () => {
     expect(layer.recorder).toBeUndefined();
   });
 
-  it('is that of another object after tf.engine().reset()', async () => {
+  it('follows tf.engine().reset()', async () => {
     const before = tf.backend();
     expect(layer.backendName).toBe('acc');
     tf.engine().reset();
@@ -118,7 +118,7 @@ describe('the layer of the active backend', () => {
   });
 });
 
-it('tensors of acc are made while another backend is active, and are used there', async () => {
+it('tensors of acc can be created while another backend is active', async () => {
   const acc = accLayer();
   const x = tf.tensor1d([3, 4]);
   await tf.setBackend('cpu');

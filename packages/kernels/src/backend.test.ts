@@ -11,13 +11,13 @@ const values = (x: tf.Tensor): (number | string)[] => Array.from(x.dataSync() as
 beforeAll(() => registerAccBackend());
 beforeEach(() => tf.setBackend('acc'));
 
-describe('tensors that go from one backend to another', () => {
+describe('tensors that move between backends', () => {
   it.each([
     ['float32', [1.5, -2, NaN]],
     ['int32', [1, -2, 2 ** 31 - 1]],
     ['bool', [1, 0, 1]],
     ['string', ['a', '', 'é']],
-  ] as const)('keep their %s values there, back and there again', async (dtype, elements) => {
+  ] as const)('keep their %s values there and back', async (dtype, elements) => {
     const x = tf.tensor1d([...elements] as number[] | string[], dtype);
     for (const name of ['cpu', 'acc', 'cpu', 'acc']) {
       await tf.setBackend(name);
@@ -43,7 +43,7 @@ describe('tensors that go from one backend to another', () => {
     expect({ ids: acc().numDataIds(), live: liveTensors(), tensors: tf.memory().numTensors }).toEqual(before);
   });
 
-  it('are not looked for where they are not', () => {
+  it('are not looked for on a backend that does not hold them', () => {
     // tfjs registers data of an unnamed other backend in this way.
     const nowhere = { dataId: {}, shape: [1], dtype: 'float32' } as const;
     const x = tf.engine().makeTensorFromTensorInfo({ ...nowhere, shape: [1] }, acc());
@@ -61,7 +61,7 @@ describe('tensors that go from one backend to another', () => {
   });
 });
 
-describe('data of two tensors of other shapes', () => {
+describe('data that two tensors of different shapes share', () => {
   it('is converted for each of them', () =>
     tf.tidy(() => {
       const x = tf.ones([2, 3]);
@@ -75,8 +75,8 @@ describe('data of two tensors of other shapes', () => {
     }));
 });
 
-describe('data that is gone', () => {
-  it('is an error that says so', () => {
+describe('data that was disposed', () => {
+  it('causes an error that says so', () => {
     const x = tf.tensor1d([1]);
     const { dataId, shape, dtype } = x;
     x.dispose();

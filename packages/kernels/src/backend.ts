@@ -77,7 +77,7 @@ export class AccBackend extends KernelBackend {
   native(info: TensorInfo): NativeTensor {
     const data = this.#dataOf(info.dataId);
     if (!data.native) {
-      throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${data.dtype} has no native form.`);
+      throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${data.dtype} cannot become a native tensor.`);
     }
     return data.nativeAs(data.native, info.shape);
   }

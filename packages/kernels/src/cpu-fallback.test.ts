@@ -28,7 +28,7 @@ const FALLBACKS = [
 ];
 
 describe('kernels that fall back to cpu', () => {
-  it('are those of the list, no others, and none of them has a gradient', () => {
+  it('are exactly those of the list, and none of them has a gradient', () => {
     const native = new Set(OWN_KERNELS.map(({ kernelName }) => kernelName));
     const all = tf.getKernelsForBackend('acc').map(({ kernelName }) => kernelName);
     expect(all.length).toBe(new Set(all).size);
@@ -36,7 +36,7 @@ describe('kernels that fall back to cpu', () => {
     expect(FALLBACKS.filter((name) => tf.getGradient(name))).toEqual([]);
   });
 
-  it('are those that README.md gives the reasons of', () => {
+  it('are those that README.md explains', () => {
     const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const [, table] = /## Kernels that run on cpu\n([^]*?)\n## /.exec(readme)!;
     const named = table!.split('\n').flatMap((line) => {
@@ -46,7 +46,7 @@ describe('kernels that fall back to cpu', () => {
     expect(named.sort()).toEqual(FALLBACKS);
   });
 
-  it('take lists of tensors among their inputs, and give several tensors', () =>
+  it('accept lists of tensors among their inputs, and return several tensors', () =>
     expectSameAsCpu(() => {
       const splits = [tf.tensor1d([0, 2, 3], 'int32')];
       const { outputNestedSplits, outputDenseValues } = tf.raggedGather(
@@ -58,14 +58,14 @@ describe('kernels that fall back to cpu', () => {
       return [...outputNestedSplits, outputDenseValues];
     }));
 
-  it('take and give strings', () =>
+  it('accept and return strings', () =>
     expectSameAsCpu(() => {
       const texts = tf.tensor1d(['a b', 'c'], 'string');
       const { indices, values, shape } = tf.string.stringSplit(texts, tf.scalar(' ', 'string'));
       return [indices!, values!, shape!];
     }));
 
-  it('leave no copies on cpu, also when they throw', async () => {
+  it('leave no copies on cpu, also if they throw', async () => {
     await tf.setBackend('acc');
     const cpu = tf.findBackend('cpu');
     const before = cpu.numDataIds();

@@ -2,7 +2,7 @@ import { AccError } from '@acc/contract';
 
 /** The error for a tensor that tfjs has freed. */
 export function disposedData(): AccError {
-  return new AccError('ACC_DATA_UNKNOWN', 'tfjs knows no data of this tensor: it was disposed.', {
+  return new AccError('ACC_DATA_UNKNOWN', 'tfjs has no data for this tensor, because it was disposed.', {
     help: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
   });
 }
@@ -21,7 +21,11 @@ export function dataNotHere(backendName: string): AccError {
 
 /** The error for a tensor that was saved for a gradient without its values. */
 export function withoutValues(): AccError {
-  return new AccError('ACC_ATTACHED_LOST', 'What a gradient needs was lost with the data of its operation.', {
-    help: 'Compute a gradient on the backend on which its function ran.',
-  });
+  return new AccError(
+    'ACC_ATTACHED_LOST',
+    'The values that a gradient needs are lost, because the data of its operation was moved or freed.',
+    {
+      help: 'Compute a gradient on the same backend as its function.',
+    },
+  );
 }

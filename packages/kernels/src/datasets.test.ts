@@ -65,7 +65,7 @@ registerAccBackend();
 
 describe('tf.data on acc', () => {
   it.each(Object.entries(PIPELINES))(
-    'gives what it gives on cpu, and leaves as little: %s',
+    'yields the same values as on cpu, without a leak: %s',
     async (_, make) => {
       const expected = await collect(make, 'cpu');
       expect(expected.length).toBeGreaterThan(2);

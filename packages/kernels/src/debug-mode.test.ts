@@ -13,7 +13,7 @@ describe('debug mode', () => {
     vi.restoreAllMocks();
   });
 
-  it('finds NaN and infinities, with tfjs’s words, and shows every kernel', async () => {
+  it('finds NaN and infinities with the messages of tfjs, and lists every kernel', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue();
     const log = vi.spyOn(console, 'log').mockReturnValue();
     tf.enableDebugMode();
@@ -34,7 +34,7 @@ describe('debug mode', () => {
     expect(kernels).toEqual(['Log', 'RealDiv', 'Reciprocal', 'Square']);
   });
 
-  it('computes the same, gradients too', async () => {
+  it('gives the same results and gradients', async () => {
     vi.spyOn(console, 'warn').mockReturnValue();
     vi.spyOn(console, 'log').mockReturnValue();
     const gradient = () =>

@@ -26,7 +26,7 @@ const values = (x: tf.Tensor) => [...x.dataSync()];
 const layer = () => kernelLayerOf(NAME, tf.backend());
 const active = activeLayer({ hasNative: false });
 
-it('a backend without a registration is used the portable way', () => {
+it('a backend without a registration uses the portable implementation', () => {
   const { backendName, device, recorder, precision, random, fixResults, fusedApply, borrow } = layer();
   expect({ backendName, device }).toEqual({ backendName: NAME, device: 'cpu' });
   expect([recorder, precision, random, fixResults, fusedApply, borrow]).toEqual(Array(6).fill(undefined));
@@ -54,7 +54,7 @@ it('native tensors of every element type become tensors', () => {
   expect(give(Uint8Array.of(1, 0), 'bool', [2])).toEqual([1, 0]);
 });
 
-it('a registration holds while the backend is active, until it is taken back', () => {
+it('a registration is used while its backend is active, until it is removed', () => {
   const x = tf.tensor1d([1, 2]);
   const before = values(gelu(x));
   register({ functions: { gelu: (given) => tf.mul(given, 10) } });
@@ -65,7 +65,7 @@ it('a registration holds while the backend is active, until it is taken back', (
   expect(active.functions.gelu).toBeUndefined();
 });
 
-it('a function that gives nothing for its inputs is computed the portable way', async () => {
+it('a function that returns undefined for its inputs is computed with tfjs operators', async () => {
   const x = tf.tensor1d([1, 2]);
   const seen: string[] = [];
   register({ functions: { gelu: (_, approximate) => void seen.push(approximate) as undefined } });
@@ -76,7 +76,7 @@ it('a function that gives nothing for its inputs is computed the portable way', 
   expect(seen.length).toBe(1);
 });
 
-it('an optimizer takes each step by the layer that is active then', async () => {
+it('an optimizer takes each step with the layer that is active then', async () => {
   let taken = 0;
   register({
     fusedApply: (optimizer) => {
@@ -103,7 +103,7 @@ it('an optimizer takes each step by the layer that is active then', async () => 
   w.dispose();
 });
 
-it('layers compute by the slot of their class, where it has something for them', async () => {
+it('layers compute with the slot of their class if it accepts them', async () => {
   const seen: unknown[] = [];
   register({
     layerCalls: {
@@ -126,7 +126,7 @@ it('layers compute by the slot of their class, where it has something for them',
   expect(call(2)).toEqual([0, 0, 0, 0]);
 });
 
-it('slots that are not known, and two registrations of one backend, are refused', () => {
+it('unknown slots, and two registrations of one backend, are refused', () => {
   expect(() => {
     register({ fusedAply: () => undefined } as never);
     layer();

@@ -4,7 +4,7 @@ import { isLive, registeredVariable } from './live-variables.js';
 
 beforeAll(() => tf.setBackend('cpu'));
 
-it('a variable lives until it is disposed, alone or with all others', () => {
+it('a variable is live until it is disposed, by itself or by disposeVariables', () => {
   const make = (name: string) => tf.tidy(() => tf.variable(tf.scalar(1), true, name));
   const [one, two] = [make('one'), make('two')] as const;
   expect([one, two].map(isLive)).toEqual([true, true]);

@@ -19,7 +19,7 @@ function work(): tf.Tensor {
 }
 
 describe('tf.memory', () => {
-  it('counts tensors and bytes as on cpu, and native bytes beside them', async () => {
+  it('counts tensors and bytes as on cpu, and also native bytes', async () => {
     const counts = async (backend: string) => {
       await tf.setBackend(backend);
       const before = tf.memory();
@@ -44,7 +44,7 @@ describe('tf.memory', () => {
     expect(await counts('acc')).toEqual(await counts('cpu'));
   });
 
-  it('shows what native tensors use, used at most, and what the allocator holds', () => {
+  it('shows native memory in use, its peak, and what the allocator holds', () => {
     const before = memoryStats().allocatedBytes;
     resetPeakMemory();
     const [a, b] = [tf.ones([256, 1024]), tf.ones([256, 1024])];
@@ -60,7 +60,7 @@ describe('tf.memory', () => {
     expect(memoryStats().allocatedBytes).toBe(before);
   });
 
-  it('is flat over 10,000 steps of varying shapes, and native memory stays bounded', () => {
+  it('is constant over 10,000 steps of varying shapes, and native memory stays bounded', () => {
     // The tensors are tiny: on a busy machine, threads would wait for each other.
     setNumThreads(1);
     const weight = tf.variable(tf.randomNormal([16, 16], 0, 0.1, 'float32', 1));
@@ -93,7 +93,7 @@ describe('tf.memory', () => {
 });
 
 describe('native memory', () => {
-  it('is not cut into pieces by 10,000 steps of large tensors of varying shapes that outlive one another', () => {
+  it('is not fragmented by 10,000 steps of large tensors of varying shapes that outlive one another', () => {
     setNumThreads(1);
     const random = pseudoRandom();
     const alive: tf.Tensor[] = [];
@@ -113,7 +113,7 @@ describe('native memory', () => {
     tf.dispose(alive);
   });
 
-  it('that there is not enough of is an error which says so, and work goes on', () => {
+  it('reports that it is exhausted, and work continues', () => {
     const before = { ...tf.memory(), ...memoryStats() };
     const tooMuch = () =>
       tf.tidy(() =>
@@ -138,7 +138,7 @@ function pseudoRandom(): () => number {
 }
 
 describe('tf.profile and tf.time', () => {
-  it('profile tells the same kernels, shapes and bytes as on cpu', async () => {
+  it('profile lists the same kernels, shapes and bytes as on cpu', async () => {
     const profiled = async (backend: string) => {
       await tf.setBackend(backend);
       // tfjs counts bytes relative to the bytes at the start.
@@ -160,7 +160,7 @@ describe('tf.profile and tf.time', () => {
     expect(actual).toEqual(expected);
   });
 
-  it('time gives what the kernels and all of it took', async () => {
+  it('time returns the time of the kernels and of all of it', async () => {
     const { kernelMs, wallMs } = await tf.time(() => tf.tidy(() => void work()));
     expect(kernelMs).toBeGreaterThan(0);
     expect(wallMs).toBeGreaterThanOrEqual(kernelMs as number);
@@ -172,7 +172,7 @@ describe('await data()', () => {
     ['float32', [1.5, NaN, -Infinity], Float32Array],
     ['int32', [1, -2, 2 ** 31 - 1], Int32Array],
     ['bool', [1, 0, 1], Uint8Array],
-  ] as const)('gives %s in the array that tfjs documents', async (dtype, values, arrayType) => {
+  ] as const)('returns %s in the typed array that tfjs documents', async (dtype, values, arrayType) => {
     const x = tf.tensor1d([...values], dtype);
     const read = x.data();
     // As on every backend, a read that started before the disposal still gets its values.
@@ -181,7 +181,7 @@ describe('await data()', () => {
     expect([...(await read)]).toEqual([...values]);
   });
 
-  it('gives strings, and complex numbers by turns', async () => {
+  it('returns strings, and alternating real and imaginary parts', async () => {
     const texts = tf.tensor1d(['a', 'é'], 'string');
     const z = tf.complex([1, 2], [3, 4]);
     expect(await texts.data()).toEqual(['a', 'é']);
@@ -189,7 +189,7 @@ describe('await data()', () => {
     tf.dispose([texts, z]);
   });
 
-  it('of a tensor that was disposed throws', async () => {
+  it('of a disposed tensor throws', async () => {
     const x = tf.tensor1d([1]);
     x.dispose();
     await expect(x.data()).rejects.toThrow('Tensor is disposed');

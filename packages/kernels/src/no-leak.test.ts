@@ -130,7 +130,7 @@ describe('native memory', () => {
     tf.dispose(weights);
   });
 
-  it(`is the same before and after ${STEPS} steps of training, and nothing is left of the model`, async () => {
+  it(`is the same before and after ${STEPS} training steps, and nothing is left of the model`, async () => {
     registerAccBackend();
     await tf.setBackend('acc');
     // The tensors are tiny: on a busy machine, threads would wait for each other.
@@ -148,7 +148,7 @@ describe('native memory', () => {
     expect(counts()).toEqual(atStart);
   });
 
-  it('of dropped tensors is freed by garbage collection, which keeps pace', async () => {
+  it('of unreachable tensors is freed by garbage collection, which keeps pace', async () => {
     const script = fileURLToPath(new URL('testing/drop-tensors.ts', import.meta.url));
     const node = ['--expose-gc', '--conditions=@acc/source', '--import=tsx', script];
     const { stdout } = await promisify(execFile)(process.execPath, node, { timeout: 25_000 });

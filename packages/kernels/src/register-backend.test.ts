@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { expect, it } from 'vitest';
 import { registerAccBackend } from './register-backend.js';
 
-it('may be called again, but the device stays once the backend was set', async () => {
+it('can be called again, but the device is fixed once the backend was set', async () => {
   registerAccBackend({ device: 'cpu' });
   expect(await tf.setBackend('acc')).toBe(true);
   registerAccBackend();

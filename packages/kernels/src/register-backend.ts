@@ -29,9 +29,9 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
   if (isMade && device !== chosenDevice) {
     throw new AccError(
       'ACC_DEVICE_CHANGED',
-      `The backend holds tensors on ${chosenDevice}, not on ${device}.`,
+      `The backend already has tensors on ${chosenDevice}, so ${device} cannot be used.`,
       {
-        help: 'Choose the device before the first tensor is made on the backend; a process has one.',
+        help: 'Choose the device before the first tensor is created on the backend. A process can use only one.',
       },
     );
   }

@@ -14,8 +14,8 @@ export const isTaped = (): boolean => gradientDepth() > 0;
  */
 export function requireFirstOrder(kernelName: string): void {
   if (!isTaped()) return;
-  throw new AccError('ACC_NO_SECOND_GRADIENT', `${kernelName} has no gradient of its gradient.`, {
-    help: 'Take second derivatives of a whole function by tf.grad inside tf.grad, or of a model that was not prepared.',
+  throw new AccError('ACC_NO_SECOND_GRADIENT', `The gradient of ${kernelName} cannot be differentiated.`, {
+    help: 'For second derivatives, use tf.grad inside tf.grad around the whole function, or a model that is not prepared.',
     details: { kernelName },
   });
 }

@@ -6,32 +6,32 @@ const options = { spikeDeviations: 6, slowFactor: 1.5 };
 const falling = (i: number) => 2 * Math.exp(-i / 100) + 0.05 * Math.sin(7 * i);
 
 describe('a loss', () => {
-  it('that falls with noise is no alert', () => {
+  it('that falls with noise causes no alert', () => {
     const watch = new LossWatch(options);
     expect(Array.from({ length: 500 }, (_, i) => watch.look(falling(i), i)).filter(Boolean)).toEqual([]);
   });
 
-  it('that jumps is one, and what follows is not', () => {
+  it('that jumps causes one, and the values after it cause none', () => {
     const watch = new LossWatch(options);
     for (let i = 0; i < 200; i++) watch.look(falling(i), i);
     expect(watch.look(5, 200)).toMatchObject({ kind: 'loss-spike', step: 200 });
     expect(watch.look(falling(201), 201)).toBeUndefined();
   });
 
-  it('that is no number is told once, until it is one again', () => {
+  it('of NaN causes one alert, until it is finite again', () => {
     const watch = new LossWatch(options);
     const kinds = [1, NaN, NaN, 1, Infinity].map((loss, i) => watch.look(loss, i)?.kind);
     expect(kinds).toEqual([undefined, 'loss-not-finite', undefined, undefined, 'loss-not-finite']);
   });
 
-  it('that never moves is no alert', () => {
+  it('that never changes causes no alert', () => {
     const watch = new LossWatch(options);
     expect(Array.from({ length: 100 }, (_, i) => watch.look(0.5, i)).filter(Boolean)).toEqual([]);
   });
 });
 
 describe('a rank', () => {
-  it('is slow when it is so three times in a row', () => {
+  it('is slow after three slow steps in a row', () => {
     const watch = new SlowRankWatch(options);
     const busy = (slow: number) =>
       new Map([
@@ -43,7 +43,7 @@ describe('a rank', () => {
     expect(found).toMatchObject([{ kind: 'slow-rank', rank: 1, step: 5 }]);
   });
 
-  it('of two is compared with the other, and one alone with nobody', () => {
+  it('of two is compared with the other, and a single rank with none', () => {
     const watch = new SlowRankWatch(options);
     const found = [1, 2, 3].flatMap((step) =>
       watch.look(
@@ -59,7 +59,7 @@ describe('a rank', () => {
   });
 });
 
-it('a stall is due to the rank that was busy the longest', () => {
+it('a stall is attributed to the rank that was busy the longest', () => {
   expect(
     stallAlert(
       200_000,

@@ -21,7 +21,7 @@ function standIn(): string {
 const isAlive = (pid: number) =>
   existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 
-it('hears what nvidia-smi says of the GPU that CUDA was given, until it is closed', async () => {
+it('reads from nvidia-smi the figures of the GPU that CUDA uses, until it is closed', async () => {
   const folder = standIn();
   vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
   vi.stubEnv('CUDA_VISIBLE_DEVICES', '5, 3');
@@ -38,7 +38,7 @@ it('hears what nvidia-smi says of the GPU that CUDA was given, until it is close
   await until(() => !isAlive(pid));
 });
 
-it('says so where there is no nvidia-smi, and has no figures', async () => {
+it('reports that there is no nvidia-smi, and has no figures', async () => {
   vi.stubEnv('PATH', '/no/such/folder');
   const said: string[] = [];
   const clock = new GpuClock('cuda:0', (message) => said.push(message));

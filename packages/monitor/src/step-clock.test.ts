@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { StepClock } from './step-clock.js';
 
-it('divides steps into parts that add up to them', () => {
+it('divides the time of a step into parts that add up to it', () => {
   let now = 0;
   const clock = new StepClock(() => now);
   const spend = (ms: number) => () => void (now += ms);

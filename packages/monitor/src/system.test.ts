@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SystemClock } from './system.js';
 
-it('says how much of a core the process used since it was asked last, and of what memory', () => {
+it('returns the CPU use since the last call, and the memory', () => {
   const clock = new SystemClock();
   for (const busyMs of [300, 200]) {
     const [startMs, used] = [performance.now(), process.cpuUsage()];

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { checksum, hasChecksum } from './checksum.js';
 
-it("is zlib's, of bytes of any length, wherever they begin", async () => {
+it('equals that of zlib, for bytes of any length and alignment', async () => {
   expect(hasChecksum()).toBe(true);
   const bytes = fc.tuple(fc.uint8Array({ maxLength: 700 }), fc.nat(20));
   await fc.assert(
@@ -15,7 +15,7 @@ it("is zlib's, of bytes of any length, wherever they begin", async () => {
   );
 });
 
-it('reads what it is given, not what takes its place meanwhile', async () => {
+it('reads the bytes that it was given, even if their memory is reused meanwhile', async () => {
   const pending = Array.from({ length: 8 }, (_, i) => new Uint8Array(1 << 20).fill(i)).map((bytes) => ({
     sum: checksum(bytes),
     expected: crc32(bytes),

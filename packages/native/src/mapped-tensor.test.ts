@@ -24,14 +24,14 @@ afterEach(async () => {
 });
 
 describe('a tensor in a file', () => {
-  it('has the elements from there on, whatever becomes of the name', async () => {
+  it('has the elements from the given position, even if the file is deleted', async () => {
     using x = mapTensor(path, 64, 'float32', [2, 1000])!;
     await rm(path);
     expect(x.shape).toEqual([2, 1000]);
     expect(x.read()).toEqual(elements.subarray(16, 2016));
   });
 
-  it('changes for itself', async () => {
+  it('can be changed without changing the file', async () => {
     using x = mapTensor(path, 0, 'float32', [3000])!;
     using y = mapTensor(path, 0, 'float32', [3000])!;
     using memory = new TensorMemory(x);
@@ -41,13 +41,13 @@ describe('a tensor in a file', () => {
     expect(new Float32Array((await readFile(path)).buffer)[7]).toBe(7);
   });
 
-  it('is none where the file ends too early, or is not there', () => {
+  it('is undefined if the file is missing or too short', () => {
     expect(mapTensor(path, 4, 'float32', [3000])).toBeUndefined();
     expect(mapTensor(join(folder, 'none'), 0, 'float32', [1])).toBeUndefined();
     expect(mapTensor(path, 0, 'float32', [0])).toBeUndefined();
   });
 
-  it('says that pages are gone, rather than ending the process', async () => {
+  it('reports lost pages instead of ending the process', async () => {
     using x = mapTensor(path, 64, 'float32', [2900])!;
     const bytes = new Uint8Array(elements.buffer, 64 + 100, 11_000);
     expect(await mappedChecksum(x, 100, 11_000)).toBe(crc32(bytes));

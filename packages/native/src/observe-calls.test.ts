@@ -5,7 +5,7 @@ import { tensorFrom } from './tensor.js';
 
 afterEach(() => observeCalls(undefined));
 
-it('an observer hears of every call until it is taken away, and results are the same', () => {
+it('an observer sees every call until it is removed, and results stay the same', () => {
   const heard: { name: string; args: readonly unknown[]; ms: number }[] = [];
   using x = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
   const add = operator('aten::add.Tensor');

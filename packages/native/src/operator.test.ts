@@ -7,7 +7,7 @@ import { type Tensor, tensorFrom } from './tensor.js';
 const vector = (...values: number[]) => tensorFrom(Float32Array.from(values), 'float32', [values.length]);
 
 describe('operators', () => {
-  it('take tensors, scalars and defaults', () => {
+  it('accept tensors, scalars and defaults', () => {
     using a = vector(1, 2);
     using b = vector(10, 20);
     using sum = operator('aten::add.Tensor')(a, b);
@@ -16,7 +16,7 @@ describe('operators', () => {
     expect([...scaled.read()]).toEqual([21, 42]);
   });
 
-  it('keep int32 beside whole scalars, and become floats beside others', () => {
+  it('keep int32 with whole scalars, and become float32 with others', () => {
     using ints = tensorFrom(Int32Array.of(1, 2), 'int32', [2]);
     using whole = operator('aten::mul.Scalar')(ints, 3);
     using half = operator('aten::mul.Scalar')(ints, 0.5);
@@ -24,7 +24,7 @@ describe('operators', () => {
     expect(half).toMatchObject({ dtype: 'float32' });
   });
 
-  it('take lists of tensors and numbers, optional values, booleans, dtypes and strings', () => {
+  it('accept lists of tensors and numbers, optional values, booleans, dtypes and strings', () => {
     using a = vector(1, 2);
     using b = vector(3);
     using joined = operator('aten::cat')([a, b], 0);
@@ -47,7 +47,7 @@ describe('operators', () => {
     }
   });
 
-  it('give several results, and lists', () => {
+  it('return several results, and lists', () => {
     using matrix = tensorFrom(Float32Array.of(3, 1, 2, 4), 'float32', [2, 2]);
     const [values, indices] = operatorWithResults('aten::max.dim')(matrix, 1) as [Tensor, Tensor];
     expect([...values.read()]).toEqual([3, 4]);
@@ -68,7 +68,7 @@ describe('operators', () => {
     expect(liveTensors()).toBe(before);
   });
 
-  it('name the operator, shapes and dtypes when they fail, and leave nothing behind', () => {
+  it('name the operator, shapes and dtypes if they fail, and leave nothing behind', () => {
     using a = vector(1, 2);
     const before = liveTensors();
     expect(() => operator('aten::mm')(a, a)).toThrowError(
@@ -80,7 +80,7 @@ describe('operators', () => {
     expect(liveTensors()).toBe(before);
   });
 
-  it('hand an undefined tensor on, and name it when the operator takes none', () => {
+  it('pass an undefined tensor on, and name it if the operator does not accept one', () => {
     expect(() => operator('aten::neg')(UNDEFINED_TENSOR)).toThrowError(
       expect.objectContaining({
         code: 'ACC_OPERATOR_FAILED',
@@ -101,7 +101,7 @@ describe('operators', () => {
   });
 });
 
-it('results that do not fit one call are an error and leave nothing behind', () => {
+it('results that do not fit into one call are an error and leave nothing behind', () => {
   using rows = tensorFrom(new Float32Array(5000), 'float32', [5000, 1]);
   const before = liveTensors();
   expect(() => operatorWithResults('aten::unbind.int')(rows, 0)).toThrowError(

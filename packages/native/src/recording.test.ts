@@ -43,7 +43,7 @@ function sealed(step: (x: Tensor) => Tensor): Recording {
 const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
 
 describe('a recording', () => {
-  it('repeats calls on other tensors, with lists, views and what was uploaded', () => {
+  it('repeats calls on other tensors, with lists, views and uploaded data', () => {
     const recording = sealed((x) => {
       const both = concat([x, pair(10, 20)], 0);
       const [first, second] = split(both, 2)[0] as Tensor[];
@@ -54,7 +54,7 @@ describe('a recording', () => {
     recording.dispose();
   });
 
-  it('writes in place into what it has made, each time anew', () => {
+  it('writes in place into tensors that it creates, anew in each replay', () => {
     const recording = sealed((x) => {
       const total = pair(100, 200);
       addTo(total, x);
@@ -67,7 +67,7 @@ describe('a recording', () => {
     recording.dispose();
   });
 
-  it('holds no tensors between replays, nor after one that failed', () => {
+  it('holds no tensors between replays, nor after a failed replay', () => {
     const recording = sealed((x) => add(multiply(x, 2), x));
     const before = liveTensors();
     using x = pair(1, 2);
@@ -85,7 +85,7 @@ describe('a recording', () => {
     recording.dispose();
   });
 
-  it('is in segments: what is called between them is not repeated', () => {
+  it('has segments, and calls between them are not repeated', () => {
     const x = pair(1, 2);
     startRecording();
     const doubled = multiply(x, 2);
@@ -103,7 +103,7 @@ describe('a recording', () => {
     recording.dispose();
   });
 
-  it('tells in what another one differs', () => {
+  it('states how it differs from another', () => {
     const difference = (a: (x: Tensor) => Tensor, b: (x: Tensor) => Tensor) =>
       (record(a) as Recording).differenceFrom(record(b) as Recording);
     const twice = (x: Tensor) => multiply(x, 2);
@@ -139,7 +139,7 @@ describe('a step is refused', () => {
   });
 });
 
-it('an aborted recording leaves nothing', () => {
+it('an aborted recording leaves nothing behind', () => {
   startRecording();
   multiply(pair(1, 2), 2);
   abortRecording();
@@ -147,7 +147,7 @@ it('an aborted recording leaves nothing', () => {
   expect(() => cutRecording([])).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }));
 });
 
-it('areAlive knows disposed handles', () => {
+it('areAlive recognises disposed handles', () => {
   const x = pair(1, 2);
   expect(areAlive([x.id])).toBe(true);
   const { id } = x;

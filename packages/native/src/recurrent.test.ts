@@ -50,7 +50,7 @@ const PAIRS = ACTIVATIONS.flatMap((one) => ACTIVATIONS.map((other) => [one, othe
 );
 
 describe('acc::lstm', () => {
-  it.each(PAIRS)('is the same over rows as in operators: %s, gates %s', (activation, gateActivation) => {
+  it.each(PAIRS)('gives the results of single operators: %s, gates %s', (activation, gateActivation) => {
     const rows = lstmResults('float32', activation, gateActivation);
     const operators = lstmResults('float64', activation, gateActivation);
     expect(rows).toHaveLength(6);
@@ -60,7 +60,7 @@ describe('acc::lstm', () => {
     });
   });
 
-  it('keeps far values, and NaN, in its arithmetic', () => {
+  it('is accurate for large values and propagates NaN', () => {
     const values = [-1e30, -100, -20, -1e-3, 0, 1e-7, 0.6, 20, 100, 1e30, NaN];
     const row = [...values.map(() => 0), ...values.map(() => 0), ...values, ...values.map(() => 0)];
     using gates = tensorFrom(Float32Array.from(row), 'float32', [1, 1, 4 * values.length]);
@@ -76,7 +76,7 @@ describe('acc::lstm', () => {
     });
   });
 
-  it('has a gradient that differences confirm', () => {
+  it('has the gradient of finite differences', () => {
     const loss = (shift: number): number => {
       using gates = wave([T, B, 4 * H], 'float64');
       using one = operator('aten::select.int')(gates, 0, 2);
@@ -105,7 +105,7 @@ describe('acc::lstm', () => {
     expect(actual).toBeCloseTo(expected, 6);
   });
 
-  it('refuses another activation', () => {
+  it('refuses an unknown activation', () => {
     expect(() => lstmResults('float32', 'swish', 'sigmoid')).toThrowError(
       expect.objectContaining({ code: 'ACC_OPERATOR_ARGUMENT' }),
     );
@@ -113,7 +113,7 @@ describe('acc::lstm', () => {
 });
 
 describe('acc::gru', () => {
-  it('has a gradient that differences confirm', () => {
+  it('has the gradient of finite differences', () => {
     const run = (shift: number) => {
       const gates = wave([T, B, 3 * H], 'float64');
       using one = operator('aten::select.int')(gates, 0, 1);

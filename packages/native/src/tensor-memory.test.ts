@@ -9,7 +9,7 @@ const before = liveTensors();
 afterEach(() => expect(liveTensors()).toBe(before));
 
 describe('memory of a tensor', () => {
-  it('is the elements themselves, and keeps them', () => {
+  it('contains the elements themselves, and keeps them alive', () => {
     const x = tensorFrom(Float32Array.of(1, 2, 3), 'float32', [3]);
     const memory = new TensorMemory(x);
     expect(new Float32Array(memory.bytes.buffer)).toEqual(Float32Array.of(1, 2, 3));
@@ -23,7 +23,7 @@ describe('memory of a tensor', () => {
     memory.dispose();
   });
 
-  it('is given free when it is disposed', () => {
+  it('is freed when it is disposed', () => {
     using x = tensorFrom(Int32Array.of(1), 'int32', [1]);
     new TensorMemory(x).dispose();
     expect(memoryFlags([x])[0]! & MemoryFlag.exclusive).not.toBe(0);
@@ -32,13 +32,13 @@ describe('memory of a tensor', () => {
     expect(memory.bytes).toHaveLength(4);
   });
 
-  it('of nothing is empty', () => {
+  it('of an empty tensor is empty', () => {
     using x = tensorFrom(new Float32Array(0), 'float32', [0, 3]);
     using memory = new TensorMemory(x);
     expect(memory.bytes).toHaveLength(0);
   });
 
-  it('is refused for elements in another order, and for what was disposed', () => {
+  it('is refused for strided tensors and for disposed ones', () => {
     using x = tensorFrom(Float32Array.of(1, 2, 3, 4), 'float32', [2, 2]);
     using other = transpose(x, 0, 1);
     const error = (code: string) => expect.objectContaining({ code }) as Error;

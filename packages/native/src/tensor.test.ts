@@ -16,13 +16,13 @@ describe('tensors', () => {
     ['bool', Uint8Array.of(1, 0, 1, 0)],
     ['bfloat16', Uint16Array.of(0x3f80, 0xc000, 0, 0x7f80)],
     ['float16', Uint16Array.of(0x3c00, 0xc000, 0, 0x7c00)],
-  ])('%s goes in and comes out unchanged', (dtype, values) => {
+  ])('%s values are read as they were written', (dtype, values) => {
     using tensor = tensorFrom(values, dtype, [2, 2]);
     expect(tensor.read()).toEqual(values);
     expect(tensor).toMatchObject({ dtype, shape: [2, 2] });
   });
 
-  it('comes out on another thread as it was when asked for', async () => {
+  it('can be read on another thread, with the values at the time of the call', async () => {
     const tensor = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
     const read = tensor.readAsync('float64');
     tensor.dispose();
@@ -30,7 +30,7 @@ describe('tensors', () => {
     await expect(tensor.readAsync()).rejects.toMatchObject({ code: 'ACC_TENSOR_DISPOSED' });
   });
 
-  it('complex64 holds real and imaginary parts in turn', () => {
+  it('complex64 stores real and imaginary parts alternately', () => {
     using tensor = tensorFrom(Float32Array.of(1, 2, 3, 4), 'complex64', [2]);
     expect(tensor.read()).toEqual(Float32Array.of(1, 2, 3, 4));
   });
@@ -40,35 +40,35 @@ describe('tensors', () => {
     expect(tensor.read('float32')).toEqual(Float32Array.of(1, -2));
   });
 
-  it('reads a view into a larger buffer, and takes a copy', () => {
+  it('are read from a view into a larger buffer, and are copies', () => {
     const buffer = Float32Array.of(0, 1, 2, 3);
     using tensor = tensorFrom(buffer.subarray(1, 3), 'float32', [2]);
     buffer.fill(9);
     expect(tensor.read()).toEqual(Float32Array.of(1, 2));
   });
 
-  it('reads strided tensors row by row', () => {
+  it('are read row by row if they are strided', () => {
     using tensor = tensorFrom(Float32Array.of(1, 2, 3, 4, 5, 6), 'float32', [2, 3]);
     using transposed = operator('aten::t')(tensor);
     expect(transposed.shape).toEqual([3, 2]);
     expect(transposed.read()).toEqual(Float32Array.of(1, 4, 2, 5, 3, 6));
   });
 
-  it('holds scalars and empty tensors', () => {
+  it('can be scalars and empty', () => {
     using scalar = tensorFrom(Float32Array.of(3), 'float32', []);
     using empty = tensorFrom(new Float32Array(), 'float32', [0, 4]);
     expect([...scalar.read()]).toEqual([3]);
     expect(empty.read()).toHaveLength(0);
   });
 
-  it('an alias keeps the memory of what was disposed', () => {
+  it('keep their memory through an alias', () => {
     const tensor = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
     using alias = tensor.alias();
     tensor.dispose();
     expect(alias.read()).toEqual(Float32Array.of(1, 2));
   });
 
-  it('tell whether others share their memory, and whether it is row-major', () => {
+  it('know whether others share their memory, and whether they are row-major', () => {
     const both = MemoryFlag.contiguous | MemoryFlag.exclusive;
     using matrix = tensorFrom(new Float32Array(6), 'float32', [2, 3]);
     using scalar = tensorFrom(Float32Array.of(1), 'float32', []);
@@ -85,13 +85,13 @@ describe('tensors', () => {
     expect(() => memoryFlags([alias])).toThrowError(expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }));
   });
 
-  it('refuses values that do not fit the shape', () => {
+  it('refuse values that do not fit the shape', () => {
     expect(() => tensorFrom(Float32Array.of(1, 2, 3), 'float32', [2])).toThrowError(
       expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
     );
   });
 
-  it('refuses use after dispose, also when the slot serves another tensor', () => {
+  it('refuse use after dispose, also if their slot is used again', () => {
     const tensor = tensorFrom(Float32Array.of(1), 'float32', [1]);
     tensor.dispose();
     tensor.dispose();
@@ -105,7 +105,7 @@ describe('tensors', () => {
 });
 
 describe('native memory', () => {
-  it('counts what tensors hold, and falls when they go', () => {
+  it('counts the bytes that tensors hold, and falls when they are disposed', () => {
     const before = { ...memoryStats(), live: liveTensors() };
     const tensor = tensorFrom(new Float32Array(1 << 20), 'float32', [1 << 20]);
     const during = memoryStats();

@@ -15,7 +15,7 @@ const counts = () => [tf.memory().numTensors, tf.memory().numDataBuffers, liveTe
 const huge = (samples: number) => tf.fill([samples, 2 ** 39], 0);
 
 describe('findExecutableBatchSize', () => {
-  it('halves until native memory is enough, and leaves nothing of what failed', async () => {
+  it('halves until native memory suffices, and leaves nothing of failed attempts', async () => {
     const before = counts();
     const tried: number[] = [];
     const result = await findExecutableBatchSize(
@@ -35,7 +35,7 @@ describe('findExecutableBatchSize', () => {
     expect(counts()).toEqual(before);
   });
 
-  it('leaves no tensor more than one attempt that fits', async () => {
+  it('leaves no more tensors than a single attempt that fits', async () => {
     const fn = (batchSize: number) => {
       const made = tf.ones([8]);
       const kept = tf.keep(tf.ones([8]));
@@ -53,13 +53,13 @@ describe('findExecutableBatchSize', () => {
     expect(counts().map((count, i) => count - direct[i]!)).toEqual(own);
   });
 
-  it('says when nothing fits, with the cause', async () => {
+  it('reports that nothing fits, with the cause', async () => {
     const error = await findExecutableBatchSize(huge, { startingBatchSize: 4 }).catch((e: unknown) => e);
     expect(error).toMatchObject({ code: 'ACC_NO_BATCH_SIZE' });
     expect((error as Error).cause).toMatchObject({ code: 'ACC_OUT_OF_MEMORY' });
   });
 
-  it('hands other errors on at once', async () => {
+  it('passes other errors on at once', async () => {
     let calls = 0;
     const fail = () => {
       calls++;

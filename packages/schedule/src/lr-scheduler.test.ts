@@ -111,7 +111,7 @@ describe('a schedule', () => {
     expectClose(rates, expected, { rtol: 1e-8, atol: 1e-10 });
   });
 
-  it("sets the rate that tfjs's own steps use", () => {
+  it("sets the rate that tfjs's own optimizer steps use", () => {
     for (const optimizer of [tf.train.sgd(1), tf.train.momentum(1, 0)]) {
       const w = tf.variable(tf.scalar(0));
       const scheduler = LRScheduler.step(optimizer, { stepSize: 1, gamma: 0.5 });
@@ -123,7 +123,7 @@ describe('a schedule', () => {
     }
   });
 
-  it('goes on from its state', () => {
+  it('continues from its state', () => {
     const make = (o: tf.Optimizer) => LRScheduler.cosine(o, { totalSteps: 20, warmupSteps: 3 });
     const [first, second] = [make(tf.train.adam(0.1)), make(tf.train.adam(0.1))];
     for (let i = 0; i < 7; i++) first.step();

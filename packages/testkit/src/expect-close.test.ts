@@ -12,7 +12,7 @@ function failure(actual: Values, expected: Values, options = {}): AccError {
 }
 
 describe('expectClose', () => {
-  it('takes numbers, typed arrays and nested arrays within tolerance', () => {
+  it('accepts numbers, typed arrays and nested arrays within tolerance', () => {
     expectClose(1 + 1e-6, 1);
     expectClose(new Float32Array([1, 2]), [1, 2]);
     expectClose([[1], [2, [3, true]]], [[1], [2, [3 + 1e-9, 1]]]);
@@ -20,12 +20,12 @@ describe('expectClose', () => {
     expectClose(0.5, 0, { atol: 0.5, rtol: 0 });
   });
 
-  it('takes the relative tolerance of the expected value', () => {
+  it('applies the relative tolerance to the expected value', () => {
     expectClose(110, 100, { rtol: 0.1, atol: 0 });
     expect(failure(100, 90, { rtol: 0.1, atol: 0 }).code).toBe('ACC_EXPECT_CLOSE');
   });
 
-  it('keeps NaN and infinities apart from everything else', () => {
+  it('distinguishes NaN and infinities from all other values', () => {
     expectClose([NaN, Infinity, -Infinity], [NaN, Infinity, -Infinity]);
     const pairs = [
       [NaN, 0],
@@ -38,7 +38,7 @@ describe('expectClose', () => {
     for (const [a, e] of pairs) expect(failure(a, e, { rtol: 10, atol: 10 }).code).toBe('ACC_EXPECT_CLOSE');
   });
 
-  it('names the worst element', () => {
+  it('names the element that differs most', () => {
     const actual = [
       [1, 2.1],
       [3, 9],
@@ -56,7 +56,7 @@ describe('expectClose', () => {
     });
   });
 
-  it('refuses other shapes, and what is no number', () => {
+  it('refuses different shapes, and values that are not numbers', () => {
     expect(failure([1, 2], [1]).code).toBe('ACC_EXPECT_SHAPE');
     expect(failure([[1], [2, 3]], [[1], [2, 3, 4]]).details).toMatchObject({ index: [1] });
     expect(failure(1, [1]).code).toBe('ACC_EXPECT_SHAPE');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expectNoLeak } from './expect-no-leak.js';
 
 describe('expectNoLeak', () => {
-  it('passes when counts come back', async () => {
+  it('passes if counts return to their values', async () => {
     let tensors = 5;
     const fn = (): void => {
       tensors++;
@@ -11,13 +11,13 @@ describe('expectNoLeak', () => {
     await expectNoLeak(fn, { memory: () => ({ tensors }) });
   });
 
-  it('lets the warm-up keep what it makes', async () => {
+  it('allows the warm-up to keep what it creates', async () => {
     const held: number[] = [];
     const fn = (): void => void (held.length < 2 && held.push(1));
     await expectNoLeak(fn, { memory: () => ({ tensors: held.length }), warmup: 2 });
   });
 
-  it('counts tensors, of async functions too', async () => {
+  it('counts tensors, also of async functions', async () => {
     let tensors = 0;
     const fn = async (): Promise<void> => {
       await Promise.resolve();

@@ -32,7 +32,7 @@ function pidsIn(folder: string): number[] | undefined {
 }
 
 describe('runRanks', () => {
-  it("gives a TypeScript script torchrun's environment and brings its results back", async () => {
+  it("sets torchrun's variables for a TypeScript script and returns its results", async () => {
     const script = fixture('report-environment.ts');
     const ranks = await runRanks({ script, ranks: 2, args: ['--lr', '0.1'], env: { EXTRA: 'yes' } });
     expect(ranks.map(({ rank, exitCode, signal }) => [rank, exitCode, signal])).toEqual([
@@ -58,7 +58,7 @@ describe('runRanks', () => {
     }
   });
 
-  it('kills the process groups of ranks that take too long, and says what each printed', async () => {
+  it('kills the process groups of ranks that take too long, and shows what each printed', async () => {
     const pids = join(folder, 'pids.json');
     const script = fixture('one-fails-one-hangs.mjs');
     await expect(runRanks({ script, ranks: 2, args: [pids], timeoutMs: 3_000 })).rejects.toMatchObject({
@@ -71,7 +71,7 @@ describe('runRanks', () => {
   });
 
   it.each(['caller', 'parent'])(
-    'leaves no process when its %s is killed',
+    'leaves no process behind if its %s is killed',
     async (who) => {
       const options = ['--conditions=@acc/source', '--import', createRequire(import.meta.url).resolve('tsx')];
       const caller = fork(fixture('run-and-wait.ts'), [folder], { execArgv: options });
@@ -86,7 +86,7 @@ describe('runRanks', () => {
     90_000,
   );
 
-  it('refuses a bad number of ranks and unknown options', async () => {
+  it('refuses a wrong number of ranks and unknown options', async () => {
     await expect(runRanks({ script: 'x.mjs', ranks: 0 })).rejects.toMatchObject({ code: 'ACC_BAD_OPTION' });
     await expect(runRanks({ script: 'x.mjs', ranks: 1, rank: 1 } as never)).rejects.toMatchObject({
       code: 'ACC_UNKNOWN_OPTION',

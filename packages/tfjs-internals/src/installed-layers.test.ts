@@ -248,7 +248,7 @@ describeViews(EXPECTED, async (look) => {
   await lookAtModel(look);
 });
 
-it.each(Object.entries(layers))('%s is known by its class', (name, layer) => {
+it.each(Object.entries(layers))('%s is recognised by its class', (name, layer) => {
   expect(ownClassName(layer)).toBe(name);
   class Sub extends (layer.constructor as new () => object) {
     static readonly className = name;
@@ -256,7 +256,7 @@ it.each(Object.entries(layers))('%s is known by its class', (name, layer) => {
   expect(ownClassName(Object.create(Sub.prototype) as object)).toBeUndefined();
 });
 
-it('layers within layers are found', () => {
+it('layers inside layers are found', () => {
   const { forwardLayer, backwardLayer } = layers.Bidirectional as unknown as LayerNesting;
   const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [1] })] });
   const found = [...nestedLayers([layers.Bidirectional, layers.TimeDistributed, model])];

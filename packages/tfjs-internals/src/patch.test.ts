@@ -27,7 +27,7 @@ const ORDERS = [
 ];
 
 describe('patch', () => {
-  it.each(ORDERS)('undone in the order %i, %i, %i leaves the others on', (...order) => {
+  it.each(ORDERS)('undone in the order %i, %i, %i keeps the others active', (...order) => {
     const greeter = new Greeter();
     const marks = ['a', 'b', 'c'];
     const undos = marks.map((mark) => patch(greeter, 'greet', marked(mark)));
@@ -41,7 +41,7 @@ describe('patch', () => {
     expect(Object.hasOwn(greeter, 'greet')).toBe(false);
   });
 
-  it('undone twice is undone once', () => {
+  it('undone twice has no further effect', () => {
     const greeter = new Greeter();
     const undoFirst = patch(greeter, 'greet', marked('a'));
     undoFirst();
@@ -51,7 +51,7 @@ describe('patch', () => {
     undo();
   });
 
-  it('leaves an own property as it was', () => {
+  it('restores an own property', () => {
     const greeter = new Greeter();
     const hidden = { value: () => 'own', writable: true, configurable: true, enumerable: false };
     Object.defineProperty(greeter, 'greet', hidden);
@@ -73,7 +73,7 @@ describe('patch', () => {
     expect(Object.keys(inherited)).toEqual([]);
   });
 
-  it('of a class is not in the way of one of an object', () => {
+  it('of a class does not affect one of an object', () => {
     const greeter = new Greeter();
     const undoObject = patch(greeter, 'greet', marked('object'));
     const undoClass = patch(Greeter.prototype, 'greet', marked('class'));
@@ -86,7 +86,7 @@ describe('patch', () => {
     expect(greeter.greet('you')).toBe('tfjs greets you');
   });
 
-  it('passes calls through when somebody else has replaced the method since', () => {
+  it('passes calls on if somebody else has replaced the method since', () => {
     const greeter = new Greeter();
     const undoBelow = patch(greeter, 'greet', marked('below'));
     const ours = greeter.greet;
@@ -105,7 +105,7 @@ describe('patch', () => {
     expect(Object.hasOwn(greeter, 'greet')).toBe(false);
   });
 
-  it('leaves the engine without deleting, which would make a dictionary of it', () => {
+  it('leaves the engine without delete, which would turn it into a dictionary', () => {
     const tfjs = engineInternals();
     const { isTapeOn } = tfjs;
     const undo: Undo = patch(tfjs, 'isTapeOn', (own) => () => own.call(tfjs));
@@ -115,7 +115,7 @@ describe('patch', () => {
     expect(Object.hasOwn(tfjs, 'isTapeOn')).toBe(true);
   });
 
-  it('refuses a method that is not there', () => {
+  it('refuses a method that does not exist', () => {
     const changed = {} as Greeter;
     expect(() => patch(changed, 'greet', marked('a'))).toThrow(
       expect.objectContaining({ code: 'ACC_TFJS_CHANGED', details: { method: 'greet', found: 'undefined' } }),
@@ -130,7 +130,7 @@ it('replaceForGood puts the replacement itself on the object', () => {
   expect(greeter.greet).toBe(theirs);
 });
 
-it('patchProperty takes a property away again, or gives the former one back', () => {
+it('patchProperty removes a property again, or restores the former one', () => {
   const object: { value?: number } = {};
   const undoFirst = patchProperty(object, 'value', { get: () => 1 });
   const undo = patchProperty(object, 'value', { get: () => 2 });

@@ -106,7 +106,7 @@ const PLACES: Readonly<Record<string, Place>> = {
   'Layer.call': [() => sequential.layers[0] as unknown as LayerInternals, 'call', fit],
 };
 
-describe('tfjs reaches the patch of', () => {
+describe('tfjs still calls the patch of', () => {
   it.each(Object.entries(PLACES))('%s', async (_, [owner, name, call]) => {
     let isReached = false;
     const undo = patch(owner() as Methods, name, (below) => {
@@ -143,7 +143,7 @@ describe('tfjs reaches the patch of', () => {
 });
 
 it.each(['randomUniform', 'randomNormal', 'truncatedNormal', 'randomGamma', 'multinomial', 'rand'])(
-  'tf.%s opens a scope of its name',
+  'tf.%s opens a scope with its name',
   (name) => {
     const draws: Record<string, () => tf.Tensor> = {
       randomUniform: () => tf.randomUniform([2]),

@@ -14,6 +14,6 @@ it.each([
   [Uint8Array.from({ length: 32 }, (_, i) => 31 - i), 0x113fdb5c],
   [Buffer.from('123456789'), 0xe3069283],
   [new Uint8Array(0), 0],
-])('is the checksum of the standard, masked', (data, expected) => {
+])('computes the checksum of the standard, masked', (data, expected) => {
   expect(unmasked(maskedCrc32c(data))).toBe(expected);
 });

@@ -11,7 +11,7 @@ it.each([
   ['where no header has room in the block', [BLOCK - 7 - 7 - 3, 20]],
   ['at the end of a block', [BLOCK - 7 - 7, 20]],
   ['over several blocks', [3 * BLOCK, 2 * BLOCK]],
-])('a log that is gone on with is one that was not closed: %s', (_, sizes) => {
+])('only a log that was not closed is continued: %s', (_, sizes) => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-log-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [first, second] = sizes.map((size, i) => new Uint8Array(size).fill(i + 1)) as [

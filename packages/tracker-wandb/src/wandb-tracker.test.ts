@@ -26,7 +26,7 @@ async function begin(isResumed = false): Promise<Tracker> {
   return tracker;
 }
 
-it('the next process ends the log of a killed one with the row of its last step', async () => {
+it('the next process completes the log of a killed one with the row of its last step', async () => {
   const killed = await begin();
   await log(killed, 0, { loss: 1 });
   await log(killed, 1, { loss: 0.5 });
@@ -47,7 +47,7 @@ it('the next process ends the log of a killed one with the row of its last step'
   expect(rowsUnder(run.dir)).toEqual([...rows, { _step: 0, loss: 0.25 }]);
 });
 
-it('what a killed process had half written goes before its last row', async () => {
+it('the half-written record of a killed process is removed before its last row', async () => {
   const killed = await begin();
   await log(killed, 0, { loss: 1 });
   appendFileSync(join(dirOf(killed), 'run-r1.wandb'), Buffer.alloc(100, 7));
@@ -63,7 +63,7 @@ it('a long row is replaced by a short one', async () => {
   expect(rowsUnder(run.dir)).toMatchObject([{ _step: 0 }, { _step: 1, loss: 1 }]);
 });
 
-it('no row is kept of a run that ended', async () => {
+it('no row is kept of a run that has ended', async () => {
   const tracker = await begin();
   for (const step of [0, 1, 2]) await log(tracker, step, { loss: step });
   await log(tracker, 3, { 'system/cpu': 1 });
@@ -73,7 +73,7 @@ it('no row is kept of a run that ended', async () => {
   expect(rowsUnder(run.dir).map(({ _step }) => _step)).toEqual([0, 1, 2]);
 });
 
-it('half a kept row is none', async () => {
+it('a half-written kept row is ignored', async () => {
   const killed = await begin();
   await log(killed, 0, { loss: 1 });
   truncateSync(join(dirOf(killed), 'row.txt'), 20);

@@ -5,8 +5,8 @@ import { Service, trackerOf } from './testing/service.js';
 const coded = (code: string, message = '') =>
   expect.objectContaining({ code, message: expect.stringContaining(message) as string }) as Error;
 
-describe('a tracker is', () => {
-  it('an object with the three members', () => {
+describe('a tracker', () => {
+  it('can be an object with the three members', () => {
     const tracker = trackerOf(new Service());
     expect(checkTracker('x', tracker)).toBe(tracker);
     class Own {
@@ -27,11 +27,11 @@ describe('a tracker is', () => {
     ['undefined', undefined, ''],
     ['nameless', { start() {}, log() {}, finish() {} }, 'name'],
     ['without finish', { name: 'x', start() {}, log() {} }, 'finish'],
-  ])('not %s', (_what, value, message) => {
+  ])('cannot be %s', (_what, value, message) => {
     expect(() => checkTracker('x', value)).toThrow(coded('ACC_TRACKER_INVALID', message));
   });
 
-  it('not one with a member mistyped', () => {
+  it('cannot have a mistyped member', () => {
     const typo = { ...trackerOf(new Service()), logImages() {} };
     expect(() => checkTracker('x', typo)).toThrow(coded('ACC_UNKNOWN_OPTION', "'logImage'"));
     class Own {

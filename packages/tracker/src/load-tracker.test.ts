@@ -19,7 +19,7 @@ function install(name: string, source: string): void {
   vi.spyOn(process, 'cwd').mockReturnValue(program);
 }
 
-it('finds what the program has installed, and gives it its options', async () => {
+it('finds an installed package, and passes the options to it', async () => {
   install(
     'acc-tracker-here',
     'export default (options) => ({ name: options.as, async start() {}, log() {}, async finish() {} });',
@@ -28,7 +28,7 @@ it('finds what the program has installed, and gives it its options', async () =>
   expect([tracker.name, make!().name, make!() === tracker]).toEqual(['mine', 'mine', false]);
 });
 
-it('says what to install', async () => {
+it('names the package to install', async () => {
   const error = await loadTracker('acc-tracker-nowhere').catch((caught: unknown) => caught);
   expect(error).toMatchObject({
     code: 'ACC_TRACKER_MISSING',
@@ -36,12 +36,12 @@ it('says what to install', async () => {
   });
 });
 
-it('tells a package that lacks one of its own from one that is missing', async () => {
+it('distinguishes a missing package from one whose own dependency is missing', async () => {
   install('acc-tracker-broken', "import 'acc-tracker-inner';");
   await expect(loadTracker('acc-tracker-broken')).rejects.toThrow('acc-tracker-inner');
 });
 
-it('refuses a package that exports none', async () => {
+it('refuses a package without a tracker', async () => {
   install('acc-tracker-empty', 'export const x = 1;');
   await expect(loadTracker('acc-tracker-empty')).rejects.toMatchObject({ code: 'ACC_TRACKER_INVALID' });
 });

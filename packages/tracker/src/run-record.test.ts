@@ -6,7 +6,7 @@ import { Service, trackerOf } from './testing/service.js';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, x) => ({ x }));
 
-it('a run whose record is damaged can’t be resumed; what trackers have not got of it is told of and kept', async () => {
+it('a run with a damaged record cannot be resumed, and its unsent entries are reported and kept', async () => {
   const [service, projectDir] = [new Service(), newFolder()];
   const { bus, runDir } = await startBus([{ tracker: trackerOf(service) }], { projectDir });
   service.behaviour = 'down';

@@ -25,7 +25,7 @@ describe('what is logged arrives', () => {
     expect(service.status).toBe('completed');
   });
 
-  it('in batches of at most 500 where the tracker takes them, one by one else', async () => {
+  it('in batches of at most 500 if the tracker accepts them, otherwise one by one', async () => {
     const [inBatches, single] = [new Service(), new Service()];
     const { bus } = await startBus([
       { tracker: trackerOf(inBatches, { name: 'a' }) },
@@ -38,7 +38,7 @@ describe('what is logged arrives', () => {
     expect(single.calls).toBe(1_002);
   });
 
-  it('no sooner than a batch is due, however soon the service answers', async () => {
+  it('not before a batch is due, however fast the service answers', async () => {
     const sizes: number[] = [];
     const turn = () => new Promise((resolve) => setImmediate(resolve));
     const tracker: Tracker = {
@@ -57,7 +57,7 @@ describe('what is logged arrives', () => {
     expect(sizes).toEqual(Array.from({ length: 10 }, () => 10));
   });
 
-  it('without the end of a run, soon', async () => {
+  it('soon, also without the end of a run', async () => {
     const service = new Service();
     const { bus } = await startBus([{ tracker: trackerOf(service) }]);
     bus.log({ x: 1 });
@@ -66,7 +66,7 @@ describe('what is logged arrives', () => {
     await bus.finish('completed');
   });
 
-  it('at once where the tracker needs no waiting, while the event loop does not turn', async () => {
+  it('at once if the tracker does not wait, even while the event loop is blocked', async () => {
     const steps: number[] = [];
     const tracker: Tracker = {
       name: 'sync',
@@ -80,7 +80,7 @@ describe('what is logged arrives', () => {
     await bus.finish('completed');
   });
 
-  it('with the number of optimizer steps where no step is given', async () => {
+  it('with the number of optimizer steps if no step is given', async () => {
     const service = new Service();
     const { bus } = await startBus([{ tracker: trackerOf(service) }]);
     for (let i = 0; i < 3; i++) bus.beat();
@@ -89,7 +89,7 @@ describe('what is logged arrives', () => {
     expect(service.taken[0]).toMatchObject({ step: 3 });
   });
 
-  it('as it was when it was logged', async () => {
+  it('with the values at the time of the call', async () => {
     const service = new Service();
     const { bus } = await startBus([{ tracker: trackerOf(service) }]);
     const values = { x: 1 };
@@ -101,7 +101,7 @@ describe('what is logged arrives', () => {
 });
 
 describe('a service that is down', () => {
-  it('gets everything once when it is back, and the user hears of it once', async () => {
+  it('gets everything once after it is back, and the user is told once', async () => {
     const service = new Service();
     const { bus, said, runDir } = await startBus([{ tracker: trackerOf(service) }]);
     // The training's stream of random numbers, which an outage must not shift.
@@ -121,7 +121,7 @@ describe('a service that is down', () => {
     expect(existsSync(join(runDir, 'unsent', 'service.jsonl'))).toBe(false);
   });
 
-  it('at the start holds up nothing', async () => {
+  it('at the start delays nothing', async () => {
     const service = new Service();
     service.behaviour = 'down';
     const { bus } = await startBus([{ tracker: trackerOf(service) }], { config: { a: 1 } });
@@ -131,7 +131,7 @@ describe('a service that is down', () => {
     expect([service.starts, service.rows, service.status]).toEqual([1, numbers(10), 'completed']);
   });
 
-  it('to the end: what it lacks is kept, and the next run with the same tracker sends it', async () => {
+  it('to the end: missing entries are kept, and the next run with the same tracker sends them', async () => {
     const [service, projectDir] = [new Service(), newFolder()];
     const { bus, said, runDir } = await startBus([{ tracker: trackerOf(service) }], { projectDir });
     for (const row of numbers(10)) bus.log(row);
@@ -158,7 +158,7 @@ describe('a service that is down', () => {
     expect(service.rows).toEqual(numbers(2_010));
   });
 
-  it('fills memory to its limit only, then the disk to its own, and says what is lost', async () => {
+  it('fills memory and then the disk up to their limits, and the loss is reported', async () => {
     const service = new Service();
     const limits = { memoryEntries: 100, diskBytes: 100_000 };
     const { bus, said } = await startBus([{ tracker: trackerOf(service) }], { limits });
@@ -176,7 +176,7 @@ describe('a service that is down', () => {
 });
 
 describe('a tracker that fails', () => {
-  it('by throwing at once loses its own entries, says so once, and harms no other', async () => {
+  it('by throwing at once loses its own entries, is reported once, and affects no other tracker', async () => {
     const [bad, good] = [new Service(), new Service()];
     const { bus, said } = await startBus([
       { tracker: trackerOf(bad, { name: 'bad' }) },
@@ -190,7 +190,7 @@ describe('a tracker that fails', () => {
     expect(said.at(-1)).toContain('300 entries are lost');
   });
 
-  it('by refusing one row of a batch loses that row', async () => {
+  it('by refusing one row of a batch loses only that row', async () => {
     const service = new Service();
     service.refuses = (metrics) => metrics?.['x'] === 123;
     const { bus } = await startBus([{ tracker: trackerOf(service) }]);
@@ -199,7 +199,7 @@ describe('a tracker that fails', () => {
     expect(service.rows).toEqual(numbers(400).filter(({ x }) => x !== 123));
   });
 
-  it('by hanging is called again after the time for a call', async () => {
+  it('by hanging is called again after the time limit for a call', async () => {
     const service = new Service();
     const { bus, said } = await startBus([{ tracker: trackerOf(service) }], { limits: { callMs: 300 } });
     service.behaviour = 'hanging';
@@ -210,7 +210,7 @@ describe('a tracker that fails', () => {
     expect(service.rows).toEqual([{ x: 1 }]);
   });
 
-  it('by hanging to the end holds up the end no longer than one that is down', async () => {
+  it('by hanging to the end delays the end no longer than one that is down', async () => {
     const service = new Service();
     const { bus, said } = await startBus([{ tracker: trackerOf(service) }], { limits: { callMs: 300 } });
     service.behaviour = 'hanging';
@@ -227,8 +227,8 @@ describe('a tracker that fails', () => {
   });
 });
 
-describe('who takes what', () => {
-  it('is asked before: nobody is an error, some are told', async () => {
+describe('support for an entry kind', () => {
+  it('is checked before: an error if no tracker supports it, a warning if some do not', async () => {
     const minimal = (name: string): Tracker => ({
       name,
       start: () => Promise.resolve(),
@@ -248,7 +248,7 @@ describe('who takes what', () => {
     expect(both.said).toHaveLength(1);
   });
 
-  it('on other ranks only trackers that ask for it run', async () => {
+  it("on other ranks, only trackers with ranks 'all' run", async () => {
     const [main, all] = [new Service(), new Service()];
     const trackers = [
       { tracker: trackerOf(main, { name: 'main' }) },
@@ -263,13 +263,13 @@ describe('who takes what', () => {
   });
 });
 
-describe('misuse', () => {
+describe('misuse is an error', () => {
   it.each([
     ['text', { x: 'a' }],
     ['a list', { x: [1] }],
     ['a record', { x: { y: 1 } }],
     ['undefined', { x: undefined }],
-  ])('%s is no metric', async (_name, values) => {
+  ])('%s is not a metric', async (_name, values) => {
     const { bus } = await startBus([{ tracker: trackerOf(new Service()) }]);
     expect(() => bus.log(values as never)).toThrow(expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }));
     expect(() => bus.log({ x: 1 }, { stp: 1 } as never)).toThrow(
@@ -284,7 +284,7 @@ describe('misuse', () => {
     expect(() => bus.log({ x: 1 })).toThrow(expect.objectContaining({ code: 'ACC_TRACKERS_FINISHED' }));
   });
 
-  it('a name that no tracker has, and a folder that can’t be made', async () => {
+  it('a name that no tracker has, and a folder that cannot be created', async () => {
     const { bus } = await startBus([{ tracker: trackerOf(new Service()) }]);
     expect(() => bus.getTracker('sevice')).toThrow(
       expect.objectContaining({ code: 'ACC_TRACKER_UNKNOWN', help: "Did you mean 'service'?" }),
@@ -296,7 +296,7 @@ describe('misuse', () => {
     await expect(starting).rejects.toMatchObject({ code: 'ACC_PROJECT_DIR' });
   });
 
-  it('what was meant as a record, and options that are none, are named', async () => {
+  it('values that are not records or options are named', async () => {
     const service = new Service();
     const { bus } = await startBus([{ tracker: trackerOf(service) }]);
     const refused = (code: string, text: string) =>
@@ -309,7 +309,7 @@ describe('misuse', () => {
     expect(service.taken).toEqual([]);
   });
 
-  it('a config that can’t be stored is named, and no run begins', async () => {
+  it('a config that cannot be stored is named, and no run begins', async () => {
     const service = new Service();
     const config = { model: { layers: [1, () => 1] } } as never;
     const starting = startBus([{ tracker: trackerOf(service) }], { config });
@@ -326,8 +326,8 @@ describe('misuse', () => {
   });
 });
 
-describe('going on with a run', () => {
-  it('by its id: the tracker resumes, under the name it had', async () => {
+describe('resuming a run', () => {
+  it('by its id: the tracker resumes under the name that it had', async () => {
     const [service, projectDir] = [new Service(), newFolder()];
     const first = await startBus([{ tracker: trackerOf(service) }], {
       projectDir,
@@ -345,7 +345,7 @@ describe('going on with a run', () => {
     expect(record.status).toBe('completed');
   });
 
-  it('by a state, which knows the steps and how trackers call it', async () => {
+  it("by a state, which contains the steps and the trackers' ids of the run", async () => {
     const service = new Service();
     const named = { ...trackerOf(service), runId: 'theirs' };
     const { bus } = await startBus([{ tracker: named }]);
@@ -365,7 +365,7 @@ describe('going on with a run', () => {
     }
   });
 
-  it('that nobody knows is an error', async () => {
+  it('by an unknown id is an error', async () => {
     const starting = startBus([{ tracker: trackerOf(new Service()) }], { run: { resume: 'none' } });
     await expect(starting).rejects.toMatchObject({ code: 'ACC_RUN_MISSING' });
   });

@@ -44,8 +44,8 @@ const script = () => join(folder, 'train.ts');
 const start = () => scriptArguments(script(), folder);
 const recalled = () => recallProgram(script(), folder);
 
-describe('a program that was transpiled', () => {
-  it('is recalled without esbuild as long as nothing changes', async () => {
+describe('a transpiled program', () => {
+  it('is reused without esbuild while nothing changes', async () => {
     expect(recalled()).toBeUndefined();
     const [option, path] = await start();
     expect(option).toBe('--enable-source-maps');
@@ -68,14 +68,14 @@ describe('a program that was transpiled', () => {
     ['a nearer node_modules', { 'sub/node_modules/cjs/main.js': '' }],
     ['a package', { 'node_modules/cjs/main.js': `exports.one = 2;//${' '.repeat(2 ** 17)}` }],
     ['what a package gives on', { 'node_modules/cjs/all.js': 'exports.three = 3;' }],
-  ])('is not recalled when %s has come or changed', async (_, files) => {
+  ])('is not reused after %s was added or changed', async (_, files) => {
     await start();
     expect(recalled()).toBeDefined();
     write(files, 30);
     expect(recalled()).toBeUndefined();
   });
 
-  it('is not recalled when its transpiled form is gone, or the note of it is torn', async () => {
+  it('is not reused if its transpiled file is gone or its note is damaged', async () => {
     const [, path] = await start();
     rmSync(dirname(path!), { recursive: true });
     expect(recalled()).toBeUndefined();
@@ -88,7 +88,7 @@ describe('a program that was transpiled', () => {
     expect(await start()).toEqual(['--enable-source-maps', path]);
   });
 
-  it('is not remembered when a file has only just changed, nor where tsx runs it', async () => {
+  it('is not stored if a file changed only just before, nor if tsx runs it', async () => {
     write({ 'sub/a.ts': 'export const a = 4;' }, 0);
     await start();
     expect(recalled()).toBeUndefined();

@@ -49,8 +49,8 @@ async function expectAsByTsx(files: Readonly<Record<string, string>>) {
 // Each starts Node several times, beside other tests that do.
 const startsPrograms = { timeout: 120_000 };
 
-describe('a transpiled program prints what it prints by tsx', startsPrograms, () => {
-  it('with imports of its own modules, whose place is that of their sources, and of packages', async () => {
+describe('a transpiled program prints what it prints with tsx', startsPrograms, () => {
+  it('with imports of its own modules, whose paths are those of their sources, and of packages', async () => {
     const { stdout, stderr } = await expectAsByTsx({
       'train.ts': `
         #!/usr/bin/env node
@@ -104,7 +104,7 @@ describe('a transpiled program prints what it prints by tsx', startsPrograms, ()
     expect(stdout).toContain('large, after the module before');
   });
 
-  it('of an error, with the lines of the sources', async () => {
+  it('for an error, with the lines of the sources', async () => {
     const { status, stdout, stderr } = await expectAsByTsx({
       'train.ts': `
         import { fail } from './fail.js';
@@ -187,19 +187,19 @@ describe('tsx runs a program', () => {
 });
 
 describe('scriptArguments', startsPrograms, () => {
-  it('leaves the program to tsx where its own variable names a tsconfig.json', async () => {
+  it('leaves the program to tsx if its own variable names a tsconfig.json', async () => {
     write({ 'train.ts': '' });
     vi.stubEnv('TSX_TSCONFIG_PATH', join(folder, 'other.json'));
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(await isTranspiled()).toBe(false);
   });
 
-  it('gives JavaScript as it is', async () => {
+  it('returns JavaScript unchanged', async () => {
     expect(await scriptArguments('/a.mjs')).toEqual(['/a.mjs']);
     expect(tsxArguments('/a.js')).toEqual(['/a.js']);
   });
 
-  it('gives the same place for the same sources, and another when one of them has changed', async () => {
+  it('returns the same path for the same sources, and another after one of them changed', async () => {
     write({ 'train.ts': "import './a.js';", 'a.ts': 'console.log(1)' });
     const before = await scriptArguments(script(), folder);
     expect(await scriptArguments(script(), folder)).toEqual(before);
@@ -209,7 +209,7 @@ describe('scriptArguments', startsPrograms, () => {
     expect([run(before).stdout, run(after).stdout]).toEqual(['1\n', '2\n']);
   });
 
-  it('removes what was not started for a month', async () => {
+  it('removes files that were not used for a month', async () => {
     write({ 'train.ts': 'console.log(1)' });
     const [, old] = await scriptArguments(script(), folder);
     utimesSync(dirname(old!), 0, 0);

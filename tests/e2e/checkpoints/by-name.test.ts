@@ -67,27 +67,27 @@ const closed = SIZES.flatMap((size) =>
 );
 const loads = SIZES.flatMap((to) => LAYOUTS.map((into) => ({ to, into })));
 
-it.each(closed)('$layout on $size ranks trains as one rank does', ({ name }) => {
+it.each(closed)('$layout on $size ranks trains like one rank', ({ name }) => {
   expectSame(saved[name]!.at, saved['replicated-1-0']!.at);
   expectSame(saved[name]!.after, saved['replicated-1-0']!.after);
   expect(saved[name]!.after).not.toEqual(saved[name]!.at);
 });
 
-describe.each(closed)('what $layout on $size ranks has saved', ({ name, size, layout }) => {
-  it.each(loads)('is loaded by name into $into on $to ranks, which go on', ({ to, into }) => {
+describe.each(closed)('a checkpoint of $layout on $size ranks', ({ name, size, layout }) => {
+  it.each(loads)('is loaded by name into $into on $to ranks, which continue', ({ to, into }) => {
     const outcome = loaded[to]![name]![into] as Outcome;
     expect(outcome.at).toEqual(saved[name]!.at);
     expectSame(outcome.after, saved[name]!.after);
   });
 
-  it.each(loads)('inside a window goes on in $into on $to ranks, or is refused', ({ to, into }) => {
+  it.each(loads)('inside a window is continued in $into on $to ranks, or is refused', ({ to, into }) => {
     const open = name.replace(/0$/, '1');
     const outcome = loaded[to]![open]![into]!;
     if (kindOf(layout, size) !== kindOf(into, to)) return expect(outcome).toBe('ACC_CHECKPOINT_MISMATCH');
     expectSame((outcome as Outcome).after, saved[open]!.after);
   });
 
-  it('has each element once', async () => {
+  it('contains each element once', async () => {
     const { index } = await openCheckpoint({ storage: fileStorage(join(folder, name)), prefix: '' });
     expect(index.version).toBe(2);
     expect(index.files.map((file) => file.name.split('.')[0])).toEqual(
@@ -101,7 +101,7 @@ describe.each(closed)('what $layout on $size ranks has saved', ({ name, size, la
   });
 });
 
-describe.each(VERSION_1)('%s of version 1 of the format', (name) => {
+describe.each(VERSION_1)('a checkpoint of %s in version 1 of the format', (name) => {
   it.each(loads)('is loaded into $into on $to ranks', ({ to, into }) => {
     const outcome = loaded[to]![`version-1-${name}`]![into]!;
     const isOpen = name.endsWith('1');
@@ -114,17 +114,17 @@ describe.each(VERSION_1)('%s of version 1 of the format', (name) => {
 describe.each([2, 3])('%i ranks get one error', (size) => {
   const others = Array.from({ length: size - 1 }, (_, i) => i + 1);
 
-  it('where they save different tensors of one name', () => {
+  it('if they save different tensors with one name', () => {
     const ranks = others.map((rank) => ({ name: 'parameters/x', ranks: [0, rank] }));
     expect(JSON.parse(refused[size]!.shapes!)).toEqual({ code: 'ACC_STATE_INVALID', tensors: ranks });
   });
 
-  it('where they save different optimizers', () => {
+  it('if they save different optimizers', () => {
     const optimizers = ['Adam (m, v)', ...others.map(() => 'Momentum (momentum)')];
     expect(JSON.parse(refused[size]!.optimizers!)).toEqual({ code: 'ACC_STATE_INVALID', optimizers });
   });
 
-  it('that names what a checkpoint lacks and has besides, and what has another shape', () => {
+  it('that lists missing, additional and differently shaped tensors', () => {
     expect(JSON.parse(refused[size]!.names!)).toEqual({
       code: 'ACC_CHECKPOINT_MISMATCH',
       missing: [{ name: 'extra', ranks: others }],

@@ -56,7 +56,7 @@ it.each<[string, unknown]>([
   for (const rank of ranks) expect(rank[what]).toEqual(expected);
 });
 
-it('warns once where it was asked to go on', () => {
+it("onError 'warn' causes one warning", () => {
   expect(warnings.match(/ACC_CHECKPOINT_SAVE_FAILED/g)).toHaveLength(1);
-  expect(warnings).toContain('Trying the one before');
+  expect(warnings).toContain('Trying the checkpoint before it');
 });

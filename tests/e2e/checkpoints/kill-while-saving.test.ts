@@ -77,7 +77,7 @@ async function stepOf(prefix: string, place: string): Promise<number> {
   return step;
 }
 
-it(`of ${KILLS} saves that were killed, none loses what was complete, and none is half`, async () => {
+it(`${KILLS} killed saves lose no complete checkpoint, and no incomplete one is loaded`, async () => {
   let kills = 0;
   const worker = async (number: number) => {
     const place = join(folder, String(number));

@@ -27,7 +27,7 @@ describe.each([1, 2, 3])('on %i ranks', (ranks) => {
   afterAll(() => rm(folder, { recursive: true }));
 
   it.each(LAYOUTS)(
-    'a model that is %s is written whole, and each rank reads what it holds',
+    'a model that is %s is written as a whole, and each rank reads its parts',
     async (layout) => {
       const { isSame, loaded, dicts } = result.layouts[layout]!;
       expect(isSame).toBe(true);

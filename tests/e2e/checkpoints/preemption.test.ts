@@ -78,7 +78,7 @@ const between = (low: number, high: number) => low + Math.floor(Math.random() * 
 
 describe.each(['custom', 'fit', 'self-fed'])('by %s', (loop) => {
   it(
-    'killed at random steps, and started again, it comes to the same weights',
+    'a job that is stopped at random steps and restarted ends with the same weights',
     { timeout: 240_000 },
     async () => {
       const strikes: Strike[] = [
@@ -88,19 +88,19 @@ describe.each(['custom', 'fit', 'self-fed'])('by %s', (loop) => {
       ];
       const ended = await launch(loop, `${loop} killed`, { strikes });
       expect(ended.stderr.match(/restart \d of 3/g)).toHaveLength(3);
-      expect(ended.stderr.match(/^\[\d\] acc: saved to /gm)).toHaveLength(2);
+      expect(ended.stderr.match(/^\[\d\] acc: the checkpoint was saved to /gm)).toHaveLength(2);
       expect(weightsOf(ended)).toBe(await undisturbed(loop, 2));
     },
   );
 });
 
-describe('where the whole job is to end', () => {
+describe('if the whole job should end', () => {
   it.each([
     ['SIGTERM', 1],
     ['SIGTERM', 2],
     ['SIGUSR1', 2],
   ] as const)(
-    '%s to the launcher saves on %i ranks, and is no reason to start again',
+    '%s to the launcher makes %i ranks save, and does not cause a restart',
     async (signal, ranks) => {
       const name = `${signal} ${ranks}`;
       const strikes: Strike[] = [{ atStep: between(3, 12), signal, at: 'launcher' }];

@@ -35,7 +35,7 @@ const acc = (args: readonly string[]) =>
     ...args,
   ]);
 
-it('reads what saveModel writes, every element type', async () => {
+it('reads every element type that saveModel writes', async () => {
   const accelerator = await Accelerator.create();
   const weights = [
     tf.variable(

@@ -62,8 +62,8 @@ describe.each([1, 2])('on %i ranks, in new processes', (ranks) => {
   );
 });
 
-describe.each([1, 3])('on %i ranks, what two have saved', (ranks) => {
-  it('goes on with the same batches, and gradients of the window that was open', async () => {
+describe.each([1, 3])('on %i ranks, a checkpoint of two ranks', (ranks) => {
+  it('is continued with the same batches, and with the gradients of the open window', async () => {
     const whole = await wholeOf(2);
     const [resumed] = (await train(ranks, 'resume', placeOf(2))) as [Weights];
     for (const loop of GLOBAL) {

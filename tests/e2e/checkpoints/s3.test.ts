@@ -19,7 +19,7 @@ const error = (code: string): Error => expect.objectContaining({ code }) as Erro
 describe('a bucket', () => {
   it.each(storageCases)('$name', ({ run }) => run(storage()));
 
-  it('takes large objects in parts, and gives ranges of them', async () => {
+  it('stores large objects in parts, and returns ranges of them', async () => {
     const bucket = storage({ partBytes: 5 * MIB });
     async function* pieces() {
       for (let i = 0; i < 13; i++) {
@@ -34,7 +34,7 @@ describe('a bucket', () => {
     expect([...into]).toEqual([4, 5]);
   });
 
-  it('leaves nothing of parts whose source fails', async () => {
+  it('keeps no parts of an object whose source fails', async () => {
     const bucket = storage({ partBytes: 5 * MIB });
     async function* pieces() {
       yield new Uint8Array(11 * MIB);
@@ -45,7 +45,7 @@ describe('a bucket', () => {
     expect(await bucket.list('')).toEqual([]);
   });
 
-  it('lists more than fit into one answer', async () => {
+  it('lists more objects than one answer contains', async () => {
     const bucket = storage();
     const keys = Array.from({ length: 1_005 }, (_, i) => `many/${i}`);
     for (let i = 0; i < keys.length; i += 50) {
@@ -68,7 +68,7 @@ describe('a bucket', () => {
     expect(asked).toBe(2);
   });
 
-  it('says who was refused, and what is not there', async () => {
+  it('reports refused credentials and missing buckets', async () => {
     const wrong = storage({ credentials: { ...server.credentials, secretAccessKey: 'wrong' } });
     await expect(wrong.put('x', new Uint8Array(1))).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
     await expect(storage({ bucket: 'none' }).list('')).rejects.toThrowError(error('ACC_STORAGE_NOT_FOUND'));
@@ -84,7 +84,7 @@ const run = async <R>(name: string): Promise<R[]> => {
   return results.map(({ result }) => result!);
 };
 
-it('two ranks save to a bucket while they go on, and go on from there', async () => {
+it('two ranks save to a bucket while training continues, and resume from it', async () => {
   const ranks = await run<{ step: number; expected: number[]; values: number[]; keys: string[] }>('bucket');
   for (const { step, expected, values, keys } of ranks) {
     expect(step).toBe(2);
@@ -93,7 +93,7 @@ it('two ranks save to a bucket while they go on, and go on from there', async ()
   }
 });
 
-it('both ranks are told what is wrong with a bucket, and nothing half is chosen', async () => {
+it('both ranks get the error of a bucket, and no incomplete checkpoint is loaded', async () => {
   const failed = (ranks: Record<string, string>) => {
     const reasons = Object.entries(ranks).map(([rank, part]) => [rank, expect.stringContaining(part)]);
     return { code: 'ACC_CHECKPOINT_SAVE_FAILED', ranks: Object.fromEntries(reasons) as object };

@@ -47,7 +47,7 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
     expect(run('own').weights).toEqual(run('plain').weights);
   });
 
-  it('travel in few bytes', () => {
+  it('send few bytes', () => {
     const bytes = (name: string) => run(name).stepBytes;
     const whole = 4 * ELEMENTS + FLAGS;
     const halfAsMany = 2 * ELEMENTS + FLAGS;
@@ -63,11 +63,11 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
     expect(bytes('oneBit')).toEqual(bytes('oneBit').map((_, i) => (i < WARMUP ? whole : bits)));
   });
 
-  it('sum in the type that travels', () => {
+  it('add in the dtype that is sent', () => {
     expect(ranks[0]![backend]!.rounded).toEqual([2, 2.001953125]);
   });
 
-  it.each(['powerSgd', 'topK', 'oneBit'])('%s goes on from its state', (name) => {
+  it.each(['powerSgd', 'topK', 'oneBit'])('%s continues from its state', (name) => {
     expect(run(`${name} resumed`).weights).toEqual(run(name).weights);
     expect(run(name).weights).not.toEqual(run('plain').weights);
   });

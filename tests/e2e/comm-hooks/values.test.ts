@@ -121,7 +121,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
     });
 
     it.each(Object.entries(HOOK_CASES).filter(([, { hook }]) => !['fp16', 'bf16'].includes(hook.kind)))(
-      '%s: what is kept after each step',
+      '%s: the state after each step',
       (name, hookCase) => {
         const expected = plainSteps(hookCase, size);
         runs().forEach(({ hooks }, rank) => {
@@ -156,7 +156,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
       for (const { oneBitAdam } of runs()) expectClose(oneBitAdam, expected, ONE_BIT);
     });
 
-    it('gradients that share memory are summed once each, and what the program keeps of them stays', () => {
+    it('gradients that share memory are reduced once each, and values that the program keeps do not change', () => {
       const mean = Array.from({ length: 24 }, (_, i) => {
         let sum = 0;
         for (let rank = 0; rank < size; rank++) sum += number(rank, 0, 0, i);
@@ -183,7 +183,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
   });
 
   // PyTorch averages over two ranks and more.
-  describe.each(size === 1 ? [] : (['acc', 'cpu'] as const))('%s as PyTorch', (backend) => {
+  describe.each(size === 1 ? [] : (['acc', 'cpu'] as const))("%s equals PyTorch's", (backend) => {
     it.each(Object.entries(PYTORCH_CASES))('%s: gradients of each step', (name, there) => {
       const expected = pytorch[size]![there]!;
       expect(expected).toHaveLength(STEPS);

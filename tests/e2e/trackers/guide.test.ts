@@ -19,7 +19,7 @@ const files = Array.from(
   },
 );
 
-it('the tracker of "Write a tracker in an hour" has right types and passes the cases, as it stands', async () => {
+it('the tracker of "Write a tracker in an hour" passes the type check and the cases as written', async () => {
   expect(files.map(([path]) => path)).toEqual([
     'src/tracker.ts',
     'src/index.ts',

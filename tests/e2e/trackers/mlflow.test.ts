@@ -100,7 +100,7 @@ it('a run has its metrics, params, tags, text, images, tables and files', async 
   expect(files).toContain('checkpoint/state.json');
 }, 120_000);
 
-it('the server stopped and started in the middle: nothing is lost or doubled', async () => {
+it('a server that is restarted during a run loses and doubles nothing', async () => {
   const { bus, said } = await beginRun(make(), { limits: { retryMinMs: 100, batchMs: 100 } });
   const { runId } = bus.getTracker('mlflow')!;
   const log = (from: number, count: number) => {
@@ -121,7 +121,7 @@ it('the server stopped and started in the middle: nothing is lost or doubled', a
   expect((await server.run(runId!)).info.status).toBe('FINISHED');
 }, 120_000);
 
-it('a server that is down to the end gets the run from the next one', async () => {
+it('a server that is down until the end gets the run from the next run', async () => {
   const projectDir = newFolder();
   const limits = { retryMinMs: 100, endDownMs: 300 };
   const first = await beginRun(make(), { projectDir, limits, config: CONFIG });
@@ -139,7 +139,7 @@ it('a server that is down to the end gets the run from the next one', async () =
   expect((await server.run(runId!)).info.status).toBe('FAILED');
 }, 120_000);
 
-it('a run goes on by the id of ours, and by that of MLflow; a param that changed is a tag', async () => {
+it('a run continues by our id, and by that of MLflow; a changed param becomes a tag', async () => {
   const projectDir = newFolder();
   const first = await beginRun(make(), { projectDir, config: { lr: 1, wd: 2 } });
   first.bus.log({ loss: 1 }, { step: 0 });
@@ -164,7 +164,7 @@ it('a run goes on by the id of ours, and by that of MLflow; a param that changed
   expect(pairs(data.tags)).toMatchObject({ 'config.lr': '3' });
 }, 120_000);
 
-it('a url that is no MLflow server stops initTrackers, with what to look at', async () => {
+it('a url that is not an MLflow server stops initTrackers, with advice', async () => {
   const starting = beginRun(mlflowTracker({ url: `${server.url}/elsewhere` }));
   await expect(starting).rejects.toMatchObject({ code: 'ACC_TRACKER_START' });
   expect(() => mlflowTracker({})).toThrow(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));

@@ -74,7 +74,7 @@ async function recordRun(logDir: string, name: string) {
   return begun;
 }
 
-it('its own readers find everything, with right checksums', async () => {
+it("TensorBoard's own readers find everything, with right checksums", async () => {
   const logDir = newFolder();
   const { bus } = await recordRun(logDir, 'first');
   await bus.finish('completed');
@@ -132,7 +132,7 @@ it('the messages are those of the installed TensorBoard', async () => {
   for (const name of names) expect(theirs[name]).toEqual(expect.arrayContaining(ours[name]!));
 });
 
-it('a run that goes on has the earlier steps once, after a torn file too', async () => {
+it('a resumed run has the earlier steps once, also after a damaged file', async () => {
   const projectDir = newFolder();
   const { bus, id, dir } = await beginRun(tensorboardTracker(), { projectDir });
   for (let step = 0; step < 100; step++) bus.log({ loss: step }, { step });
@@ -148,7 +148,7 @@ it('a run that goes on has the earlier steps once, after a torn file too', async
   expect(scalars['loss']!.slice(58, 62).map(([, value]) => value)).toEqual([58, 59, 1_060, 1_061]);
 }, 60_000);
 
-describe('the server shows it', () => {
+describe('the server shows the run', () => {
   it.each([true, false])(
     'with --load_fast=%s',
     async (isFast) => {

@@ -43,7 +43,7 @@ it('npm create acc-tracker makes a package that passes the cases unchanged, and 
   [tarball] = (await pack([made], work)) as [string];
 }, 600_000);
 
-it('installed from its tarball in an empty folder, it passes the cases, and logWith loads it by its name', async () => {
+it('a package installed from its tarball in an empty folder passes the cases, and logWith loads it by its name', async () => {
   const program = join(work, 'program');
   mkdirSync(program);
   writeFileSync(

@@ -65,7 +65,7 @@ const subject: TrackerSubject = {
 
 itDoesWhatEveryTrackerDoes(subject, 120_000);
 
-it('a run has its metrics, config, text, tables, alerts and figures of the system', async () => {
+it('a run has its metrics, config, text, tables, alerts and system figures', async () => {
   const { bus, id } = await beginRun(trackioTracker({ url: `${url}/?write_token=${writeToken}` }), {
     config: CONFIG,
     run: { name: 'first' },
@@ -94,7 +94,7 @@ it('a run has its metrics, config, text, tables, alerts and figures of the syste
   expect(Object.values(configs)).toMatchObject([{ lr: 0.001, model: CONFIG.model }]);
 }, 60_000);
 
-it('a token that is wrong stops initTrackers', async () => {
+it('a wrong token stops initTrackers', async () => {
   const starting = beginRun(trackioTracker({ url, writeToken: 'wrong' }));
   await expect(starting).rejects.toMatchObject({ code: 'ACC_TRACKER_START' });
   expect(() => trackioTracker({ url })).toThrow(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));

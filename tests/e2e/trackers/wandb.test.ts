@@ -143,7 +143,7 @@ it('wandb sync uploads every row, the summary, config, media, files and the end'
   expect(backend.exits.get(id)).toBe(1);
 }, 120_000);
 
-it('a file torn in the middle of a record is uploaded up to there', async () => {
+it('a file that ends inside a record is uploaded up to there', async () => {
   const { bus, dir, id } = await recordRun();
   await bus.finish('completed');
   const [path] = filesOf(join(dir, '..', '..')) as [string];
@@ -154,7 +154,7 @@ it('a file torn in the middle of a record is uploaded up to there', async () => 
   expect(steps).toEqual(steps.map((_, i) => i));
 }, 120_000);
 
-it('a run that goes on is appended', async () => {
+it('a resumed run is appended', async () => {
   const projectDir = newFolder();
   const first = await beginRun(wandbTracker({ upload: 'never' }), { projectDir });
   first.bus.log({ loss: 1 }, { step: 0 });
@@ -169,7 +169,7 @@ it('a run that goes on is appended', async () => {
   ]);
 }, 120_000);
 
-it('the last row of a run that was killed is written by the next training', async () => {
+it('the last row of a killed run is written by the next training', async () => {
   const projectDir = newFolder();
   const script = new URL('./wandb-killed.ts', import.meta.url);
   const [killed] = await runRanks({ script, ranks: 1, args: [projectDir] });
@@ -198,7 +198,7 @@ describe('the upload', () => {
     120_000,
   );
 
-  it('to a service that is down ends in time, and says how to do it later', async () => {
+  it('to a service that is down ends in time, and prints how to upload later', async () => {
     Object.assign(process.env, environment(), { WANDB_BASE_URL: 'http://127.0.0.1:9' });
     const said: string[] = [];
     const log = console.log;

@@ -34,7 +34,7 @@ function elements({ offset, sizes }: Box, shape: readonly number[]): number[] {
 }
 
 describe('runs that two boxes share', () => {
-  it('are all their common elements, once, in order', () => {
+  it('cover all their common elements, once and in order', () => {
     fc.assert(
       fc.property(boxes, ([shape, from, to]) => {
         const [source, target] = [elements(from, shape), elements(to, shape)];
@@ -49,7 +49,7 @@ describe('runs that two boxes share', () => {
     );
   });
 
-  it('are one where all of a tensor is wanted, or whole rows', () => {
+  it('are one run if the whole tensor or whole rows are wanted', () => {
     const whole = wholeBox([6, 5, 4]);
     expect([...sharedRuns(whole, whole)]).toEqual([{ from: 0, to: 0, length: 120 }]);
     const rows = { offset: [2, 0, 0], sizes: [3, 5, 4] };

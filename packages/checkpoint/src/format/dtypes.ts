@@ -60,9 +60,9 @@ export function nativeDtypeOf(dtype: StoredDtype, name: string): NativeDtype {
   if (native) return native;
   throw new AccError(
     'ACC_DTYPE_UNSUPPORTED',
-    `'${name}' has elements of type ${dtype}, which no tensor has here.`,
+    `'${name}' has elements of type ${dtype}, which tensors cannot have here.`,
     {
-      help: `Known: ${[...NATIVE.keys()].join(', ')}.`,
+      help: `Supported types are: ${[...NATIVE.keys()].join(', ')}.`,
       details: { name, dtype },
     },
   );

@@ -121,7 +121,7 @@ function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string)
   if (typeof version === 'number' && version > FORMAT_VERSION) {
     throw new AccError(
       'ACC_CHECKPOINT_VERSION',
-      `${where} has version ${version} of the format; this program reads versions up to ${FORMAT_VERSION}.`,
+      `${where} has format version ${version}, but this program reads versions up to ${FORMAT_VERSION}.`,
       { help: 'Update @acc/checkpoint.', details: { version } },
     );
   }
@@ -131,7 +131,7 @@ function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string)
 }
 
 function invalid(where: string, cause: unknown): AccError {
-  return new AccError('ACC_CHECKPOINT_INVALID', `${where} is not a file of a checkpoint.`, { cause });
+  return new AccError('ACC_CHECKPOINT_INVALID', `${where} is not a valid checkpoint file.`, { cause });
 }
 
 export function hexOf(crc32: number): string {

@@ -21,7 +21,7 @@ const parse = (bytes: Uint8Array, fileBytes?: number) =>
   );
 
 describe('a header', () => {
-  it('says what was written', () => {
+  it('describes the tensors that were written', () => {
     fc.assert(
       fc.property(entries, (list: Entry[]) => {
         const kept = list.filter(({ key }) => key !== '__metadata__');
@@ -35,7 +35,7 @@ describe('a header', () => {
     );
   });
 
-  it('keeps tensors whose names mean something to JavaScript', () => {
+  it('keeps tensor names that have a meaning in JavaScript', () => {
     const names = ['__proto__', 'constructor', '7'];
     const { bytes } = encodeHeader(
       names.map((key) => ({ key, dtype: 'F32', shape: [2] })),
@@ -62,7 +62,7 @@ describe('a header', () => {
     expect(() => parseHeader(text, undefined, 'it')).toThrowError(invalid);
   });
 
-  it('is refused where the file is too short, or the header too long', () => {
+  it('is refused if the file is too short or the header too long', () => {
     const { bytes } = encodeHeader([{ key: 'a', dtype: 'F32', shape: [2] }], {});
     expect(() => parse(bytes, bytes.length + 7)).toThrowError(invalid);
     expect(() => headerLength(bytes.subarray(0, 5), 'it')).toThrowError(invalid);
@@ -71,7 +71,7 @@ describe('a header', () => {
     expect(() => parseHeader(new TextEncoder().encode('{"a'), undefined, 'it')).toThrowError(invalid);
   });
 
-  it('with an unknown element type names it', () => {
+  it('with an unknown dtype is refused, and the dtype is named', () => {
     const text = new TextEncoder().encode('{"a":{"dtype":"F8_E4M3","shape":[],"data_offsets":[0,1]}}');
     expect(() => parseHeader(text, undefined, 'it')).toThrowError(
       expect.objectContaining({ code: 'ACC_DTYPE_UNSUPPORTED', details: { key: 'a', dtype: 'F8_E4M3' } }),

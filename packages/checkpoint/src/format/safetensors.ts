@@ -68,9 +68,13 @@ export function encodeHeader(
  * @throws AccError `ACC_SAFETENSORS_INVALID`.
  */
 export function headerLength(bytes: Uint8Array, where: string): number {
-  if (bytes.length < LENGTH_BYTES) throw invalid(where, 'it is shorter than a header');
+  if (bytes.length < LENGTH_BYTES) throw invalid(where, 'it is too short to contain a header');
   const length = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true);
-  if (length > BigInt(MAX_HEADER_BYTES)) throw invalid(where, `its header would have ${length} bytes`);
+  if (length > BigInt(MAX_HEADER_BYTES))
+    throw invalid(
+      where,
+      `the stated length of its header is ${length} bytes, which is above the limit of ${MAX_HEADER_BYTES}`,
+    );
   return Number(length);
 }
 
@@ -87,11 +91,12 @@ export function parseHeader(text: Uint8Array, fileBytes: number | undefined, whe
   entries.sort((a, b) => a.start - b.start || a.byteLength - b.byteLength);
   let end = first;
   for (const { key, start, byteLength } of entries) {
-    if (start !== end) throw invalid(where, `the elements of '${key}' do not follow those before them`);
+    if (start !== end)
+      throw invalid(where, `the data of '${key}' does not begin where the data before it ends`);
     end += byteLength;
   }
   if (fileBytes !== undefined && end !== fileBytes) {
-    throw invalid(where, `it has ${fileBytes} bytes, its header speaks of ${end}`);
+    throw invalid(where, `it has ${fileBytes} bytes, but its header describes ${end}`);
   }
   return { metadata: metadata as Record<string, string>, entries };
 }
@@ -102,25 +107,32 @@ function parseObject(text: Uint8Array, where: string): Record<string, unknown> {
     if (typeof json === 'object' && json !== null && !Array.isArray(json))
       return json as Record<string, unknown>;
   } catch (cause) {
-    throw invalid(where, 'its header is no JSON', cause);
+    throw invalid(where, 'its header is not JSON', cause);
   }
-  throw invalid(where, 'its header is no object');
+  throw invalid(where, 'its header is not a JSON object');
 }
 
 function parseEntry(key: string, value: unknown, first: number, where: string): StoredEntry {
   const { dtype, shape, data_offsets: offsets } = (value ?? {}) as Record<string, unknown>;
   const isKnown =
     typeof dtype === 'string' && areCounts(shape) && areCounts(offsets) && (offsets as number[]).length === 2;
-  if (!isKnown) throw invalid(where, `what it says of '${key}' is not of the format`);
+  if (!isKnown) throw invalid(where, `the entry '${key}' of its header is not valid`);
   if (!isStoredDtype(dtype)) {
-    throw new AccError('ACC_DTYPE_UNSUPPORTED', `${where}: '${key}' has elements of type ${dtype}.`, {
-      details: { key, dtype },
-    });
+    throw new AccError(
+      'ACC_DTYPE_UNSUPPORTED',
+      `${where}: '${key}' has elements of type ${dtype}, which is not supported.`,
+      {
+        details: { key, dtype },
+      },
+    );
   }
   const [start, end] = offsets as unknown as [number, number];
   const byteLength = elementsOf(shape as number[]) * elementBytes(dtype);
   if (end - start !== byteLength) {
-    throw invalid(where, `'${key}' takes ${byteLength} bytes by its shape, ${end - start} by its place`);
+    throw invalid(
+      where,
+      `'${key}' needs ${byteLength} bytes for its shape, but its data_offsets span ${end - start} bytes`,
+    );
   }
   return { key, dtype, shape: shape as number[], start: first + start, byteLength };
 }
@@ -130,8 +142,8 @@ function areCounts(value: unknown): boolean {
 }
 
 function invalid(where: string, problem: string, cause?: unknown): AccError {
-  return new AccError('ACC_SAFETENSORS_INVALID', `${where} is no safetensors file: ${problem}.`, {
-    help: 'It may be of another kind, or cut off: compare its size with the original.',
+  return new AccError('ACC_SAFETENSORS_INVALID', `${where} is not a valid safetensors file: ${problem}.`, {
+    help: 'The file may be truncated or of another format. Compare its size with the original.',
     cause,
   });
 }

@@ -13,7 +13,7 @@ function through(tree: unknown) {
   return { decoded, names: [...tensors, ...arrays].map(({ name }) => name) };
 }
 
-it('tensors and typed arrays are taken out under the way to them', () => {
+it('tensors and typed arrays are taken out and named by their path', () => {
   const x = tf.tensor1d([1, 2]);
   const tree = { a: [{ x }, Float64Array.of(1)], bytes: Buffer.from('b') };
   const { decoded, names } = through(tree);
@@ -22,7 +22,7 @@ it('tensors and typed arrays are taken out under the way to them', () => {
   expect((decoded as typeof tree).bytes).toBe(tree.bytes);
 });
 
-it('what is absent stays absent', () => {
+it('absent values stay absent', () => {
   expect(through({ a: undefined, b: 1 }).decoded).toEqual({ b: 1 });
   expect(through(undefined).decoded).toBeNull();
 });
@@ -35,7 +35,7 @@ it.each([
   ['a class instance', { d: [new Date()] }, 'root/d/0'],
   ['a bigint', { n: 1n }, 'root/n'],
   ['a circle', circle, 'root/self'],
-])('%s is refused, and named', (_, tree, where) => {
+])('%s is refused, and its path is named', (_, tree, where) => {
   expect(() => through(tree)).toThrowError(
     expect.objectContaining({ code: 'ACC_STATE_INVALID', details: { where } }),
   );

@@ -65,8 +65,8 @@ export function decodeTree<T>(json: Json, readers: Readers<T>): unknown {
 }
 
 function cannotKeep(where: string, what: string): AccError {
-  return new AccError('ACC_STATE_INVALID', `A checkpoint cannot keep ${what}, which stands at '${where}'.`, {
-    help: 'States are made of plain objects and arrays, numbers, strings, booleans, null, typed arrays and tensors.',
+  return new AccError('ACC_STATE_INVALID', `A checkpoint cannot store ${what}, which is at '${where}'.`, {
+    help: 'A state may contain plain objects, arrays, numbers, strings, booleans, null, typed arrays and tensors.',
     details: { where },
   });
 }

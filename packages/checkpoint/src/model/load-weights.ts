@@ -153,9 +153,9 @@ function match(
     if (names === undefined) return [];
     throw new AccError(
       'ACC_WEIGHTS_MISMATCH',
-      `'${source.name}' is to go to '${name}', which is no variable.`,
+      `names maps '${source.name}' to '${name}', but there is no variable with that name.`,
       {
-        help: `Variables are: ${shortList(known)}.`,
+        help: `The variables are: ${shortList(known)}.`,
       },
     );
   });
@@ -173,8 +173,10 @@ function requireShape({ stored, target, permute }: Match): void {
   if (shape.join() === target.shape.join()) return;
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
-    `'${stored.name}' has the shape [${shape.join()}]${permute ? ' when it is permuted' : ''}, '${target.name}' [${target.shape.join()}].`,
-    { help: 'PyTorch keeps a dense kernel transposed: names: { … : { name, permute: [1, 0] } }.' },
+    `'${stored.name}' has the shape [${shape.join()}]${permute ? ' when it is permuted' : ''}, but the variable '${target.name}' has [${target.shape.join()}].`,
+    {
+      help: 'PyTorch stores the kernel of a dense layer transposed. To transpose it, give names: { … : { name, permute: [1, 0] } }.',
+    },
   );
 }
 
@@ -189,13 +191,13 @@ function assign(target: WeightReceiver, values: readonly Tensor[]): void {
   if (!other) return target.assign(values);
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
-    `'${target.name}' is ${target.dtype}, what is stored ${other.dtype}.`,
+    `The variable '${target.name}' is ${target.dtype}, but the stored weight is ${other.dtype}.`,
   );
 }
 
 function nothingFor(missing: readonly string[], stored: readonly StoredWeight[], path: string): AccError {
-  return new AccError('ACC_WEIGHTS_MISMATCH', `${path} has nothing for ${shortList(missing)}.`, {
-    help: `It has ${shortList(stored.map(({ name }) => name))}. Give names, or allowMissing: true.`,
+  return new AccError('ACC_WEIGHTS_MISMATCH', `${path} does not contain weights for ${shortList(missing)}.`, {
+    help: `It contains ${shortList(stored.map(({ name }) => name))}. Map stored names to variables with the option names, or set allowMissing: true.`,
     details: { missing },
   });
 }

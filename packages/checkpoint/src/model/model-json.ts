@@ -69,9 +69,13 @@ async function readJson({ storage, prefix }: Location, name: string): Promise<io
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as io.ModelJSON;
   } catch (cause) {
-    throw new AccError('ACC_MODEL_JSON_INVALID', `${storage.location}/${prefix}${name} is no model.json.`, {
-      cause,
-    });
+    throw new AccError(
+      'ACC_MODEL_JSON_INVALID',
+      `${storage.location}/${prefix}${name} is not a model.json: it does not contain valid JSON.`,
+      {
+        cause,
+      },
+    );
   }
 }
 

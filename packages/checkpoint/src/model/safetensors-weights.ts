@@ -40,7 +40,7 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
     'ACC_WEIGHTS_NOT_FOUND',
     files.length === 0
       ? `There are no weights in ${where}.`
-      : `${where} has several safetensors files, and no index.`,
+      : `${where} has several safetensors files but no index.`,
     {
       help: 'Name the file: *.safetensors, *.safetensors.index.json or model.json.',
       details: { names: here },
@@ -55,7 +55,7 @@ export async function openSafetensors(location: Location, name: string): Promise
   const { weight_map: map } = JSON.parse(new TextDecoder().decode(bytes)) as {
     weight_map?: Record<string, string>;
   };
-  if (!map) throw new AccError('ACC_SAFETENSORS_INVALID', `${name} has no weight_map.`);
+  if (!map) throw new AccError('ACC_SAFETENSORS_INVALID', `The index ${name} has no weight_map.`);
   const files = [...new Set(Object.values(map))];
   return (await Promise.all(files.map((file) => openFile(location, file)))).flat();
 }

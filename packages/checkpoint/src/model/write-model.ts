@@ -56,14 +56,15 @@ export async function writeModel(
       return;
     }
     case 'tfjs': {
-      if (!topology) throw invalid("format: 'tfjs' is for models of tfjs-layers; these are weights alone");
-      if (options.maxShardSize !== undefined) throw invalid("maxShardSize is for format: 'safetensors'");
+      if (!topology) throw invalid("format: 'tfjs' needs a tf.LayersModel, but only weights were given");
+      if (options.maxShardSize !== undefined)
+        throw invalid("maxShardSize works only with format: 'safetensors'");
       const { data, specs } = await encodeWhole(weights, layer);
       await modelFiles(path, storage).save!({ ...about, weightData: data, weightSpecs: specs });
       return;
     }
     default:
-      throw invalid(`format is '${String(format)}', not 'safetensors' or 'tfjs'`);
+      throw invalid(`format is '${String(format)}'; expected 'safetensors' or 'tfjs'`);
   }
 }
 

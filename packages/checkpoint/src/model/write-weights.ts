@@ -51,7 +51,7 @@ export async function writeWeightPieces(
   if (!(maxShardSize > 0)) {
     throw new AccError(
       'ACC_INVALID_OPTION',
-      `maxShardSize is ${maxShardSize}, not a number of bytes above 0.`,
+      `maxShardSize is ${maxShardSize}; expected a number of bytes above 0.`,
       {
         details: { path: ['maxShardSize'] },
       },

@@ -53,7 +53,7 @@ describe.each(Object.keys(damages))('a checkpoint with %s', (code) => {
     expect(await content()).toEqual(before);
   });
 
-  it('is not replaced by a save of its step, which is kept as others are', async () => {
+  it('is not replaced by a save of the same step, which gets another name and follows retention', async () => {
     const before = await content();
     for (let i = 0; i < 2; i++) expect(await save(checkpoints, 2)).toBe(`${place}.2`);
     expect(await content()).toEqual(before);
@@ -63,20 +63,20 @@ describe.each(Object.keys(damages))('a checkpoint with %s', (code) => {
     expect((await readdir(folder)).sort()).toEqual(['step-00000002', 'step-00000003', 'step-00000004']);
   });
 
-  it('is passed over, which is said once', async () => {
+  it('is skipped with one warning', async () => {
     const said = warnings();
     expect(await checkpoints.newest(new Set())).toBe('step-00000001');
     expect(await checkpoints.newest(new Set(['step-00000001']))).toBeUndefined();
     expect(said).toEqual([expect.stringMatching(`${code}.*step-00000002`)]);
   });
 
-  it('is an error where there is no other', async () => {
+  it('is an error if there is no other checkpoint', async () => {
     await rm(join(folder, 'step-00000001'), { recursive: true });
     await expect(checkpoints.newest(new Set())).rejects.toThrowError(error(code));
   });
 });
 
-describe('a save into a storage that could not be listed', () => {
+describe('a save to a storage that could not be listed', () => {
   /** A storage whose first `list` fails. */
   function failingOnce(): Storage {
     const files = fileStorage(folder);
@@ -92,7 +92,7 @@ describe('a save into a storage that could not be listed', () => {
     };
   }
 
-  it.each(Object.keys(damages))('replaces nothing, and says so: %s', async (code) => {
+  it.each(Object.keys(damages))('replaces nothing and warns: %s', async (code) => {
     const said = warnings();
     await save(checkpointsOfOneRank({ dir: folder }), 2);
     await damages[code]!();
@@ -110,7 +110,7 @@ describe('a save into a storage that could not be listed', () => {
   });
 });
 
-it('a name is free where there is nothing, half a checkpoint, or a whole one', async () => {
+it('a name is free if it belongs to nothing, an incomplete or a complete checkpoint', async () => {
   const checkpoints = checkpointsOfOneRank({ dir: folder });
   const name = () => freeName(fileStorage(folder), 2);
   expect(await name()).toBe('step-00000002');

@@ -57,7 +57,7 @@ export class TensorMapper {
       const sum = await tensor.checksum(begin, Math.min(index.chunkBytes, bytes - begin));
       if (sum === undefined) throw corrupt(location, file, 'it cannot be read');
       if (hexOf(sum) === expected) return;
-      throw corrupt(location, file, `the elements of '${key}' are not those that were written`);
+      throw corrupt(location, file, `the checksum of '${key}' does not match`);
     });
   }
 }

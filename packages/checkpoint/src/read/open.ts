@@ -22,7 +22,7 @@ export async function openCheckpoint(location: Location): Promise<Checkpoint> {
   const key = prefix + marker.index.name;
   const bytes = await present(location, () => storage.get(key), marker.index.name);
   if (bytes.length !== marker.index.bytes || hexOf(await checksumOf(bytes)) !== marker.index.crc32) {
-    throw corrupt(location, marker.index.name, 'it is not what was written');
+    throw corrupt(location, marker.index.name, 'its size or checksum does not match');
   }
   const index = parseIndex(bytes, `${storage.location}/${key}`);
   const sizes = new Map((await storage.list(prefix)).map((each) => [each.key, each.bytes]));
@@ -45,7 +45,7 @@ async function readMarker(location: Location): Promise<Marker> {
       'ACC_CHECKPOINT_NOT_FOUND',
       `There is no complete checkpoint in ${describeLocation(location)}.`,
       {
-        help: `One that is complete has a file ${MARKER}. loadState('latest') takes the newest.`,
+        help: `A complete checkpoint contains a file ${MARKER}. loadState('latest') loads the newest complete one.`,
         cause: error,
       },
     );
@@ -65,6 +65,6 @@ export function corrupt(location: Location, file: string, problem: string): AccE
   return new AccError(
     'ACC_CHECKPOINT_CORRUPT',
     `The checkpoint in ${describeLocation(location)} was damaged after it was written: ${file}: ${problem}.`,
-    { help: 'Load an earlier one, and check the disk.', details: { file } },
+    { help: 'Load an earlier checkpoint, and check the disk.', details: { file } },
   );
 }

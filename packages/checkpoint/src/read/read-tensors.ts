@@ -95,11 +95,11 @@ function dtypeOf(checkpoint: Checkpoint, { name, held }: Want): NativeDtype {
   const names = held?.parts ? held.parts.map((part) => part.name ?? name) : [name];
   const dtypes = new Map(names.map((each) => [storedTensor(checkpoint, each).dtype, each]));
   if (dtypes.size > 1) {
-    const listed = Array.from(dtypes, ([dtype, of]) => `'${of}' of ${dtype}`);
+    const listed = Array.from(dtypes, ([dtype, of]) => `'${of}' (${dtype})`);
     throw new AccError(
       'ACC_CHECKPOINT_MISMATCH',
-      `One tensor here has parts of ${listed.join(' and ')}: a tensor has one element type.`,
-      { help: 'Save and load in the same precision.', details: { names: [...dtypes.values()] } },
+      `The stored parts of one tensor have different dtypes: ${listed.join(', ')}.`,
+      { help: 'Save and load with the same precision.', details: { names: [...dtypes.values()] } },
     );
   }
   const [first] = dtypes;
@@ -155,7 +155,7 @@ function jobsOfPart({ index }: Checkpoint, name: string, wanted: TensorPart, tar
   if (found === elementsOf(wanted.sizes)) return jobs;
   throw new AccError(
     'ACC_CHECKPOINT_MISMATCH',
-    `The checkpoint holds ${found} of the ${elementsOf(wanted.sizes)} elements of '${name}' that are wanted.`,
+    `The checkpoint has only ${found} of the ${elementsOf(wanted.sizes)} requested elements of '${name}'.`,
     { details: { name } },
   );
 }
@@ -222,11 +222,11 @@ async function readChunk({ location }: Checkpoint, job: Job, layer?: StateLayer)
     await location.storage.get(location.prefix + part.file, { start: part.start + begin, into });
   } catch (error) {
     if (isAccError(error, 'ACC_STORAGE_NOT_FOUND'))
-      throw corrupt(location, part.file, 'it is cut off or missing');
+      throw corrupt(location, part.file, 'it is truncated or missing');
     throw error;
   }
   if (hexOf(await checksumOf(into, layer)) !== part.crc32[job.chunk]) {
-    throw corrupt(location, part.file, `the elements of '${part.key}' are not those that were written`);
+    throw corrupt(location, part.file, `the checksum of '${part.key}' does not match`);
   }
   if (!target) job.scatter(into);
 }
@@ -254,7 +254,7 @@ function requireShape(name: string, stored: readonly number[], wanted: readonly 
   if (stored.join() === wanted.join()) return;
   throw new AccError(
     'ACC_CHECKPOINT_MISMATCH',
-    `'${name}' has the shape [${stored.join()}] in the checkpoint, [${wanted.join()}] here.`,
+    `'${name}' has the shape [${stored.join()}] in the checkpoint, but [${wanted.join()}] here.`,
     {
       help: 'Load it into the model and optimizer that it was saved from.',
       details: { name, stored, wanted },

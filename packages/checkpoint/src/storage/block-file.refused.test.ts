@@ -31,7 +31,7 @@ vi.mock('node:fs/promises', async (importOriginal) => {
   };
 });
 
-it('direct writes that are refused one after the other are all written otherwise', async () => {
+it('writes the whole file even if direct writes are refused one after another', async () => {
   const folder = await files.mkdtemp(join(tmpdir(), 'acc-refused-'));
   onTestFinished(() => files.rm(folder, { recursive: true }));
   const content = new Uint8Array(20 * 1024 * 1024).map((_, i) => i % 251);

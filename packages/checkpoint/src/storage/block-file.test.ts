@@ -33,7 +33,7 @@ it.each([
   ['a sector', [4096]],
   ['a block', [8 * MIB]],
   ['more than are under way at once, in odd pieces', [1, 17 * MIB + 7, 4096, 0, 11 * MIB, 4095]],
-])('a file of %s holds it, and no more', async (_, sizes) => {
+])('a file with %s has exactly the given bytes', async (_, sizes) => {
   for (const folder of folders) {
     const path = join(folder, 'file');
     await writeSynced(path, pieces(sizes));
@@ -44,7 +44,7 @@ it.each([
   }
 });
 
-it('an error of the source is passed on, when nothing is written any more', async () => {
+it('an error of the source is passed on after all writes have ended', async () => {
   async function* failing() {
     yield* pieces([9 * MIB]);
     throw new Error('no more');
@@ -52,7 +52,7 @@ it('an error of the source is passed on, when nothing is written any more', asyn
   await expect(writeSynced(join(folders[0]!, 'half'), failing())).rejects.toThrowError('no more');
 });
 
-it('a disk that is full says so', async () => {
+it('a full disk is reported', async () => {
   await expect(writeSynced('/dev/full', pieces([40 * MIB]))).rejects.toThrowError(
     expect.objectContaining({ code: 'ENOSPC' }) as Error,
   );

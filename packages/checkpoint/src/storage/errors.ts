@@ -14,7 +14,7 @@ const CODES: Readonly<Record<string, string>> = {
 const HELP: Readonly<Record<string, string>> = {
   ACC_STORAGE_FULL: 'Free space (`df -h` and `quota` show what is left), or keep fewer checkpoints.',
   ACC_STORAGE_DENIED:
-    'Choose a folder or bucket that this user may write to; for a bucket, compare the credentials.',
+    'Choose a folder or bucket that this user may write to. For a bucket, check the credentials.',
 };
 
 /** Converts the error of a system call to an error of {@link Storage}. */

@@ -14,34 +14,34 @@ const error = (code: string): Error => expect.objectContaining({ code }) as Erro
 describe('files', () => {
   it.each(storageCases)('$name', ({ run }) => run(fileStorage(join(folder, 'not', 'there', 'yet'))));
 
-  it('leave no folder behind that is empty', async () => {
+  it('leave no empty folder behind', async () => {
     const storage = fileStorage(folder);
     await storage.put('a/b', new Uint8Array(1));
     await storage.delete(['a/b']);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('stay within their folder', async () => {
+  it('cannot be outside their folder', async () => {
     const storage = fileStorage(folder);
     for (const key of ['../x', '/etc/passwd', 'a/../../x', '']) {
       await expect(storage.get(key)).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
     }
   });
 
-  it('may lie in the root of the file system', async () => {
+  it('may be in the root of the file system', async () => {
     const key = join(folder.slice(1), 'a');
     await fileStorage('/').put(key, new Uint8Array([1, 2]));
     expect([...(await fileStorage(folder).get('a'))]).toEqual([1, 2]);
   });
 
-  it('say that the disk is full, and leave nothing', async () => {
+  it('report a full disk and leave nothing behind', async () => {
     await symlink('/dev/full', join(folder, 'x.unfinished'));
     const storage = fileStorage(folder);
     await expect(storage.put('x', new Uint8Array(1))).rejects.toThrowError(error('ACC_STORAGE_FULL'));
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('say what is wrong with a place where nothing can be written', async () => {
+  it('report why a place cannot be written to', async () => {
     await writeFile(join(folder, 'file'), '');
     const under = fileStorage(join(folder, 'file', 'below'));
     await expect(under.put('x', new Uint8Array(1))).rejects.toThrowError(error('ACC_STORAGE_NOT_FOUND'));

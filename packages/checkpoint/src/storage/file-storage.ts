@@ -90,7 +90,7 @@ async function getFile(path: string, { start = 0, into }: GetOptions = {}): Prom
     for (let done = 0; done < target.length;) {
       const { bytesRead } = await file.read(target, done, target.length - done, start + done);
       if (bytesRead === 0) {
-        const reason = `it ends at byte ${start + done}, before what is to be read`;
+        const reason = `the file ends at byte ${start + done}, before the end of the requested range`;
         throw storageErrorOf('ACC_STORAGE_NOT_FOUND', `Reading ${path}`, reason, undefined);
       }
       done += bytesRead;

@@ -3,14 +3,14 @@ import { assignPieces } from './assign.js';
 
 const offer = (key: string, bytes: number) => ({ key, bytes });
 
-it('replicas are shared out by bytes, and each piece is written once', () => {
+it('replicas are distributed by bytes, and each piece is written once', () => {
   const all = [offer('a', 8), offer('b', 4), offer('c', 3), offer('d', 1)];
   const [first, second] = assignPieces([all, all]);
   expect([...first!, ...second!].sort()).toEqual(['a', 'b', 'c', 'd']);
   expect([...first!]).toEqual(['a']);
 });
 
-it('what only one rank holds that one writes', () => {
+it('a rank writes the pieces that only it holds', () => {
   const shards = [0, 1, 2].map((rank) => [offer(`w[${rank}]`, 9), offer('step', 1)]);
   const assigned = assignPieces(shards);
   assigned.forEach((keys, rank) => expect(keys.has(`w[${rank}]`)).toBe(true));

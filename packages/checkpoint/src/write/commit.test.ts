@@ -32,7 +32,7 @@ async function saveTwice(change: (files: Storage) => Partial<Storage>): Promise<
 const loaded = async () => ((await load(join(folder, 'c'))).tree as { x: tf.Tensor }).x.dataSync()[0];
 const files = async () => (await readdir(join(folder, 'c'))).length;
 
-it.each(KINDS)('a save that cannot clear away the one before, with %s, warns', async (_, make) => {
+it.each(KINDS)('a save warns if it cannot delete the files of the previous save (%s)', async (_, make) => {
   const said = warnings();
   expect(await saveTwice(() => ({ delete: () => Promise.reject(make()) }))).toBe(join(folder, 'c'));
   expect(await loaded()).toBe(2);
@@ -42,7 +42,7 @@ it.each(KINDS)('a save that cannot clear away the one before, with %s, warns', a
   expect(await files()).toBe(3);
 });
 
-it.each(KINDS)('a save after which old ones cannot be deleted, with %s, warns', async (_, make) => {
+it.each(KINDS)('a save warns if old checkpoints cannot be deleted after it (%s)', async (_, make) => {
   const said = warnings();
   const storage = { ...fileStorage(folder), delete: () => Promise.reject(make()) };
   const checkpoints = checkpointsOfOneRank({ storage, keepLast: 1 });
@@ -54,7 +54,7 @@ it.each(KINDS)('a save after which old ones cannot be deleted, with %s, warns', 
 it.each([
   ['once', 1],
   ['each time', Infinity],
-])('a marker that gets its place, and an error %s, keeps its checkpoint', async (_, times) => {
+])('a checkpoint is kept if its marker was stored but the put failed %s', async (_, times) => {
   let left = times;
   const outcome = await saveTwice((storage) => ({
     async put(key, content) {
@@ -67,7 +67,7 @@ it.each([
   expect(await loaded()).toBe(2);
 });
 
-it('a marker that does not get its place leaves the checkpoint before, and nothing else', async () => {
+it('a marker that cannot be stored leaves only the previous checkpoint', async () => {
   const outcome = await saveTwice((storage) => ({
     async put(key, content) {
       if (isMarker(key)) throw new AccError('ACC_STORAGE_FULL', 'ENOSPC');
@@ -79,7 +79,7 @@ it('a marker that does not get its place leaves the checkpoint before, and nothi
   expect(await files()).toBe(3);
 });
 
-it('a marker of which nobody knows whether it got its place keeps its checkpoint', async () => {
+it('a checkpoint is kept if it is unknown whether its marker was stored', async () => {
   let isDown = false;
   const outcome = await saveTwice((storage) => ({
     async put(key, content) {

@@ -81,9 +81,9 @@ async function requireFiles({ location }: CommitJob, records: readonly RankRecor
 function notShared(location: Location, missing: readonly string[]): AccError {
   return new AccError(
     'ACC_STORAGE_NOT_SHARED',
-    `Rank 0 does not find what other ranks have written to ${describeLocation(location)}: ${missing.join(', ')}.`,
+    `Rank 0 cannot find files that other ranks wrote to ${describeLocation(location)}: ${missing.join(', ')}.`,
     {
-      help: 'All ranks save to one place: a file system that all hosts share, or a bucket.',
+      help: 'All ranks must save to the same place: a file system that all hosts share, or a bucket.',
       details: { missing },
     },
   );
@@ -133,9 +133,7 @@ async function deleteLeftovers(location: Location, kept: ReadonlySet<string>): P
     if (leftovers.length > 0) await storage.delete(leftovers.map((name) => prefix + name));
   } catch (error) {
     const where = describeLocation(location);
-    console.warn(
-      `acc: what earlier saves left in ${where} could not be deleted. ${(error as Error).message}`,
-    );
+    console.warn(`acc: files of earlier saves in ${where} could not be deleted. ${(error as Error).message}`);
   }
 }
 

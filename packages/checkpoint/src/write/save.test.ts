@@ -33,7 +33,7 @@ describe.each(['acc', 'cpu'])('a checkpoint on %s', (backend) => {
     rates: Float64Array.of(0.1, NaN),
   });
 
-  it('comes back, bit for bit, and nothing of it stays', async () => {
+  it('is restored bit for bit, and saving leaves no tensors behind', async () => {
     const saved = state();
     await expectNoLeak(
       async () => {
@@ -53,7 +53,7 @@ describe.each(['acc', 'cpu'])('a checkpoint on %s', (backend) => {
     tf.dispose(saved as unknown as tf.TensorContainer);
   });
 
-  it('is of the moment at which it was asked for', async () => {
+  it('has the values of the moment at which save was called', async () => {
     const w = tf.variable(tf.fill([100_000], 1));
     const checkpoints = checkpointsOf();
     await checkpoints.save(join(folder, 'c'), request({ w }), true);
@@ -64,7 +64,7 @@ describe.each(['acc', 'cpu'])('a checkpoint on %s', (backend) => {
   });
 });
 
-describe('large tensors on acc', () => {
+describe('large tensors that are loaded on acc', () => {
   const place = () => join(folder, 'c');
   const tensorsFile = async () =>
     join(
@@ -82,7 +82,7 @@ describe('large tensors on acc', () => {
     tf.dispose(state);
   });
 
-  it('come back, and change for themselves, whatever becomes of the file', async () => {
+  it('are restored, and changes to them never reach the file', async () => {
     const before = await readFile(await tensorsFile());
     await expectNoLeak(
       async () => {
@@ -102,7 +102,7 @@ describe('large tensors on acc', () => {
     expect((await readFile(await tensorsFile())).equals(before)).toBe(true);
   });
 
-  it('are refused where they are not what was written', async () => {
+  it('are refused if their checksum does not match', async () => {
     const file = await tensorsFile();
     const bytes = await readFile(file);
     bytes[bytes.length >> 1]! ^= 1;
@@ -114,7 +114,7 @@ describe('large tensors on acc', () => {
 describe('a checkpoint', () => {
   beforeEach(() => tf.setBackend('cpu'));
 
-  it('replaces what is in its place only when it is complete', async () => {
+  it('replaces the previous one only when it is complete', async () => {
     const place = join(folder, 'c');
     await checkpointsOf().save(place, request({ x: tf.scalar(1) }), false);
     const before = await readdir(place);
@@ -130,7 +130,7 @@ describe('a checkpoint', () => {
     expect(((await load(place)).tree as { x: tf.Tensor }).x.dataSync()[0]).toBe(2);
   });
 
-  it.each(['safetensors', 'index', 'cut'])('of which the %s was damaged is refused', async (what) => {
+  it.each(['safetensors', 'index', 'cut'])('with a damaged %s is refused', async (what) => {
     const place = join(folder, 'c');
     await checkpointsOf().save(place, request({ x: tf.range(0, 100) }), false);
     const name = (await readdir(place)).find((each) =>
@@ -156,7 +156,7 @@ describe('a checkpoint', () => {
     );
   });
 
-  it('of a later version of the format is refused', async () => {
+  it('with a later format version is refused', async () => {
     const place = join(folder, 'c');
     await checkpointsOf().save(place, request({}), false);
     const marker = JSON.parse(await readFile(join(place, 'checkpoint.json'), 'utf8')) as object;
@@ -168,7 +168,7 @@ describe('a checkpoint', () => {
 describe('saves', () => {
   beforeEach(() => tf.setBackend('cpu'));
 
-  it('keep what is to be kept, what they go on from, and what is not theirs', async () => {
+  it('keep what retention asks for, the checkpoint that was resumed from, and foreign files', async () => {
     await checkpointsOf().save(join(folder, 'mine'), request({}, 1), false);
     const checkpoints = checkpointsOf({ keepLast: 2, keepEvery: 4 });
     for (const step of [1, 2]) await checkpoints.save(undefined, request({}, step), false);
@@ -183,7 +183,7 @@ describe('saves', () => {
     ]);
   });
 
-  it('clear away what a process has left that was killed', async () => {
+  it('delete the files that a killed process left behind', async () => {
     const checkpoints = checkpointsOf();
     await checkpoints.save(undefined, request({ x: tf.scalar(1) }, 1), false);
     await checkpoints.save(undefined, request({ x: tf.scalar(1) }, 2), false);
@@ -192,7 +192,7 @@ describe('saves', () => {
     expect((await readdir(folder)).sort()).toEqual(['step-00000002', 'step-00000003']);
   });
 
-  it('that fail say so, or warn, and leave nothing', async () => {
+  it('throw or warn if they fail, and leave nothing behind', async () => {
     await writeFile(join(folder, 'file'), '');
     const place = join(folder, 'file', 'below');
     await expect(checkpointsOf().save(place, request({}), false)).rejects.toThrowError(

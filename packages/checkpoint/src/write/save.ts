@@ -129,7 +129,7 @@ function throwProblems(announced: readonly Announcement[], own: AccError | undef
   if (rank < 0) return;
   throw new AccError(
     'ACC_STATE_INVALID',
-    `The state of rank ${rank} cannot be kept: ${announced[rank]!.problem}`,
+    `The state of rank ${rank} cannot be saved: ${announced[rank]!.problem}`,
   );
 }
 

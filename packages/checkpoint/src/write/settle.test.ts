@@ -52,6 +52,6 @@ it.each([
   ['not committed', [undefined, undefined], full, { ranks: { '0': 'full' }, isWithdrawn: true }],
   ['in doubt', [undefined, undefined], doubt, { ranks: { '0': 'perhaps' }, isWithdrawn: false }],
   ['in doubt, with an error', [undefined, full], doubt, { ranks: { '0': 'perhaps' }, isWithdrawn: false }],
-])('all ranks make the same of a save %s', async (_, written, committed, expected) => {
+])('all ranks come to the same result for a save %s', async (_, written, committed, expected) => {
   expect(await outcomes(written, committed)).toEqual([expected, expected]);
 });

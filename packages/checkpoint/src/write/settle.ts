@@ -40,7 +40,7 @@ export async function settleSave(save: StartedSave, collective: Collective): Pro
 function nothingSaved(where: string, ranks: Record<string, string>, cause: AccError | undefined): AccError {
   const listed = Object.entries(ranks).map(([rank, reason]) => `rank ${rank}: ${reason}`);
   return new AccError('ACC_CHECKPOINT_SAVE_FAILED', `Nothing was saved to ${where}: ${listed.join('; ')}`, {
-    help: "Earlier checkpoints are as they were. With checkpoint: { onError: 'warn' } training goes on without this one.",
+    help: "Earlier checkpoints are unchanged. With checkpoint: { onError: 'warn' }, training continues after a failed save.",
     details: { ranks },
     cause,
   });
@@ -49,9 +49,9 @@ function nothingSaved(where: string, ranks: Record<string, string>, cause: AccEr
 function leftInDoubt(where: string, reason: string, cause: AccError | undefined): AccError {
   return new AccError(
     'ACC_CHECKPOINT_SAVE_FAILED',
-    `It is not sure that ${where} was saved: rank 0: ${reason}`,
+    `${where} may or may not have been saved: rank 0: ${reason}`,
     {
-      help: 'Nothing of it was deleted: loadState takes it where it is complete, and the next save replaces it.',
+      help: 'None of its files were deleted. loadState accepts it if it is complete, and the next save replaces it.',
       details: { ranks: { '0': reason } },
       cause,
     },

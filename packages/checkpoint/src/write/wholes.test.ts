@@ -11,7 +11,7 @@ const claim = (name: string, shape: number[], offset = shape.map(() => 0), sizes
 const invalid = (tensors: object[]): Error =>
   expect.objectContaining({ code: 'ACC_STATE_INVALID', details: { tensors } }) as Error;
 
-it('ranks may hold the same tensors, others, and parts of one', () => {
+it('ranks may hold the same tensors, different tensors, and parts of one tensor', () => {
   const wholes = wholesOf([
     [claim('everywhere', [2]), claim('first', [3, 2]), claim('w', [4, 2], [0, 0], [3, 2])],
     [claim('w', [4, 2], [3, 0], [1, 2]), claim('last', []), claim('everywhere', [2])],
@@ -26,8 +26,8 @@ it('ranks may hold the same tensors, others, and parts of one', () => {
   ]);
 });
 
-describe('ranks that disagree are named', () => {
-  it('by shape, or by element type', () => {
+describe('ranks that disagree are named if', () => {
+  it('shapes or dtypes differ', () => {
     const other: Claim = { ...claim('b', [3]), dtype: 'I32' };
     const ranks = [[claim('a', [2]), claim('b', [3])], [claim('b', [3])], [claim('a', [1, 2]), other]];
     expect(() => wholesOf(ranks)).toThrowError(
@@ -39,7 +39,7 @@ describe('ranks that disagree are named', () => {
     expect(() => wholesOf(ranks)).toThrowError("'a' is F32 [2] on rank 0 and F32 [1,2] on rank 2");
   });
 
-  it('by parts that overlap', () => {
+  it('parts overlap', () => {
     const ranks = [
       [claim('w', [4, 4], [2, 0], [2, 4])],
       [claim('w', [4, 4], [0, 0], [2, 2])],
@@ -48,13 +48,13 @@ describe('ranks that disagree are named', () => {
     expect(() => wholesOf(ranks)).toThrowError(invalid([{ name: 'w', ranks: [2, 0] }]));
   });
 
-  it('by elements that no rank has, unless that may be', () => {
+  it('elements are missing on all ranks, unless that is allowed', () => {
     const ranks = [[claim('w', [4], [0], [2])], [claim('w', [4], [3], [1])]];
     expect(() => wholesOf(ranks)).toThrowError(invalid([{ name: 'w', ranks: [0, 1] }]));
     expect(wholesOf(ranks, (name) => name === 'w')).toHaveLength(1);
   });
 
-  it('by two tensors of one name', () => {
+  it('a rank has two tensors of one name', () => {
     expect(() => wholesOf([[claim('w', [2]), claim('w', [2])]])).toThrowError(
       invalid([{ name: 'w', ranks: [0] }]),
     );

@@ -114,7 +114,7 @@ function overlapIn({ name, boxes }: WholeTensor): Problem | undefined {
       const other = sorted[next]!;
       if (!intersection(box, other)) continue;
       const ranks = [box.ranks[0]!, other.ranks[0]!];
-      const message = `of '${name}' rank ${ranks[0]} holds ${boxText(box)} and rank ${ranks[1]} ${boxText(other)}, which overlap`;
+      const message = `parts of '${name}' overlap: rank ${ranks[0]} holds ${boxText(box)}, and rank ${ranks[1]} holds ${boxText(other)}`;
       return { name, ranks, message };
     }
   }
@@ -128,7 +128,7 @@ function gapIn({ name, shape, boxes }: WholeTensor): Problem | undefined {
   return {
     name,
     ranks,
-    message: `of '${name}' all ranks together hold ${held} of ${elementsOf(shape)} elements`,
+    message: `all ranks together hold only ${held} of the ${elementsOf(shape)} elements of '${name}'`,
   };
 }
 
@@ -139,7 +139,7 @@ function invalid(problems: readonly Problem[]): AccError {
     'ACC_STATE_INVALID',
     `Ranks disagree on the tensors that they hold: ${shown.join('; ')}.`,
     {
-      help: 'Give different tensors different names. Parts of one tensor name the same whole shape, and do not overlap.',
+      help: 'Give different tensors different names. All parts of one tensor must state the same whole shape and must not overlap.',
       details: { tensors: problems.map(({ name, ranks }) => ({ name, ranks })) },
     },
   );

@@ -21,7 +21,7 @@ const bare = () => ({
 });
 
 describe('acc env', () => {
-  it('says what is missing and how to mend it', async () => {
+  it('names what is missing and how to install it', async () => {
     const { code, stdout } = await runAcc(['env', '--json'], bare());
     expect(code).toBe(0);
     const report = JSON.parse(stdout) as EnvironmentReport;
@@ -41,7 +41,7 @@ describe('acc env', () => {
     expect(stdout).not.toContain('hidden');
   });
 
-  it('finds tfjs from the working directory, and says the same in words', async () => {
+  it('finds tfjs from the working directory, and prints the same facts as text', async () => {
     const core = join(folder, 'node_modules/@tensorflow/tfjs-core');
     mkdirSync(core, { recursive: true });
     mkdirSync(join(folder, 'program'));
@@ -53,7 +53,7 @@ describe('acc env', () => {
     expect(stdout).not.toContain('hidden');
   });
 
-  it('says what moves bytes between ranks, and why', async () => {
+  it('names the collective engines that work here, and why', async () => {
     const { stdout } = await runAcc(['env', '--json'], {
       env: { ACC_COLLECTIVE_ENGINE: 'gloo', ACC_LIBTORCH: undefined },
     });
@@ -62,7 +62,7 @@ describe('acc env', () => {
     expect(collective!.reason).toContain('ACC_COLLECTIVE_ENGINE');
   });
 
-  it('says so when ACC_LIBTORCH names nothing usable', async () => {
+  it('reports an ACC_LIBTORCH that cannot be used', async () => {
     const { stdout } = await runAcc(['env', '--json'], {
       ...bare(),
       env: { ...bare().env, ACC_LIBTORCH: folder },
@@ -74,7 +74,7 @@ describe('acc env', () => {
 });
 
 describe('acc setup', () => {
-  it('refuses an archive that holds no libtorch', async () => {
+  it('refuses an archive without libtorch', async () => {
     const file = join(folder, 'torch.zip');
     writeFileSync(file, 'no archive');
     const run = await runAcc(['setup', '--offline', '--from', file], bare());
@@ -82,7 +82,7 @@ describe('acc setup', () => {
     expect(run.stderr).toMatch(/^acc: ACC_[A-Z_]+: /m);
   });
 
-  it('refuses options that go against ACC_LIBTORCH', async () => {
+  it('refuses options that contradict ACC_LIBTORCH', async () => {
     const run = await runAcc(['setup', '--libtorch', '2.13.0'], { env: { ACC_LIBTORCH: folder } });
     expect(run.code).toBe(2);
     expect(run.stderr).toContain('ACC_SETUP_CONFLICT');

@@ -24,7 +24,7 @@ describe('when a rank fails', () => {
   const fail = (how: string): Promise<AccRun> =>
     runAcc(['launch', '-n', '3', fixture('fail.mjs'), folder, how]);
 
-  it('ends all others with the exit code and the error of a rank that throws', async () => {
+  it('ends all other ranks, with the exit code and the error of the rank that threw', async () => {
     const { code, stderr } = await fail('throw');
     expect(code).toBe(1);
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 1/m);
@@ -33,21 +33,21 @@ describe('when a rank fails', () => {
     expect(running()).toEqual([]);
   });
 
-  it('takes over the code of process.exit', async () => {
+  it('returns the code of process.exit', async () => {
     const { code, stderr } = await fail('exit');
     expect(code).toBe(7);
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 7/m);
     expect(running()).toEqual([]);
   });
 
-  it('gives 128 and the number of a signal', async () => {
+  it('returns 128 plus the number of a signal', async () => {
     const { code, stderr } = await fail('kill');
     expect(code).toBe(137);
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*SIGKILL/m);
     expect(running()).toEqual([]);
   });
 
-  it('blames the rank that failed, not those that lost it first', async () => {
+  it('blames the rank that failed, not the ranks that lost their peer', async () => {
     const { code, stderr } = await fail('late-exit');
     expect(stderr).toContain('ACC_PEER_LOST');
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 7/m);
@@ -74,7 +74,7 @@ describe('when the launcher is interrupted', () => {
     expect(running()).toEqual([]);
   });
 
-  it('lets ranks tidy up', async () => {
+  it('lets ranks clean up', async () => {
     const { child, ended } = await hang('polite');
     child.kill('SIGINT');
     const { code, stdout } = await ended;
@@ -83,14 +83,14 @@ describe('when the launcher is interrupted', () => {
     expect(running()).toEqual([]);
   });
 
-  it('kills ranks that stay', async () => {
+  it('kills ranks that do not end', async () => {
     const { child, ended } = await hang('stubborn');
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 130 });
     expect(running()).toEqual([]);
   });
 
-  it('kills at once when it is interrupted a second time', async () => {
+  it('kills at once on a second interrupt', async () => {
     const { child, ended } = await hang('slow');
     let asked = '';
     child.stdout!.on('data', (text: string) => (asked += text));
@@ -113,8 +113,8 @@ describe('when the launcher is interrupted', () => {
   });
 });
 
-describe('when nobody reads its output any more', () => {
-  it('ends as programs that write to a closed pipe do', async () => {
+describe('when nobody reads its output any longer', () => {
+  it('ends like any program that writes to a closed pipe', async () => {
     const { child, ended } = startAcc(['launch', '-n', '2', fixture('many-lines.mjs')]);
     child.stdout!.once('data', () => child.stdout!.destroy());
     expect(await ended).toMatchObject({ code: 141 });

@@ -13,14 +13,14 @@ beforeAll(async () => {
 afterAll(() => void server.close());
 
 describe('chooseEndpoint', () => {
-  it('takes a free port of the loopback for one host', async () => {
+  it('uses a free port of the loopback interface on one host', async () => {
     const { host, port } = await chooseEndpoint({ endpoint: undefined, nodeRank: 0 });
     expect(host).toBe('127.0.0.1');
     expect(port).toBeGreaterThan(1023);
     expect(await chooseEndpoint({ endpoint: { host: 'h', port }, nodeRank: 0 })).toEqual({ host: 'h', port });
   });
 
-  it('refuses a taken port where rank 0 is to listen, and only there', async () => {
+  it('refuses a taken port on the host of rank 0, and only there', async () => {
     const endpoint = { host: '127.0.0.1', port: taken };
     await expect(chooseEndpoint({ endpoint, nodeRank: 0 })).rejects.toMatchObject({
       code: 'ACC_PORT_TAKEN',

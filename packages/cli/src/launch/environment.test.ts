@@ -17,7 +17,7 @@ const place = {
 };
 
 describe('rankVariables', () => {
-  it('names a rank as torchrun does', () => {
+  it('uses the variables of torchrun', () => {
     expect(rankVariables(place, 2, job, 1)).toEqual({
       RANK: '3',
       LOCAL_RANK: '1',
@@ -35,7 +35,7 @@ describe('rankVariables', () => {
     });
   });
 
-  it("leaves the user's own where the job has none", () => {
+  it("keeps the user's own variables if the job sets none", () => {
     const none = { ...job, threads: undefined, restarts: undefined, libtorch: undefined };
     const names = Object.keys(rankVariables({ ...place, jobToken: undefined }, 1, none, 0));
     expect(names).not.toContain('OMP_NUM_THREADS');
@@ -45,19 +45,19 @@ describe('rankVariables', () => {
     expect(names).not.toContain('GLOO_SOCKET_IFNAME');
   });
 
-  it('hands the network interface on', () => {
+  it('passes the network interface on', () => {
     const variables = rankVariables(place, 2, { ...job, networkInterface: 'eth1' }, 0);
     expect(variables).toMatchObject({ GLOO_SOCKET_IFNAME: 'eth1', NCCL_SOCKET_IFNAME: 'eth1' });
   });
 });
 
 describe('threadsPerRank', () => {
-  it('shares the cores out, at least one a rank', () => {
+  it('divides the cores, with at least one for each rank', () => {
     expect(threadsPerRank({ nproc: 3, threads: undefined }, {}, 8)).toBe(2);
     expect(threadsPerRank({ nproc: 3, threads: undefined }, {}, 2)).toBe(1);
   });
 
-  it("puts --threads before OMP_NUM_THREADS, and the user's before ours", () => {
+  it("prefers --threads to OMP_NUM_THREADS, and the user's value to ours", () => {
     expect(threadsPerRank({ nproc: 2, threads: 5 }, { OMP_NUM_THREADS: '3' }, 8)).toBe(5);
     expect(threadsPerRank({ nproc: 2, threads: undefined }, { OMP_NUM_THREADS: '3' }, 8)).toBeUndefined();
   });

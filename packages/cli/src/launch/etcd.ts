@@ -206,7 +206,7 @@ class Meeting {
       const found = await find();
       if (found === undefined && !this.#isNoticed && Date.now() > this.#noticeAt) {
         this.#isNoticed = true;
-        process.stderr.write(`acc: waiting, ${await this.#whoIsThere()}.\n`);
+        process.stderr.write(`acc: waiting. ${await this.#whoIsThere()}.\n`);
       }
       return found;
     };
@@ -215,16 +215,16 @@ class Meeting {
     if (found !== undefined) return found;
     throw new AccError(
       'ACC_RENDEZVOUS_FAILED',
-      `Hosts are missing after ${TIMEOUT_MS} ms: ${await this.#whoIsThere()}.`,
+      `Hosts are missing after ${TIMEOUT_MS} ms. ${await this.#whoIsThere()}.`,
       { help: 'Start acc launch on every host, with the same --nnodes and --rdzv-id.' },
     );
   }
 
   async #whoIsThere(): Promise<string> {
     const places = (await this.#nodes()).map(
-      (node, rank) => `${rank} ${node ? `is ${node.host}` : 'is missing'}`,
+      (node, rank) => `node ${rank} ${node ? `is ${node.host}` : 'is missing'}`,
     );
-    return `of ${this.plan.nnodes} hosts, ${places.join(', ')}`;
+    return `Of ${this.plan.nnodes} expected hosts, ${places.join(', ')}`;
   }
 }
 

@@ -51,7 +51,7 @@ describe('acc launch', () => {
     expect(first!.env.ACC_JOB_TOKEN).toBe(second!.env.ACC_JOB_TOKEN);
   });
 
-  it('numbers the ranks of several hosts, whose token is the user’s', async () => {
+  it('numbers the ranks of several hosts, and uses the user’s token', async () => {
     const hosts = ['--nnodes', '2', '--node-rank', '1', '--rdzv-endpoint', 'node0.example:4000'];
     const args = ['launch', '-n', '2', '--threads', '3', ...hosts, fixture('environment.mjs')];
     const ranks = reported(await runAcc(args, { env: { ACC_JOB_TOKEN: 'ours' } }));
@@ -68,7 +68,7 @@ describe('acc launch', () => {
     });
   });
 
-  it('looks for libtorch once, for all ranks', async () => {
+  it('searches for libtorch once, for all ranks', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-libtorch-'));
     const root = join(folder, 'libtorch', '2.13.0-cpu');
     const extension = process.platform === 'darwin' ? 'dylib' : 'so';
@@ -92,12 +92,12 @@ describe('acc launch', () => {
     expect(common.stdout).toBe('common.cjs true\ncommon.cjs true\n');
   });
 
-  it('gives one rank its own stdin and stdout, untouched', async () => {
+  it('gives a single rank stdin and stdout unchanged', async () => {
     const run = await runAcc(['launch', fixture('echo-stdin.mjs')], { input: 'typed\r' });
     expect(run).toMatchObject({ code: 0, stdout: 'typed\rthe end of stdin', stderr: '' });
   });
 
-  it('prefixes whole lines, whatever the pieces they were written in', async () => {
+  it('prefixes whole lines, however they were split into writes', async () => {
     const { stdout, stderr } = await runAcc(['launch', '-n', '2', fixture('output.mjs')], { input: '' });
     for (const rank of [0, 1]) {
       const lines = stdout.split('\n').filter((line) => line.startsWith(`[${rank}] `));
@@ -113,7 +113,7 @@ describe('acc launch', () => {
     expect(stderr.split('\n').sort()).toEqual(['', '[0] to stderr', '[1] to stderr']);
   });
 
-  it('loses and tears no line when much is written at once', async () => {
+  it('loses and splits no line when much is written at once', async () => {
     const { stdout } = await runAcc(['launch', '-n', '2', fixture('many-lines.mjs')]);
     const counts: [number, number] = [0, 0];
     for (const line of stdout.trimEnd().split('\n')) {
@@ -125,7 +125,7 @@ describe('acc launch', () => {
   });
 });
 
-describe('acc launch, told what cannot be', () => {
+describe('acc launch with wrong arguments', () => {
   it.each([
     ['a missing script', ['evironment.mjs'], 'ACC_SCRIPT_NOT_FOUND', `'environment.mjs'`],
     ['a folder', ['.'], 'ACC_SCRIPT_NOT_FILE', ''],

@@ -10,13 +10,13 @@ function read(...chunks: (string | Buffer)[]): string[] {
 }
 
 describe('LineReader', () => {
-  it('joins lines over chunks and flushes the last one', () => {
+  it('joins lines over chunks and flushes the last line', () => {
     expect(read('a\nb', 'c\n\nlast')).toEqual(['=a', '=bc', '=', '=last']);
     expect(read()).toEqual([]);
     expect(read('a\n')).toEqual(['=a']);
   });
 
-  it('takes \\r\\n for a line end, over chunks too', () => {
+  it('accepts \\r\\n as a line end, also across chunks', () => {
     expect(read('a\r\nb\r', '\nc')).toEqual(['=a', '=b', '=c']);
   });
 
@@ -30,16 +30,16 @@ describe('LineReader', () => {
     expect(read('x\r')).toEqual(['=x']);
   });
 
-  it("reads Node's cursorTo and clearLine as a carriage return", () => {
+  it("treats Node's cursorTo and clearLine like a carriage return", () => {
     expect(read('\u001b[2K\u001b[1Ga', '\u001b[2', 'K\u001b', '[1Gb\n')).toEqual(['~a', '=b']);
   });
 
-  it('keeps colours, also one cut in two', () => {
+  it('keeps colours, also if a chunk ends inside a colour code', () => {
     expect(read('\u001b[3', '1mred\u001b[39m\n')).toEqual(['=\u001b[31mred\u001b[39m']);
     expect(read('end\u001b[')).toEqual(['=end\u001b[']);
   });
 
-  it('shows the line under way', () => {
+  it('shows the unfinished line', () => {
     const reader = new LineReader();
     reader.push(Buffer.from('a\n\rstep'));
     expect(reader.unfinished).toBe('step');
@@ -49,7 +49,7 @@ describe('LineReader', () => {
     expect(reader.unfinished).toBe('');
   });
 
-  it('gives the same lines wherever the bytes are cut', () => {
+  it('gives the same lines wherever the bytes are split', () => {
     const text = fc.string({
       unit: fc.constantFrom('a', 'ä', '😀', '\n', '\r', '\u001b[1G', '\u001b[2K', '\u001b[0m'),
     });

@@ -28,11 +28,11 @@ describe('completeOptions', () => {
     });
   });
 
-  it("takes one rank a core for 'auto'", () => {
+  it("starts one rank for each core with 'auto'", () => {
     expect(completeOptions({ script: 'x.ts', nproc: 'auto' }).nproc).toBe(availableParallelism());
   });
 
-  it('refuses numbers that can’t be', () => {
+  it('refuses invalid numbers', () => {
     const bad = [
       { nproc: 0 },
       { nproc: 1.5 },
@@ -47,13 +47,13 @@ describe('completeOptions', () => {
     expect(codeOf({ ...severalHosts, nodeRank: 2 })).toBe('ACC_BAD_OPTION');
   });
 
-  it('asks for what several hosts need', () => {
+  it('names the options that several hosts need', () => {
     expect(codeOf({ nnodes: 2, rdzvEndpoint: 'a:1' })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({ nnodes: 2, nodeRank: 0 })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({ nnodes: 2, nodeRank: 0, rdzvEndpoint: 'a:0' })).toBe('ACC_BAD_OPTION');
   });
 
-  it('takes etcd, which gives hosts their places', () => {
+  it('accepts etcd, which assigns the node ranks', () => {
     const etcd = { nnodes: 2, rdzvBackend: 'etcd', rdzvEndpoint: 'e', rdzvId: 'job-1' } as const;
     expect(completeOptions({ script: 'x.ts', ...etcd })).toMatchObject({
       nodeRank: undefined,
@@ -72,14 +72,14 @@ describe('completeOptions', () => {
 });
 
 describe('parseEndpoint', () => {
-  it("takes a host with or without a port, torchrun's by default", () => {
+  it("accepts a host with or without a port, with torchrun's default port", () => {
     expect(parseEndpoint('node0:1234')).toEqual({ host: 'node0', port: 1234 });
     expect(parseEndpoint('10.0.0.1')).toEqual({ host: '10.0.0.1', port: 29500 });
     expect(parseEndpoint('[fe80::1]:80')).toEqual({ host: 'fe80::1', port: 80 });
     expect(parseEndpoint('[::1]')).toEqual({ host: '::1', port: 29500 });
   });
 
-  it('refuses what is none', () => {
+  it('refuses invalid endpoints', () => {
     for (const text of ['', ':1', 'a:b', 'a:1:2', '::1', 'a:99999', '[]:1']) {
       expect(() => parseEndpoint(text), text).toThrowError(
         expect.objectContaining({ code: 'ACC_BAD_OPTION' }),

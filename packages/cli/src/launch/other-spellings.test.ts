@@ -9,8 +9,9 @@ it.each([
   ['--node_rank', 'Here it is --node-rank.'],
   ['--main-process-port', 'Here it is --rdzv-endpoint HOST:PORT'],
   ['--mixed_precision', "Set it in the program: Accelerator.create({ mixedPrecision: 'bf16' })"],
-])('names ours for the spelling of another launcher: %s', (option, help) => {
+])('names our option for the spelling of another launcher: %s', (option, help) => {
   expect(oursFor(option)).toContain(help);
 });
 
-it('names none for what nobody has', () => expect(oursFor('--zzzzzzzz')).toBeUndefined());
+it('suggests nothing for an option that no launcher has', () =>
+  expect(oursFor('--zzzzzzzz')).toBeUndefined());

@@ -28,14 +28,14 @@ const KILLED = 128 + constants.signals.SIGKILL;
 const LOST = "  code: 'ACC_PEER_LOST'";
 
 describe('findRootCause', () => {
-  it('finds none when all ranks succeed', async () => {
+  it('finds none if all ranks succeed', async () => {
     const { ranks, end } = createRanks(2);
     end(1, 0);
     end(0, 0);
     expect(await findRootCause(ranks)).toBeUndefined();
   });
 
-  it('takes the first failure, and does not wait for the others', async () => {
+  it('returns the first failure without waiting for the others', async () => {
     const { ranks, end } = createRanks(3);
     const cause = findRootCause(ranks);
     end(2, 1);
@@ -53,14 +53,14 @@ describe('findRootCause', () => {
     }
   });
 
-  it('blames it when nothing else is found', async () => {
+  it('blames that rank if there is no other failure', async () => {
     const { ranks, end } = createRanks(2);
     const cause = findRootCause(ranks);
     end(1, 1, LOST);
     expect((await cause)?.exit).toMatchObject({ rank: 1, exitCode: 1 });
   });
 
-  it('does not wait for others when all have ended', async () => {
+  it('does not wait if all ranks have ended', async () => {
     const { ranks, end } = createRanks(2);
     end(0, 1, LOST);
     end(1, 1, LOST);

@@ -22,7 +22,7 @@ describe('Screen', () => {
     expect([textOf(stdout), textOf(stderr)]).toEqual(['[0] a\n', '[1] b\n']);
   });
 
-  it('ends a line that its owner would rewrite before another writes', () => {
+  it('ends an unfinished line before another rank writes', () => {
     const { screen, stdout } = createScreen();
     screen.print('stdout', 0, 'step 1\r');
     screen.print('stdout', 0, 'step 2\r');
@@ -31,7 +31,7 @@ describe('Screen', () => {
     expect(textOf(stdout)).toBe('step 1\rstep 2\r\nhello\nstep 3\n');
   });
 
-  it('keeps a live line at the bottom of a terminal', () => {
+  it('keeps an unfinished line at the bottom of a terminal', () => {
     const { screen, stdout, stderr } = createScreen({ isTTY: true, columns: 20 });
     screen.showLive('stdout', 'step 1');
     screen.print('stdout', 1, 'hello\n');
@@ -59,7 +59,7 @@ describe('Screen', () => {
     await ready;
   });
 
-  it('lets them go on, in silence, when the reader is gone', async () => {
+  it('discards their output when the reader is gone', async () => {
     const { screen, stdout } = createScreen({ highWaterMark: 4 });
     screen.print('stdout', 0, 'longer than that\n');
     const ready = screen.ready('stdout');
@@ -72,7 +72,7 @@ describe('Screen', () => {
 });
 
 describe('cutToWidth', () => {
-  it('counts what shows', () => {
+  it('counts visible characters', () => {
     expect(cutToWidth('abcdef', 6)).toBe('abcdef');
     expect(cutToWidth('abcdef', 3)).toBe('abc\u001b[0m');
     expect(cutToWidth('\u001b[31mabc\u001b[39m', 3)).toBe('\u001b[31mabc\u001b[39m');

@@ -24,12 +24,12 @@ const failure = (script: string): AccError => {
 };
 
 describe('resolveScript', () => {
-  it('gives the absolute path', () => {
+  it('returns the absolute path', () => {
     expect(resolveScript('train.ts', folder)).toBe(join(folder, 'train.ts'));
     expect(resolveScript(join(folder, 'train.ts'), '/')).toBe(join(folder, 'train.ts'));
   });
 
-  it('names the nearest file, one of the same name with another ending first', () => {
+  it('suggests the nearest file, and first one of the same name with another extension', () => {
     const nearest = (script: string): unknown => failure(script).details.nearest;
     expect(failure('train.js').code).toBe('ACC_SCRIPT_NOT_FOUND');
     expect(nearest('train.js')).toBe(join(folder, 'train.ts'));
@@ -63,7 +63,7 @@ describe('nodeArguments', () => {
     }
   });
 
-  it('gives V8 options that this Node.js knows, also where the script starts workers', async () => {
+  it('passes only V8 options that this Node.js knows, also if the script starts workers', async () => {
     const script = join(folder, 'worker.mjs');
     const program = `import { Worker } from 'node:worker_threads';
       new Worker('require("node:worker_threads").parentPort.postMessage(1)', { eval: true })

@@ -16,8 +16,8 @@ function write(name: string, text: string): string {
 
 const TYPED = 'const seconds: number = 1;\nawait Promise.resolve(seconds);\nconsole.log("done");\n';
 
-describe('await at the top level of TypeScript', () => {
-  it.each([1, 2])('in a CommonJS package is told the cure, with %i ranks', async (ranks) => {
+describe('top-level await in TypeScript', () => {
+  it.each([1, 2])('in a CommonJS package is explained, with %i ranks', async (ranks) => {
     write('package.json', '{}');
     const args = ['launch', '-n', String(ranks), write('train.ts', TYPED)];
     const run = await runAcc(args, { cwd: folder });
@@ -25,7 +25,7 @@ describe('await at the top level of TypeScript', () => {
     expect(run.stderr.trimEnd().split('\n').at(-1)).toBe(TOP_LEVEL_AWAIT_HELP);
   });
 
-  it('is cured by each of the two', async () => {
+  it('works after either of the suggested changes', async () => {
     write('package.json', '{}');
     const renamed = await runAcc(['launch', write('train.mts', TYPED)], { cwd: folder });
     expect(renamed).toMatchObject({ code: 0, stdout: 'done\n' });
@@ -35,7 +35,7 @@ describe('await at the top level of TypeScript', () => {
   });
 });
 
-describe('a script whose stderr is not seen', () => {
+describe('a script whose stderr is not read', () => {
   const isBlamed = (name: string, text: string) => failedByTopLevelAwait(join(folder, write(name, text)), []);
 
   it.each([
@@ -53,7 +53,7 @@ describe('a script whose stderr is not seen', () => {
     expect(isBlamed('script.cts', statement)).toBe(true);
   });
 
-  it('is not blamed for awaits within functions', () => {
+  it('is not blamed for awaits inside functions', () => {
     write('package.json', '{}');
     expect(isBlamed('script.ts', 'async function main() {\n  await run();\n}\nvoid main();\n')).toBe(false);
   });

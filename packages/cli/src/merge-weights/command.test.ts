@@ -20,18 +20,18 @@ describe('sizes', () => {
     [0, '0 B'],
     [999, '999 B'],
     [1_200_000_000, '1.2 GB'],
-  ])('%i bytes are written %s', (bytes, text) => expect(formatSize(bytes)).toBe(text));
+  ])('formats %i bytes as %s', (bytes, text) => expect(formatSize(bytes)).toBe(text));
 });
 
 describe('acc merge-weights', () => {
-  it('says what it did not find', async () => {
+  it('names the checkpoint that it did not find', async () => {
     const { code, stderr } = await runAcc(['merge-weights', '/no/such/checkpoint', '/no/such/folder']);
     expect(code).toBe(2);
     expect(stderr).toContain('ACC_CHECKPOINT_NOT_FOUND');
     expect(stderr).not.toMatch(/^ {4}at /m);
   });
 
-  it('refuses a size that is none', async () => {
+  it('refuses an invalid size', async () => {
     const { code, stderr } = await runAcc(['merge-weights', 'a', 'b', '--max-shard-size', 'big']);
     expect(code).toBe(2);
     expect(stderr).toContain('ACC_BAD_OPTION');

@@ -12,7 +12,7 @@ it('keeps the last calls, oldest first', () => {
   expect(calls.at(-1)!.call).toBe('call 100');
 });
 
-it('tells calls with their dtype and shape', () => {
+it('describes calls with dtype and shape', () => {
   const recorder = new FlightRecorder();
   recorder.record(
     1,
@@ -21,13 +21,13 @@ it('tells calls with their dtype and shape', () => {
   expect(recorder.calls()[0]!.call).toBe("allReduce(float32[2,3], 'sum')");
 });
 
-it('says of a call soon after another that its line is that of the other', () => {
+it('shares the source line between calls that follow each other closely', () => {
   const recorder = new FlightRecorder();
   for (let i = 0; i < 1000; i++) recorder.record(i, 'call');
   expect(recorder.calls().every(({ line, isNear }) => line !== undefined || isNear === undefined)).toBe(true);
 });
 
-it("finds the user's line: not ours, not a package's, not a source that is only in a source map", () => {
+it("finds the user's line: not ours, not a package's, and not one of a source that exists only in a source map", () => {
   const path = process.execPath;
   const stack = [
     'Error',

@@ -125,7 +125,7 @@ async function train(
 describe('checkpointEvery', () => {
   for (const [name, make] of Object.entries(MODELS)) {
     it.each([1, 2, 3])(
-      `trains ${name} to the same weights, with stretches of %i`,
+      `trains ${name} to the same weights, with segments of %i layers`,
       async (checkpointEvery) => {
         for (const byFit of [false, true]) {
           const expected = await train(make, {}, byFit);
@@ -135,7 +135,7 @@ describe('checkpointEvery', () => {
     );
   }
 
-  it('trains in mixed precision and windows as without', async () => {
+  it('trains in mixed precision and in windows as without checkpointing', async () => {
     const make = MODELS['a chain with dropout and batch normalisation']!;
     const options: AcceleratorOptions = { mixedPrecision: 'bf16', gradientAccumulationSteps: 2 };
     const expected = await train(make, options, true);
@@ -167,7 +167,7 @@ describe('checkpointEvery', () => {
     expect(await peak({ checkpointEvery: 3 })).toBeLessThan(0.7 * all);
   });
 
-  it('refuses masks, and numbers that are none of layers', async () => {
+  it('refuses masks and invalid numbers of layers', async () => {
     await create({ checkpointEvery: 1 });
     const model = tf.sequential({
       layers: [

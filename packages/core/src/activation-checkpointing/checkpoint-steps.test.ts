@@ -71,7 +71,7 @@ const OPTIONS: Readonly<Record<string, AcceleratorOptions>> = {
 
 describe('checkpointed steps', () => {
   it.each(Object.entries(OPTIONS))(
-    'are those of steps that keep all, in less memory: %s',
+    'equal steps that keep all activations, in less memory: %s',
     async (_, options) => {
       const kept = await train(options, { checkpointed: false });
       const again = await train(options, { checkpointed: true });
@@ -81,7 +81,7 @@ describe('checkpointed steps', () => {
     },
   );
 
-  it.each(Object.entries(OPTIONS))('are replayed when they are compiled: %s', async (_, options) => {
+  it.each(Object.entries(OPTIONS))('are replayed if they are compiled: %s', async (_, options) => {
     const kept = await train(options, { checkpointed: false });
     const again = await train(options, { checkpointed: true, compiled: true });
     expect(again.replays).toBe(STEPS - 3);

@@ -116,14 +116,14 @@ const counts = () => ({
 
 describe('checkpoint', () => {
   it.each(Object.entries(CASES))(
-    'gives the values and gradients of the function itself: %s',
+    'returns the values and gradients of the function itself: %s',
     (_, compute) => {
       const expected = gradientsOf((x) => compute(x, plainly));
       expect(gradientsOf((x) => compute(x, checkpoint as unknown as Run))).toEqual(expected);
     },
   );
 
-  it.each(Object.entries(CASES))("does so by tfjs's own walk: %s", (_, compute) => {
+  it.each(Object.entries(CASES))("does so with tfjs's own backward walk: %s", (_, compute) => {
     restore();
     try {
       const expected = gradientsOf((x) => compute(x, plainly));
@@ -157,7 +157,7 @@ describe('checkpoint', () => {
     expect(second(checkpoint as unknown as Run)).toEqual(second(plainly));
   });
 
-  it('just runs where no gradient is computed', () => {
+  it('only calls the function if no gradient is computed', () => {
     const before = tf.memory().numTensors;
     const x = wave([3]);
     const y = checkpoint((h) => h.mul(2).add(1), [x]);
@@ -166,7 +166,7 @@ describe('checkpoint', () => {
     expect(tf.memory().numTensors - before).toBeLessThanOrEqual(2);
   });
 
-  it('refuses what it cannot repeat', () => {
+  it('refuses functions that it cannot repeat', () => {
     const grad = (fn: (x: tf.Tensor) => tf.Tensor) =>
       tf.tidy(() => tf.grad((x) => checkpoint(fn, [x]).sum())(wave([4])));
     const code = (name: string) => expect.objectContaining({ code: name }) as Error;
@@ -223,7 +223,7 @@ describe('random numbers', () => {
     });
   });
 
-  it('go on as without', async () => {
+  it('continue as without checkpointing', async () => {
     const { setSeed } = await import('@acc/native');
     const next = (run: Run) =>
       tf.tidy(() => {
@@ -258,7 +258,7 @@ describe('variables that a function assigns', () => {
       return values;
     });
 
-  it('are assigned once, and read as they were', () => {
+  it('are assigned once, and have their old values in the second run', () => {
     const expected = run(plainly);
     const before = counts();
     expect(run(checkpoint as unknown as Run)).toEqual(expected);
@@ -266,7 +266,7 @@ describe('variables that a function assigns', () => {
   });
 });
 
-it('keeps between forward and backward what goes in, not what is computed', () => {
+it('keeps only the inputs between forward and backward', () => {
   const MIB = 2 ** 20;
   const kept = (by: Run) => {
     let bytes = NaN;

@@ -25,8 +25,8 @@ export function backendWatch({ engine, kernels, isMain, without }: BackendWatchO
       if (backendName === engine) wasFast = true;
       else if (wasFast && isMain) {
         warnOfLeaving(
-          `the tfjs backend is '${backendName}' now, no longer '${engine}'. Training goes on there with the same numbers, only slower` +
-            `${without ? `, and ${without}` : ''}; tf.setBackend('${engine}') goes back.`,
+          `the tfjs backend was changed from '${engine}' to '${backendName}'. Training continues there. It gives the same numbers, but is slower` +
+            `${without ? `, and ${without}` : ''}. To change back, call tf.setBackend('${engine}').`,
         );
       }
       return compute();

@@ -6,7 +6,7 @@ import './note-choices.js';
 /** Restores the state of a process that has not used tfjs. */
 beforeEach(() => tf.engine().reset());
 
-it('a backend that tfjs takes by itself was not chosen', async () => {
+it('a backend that tfjs takes by default was not chosen by the program', async () => {
   expect(chosenBackend()).toBeUndefined();
   tf.ones([2]).dispose();
   expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
@@ -15,7 +15,7 @@ it('a backend that tfjs takes by itself was not chosen', async () => {
   expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
 });
 
-it('one that is set was, before and after the first tensor', async () => {
+it('a backend that the program sets was chosen, before and after the first tensor', async () => {
   await tf.setBackend('cpu');
   expect(chosenBackend()).toBe('cpu');
   tf.engine().reset();
@@ -25,12 +25,12 @@ it('one that is set was, before and after the first tensor', async () => {
   expect(chosenBackend()).toBe('cpu');
 });
 
-it('one that the Accelerator activates was not', async () => {
+it('a backend that the Accelerator activates was not chosen by the program', async () => {
   await activateBackend('cpu');
   expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
 });
 
-it("tfjs-node's, which importing it activates, is chosen by a call after that", async () => {
+it('the backend of tfjs-node, which is activated on import, counts as chosen only after a call of setBackend', async () => {
   tf.registerBackend('tensorflow', tf.findBackendFactory('cpu') as () => tf.KernelBackend);
   await tf.setBackend('tensorflow');
   expect(chosenBackend()).toBeUndefined();
@@ -39,7 +39,7 @@ it("tfjs-node's, which importing it activates, is chosen by a call after that", 
   tf.removeBackend('tensorflow');
 });
 
-it('a backend that does not start was not', async () => {
+it('a backend that does not start was not chosen', async () => {
   tf.registerBackend('broken', () => {
     throw new Error('broken');
   });

@@ -29,7 +29,7 @@ function settle<Args extends unknown[]>(step: CompiledStep<Args, tf.Tensor>, ...
 }
 
 describe('a step without variables', () => {
-  it('is replayed with other arguments, and gives new tensors', () => {
+  it('is replayed with other arguments, and returns new tensors', () => {
     const step = accelerator.compile((x: tf.Tensor, y: tf.Tensor) => x.mul(y).add(1));
     for (let i = 0; i < 6; i++) {
       const result = step(tf.tensor1d([i, 2]), tf.tensor1d([3, i]));
@@ -39,7 +39,7 @@ describe('a step without variables', () => {
     expect(step.reason).toBeUndefined();
   });
 
-  it('has a recording for each kind of arguments', () => {
+  it('has a recording for each combination of shapes and dtypes', () => {
     const step = accelerator.compile((x: tf.Tensor, factor: number) => x.mul(factor).sum());
     for (const [size, factor] of [
       [2, 3],
@@ -51,7 +51,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(6);
   });
 
-  it('takes and gives nested structures, its own arguments, variables and plain values', () => {
+  it('accepts and returns nested structures, its own arguments, variables and plain values', () => {
     const weight = tf.variable(tf.scalar(2));
     const step = accelerator.compile(({ x, y }: { x: tf.Tensor; y: [tf.Tensor, string] }) => ({
       product: x.mul(y[0]).mul(weight),
@@ -70,7 +70,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(2);
   });
 
-  it('tells arguments that are one tensor from two', () => {
+  it('distinguishes one tensor given twice from two tensors', () => {
     const step = accelerator.compile((x: tf.Tensor, y: tf.Tensor) => x.sub(y));
     const [x, y] = [tf.scalar(5), tf.scalar(3)];
     expect(settle(step, x, x)).toEqual([0, 0, 0, 0, 0]);
@@ -78,7 +78,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(4);
   });
 
-  it('takes tensors that were reshaped, and the same ones again', () => {
+  it('accepts reshaped tensors, and the same tensors again', () => {
     const step = accelerator.compile((x: tf.Tensor) => x.reshape([3, 2]).sum(0).reshape([2, 1]).max());
     const flat = tf.range(0, 6);
     expect(settle(step, flat)).toEqual([9, 9, 9, 9, 9]);
@@ -88,7 +88,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(12);
   });
 
-  it('keeps what it has uploaded from being written over', () => {
+  it('protects uploaded data from being overwritten', () => {
     // tf.buffer's data is uploaded; scatterND writes into zeros of its own.
     const step = accelerator.compile((x: tf.Tensor) =>
       tf.scatterND(tf.tensor2d([[1], [3]], [2, 1], 'int32'), x, [4]).add(tf.tensor1d([1, 2, 3, 4])),
@@ -99,7 +99,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(3);
   });
 
-  it('frees what a plain run leaves', () => {
+  it('disposes what a run without replay leaves behind', () => {
     const step = accelerator.compile((x: tf.Tensor) => x.add(1).mul(2).sum());
     const x = tf.ones([8]);
     const before = tf.memory().numTensors;
@@ -107,7 +107,7 @@ describe('a step without variables', () => {
     expect(tf.memory().numTensors).toBe(before);
   });
 
-  it('leaves what it returns to a tidy around it', () => {
+  it('leaves its results to an enclosing tidy', () => {
     const step = accelerator.compile((x: tf.Tensor) => x.add(1));
     const x = tf.scalar(1);
     settle(step, x);
@@ -116,7 +116,7 @@ describe('a step without variables', () => {
     expect(tf.memory().numTensors).toBe(before);
   });
 
-  it('keeps its memory over 10,000 replays', () => {
+  it('uses constant memory over 10,000 replays', () => {
     const step = accelerator.compile((x: tf.Tensor) => x.matMul(x).relu().sum());
     const x = tf.ones([16, 16]);
     settle(step, x);
@@ -126,7 +126,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(10_002);
   });
 
-  it('runs where others watch: in a gradient, in a profile', async () => {
+  it('runs without replay inside a gradient computation or a profile', async () => {
     const step = accelerator.compile((x: tf.Tensor) => x.square().sum() as tf.Scalar);
     settle(step, tf.tensor1d([1, 2]));
     expect([
@@ -139,7 +139,7 @@ describe('a step without variables', () => {
     expect(step.reason).toBeUndefined();
   });
 
-  it('runs plainly where its replay fails, counts that, and gives up after the fourth time', () => {
+  it('runs without replay if the replay fails, counts failures, and gives up after the fourth', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     let isWhole = false;
     // The recording takes rows by index, whatever `isWhole` says later.
@@ -160,7 +160,7 @@ describe('a step without variables', () => {
       expect(sum(0, 1)).toBe(3);
     }
     expect(sum(0, 9)).toBe(7);
-    expect(step.reason).toMatch(/replay failed 4 times where the step itself did not: .*index/);
+    expect(step.reason).toMatch(/replay failed 4 times, but the step itself did not: .*index/);
     expect(warn.mock.calls.filter(([text]) => String(text).startsWith('acc:'))).toHaveLength(1);
     expect(sum(0, 1)).toBe(7);
     expect([step.replays, step.failedReplays]).toEqual([4, 4]);
@@ -173,7 +173,7 @@ describe('a step without variables', () => {
     expect(outer.replays).toBe(2);
   });
 
-  it('draws anew where libtorch draws', async () => {
+  it('draws new random numbers in each replay', async () => {
     const { dropout } = await import('@acc/kernels');
     const step = accelerator.compile((x: tf.Tensor) => dropout(x, 0.5));
     const x = tf.ones([256]);
@@ -182,7 +182,7 @@ describe('a step without variables', () => {
     expect(step.replays).toBe(5);
   });
 
-  it('notices when a tensor that it just knows was replaced by another', () => {
+  it('notices that a captured tensor was replaced by another', () => {
     let mask = tf.tensor1d([1, 0]);
     const step = accelerator.compile((x: tf.Tensor) => x.mul(mask).sum());
     const x = tf.tensor1d([3, 4]);
@@ -194,7 +194,7 @@ describe('a step without variables', () => {
   });
 });
 
-describe('a step that cannot be replayed runs plainly, with a reason', () => {
+describe('a step that cannot be replayed runs as usual, with a reason', () => {
   const x = () => tf.tensor1d([1, 2, 3]);
   let count = 0;
   const kept: tf.Tensor[] = [];
@@ -214,7 +214,7 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
     [
       'takes other tensors each time',
       (x) => x.add(kept[kept.push(tf.scalar(count++)) - 1]!),
-      /frees|keeps|from run to run|from outside/,
+      /disposes|keeps|from run to run|uses changing tensors/,
     ],
     ['keeps a tensor', (x) => (kept.push(tf.keep(x.add(1))), x.add(2)), /keeps tensors/],
     ['makes a variable', (x) => (kept.push(tf.variable(x)), x.add(2)), /makes or disposes variables/],
@@ -235,32 +235,32 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
     expect(ours).toHaveLength(1);
   });
 
-  it('returns other plain values', () => {
+  it('because it returns other plain values each time', () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     let calls = 0;
     const step = accelerator.compile((x: tf.Tensor) => [x.add(1), calls++] as const);
     for (let i = 0; i < 7; i++) expect(step(x())[1]).toBe(i);
-    expect(step.reason).toMatch(/other values/);
+    expect(step.reason).toMatch(/different plain values/);
   });
 
-  it('is given what nothing is known of', () => {
+  it('because of an argument of an unknown type', () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     const step = accelerator.compile((x: Float32Array) => tf.tensor1d(x).sum());
     expect(settle(step, Float32Array.of(1, 2))).toEqual([3, 3, 3, 3, 3]);
     expect(step.reason).toMatch(/Float32Array/);
   });
 
-  it('is called with ever new shapes', () => {
+  it('because it is called with too many shapes', () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     const step = accelerator.compile((x: tf.Tensor) => x.sum());
     for (let size = 1; size < 12; size++) expect(valueOf(step(tf.ones([size])))).toBe(size);
-    expect(step.reason).toMatch(/more than 8 kinds/);
+    expect(step.reason).toMatch(/more than 8 combinations/);
     // Those that came first are replayed all the same.
     expect(settle(step, tf.ones([2]))).toEqual([2, 2, 2, 2, 2]);
     expect(step.replays).toBeGreaterThan(0);
   });
 
-  it('runs on another backend', async () => {
+  it('because another backend is active', async () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     const step = accelerator.compile((x: tf.Tensor) => x.add(1).sum());
     await tf.setBackend('cpu');
@@ -282,12 +282,12 @@ describe('a step that cannot be replayed runs plainly, with a reason', () => {
     accelerator = await Accelerator.create({ engine: 'tfjs' });
     const other = accelerator.compile((x: tf.Tensor) => x.add(1).sum());
     expect(settle(other, tf.ones([2]))).toEqual([4, 4, 4, 4, 4]);
-    expect(other.reason).toMatch(/records no steps/);
+    expect(other.reason).toMatch(/cannot record steps/);
   });
 });
 
 describe('errors', () => {
-  it('of a step that is being recorded are the caller’s, and leave nothing behind', () => {
+  it('of a step that is being recorded reach the caller, and leave nothing behind', () => {
     let isBroken = false;
     const step = accelerator.compile((x: tf.Tensor) => {
       const y = x.add(1);
@@ -302,7 +302,7 @@ describe('errors', () => {
     expect(step.replays).toBe(3);
   });
 
-  it('of a replay are those of a plain run', () => {
+  it('of a replay equal those of a run without replay', () => {
     const table = tf.variable(tf.ones([4, 2]));
     const step = accelerator.compile((ids: tf.Tensor) => tf.gather(table, ids as tf.Tensor1D).sum());
     expect(settle(step, tf.tensor1d([0, 3], 'int32'))).toEqual([4, 4, 4, 4, 4]);
@@ -312,7 +312,7 @@ describe('errors', () => {
     expect(valueOf(step(tf.tensor1d([1, 2], 'int32')))).toBe(4);
   });
 
-  it('are tfjs’s own for a disposed argument', () => {
+  it('are those of tfjs for a disposed argument', () => {
     const step = accelerator.compile((x: tf.Tensor) => x.add(1));
     settle(step, tf.scalar(1));
     const x = tf.scalar(1);
@@ -320,14 +320,14 @@ describe('errors', () => {
     expect(() => step(x)).toThrow('Tensor is disposed.');
   });
 
-  it('refuse an asynchronous step', () => {
+  it('are thrown for an asynchronous step', () => {
     const step = accelerator.compile(async (x: tf.Tensor) => x.data());
     expect(() => step(tf.scalar(1))).toThrowError(expect.objectContaining({ code: 'ACC_COMPILE_ASYNC' }));
   });
 });
 
 describe('dispose', () => {
-  it('frees recordings; the step then runs plainly, as it does after freeMemory', () => {
+  it('frees recordings; the step then runs without replay, as after freeMemory', () => {
     const constant = Array.from({ length: 4096 }, (_, i) => i);
     const bytes = memoryStats().allocatedBytes;
     const x = tf.scalar(1);

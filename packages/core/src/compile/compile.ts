@@ -49,7 +49,7 @@ export function compileStep<Args extends unknown[], R>(
    */
   function currentRecorder(): Recorder | undefined {
     const { recorder, backendName } = kernels;
-    reasons.setBackend(recorder ? undefined : `the backend '${backendName}' records no steps`);
+    reasons.setBackend(recorder ? undefined : `the backend '${backendName}' cannot record steps`);
     if (!recorder) variants.forget();
     return recorder;
   }
@@ -62,12 +62,14 @@ export function compileStep<Args extends unknown[], R>(
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
     const { key, tensors, foreign } = partsOf(args);
     if (foreign !== undefined) {
-      return void reasons.refuse(`it is given a ${foreign}, which nothing is known of`);
+      return void reasons.refuse(
+        `its arguments contain a ${foreign}, but only tensors, plain values, arrays and records are supported`,
+      );
     }
     const variant = variants.of(`${key}|${surroundings()}`, recorder, reasons.refuse);
     if (variant) return { variant, tensors };
     return void reasons.refuse(
-      `its arguments are of more than ${MAX_VARIANTS} kinds: shapes, dtypes, plain values`,
+      `its arguments had more than ${MAX_VARIANTS} combinations of shapes, dtypes and plain values`,
     );
   }
 

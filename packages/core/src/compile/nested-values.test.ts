@@ -5,7 +5,7 @@ import { partsOf, withTensors } from './nested-values.js';
 const keyOf = (...args: unknown[]) => partsOf(args).key;
 
 describe('partsOf', () => {
-  it('has one key for tensors of one shape and dtype, and others for others', () => {
+  it('gives equal keys to tensors of equal shape and dtype, and different keys to others', () => {
     const x = tf.zeros([2, 3]);
     expect(keyOf(x)).toBe(keyOf(tf.ones([2, 3])));
     expect(keyOf(x)).not.toBe(keyOf(tf.ones([3, 2])));
@@ -13,7 +13,7 @@ describe('partsOf', () => {
     expect(keyOf(x)).not.toBe(keyOf([x]));
   });
 
-  it('tells tensors of the same data, and variables, from others', () => {
+  it('distinguishes tensors that share data, and variables, from others', () => {
     const [x, y] = [tf.zeros([2]), tf.zeros([2])];
     expect(keyOf(x, y)).toBe(keyOf(y, x));
     expect(keyOf(x, x)).not.toBe(keyOf(x, y));
@@ -23,19 +23,19 @@ describe('partsOf', () => {
     expect(keyOf(v)).not.toBe(keyOf(x));
   });
 
-  it('takes plain values, arrays and records into the key', () => {
+  it('includes plain values, arrays and records in the key', () => {
     const values = [1, -0, 0, '1', true, 'true', null, undefined, NaN, 1n, [], [1], {}, { a: 1 }, { b: 1 }];
     const keys = values.map((value) => keyOf(value));
     expect(new Set(keys).size).toBe(values.length);
   });
 
-  it('names what it cannot take', () => {
+  it('names a value that it does not support', () => {
     expect(partsOf([new Float32Array(2)]).foreign).toBe('Float32Array');
     expect(partsOf({ f: () => 1 }).foreign).toBe('function');
     expect(partsOf([1, { a: null }]).foreign).toBeUndefined();
   });
 
-  it('gives each tensor once, wherever it is', () => {
+  it('lists each tensor once, wherever it is', () => {
     const [x, y] = [tf.zeros([2]), tf.zeros([2])];
     expect(partsOf([{ a: [x, y] }, 3, x]).tensors).toEqual([x, y]);
   });

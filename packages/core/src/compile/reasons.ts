@@ -25,6 +25,6 @@ export class Reasons {
   #warn(why: string): void {
     if (this.#warned.has(why)) return;
     this.#warned.add(why);
-    console.warn(`acc: a compiled step runs without being replayed: ${why}.`);
+    console.warn(`acc: a compiled step runs without replay: ${why}.`);
   }
 }

@@ -203,7 +203,7 @@ const clipping = (): Plugin => ({
   },
 });
 
-describe('a compiled training gives the weights of a plain one, bit for bit', () => {
+describe('a compiled training gives the weights of an uncompiled one, bit for bit', () => {
   it.each<[string, Setting]>([
     ['an MLP with Adam', { model: mlp, optimizer: adam }],
     ['an MLP with momentum', { model: mlp, optimizer: () => tf.train.momentum(0.1, 0.9) }],
@@ -217,14 +217,14 @@ describe('a compiled training gives the weights of a plain one, bit for bit', ()
     ['clipping, by a plugin', { model: mlp, optimizer: adam, options: () => ({ plugins: [clipping()] }) }],
   ])('%s', (_, setting) => expectSame(setting));
 
-  it('with a learning rate that changes', () =>
+  it('with a changing learning rate', () =>
     expectSame({
       model: mlp,
       optimizer: () => tf.train.sgd(0.1),
       before: (i, { optimizer }) => (optimizer as tf.SGDOptimizer).setLearningRate(0.1 / (1 + i)),
     }));
 
-  it('with weights that are set between steps, also while a clone of them is held', () => {
+  it('with weights that are set between steps, also while a clone of them exists', () => {
     const clones: [clone: tf.Tensor, values: string][] = [];
     return expectSame({
       model: mlp,
@@ -238,7 +238,7 @@ describe('a compiled training gives the weights of a plain one, bit for bit', ()
     });
   });
 
-  it('with state of the optimizer that is saved and loaded', () =>
+  it('with optimizer state that is saved and loaded', () =>
     expectSame({
       model: mlp,
       optimizer: () => adamw({ learningRate: 0.01 }),
@@ -252,7 +252,7 @@ describe('a compiled training gives the weights of a plain one, bit for bit', ()
       },
     }));
 
-  it('with gradients of two micro-batches added up', () =>
+  it('with gradients that are accumulated over two micro-batches', () =>
     expectSame({
       model: mlp,
       optimizer: adam,
@@ -287,7 +287,7 @@ describe('a compiled training gives the weights of a plain one, bit for bit', ()
       },
     }));
 
-  it('with an optimizer that was not prepared', () =>
+  it('with an unprepared optimizer', () =>
     expectSame({
       model: mlp,
       optimizer: adam,
@@ -297,7 +297,7 @@ describe('a compiled training gives the weights of a plain one, bit for bit', ()
       },
     }));
 
-  it('with an average of a variable that the step keeps', () =>
+  it('with an average of a variable that the step maintains', () =>
     expectSame({
       model: mlp,
       optimizer: adam,
@@ -327,7 +327,7 @@ describe('memory', () => {
     expect(step.replays).toBe(3);
   });
 
-  it('is the same after a thousand replays, of tensors and of bytes', () => {
+  it('is the same after a thousand replays, in tensors and in bytes', () => {
     const { step, x, y } = training;
     const figures = () => ({ tensors: tf.memory().numTensors, bytes: memoryStats().allocatedBytes });
     const before = figures();

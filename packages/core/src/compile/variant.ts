@@ -78,7 +78,7 @@ export class Variant<R> {
     const result = step();
     this.failedReplays++;
     if (this.failedReplays >= MAX_FAILURES) {
-      this.#refuse(`its replay failed ${MAX_FAILURES} times where the step itself did not: ${error.message}`);
+      this.#refuse(`its replay failed ${MAX_FAILURES} times, but the step itself did not: ${error.message}`);
     }
     return result;
   }
@@ -88,7 +88,7 @@ export class Variant<R> {
     this.dispose();
     this.#recordings = 0;
     if (++this.#renewals > MAX_RENEWALS) {
-      this.#refuse('it takes tensors from outside that change, and are neither arguments nor variables');
+      this.#refuse('it uses changing tensors that are neither arguments nor variables');
     }
     return step();
   }
@@ -113,7 +113,7 @@ export class Variant<R> {
       parts.foreign !== undefined
         ? `it returns a ${parts.foreign}`
         : kept !== 0
-          ? 'it keeps tensors of its own, or frees those of others'
+          ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
           : undefined;
     if (problem !== undefined) {
       recording.dispose();
@@ -132,7 +132,7 @@ export class Variant<R> {
     if (!last) return;
     this.#difference =
       last.recording.differenceFrom(recorded.recording) ??
-      (last.key === recorded.key ? undefined : 'it returns other values from run to run');
+      (last.key === recorded.key ? undefined : 'it returns different plain values in different runs');
     last.recording.dispose();
     if (this.#difference === undefined) {
       recorded.recording.seal();

@@ -39,7 +39,7 @@ it('clipping, schedules and plugins act in replays as they do without', async ()
   expect(compiled.reason).toBeUndefined();
 });
 
-it('inside windows a compiled step runs plainly, and says so', async () => {
+it('inside windows a compiled step runs without replay, and states the reason', async () => {
   vi.spyOn(console, 'warn').mockImplementation(() => {});
   accelerator = await Accelerator.create({ gradientAccumulationSteps: 3 });
   const w = tf.variable(tf.scalar(1));

@@ -94,7 +94,7 @@ describe('the gradient driver', () => {
     v.dispose();
   });
 
-  it('frees what an operator saved when it has been walked', () => {
+  it('frees saved tensors once the walk has passed their node', () => {
     drive();
     const alive: number[] = [];
     const probe = tf.customGrad((t) => ({
@@ -115,7 +115,7 @@ describe('the gradient driver', () => {
     for (let i = 1; i < alive.length; i++) expect(alive[i]).toBeLessThan(alive[i - 1]!);
   });
 
-  it('frees the parts of a sum, and what a gradient function made for all of its inputs', () => {
+  it('frees the terms of a sum, and what a gradient function creates for all of its inputs', () => {
     drive();
     const alive: number[] = [];
     const probe = tf.customGrad((t, u) => ({
@@ -140,7 +140,7 @@ describe('the gradient driver', () => {
     expect(alive[1]! - alive[0]!).toBeLessThanOrEqual(1);
   });
 
-  it('keeps what a gradient function hands on twice, and what it has saved', () => {
+  it('keeps a tensor that a gradient function returns twice, or has saved', () => {
     drive();
     const twice = tf.customGrad((t, u) => ({
       value: tf.add(t as tf.Tensor, u as tf.Tensor),
@@ -193,7 +193,7 @@ describe('the gradient driver', () => {
     expect(tf.memory().numTensors).toBe(before);
   });
 
-  it('hands each gradient to its session as soon as it is final, and gives back what the session gives', () => {
+  it('passes each gradient to its session as soon as it is final, and returns what the session returns', () => {
     const a = tf.variable(tf.scalar(2));
     const b = tf.variable(tf.scalar(3));
     const order: number[] = [];
@@ -219,7 +219,7 @@ describe('the gradient driver', () => {
     b.dispose();
   });
 
-  it('asks for no session inside another gradient computation', () => {
+  it('starts no session inside another gradient computation', () => {
     let sessions = 0;
     drive({
       begin: () => {

@@ -115,8 +115,8 @@ function nextId(): number {
   return probe.id;
 }
 
-describe('the work of the walk', () => {
-  it('grows in proportion to the tape', () => {
+describe('the time of the backward walk', () => {
+  it('grows linearly with the tape', () => {
     drive();
     const [first, second, fourth] = [work(100), work(200), work(400)] as const;
     expect(first.looks).toBeGreaterThan(400);

@@ -101,8 +101,8 @@ function requireSame(packed: Tensor, unpacked: Tensor): void {
   const describe = ({ dtype, shape }: Tensor) => `${dtype}[${shape.join()}]`;
   throw new AccError(
     'ACC_UNPACKED_DIFFERS',
-    `A tensor that is saved for a gradient, ${describe(packed)}, was unpacked as ${describe(unpacked)}.`,
-    { help: 'Have unpack give a tensor of the shape and dtype that pack was given.' },
+    `pack was given the saved tensor ${describe(packed)}, but unpack returned ${describe(unpacked)}.`,
+    { help: 'Make unpack return a tensor with the shape and dtype of the tensor that pack was given.' },
   );
 }
 

@@ -131,7 +131,7 @@ async function plainGradients(isCheckpointed = false): Promise<number[][]> {
 }
 
 describe('hooks around operators', () => {
-  it('come in forward and, the other way round, in backward, before gradients are final', async () => {
+  it('are called in order in forward, and in reverse order in backward, before gradients are final', async () => {
     const log: string[] = [];
     const name = (variables: readonly tf.Variable[]) =>
       variables.map((variable) => (variable === model.first ? 'first' : 'second')).join();
@@ -157,7 +157,7 @@ describe('hooks around operators', () => {
     ]);
   });
 
-  it('are called in predictions of prepared models, and once for operators within operators', async () => {
+  it('are called in predictions of prepared models, and once for operators that call operators', async () => {
     const log: string[] = [];
     await create({
       before: (variables) => void log.push(...variables.map(({ shape }) => shape.join())),
@@ -177,7 +177,7 @@ describe('hooks around operators', () => {
     expect(log).toEqual(['3,2', '3,2 done', '3,2', '3,2 done']);
   });
 
-  it('run beside the tape, call no hooks, and leave no tensors', async () => {
+  it('run outside the tape, trigger no hooks, and leave no tensors', async () => {
     let depth = 0;
     const own = tf.variable(tf.ones([3, 5]));
     await create({
@@ -196,7 +196,7 @@ describe('hooks around operators', () => {
     expect([tf.memory().numTensors, liveTensors()]).toEqual(before);
   });
 
-  it('patch nothing where nobody takes part', async () => {
+  it('patch nothing if no plugin has hooks', async () => {
     await create(undefined);
     const model = network();
     accelerator.prepare(model.weights);
@@ -213,7 +213,7 @@ describe('hooks around operators', () => {
     expect(inForward).toBe(own);
   });
 
-  it('that do not exist are refused', async () => {
+  it('with unknown names are refused', async () => {
     const misspelt = { befor: () => {} } as TapeHooks;
     await expect(create(misspelt)).rejects.toMatchObject({ code: 'ACC_UNKNOWN_OPTION' });
     await create(undefined);
@@ -224,7 +224,7 @@ describe.each([
   ['kept', false],
   ['computed again in activation checkpoints', true],
 ])('with activations %s', (_, isCheckpointed) => {
-  it('packed tensors give the same gradients, and their memory is free until then', async () => {
+  it('packed tensors give the same gradients, and their memory is free in between', async () => {
     const expected = await plainGradients(isCheckpointed);
     const { tape, counts } = offloading();
     await create(tape);
@@ -238,7 +238,7 @@ describe.each([
     expect(counts.disposed).toBe(counts.packed);
   });
 
-  it('parameters that are there only while operators use them give the same gradients', async () => {
+  it('parameters that exist only while operators use them give the same gradients', async () => {
     const expected = await plainGradients(isCheckpointed);
     const elsewhere = releasing();
     await create(undefined, { strategy: elsewhere.strategy });
@@ -255,7 +255,7 @@ describe.each([
   });
 });
 
-it('saved tensors are packed as they are recorded', async () => {
+it('saved tensors are packed when they are recorded', async () => {
   const { tape } = offloading();
   const bytes: number[] = [];
   const chain = (x: tf.Tensor) => {
@@ -275,7 +275,7 @@ it('saved tensors are packed as they are recorded', async () => {
   expect(bytes[1]).toBeLessThan(bytes[0]! - 6 * 4000);
 });
 
-it('second derivatives go through packed tensors', async () => {
+it('second derivatives work through packed tensors', async () => {
   const second = () =>
     tf.tidy(() => {
       const h = (t: tf.Tensor) => t.square().exp();
@@ -334,7 +334,7 @@ describe('an error', () => {
     expect(gradients(model)).toEqual(expected);
   });
 
-  it('of an operator comes through, after its hooks', async () => {
+  it('of an operator is passed on after its hooks', async () => {
     const log: string[] = [];
     await create({
       before: () => void log.push('before'),
@@ -352,7 +352,7 @@ describe('an error', () => {
     expect(log).toEqual(['before', 'after']);
   });
 
-  it('is what unpacks something else', async () => {
+  it('is thrown if unpack returns a different shape or dtype', async () => {
     await create({ pack: () => ({ unpack: () => tf.zeros([7]), dispose: () => {} }) });
     const model = network();
     accelerator.prepare(model.weights);

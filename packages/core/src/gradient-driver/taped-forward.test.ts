@@ -100,22 +100,25 @@ describe.each([
 ] as const)('two stages with several micro-batches in flight, %s,', (_, plugins, wrap) => {
   beforeEach(() => create(...plugins));
 
-  it.each(['last first', 'first first'] as const)("give tfjs's gradients, and leave nothing: %s", (order) => {
-    const model = stages(wrap);
-    const inOnePiece = expected(model);
-    byStages(model, order).forEach((values, i) =>
-      expectClose(values, inOnePiece[i]!, { rtol: 1e-5, atol: 1e-7 }),
-    );
-    const before = count();
-    byStages(model, order);
-    expect(count()).toEqual(before);
-  });
+  it.each(['last first', 'first first'] as const)(
+    "give tfjs's gradients, and leave nothing behind: %s",
+    (order) => {
+      const model = stages(wrap);
+      const inOnePiece = expected(model);
+      byStages(model, order).forEach((values, i) =>
+        expectClose(values, inOnePiece[i]!, { rtol: 1e-5, atol: 1e-7 }),
+      );
+      const before = count();
+      byStages(model, order);
+      expect(count()).toEqual(before);
+    },
+  );
 });
 
-describe('a pass in flight', () => {
+describe('a forward pass whose backward comes later', () => {
   beforeEach(() => create());
 
-  it('keeps what its own backward, or dispose, frees', () => {
+  it('keeps tensors until its backward or dispose frees them', () => {
     const { first, one } = stages();
     const x = input(0);
     const dy = tf.ones([ROWS, 6]);
@@ -138,7 +141,7 @@ describe('a pass in flight', () => {
     tf.dispose([x, dy]);
   });
 
-  it('goes back once', () => {
+  it('allows one backward', () => {
     const w = tf.variable(tf.scalar(3));
     const pass = runForward(() => w.square(), [w]);
     const dy = tf.scalar(1);
@@ -149,7 +152,7 @@ describe('a pass in flight', () => {
     expect(() => other.backward([dy])).toThrowError(expect.objectContaining({ code: 'ACC_TAPE_USED' }));
   });
 
-  it('goes back from some of several outputs, also from one that is an input', () => {
+  it('can start from some of several outputs, also from one that is an input', () => {
     const [a, b] = [tf.variable(tf.scalar(3)), tf.variable(tf.scalar(5))];
     const f = () => [a.square(), a.mul(b), b] as tf.Tensor[];
     const dys = [tf.scalar(1), null, tf.scalar(7)];
@@ -161,7 +164,7 @@ describe('a pass in flight', () => {
     expect(dys[2]!.dataSync()[0]).toBe(7);
   });
 
-  it('refuses gradients that do not fit, and can still go back', () => {
+  it('refuses gradients that do not fit, and still allows backward', () => {
     const w = tf.variable(tf.ones([2]));
     const pass = runForward(() => w.square(), [w]);
     const invalid = expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }) as Error;
@@ -178,7 +181,7 @@ describe('a pass in flight', () => {
     );
   });
 
-  it('whose function or gradient throws leaves nothing', () => {
+  it('leaves nothing behind if its function or gradient throws', () => {
     const w = tf.variable(tf.ones([2]));
     const before = count();
     const bad = (): never => {

@@ -58,7 +58,7 @@ class KeptPass implements TapedForward {
     const engine = engineInternals();
     const pass = this.#pass;
     if (!pass) throw used();
-    requireOutermost(engine, 'A backward pass of its own');
+    requireOutermost(engine, 'A separate backward pass');
     requireFitting(dys, pass.outputs);
     const { xs, hooks } = pass;
     const walk = () => gradientsOf(engine, pass, dys);
@@ -114,7 +114,7 @@ function startingAt(path: Path, seeds: ReadonlyMap<number, Tensor>): Path {
 
 function requireOutermost({ state }: EngineInternals, what: string): void {
   if (state.gradientDepth === 0) return;
-  throw new AccError('ACC_GRADIENT_NESTED', `${what} was asked for inside another gradient computation.`, {
+  throw new AccError('ACC_GRADIENT_NESTED', `${what} was started inside another gradient computation.`, {
     help: 'Call it outside of tf.grad, tf.variableGrads and minimize.',
   });
 }
@@ -127,13 +127,13 @@ function requireFitting(dys: readonly (Tensor | null)[], outputs: readonly Tenso
     tensors.map((tensor) => (tensor ? `${tensor.dtype}[${tensor.shape.join()}]` : 'null')).join(', ');
   throw new AccError(
     'ACC_INVALID_ARGUMENT',
-    `backward: the gradients are ${describe(dys)}, the outputs ${describe(outputs)}.`,
+    `backward: the gradients are ${describe(dys)}, but the outputs are ${describe(outputs)}.`,
     { help: 'Give one float32 gradient of the same shape, or null, for each output.' },
   );
 }
 
 function used(): AccError {
-  return new AccError('ACC_TAPE_USED', 'What this forward pass had kept was freed.', {
-    help: 'Call backward once for each forward pass, and not after dispose.',
+  return new AccError('ACC_TAPE_USED', 'The saved tensors of this forward pass were already freed.', {
+    help: 'Call backward only once for each forward pass, and never after dispose.',
   });
 }

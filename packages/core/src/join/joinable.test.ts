@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { SingleCollective } from '@acc/collective';
 import { Joinable } from './joinable.js';
 
-describe('collectives while ranks join', () => {
-  it('refuse verbs that ranks without data could not take part in, and no others', () => {
+describe('collectives within joinUnevenInputs', () => {
+  it('refuse exactly the verbs that ranks without data could not take part in', () => {
     const joinable = new Joinable(new SingleCollective());
     const { collective } = joinable;
     const scatter = () => tf.tidy(() => [...collective.scatter(tf.ones([2])).dataSync()]);

@@ -16,7 +16,7 @@ const failure = (env: Record<string, string>): Error & { code?: string; help?: s
 
 describe('without LOCAL_WORLD_SIZE', () => {
   it.each(['localhost', '127.0.0.1', '::1', hostname(), ...ownAddresses])(
-    'all ranks are on this host where MASTER_ADDR is this host: %s',
+    'all ranks are on this host if MASTER_ADDR is this host: %s',
     (address) => {
       const place = torchrunPlace({ ...bare, MASTER_ADDR: address });
       // Not the loopback in its stead: a rank on another host would look for it at MASTER_ADDR.
@@ -24,13 +24,16 @@ describe('without LOCAL_WORLD_SIZE', () => {
     },
   );
 
-  it.each(['no.such.host', '192.0.2.1'])('a rank is alone on its host elsewhere: %s', (address) => {
-    const place = torchrunPlace({ ...bare, MASTER_ADDR: address });
-    expect(place).toMatchObject({ localRank: 0, localSize: 1, masterAddress: address });
-    expect(torchrunPlace({ ...bare, MASTER_ADDR: address, LOCAL_RANK: '0' })).toEqual(place);
-  });
+  it.each(['no.such.host', '192.0.2.1'])(
+    'a rank is alone on its host if MASTER_ADDR is another host: %s',
+    (address) => {
+      const place = torchrunPlace({ ...bare, MASTER_ADDR: address });
+      expect(place).toMatchObject({ localRank: 0, localSize: 1, masterAddress: address });
+      expect(torchrunPlace({ ...bare, MASTER_ADDR: address, LOCAL_RANK: '0' })).toEqual(place);
+    },
+  );
 
-  it('a rank that is not alone must say beside how many', () => {
+  it('LOCAL_RANK needs LOCAL_WORLD_SIZE if MASTER_ADDR is another host', () => {
     const { code, message } = failure({ ...bare, MASTER_ADDR: 'no.such.host', LOCAL_RANK: '1' });
     expect(code).toBe('ACC_ENVIRONMENT');
     expect(message).toContain('LOCAL_WORLD_SIZE is not set');
@@ -38,12 +41,12 @@ describe('without LOCAL_WORLD_SIZE', () => {
 });
 
 describe('with LOCAL_WORLD_SIZE', () => {
-  it('one host meets at its loopback', () => {
+  it('ranks of one host meet at its loopback address', () => {
     const place = torchrunPlace({ ...bare, LOCAL_WORLD_SIZE: '2', MASTER_ADDR: 'no.such.host' });
     expect(place).toMatchObject({ localRank: 1, localSize: 2, masterAddress: '127.0.0.1' });
   });
 
-  it('ranks of hosts count from 0 on each, where LOCAL_RANK is not set', () => {
+  it('ranks count from 0 on each host if LOCAL_RANK is not set', () => {
     const env = { ...bare, WORLD_SIZE: '4', RANK: '3', LOCAL_WORLD_SIZE: '2', MASTER_ADDR: 'no.such.host' };
     expect(torchrunPlace(env)).toMatchObject({ localRank: 1, localSize: 2, masterAddress: 'no.such.host' });
   });

@@ -93,6 +93,6 @@ export function requireSteps(where: string, options: object, name: string, known
   if (value === undefined || (Number.isInteger(value) && (value as number) > 0)) return;
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `${where}.${name} is ${String(value)}, not a whole number from 1.`,
+    `${where}.${name} is ${String(value)}; expected a whole number from 1.`,
   );
 }

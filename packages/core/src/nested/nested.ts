@@ -17,7 +17,7 @@ export function mapNested<T extends Nested>(value: T, map: (tensor: Tensor) => T
       'ACC_NOT_A_TENSOR',
       `Expected a tensor${where && ` at '${where}'`}, got ${describe(leaf)}.`,
       {
-        help: 'Pass tensors, or arrays and records of tensors; use gatherObject or broadcastObject for other values.',
+        help: 'Pass tensors, or arrays and records of tensors. For other values, use gatherObject or broadcastObject.',
       },
     );
   }) as T;

@@ -18,9 +18,9 @@ export function requirePadOptions(options: PadOptions): void {
   if (Number.isInteger(dim) && typeof padIndex === 'number') return;
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `padAcrossProcesses: dim ${String(dim)}, padIndex ${String(padIndex)}.`,
+    `padAcrossProcesses: dim is ${String(dim)} and padIndex is ${String(padIndex)}.`,
     {
-      help: 'dim is an integer, padIndex a number.',
+      help: 'Give an integer as dim and a number as padIndex.',
     },
   );
 }

@@ -6,8 +6,8 @@ import { partOf, type Splittable } from './split-between.js';
 const ranksOf = <T extends Splittable>(inputs: T, size: number, applyPadding = false) =>
   Array.from({ length: size }, (_, rank) => partOf(inputs, { rank, size, applyPadding }));
 
-describe('parts of what is split over processes', () => {
-  it('are all items, one after the other, as equally many as can be', () => {
+describe('parts of values that are split over processes', () => {
+  it('together contain all items in order, and their lengths differ by at most one', () => {
     fc.assert(
       fc.property(fc.array(fc.nat()), fc.integer({ min: 1, max: 7 }), (items, size) => {
         const parts = ranksOf(items, size).map(({ part }) => part);
@@ -28,7 +28,7 @@ describe('parts of what is split over processes', () => {
     expect(ranksOf([], 2, true).map(({ part }) => part)).toEqual([[], []]);
   });
 
-  it('of records are those of each value', () => {
+  it('of records contain a part of each value', () => {
     const x = tf.tensor2d([1, 2, 3, 4, 5, 6], [3, 2]);
     const b = tf.tensor1d([true, false, true], 'bool');
     const [first, second] = ranksOf({ x, inner: { b, names: ['p', 'q', 'r'] } }, 2, true);
@@ -46,7 +46,7 @@ describe('parts of what is split over processes', () => {
     tf.dispose([x, b, first!.made, second!.made]);
   });
 
-  it('of a tensor with fewer rows than processes may have none', () => {
+  it('may be empty if a tensor has fewer rows than there are processes', () => {
     const parts = ranksOf(tf.ones([1, 2]), 2);
     expect(parts.map(({ part }) => part.shape)).toEqual([
       [1, 2],
@@ -60,7 +60,7 @@ describe('parts of what is split over processes', () => {
     ['records of nothing', {}, 'cannot be split'],
     ['values of different lengths', { a: [1], b: [1, 2] }, 'inputs.b: 2'],
     ['what lies in records', { a: { b: null } }, 'inputs.a.b is null'],
-  ])('there are none of %s', (_, inputs, part) => {
+  ])('do not exist for %s', (_, inputs, part) => {
     const call = () => partOf(inputs as Splittable, { rank: 0, size: 2 });
     expect(call).toThrowError(
       expect.objectContaining({

@@ -79,9 +79,9 @@ function countOf(value: unknown, where: string): number {
   const lines = counts.map(([key, own]) => `  ${where}.${key}: ${own}`);
   throw new AccError(
     'ACC_INVALID_ARGUMENT',
-    `Values that are split alike differ in their items:\n${lines.join('\n')}`,
+    `Values that are split together have different numbers of items:\n${lines.join('\n')}`,
     {
-      help: 'Split them in calls of their own.',
+      help: 'Split each in a separate call.',
     },
   );
 }
@@ -92,7 +92,7 @@ function isList(value: unknown): value is readonly unknown[] {
 
 function notSplittable(value: unknown, where: string): AccError {
   const what = value instanceof Tensor ? 'a tensor without dimensions' : describe(value);
-  return new AccError('ACC_INVALID_ARGUMENT', `${where} is ${what}, which cannot be split.`, {
+  return new AccError('ACC_INVALID_ARGUMENT', `${where} cannot be split: it is ${what}.`, {
     help: 'Give a tensor, an array, or a record of them.',
   });
 }

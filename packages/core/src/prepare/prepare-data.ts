@@ -69,7 +69,7 @@ export class DataPreparation {
     if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
       throw new AccError(
         'ACC_INVALID_ARGUMENT',
-        `localBatchSize(${batchSize}): a batch has an integer number of rows from 1.`,
+        `localBatchSize(${batchSize}): expected a whole number of rows from 1.`,
       );
     }
     const { dataRanks, options } = this.#given;
@@ -131,8 +131,8 @@ export class DataPreparation {
    */
   skipFirst(data: object, batches: number): object {
     if (this.#sharded.has(data)) return this.#mark((data as PreparedData).skipFirst(batches));
-    throw new AccError('ACC_INVALID_ARGUMENT', 'skipFirstBatches takes prepared data.', {
-      help: 'Give it what prepare has returned.',
+    throw new AccError('ACC_INVALID_ARGUMENT', 'skipFirstBatches was given data that is not prepared.', {
+      help: 'Pass the data that accelerator.prepare returned.',
     });
   }
 

@@ -90,7 +90,7 @@ export function weightName(variable: Variable): string {
 export function variablesOf(model: ModelInternals): Variable[] {
   if (model.layers.length === 0) {
     throw new AccError('ACC_MODEL_NOT_BUILT', 'The model has no layers yet.', {
-      help: 'Add its layers, the first of them with an inputShape, before prepare.',
+      help: 'Add its layers before prepare. The first layer needs an inputShape.',
     });
   }
   return model.weights.map((weight) => {

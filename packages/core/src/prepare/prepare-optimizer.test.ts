@@ -25,14 +25,14 @@ async function train(isPrepared: (step: number) => boolean): Promise<number[]> {
   return [...w.dataSync()];
 }
 
-it('an optimizer takes the same steps prepared and unprepared, and in turn', async () => {
+it('an optimizer takes the same steps prepared, unprepared, and alternating', async () => {
   const plain = await train(() => false);
   for (const isPrepared of [() => true, (step: number) => step % 3 === 1]) {
     (await train(isPrepared)).forEach((x, i) => expect(x).toBeCloseTo(plain[i]!, 6));
   }
 });
 
-it('a step in place is one for the plugins too', async () => {
+it('plugins see a step in place like any other', async () => {
   const steps: number[] = [];
   accelerator = await Accelerator.create({
     plugins: [
@@ -55,7 +55,7 @@ it('a step in place is one for the plugins too', async () => {
   expect(steps).toEqual([0, 1]);
 });
 
-it('an optimizer of a class of its own keeps its own way', async () => {
+it("an optimizer of the user's own class keeps its own update", async () => {
   accelerator = await Accelerator.create();
   class Backwards extends tf.SGDOptimizer {
     override applyGradients(grads: tf.NamedTensorMap): void {

@@ -201,14 +201,14 @@ function cannotPrepare(object: unknown): AccError {
   if (rows.length > 0) {
     return new AccError(
       'ACC_CANNOT_PREPARE',
-      `prepare cannot take tensors as data of which ${rows.join(', ')}.`,
+      `prepare cannot use these tensors as data, because their numbers of rows differ: ${rows.join(', ')}.`,
       {
-        help: 'Give tensors with the same number of rows, dim 0: sample i is row i of each.',
+        help: 'Give tensors of the same length along dim 0: sample i is row i of each tensor.',
       },
     );
   }
-  return new AccError('ACC_CANNOT_PREPARE', `prepare cannot take ${describe(object)}.`, {
-    help: 'It takes a tf.LayersModel, a tf.train optimizer, an LRScheduler, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.',
+  return new AccError('ACC_CANNOT_PREPARE', `prepare does not accept ${describe(object)}.`, {
+    help: 'It accepts a tf.LayersModel, a tf.train optimizer, an LRScheduler, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.',
   });
 }
 

@@ -25,8 +25,8 @@ export async function collectiveOf(
     environment;
   if (size === 1) return new SingleCollective();
   if (hasLeft) {
-    throw new AccError('ACC_TRAINING_ENDED', 'This process has left its job by endTraining.', {
-      help: 'Call endTraining() once, at the end; between two Accelerators call freeMemory().',
+    throw new AccError('ACC_TRAINING_ENDED', 'This process left its job when it called endTraining().', {
+      help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
     });
   }
   const wishes = { engine: options.collective.engine, timeoutMs: options.collective.timeoutMs };
@@ -40,7 +40,7 @@ export async function collectiveOf(
     device: nativeDevice,
     timeoutMs: wishes.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     engine: wishes.engine ?? engineOf(collectiveEngine),
-    onWaiting: (who) => console.warn(`acc: waiting, ${who}.`),
+    onWaiting: (who) => console.warn(`acc: waiting: ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
   const joined = await joinOnce(joining, wishes);
@@ -57,7 +57,11 @@ export async function collectiveOf(
 function engineOf(name: string = 'auto'): EngineChoice {
   const choice = ENGINE_CHOICES.find((one) => one === name);
   if (choice) return choice;
-  throw new AccError('ACC_ENVIRONMENT', `ACC_COLLECTIVE_ENGINE is '${name}'.`, {
-    help: `Set it to one of ${ENGINE_CHOICES.join(', ')}.`,
-  });
+  throw new AccError(
+    'ACC_ENVIRONMENT',
+    `ACC_COLLECTIVE_ENGINE is '${name}', which is not a collective engine.`,
+    {
+      help: `Set it to one of ${ENGINE_CHOICES.join(', ')}.`,
+    },
+  );
 }

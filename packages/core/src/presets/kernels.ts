@@ -57,8 +57,8 @@ export async function kernelsOf(
 
 function warnOfStaying(chosen: string): void {
   warnOfLeaving(
-    `training stays on the tfjs backend '${chosen}', which the program has set, with the same numbers, only slower. ` +
-      `For '${BACKEND_NAME}' leave tf.setBackend out, or write engine: 'acc'.`,
+    `training uses the tfjs backend '${chosen}', because the program set it. It gives the same numbers as '${BACKEND_NAME}', but is slower. ` +
+      `To train on '${BACKEND_NAME}', remove tf.setBackend, or give engine: 'acc'.`,
   );
 }
 
@@ -70,8 +70,8 @@ export function activeKernels(): KernelLayer {
 function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccError {
   return new AccError(
     'ACC_DEVICE_UNAVAILABLE',
-    `device is '${wanted}', and the active backend '${backendName}' has tensors on ${device}.`,
-    { help: "Leave tf.setBackend and engine: 'tfjs' out, or device." },
+    `device is '${wanted}', but the active backend '${backendName}' has its tensors on ${device}.`,
+    { help: "Leave device out, or remove tf.setBackend and engine: 'tfjs'." },
   );
 }
 
@@ -79,8 +79,8 @@ function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccE
 function deviceOf({ device }: ResolvedOptions, localRank: number): string {
   const gpus = deviceCount('cuda');
   if (device === 'cuda' && gpus === 0) {
-    throw new AccError('ACC_DEVICE_UNAVAILABLE', 'libtorch sees no CUDA device.', {
-      help: "Choose device: 'auto' or 'cpu', or install the driver and a libtorch with CUDA; `npx acc env` shows both.",
+    throw new AccError('ACC_DEVICE_UNAVAILABLE', 'libtorch cannot find a CUDA device.', {
+      help: "Give device: 'auto' or 'cpu', or install the driver and a libtorch with CUDA. `npx acc env` shows both.",
     });
   }
   return device !== 'cpu' && gpus > 0 ? `cuda:${localRank % gpus}` : 'cpu';
@@ -101,7 +101,7 @@ function isNativeReady(isNeeded: boolean): boolean {
     if (isNeeded || !isAccError(error) || !NOT_INSTALLED.includes(error.code)) throw error;
     if (!toldOfFallback) {
       toldOfFallback = true;
-      console.warn(`acc: training runs in one process on the tfjs backend that is active. ${error.message}`);
+      console.warn(`acc: training runs in one process on the active tfjs backend. ${error.message}`);
     }
     return false;
   }

@@ -34,8 +34,8 @@ function float8Refusal({ backendName, device, precision }: KernelLayer): AccErro
     : `the tfjs backend '${backendName}' computes in float32 only`;
   const found =
     problem === undefined
-      ? `The device ${device} multiplies matrices of 8-bit floats (aten::_scaled_mm was tried)`
-      : `The device ${device} could not multiply matrices of 8-bit floats: ${problem}`;
+      ? `The device ${device} multiplies matrices of 8-bit floats (a trial of aten::_scaled_mm succeeded)`
+      : `The device ${device} cannot multiply matrices of 8-bit floats: ${problem}`;
   return new AccError(
     'ACC_PRECISION_UNSUPPORTED',
     `mixedPrecision 'fp8' is not implemented on any device yet. ${found}.`,
@@ -49,7 +49,7 @@ export function builtInPlugins(
   kernels: KernelLayer,
   isMain: boolean,
 ): Plugin[] {
-  const without = mixedPrecision === 'no' ? undefined : 'in float32 in place of 16 bits';
+  const without = mixedPrecision === 'no' ? undefined : 'computes in float32 instead of 16 bits';
   const watch = backendWatch({ engine: BACKEND_NAME, kernels, isMain, without });
   return [watch, schedules(), float32Precision(options)];
 }

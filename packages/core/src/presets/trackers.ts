@@ -34,7 +34,7 @@ export function trackersOf(
 ): Promise<RecordedTracker[]> {
   if (!logWith) {
     throw new AccError('ACC_NO_TRACKERS', 'initTrackers: the Accelerator has no trackers.', {
-      help: "Name them: Accelerator.create({ logWith: ['console', 'jsonl'] }), or give an empty list for none.",
+      help: "Name trackers with Accelerator.create({ logWith: ['console', 'jsonl'] }). To run without trackers, give an empty list.",
     });
   }
   const names = logWith.filter((entry) => typeof entry === 'string');
@@ -60,8 +60,8 @@ async function trackerMaker(name: string): Promise<TrackerMaker> {
     const nearest = known.includes(name) ? undefined : nearestName(name, known);
     if (!isAccError(error, 'ACC_TRACKER_MISSING') || nearest === undefined) throw error;
     const [message] = error.message.split('\n');
-    throw new AccError(error.code, `logWith: '${name}' is no tracker that comes with it. ${message}`, {
-      help: `Did you mean '${nearest}'? Else: ${error.help}`,
+    throw new AccError(error.code, `logWith: '${name}' is not a built-in tracker. ${message}`, {
+      help: `Did you mean '${nearest}'? Otherwise: ${error.help}`,
       details: { ...error.details, nearest },
       cause: error.cause,
     });

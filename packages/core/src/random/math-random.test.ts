@@ -3,7 +3,7 @@ import { setSeed, uninstallRandom } from './math-random.js';
 
 afterEach(() => uninstallRandom());
 
-it.each([0, 42, Number.MAX_SAFE_INTEGER])('the seed %d fixes what Math.random draws', (seed) => {
+it.each([0, 42, Number.MAX_SAFE_INTEGER])('the seed %d determines what Math.random draws', (seed) => {
   const draws = () => [Math.random(), Math.random()];
   setSeed(seed);
   const first = draws();
@@ -11,7 +11,7 @@ it.each([0, 42, Number.MAX_SAFE_INTEGER])('the seed %d fixes what Math.random dr
   expect(draws()).toEqual(first);
 });
 
-it.each(['x', 1.5, -1, NaN, 2 ** 53, undefined, null])('%s is no seed', (seed) => {
+it.each(['x', 1.5, -1, NaN, 2 ** 53, undefined, null])('refuses the seed %s', (seed) => {
   const { random } = Math;
   expect(() => setSeed(seed as never)).toThrowError(
     expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),

@@ -52,8 +52,8 @@ export function restoreRandomState(state: RandomState): void {
  */
 export function setSeed(seed: number): void {
   if (!Number.isSafeInteger(seed) || seed < 0) {
-    throw new AccError('ACC_INVALID_ARGUMENT', `setSeed takes an integer, not ${describe(seed)}.`, {
-      help: 'Give one from 0 to 2^53 - 1.',
+    throw new AccError('ACC_INVALID_ARGUMENT', `setSeed needs an integer, not ${describe(seed)}.`, {
+      help: 'Give an integer from 0 to 2^53 - 1.',
     });
   }
   source = new RandomSource(seed);

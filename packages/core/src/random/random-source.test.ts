@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RandomSource } from './random-source.js';
 
-it('goes on from a state, in any block', () => {
+it('continues from a state, in any block', () => {
   const source = new RandomSource(7);
   const draw = (count: number) => Array.from({ length: count }, () => source.next());
   for (const before of [0, 1, 3, 2 ** 15 - 5]) {
@@ -14,7 +14,7 @@ it('goes on from a state, in any block', () => {
   }
 });
 
-it('draws evenly from [0, 1)', () => {
+it('draws uniformly from [0, 1)', () => {
   const source = new RandomSource(1);
   const values = Array.from({ length: 20_000 }, () => source.next());
   expect(Math.min(...values)).toBeGreaterThanOrEqual(0);
@@ -23,7 +23,7 @@ it('draws evenly from [0, 1)', () => {
   expect(mean).toBeCloseTo(0.5, 2);
 });
 
-it('refuses what is no state', () => {
+it('refuses an invalid state', () => {
   const source = new RandomSource(1);
   expect(() => source.setState({ seed: 1, block: -1, drawn: 0 })).toThrowError(
     expect.objectContaining({ code: 'ACC_STATE_INVALID' }),

@@ -142,19 +142,19 @@ function countsAlone<T>(entry: HeldEntry<T>): HeldEntry<T> {
 }
 
 function otherParameters(): AccError {
-  return openWindow('are for other sets of parameters than those of the ranks here');
+  return openWindow('belong to other sets of parameters than the ranks hold here');
 }
 
 function otherOrder(): AccError {
-  return openWindow('were added up by a strategy that reduces them at another time than the one here');
+  return openWindow('were accumulated by a strategy that reduces gradients at a different time');
 }
 
 function openWindow(problem: string): AccError {
   return new AccError(
     'ACC_CHECKPOINT_MISMATCH',
-    `The run was saved inside a window of gradient accumulation, and the gradients that it holds ${problem}.`,
+    `The run was saved inside a window of gradient accumulation, and its accumulated gradients ${problem}.`,
     {
-      help: 'Load it on ranks that hold what those that saved it held, or load a checkpoint that was saved when a window had closed.',
+      help: 'Load it with the same strategy and number of ranks, or load a checkpoint that was saved after a window was closed.',
     },
   );
 }

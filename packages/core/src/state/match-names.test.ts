@@ -8,19 +8,19 @@ const stored = [
 ];
 const ranks = (...lists: (typeof stored)[]) => lists.map((wholes, rank) => ({ rank, wholes }));
 
-it('names are matched in any order, over ranks that hold others', () => {
+it('names are matched in any order, over ranks that hold different weights', () => {
   const [a, b, c] = stored;
   const storedName = matchNames(stored, ranks([c!, a!], [b!, a!]));
   expect(['a', 'b', 'c'].map(storedName)).toEqual(['a', 'b', 'c']);
 });
 
-it('other names with the same shapes are matched by place, over ranks in their order', () => {
+it('different names with the same shapes are matched by position, in the order of ranks', () => {
   const [x, y, z] = stored.map(({ name, shape }) => ({ name: `${name}_1`, shape }));
   const storedName = matchNames(stored, ranks([x!, y!], [x!, z!]));
   expect(['a_1', 'b_1', 'c_1'].map(storedName)).toEqual(['a', 'b', 'c']);
 });
 
-it('one error names what is missing, left over and of another shape, on all ranks', () => {
+it('one error names missing weights, additional weights and different shapes on all ranks', () => {
   const held = ranks(
     [
       { name: 'a', shape: [2] },
@@ -43,7 +43,7 @@ it('one error names what is missing, left over and of another shape, on all rank
   expect(() => matchNames(stored, held)).toThrowError("'x' (of ranks 0, 1)");
 });
 
-it('ranks that disagree on a shape do not fit', () => {
+it('ranks with different shapes for one name are a mismatch', () => {
   const held = ranks(stored, [{ name: 'a', shape: [1, 2] }]);
   expect(() => matchNames(stored, held)).toThrowError(
     expect.objectContaining({

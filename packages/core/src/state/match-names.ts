@@ -80,24 +80,24 @@ function mismatch(stored: readonly NamedShape[], here: ReadonlyMap<string, HeldT
   });
   const lines = [
     ...listed(
-      'It has no',
-      missing.map(({ name, ranks }) => `'${name}' (of ${ranksText(ranks)})`),
+      'The checkpoint does not have',
+      missing.map(({ name, ranks }) => `'${name}' (needed by ${ranksText(ranks)})`),
     ),
     ...listed(
-      'No rank holds its',
+      'No rank holds',
       surplus.map((name) => `'${name}'`),
     ),
     ...listed(
       'Shapes differ:',
       misshapen.map(
         (each) =>
-          `'${each.name}' is [${each.stored.join()}] in it and [${each.here.join()}] on ${ranksText(each.ranks)}`,
+          `'${each.name}' is [${each.stored.join()}] in the checkpoint and [${each.here.join()}] on ${ranksText(each.ranks)}`,
       ),
     ),
   ];
   return new AccError(
     'ACC_CHECKPOINT_MISMATCH',
-    `The checkpoint has ${stored.length} weights, and the ranks hold ${here.size}. ${lines.join(' ')}`,
+    `The checkpoint has ${stored.length} weights, but the ranks hold ${here.size}. ${lines.join(' ')}`,
     {
       help: 'Prepare the same models and lists of variables, in the same order, before loadState.',
       details: { missing, surplus, misshapen },

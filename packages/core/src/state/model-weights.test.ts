@@ -44,7 +44,7 @@ describe('saveModel', () => {
       ],
     ],
     ["tfjs's own files", { format: 'tfjs' }, ['group1-shard1of1.bin', 'model.json']],
-  ] as const)('writes %s, which loads as it was', async (_, options, files) => {
+  ] as const)('writes %s, and loading it restores the same model', async (_, options, files) => {
     const model = accelerator.prepare(network());
     await accelerator.saveModel(model, folder, options);
     expect((await readdir(folder)).sort()).toEqual(files);
@@ -57,14 +57,14 @@ describe('saveModel', () => {
     expect(names).toContain('conv/kernel');
   });
 
-  it('takes the place of another number of files', async () => {
+  it('replaces a previous model with another number of files', async () => {
     const model = accelerator.prepare(network());
     await accelerator.saveModel(model, folder, { maxShardSize: 400 });
     await accelerator.saveModel(model, folder);
     expect((await readdir(folder)).sort()).toEqual(['model.json', 'model.safetensors']);
   });
 
-  it('reads what tfjs saves, and the other way round', async () => {
+  it('reads what tfjs saves, and tfjs reads what it saves', async () => {
     const model = accelerator.prepare(network());
     await model.save(modelFiles(join(folder, 'saved')));
     const other = accelerator.prepare(network());
@@ -72,7 +72,7 @@ describe('saveModel', () => {
     expect(values(other)).toEqual(values(model));
   });
 
-  it('refuses options that make no sense', async () => {
+  it('refuses contradicting options', async () => {
     const w = [tf.variable(tf.zeros([2]))];
     await expect(accelerator.saveModel(w, folder, { format: 'tfjs' })).rejects.toThrowError(
       error('ACC_INVALID_OPTION'),
@@ -109,7 +109,7 @@ describe('loadModel', () => {
   const dense = () =>
     tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [3], name: 'head' })] });
 
-  it('takes weights of the Hugging Face Hub by a map of names', async () => {
+  it('loads weights of the Hugging Face Hub with a map of names', async () => {
     await writeTorch('pytorch.safetensors');
     const names = { 'fc.weight': { name: 'head/kernel', permute: [1, 0] }, 'fc.bias': 'head/bias' };
     const model = accelerator.prepare(dense());
@@ -125,7 +125,7 @@ describe('loadModel', () => {
     ]);
   });
 
-  it('takes a function for names, and leaves out what it gives undefined for', async () => {
+  it('accepts a function for names, and ignores weights for which it returns undefined', async () => {
     await writeTorch('pytorch.safetensors');
     const model = accelerator.prepare(dense());
     const before = values(model);
@@ -137,7 +137,7 @@ describe('loadModel', () => {
     expect(values(model)).toEqual([before[0], [0.5, -0.5]]);
   });
 
-  it('changes nothing where names or shapes do not fit', async () => {
+  it('changes nothing if names or shapes do not fit', async () => {
     await writeTorch('pytorch.safetensors');
     const model = accelerator.prepare(dense());
     const before = values(model);
@@ -153,7 +153,7 @@ describe('loadModel', () => {
     expect(values(model)).toEqual(before);
   });
 
-  it('says what is no file of weights', async () => {
+  it('refuses a file that has no weights', async () => {
     const model = accelerator.prepare(dense());
     const load = (name: string) => accelerator.loadModel(model, join(folder, name));
     await expect(load('')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
@@ -166,7 +166,7 @@ describe('loadModel', () => {
     await expect(load('b.safetensors')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
   });
 
-  it('takes the weights of a checkpoint', async () => {
+  it('loads the weights of a checkpoint', async () => {
     const model = network();
     accelerator.prepare(model, tf.train.adam());
     await accelerator.saveState(join(folder, 'run'));
@@ -177,7 +177,7 @@ describe('loadModel', () => {
   });
 });
 
-it('getStateDict gives copies that are the caller’s', () => {
+it('getStateDict returns copies that the caller owns', () => {
   const model = accelerator.prepare(network());
   const before = tf.memory().numTensors;
   const state = accelerator.getStateDict(model);
@@ -198,7 +198,7 @@ describe('skipFirstBatches', () => {
     return seen;
   };
 
-  it('leaves out the beginning of each epoch of prepared data', async () => {
+  it('skips the first batches of each epoch of prepared data', async () => {
     const list = [1, 2, 3, 4, 5].map((x) => ({ x: tf.tensor1d([x]) }));
     const rows = tf.data.array([1, 2, 3, 4, 5].map((x) => ({ x })));
     const dataset = rows.batch(1) as unknown as tf.data.Dataset<{ x: tf.Tensor }>;

@@ -76,10 +76,7 @@ function weightsOf(model: Weighted): NamedWeight[] {
   if (Array.isArray(model)) {
     return (model as Variable[]).map((variable) => ({ name: variable.name, variable }));
   }
-  throw new AccError(
-    'ACC_INVALID_ARGUMENT',
-    'Weights are those of a tf.LayersModel, or of a list of tf.Variable.',
-  );
+  throw new AccError('ACC_INVALID_ARGUMENT', 'Expected a tf.LayersModel or a list of tf.Variable.');
 }
 
 function receiverOf(name: string, variable: Variable): WeightReceiver {

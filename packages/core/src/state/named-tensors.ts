@@ -93,8 +93,8 @@ export class NamedTensors {
     if (held.shape.join() !== parameter.shape.join()) {
       throw new AccError(
         'ACC_STATE_INVALID',
-        `The optimizer keeps a [${held.shape.join()}] for '${parameter.name}', of which ranks hold parts.`,
-        { help: 'Use an optimizer whose state has the shape of the parameter, as Adam.' },
+        `The optimizer keeps a tensor of shape [${held.shape.join()}] for '${parameter.name}', but ranks hold parts of that parameter with the shape [${parameter.shape.join()}].`,
+        { help: 'Use an optimizer whose state has the shape of the parameter, for example Adam.' },
       );
     }
     const own = this.nameOf(parameter);

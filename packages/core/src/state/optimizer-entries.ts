@@ -79,7 +79,7 @@ function requireWholes(kind: string, { parameters, names }: OptimizerContext): v
   if (!inParts) return;
   throw new AccError(
     'ACC_STATE_INVALID',
-    `Ranks hold parts of '${inParts.name}', and which parts the state of a ${kind} has is not known.`,
+    `Ranks hold parts of '${inParts.name}', but it is not known which tensors of a ${kind} belong to which parameter.`,
     { help: 'Use an optimizer of tf.train or of @acc/core.' },
   );
 }

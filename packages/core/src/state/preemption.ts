@@ -48,7 +48,9 @@ export class Preemption {
   readonly #listener = (signal: NodeJS.Signals): void => {
     if (this.#asked) return;
     this.#asked = signal;
-    console.error(`acc: ${signal}: saves after this step, and exits. SIGINT or SIGKILL end it at once.`);
+    console.error(
+      `acc: received ${signal}. The process saves a checkpoint after this step and then exits. SIGINT or SIGKILL ends it at once.`,
+    );
   };
 
   constructor(parts: PreemptionParts) {
@@ -96,8 +98,9 @@ export class Preemption {
     const { collective, save, beforeExit } = this.#parts;
     const path = await save();
     if (collective.rank === 0) {
-      const where = path === undefined ? 'nothing could be saved' : `saved to ${path}`;
-      console.error(`acc: ${where}; loadState('latest') goes on. Exit code ${SAVED_EXIT_CODE}.`);
+      const where =
+        path === undefined ? 'the checkpoint could not be saved' : `the checkpoint was saved to ${path}`;
+      console.error(`acc: ${where}. To continue, call loadState('latest'). Exit code ${SAVED_EXIT_CODE}.`);
     }
     await beforeExit();
     // The connections of the other ranks lead to rank 0, so it must not exit first.

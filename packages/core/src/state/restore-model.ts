@@ -26,7 +26,7 @@ export function restoreModel(stored: ModelState<StoredReference>, context: Model
   const { optimizers } = context;
   if (optimizers.length !== stored.optimizers.length) {
     throw mismatch(
-      `The checkpoint has ${stored.optimizers.length} optimizers, ${optimizers.length} are prepared.`,
+      `The checkpoint has ${stored.optimizers.length} optimizers, but ${optimizers.length} are prepared.`,
     );
   }
   return [
@@ -157,7 +157,7 @@ function hasSlot(
   if (missing.length === 0) return places.size > 0;
   if (missing.length === wholes.length) return false;
   throw mismatch(
-    `'${name}' holds parts of several weights, and the checkpoint has the optimizer's state '${suffix}' for some of them only: none for ${missing.map((each) => `'${each}'`).join(', ')}.`,
+    `'${name}' holds parts of several weights, but the checkpoint has no optimizer state '${suffix}' for ${missing.map((each) => `'${each}'`).join(', ')}.`,
     { missing },
   );
 }
@@ -183,7 +183,7 @@ function restoreWeights(
 }
 
 function otherOptimizer(stored: string, here: string): AccError {
-  return mismatch(`The checkpoint has an optimizer ${stored} where ${here} is prepared.`, { stored, here });
+  return mismatch(`The checkpoint has the optimizer ${stored}, but ${here} is prepared.`, { stored, here });
 }
 
 function mismatch(message: string, details: Record<string, unknown> = {}): AccError {

@@ -240,14 +240,16 @@ function requireSameObjects(
   const here = parts.registered.length;
   if (local.registered.length !== here) {
     throw mismatch(
-      `The checkpoint has the state of ${local.registered.length} registered objects, ${here} are registered.`,
+      `The checkpoint has the state of ${local.registered.length} registered objects, but ${here} are registered.`,
       'Give registerForCheckpointing the same objects, in the same order, before loadState.',
     );
   }
   const keys = new Set(keyedPlugins(parts).map(([key]) => key));
   const missing = Object.keys(local.plugins).filter((key) => !keys.has(key));
   if (missing.length > 0 && parts.collective.rank === 0) {
-    console.warn(`acc: the checkpoint has state of plugins that are not there: ${missing.join(', ')}.`);
+    console.warn(
+      `acc: the checkpoint has the state of plugins that this run does not have: ${missing.join(', ')}. Their state is ignored.`,
+    );
   }
 }
 
@@ -258,7 +260,7 @@ function requireDtypes(restorations: readonly Restoration[], tensors: readonly T
       const { dtype } = tensors[next++]!;
       if (!dtypes || dtypes[i] === dtype) return;
       throw mismatch(
-        `'${name}' is ${dtype} in the checkpoint, ${dtypes[i]} here.`,
+        `'${name}' is ${dtype} in the checkpoint, but ${dtypes[i]} here.`,
         'Load it into the model that it was saved from.',
       );
     });

@@ -180,7 +180,7 @@ describe.each<[string, AcceleratorOptions, typeof ALL]>([
   ['acc, in 16 bits', { mixedPrecision: 'fp16' }, [ALL[0]!, ALL[3]!]],
 ])('on %s', (_, options, loops) => {
   it.each(loops)(
-    '%s, stopped anywhere and resumed, ends as if it had not been',
+    '%s, stopped at any step and resumed, ends with the weights of an uninterrupted run',
     { timeout: 120_000 },
     async (_name, run, batches) => {
       const whole = await run({}, options);

@@ -60,7 +60,7 @@ export class RunCheckpoints {
       if (typeof each?.getState === 'function' && typeof each.setState === 'function') continue;
       throw new AccError(
         'ACC_INVALID_ARGUMENT',
-        'registerForCheckpointing takes objects with getState() and setState(state).',
+        'registerForCheckpointing needs objects with the methods getState() and setState(state).',
       );
     }
     this.#registered.push(...objects);
@@ -101,7 +101,7 @@ export class RunCheckpoints {
       } catch (error) {
         if (!isAccError(error) || !DAMAGED.includes(error.code)) throw error;
         if (this.#parts.collective.rank === 0)
-          console.warn(`acc: ${error.code}: ${error.message} Trying the one before.`);
+          console.warn(`acc: ${error.code}: ${error.message} Trying the checkpoint before it.`);
         tried.add(name);
       }
     }
@@ -130,7 +130,7 @@ export class RunCheckpoints {
         ? `All complete checkpoints in ${place} are damaged`
         : `There is no complete checkpoint in ${place}`;
     return new AccError('ACC_CHECKPOINT_NOT_FOUND', `${which}.`, {
-      help: "saveState() makes one; loadState('latest', { ifPresent: true }) does without.",
+      help: "Call saveState() to create one, or loadState('latest', { ifPresent: true }) to start without one.",
       details: { place, damaged: [...tried] },
     });
   }

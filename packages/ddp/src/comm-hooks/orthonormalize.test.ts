@@ -6,7 +6,7 @@ import { orthonormalize } from './orthonormalize.js';
 const columns = (x: tf.Tensor2D) => tf.tidy(() => x.transpose().arraySync() as number[][]);
 
 describe('orthonormalize', () => {
-  it('gives orthonormal columns that span those given', () => {
+  it('returns orthonormal columns with the same span', () => {
     tf.tidy(() => {
       const x = tf.sin(tf.range(0, 21).square()).reshape([7, 3]) as tf.Tensor2D;
       const q = orthonormalize(x) as tf.Tensor2D;
@@ -15,7 +15,7 @@ describe('orthonormalize', () => {
     });
   });
 
-  it('makes columns zero that depend on those before them, and such as are zero', () => {
+  it('sets columns to zero that are zero or depend on earlier columns', () => {
     tf.tidy(() => {
       const first = tf.tensor2d([[3], [4]]);
       const x = tf.concat([first, first.mul(-7), tf.zeros([2, 1])], 1) as tf.Tensor2D;

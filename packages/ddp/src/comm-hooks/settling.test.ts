@@ -35,7 +35,7 @@ function pass(hook: CommHook, buckets: readonly tf.Tensor[]): number[][] {
   return sums;
 }
 
-describe.each(['acc', 'cpu'])('hooks that keep something, on %s', (backend) => {
+describe.each(['acc', 'cpu'])('hooks with a state, on %s', (backend) => {
   beforeAll(async () => {
     registerAccBackend();
     await tf.setBackend(backend);
@@ -59,11 +59,14 @@ describe.each(['acc', 'cpu'])('hooks that keep something, on %s', (backend) => {
       return { sums, state };
     };
 
-    it.each([Infinity, -Infinity, NaN])('hands on %s, and goes on as if the step had not been', (value) => {
-      tf.tidy(() => void expect(train({ 0: value, 1: value, 3: value })).toEqual(train({})));
-    });
+    it.each([Infinity, -Infinity, NaN])(
+      'pass on %s, and continue as if the step had not been taken',
+      (value) => {
+        tf.tidy(() => void expect(train({ 0: value, 1: value, 3: value })).toEqual(train({})));
+      },
+    );
 
-    it('forgets a pass that threw', () => {
+    it('forget a pass that threw', () => {
       tf.tidy(() => {
         const hook = make();
         pass(hook, [gradient(0)]);
@@ -81,7 +84,7 @@ describe.each(['acc', 'cpu'])('hooks that keep something, on %s', (backend) => {
       });
     });
 
-    it('by hand, without a word of how steps went, keeps no more than numbers', () => {
+    it('recover from NaN also in a manual loop, which does not settle steps', () => {
       tf.tidy(() => {
         const hook = make();
         const reduce = (gradsLocal: tf.Tensor) =>
@@ -92,7 +95,7 @@ describe.each(['acc', 'cpu'])('hooks that keep something, on %s', (backend) => {
       });
     });
 
-    it('leaves no tensor behind', () => {
+    it('leave no tensor behind', () => {
       const before = tf.memory().numTensors;
       tf.tidy(() => void train({ 1: NaN }));
       expect(tf.memory().numTensors).toBe(before);

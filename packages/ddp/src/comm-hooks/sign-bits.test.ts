@@ -5,7 +5,7 @@ import { packSigns, unpackSigns, wordsOf } from './sign-bits.js';
 const BACKENDS = ['acc', 'cpu'];
 
 describe.each(BACKENDS)('packed signs on %s', (backend) => {
-  it.each([1, 31, 32, 33, 64, 1000])('of %i numbers come back', async (count) => {
+  it.each([1, 31, 32, 33, 64, 1000])('of %i numbers are restored', async (count) => {
     await import('@acc/kernels/register');
     await tf.setBackend(backend);
     const values = Float32Array.from({ length: count }, (_, i) => Math.sin(i * i + count));
@@ -20,7 +20,7 @@ describe.each(BACKENDS)('packed signs on %s', (backend) => {
     });
   });
 
-  it('of words with every bit set and none', async () => {
+  it('may be words with every bit set or none', async () => {
     await tf.setBackend(backend);
     tf.tidy(() => {
       const words = packSigns(tf.concat([tf.ones([32]), tf.fill([32], -1)]));

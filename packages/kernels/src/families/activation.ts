@@ -63,7 +63,7 @@ export function activated(
       x.dispose();
       throw new AccError(
         'ACC_ACTIVATION_UNKNOWN',
-        `Fused kernels have no activation '${String(activation)}'.`,
+        `Fused kernels do not support the activation '${String(activation)}'.`,
         {
           help: 'Use linear, relu, relu6, elu, prelu, leakyrelu or sigmoid.',
           details: { activation },
@@ -76,9 +76,13 @@ export function activated(
 function preluOf(x: NativeTensor, alpha: NativeTensor | undefined): NativeTensor {
   using held = x;
   if (!alpha) {
-    throw new AccError('ACC_ACTIVATION_UNKNOWN', "The activation 'prelu' came without its weights.", {
-      help: 'Give preluActivationWeights.',
-    });
+    throw new AccError(
+      'ACC_ACTIVATION_UNKNOWN',
+      "The activation 'prelu' needs weights, but none were given.",
+      {
+        help: 'Give preluActivationWeights.',
+      },
+    );
   }
   return prelu(held, alpha);
 }

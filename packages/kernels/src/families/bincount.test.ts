@@ -9,7 +9,7 @@ const list = (length: number, max: number) =>
   fc.array(fc.integer({ min: 0, max }), { minLength: length, maxLength: length });
 
 describe('bincount', () => {
-  it.each(['float32', 'int32'] as const)('adds up %s weights as on cpu', async (dtype) => {
+  it.each(['float32', 'int32'] as const)('adds %s weights as on cpu', async (dtype) => {
     await fc.assert(
       fc.asyncProperty(list(10, 7), list(10, 9), fc.integer({ min: 0, max: 9 }), (x, weights, size) =>
         expectSameAsCpu(() => [
@@ -36,7 +36,7 @@ describe('bincount', () => {
     );
   });
 
-  it('takes values far beyond the last bin', async () => {
+  it('ignores values far beyond the last bin', async () => {
     await expectSameAsCpu(() => bincount(tensor1d([1, 2 ** 31 - 1], 'int32'), tensor1d([]), 3));
   });
 

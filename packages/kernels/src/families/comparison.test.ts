@@ -25,7 +25,7 @@ describe('comparisons of strings', () => {
     );
   });
 
-  it('compares with a scalar and with nothing', async () => {
+  it('compares with a scalar and with an empty tensor', async () => {
     await expectSameAsCpu(() => [
       equal(tensor(['a', 'b'], [2], 'string'), tensor('b', [], 'string')),
       equal(tensor([], [0], 'string'), tensor('b', [], 'string')),

@@ -23,7 +23,7 @@ const parts = (shape: readonly number[]) =>
   fc.tuple(tensorOf('float32', shape, finiteFloats()), tensorOf('float32', shape, finiteFloats()));
 
 describe('complex numbers', () => {
-  it('are taken apart and put together as on cpu', async () => {
+  it('are split and joined as on cpu', async () => {
     await fc.assert(
       fc.asyncProperty(parts([2, 3]), ([re, im]) =>
         expectSameAsCpu(() => {
@@ -69,7 +69,7 @@ describe('Fourier transforms', () => {
     );
   });
 
-  it('of no rows are empty', async () => {
+  it('of empty tensors are empty', async () => {
     await expectSameAsCpu(() => {
       const input = complex(tensor([], [0, 4]), tensor([], [0, 4]));
       return engine().runKernel('FFT', { input });

@@ -172,14 +172,14 @@ describe.each([
   });
 });
 
-describe('where oneDNN fails', () => {
+describe('cases in which oneDNN fails', () => {
   // Wrong results and writes beyond the memory depend on the number of threads.
   beforeAll(() => setNumThreads(2));
   afterAll(() => setNumThreads(1));
 
   const attrs = { dilations: [1, 1], dataFormat: 'NHWC' };
 
-  it('one window along a row of one channel, by a stride, is as on cpu', async () => {
+  it('a convolution with one strided window along a row of one channel is as on cpu', async () => {
     await fc.assert(
       fc.asyncProperty(images([2, 2, 1, 1]), images([3, 3, 1, 1]), (x, filter) =>
         expectSameAsCpu(() =>
@@ -190,7 +190,7 @@ describe('where oneDNN fails', () => {
     );
   });
 
-  it('the gradient of a filter of one pixel, by a stride, for few channels is as on cpu', async () => {
+  it('the gradient of a strided 1 by 1 filter for few channels is as on cpu', async () => {
     await fc.assert(
       fc.asyncProperty(images([5, 19, 9, 1]), images([5, 19, 3, 5]), (x, dy) =>
         expectSameAsCpu(() =>

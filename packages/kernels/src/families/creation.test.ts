@@ -6,7 +6,7 @@ import { make, tensorOf } from '../testing/values.js';
 
 const RUNS = { numRuns: 20 };
 
-describe('kernels that make tensors', () => {
+describe('kernels that create tensors', () => {
   it.each(['float32', 'int32', 'bool'] as const)(
     'OnesLike and ZerosLike of %s are as on cpu',
     async (dtype) => {
@@ -36,7 +36,7 @@ describe('kernels that make tensors', () => {
     await expectSameAsCpu(() => fill([...shape] as [number], value, dtype as DataType as 'float32'));
   });
 
-  it('Fill with a string is UTF-8', async () => {
+  it('Fill with a string encodes it as UTF-8', async () => {
     await expectSameAsCpu(() => fill([2], 'ä', 'string'));
   });
 
@@ -56,7 +56,7 @@ describe('kernels that make tensors', () => {
     await expectSameAsCpu(() => [linspace(-1, 2, count), linspace(5, -3, count)], { rtol: 1e-4, atol: 1e-4 });
   });
 
-  it('LinSpace ends where it was told to', async () => {
+  it('LinSpace ends exactly at its stop value', async () => {
     await setBackend('acc');
     const values = linspace(0, 1, 100_000);
     expect(values.dataSync()[99_999]).toBe(1);

@@ -64,7 +64,7 @@ describe('dilation and its gradients', () => {
     );
   });
 
-  it('of integers, where many sums are alike, are as on cpu', async () => {
+  it('of integers with many equal sums are as on cpu', async () => {
     await fc.assert(
       fc.asyncProperty(cases(ints(2), 'int32'), (given) => expectSameAsCpu(() => all(given))),
       RUNS,

@@ -63,7 +63,7 @@ describe('unary kernels', () => {
     }
   });
 
-  it('refuse complex numbers where tfjs has none', async () => {
+  it('refuse complex numbers if tfjs does not support them', async () => {
     await setBackend('acc');
     const x = complex([1], [2]);
     expect(() => run('Exp', { x })).toThrowError(
@@ -133,8 +133,8 @@ describe('binary kernels', () => {
   });
 });
 
-describe('kernels with inputs of other names', () => {
-  it('Prelu is as on cpu, alpha broadcast both ways', async () => {
+describe('kernels with other input names', () => {
+  it('Prelu is as on cpu, with alpha broadcast both ways', async () => {
     for (const dtype of DTYPES) {
       for (const [shapeX, shapeAlpha] of BROADCAST_SHAPES) {
         await fc.assert(

@@ -28,7 +28,7 @@ const CASES: readonly (readonly [string, () => Record<string, Tensor>, object])[
   ],
 ];
 
-describe('of images without elements', () => {
+describe('images without elements', () => {
   it.each(CASES)('%s is as on cpu', (name, inputs, attrs) =>
     expectSameAsCpu(() => engine().runKernel(name, inputs(), attrs as NamedAttrMap) as Tensor | Tensor[]),
   );

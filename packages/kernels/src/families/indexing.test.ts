@@ -102,7 +102,7 @@ describe('gatherND, scatterND, tensorScatterUpdate, sparseToDense', () => {
       RUNS,
     ));
 
-  it('add up what is scattered to one place, and keep the last of what is written there', () =>
+  it('add values that are scattered to one place, and keep the last of those that are written there', () =>
     expectSameAsCpu(() => {
       const places = tf.tensor2d([[1], [0], [1]], [3, 1], 'int32');
       const updates = tf.tensor2d([
@@ -130,7 +130,7 @@ describe('gatherND, scatterND, tensorScatterUpdate, sparseToDense', () => {
       ];
     }));
 
-  it('leave the tensor that is updated alone', async () => {
+  it('do not change the input of tensorScatterUpdate', async () => {
     await tf.setBackend('acc');
     tf.tidy(() => {
       const x = tf.tensor1d([1, 2, 3]);
@@ -143,7 +143,7 @@ describe('gatherND, scatterND, tensorScatterUpdate, sparseToDense', () => {
 describe('oneHot, topk, searchSorted', () => {
   beforeAll(() => registerAccBackend());
 
-  it('oneHot is as on cpu, indices out of range too', () =>
+  it('oneHot is as on cpu, also for indices out of range', () =>
     fc.assert(
       fc.asyncProperty(
         dims({ minLength: 0, maxLength: 2 }).chain((shape) => tensorOf('int32', shape, ints(5))),

@@ -63,7 +63,7 @@ describe('BatchMatMul', () => {
     );
   });
 
-  it('passes on NaN and infinities as cpu does', async () => {
+  it('propagates NaN and infinities as cpu does', async () => {
     const values = fc.oneof({ weight: 9, arbitrary: ints(5) }, { weight: 1, arbitrary: floats() });
     await fc.assert(
       fc.asyncProperty(operands('float32', values), ({ a, b, attrs }) =>
@@ -106,7 +106,7 @@ describe('_FusedMatMul', () => {
     );
   });
 
-  it('takes integers and a bias of them', async () => {
+  it('accepts integers and an integer bias', async () => {
     await fc.assert(
       fc.asyncProperty(operands('int32', ints(100)), ({ a, b, bias, attrs }) =>
         expectSameAsCpu(() =>
@@ -117,7 +117,7 @@ describe('_FusedMatMul', () => {
     );
   });
 
-  it('refuses an activation that there is not', async () => {
+  it('refuses an unknown activation', async () => {
     const { ones, setBackend, tidy } = await import('@tensorflow/tfjs-core');
     await setBackend('acc');
     tidy(() => {

@@ -18,8 +18,8 @@ const images = (
   dims = fc.tuple(length, length, fc.integer({ min: 1, max: 4 })),
 ) => fc.tuple(batch, dims).chain(([count, dim]) => tensorOf('float32', [count, ...dim], finiteFloats()));
 
-describe('images looked up at points', () => {
-  it('cropAndResize is as on cpu, of boxes beyond the image too', async () => {
+describe('images sampled at points', () => {
+  it('cropAndResize is as on cpu, also for boxes beyond the image', async () => {
     const part = fc.constantFrom(-0.5, 0, 0.1, 0.25, 0.5, 0.7, 1, 1.3);
     const box = fc.tuple(part, part, part, part);
     const given = fc.record({
@@ -80,7 +80,7 @@ describe('images looked up at points', () => {
     );
   });
 
-  it('transform does with each image of a batch what it does with one', async () => {
+  it('transform treats each image of a batch like a single image', async () => {
     registerAccBackend();
     await tf.setBackend('acc');
     tf.tidy(() => {
@@ -101,7 +101,7 @@ describe('images looked up at points', () => {
     });
   });
 
-  it('rotateWithOffset is as on cpu, with one value or a colour behind', async () => {
+  it('rotateWithOffset is as on cpu, with one fill value or a fill colour', async () => {
     const given = fc.record({
       image: images(fc.integer({ min: 1, max: 2 })),
       radians: fc.constantFrom(0, Math.PI / 2, Math.PI, -Math.PI / 4, 0.3, 2),

@@ -123,7 +123,7 @@ describe.each([2, 3] as const)('pooling of %i spatial dims', (rank) => {
     );
   });
 
-  it('gives all of the gradient to the maximum that cpu takes', async () => {
+  it('gives the whole gradient to the maximum that cpu chooses', async () => {
     for (const values of [withTies, finiteFloats()]) {
       await fc.assert(
         fc.asyncProperty(
@@ -139,7 +139,7 @@ describe.each([2, 3] as const)('pooling of %i spatial dims', (rank) => {
     }
   });
 
-  it('spreads the gradient of averages as cpu does', async () => {
+  it('distributes the gradient of averages as cpu does', async () => {
     await fc.assert(
       fc.asyncProperty(filled({ rank, isRounded: false }, ints(9)), ([{ attrs }, { x, dy }]) =>
         expectSameAsCpu(() => run(`${average}Grad`, { dy: make(dy), input: make(x) }, attrs)),
@@ -150,7 +150,7 @@ describe.each([2, 3] as const)('pooling of %i spatial dims', (rank) => {
 });
 
 describe('MaxPoolWithArgmax', () => {
-  it('finds values and positions of cpu', async () => {
+  it('finds the values and positions that cpu finds', async () => {
     await fc.assert(
       fc.asyncProperty(
         filled({ rank: 2, isRounded: false }, withTies),

@@ -64,7 +64,7 @@ describe('reductions', () => {
     ),
   );
 
-  it('Prod is as on cpu, as far as its doubles are exact', () =>
+  it("Prod is as on cpu, as far as cpu's doubles are exact", () =>
     expectReductionAsOnCpu(
       DTYPES,
       (dtype) => (dtype === 'int32' ? ints(3) : dtype === 'bool' ? elements(dtype) : finiteFloats(2)),
@@ -80,7 +80,7 @@ describe('reductions', () => {
     expectReductionAsOnCpu(['bool'], elements, (x, attrs) => run(name, x, attrs)),
   );
 
-  it('adds int32 up with wrap-around', () =>
+  it('adds int32 with wrap-around', () =>
     expectSameAsCpu(() => tf.sum(tf.tensor1d([2 ** 31 - 1, 5, 2 ** 31 - 1], 'int32'))));
 
   it('has the gradients of cpu', () =>

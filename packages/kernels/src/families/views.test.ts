@@ -21,8 +21,8 @@ beforeEach(() => {
 });
 afterEach(() => expect(heldMib()).toBe(0));
 
-describe('what a part keeps in memory', () => {
-  it('is all of its base where it is a large part: nothing is copied', () => {
+describe('memory that a view keeps', () => {
+  it('is all of its base if the view is a large part, which is not copied', () => {
     const x = big();
     const half = tf.slice(x, [ROWS / 2, 0]);
     expect(heldMib()).toBe(1);
@@ -39,7 +39,7 @@ describe('what a part keeps in memory', () => {
     ['split', (x: tf.Tensor2D) => tf.split(x, 64, 1).slice(0, 1)],
     ['gather', (x: tf.Tensor2D) => [tf.gather(x, [1, 2, 3])]],
     ['topk', (x: tf.Tensor2D) => [tf.topk(x, 1).values]],
-  ])('is itself alone where it is a small part: %s', (_name, take) => {
+  ])('is only its own if the view is a small part: %s', (_name, take) => {
     const x = big();
     const parts = tf.tidy(() => take(x));
     x.dispose();
@@ -47,7 +47,7 @@ describe('what a part keeps in memory', () => {
     tf.dispose(parts);
   });
 
-  it('is counted from the first base, however many parts of parts lie between', () => {
+  it('is counted from the first base, however many views lie between', () => {
     let x: tf.Tensor2D = big();
     for (let rows = ROWS; rows > 1; rows /= 2) {
       const half = tf.tidy(() => tf.transpose(tf.slice(tf.transpose(x), [0, rows / 2])));
@@ -60,8 +60,8 @@ describe('what a part keeps in memory', () => {
   });
 });
 
-describe('tensors of one data', () => {
-  it('are what reshape, expandDims and squeeze give', () => {
+describe('tensors that share one data', () => {
+  it('come from reshape, expandDims and squeeze', () => {
     const { numDataBuffers, numTensors } = tf.memory();
     const x = big();
     const shapes = [tf.reshape(x, [-1]), tf.expandDims(x, 1), tf.squeeze(x), tf.transpose(x, [0, 1])];
@@ -75,7 +75,7 @@ describe('tensors of one data', () => {
     tf.dispose(shapes);
   });
 
-  it('meet in one kernel in different shapes', () => {
+  it('can be inputs of one kernel in different shapes', () => {
     const table = tf.tidy(() => {
       const x = tf.tensor1d([1, 2, 3]);
       return tf.mul(tf.reshape(x, [3, 1]), tf.reshape(x, [1, 3])).dataSync();
@@ -83,7 +83,7 @@ describe('tensors of one data', () => {
     expect(Array.from(table)).toEqual([1, 2, 3, 2, 4, 6, 3, 6, 9]);
   });
 
-  it('may be cut into, and joined from, more parts than one call takes', () => {
+  it('can be split into, and joined from, more parts than one native call accepts', () => {
     tf.tidy(() => {
       const count = 5000;
       const x = tf.reshape(tf.range(0, 2 * count), [count, 2]);
@@ -96,7 +96,7 @@ describe('tensors of one data', () => {
     });
   });
 
-  it('may come in any number of shapes', () => {
+  it('can have any number of shapes', () => {
     tf.tidy(() => {
       const x = tf.range(0, 64);
       for (let rank = 1; rank <= 20; rank++) {

@@ -8,13 +8,13 @@ import { AccError } from '@acc/contract';
  */
 export function requireFloat(where: string, name: string, x: unknown): void {
   if (!(x instanceof Tensor)) {
-    throw new AccError('ACC_INVALID_ARGUMENT', `${where}: ${name} is no tensor.`, {
-      help: 'Give a tf.Tensor; tf.tensor makes one of numbers.',
+    throw new AccError('ACC_INVALID_ARGUMENT', `${where}: ${name} is not a tensor.`, {
+      help: 'Give a tf.Tensor. tf.tensor creates one from numbers.',
       details: { where, name },
     });
   }
   if (x.dtype === 'float32') return;
-  throw new AccError('ACC_DTYPE_UNSUPPORTED', `${where}: ${name} has dtype ${x.dtype}, not float32.`, {
+  throw new AccError('ACC_DTYPE_UNSUPPORTED', `${where}: ${name} has dtype ${x.dtype}; expected float32.`, {
     help: `Use ${name}.toFloat().`,
     details: { where, name, dtype: x.dtype },
   });
@@ -29,7 +29,7 @@ export function requireShape(where: string, name: string, x: Tensor, shape: read
   if (x.shape.length === shape.length && x.shape.every((length, dim) => length === shape[dim])) return;
   throw new AccError(
     'ACC_SHAPE_MISMATCH',
-    `${where}: ${name} has shape [${x.shape.join(', ')}], not [${shape.join(', ')}].`,
+    `${where}: ${name} has shape [${x.shape.join(', ')}]; expected [${shape.join(', ')}].`,
     { details: { where, name, shape: x.shape, expected: shape } },
   );
 }

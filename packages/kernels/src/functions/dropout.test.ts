@@ -19,7 +19,7 @@ const draw = (rate: number): Float32Array =>
 
 describe('dropout', () => {
   it.each([0.001, 0.1, 0.5, 0.9, 0.9999999])(
-    'drops with the chance %d and divides the others by what is kept',
+    'drops elements with probability %d and scales the others',
     (rate) => {
       const factors = draw(rate);
       const chance = Math.max(1, Math.round((1 - rate) * 65536)) / 65536;
@@ -30,7 +30,7 @@ describe('dropout', () => {
     },
   );
 
-  it('draws each element by itself', () => {
+  it('draws for each element independently', () => {
     const kept = Array.from(draw(0.5), (factor) => Number(factor !== 0));
     for (const lag of [1, 2, 3, 4, 8, 64]) {
       const same = kept.slice(lag).filter((value, i) => value === kept[i]).length;
@@ -38,7 +38,7 @@ describe('dropout', () => {
     }
   });
 
-  it('gives the gradient the same elements', () => {
+  it('drops the same elements in the gradient', () => {
     tf.tidy(() => {
       let value: tf.Tensor | undefined;
       const dx = tf.grad((t) => {
@@ -50,7 +50,7 @@ describe('dropout', () => {
     });
   });
 
-  it('has second gradients by the same mask', () => {
+  it('has second gradients with the same mask', () => {
     tf.tidy(() => {
       const first = (t: tf.Tensor) => tf.grad((u) => dropout(u, 0.5).square().sum())(t);
       const second = tf.grad((t) => first(t).sum())(x);
@@ -58,7 +58,7 @@ describe('dropout', () => {
     });
   });
 
-  it("is the same after the same seed of libtorch's generator, and another without", () => {
+  it("is reproducible with a seed of libtorch's generator, and differs without", () => {
     setSeed(3);
     const [first, second] = [draw(0.5), draw(0.5)];
     setSeed(3);
@@ -66,12 +66,12 @@ describe('dropout', () => {
     expect(second).not.toEqual(first);
   });
 
-  it("draws with tfjs's generator from a given seed", () => {
+  it("draws with tfjs's generator if a seed is given", () => {
     const [ours, own] = [dropout(x, 0.4, { seed: 7 }), tf.dropout(x, 0.4, undefined, 7)];
     expect(ours.dataSync()).toEqual(own.dataSync());
   });
 
-  it('gives x as it is outside of training, and at rate 0', () => {
+  it('returns x unchanged outside of training, and at rate 0', () => {
     expect(dropout(x, 0.4, { training: false }).dataSync()).toEqual(x.dataSync());
     expect(dropout(x, 0).dataSync()).toEqual(x.dataSync());
   });

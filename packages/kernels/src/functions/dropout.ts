@@ -96,9 +96,13 @@ export function dropout<T extends Tensor>(x: T, rate: number, options: DropoutOp
   const { training = true, seed } = options;
   requireFloat('dropout', 'x', x);
   if (!(rate >= 0 && rate < 1)) {
-    throw new AccError('ACC_INVALID_ARGUMENT', `dropout: the rate is ${rate}.`, {
-      help: 'Give a number from 0 up to, but not including, 1.',
-    });
+    throw new AccError(
+      'ACC_INVALID_ARGUMENT',
+      `dropout: rate is ${rate}, which is not a probability below 1.`,
+      {
+        help: 'Give a number that is at least 0 and less than 1.',
+      },
+    );
   }
   if (!training || rate === 0) return x.clone();
   const fused = seed === undefined ? activeSlots().functions?.dropout?.(x, rate) : undefined;

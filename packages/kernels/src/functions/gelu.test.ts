@@ -9,11 +9,11 @@ const x = (): tf.Tensor => wave([3, 17]).mul(4);
 describe.each(['none', 'tanh'] as const)('gelu, approximate: %s', (approximate) => {
   const f = (t: tf.Tensor) => gelu(t, { approximate });
 
-  it('has the values and gradients of plain ops', async () => {
+  it('has the values and gradients of the formula in tfjs operators', async () => {
     await expectSameAsCpu(() => valueAndGradients(f, [x()]), { atol: 2e-6 });
   });
 
-  it('has the second gradients of plain ops', async () => {
+  it('has the second gradients of the formula in tfjs operators', async () => {
     await expectSameAsCpu(() => secondGradients(f, [x()]), { atol: 1e-5 });
   });
 });

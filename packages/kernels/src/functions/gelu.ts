@@ -44,9 +44,13 @@ export function gelu<T extends Tensor>(x: T, options: GeluOptions = {}): T {
   checkKeys('gelu', options, ['approximate']);
   const { approximate = 'none' } = options;
   if (approximate !== 'none' && approximate !== 'tanh') {
-    throw new AccError('ACC_INVALID_OPTION', `gelu: approximate is '${String(approximate)}'.`, {
-      help: "Choose 'none' or 'tanh'.",
-    });
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `gelu: approximate is '${String(approximate)}'; expected 'none' or 'tanh'.`,
+      {
+        help: "Choose 'none' or 'tanh'.",
+      },
+    );
   }
   requireFloat('gelu', 'x', x);
   const fused = activeSlots().functions?.gelu?.(x, approximate);

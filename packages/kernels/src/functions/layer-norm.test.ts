@@ -34,14 +34,14 @@ describe.each(AXES)('over axis %j', (axis, shape) => {
     ['layerNorm with both', (t, g, b) => layerNorm(t, g, b, options), () => [x(), gain(), bias()]],
     ['rmsNorm', (t) => rmsNorm(t, null, options), () => [x()]],
     ['rmsNorm with gain', (t, g) => rmsNorm(t, g, options), () => [x(), gain()]],
-  ])('%s has the values and gradients of plain ops, first and second', async (_, f, inputs) => {
+  ])('%s has the values and gradients of tfjs operators, first and second', async (_, f, inputs) => {
     await expectSameAsCpu(() => valueAndGradients(f, inputs()), TOLERANCE);
     await expectSameAsCpu(() => secondGradients(f, inputs()), { rtol: 1e-3, atol: 1e-3 });
   });
 });
 
 describe('normalisation', () => {
-  it('is what the formula says', async () => {
+  it('follows the formula', async () => {
     await tf.setBackend('acc');
     const row = tf.tensor1d([1, 2, 3, 6]);
     const [layer, rms] = [layerNorm(row, null, null, { epsilon: 0.5 }), rmsNorm(row, null, { epsilon: 0.5 })];
@@ -49,7 +49,7 @@ describe('normalisation', () => {
     expect([...rms.dataSync()]).toEqual([1, 2, 3, 6].map((v) => expect.closeTo(v / Math.sqrt(13), 6)));
   });
 
-  it('takes a result whose gradient is an expanded view', async () => {
+  it('accepts a gradient that is an expanded view', async () => {
     const f = (t: tf.Tensor) => layerNorm(t, wave([5], 1)).sum();
     await expectSameAsCpu(() => tf.grad(f)(x()), TOLERANCE);
   });

@@ -19,9 +19,9 @@ export function normalizedDims(where: string, x: Tensor, axis: number | readonly
   if (isFine && dims.length > 0) return dims;
   throw new AccError(
     'ACC_AXIS_OUT_OF_RANGE',
-    `${where}: axis ${JSON.stringify(axis)} does not name dims of a tensor of rank ${x.rank}.`,
+    `${where}: axis is ${JSON.stringify(axis)}, but the tensor has rank ${x.rank}.`,
     {
-      help: `Give different whole numbers from ${-x.rank} to ${x.rank - 1}.`,
+      help: `Give whole numbers from ${-x.rank} to ${x.rank - 1}, each dim only once.`,
       details: { axis, rank: x.rank },
     },
   );

@@ -14,13 +14,13 @@ describe.each(CASES)('rotaryEmbedding of %s', (_, options) => {
   const f = (t: tf.Tensor) => rotaryEmbedding(t, options);
 
   it.each([[[7, 6]], [[2, 3, 5, 8]], [[1, 2]], [[2, 0, 4]]])(
-    'of shape %j is as in plain ops',
+    'of shape %j equals the result of tfjs operators',
     async (shape) => {
       await expectSameAsCpu(() => valueAndGradients(f, [wave(shape)]), { atol: 5e-6 });
     },
   );
 
-  it('takes transposed heads, and has second gradients', async () => {
+  it('accepts transposed heads, and has second gradients', async () => {
     const turned = (t: tf.Tensor) => f(tf.transpose(t, [0, 2, 1, 3]));
     await expectSameAsCpu(() => valueAndGradients(turned, [wave([2, 5, 3, 4])]), { atol: 5e-6 });
     await expectSameAsCpu(() => secondGradients(turned, [wave([2, 5, 3, 4])]), { atol: 1e-5 });
@@ -28,7 +28,7 @@ describe.each(CASES)('rotaryEmbedding of %s', (_, options) => {
 });
 
 describe('rotaryEmbedding', () => {
-  it('turns a pair by position · base^(−2i/dim)', async () => {
+  it('rotates a pair by position · base^(−2i/dim)', async () => {
     await tf.setBackend('acc');
     const turned = rotaryEmbedding(tf.tensor2d([[1, 0, 0, 2]]), { base: 100, offset: 3 });
     const [a, b] = [3, 3 / 10];
@@ -36,7 +36,7 @@ describe('rotaryEmbedding', () => {
     expect([...turned.dataSync()]).toEqual(expected.map((value) => expect.closeTo(value, 6)));
   });
 
-  it('resolves far positions', async () => {
+  it('is exact at far positions', async () => {
     await tf.setBackend('acc');
     const turned = rotaryEmbedding(tf.tensor2d([[1, 1, 0, 0]]), { offset: 1_000_001 });
     const slow = 1_000_001 / 100;

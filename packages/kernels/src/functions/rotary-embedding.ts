@@ -105,10 +105,14 @@ export function rotaryEmbedding<T extends Tensor>(x: T, options: RotaryOptions =
   const { base = 10000, offset = 0, interleaved = false } = options;
   requireFloat('rotaryEmbedding', 'x', x);
   if (x.rank < 2 || x.shape.at(-1)! % 2 !== 0) {
-    throw new AccError('ACC_SHAPE_MISMATCH', `rotaryEmbedding: x has shape [${x.shape.join(', ')}].`, {
-      help: 'Give [..., length, dim] with an even dim.',
-      details: { shape: x.shape },
-    });
+    throw new AccError(
+      'ACC_SHAPE_MISMATCH',
+      `rotaryEmbedding: x has shape [${x.shape.join(', ')}]; expected [..., length, dim] with an even dim.`,
+      {
+        help: 'Reshape x, or use an even number of features for each head.',
+        details: { shape: x.shape },
+      },
+    );
   }
   const settings: RotarySettings = { base, offset, interleaved };
   const fused = activeSlots().functions?.rotaryEmbedding?.(x, settings);

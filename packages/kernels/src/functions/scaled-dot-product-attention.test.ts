@@ -58,16 +58,16 @@ const CASES: Record<string, () => AttentionOptions> = {
 const TOLERANCE = { rtol: 1e-5, atol: 3e-6 };
 
 describe('scaledDotProductAttention', () => {
-  it.each(Object.entries(CASES))('has the values and gradients of plain ops: %s', async (_, options) => {
+  it.each(Object.entries(CASES))('has the values and gradients of tfjs operators: %s', async (_, options) => {
     await expectSameAsCpu(() => valueAndGradients(attend(options), inputs()), TOLERANCE);
     await expectSameAsCpu(() => valueAndGradients(attend(options), inputs(2)), TOLERANCE);
   });
 
-  it.each(['causal', 'with booleans'])('has the second gradients of plain ops: %s', async (name) => {
+  it.each(['causal', 'with booleans'])('has the second gradients of tfjs operators: %s', async (name) => {
     await expectSameAsCpu(() => secondGradients(attend(CASES[name]), inputs(2)), { rtol: 1e-4, atol: 1e-4 });
   });
 
-  it('takes more queries than keys, a v of another dim, no keys and no queries', async () => {
+  it('accepts more queries than keys, another dim of v, no keys and no queries', async () => {
     await expectSameAsCpu(() => valueAndGradients(attend(CASES.causal), inputs(H, 3)), TOLERANCE);
     await expectSameAsCpu(() => valueAndGradients(attend(), inputs(H, S, 3)), TOLERANCE);
     await expectSameAsCpu(() => {
@@ -76,7 +76,7 @@ describe('scaledDotProductAttention', () => {
     });
   });
 
-  it('takes transposed heads, and rows that lie apart', async () => {
+  it('accepts transposed heads and strided rows', async () => {
     const turned = (...xs: tf.Tensor[]) =>
       attend(CASES.causal)(...xs.map((x) => tf.transpose(x, [0, 2, 1, 3])));
     await expectSameAsCpu(
@@ -103,7 +103,7 @@ describe('scaledDotProductAttention', () => {
     await expectSameAsCpu(() => valueAndGradients(ofMask, [wave([1, H, L, S], 9)]), TOLERANCE);
   });
 
-  it('gives zeros, and no gradient, where a query sees nothing', async () => {
+  it('gives zeros, without a gradient, for a query that sees no key', async () => {
     registerAccBackend();
     await tf.setBackend('acc');
     for (const mask of [bools(B, 1, L, S), infinities(B, 1, L, S)]) {
@@ -118,7 +118,7 @@ describe('scaledDotProductAttention', () => {
     }
   });
 
-  it('drops weights, and leaves the mean', async () => {
+  it('drops weights, and keeps the mean', async () => {
     await tf.setBackend('acc');
     const q = tf.zeros<tf.Rank.R4>([1, 64, 32, 8]);
     const v = tf.ones<tf.Rank.R4>([1, 64, 16, 8]);
@@ -129,7 +129,7 @@ describe('scaledDotProductAttention', () => {
     expect(variance.dataSync()[0]).toBeCloseTo(0.25 / 0.75 / 16, 2);
   });
 
-  it.each([true, false])('holds memory linear in the length (causal: %s)', async (isCausal) => {
+  it.each([true, false])('needs memory linear in the length (causal: %s)', async (isCausal) => {
     registerAccBackend();
     await tf.setBackend('acc');
     const peakAt = (length: number): number => {

@@ -46,9 +46,13 @@ export function scaledDotProductAttention(
   const { mask, isCausal = false, dropout = 0, scale = 1 / Math.sqrt(q.shape[3]) } = options;
   checkInputs(q, k, v, mask);
   if (!(dropout >= 0 && dropout < 1)) {
-    throw new AccError('ACC_INVALID_ARGUMENT', `${NAME}: dropout is ${dropout}.`, {
-      help: 'Give a number from 0 up to, but not including, 1.',
-    });
+    throw new AccError(
+      'ACC_INVALID_ARGUMENT',
+      `${NAME}: dropout is ${dropout}, which is not a probability below 1.`,
+      {
+        help: 'Give a number that is at least 0 and less than 1.',
+      },
+    );
   }
   const settings: AttentionSettings = { mask, isCausal, dropout, scale };
   const fused = activeSlots().functions?.scaledDotProductAttention?.(q, k, v, settings);
@@ -70,7 +74,7 @@ function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undef
   if (!fits) {
     throw mismatch(
       { q, k, v },
-      "Heads of k and v are equal and divide q's; k has q's dim, v has k's length.",
+      'k and v need the same number of heads, which must divide that of q. k needs the dim of q. v needs the length of k. All need the same batch.',
     );
   }
   if (!mask) return;
@@ -80,15 +84,19 @@ function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undef
   if (![2, 4].includes(mask.rank) || !isBroadcast) {
     throw mismatch(
       { q, k, mask },
-      'A mask is [queries, keys] or [batch, heads, queries, keys]; any of these may be 1.',
+      'Give a mask of shape [queries, keys] or [batch, heads, queries, keys]. Each size may also be 1.',
     );
   }
 }
 
 function mismatch(tensors: Readonly<Record<string, Tensor>>, help: string): AccError {
   const shapes = Object.entries(tensors).map(([name, { shape }]) => `${name} [${shape.join(', ')}]`);
-  return new AccError('ACC_SHAPE_MISMATCH', `${NAME}: shapes don't fit: ${shapes.join(', ')}.`, {
-    help,
-    details: Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape])),
-  });
+  return new AccError(
+    'ACC_SHAPE_MISMATCH',
+    `${NAME}: the shapes do not fit together: ${shapes.join(', ')}.`,
+    {
+      help,
+      details: Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape])),
+    },
+  );
 }

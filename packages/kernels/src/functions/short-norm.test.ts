@@ -32,9 +32,9 @@ const NORMS: Readonly<
   'rmsNorm alone': [(x) => rmsNorm(x!), [3, 5, 17]],
 };
 
-describe.each(['bfloat16', 'float16'] as const)('norms that keep %s', (dtype) => {
+describe.each(['bfloat16', 'float16'] as const)('norms that save %s', (dtype) => {
   it.each(Object.entries(NORMS))(
-    'have the values of float32, and gradients near them: %s',
+    'have the values of float32, and gradients close to it: %s',
     (_, [f, ...shapes]) => {
       tf.tidy(() => {
         const inputs = shapes.map((shape, seed) => wave(shape, seed));
@@ -49,7 +49,7 @@ describe.each(['bfloat16', 'float16'] as const)('norms that keep %s', (dtype) =>
     },
   );
 
-  it('lose nothing of values whose mean is large', () => {
+  it('are accurate for values with a large mean', () => {
     tf.tidy(() => {
       const x = wave([6, 32], 0).mul(0.5).add(300);
       const expected = valueAndGradients((t) => layerNorm(t), [x]);
@@ -60,7 +60,7 @@ describe.each(['bfloat16', 'float16'] as const)('norms that keep %s', (dtype) =>
     });
   });
 
-  it('take a gradient of 16 bits', () => {
+  it('accept a 16-bit gradient', () => {
     tf.tidy(() => {
       const [x, dy] = [wave([6, 32], 0), wave([6, 32], 1)];
       const norm = (t: tf.Tensor) => layerNorm(t);
@@ -74,7 +74,7 @@ describe.each(['bfloat16', 'float16'] as const)('norms that keep %s', (dtype) =>
   });
 });
 
-it('keep half the memory, and nothing afterwards', () => {
+it('save half the memory, and leave nothing behind', () => {
   const x = wave([512, 512], 0);
   const kept = () => {
     let bytes = NaN;
@@ -95,7 +95,7 @@ it('keep half the memory, and nothing afterwards', () => {
   expect(liveTensors()).toBe(before);
 });
 
-it('have no second gradient where x was not kept', () => {
+it('have no second gradient if x was not saved', () => {
   // The norm runs inside the outer gradient, and the inner gradient differentiates it.
   const second = () =>
     tf.tidy(() =>

@@ -51,9 +51,9 @@ const CASES: Record<string, [f: (...xs: tf.Tensor[]) => tf.Tensor, count: number
   ],
 };
 
-describe('bfloat16 behind float32', () => {
+describe('bfloat16 tensors with the tfjs dtype float32', () => {
   it.each(Object.entries(CASES))(
-    'stays so, and has the values and gradients of float32: %s',
+    'stay bfloat16, and give the values and gradients of float32: %s',
     (_, [f, count]) => {
       tf.tidy(() => {
         const inputs = Array.from({ length: count }, (_, seed) => heads(seed));
@@ -75,7 +75,7 @@ describe('bfloat16 behind float32', () => {
     ['of more keys', 33, 200, 32, false],
     ['of wide heads, causal', 150, 150, 128, true],
     ['of odd heads', 20, 30, 24, true],
-  ] as const)('has the gradients of attention in float32: %s', (_, queries, keys, width, isCausal) => {
+  ] as const)('give the gradients of attention in float32: %s', (_, queries, keys, width, isCausal) => {
     tf.tidy(() => {
       const shapes = [queries, keys, keys].map((length) => [2, length, 3, width]);
       // The heads dim lies between the rows in memory, as after a split of one matrix product.
@@ -94,7 +94,7 @@ describe('bfloat16 behind float32', () => {
     });
   });
 
-  it('takes a query of it beside others of float32', () => {
+  it('can be the query while the other inputs are float32', () => {
     tf.tidy(() => {
       const [q, k, v] = [0, 1, 2].map(heads) as [tf.Tensor, tf.Tensor, tf.Tensor];
       const expected = attend(q, k, v).dataSync();
@@ -102,7 +102,7 @@ describe('bfloat16 behind float32', () => {
     });
   });
 
-  it('is counted beyond what 16 bits can hold', () => {
+  it('are counted with sums beyond the range of 16 bits', () => {
     tf.tidy(() => {
       const ones = short(tf.ones([1000, 2]));
       expect([...tf.unsortedSegmentSum(ones, tf.zeros([1000], 'int32'), 1).dataSync()]).toEqual([1000, 1000]);
@@ -116,7 +116,7 @@ describe('bfloat16 behind float32', () => {
     });
   });
 
-  it('is dropped', () => {
+  it('work with dropout', () => {
     tf.tidy(() => {
       const dropped = dropout(short(tf.ones([64])), 0.4);
       expect(nativeDtype(dropped)).toBe('bfloat16');
@@ -124,7 +124,7 @@ describe('bfloat16 behind float32', () => {
     });
   });
 
-  it('has statistics of float32', () => {
+  it('have statistics in float32', () => {
     tf.tidy(() => {
       // bfloat16 represents these values exactly, but neither their sum nor their mean.
       const x = tf.range(0, 1024).mod(2).add(128).reshape([1, 1024]);

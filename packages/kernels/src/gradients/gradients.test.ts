@@ -32,7 +32,7 @@ const CASES: [string, (t: tf.Tensor) => tf.Tensor][] = [
 ];
 
 describe('gradients', () => {
-  it("take the place of tfjs's, once", () => {
+  it('replace those of tfjs once', () => {
     replaceGradients();
     const ours = names.map((name) => getGradient(name));
     replaceGradients();
@@ -40,7 +40,7 @@ describe('gradients', () => {
     expect(names.filter((name) => getGradient(name) !== own.get(name))).toEqual([...names]);
   });
 
-  it.each(CASES)("have tfjs's values: %s", (_, f) => {
+  it.each(CASES)('equal those of tfjs: %s', (_, f) => {
     own.forEach(use);
     const expected = [...tf.grad(f)(x()).dataSync()];
     replaceGradients();

@@ -19,7 +19,7 @@ const CASES: Record<string, (t: tf.Tensor) => tf.Tensor> = {
   softmax: (t) => tf.softmax(t),
 };
 
-describe('gradients of one pass', () => {
+describe('gradients that take one pass', () => {
   it.each(Object.entries(CASES))("have cpu's values: %s", (_, f) =>
     expectSameAsCpu(() => tf.grad((t) => f(t).mul(weights()).sum())(x())),
   );
@@ -45,12 +45,12 @@ describe('gradients of one pass', () => {
     ),
   );
 
-  it("are tfjs's own for integers", () =>
+  it('are those of tfjs for integers', () =>
     expectSameAsCpu(() => tf.grad((t) => tf.relu(t).sum())(tf.tensor1d([-1, 0, 2], 'int32'))));
 });
 
 describe('pooling', () => {
-  it('of one element a window leaves the gradient of the pooling before it right', () =>
+  it('of one element a window does not affect the gradient of the pooling before it', () =>
     expectSameAsCpu(() =>
       tf.grad((t) => {
         const images = t.reshape([1, 6, 8, 1]) as tf.Tensor4D;
@@ -61,7 +61,7 @@ describe('pooling', () => {
       })(x()),
     ));
 
-  it('keeps nothing of its maxima once its result is gone', async () => {
+  it('keeps nothing of its maxima after its result is disposed', async () => {
     const { liveTensors } = await import('@acc/native');
     await tf.setBackend('acc');
     const images = x().reshape([1, 6, 8, 1]) as tf.Tensor4D;

@@ -85,13 +85,13 @@ const LINEAR: Record<string, (t: tf.Tensor2D, weight: tf.Tensor2D) => tf.Tensor>
     }),
 };
 
-describe('what is saved for gradients', () => {
+describe('the tensor that is saved for gradients', () => {
   it.each(Object.entries(LINEAR))('is not the result of %s without activation', (_, f) => {
     const weight = square(1);
     expect(keptMib((t) => f(t, weight).add(1))).toBeLessThan(0.1);
   });
 
-  it.each(Object.entries(LINEAR))('is the result of %s, for operators that take it', (_, f) => {
+  it.each(Object.entries(LINEAR))('is the result of %s if an operator needs it', (_, f) => {
     const weight = square(1);
     expect(keptMib((t) => f(t, weight).square())).toBeCloseTo(1, 1);
     const own = tf.customGrad((t, save) => {
@@ -109,7 +109,7 @@ describe('what is saved for gradients', () => {
     expect(gradients((t) => own(t.relu()))).toEqual(gradients((t) => t.relu().square()));
   });
 
-  it.each(Object.entries(CASES))('holds no memory for the shapes of %s', (_, f) => {
+  it.each(Object.entries(CASES))('takes no memory for the shapes of %s', (_, f) => {
     // A product with a number keeps the number and its input, which stays in memory anyway.
     expect(keptMib(f)).toBeLessThan(0.1);
   });
@@ -139,11 +139,11 @@ describe('what is saved for gradients', () => {
     ),
   );
 
-  it('is the result of relu, which what follows keeps too', () => {
+  it('is the result of relu, which the next operator saves too', () => {
     expect(keptMib((t) => tf.square(tf.relu(tf.mul(t, 2))))).toBeCloseTo(1, 1);
   });
 
-  it('is the whole tensor where values are needed, also after a program registers a gradient of its own', () => {
+  it('is the whole tensor if values are needed, also after a program registers its own gradient', () => {
     expect(keptMib((t) => tf.square(tf.mul(t, 2)))).toBeCloseTo(1, 1);
     const ours = tf.getGradient('Sub');
     const { gradFunc } = ours;

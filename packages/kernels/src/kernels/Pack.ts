@@ -14,9 +14,13 @@ export const pack = kernelWithStrings<PackInputs, PackAttrs>(
     const dtype = inputs[0]!.dtype;
     const other = inputs.find((input) => input.dtype !== dtype);
     if (other) {
-      throw new AccError('ACC_DTYPE_MISMATCH', `Pack: inputs of dtype ${dtype} and ${other.dtype}.`, {
-        help: 'Cast them to one dtype with tf.cast().',
-      });
+      throw new AccError(
+        'ACC_DTYPE_MISMATCH',
+        `Pack: the inputs have different dtypes: ${dtype} and ${other.dtype}.`,
+        {
+          help: 'Cast them to one dtype with tf.cast().',
+        },
+      );
     }
     const tensors = inputs.map((input) => backend.native(input));
     const dim = axis < 0 ? axis + inputs[0]!.shape.length + 1 : axis;

@@ -13,7 +13,7 @@ export const reshape = kernel<ReshapeInputs, ReshapeAttrs>(Reshape, ({ inputs: {
   if (util.sizeFromShape(shape) !== size) {
     throw new AccError(
       'ACC_SHAPE_MISMATCH',
-      `Reshape: [${x.shape.join()}] has ${size} elements, [${attrs.shape.join()}] has ${util.sizeFromShape(shape)}.`,
+      `Reshape: [${x.shape.join()}] has ${size} elements, but [${attrs.shape.join()}] has ${util.sizeFromShape(shape)}.`,
     );
   }
   return sameData(backend, { dataId: x.dataId, shape, dtype: x.dtype });

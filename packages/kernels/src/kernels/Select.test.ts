@@ -23,7 +23,7 @@ describe('Select', () => {
     }
   });
 
-  it('chooses rows by a condition of rank 1', async () => {
+  it('selects rows with a condition of rank 1', async () => {
     await setBackend('acc');
     const inputs = {
       condition: tensor([1, 0], [2], 'bool'),

@@ -9,7 +9,7 @@ const SEGMENTS = 4;
 
 describe('UnsortedSegmentSum', () => {
   it.each<RealDtype>(['float32', 'int32', 'bool'])(
-    'of %s is as on cpu, ids out of range left out',
+    'of %s is as on cpu, without ids out of range',
     async (dtype) => {
       const values = dtype === 'float32' ? finiteFloats() : elements(dtype);
       for (const shape of [[6], [6, 1], [6, 3], [6, 2, 2], [0, 2]]) {
@@ -43,7 +43,7 @@ describe('UnsortedSegmentSum', () => {
       ];
     }));
 
-  it('refuses ids of two dimensions', async () => {
+  it('refuses two-dimensional ids', async () => {
     await tf.setBackend('acc');
     tf.tidy(() => {
       const [x, ids] = [tf.ones([2, 2]), tf.zeros([2, 2], 'int32')];

@@ -31,7 +31,7 @@ export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegme
     if (segmentIds.shape.length !== 1) {
       throw new AccError(
         'ACC_SHAPE_MISMATCH',
-        `UnsortedSegmentSum: segment ids of shape [${segmentIds.shape.join()}], expected one dimension.`,
+        `UnsortedSegmentSum: segment ids have shape [${segmentIds.shape.join()}]; expected one dim.`,
       );
     }
     const [n, ...rest] = x.shape;

@@ -73,8 +73,8 @@ const FROM_BOTH_LENGTHS: Readonly<Record<string, (x: tf.Tensor) => tf.Tensor>> =
   argMax: (x) => tf.argMax(x, 1),
 };
 
-describe('bfloat16 behind float32', () => {
-  it.each(Object.keys(STAYS_SHORT))('stays bfloat16 in %s', (name) => {
+describe('bfloat16 tensors with the tfjs dtype float32', () => {
+  it.each(Object.keys(STAYS_SHORT))('stay bfloat16 in %s', (name) => {
     tf.tidy(() => {
       const actual = STAYS_SHORT[name]!(short(matrix()));
       expect(acc().native(actual).dtype).toBe('bfloat16');
@@ -82,7 +82,7 @@ describe('bfloat16 behind float32', () => {
     });
   });
 
-  it.each(Object.keys(FROM_BOTH_LENGTHS))('goes with float32 into %s', (name) => {
+  it.each(Object.keys(FROM_BOTH_LENGTHS))('can be combined with float32 in %s', (name) => {
     tf.tidy(() => {
       const actual = FROM_BOTH_LENGTHS[name]!(short(matrix()));
       expect(actual.arraySync()).toEqual(FROM_BOTH_LENGTHS[name]!(matrix()).arraySync());

@@ -43,7 +43,7 @@ async function expectProperty<T>(
 const transposed = (x: tf.Tensor): tf.Tensor => tf.transpose(tf.mul(tf.cast(x, 'float32'), 2));
 
 describe('ops on shapes are as on cpu', () => {
-  it('reshape and expandDims, of strided tensors too', () =>
+  it('reshape and expandDims, also of strided tensors', () =>
     expectProperty(withAttrs(tensors(), axisOf), (x, axis) => [
       tf.reshape(x, [x.size]),
       tf.reshape(transposed(x), [x.size]),
@@ -125,7 +125,7 @@ describe('ops on shapes are as on cpu', () => {
         ),
     ));
 
-  it('stridedSlice against its stride is empty, where cpu fails', async () => {
+  it('stridedSlice against its stride is empty, although cpu fails', async () => {
     await tf.setBackend('acc');
     tf.tidy(() => {
       expect(tf.stridedSlice(tf.range(0, 4), [3], [1], [1]).shape).toEqual([0]);
@@ -177,7 +177,7 @@ describe('ops on shapes are as on cpu', () => {
 describe('ops on shapes of strings are as on cpu', () => {
   const texts = (): tf.Tensor2D => tf.tensor2d(['a', 'é', 'c', 'd', 'e', ''], [2, 3], 'string');
 
-  it('as of numbers', () =>
+  it('as for numbers', () =>
     expectSameAsCpu(() => {
       const x = texts();
       return [

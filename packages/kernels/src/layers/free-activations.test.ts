@@ -83,7 +83,7 @@ const gradients = (model: tf.LayersModel) =>
   });
 
 describe('activations in training', () => {
-  it('go when the last layer has taken them, and gradients are the same', () => {
+  it('are freed after the last layer that uses them, with the same gradients', () => {
     const model = residual(12);
     const [before, expected] = [need(model), gradients(model)];
     free(model);
@@ -98,7 +98,7 @@ describe('activations in training', () => {
     model.dispose();
   });
 
-  it('go in fit too', async () => {
+  it('are freed in fit too', async () => {
     const model = tf.sequential();
     model.add(tf.layers.dense({ units: 8, inputShape: [16, 16, 8] }));
     // No gradient needs the results of these layers.
@@ -121,7 +121,7 @@ describe('activations in training', () => {
     model.dispose();
   });
 
-  it('stay when they are results of the model', () => {
+  it('are kept if they are results of the model', () => {
     const inputs = tf.input({ shape: [8] });
     const middle = relu(scale(inputs));
     const model = tf.model({ inputs, outputs: [middle, relu(middle)] });
@@ -133,7 +133,7 @@ describe('activations in training', () => {
     model.dispose();
   });
 
-  it('stay in another model of the same layers, and where layers are called by themselves', () => {
+  it('are kept in another model of the same layers, and if layers are called directly', () => {
     const model = residual(2);
     const parts = tf.model({
       inputs: model.inputs,
@@ -151,7 +151,7 @@ describe('activations in training', () => {
     model.dispose();
   });
 
-  it('stay until the layer that takes them has given its mask', async () => {
+  it('are kept until the layer that uses them has computed its mask', async () => {
     const model = attention();
     const tokens = (...ids: number[]) => tf.tensor2d(ids, [2, 4], 'int32');
     const xs = [tokens(1, 2, 3, 0, 4, 5, 0, 0), tokens(1, 3, 0, 0, 6, 5, 1, 0)];
@@ -171,7 +171,7 @@ describe('activations in training', () => {
     model.dispose();
   });
 
-  it("stay when a user's layer takes them", () => {
+  it("are kept if a user's layer uses them", () => {
     const first = new Hoarder();
     const second = new Hoarder(first);
     const model = residual(1, (last) => second.apply(relu(first.apply(relu(last)) as Symbolic)) as Symbolic);

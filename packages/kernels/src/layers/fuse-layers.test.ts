@@ -102,7 +102,7 @@ describe('in training', () => {
       () => tf.layers.lstm({ units: 2, recurrentDropout: 0.5, ...WEIGHTS }),
       [2, 3, 4],
     ],
-  ])('%s stays as it is', async (_, make, shape) => {
+  ])('%s is not fused', async (_, make, shape) => {
     const layer = make();
     const plain = await kernelsOf(layer, shape);
     fuse(layer);
@@ -129,12 +129,12 @@ describe('layers', () => {
   it.each([
     ['of a class of the same name', new Dense()],
     ['of a subclass of the same name', new Doubled({ units: 2, activation: 'relu' })],
-  ])('%s are left alone', (_, layer) => {
+  ])('%s are not fused', (_, layer) => {
     fuse(layer);
     expect(Object.hasOwn(layer, 'call')).toBe(false);
   });
 
-  it('whose call was replaced are left alone', () => {
+  it('with a replaced call are not fused', () => {
     const layer = tf.layers.dense({ units: 2, activation: 'relu' });
     const call = layer.call.bind(layer);
     layer.call = call;
@@ -142,7 +142,7 @@ describe('layers', () => {
     expect(layer.call).toBe(call);
   });
 
-  it('get their own way back', () => {
+  it('are restored', () => {
     const layer = tf.layers.dense({ units: 2 });
     fuse(layer);
     expect(Object.hasOwn(layer, 'call')).toBe(true);
@@ -168,7 +168,7 @@ describe('layers', () => {
     expectClose(second().arraySync(), expected.arraySync());
   });
 
-  it('compute on another backend as they are', async () => {
+  it('compute with tfjs operators on another backend', async () => {
     const layer = tf.layers.lstm({ units: 2, ...WEIGHTS });
     const x = tf.ones([1, 2, 3]);
     const expected = await callOf(layer)(x, true).data();
@@ -180,7 +180,7 @@ describe('layers', () => {
 });
 
 describe('dropout in training', () => {
-  it('drops and scales; in prediction it does nothing', () => {
+  it('drops and scales in training, and does nothing in prediction', () => {
     const layer = tf.layers.dropout({ rate: 0.25 });
     fuse(layer);
     const x = tf.ones([10_000]);

@@ -26,7 +26,7 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
     expect(values(lists.clamp(list(), -1, 5))).toEqual([[3, -1], [5], [0], []]);
   });
 
-  it('are unscaled, and looked through for what is not finite', () => {
+  it('are unscaled and checked for values that are not finite', () => {
     const good = lists.unscale(list(), 0.5);
     expect([values(good.list), good.isFinite]).toEqual([[[1.5, -2], [6], [0], []], true]);
     for (const bad of [NaN, Infinity, -Infinity]) {
@@ -36,12 +36,12 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
     expect(lists.unscale([], 2)).toEqual({ list: [], isFinite: true });
   });
 
-  it('have one norm', () => {
+  it('have one norm over all tensors', () => {
     expect(lists.norm(list()).dataSync()[0]).toBe(13);
     expect(lists.norm([]).dataSync()[0]).toBe(0);
   });
 
-  it('change nothing that others hold', () => {
+  it('do not change memory that other tensors share', () => {
     const x = tf.tensor1d([1, 2, 3, 4]);
     const copy = x.clone();
     const view = tf.slice(x, 1, 2);
@@ -54,7 +54,7 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
     variable.dispose();
   });
 
-  it('leave as many tensors as there were', () => {
+  it('do not leave additional tensors', () => {
     const [x, y] = [tf.ones([3]), tf.ones([3])];
     const before = [tf.memory().numTensors, liveTensors()];
     let result = [x];
@@ -66,7 +66,7 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
   });
 });
 
-it('lists on acc take one call in place, however long they are, and longer ones a few', async () => {
+it('lists on acc take one native call in place, and very long ones a few', async () => {
   registerAccBackend();
   await tf.setBackend('acc');
   const { lists } = kernelLayerOf('acc', tf.backend());

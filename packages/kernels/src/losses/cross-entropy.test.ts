@@ -48,7 +48,7 @@ describe.each(Object.entries(LOSSES))('%s', (name, loss) => {
     ),
   );
 
-  it('refuses other shapes as tfjs does', async () => {
+  it('refuses different shapes as tfjs does', async () => {
     await tf.setBackend('acc');
     expect(() => loss()(tf.zeros([2, 3]), tf.zeros([3, 2]))).toThrow(/must match/);
   });

@@ -76,18 +76,19 @@ const DEFAULTS = {
 };
 
 describe('adafactor', () => {
-  it('is its formula with its defaults', () => expectLikeReference(() => adafactor(), formula(DEFAULTS)));
+  it('follows its formula with its defaults', () =>
+    expectLikeReference(() => adafactor(), formula(DEFAULTS)));
 
   it.each<AdafactorOptions>([
     { learningRate: 1 },
     { learningRate: 0.05, beta1: 0.9, weightDecay: 0.1 },
     { relativeStep: false, scaleParameter: false, clipThreshold: 0.5, decayExponent: 0.5 },
     { learningRate: 1, epsilon1: 0.01, epsilon2: 2 },
-  ])('is its formula with %o', (options) =>
+  ])('follows its formula with %o', (options) =>
     expectLikeReference(() => adafactor(options), formula({ ...DEFAULTS, ...options })),
   );
 
-  it('keeps a row and a column of a matrix', async () => {
+  it('stores a row and a column for a matrix', async () => {
     await tf.setBackend('acc');
     const w = tf.variable(tf.ones([3, 40, 50]));
     const optimizer = adafactor();

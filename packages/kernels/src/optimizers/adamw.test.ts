@@ -14,14 +14,14 @@ const formula =
     });
   };
 
-describe('adamw is its formula', () => {
+describe('adamw follows its formula', () => {
   it('with its defaults', () =>
     expectLikeReference(
       () => adamw(),
       formula(0.001, 0.9, 0.999, 1e-8, () => 0.01),
     ));
 
-  it('with options, some weights of which do not decay', () =>
+  it('with options and weights that do not decay', () =>
     expectLikeReference(
       () =>
         adamw({

@@ -30,13 +30,13 @@ const formula =
   };
 
 describe('lamb', () => {
-  it('is its formula with its defaults', () =>
+  it('follows its formula with its defaults', () =>
     expectLikeReference(
       () => lamb(),
       formula({ lr: 0.001, b1: 0.9, b2: 0.999, eps: 1e-6, decayOf: () => 0.01, isAdapted: () => true }),
     ));
 
-  it('is its formula with options, for variables that do not decay or are not adapted', () =>
+  it('follows its formula with options, for variables that do not decay or are not adapted', () =>
     expectLikeReference(
       () =>
         lamb({
@@ -58,7 +58,7 @@ describe('lamb', () => {
       }),
     ));
 
-  it.each(['acc', 'cpu'])('takes 1 for the ratio where a norm is 0, on %s', async (backend) => {
+  it.each(['acc', 'cpu'])('uses a ratio of 1 if a norm is 0, on %s', async (backend) => {
     registerAccBackend();
     await tf.setBackend(backend);
     const [zero, still] = [tf.variable(tf.zeros([2])), tf.variable(tf.ones([2]))];

@@ -12,14 +12,14 @@ const formula =
     });
   };
 
-describe('lion is its formula', () => {
+describe('lion follows its formula', () => {
   it('with its defaults', () =>
     expectLikeReference(
       () => lion(),
       formula(0.0001, 0.9, 0.99, () => 0),
     ));
 
-  it('with options, some weights of which do not decay', () =>
+  it('with options and weights that do not decay', () =>
     expectLikeReference(
       () =>
         lion({

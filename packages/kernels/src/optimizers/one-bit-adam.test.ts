@@ -15,11 +15,10 @@ const formula =
     });
   };
 
-describe('oneBitAdam is its formula', () => {
-  it('while it warms up', () =>
-    expectLikeReference(() => oneBitAdam(), formula(0.001, 0.9, 0.999, 1e-8, 100)));
+describe('oneBitAdam follows its formula', () => {
+  it('during warm-up', () => expectLikeReference(() => oneBitAdam(), formula(0.001, 0.9, 0.999, 1e-8, 100)));
 
-  it('with a variance that froze', () =>
+  it('with a frozen variance', () =>
     expectLikeReference(
       () => oneBitAdam({ learningRate: 0.02, beta1: 0.8, beta2: 0.9, epsilon: 1e-3, warmupSteps: 4 }),
       formula(0.02, 0.8, 0.9, 1e-3, 4),

@@ -40,9 +40,13 @@ export function resolveOptions<T extends object>(
     if (value === undefined) continue;
     const { expected, accepts } = kinds[key as keyof T];
     if (!accepts(value)) {
-      throw new AccError('ACC_INVALID_OPTION', `${where}: ${key} is ${describe(value)}, not ${expected}.`, {
-        details: { where, key, value },
-      });
+      throw new AccError(
+        'ACC_INVALID_OPTION',
+        `${where}: ${key} is ${describe(value)}; expected ${expected}.`,
+        {
+          details: { where, key, value },
+        },
+      );
     }
     resolved[key] = value;
   }

@@ -13,7 +13,7 @@ const formula =
     });
   };
 
-describe('sgdw is its formula', () => {
+describe('sgdw follows its formula', () => {
   it('with its defaults', () =>
     expectLikeReference(
       () => sgdw(),
@@ -32,7 +32,7 @@ describe('sgdw is its formula', () => {
       formula(0.1, 0.9, false, () => 0.1),
     ));
 
-  it("with Nesterov's, and weights that do not decay", () =>
+  it("with Nesterov's momentum, and weights that do not decay", () =>
     expectLikeReference(
       () =>
         sgdw({

@@ -33,7 +33,7 @@ function runSteps(optimizer: tf.Optimizer, variables: tf.Variable[], from: numbe
 
 describe.each(OPTIMIZERS)('%s', (name, make) => {
   describe.each(['acc', 'cpu'])('on %s', (backend) => {
-    it('goes on from saved weights as if it had never stopped', async () => {
+    it('continues from saved weights as if it had never stopped', async () => {
       await tf.setBackend(backend);
       const straight = makeVariables('straight');
       const stopped = makeVariables('stopped');
@@ -67,7 +67,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
       expect(counts()).toEqual(atStart);
     });
 
-    it('learns, and may change its rate', async () => {
+    it('reduces the loss, and accepts a new rate', async () => {
       await tf.setBackend(backend);
       const w = tf.variable(tf.tensor([[3, -2]]));
       const optimizer = make();
@@ -85,7 +85,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
     });
   });
 
-  it('is saved with a model and loaded', async () => {
+  it('is saved and loaded with a model', async () => {
     await tf.setBackend('acc');
     const model = tf.sequential({
       layers: [
@@ -119,7 +119,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
     );
   });
 
-  it('leaves what others hold of a weight as it was', async () => {
+  it('does not change what others hold of a weight', async () => {
     await tf.setBackend('acc');
     const variables = makeVariables('held');
     const optimizer = make();
@@ -132,7 +132,7 @@ describe.each(OPTIMIZERS)('%s', (name, make) => {
     tf.dispose([...variables, ...clones]);
   });
 
-  it('has its own way on lists', async () => {
+  it('does not use the fused update for lists', async () => {
     await tf.setBackend('acc');
     expect(fusedApply(make())).toBeUndefined();
   });
@@ -165,7 +165,7 @@ describe('options', () => {
     expect(act).toThrowError(expect.objectContaining({ code }));
   });
 
-  it('that are undefined are their defaults', () => {
+  it('that are undefined have their defaults', () => {
     expect(adamw({ learningRate: undefined as never }).learningRate).toBe(0.001);
   });
 });

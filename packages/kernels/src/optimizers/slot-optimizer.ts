@@ -97,8 +97,8 @@ export abstract class SlotOptimizer extends Optimizer {
     if (!Number.isInteger(count) || (kinds === 0 && state.length > 0)) {
       throw new AccError(
         'ACC_OPTIMIZER_WEIGHTS',
-        `${this.getClassName()} keeps ${kinds} tensors for each variable; ${state.length} came.`,
-        { help: 'Create it with the options it had when its weights were saved.' },
+        `${this.getClassName()} keeps ${kinds} tensors for each variable, but setWeights received ${state.length}.`,
+        { help: 'Create the optimizer with the same options as when its weights were saved.' },
       );
     }
     const given = new Set<unknown>(state.map(({ tensor }) => tensor));
@@ -139,9 +139,9 @@ function variableOf({ name }: NamedGradient): Variable {
   if (!variable) {
     throw new AccError(
       'ACC_VARIABLE_UNKNOWN',
-      `There is a gradient of '${name}', but no variable of that name.`,
+      `A gradient is named '${name}', but there is no variable with that name.`,
       {
-        help: 'Give the gradients under the names of the variables: variable.name.',
+        help: 'Use variable.name as the name of each gradient.',
       },
     );
   }

@@ -17,7 +17,7 @@ const EXACT = 64 * (1 + 2 ** -12);
 
 const unsupported = expect.objectContaining({ code: 'ACC_PRECISION_UNSUPPORTED' }) as Error;
 
-it('float32 is float32 by default, and as ieee', () => {
+it("float32 is exact by default and with 'ieee'", () => {
   expect(product()).toBe(EXACT);
   setFloat32Precision('cpu', 'ieee');
   expect(product()).toBe(EXACT);
@@ -36,7 +36,7 @@ function roundsFactors(precision: 'bf16' | 'tf32'): boolean {
 }
 
 it.each(['bf16', 'tf32'] as const)(
-  '%s rounds factors where the CPU can, and is refused elsewhere',
+  '%s rounds factors if the CPU supports it, and is refused otherwise',
   (precision) => {
     const isThere = roundsFactors(precision);
     expect(product()).toBe(EXACT);

@@ -25,9 +25,9 @@ export function setFloat32Precision(device: string, precision: Float32Precision 
   setNative(backend, 'default');
   throw new AccError(
     'ACC_PRECISION_UNSUPPORTED',
-    `${device} has no products of float32 tensors in ${precision}.`,
+    `The device ${device} cannot multiply float32 tensors in ${precision}.`,
     {
-      help: "Leave amp.float32Precision out; 'tf32' is for NVIDIA GPUs from Ampere on, 'bf16' for CPUs with bfloat16 instructions.",
+      help: "Leave amp.float32Precision out. 'tf32' needs an NVIDIA GPU of the Ampere generation or later. 'bf16' needs a CPU with bfloat16 instructions.",
       details: { device, precision },
     },
   );

@@ -22,7 +22,7 @@ export function float8Problem(): string | undefined {
     using turned = transpose(narrow);
     using product = scaledProduct(narrow, turned, scale, scale, null, null, 'bfloat16');
     const found = product.read('float32')[0];
-    return found === SIZE ? undefined : `aten::_scaled_mm gave ${String(found)} in place of ${SIZE}`;
+    return found === SIZE ? undefined : `aten::_scaled_mm returned ${String(found)} instead of ${SIZE}`;
   } catch (error) {
     if (!isAccError(error)) throw error;
     return error.message.split('\n', 1)[0]!;

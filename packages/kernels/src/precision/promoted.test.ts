@@ -81,7 +81,7 @@ describe.each(Object.entries(OPS))('%s', (name, [op, ...shapes]) => {
   // A bit mask of the inputs that are 16-bit.
   const mixes = Array.from({ length: 2 ** shapes.length - 2 }, (_, i) => i + 1);
 
-  it.each(mixes)('takes float32 and bfloat16 together, as libtorch promotes (%i)', (mix) => {
+  it.each(mixes)('accepts float32 and bfloat16 together, as libtorch promotes them (%i)', (mix) => {
     tf.tidy(() => {
       const xs = shapes.map((shape, seed) => wave(shape, seed));
       const isShort = (i: number) => ((mix >> i) & 1) === 1;
@@ -113,7 +113,7 @@ it('leaves no tensor behind', () => {
   expect(liveTensors()).toBe(before);
 });
 
-it('einsum and attention take both', () => {
+it('einsum and attention accept both', () => {
   tf.tidy(() => {
     const [a, b] = [wave([5, 7], 0), wave([7, 3], 1)];
     expectClose(tf.einsum('ij,jk->ik', short(a), b).dataSync(), tf.matMul(rounded(a), b).dataSync(), LENIENT);
@@ -130,7 +130,7 @@ describe('pooling', () => {
     maxPool3d: (x) => tf.maxPool3d(x.reshape([1, 3, 4, 3, 1]) as tf.Tensor5D, 2, 2, 'same'),
     avgPool3d: (x) => tf.avgPool3d(x.reshape([1, 3, 4, 3, 1]) as tf.Tensor5D, 2, 2, 'same'),
   };
-  it.each(Object.entries(POOLS))('has gradients whichever of x and dy is short: %s', (_, pool) => {
+  it.each(Object.entries(POOLS))('has gradients whether x or dy is in 16 bits: %s', (_, pool) => {
     tf.tidy(() => {
       const x = wave([36], 0);
       const dy = wave(pool(x).shape, 1);

@@ -32,7 +32,7 @@ const replayed = (recording: Recording, ...args: tf.Tensor[]) =>
   });
 
 describe('StepRecorder', () => {
-  it('takes variables where they are now, and assigns them', () => {
+  it('reads variables at the time of the replay, and assigns them', () => {
     const w = tf.variable(tf.scalar(1));
     const x = tf.scalar(10);
     const recording = sealed([x], () => {
@@ -47,7 +47,7 @@ describe('StepRecorder', () => {
     recording.dispose();
   });
 
-  it('runs actions in each replay, with new tensors, and goes on with what they give', () => {
+  it('runs actions in each replay with new tensors, and continues with their results', () => {
     const x = tf.scalar(1);
     const seen: (number | undefined)[] = [];
     const recording = sealed([x], () => {
@@ -64,7 +64,7 @@ describe('StepRecorder', () => {
     recording.dispose();
   });
 
-  it('throws when an action gives something else than it did', () => {
+  it('throws if an action returns another shape than in the recording', () => {
     const x = tf.scalar(1);
     let isGiven = true;
     const recording = sealed([x], () => {
@@ -80,7 +80,7 @@ describe('StepRecorder', () => {
     recording.dispose();
   });
 
-  it('does not fit when a variable or a tensor that it knows is gone', () => {
+  it('does not fit if a variable or a captured tensor is gone', () => {
     const w = tf.variable(tf.scalar(1));
     const mask = tf.scalar(3);
     const x = tf.scalar(1);
@@ -93,7 +93,7 @@ describe('StepRecorder', () => {
     expect(other.fits([x])).toBe(false);
   });
 
-  it('refuses what a replay could not tell apart', () => {
+  it('refuses steps that a replay could not distinguish', () => {
     const w = tf.variable(tf.scalar(1));
     const v = tf.variable(w);
     expect(record([], () => v.add(1))).toMatch(/shares its data with another/);
@@ -101,7 +101,7 @@ describe('StepRecorder', () => {
     expect(record([clone], () => clone.add(1))).toMatch(/shares its data with a variable/);
   });
 
-  it('is one at a time, and ends with an error of the step', () => {
+  it('records one step at a time, and remains usable after an error of the step', () => {
     const x = tf.scalar(1);
     expect(() => record([x], () => tf.tidy(() => record([x], () => x) as never))).toThrowError(
       expect.objectContaining({ code: 'ACC_ALREADY_RECORDING' }),

@@ -21,7 +21,7 @@ export class StepRecorder implements Recorder {
   }
 
   record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
-    if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'A step is being recorded already.');
+    if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
     const session = (this.#session = new Session(this.backend, args));
     let isFinished = false;
     try {

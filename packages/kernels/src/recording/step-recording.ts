@@ -77,7 +77,7 @@ export class StepRecording implements Recording {
         hasActed = true;
         given = segment.action(outputs);
       }
-      throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step has no end.');
+      throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
       if (!isDone) this.native.reset();
     }
@@ -124,8 +124,10 @@ export class StepRecording implements Recording {
       if (tensor?.size !== (shape ? util.sizeFromShape(shape as number[]) : undefined)) {
         throw new AccError(
           'ACC_COMPILE_CHANGED',
-          `What a compiled step does between its recorded calls gave ${describe(tensor?.shape)}, and ${describe(shape)} when it was recorded: on some rank the data has other shapes, or another part of the model was used.`,
-          { help: 'Run such a step without accelerator.compile, or give each of its kinds other arguments.' },
+          `An action of a compiled step returned ${describe(tensor?.shape)}, but ${describe(shape)} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
+          {
+            help: 'Run such a step without accelerator.compile, or give it different plain arguments for each variant.',
+          },
         );
       }
       if (tensor && shape) handles.push(this.#handleIn(tensor, shape));
@@ -169,11 +171,11 @@ function differenceOfSources(
   const all = (segments: readonly RecordedSegment[]) => segments.flatMap(({ sources }) => sources);
   const others = all(theirs);
   const differs = all(ours).some((source, i) => !isSameSource(source, others[i]));
-  if (differs) return 'it takes tensors from outside that change, and are neither arguments nor variables';
+  if (differs) return 'it uses changing tensors that are neither arguments nor variables';
   const assigned = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.assigned);
   const otherAssigned = assigned(theirs);
   const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
-  return isSame ? undefined : 'it assigns other variables from run to run';
+  return isSame ? undefined : 'it assigns different variables in different runs';
 }
 
 function isSameSource(a: Source, b: Source | undefined): boolean {

@@ -36,8 +36,8 @@ export function portableState(): StateLayer {
  */
 export function elementsOf({ dtype }: Tensor): NativeDtype {
   if (dtype !== 'string') return NATIVE_DTYPE[dtype];
-  throw new AccError('ACC_NOT_NATIVE', 'A tensor of strings has no elements of a fixed size.', {
-    help: 'Keep strings as plain values.',
+  throw new AccError('ACC_NOT_NATIVE', 'A tensor of strings cannot be saved as tensor data.', {
+    help: 'Save strings as plain values.',
   });
 }
 

@@ -20,7 +20,7 @@ export function restoreWays(state: StateTree): void {
   // The state comes from a backend without choices.
   if (chosen === undefined) return;
   if (typeof chosen !== 'object' || chosen === null) {
-    throw new AccError('ACC_STATE_INVALID', 'This is no state of the kernel layer.');
+    throw new AccError('ACC_STATE_INVALID', 'This value is not a state of the kernel layer.');
   }
   if (saved === machine()) takeWays(chosen as Record<string, string>);
 }

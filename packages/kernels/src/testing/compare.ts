@@ -62,7 +62,7 @@ function expectSameValues(actual: Outcome, expected: Outcome, options: CompareOp
   for (let i = 0; i < expected.values.length; i++) {
     const [a, e] = [actual.values[i]!, expected.values[i]!];
     if (isSame(a, e, expected.dtype, rtol, atol)) continue;
-    expect.fail(`element ${i} of ${expected.values.length} (${expected.dtype}) is ${a}, on cpu ${e}`);
+    expect.fail(`element ${i} of ${expected.values.length} (${expected.dtype}) is ${a}, but ${e} on cpu`);
   }
 }
 

@@ -30,9 +30,13 @@ export function parseTuning(text: string): TuningOptions {
     if (item === 'print') print = true;
     else if (family && way && rest.length === 0) pins[family] = way;
     else {
-      throw new AccError('ACC_INVALID_OPTION', `ACC_KERNELS_TUNE: '${item}' is neither 'print' nor a pin.`, {
-        help: 'Write for instance ACC_KERNELS_TUNE=print,matmul=onednn; `print` shows families and their ways.',
-      });
+      throw new AccError(
+        'ACC_INVALID_OPTION',
+        `ACC_KERNELS_TUNE: '${item}' is neither 'print' nor of the form family=way.`,
+        {
+          help: 'For example: ACC_KERNELS_TUNE=print,matmul=onednn. `print` shows families and their ways.',
+        },
+      );
     }
   }
   return { pins, print };

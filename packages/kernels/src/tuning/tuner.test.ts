@@ -61,7 +61,7 @@ function run(way: (x: Tensor) => Tensor, length: number): number {
 }
 
 describe('the tuner', () => {
-  it('takes the fastest way that works, and measures a class of shapes once', () => {
+  it('chooses the fastest way that works, and measures a class of shapes once', () => {
     const { family, counts } = doubling();
     const tuner = tunerWith('');
     const way = tuner.tuned(family);
@@ -77,7 +77,7 @@ describe('the tuner', () => {
     expect(tuner.choices.map(({ shapes }) => shapes)).toEqual(['[8]', '[9]']);
   });
 
-  it('goes by what a way takes as a rule, not at best', () => {
+  it('compares typical times, not the shortest ones', () => {
     const { family } = doubling();
     let calls = 0;
     const moody = (x: Tensor) => {
@@ -97,13 +97,13 @@ describe('the tuner', () => {
     expect(tuner.choices).toMatchObject([{ way: 'slow' }]);
   });
 
-  it('does not measure what is small', () => {
+  it('does not measure small shapes', () => {
     const { family, counts } = doubling();
     run(tunerWith('').tuned(family), 1);
     expect(counts).toEqual({ slow: 1, quick: 0, broken: 0 });
   });
 
-  it('takes what was pinned', () => {
+  it('uses pinned ways', () => {
     const { family, counts } = doubling();
     const way = tunerWith('double=slow').tuned(family);
     run(way, 8);
@@ -115,14 +115,14 @@ describe('the tuner', () => {
     expect(() => run(way, 8)).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
 
-  it('throws what the first way throws', () => {
+  it('throws the error of the first way', () => {
     const { family } = doubling();
     const { broken } = family.ways as { broken: () => Tensor };
     const way = tunerWith('').tuned({ ...family, ways: { broken, quick: family.ways.quick! } });
     expect(() => run(way, 8)).toThrowError('not on this device');
   });
 
-  it('measures again where a way ran out of memory, and does without it after the third time', () => {
+  it('measures again if a way ran out of memory, and excludes it after the third time', () => {
     const values = new Map<string, string>();
     const store: ChoiceStore = {
       find: (key) => values.get(key),
@@ -159,7 +159,7 @@ describe('the tuner', () => {
     });
   });
 
-  it('throws what is a fault of a way, and not that it is not here', () => {
+  it('throws an error that means a defect of a way, unlike one of a missing way', () => {
     const { family } = doubling();
     const faulty = (_: Tensor): Tensor => {
       throw new TypeError('a fault');
@@ -168,7 +168,7 @@ describe('the tuner', () => {
     expect(() => run(way, 8)).toThrowError('a fault');
   });
 
-  it('takes what the job has agreed on, and forgets what it chose alone', () => {
+  it('uses what the job agreed on, and forgets what it chose alone', () => {
     const { family } = doubling();
     const values = new Map<string, string>();
     const store: ChoiceStore = {
@@ -195,7 +195,7 @@ describe('the tuner', () => {
 });
 
 describe('ACC_KERNELS_TUNE', () => {
-  it('holds pins and what is to be printed', () => {
+  it('contains pins and print', () => {
     expect(parseTuning('')).toEqual({ pins: {}, print: false });
     expect(parseTuning('print, matmul=onednn,convolution=channelsLast')).toEqual({
       pins: { matmul: 'onednn', convolution: 'channelsLast' },

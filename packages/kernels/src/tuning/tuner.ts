@@ -194,12 +194,12 @@ export class Tuner {
 
 function refuse(problem: string, known: Iterable<string>): never {
   throw new AccError('ACC_INVALID_OPTION', `ACC_KERNELS_TUNE: ${problem}.`, {
-    help: `Take one of: ${[...known].join(', ')}.`,
+    help: `Use one of: ${[...known].join(', ')}.`,
   });
 }
 
 function requireWay({ name, ways }: Family<never>, way: string): void {
-  if (!(way in ways)) refuse(`'${name}' has no way '${way}'`, Object.keys(ways));
+  if (!(way in ways)) refuse(`the family '${name}' has no way '${way}'`, Object.keys(ways));
 }
 
 interface Measured extends Pick<Choice, 'measuredMs' | 'failures'> {

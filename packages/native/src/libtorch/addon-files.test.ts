@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 describe('the addon in the cache', () => {
-  it('has a folder for each libtorch, wherever that lies', () => {
+  it('has a folder for each libtorch, wherever that is', () => {
     const cpu = addonCacheFolder(LIBTORCH);
     expect(dirname(cpu)).toBe(join(folder.path, 'addon'));
     expect(addonCacheFolder({ ...LIBTORCH, root: '/elsewhere' })).toBe(cpu);
@@ -36,7 +36,7 @@ describe('the addon in the cache', () => {
     expect(basename(cpu)).toMatch(/^torch-2\.13\.0-cpu-/);
   });
 
-  it('is located when both files are there', () => {
+  it('is found if both files exist', () => {
     expect(locateAddon(LIBTORCH)).toBeUndefined();
     const cache = addonCacheFolder(LIBTORCH);
     writeFiles(cache, { 'acc_native.node': '' });

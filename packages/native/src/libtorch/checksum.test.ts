@@ -8,19 +8,19 @@ const OTHER = 'f'.repeat(64);
 describe('judgeChecksum', () => {
   const archive = { fileName: FILE, kind: 'archive', given: undefined } as const;
 
-  it('takes the published build under its own name and under any other', () => {
+  it('accepts the published build under any file name', () => {
     const sha256 = publishedSha256(FILE)!;
     expect(judgeChecksum(sha256, archive)).toBe('checksum');
     expect(judgeChecksum(sha256, { ...archive, fileName: 'renamed.zip' })).toBe('checksum');
   });
 
-  it('refuses another file under a published name', () => {
+  it('refuses another file with a published name', () => {
     const mismatch = expect.objectContaining({ code: 'ACC_CHECKSUM_MISMATCH' });
     expect(() => judgeChecksum(OTHER, archive)).toThrow(mismatch);
     expect(() => judgeChecksum(OTHER, { ...archive, given: 'e'.repeat(64) })).toThrow(mismatch);
   });
 
-  it('takes a given checksum, in capitals too', () => {
+  it('accepts a given checksum, also in capitals', () => {
     expect(judgeChecksum(OTHER, { ...archive, fileName: 'x.zip', given: OTHER.toUpperCase() })).toBe(
       'checksum',
     );

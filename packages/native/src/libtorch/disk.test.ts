@@ -15,7 +15,7 @@ describe('a disk', () => {
     expect(full).toMatchObject({ code: 'ACC_DISK_FULL' });
   });
 
-  it('with too little room is refused beforehand', async () => {
+  it('with too little space is refused in advance', async () => {
     using folder = temporaryFolder();
     await expect(requireFreeSpace(folder.path, 1)).resolves.toBeUndefined();
     await expect(requireFreeSpace(folder.path, 2 ** 60)).rejects.toMatchObject({ code: 'ACC_DISK_FULL' });
@@ -29,7 +29,7 @@ describe('a disk', () => {
     );
   });
 
-  it('gives other errors back as they are', () => {
+  it('returns other errors unchanged', () => {
     const error = new Error('else');
     expect(asDiskError(error, '/cache')).toBe(error);
   });

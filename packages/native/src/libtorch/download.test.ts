@@ -39,7 +39,7 @@ function sendRange(request: IncomingMessage, response: ServerResponse, cutAfter?
 }
 
 describe('downloadFile', () => {
-  it('goes on after broken connections, and reports all bytes', async () => {
+  it('resumes after broken connections, and reports all bytes', async () => {
     using folder = temporaryFolder();
     using server = await serve((request, response, index) =>
       sendRange(request, response, index < 2 ? 30_000 : undefined),
@@ -52,7 +52,7 @@ describe('downloadFile', () => {
     expect(last).toEqual([CONTENT.length, CONTENT.length]);
   });
 
-  it('goes on with what an earlier process left, whole or in part', async () => {
+  it('resumes a download of an earlier process, whether partial or complete', async () => {
     using folder = temporaryFolder();
     using server = await serve((request, response) => sendRange(request, response));
     const path = join(folder.path, 'file');
@@ -63,7 +63,7 @@ describe('downloadFile', () => {
     expect(server.ranges).toEqual(['bytes=99000-', 'bytes=100000-']);
   });
 
-  it('starts over when the host knows no ranges', async () => {
+  it('starts again if the host does not support ranges', async () => {
     using folder = temporaryFolder();
     using server = await serve((_, response) => response.end(CONTENT));
     const path = join(folder.path, 'file');
@@ -72,7 +72,7 @@ describe('downloadFile', () => {
     expect(readFileSync(path).equals(CONTENT)).toBe(true);
   });
 
-  it('gives ACC_DOWNLOAD_UNREACHABLE for no host, no file, silence and a host that keeps breaking off', async () => {
+  it('gives ACC_DOWNLOAD_UNREACHABLE for a missing host, a missing file, silence and repeated disconnects', async () => {
     using folder = temporaryFolder();
     using missing = await serve((_, response) => response.writeHead(404).end());
     using silent = await serve(() => undefined);
@@ -88,7 +88,7 @@ describe('downloadFile', () => {
     await expect(downloadFile(stalling.url, path, options)).rejects.toMatchObject(unreachable);
   });
 
-  it('refuses what the disk has no room for before it comes', async () => {
+  it('refuses a file for which the disk has no space before it is fetched', async () => {
     using folder = temporaryFolder();
     using server = await serve(
       (_, response) => void response.writeHead(200, { 'content-length': 2 ** 50 }).write('x'),

@@ -12,13 +12,13 @@ describe('readEnvironment', () => {
     });
   });
 
-  it('respects XDG_CACHE_HOME, and ACC_CACHE_DIR before it', () => {
+  it('respects XDG_CACHE_HOME, and prefers ACC_CACHE_DIR', () => {
     expect(readEnvironment({ XDG_CACHE_HOME: '/x' }).cacheDir).toBe('/x/acc');
     expect(readEnvironment({ XDG_CACHE_HOME: '/x', ACC_CACHE_DIR: '/y' }).cacheDir).toBe('/y');
     expect(readEnvironment({ XDG_CACHE_HOME: 'relative' }).cacheDir).toBe(join(homedir(), '.cache', 'acc'));
   });
 
-  it('makes paths absolute and takes empty for unset', () => {
+  it('makes paths absolute and treats an empty value as unset', () => {
     expect(readEnvironment({ ACC_LIBTORCH: 'a' }).libtorch).toBe(resolve('a'));
     expect(readEnvironment({ ACC_LIBTORCH: '', ACC_LIBTORCH_URL: '' })).toMatchObject({
       libtorch: undefined,

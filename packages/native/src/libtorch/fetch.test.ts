@@ -24,12 +24,12 @@ describe('planSources', () => {
     expect(kinds({})).toEqual(['download.pytorch.org', 'pip']);
   });
 
-  it('leaves out an official archive that nothing here vouches for', () => {
+  it('leaves out an official archive without a known checksum', () => {
     expect(kinds({ version: '2.12.0' })).toEqual(['pip']);
     expect(kinds({ version: '2.12.0', sha256: 'f'.repeat(64) })).toEqual(['download.pytorch.org']);
   });
 
-  it('takes what the user names and nothing else', () => {
+  it('uses only what the user names', () => {
     expect(kinds({ from: '/a/b.zip' })).toEqual(['/a/b.zip']);
     expect(kinds({ from: 'https://a.example/b.whl', libtorchUrl: 'https://m.example' })).toEqual([
       'a.example',
@@ -40,13 +40,13 @@ describe('planSources', () => {
     );
   });
 
-  it('touches no network when offline', async () => {
+  it('does not use the network when offline', async () => {
     expect(kinds({ offline: true, libtorchUrl: 'https://m.example' })).toEqual(['pip']);
     const [source] = planSources({ ...REQUEST, offline: true, from: 'https://a.example/b.whl' });
     await expect(source!.fetch()).rejects.toMatchObject({ code: 'ACC_DOWNLOAD_UNREACHABLE' });
   });
 
-  it('refuses what is no http(s) URL', () => {
+  it('refuses a URL that is not http(s)', () => {
     expect(() => planSources({ ...REQUEST, from: 'ftp://a.example/b.zip' })).toThrow(
       expect.objectContaining({ code: 'ACC_LIBTORCH_INVALID' }),
     );

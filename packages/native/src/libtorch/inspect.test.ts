@@ -25,14 +25,14 @@ describe('inspectLibtorch', () => {
     });
   });
 
-  it('names what it looked for in a wrong folder', () => {
+  it('lists what is missing in a wrong folder', () => {
     using folder = temporaryFolder();
     const inspection = inspectLibtorch(folder.path, 'ACC_LIBTORCH');
     expect(inspection).toMatchObject({ code: 'ACC_LIBTORCH_INVALID' });
     expect((inspection as { reason: string }).reason).toContain(join('lib', libraryFile('torch_cpu')));
   });
 
-  it('refuses one without a version, and an unsupported version', () => {
+  it('refuses a folder without a version, and an unsupported version', () => {
     using folder = temporaryFolder();
     const root = writeLibtorch(folder.path, '2.10.0+cpu');
     expect(inspectLibtorch(root, 'cache')).toMatchObject({ code: 'ACC_LIBTORCH_UNSUPPORTED' });
@@ -42,7 +42,7 @@ describe('inspectLibtorch', () => {
 });
 
 describe('parseVersionPy', () => {
-  it('takes the variant from the label, else from the CUDA version', () => {
+  it('derives the variant from the label, otherwise from the CUDA version', () => {
     const stated = (version: string, cuda: string) =>
       parseVersionPy(`__version__ = '${version}'\ndebug = False\ncuda: Optional[str] = ${cuda}\n`);
     expect(stated('2.13.0+cpu', 'None')).toEqual({ version: '2.13.0', label: 'cpu' });

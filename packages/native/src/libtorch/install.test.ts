@@ -36,7 +36,7 @@ afterEach(() => {
 const cpuVersion = (version: string) => pipRequirement(requirePlatform(), version).replace('torch==', '');
 
 describe('installLibtorch from a file', () => {
-  it('unpacks an archive whose checksum is given: libraries and headers, no more', async () => {
+  it('unpacks only the libraries and headers of an archive whose checksum is given', async () => {
     const from = writeArchive(inFolder('libtorch.zip'), '2.12.0+cpu', { 'share/cmake/x.cmake': '' });
     const install = await installLibtorch({ from, sha256: sha256(from) });
     expect(install).toMatchObject({
@@ -51,7 +51,7 @@ describe('installLibtorch from a file', () => {
     expect(readFileSync(from).length).toBeGreaterThan(0);
   });
 
-  it('unpacks a wheel, checked by its RECORD, and says so', async () => {
+  it('unpacks a wheel, checks it against its RECORD, and reports that', async () => {
     const notes: InstallProgress[] = [];
     const from = writeWheel(folder.path, '2.11.0+cpu');
     const install = await installLibtorch({ from, onProgress: (event) => notes.push(event) });
@@ -66,7 +66,7 @@ describe('installLibtorch from a file', () => {
     });
   });
 
-  it('keeps the CUDA variant apart', async () => {
+  it('keeps the CUDA variant in another folder', async () => {
     const from = writeWheel(folder.path, '2.13.0+cu130');
     expect(await installLibtorch({ from })).toMatchObject({
       root: inCache('2.13.0-cu130'),
@@ -85,7 +85,7 @@ describe('installLibtorch from a file', () => {
     expect(readdirSync(inCache())).toEqual([]);
   });
 
-  it('refuses what is wrong or unknown', async () => {
+  it('refuses wrong and unknown files', async () => {
     const archive = writeArchive(inFolder('libtorch.zip'), '2.13.0+cpu');
     const given = sha256(archive);
     const refusals: [Parameters<typeof installLibtorch>[0], string][] = [
@@ -105,7 +105,7 @@ describe('installLibtorch from a file', () => {
     expect(readdirSync(inCache())).toEqual([]);
   });
 
-  it('refuses an archive without libtorch in it, and one that is cut off', async () => {
+  it('refuses an archive without libtorch and a truncated archive', async () => {
     const hollow = writeZip(inFolder('hollow.zip'), { 'libtorch/build-version': '2.13.0+cpu' });
     await expect(installLibtorch({ from: hollow, sha256: sha256(hollow) })).rejects.toThrow(
       failing('ACC_LIBTORCH_INVALID'),
@@ -118,25 +118,25 @@ describe('installLibtorch from a file', () => {
     );
   });
 
-  it('puts a whole one in the place of a broken one', async () => {
+  it('replaces a broken installation', async () => {
     writeFiles(inCache('2.13.0-cpu'), { 'build-version': '2.13.0+cpu' });
     const from = writeWheel(folder.path, '2.13.0+cpu');
     expect(await installLibtorch({ from })).toMatchObject({ root: inCache('2.13.0-cpu') });
   });
 
-  it('says when the cache is not writable', async () => {
+  it('reports that the cache is not writable', async () => {
     writeFiles(folder.path, { cache: 'a file' });
     await expect(installLibtorch()).rejects.toThrow(failing('ACC_CACHE_NOT_WRITABLE'));
   });
 });
 
 describe('installLibtorch without a file', () => {
-  it('takes what the cache has', async () => {
+  it('uses what the cache has', async () => {
     const cached = writeLibtorch(inCache('2.13.0-cpu'), '2.13.0+cpu');
     expect(await installLibtorch({ offline: true })).toMatchObject({ root: cached });
   });
 
-  it('has pip fetch the wheel, and cleans up', async () => {
+  it('lets pip fetch the wheel, and cleans up', async () => {
     writeWheel(folder.path, cpuVersion('2.12.0'));
     vi.stubEnv('PIP_FIND_LINKS', folder.path);
     const install = await installLibtorch({ version: '2.12.0', offline: true });
@@ -144,7 +144,7 @@ describe('installLibtorch without a file', () => {
     expect(readdirSync(inCache())).toEqual(['2.12.0-cpu']);
   });
 
-  it('says what pip said when it has none', async () => {
+  it('passes on the message of pip if there is no wheel', async () => {
     vi.stubEnv('PIP_FIND_LINKS', folder.path);
     await expect(installLibtorch({ version: '2.12.0', offline: true })).rejects.toThrow(
       failing('ACC_DOWNLOAD_UNREACHABLE'),
@@ -152,7 +152,7 @@ describe('installLibtorch without a file', () => {
     expect(readdirSync(inCache())).toEqual([]);
   });
 
-  it('goes from an unreachable host to pip, with a note; a lone source is an error', async () => {
+  it('falls back to pip with a note if a host is unreachable, and fails if there is only one source', async () => {
     writeWheel(folder.path, cpuVersion('2.12.0'));
     vi.stubEnv('PIP_FIND_LINKS', folder.path);
     const request = {

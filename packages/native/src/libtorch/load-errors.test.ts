@@ -12,7 +12,7 @@ const LIBTORCH: LibtorchInstall = {
 };
 
 describe('libtorchLoadError', () => {
-  it("keeps the linker's words and adds a next step", () => {
+  it("keeps the linker's message and adds a next step", () => {
     const steps: [string, RegExp][] = [
       ["/lib/libc.so.6: version `GLIBC_2.28' not found (required by libtorch_cpu.so)", /glibc 2\.28/],
       ['/cache/libtorch_cpu.so: file too short', /Remove \/cache\/libtorch\/2\.13\.0-cpu/],
@@ -29,7 +29,7 @@ describe('libtorchLoadError', () => {
     }
   });
 
-  it("doesn't tell to remove a libtorch that is not ours", () => {
+  it('does not suggest to remove a libtorch that we did not install', () => {
     const error = libtorchLoadError(new Error('x: file too short'), { ...LIBTORCH, origin: 'ACC_LIBTORCH' });
     expect(error.help).not.toMatch(/Remove/);
   });

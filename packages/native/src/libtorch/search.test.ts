@@ -43,7 +43,7 @@ function codeOf(work: () => unknown): string | undefined {
 }
 
 describe('findLibtorch', () => {
-  it('finds nothing on an empty machine, and says what it looked at', () => {
+  it('finds nothing on an empty machine, and lists where it looked', () => {
     expect(findLibtorch()).toBeUndefined();
     expect(requireLibtorch).toThrowError(
       expect.objectContaining({
@@ -54,7 +54,7 @@ describe('findLibtorch', () => {
     );
   });
 
-  it('takes ACC_LIBTORCH, then Python, then the cache', () => {
+  it('prefers ACC_LIBTORCH to Python, and Python to the cache', () => {
     const cached = writeLibtorch(inFolder('cache', 'libtorch', '2.13.0-cpu'), '2.13.0+cpu');
     expect(findLibtorch()).toMatchObject({ origin: 'cache', root: cached });
     const python = installPythonTorch('2.12.0+cpu');
@@ -65,7 +65,7 @@ describe('findLibtorch', () => {
     expect(requireLibtorch().root).toBe(own);
   });
 
-  it('never passes over a wrong ACC_LIBTORCH', () => {
+  it('never skips a wrong ACC_LIBTORCH', () => {
     writeLibtorch(inFolder('cache', 'libtorch', '2.13.0-cpu'), '2.13.0+cpu');
     vi.stubEnv('ACC_LIBTORCH', inFolder('nowhere'));
     expect(codeOf(findLibtorch)).toBe('ACC_LIBTORCH_INVALID');
@@ -74,7 +74,7 @@ describe('findLibtorch', () => {
     expect(codeOf(findLibtorch)).toBe('ACC_LIBTORCH_UNSUPPORTED');
   });
 
-  it('passes over an unsupported Python torch, with the reason', () => {
+  it('skips an unsupported torch of Python, with the reason', () => {
     installPythonTorch('2.6.0+cpu');
     const cached = writeLibtorch(inFolder('cache', 'libtorch', '2.13.0-cpu'), '2.13.0+cpu');
     const { candidates, chosen } = describeSearch();
@@ -87,7 +87,7 @@ describe('findLibtorch', () => {
     expect(candidates[1]?.reason).toContain('2.6.0');
   });
 
-  it('takes the newest of the cache, CUDA before CPU, and no unfinished folder', () => {
+  it('prefers the newest in the cache and CUDA to CPU, and ignores unfinished folders', () => {
     writeLibtorch(inFolder('cache', 'libtorch', '2.11.0-cu130'), '2.11.0+cu130');
     writeLibtorch(inFolder('cache', 'libtorch', '2.13.0-cpu'), '2.13.0+cpu');
     writeLibtorch(inFolder('cache', 'libtorch', '.staging-1~host~1'), '2.13.0+cu130');
@@ -96,7 +96,7 @@ describe('findLibtorch', () => {
     expect(findLibtorch()).toMatchObject({ version: '2.13.0', variant: 'cu130' });
   });
 
-  it("doesn't take a folder named torch in the working folder for the package", () => {
+  it('does not mistake a folder named torch in the working folder for the package', () => {
     vi.stubEnv('PYTHONPATH', inFolder('python'));
     const elsewhere = inFolder('elsewhere');
     writeFiles(join(elsewhere, 'torch'), { '__init__.py': '', ...torchPackage('2.13.0+cpu') });
@@ -109,7 +109,7 @@ describe('findLibtorch', () => {
     }
   });
 
-  it('says when there is no python3', () => {
+  it('reports that there is no python3', () => {
     mkdirSync(inFolder('bin'));
     vi.stubEnv('PATH', inFolder('bin'));
     expect(describeSearch().candidates[1]).toMatchObject({ origin: 'python', outcome: 'absent' });

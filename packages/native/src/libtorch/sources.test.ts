@@ -11,7 +11,7 @@ import {
 import { DEFAULT_VERSION } from './version.js';
 
 describe('sources', () => {
-  it("know the default version's official file and its checksum on every platform", () => {
+  it('include the official file of the default version and its checksum for every platform', () => {
     for (const platform of PLATFORMS) {
       const sha256 = publishedSha256(fileNameOf(officialUrl(platform, DEFAULT_VERSION)));
       expect(sha256).toMatch(/^[0-9a-f]{64}$/);
@@ -20,13 +20,13 @@ describe('sources', () => {
     }
   });
 
-  it('can be on a mirror', () => {
+  it('can be a mirror', () => {
     expect(officialUrl('linux-x64', '2.12.0', 'https://mirror.example/pytorch/')).toBe(
       'https://mirror.example/pytorch/libtorch/cpu/libtorch-shared-with-deps-2.12.0%2Bcpu.zip',
     );
   });
 
-  it('never ask for a CUDA build', () => {
+  it('never include a CUDA build', () => {
     expect(pipRequirement('linux-x64', '2.13.0')).toBe('torch==2.13.0+cpu');
     expect(pipRequirement('darwin-arm64', '2.13.0')).toBe('torch==2.13.0');
   });

@@ -21,7 +21,7 @@ describe('createStaging', () => {
     expect(readdirSync(folder.path)).toEqual(['final']);
   });
 
-  it('leaves in place what another process published first', () => {
+  it('keeps what another process published first', () => {
     using folder = temporaryFolder();
     const destination = join(folder.path, 'final');
     writeFiles(destination, { file: 'theirs' });
@@ -43,7 +43,7 @@ describe('createStaging', () => {
 });
 
 describe('claimPartialFile', () => {
-  it("takes over an ended process's bytes, not a living one's", () => {
+  it('takes over the partial file of an ended process, but not of a running one', () => {
     using folder = temporaryFolder();
     const parent = join(folder.path, 'parent');
     writeFiles(parent, {

@@ -9,7 +9,7 @@ describe('requireToolchain', () => {
     expect(existsSync(requireToolchain().nodeGyp)).toBe(true);
   });
 
-  it('names everything that is missing and what installs it', () => {
+  it('names everything that is missing and how to install it', () => {
     using folder = temporaryFolder();
     try {
       requireToolchain({ PATH: folder.path, CXX: 'my-compiler -m64' });

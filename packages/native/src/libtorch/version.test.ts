@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compareVersions, isSupportedVersion, parseTorchVersion, releaseLine } from './version.js';
 
 describe('torch versions', () => {
-  it('are taken apart', () => {
+  it('are parsed', () => {
     expect(parseTorchVersion('2.13.0+cpu\n')).toEqual({ version: '2.13.0', label: 'cpu' });
     expect(parseTorchVersion('2.13.0')).toEqual({ version: '2.13.0', label: undefined });
     expect(parseTorchVersion('2.14.0a0+git1234')).toEqual({ version: '2.14.0a0', label: 'git1234' });
@@ -16,7 +16,7 @@ describe('torch versions', () => {
     expect(supported).toEqual([false, true, true, true, false, false, false]);
   });
 
-  it('are ordered by number', () => {
+  it('are ordered numerically', () => {
     expect(['2.9.0', '2.13.0', '2.11.1'].sort(compareVersions)).toEqual(['2.9.0', '2.11.1', '2.13.0']);
     expect(releaseLine('2.13.0')).toBe('2.13');
   });

@@ -14,11 +14,11 @@ describe('a wheel RECORD', () => {
     ].join('\r\n'),
   );
 
-  it('is read, quoted names too', () => {
+  it('is parsed, also with quoted names', () => {
     expect([...record.keys()]).toEqual(['torch/version.py', 'torch/a, "b".h']);
   });
 
-  it('lets through what it lists and nothing else', () => {
+  it('accepts exactly the files that it lists', () => {
     const mismatch = expect.objectContaining({ code: 'ACC_CHECKSUM_MISMATCH' });
     expect(() => checkAgainstRecord(record, 'torch/version.py', sha256('a'))).not.toThrow();
     expect(() => checkAgainstRecord(record, 'torch/version.py', sha256('x'))).toThrow(mismatch);

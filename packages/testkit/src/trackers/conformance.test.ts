@@ -93,7 +93,7 @@ async function failedCases(fault: Fault): Promise<string[]> {
 }
 
 describe('the cases for trackers', () => {
-  it('all apply to one that has everything, and pass it', async () => {
+  it('all apply to a complete tracker, and it passes them', async () => {
     expect(trackerCasesFor(subjectWith({}))).toEqual(trackerCases);
     expect(await failedCases({})).toEqual([]);
   });
@@ -114,7 +114,7 @@ describe('the cases for trackers', () => {
       'saysNothing',
       'a back end that can’t be reached: the code says so, and the call made again stores once',
     ],
-  ])('find what %s: %s', async (fault, name) => {
+  ])('detect that %s: %s', async (fault, name) => {
     expect(await failedCases({ [fault]: true })).toContain(name);
   });
 });

@@ -28,7 +28,7 @@ async function record(tracker: Tracker, options: StartOptions = {}) {
 }
 
 describe('jsonl', () => {
-  it('has a line for each call', async () => {
+  it('writes a line for each call', async () => {
     const { runDir } = await record(jsonlTracker());
     const text = readFileSync(join(runDir, 'metrics.jsonl'), 'utf8');
     const lines = text
@@ -53,7 +53,7 @@ describe('jsonl', () => {
 });
 
 describe('csv', () => {
-  it('has a column for each metric, whenever it came', async () => {
+  it('has a column for each metric, also if it comes later', async () => {
     const { runDir } = await record(csvTracker());
     const text = readFileSync(join(runDir, 'metrics.csv'), 'utf8').replaceAll(/,\d{13}/g, ',T');
     expect(text).toBe(
@@ -63,7 +63,7 @@ describe('csv', () => {
     expect(config).toBe('key,value\nlr,0.1\nmodel.layers,"[1,2]"\nmodel.name,"a,""b"""\n');
   });
 
-  it('goes on with a file, and widens it', async () => {
+  it('continues a file, and adds columns', async () => {
     const { projectDir, bus, runDir } = await record(csvTracker());
     const resumed = await startBus([{ tracker: csvTracker() }], { projectDir, run: { resume: bus.run!.id } });
     resumed.bus.log({ loss: 9 }, { step: 3 });
@@ -78,7 +78,7 @@ describe('csv', () => {
 });
 
 describe('console', () => {
-  it('shows each log in a line, without figures of the system', async () => {
+  it('prints each log in a line, without system figures', async () => {
     const lines: string[] = [];
     vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
     vi.spyOn(console, 'table').mockImplementation(() => undefined);
@@ -93,7 +93,7 @@ describe('console', () => {
     ]);
   });
 
-  it('shows every n-th step', async () => {
+  it('prints every n-th step', async () => {
     const lines: string[] = [];
     vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
     const { bus } = await startBus([{ tracker: consoleTracker({ every: 2 }) }]);
@@ -103,6 +103,6 @@ describe('console', () => {
   });
 });
 
-it.each([jsonlTracker, csvTracker, consoleTracker])('an option mistyped is refused: %o', (make) => {
+it.each([jsonlTracker, csvTracker, consoleTracker])('a mistyped option is refused: %o', (make) => {
   expect(() => make({ pth: 'x' } as never)).toThrow(expect.objectContaining({ code: 'ACC_UNKNOWN_OPTION' }));
 });

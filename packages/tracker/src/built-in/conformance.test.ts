@@ -44,7 +44,7 @@ const csv: TrackerSubject = {
 describe.each([
   ['jsonl', jsonl],
   ['csv', csv],
-])('%s does what every tracker does', (_name, subject) => {
+])('%s passes the conformance case', (_name, subject) => {
   it.each(trackerCasesFor(subject).map((one) => [one.name, one] as const))('%s', async (_case, one) => {
     await one.run(subject);
   });

@@ -16,7 +16,7 @@ import { takeTable } from './table.js';
 const invalid = expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }) as Error;
 
 describe('metrics', () => {
-  it('are numbers, or tensors of one element, which stay the caller’s', () => {
+  it('are numbers, or tensors of one element, which the caller still owns', () => {
     const loss = tf.tensor([[0.5]]);
     expect(takeMetrics({ loss, n: 3 })).toEqual({ loss: 0.5, n: 3 });
     expect(loss.isDisposed).toBe(false);
@@ -39,7 +39,7 @@ describe('metrics', () => {
 });
 
 describe('a config', () => {
-  it('is a copy of what JSON can hold', () => {
+  it('is a copy of its JSON values', () => {
     const shared = { lr: 1 };
     const config = { a: [1, 'b', null, { c: true }], d: { e: undefined, f: NaN }, one: shared, two: shared };
     const taken = takeConfig(config);
@@ -62,7 +62,7 @@ describe('a config', () => {
     );
   });
 
-  it('holds not itself, and is a record', () => {
+  it('must be a record, and must not contain itself', () => {
     const config: Record<string, unknown> = {};
     config['self'] = { config };
     for (const wrong of [config, 'x', [1], null]) expect(() => takeConfig(wrong as never)).toThrow(invalid);
@@ -112,7 +112,7 @@ describe('images', () => {
     ).toEqual(['digits/0', 'digits/1', 'digits/2', 'one']);
   });
 
-  it('come as pixels and as PNG files, large ones compressed aside', async () => {
+  it('can be pixels and PNG files, and large ones are compressed on another thread', async () => {
     const data = Uint8ClampedArray.from({ length: 512 * 512 * 4 }, (_, i) => i);
     const [[, picture]] = takeImages({ big: { width: 512, height: 512, data } }) as [[string, Picture]];
     const image = await picture.get();
@@ -126,14 +126,14 @@ describe('images', () => {
     ['bytes of no PNG', Uint8Array.of(1, 2)],
     ['five channels', tf.zeros([2, 2, 5])],
     ['too few bytes', { width: 2, height: 2, data: new Uint8Array(3) }],
-  ])('%s is none', (_name, value) => {
+  ])('cannot be %s', (_name, value) => {
     expect(() => takeImages({ x: value as never })).toThrow(invalid);
     expect(() => takeImages(value as never)).toThrow(invalid);
   });
 });
 
 describe('a histogram', () => {
-  it('counts all values, the ends included, and NaN apart', () => {
+  it('counts all values, including the bounds, and NaN separately', () => {
     const values = [0, 1, 2, 3, 4, 4, NaN, Infinity];
     const histogram = takeHistogram('h', values, 4);
     expect(histogram).toEqual({
@@ -147,7 +147,7 @@ describe('a histogram', () => {
     });
   });
 
-  it('of one value, of none and of a tensor', () => {
+  it('can have one value, no values, or a tensor', () => {
     expect(takeHistogram('h', [5, 5], 4).counts).toEqual([2]);
     expect(takeHistogram('h', [], 4).counts).toEqual([0]);
     expect(takeHistogram('h', tf.range(0, 100), 10).counts).toEqual(new Array(10).fill(10));
@@ -157,7 +157,7 @@ describe('a histogram', () => {
 });
 
 describe('a table', () => {
-  it('comes as columns and rows or as records', () => {
+  it('can be columns and rows, or records', () => {
     expect(takeTable('t', [{ a: 1 }, { b: 'x' }])).toEqual({
       columns: ['a', 'b'],
       rows: [
@@ -171,7 +171,7 @@ describe('a table', () => {
 });
 
 describe('an artifact', () => {
-  it('is a file, or all files of a folder', () => {
+  it('can be a file, or all files of a folder', () => {
     const folder = newFolder();
     mkdirSync(join(folder, 'sub'));
     writeFileSync(join(folder, 'a.bin'), 'abc');

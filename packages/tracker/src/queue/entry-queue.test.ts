@@ -18,7 +18,7 @@ const row = (sequence: number): Entry => ({
 const newQueue = () => new EntryQueue(join(newFolder(), 'sub', 'q.jsonl'), LIMITS);
 
 describe('a queue', () => {
-  it('gives what it was given, in order, whatever is on disk', () => {
+  it('returns its entries in order, whether they are in memory or on disk', () => {
     const action = fc.oneof(
       fc.record({ do: fc.constant('push' as const), count: fc.integer({ min: 1, max: 700 }) }),
       fc.record({ do: fc.constant('take' as const), count: fc.integer({ min: 1, max: 700 }) }),
@@ -45,7 +45,7 @@ describe('a queue', () => {
     );
   });
 
-  it('keeps what was peeked when it goes to disk meanwhile', () => {
+  it('keeps an entry that was peeked if it is written to disk meanwhile', () => {
     const queue = newQueue();
     for (let i = 0; i < 20; i++) queue.push(row(i));
     const peeked = queue.peek(10);
@@ -56,7 +56,7 @@ describe('a queue', () => {
     queue.remove();
   });
 
-  it('leaves no file when all of it is taken', () => {
+  it('leaves no file after all entries are taken', () => {
     const queue = newQueue();
     queue.push(row(0));
     queue.spill();
@@ -66,7 +66,7 @@ describe('a queue', () => {
     expect([existsSync(path!), queue.path, queue.isEmpty]).toEqual([false, undefined, true]);
   });
 
-  it('goes on in another process after what was taken, without a line that was cut off', () => {
+  it('continues in another process after the taken entries, without a truncated line', () => {
     const path = join(newFolder(), 'q.jsonl');
     const first = new EntryQueue(path, LIMITS);
     for (let i = 0; i < 1_000; i++) first.push(row(i));
@@ -84,7 +84,7 @@ describe('a queue', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('has entries of every kind alike after the disk', () => {
+  it('restores entries of every kind from disk', () => {
     const queue = newQueue();
     const at = { step: 1, sequence: 0, timeMs: 2 };
     const png = Uint8Array.of(1, 2, 3);
@@ -105,7 +105,7 @@ describe('a queue', () => {
     expect(image.image.getNow()).toMatchObject({ width: 1, height: 2, png: Buffer.from(png) });
   });
 
-  it('loses the newest, and counts them, where the disk takes nothing', () => {
+  it('drops the newest entries and counts them if the disk is full', () => {
     const file = join(newFolder(), 'no-folder');
     writeFileSync(file, '');
     const queue = new EntryQueue(join(file, 'q.jsonl'), LIMITS);

@@ -102,7 +102,7 @@ export class Bucket {
     const { aws } = await importClients();
     const given = typeof credentials === 'function' ? await credentials() : credentials;
     if (!areCredentials(given)) {
-      const reason = 'the function given as credentials gave none';
+      const reason = 'the credentials function did not return an accessKeyId and a secretAccessKey';
       throw storageErrorOf('ACC_STORAGE_DENIED', doing, reason, undefined);
     }
     return new aws.AwsClient({ ...given, region, service: 's3', retries: RETRIES.refused });
@@ -138,7 +138,7 @@ function answerOf({ status, headers }: Response, bytes: Uint8Array): Answer {
  * of a proxy.
  */
 export function notUnderstood(doing: string): AccError {
-  return storageErrorOf('ACC_STORAGE_FAILED', doing, 'the answer is not that of S3', undefined);
+  return storageErrorOf('ACC_STORAGE_FAILED', doing, 'the answer is not a valid S3 answer', undefined);
 }
 
 async function errorOf({ status, text }: Answer, doing: string): Promise<AccError> {

@@ -13,7 +13,7 @@ export async function importClients(): Promise<Clients> {
   } catch (cause) {
     throw new AccError(
       'ACC_S3_CLIENT_MISSING',
-      'A package is not installed that s3Storage needs: aws4fetch, which signs requests, or fast-xml-parser, which reads answers.',
+      's3Storage needs the packages aws4fetch (signs requests) and fast-xml-parser (reads answers), and at least one of them is not installed.',
       { help: 'npm install aws4fetch fast-xml-parser', cause },
     );
   }

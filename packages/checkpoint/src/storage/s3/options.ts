@@ -37,7 +37,7 @@ const PART_BYTES = { min: 5 * MIB, max: 5 * 1024 * MIB };
 const isNamed = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 const schema = z.object({
-  bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]+$/, 'a name of small letters, digits, dots and dashes'),
+  bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]+$/, 'a name of lower-case letters, digits, dots and hyphens'),
   prefix: z.string().default(''),
   region: z.string().min(1).default('us-east-1'),
   endpoint: z
@@ -45,7 +45,7 @@ const schema = z.object({
     .optional(),
   credentials: z.custom<S3StorageOptions['credentials']>(
     areCredentials,
-    'accessKeyId and secretAccessKey, or a function that gives them',
+    'accessKeyId and secretAccessKey, or a function that returns them',
   ),
   partBytes: z
     .number()

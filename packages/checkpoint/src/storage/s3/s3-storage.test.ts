@@ -18,24 +18,24 @@ describe('s3Storage', () => {
     expect(() => s3Storage({ bucket: 'runs', credentials, ...options })).toThrowError(error(code));
   });
 
-  it('says where it is', () => {
+  it('states its location', () => {
     expect(s3Storage({ bucket: 'runs', credentials }).location).toBe('s3://runs');
     expect(s3Storage({ bucket: 'runs', prefix: '/a/b/', credentials }).location).toBe('s3://runs/a/b');
   });
 
-  it('says that nobody answers', async () => {
+  it('reports a server that does not answer', async () => {
     const storage = s3Storage({ bucket: 'runs', endpoint: 'http://127.0.0.1:1', credentials });
     await expect(storage.get('x')).rejects.toThrowError(error('ACC_STORAGE_FAILED'));
   });
 
-  it('says that it was given no credentials when it asked for them', async () => {
+  it('reports a credentials function that returns nothing', async () => {
     const storage = s3Storage({ bucket: 'runs', credentials: () => ({}) as S3Credentials });
     await expect(storage.get('x')).rejects.toThrowError(error('ACC_STORAGE_DENIED'));
   });
 });
 
-describe('answers', () => {
-  it('are read with their entities and spaces, and never as numbers', async () => {
+describe('answers of S3', () => {
+  it('are parsed with their entities and spaces, and never as numbers', async () => {
     const object = '<Contents><Key> a&amp;b&#228;&#xe4;&lt; </Key><Size>007</Size></Contents>';
     const xml = `<?xml version="1.0"?>\n<ListBucketResult xmlns="x">\n${object}</ListBucketResult>`;
     const page = elementIn(await parseXml(xml), 'ListBucketResult');
@@ -43,14 +43,14 @@ describe('answers', () => {
     expect([textIn(page, 'None'), elementIn(page, 'None')]).toEqual([undefined, {}]);
   });
 
-  it('may be a page full of entities', async () => {
+  it('may contain very many entities', async () => {
     const objects = `<Contents><Key>${'&amp;'.repeat(1_000)}</Key></Contents>`.repeat(1_000);
     const { L } = await parseXml(`<L>${objects}</L>`);
     expect((L as { Contents: object[] }).Contents.at(-1)).toEqual({ Key: '&'.repeat(1_000) });
   });
 
   it.each(['', 'no', '<a', '<html><br></html>'])(
-    'that are not of S3 have no elements of S3: %j',
+    'without the XML of S3 have no S3 elements: %j',
     async (text) => {
       expect(elementIn(await parseXml(text), 'ListBucketResult')).toEqual({});
     },

@@ -64,7 +64,7 @@ async function get(bucket: Bucket, key: string, { start = 0, into }: GetOptions 
   const { bytes } = await bucket.request('GET', key, range);
   if (!into) return bytes;
   if (bytes.length !== into.length) {
-    const reason = `it has ${bytes.length} of the ${into.length} bytes from ${start} on`;
+    const reason = `it has only ${bytes.length} of the ${into.length} requested bytes from byte ${start}`;
     throw storageErrorOf('ACC_STORAGE_NOT_FOUND', `GET ${bucket.location}/${key}`, reason, undefined);
   }
   into.set(bytes);

@@ -24,7 +24,7 @@ function step(w: tf.Variable, gradient?: tf.Tensor): void {
   tf.tidy(() => fused(tf.train.sgd(1))([{ name: w.name, tensor: gradient ?? tf.ones(w.shape) }]));
 }
 
-describe('what others hold keeps its values', () => {
+describe('an update does not change values that others hold', () => {
   const holders: [string, (w: tf.Variable) => tf.Tensor][] = [
     ['a clone', (w) => w.clone()],
     ['a reshaped tensor', (w) => w.reshape([3, 2])],
@@ -45,7 +45,7 @@ describe('what others hold keeps its values', () => {
     tf.dispose([held, w]);
   });
 
-  it('the tensor that the variable was made of', () => {
+  it('the tensor that the variable was created from', () => {
     const first = tf.tensor(MATRIX);
     const w = tf.variable(first);
     step(w);
@@ -71,7 +71,7 @@ describe('what others hold keeps its values', () => {
 describe('a variable', () => {
   const dataIdOf = (w: tf.Variable) => w.dataId;
 
-  it('is written where it lies when it is alone', () => {
+  it('is updated in its own memory if nobody else holds it', () => {
     const w = own(tf.tensor(MATRIX).add(0));
     step(w);
     const before = dataIdOf(w);
@@ -83,7 +83,7 @@ describe('a variable', () => {
     clone.dispose();
   });
 
-  it('is read anew in other shapes', () => {
+  it('has its new values in other shapes', () => {
     const w = own(tf.tensor(MATRIX).transpose());
     const product = () => tf.tidy(() => [...tf.dot(w.reshape([6]), tf.ones([6])).dataSync()][0]);
     expect(product()).toBe(21);
@@ -93,7 +93,7 @@ describe('a variable', () => {
     }
   });
 
-  it('takes gradients in any strides, also its own data', () => {
+  it('accepts gradients with any strides, also its own data', () => {
     const w = own(tf.tensor(MATRIX));
     step(w, tf.tensor([1, 2, 3, 4, 5, 6], [3, 2]).transpose());
     expect([...w.dataSync()]).toEqual([0, -1, -2, 2, 1, 0]);
@@ -103,13 +103,13 @@ describe('a variable', () => {
   });
 });
 
-describe('tfjs takes the step itself', () => {
+describe('tfjs itself takes the step', () => {
   it('for a subclass', () => {
     class Mine extends tf.SGDOptimizer {}
     expect(fusedApply(new Mine(1))).toBeUndefined();
   });
 
-  it('for gradients that broadcast, and for a variable that comes twice', () => {
+  it('for gradients that broadcast, and for a variable that is listed twice', () => {
     const w = own(tf.tensor(MATRIX));
     step(w, tf.scalar(1));
     expect([...w.dataSync()]).toEqual(LESS_ONE);
@@ -127,7 +127,7 @@ describe('tfjs takes the step itself', () => {
     w.dataSync().forEach((x, i) => expect(x).toBeCloseTo(LESS_ONE[i]!, 4));
   });
 
-  it('in debug mode, which warns of what is not a number', async () => {
+  it('in debug mode, which warns of NaN', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue();
     const log = vi.spyOn(console, 'log').mockReturnValue();
     const w = own(tf.tensor(MATRIX));
@@ -141,7 +141,7 @@ describe('tfjs takes the step itself', () => {
     log.mockRestore();
   });
 
-  it('for a variable that is unknown, and fails as tfjs does', () => {
+  it('for an unknown variable, and fails as tfjs does', () => {
     const gradients = { 'no such variable': tf.scalar(1) };
     const failure = (apply: tf.Optimizer['applyGradients']) => {
       try {
@@ -157,7 +157,7 @@ describe('tfjs takes the step itself', () => {
   });
 });
 
-it('more variables than one native call takes are updated in several', () => {
+it('more variables than one native call accepts are updated with several calls', () => {
   const variables = Array.from({ length: 2100 }, () => own(tf.scalar(1)));
   const gradients = variables.map(({ name }) => ({ name, tensor: tf.scalar(2) }));
   for (const make of [() => tf.train.sgd(0.5), () => tf.train.adam(1), () => tf.train.adagrad(1)]) {
@@ -172,7 +172,7 @@ it('more variables than one native call takes are updated in several', () => {
 it.each<[string, () => tf.SGDOptimizer]>([
   ['sgd', () => tf.train.sgd(0.1)],
   ['momentum', () => tf.train.momentum(0.1, 0.9)],
-])('%s reads nothing back, also when its rate changes', (_, make) => {
+])('%s reads nothing back, also if its rate changes', (_, make) => {
   const optimizer = make();
   const apply = fused(optimizer);
   const w = own(tf.tensor(MATRIX));
