@@ -48,10 +48,11 @@ import { TrainingSteps } from './step/training-steps.js';
 import { startTrackers } from './tracking/start-trackers.js';
 
 /**
- * Trains an existing tfjs loop on every process of a job. Started by `acc launch`, or by any launcher that sets torchrun's
- * variables, it joins the other processes. Started alone, it is one process without a network.
+ * Trains an existing tfjs program on every process of a job. If the program was started by `acc
+ * launch`, or by a launcher that sets torchrun's variables, the Accelerator joins the other
+ * processes. Otherwise it is one process without a network.
  *
- * The caller, or its tidy, disposes the results of collectives.
+ * The results of collectives are disposed by the caller or by its `tf.tidy`.
  */
 export class Accelerator {
   readonly #parts: Parts;
@@ -81,10 +82,12 @@ export class Accelerator {
   /**
    * Chooses the engine and joins the process group.
    *
-   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`, `ACC_LIBTORCH_MISSING`,
-   * `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`, `ACC_DETERMINISTIC_BACKEND`, `ACC_DETERMINISTIC_UNSUPPORTED`.
-   * `ACC_ALREADY_CREATED` before the `freeMemory` of the last Accelerator. `ACC_GROUP_JOINED` for another process group than the
-   * one that the process is in. `ACC_TRAINING_ENDED` after `endTraining` of several processes.
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`,
+   * `ACC_LIBTORCH_MISSING`, `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`,
+   * `ACC_DETERMINISTIC_BACKEND`, `ACC_DETERMINISTIC_UNSUPPORTED`. `ACC_ALREADY_CREATED` if the
+   * previous Accelerator was not freed with `freeMemory`. `ACC_GROUP_JOINED` if the process already
+   * joined a process group with other options. `ACC_TRAINING_ENDED` after `endTraining` in a job of
+   * several processes.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
     if (whatRuns()) {
@@ -109,22 +112,22 @@ export class Accelerator {
 
   // Processes of the job.
 
-  /** Ranks of the job. */
+  /** The number of ranks of the job. */
   get numProcesses(): number {
     return this.#role.numProcesses;
   }
 
-  /** This process's rank in the job, from 0. */
+  /** The rank of this process in the job, from 0. */
   get processIndex(): number {
     return this.#role.processIndex;
   }
 
-  /** Ranks of the job on this host. */
+  /** The number of ranks of the job on this host. */
   get localNumProcesses(): number {
     return this.#role.localNumProcesses;
   }
 
-  /** This process's rank on its host, from 0. */
+  /** The rank of this process on its host, from 0. */
   get localProcessIndex(): number {
     return this.#role.localProcessIndex;
   }
@@ -141,42 +144,47 @@ export class Accelerator {
     return this.#role.isLast;
   }
 
-  /** Where tensors of the active backend live: `cpu`, `cuda:0`. */
+  /** The device of the active backend's tensors: `cpu`, `cuda:0`. */
   get device(): string {
     return this.#parts.kernels.device;
   }
 
-  /** tfjs's name of the active backend. `tf.setBackend` may change it at any time. */
+  /** The name of the active tfjs backend. `tf.setBackend` may change it at any time. */
   get backendName(): string {
     return this.#parts.kernels.backendName;
   }
 
-  /** `console.log`, on the main process only. */
+  /** Calls `console.log` on the main process only. */
   print(...values: unknown[]): void {
     if (this.isMainProcess) console.log(...values);
   }
 
-  /** A function that runs `fn` on the main process, and returns undefined elsewhere. */
+  /** Returns a function that runs `fn` on the main process, and returns undefined on others. */
   onMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
     return this.#role.on(0, fn);
   }
 
-  /** A function that runs `fn` on the first process of each host, and returns undefined elsewhere. */
+  /**
+   * Returns a function that runs `fn` on the first process of each host, and returns undefined on
+   * others.
+   */
   onLocalMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
     return this.#role.onLocal(0, fn);
   }
 
-  /** A function that runs `fn` on the last process, and returns undefined elsewhere. */
+  /** Returns a function that runs `fn` on the last process, and returns undefined on others. */
   onLastProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
     return this.#role.on(this.numProcesses - 1, fn);
   }
 
-  /** A function that runs `fn` on one process, and returns undefined elsewhere. */
+  /** Returns a function that runs `fn` on one process, and returns undefined on others. */
   onProcess<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
     return this.#role.on(index, fn);
   }
 
-  /** A function that runs `fn` on one process of each host, and returns undefined elsewhere. */
+  /**
+   * Returns a function that runs `fn` on one process of each host, and returns undefined on others.
+   */
   onLocalProcess<A extends unknown[], R>(
     index: number,
     fn: (...args: A) => R,
@@ -185,27 +193,32 @@ export class Accelerator {
   }
 
   /**
-   * Runs `fn` on the main process first, then on the others. They run it also when the main process's `fn` throws or rejects;
-   * that error is the main process's own.
+   * Runs `fn` on the main process first, then on the others. The others run it even if the main
+   * process's `fn` throws or rejects. Only the main process gets that error.
    *
-   * @throws AccError `ACC_INVALID_ARGUMENT` for what is no function.
+   * @throws AccError `ACC_INVALID_ARGUMENT` if `fn` is not a function.
    */
   mainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
     return this.#role.mainFirst(fn);
   }
 
-  /** As {@link mainProcessFirst}, host by host: the first process of each host runs before the others of its host. */
+  /**
+   * Like {@link mainProcessFirst}, but for each host: the first process of a host runs `fn` before
+   * the other processes of that host.
+   */
   localMainProcessFirst<R>(fn: () => R | Promise<R>): Promise<R> {
     return this.#role.localMainFirst(fn);
   }
 
   /**
-   * Calls `fn` at once with this process's share of `inputs`, and returns its result. The share of a tensor is contiguous rows
-   * of it, that of an array is items, that of a record is the share of each value. Where the number does not divide evenly, the
-   * first processes get one item more. Tensors that were cut are disposed when `fn`, or its promise, has ended; items of an
-   * array are not.
+   * Calls `fn` with this process's part of `inputs` and returns its result. A part of a tensor is a
+   * range of rows, a part of an array is a range of items, and a part of a record has the part of
+   * each value. If the number of items does not divide evenly, the first processes get one item
+   * more. Tensors that were cut are disposed after `fn`, or its promise, has ended. Items of an
+   * array are not disposed.
    *
-   * @param options `applyPadding`: repeats the last item, so that every process gets the same number of items.
+   * @param options `applyPadding`: repeats the last item, so that every process gets the same
+   * number of items.
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
    */
   splitBetweenProcesses<T extends Splittable, R>(
@@ -216,12 +229,15 @@ export class Accelerator {
     return this.#role.splitBetween(inputs, fn, options);
   }
 
-  /** Sets this process's trigger. {@link checkTrigger} tells every rank of it. */
+  /** Sets the trigger of this process. {@link checkTrigger} reports it to every rank. */
   setTrigger(): void {
     this.#role.setTrigger();
   }
 
-  /** Whether any rank has called {@link setTrigger}. Where one has, all triggers are cleared. Every rank calls it. */
+  /**
+   * Returns whether any rank has called {@link setTrigger}, and clears all triggers. Every rank
+   * calls it.
+   */
   checkTrigger(): boolean {
     return this.#role.checkTrigger();
   }
@@ -229,8 +245,9 @@ export class Accelerator {
   // Training.
 
   /**
-   * Prepares objects in place and returns them in the same order; a single object is returned itself. Data is wrapped. Every
-   * rank prepares the same objects in the same order. Ranks start from rank 0's weights.
+   * Prepares objects in place and returns them in the same order. A single object is returned
+   * itself. Data is wrapped. Every rank must prepare the same objects in the same order. All ranks
+   * start with the weights of rank 0.
    *
    * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`.
    */
@@ -239,32 +256,39 @@ export class Accelerator {
   }
 
   /**
-   * Runs one micro-batch and returns the result of `fn`. Await a promise before the next micro-batch. Gradients of prepared
-   * variables that `fn` computes are held, and prepared optimizers take no step, until a micro-batch closes the window: the
-   * `gradientAccumulationSteps`-th, the last of prepared data, or one with `last: true`. That one applies the mean over all
-   * samples of the window on all ranks. Inside a window, the gradients that the loop gets are those of its own rank.
+   * Runs one micro-batch and returns the result of `fn`. If it is a promise, await it before the
+   * next micro-batch.
    *
-   * @param options `last`: whether the micro-batch closes its window early. Where it is given, the end of prepared data does not count.
+   * Gradients of prepared variables are accumulated, and prepared optimizers take no step, until a
+   * micro-batch closes the window. That is the `gradientAccumulationSteps`-th one, the last one of
+   * prepared data, or one with `last: true`. It applies the mean over all samples of the window on
+   * all ranks. Before that, `fn` gets the gradients of its own rank.
+   *
+   * @param options `last`: whether the micro-batch closes the window early. If it is given, the end
+   * of prepared data does not close the window.
    * @throws AccError `ACC_ACCUMULATE_NESTED`, `ACC_NOT_PREPARED`.
    */
   accumulate<T>(fn: () => T, options: AccumulateOptions = {}): T {
     return this.#training.accumulate(fn, options);
   }
 
-  /** Runs `fn`, to the end of its promise where it returns one. Gradients computed in it stay this rank's own. */
+  /**
+   * Runs `fn`, or waits for its promise. Gradients that are computed in it are not reduced over
+   * ranks.
+   */
   noSync<T>(fn: () => T): T {
     return this.#training.noSync(fn);
   }
 
   /**
-   * Whether the micro-batch that runs, or ran last, closes its window: gradients are synchronised, and the optimizer steps.
-   * False inside {@link noSync}.
+   * Whether the current or the last micro-batch closes its window, so that gradients are reduced
+   * and the optimizer takes a step. False inside {@link noSync}.
    */
   get syncGradients(): boolean {
     return this.#parts.pipeline.syncsGradients;
   }
 
-  /** Micro-batches of a step of the optimizer. */
+  /** The number of micro-batches in a step of the optimizer. */
   get gradientAccumulationSteps(): number {
     return this.#parts.pipeline.accumulation.steps;
   }
@@ -275,19 +299,20 @@ export class Accelerator {
   }
 
   /**
-   * The norm over all ranks that the gradients had before they were last clipped by norm; undefined before that. Reading it
-   * waits for the device.
+   * The norm of the gradients over all ranks, before they were last clipped by norm. Undefined if
+   * they were never clipped by norm. Reading it waits for the device.
    */
   get gradientNorm(): number | undefined {
     return this.#parts.pipeline.clipping.lastNorm;
   }
 
   /**
-   * Says inside a loss function that `loss`, this rank's mean, is one over `count` items, such as tokens. Returns `loss`. Its
-   * gradient is weighted by `count`: over all micro-batches of a window and all ranks it is the mean over items. Every rank
-   * calls it for the same losses.
+   * States, inside a loss function, that `loss` is the mean over `count` items of this rank, for
+   * example tokens. Returns `loss`. Its gradient is weighted with `count`: the result is the mean
+   * over the items of all micro-batches of a window on all ranks. Every rank must call it for the
+   * same losses.
    *
-   * @param count May differ between ranks and be 0. A scalar tensor is read from the device.
+   * @param count May differ between ranks and may be 0. A scalar tensor is read from the device.
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_DETERMINISTIC_UNSUPPORTED`.
    */
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
@@ -295,19 +320,21 @@ export class Accelerator {
   }
 
   /**
-   * As `tf.variableGrads`, ready for `applyGradients`: synchronised, and clipped as the options say. Variables that are not
-   * prepared yet are prepared first, as a prepared optimizer's `minimize` does. Inside a window the gradients are those of this
-   * rank's micro-batch. Caller disposes.
+   * Like `tf.variableGrads`, but with gradients that are ready for `applyGradients`: they are
+   * reduced over ranks, and clipped as the options say. Variables that are not prepared are
+   * prepared first, as in `minimize` of a prepared optimizer. Inside a window, the gradients are
+   * those of this rank's micro-batch. The caller disposes the result.
    */
   backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
     return this.#training.backward(loss, varList);
   }
 
   /**
-   * Clips gradients by their norm over all variables, and over ranks where each holds a shard. Changes the record. Tensors that
-   * are replaced in it are disposed. Returns the norm before clipping, which waits for the device; the option
-   * `gradientClipping` does not wait.
+   * Clips gradients by their norm over all variables. If ranks hold shards, the norm is that over
+   * all ranks. The record is changed, and tensors that are replaced in it are disposed.
    *
+   * @returns The norm before clipping. It is read from the device, unlike with the option
+   * `gradientClipping`.
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   clipGradNorm(grads: NamedTensorMap, maxNorm: number): number {
@@ -315,7 +342,8 @@ export class Accelerator {
   }
 
   /**
-   * Clips every element to [-value, value]. Changes the record. Tensors that are replaced in it are disposed.
+   * Clips every element to [-value, value]. The record is changed, and tensors that are replaced in
+   * it are disposed.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
@@ -324,36 +352,42 @@ export class Accelerator {
   }
 
   /**
-   * The same step, faster. Its native calls are recorded, and then repeated in C++ without JavaScript kernels and tape for
-   * arguments of the same shapes, dtypes and plain values. Optimizers, reductions over ranks and plugins run as they do
-   * without it.
+   * Returns the same step, made faster. Its native calls are recorded, and repeated in C++ for
+   * arguments with the same shapes, dtypes and plain values. A replay runs no JavaScript kernels
+   * and no tape. Optimizers, reductions over ranks and plugins work as without it.
    *
-   * The step works on its arguments (tensors, plain values, arrays and records of them) and on variables. Everything else
-   * that it reads must not change. It runs in a `tf.tidy`; the caller owns what it returns. Other JavaScript in it runs in
-   * the first few calls only. A step that cannot be recorded runs plainly; `reason` of the result and one warning say why.
+   * The step works on its arguments (tensors, plain values, arrays and records of them) and on
+   * variables. Other values that it reads must not change. It runs in a `tf.tidy`, and the caller
+   * owns its results. Other JavaScript code in it runs only in the first few calls. A step that
+   * cannot be recorded runs as usual. The reason is in `reason` of the result and in one warning.
    *
-   * @throws AccError `ACC_COMPILE_ASYNC`, `ACC_COMPILE_CHANGED`, and the step's own errors, when called.
+   * @throws AccError `ACC_COMPILE_ASYNC`, `ACC_COMPILE_CHANGED`, and the errors of the step, when
+   * called.
    */
   compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
     return this.#training.compile(step);
   }
 
   /**
-   * Runs `fn` in the mixed precision of the Accelerator, or with `enabled: false` in float32, also within a training step.
-   * Without `mixedPrecision` it only runs `fn`. Returns the result of `fn`, in float32.
+   * Runs `fn` in the mixed precision of the Accelerator. With `enabled: false` it runs `fn` in
+   * float32, also within a training step. Without `mixedPrecision` it only runs `fn`. Returns the
+   * result of `fn` in float32.
    */
   autocast<T>(fn: () => T, options?: AutocastOptions): T {
     return this.#training.autocast(fn, options);
   }
 
   /**
-   * Runs `fn`, in which ranks may take different numbers of steps. A rank whose `fn` has ended takes part, without gradients,
-   * in the collectives that the others still call. Their gradients are the mean over the ranks that still have data. At the
-   * end every rank has the weights and the optimizer state of a rank that took the most steps.
+   * Runs `fn`, in which ranks may take different numbers of steps. A rank whose `fn` has ended
+   * takes part in the collectives of the other ranks, without gradients. The gradients are the mean
+   * over the ranks that still have data. At the end, every rank has the weights and the optimizer
+   * state of a rank that took the most steps.
    *
-   * Within `fn` each collective costs one more round. `evenBatches: false` lets prepared data end where it ends on each rank.
+   * Within `fn` each collective takes one more round. With `evenBatches: false`, prepared data may
+   * end at a different step on each rank.
    *
-   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_JOIN_COLLECTIVE`, `ACC_DETERMINISTIC_UNSUPPORTED`, and the errors of `fn`.
+   * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_JOIN_COLLECTIVE`, `ACC_DETERMINISTIC_UNSUPPORTED`,
+   * and the errors of `fn`.
    */
   async joinUnevenInputs<T>(fn: () => T | Promise<T>, options: JoinUnevenInputsOptions = {}): Promise<T> {
     requireFunction('joinUnevenInputs', fn);
@@ -362,8 +396,8 @@ export class Accelerator {
   }
 
   /**
-   * Rows of this rank in a full batch of `batchSize` rows, as data or `fit` is given it: its share with `splitBatches`, else all
-   * of them. Use it for constants that are made outside of the step.
+   * The number of rows of this rank in a full batch of `batchSize` rows. With `splitBatches` it is
+   * the rank's part, otherwise all rows. Use it for constants that are created outside of the step.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
@@ -372,8 +406,8 @@ export class Accelerator {
   }
 
   /**
-   * Prepared data that leaves out the first `batches` of this rank in each epoch, counted from the epoch's start. Both share
-   * the count of epochs. After {@link loadState} it is not needed.
+   * Returns prepared data that skips the first `batches` batches of this rank in each epoch. It
+   * shares the epoch count with `data`. It is not needed after {@link loadState}.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`.
    */
@@ -384,8 +418,8 @@ export class Accelerator {
   // Collectives. Every rank calls them in the same order.
 
   /**
-   * Every rank's tensors joined along dim 0, in the order of ranks. Scalars become `[numProcesses]`. This and the other
-   * collectives match tensors in records by their keys.
+   * Joins the tensors of all ranks along dim 0, in the order of ranks. Scalars become
+   * `[numProcesses]`. All collectives match tensors in records by their keys.
    *
    * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_COLLECTIVE_MISMATCH`.
    */
@@ -394,8 +428,9 @@ export class Accelerator {
   }
 
   /**
-   * As {@link gather}, without the rows that only filled the last step of prepared data. It takes other values, too: an array
-   * without tensors, or a typed array, is a list of rows. Of any other value each rank gives one item of a list.
+   * Like {@link gather}, but without the rows that only filled the last step of prepared data. It
+   * also accepts other values. An array without tensors, or a typed array, is a list of rows. Any
+   * other value is one item of a list.
    *
    * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`.
    */
@@ -403,31 +438,35 @@ export class Accelerator {
     return this.#collectives.gatherForMetrics(values);
   }
 
-  /** The ranks' arrays joined, in the order of ranks. */
+  /** Joins the arrays of all ranks, in the order of ranks. */
   gatherObject<T>(values: readonly T[]): T[] {
     return this.#collectives.gatherObject(values);
   }
 
-  /** The element-by-element `op` over ranks, times `scale`. */
+  /** Combines the tensors of all ranks element by element with `op`, and multiplies by `scale`. */
   reduce<T extends Nested>(values: T, op: ReduceOp = 'sum', scale = 1): T {
     return this.#collectives.reduce(values, op, scale);
   }
 
-  /** The tensors of `fromProcess` on every rank. Shapes and dtypes are the same on all ranks. */
+  /**
+   * Returns the tensors of `fromProcess` on every rank. All ranks must pass the same shapes and
+   * dtypes.
+   */
   broadcast<T extends Nested>(values: T, fromProcess = 0): T {
     return this.#collectives.broadcast(values, fromProcess);
   }
 
-  /** The object of `fromProcess` on every rank. */
+  /** Returns the object of `fromProcess` on every rank. */
   broadcastObject<T>(object: T, fromProcess = 0): T {
     return this.#collectives.broadcastObject(object, fromProcess);
   }
 
   /**
-   * Tensors padded in one dimension to the largest size that any rank has, so that they can be gathered or reduced. A tensor
-   * without that dimension is returned unchanged. Caller disposes.
+   * Pads tensors along one dim to the largest size of any rank, so that they can be gathered or
+   * reduced. A tensor without that dim is returned unchanged. The caller disposes the result.
    *
-   * @param options `dim`, default 0; `padIndex`, the value to pad with, default 0; `padFirst`, to pad in front.
+   * @param options `dim`, default 0; `padIndex`: the value of the padding, default 0; `padFirst`:
+   * whether the padding comes first.
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
    */
   padAcrossProcesses<T extends Nested>(values: T, options: PadOptions = {}): T {
@@ -442,26 +481,31 @@ export class Accelerator {
   // Checkpoints and models.
 
   /**
-   * Saves the whole run: weights, optimizers, schedules, loss scale, an unfinished window of accumulation, random states, the
-   * position in prepared data and in `fit`, plugins, and the objects of {@link registerForCheckpointing}. Every rank calls it,
-   * between steps, and writes its share. The checkpoint is complete or it is not there.
+   * Saves the whole run: weights, optimizers, schedules, loss scale, an unfinished window of
+   * accumulation, random states, the position in prepared data and in `fit`, plugins, and the
+   * objects of {@link registerForCheckpointing}. Every rank calls it between steps, and writes its
+   * share. A checkpoint that was not written completely is never loaded.
    *
-   * @param path A folder, or keys in `checkpoint.storage`; replaced if it exists. Default: a new name in `checkpoint.dir`.
-   * @returns Where it is; undefined where it failed and `checkpoint.onError` is `warn`.
-   * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED` on all ranks, also for an async save before this one; `ACC_STATE_INVALID`,
-   * `ACC_UNKNOWN_OPTION`.
+   * @param path A folder, or a key prefix in `checkpoint.storage`. An existing checkpoint is
+   * replaced. Default: a new name in `checkpoint.dir`.
+   * @returns The path. Undefined if the save failed and `checkpoint.onError` is `warn`.
+   * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED` on all ranks, also for an earlier async save;
+   * `ACC_STATE_INVALID`, `ACC_UNKNOWN_OPTION`.
    */
   saveState(path?: string, options: SaveStateOptions = {}): Promise<string | undefined> {
     return this.#run.saveState(path, options);
   }
 
   /**
-   * Goes on from a checkpoint, whatever the number of ranks that made it. Call it after `prepare` and
-   * `registerForCheckpointing`, with the same objects in the same order as when it was saved. Prepared data and `fit` then go on
-   * where they were. All of it is read and verified before anything is changed.
+   * Resumes a run from a checkpoint, which may come from another number of ranks. Call it after
+   * `prepare` and `registerForCheckpointing`, with the same objects in the same order as in the
+   * saved run. Prepared data and `fit` then continue at the saved position. Everything is read and
+   * verified before anything is changed.
    *
-   * @param path Where it is. `latest`, the default, is the newest complete one in `checkpoint.dir`.
-   * @throws AccError `ACC_CHECKPOINT_NOT_FOUND`, `ACC_CHECKPOINT_CORRUPT`, `ACC_CHECKPOINT_MISMATCH`, `ACC_CHECKPOINT_VERSION`.
+   * @param path The path of the checkpoint. Default: `latest`, the newest complete one in
+   * `checkpoint.dir`.
+   * @throws AccError `ACC_CHECKPOINT_NOT_FOUND`, `ACC_CHECKPOINT_CORRUPT`,
+   * `ACC_CHECKPOINT_MISMATCH`, `ACC_CHECKPOINT_VERSION`.
    */
   loadState(path?: string, options?: LoadStateOptions & { ifPresent?: false }): Promise<RestoredRun>;
   loadState(path: string | undefined, options: LoadStateOptions): Promise<RestoredRun | undefined>;
@@ -470,7 +514,8 @@ export class Accelerator {
   }
 
   /**
-   * Adds objects with `getState()` and `setState(state)` to checkpoints. Each rank saves its own state of them.
+   * Adds objects with `getState()` and `setState(state)` to checkpoints. Each rank saves its own
+   * state of them.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
@@ -478,45 +523,59 @@ export class Accelerator {
     this.#run.register(objects);
   }
 
-  /** Resolves when an async save is complete. Every rank calls it. @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`. */
+  /**
+   * Resolves when an async save is complete. Every rank calls it.
+   *
+   * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`.
+   */
   waitForCheckpoint(): Promise<void> {
     return this.#parts.checkpoints.settle();
   }
 
-  /** For loops without prepared data, between steps: where the job was asked to end, saves and exits. Prepared data calls it by itself. */
+  /**
+   * Saves and exits if the job received a signal to end. Loops without prepared data call it
+   * between steps. Prepared data calls it automatically.
+   */
   checkPreemption(): Promise<void> {
     return this.#parts.atBoundary();
   }
 
   /**
-   * Writes a model, or a list of variables, for programs that use it: whole weights, and the topology of a model of
-   * tfjs-layers. Every rank calls it; rank 0 writes.
+   * Writes a model, or a list of variables, for use in other programs. The files have whole
+   * weights, and the topology if the model is a tf.LayersModel. Every rank calls it, and rank 0
+   * writes.
    *
    * @param path A folder.
-   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`, and those of the storage.
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`, and those
+   * of the storage.
    */
   saveModel(model: Weighted, path: string, options: WriteModelOptions = {}): Promise<void> {
     return this.#run.saveModel(model, path, options);
   }
 
   /**
-   * Loads the weights of a model, or of a list of variables, from files: safetensors, for instance of the Hugging Face Hub,
-   * tfjs's own `model.json`, or a checkpoint. `names` maps stored weights to the model's. Every rank calls it, and reads.
+   * Loads the weights of a model, or of a list of variables. It reads safetensors, for example from
+   * the Hugging Face Hub, a `model.json` of tfjs, or a checkpoint. `names` maps the names of stored
+   * weights to those of the model. Every rank calls it, and reads.
    *
-   * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
+   * @throws AccError `ACC_WEIGHTS_NOT_FOUND`, `ACC_WEIGHTS_MISMATCH`, `ACC_SAFETENSORS_INVALID`,
+   * `ACC_DTYPE_UNSUPPORTED`.
    */
   loadModel(model: Weighted, path: string, options: LoadWeightsOptions = {}): Promise<LoadedWeights> {
     return this.#run.loadModel(model, path, options);
   }
 
-  /** The model itself: `prepare` changes how it computes, not the object. */
+  /**
+   * Returns the model itself, because `prepare` changes how a model computes, but returns the same
+   * object.
+   */
   unwrapModel<T extends object>(model: T): T {
     return model;
   }
 
   /**
-   * The whole weights of a model, or of a list of variables, by their names. Where ranks hold shards, every rank calls it.
-   * Caller disposes.
+   * Returns the whole weights of a model, or of a list of variables, by name. If ranks hold shards,
+   * every rank calls it. The caller disposes the tensors.
    */
   getStateDict(model: Weighted): NamedTensorMap {
     return this.#run.stateDict(model);
@@ -525,15 +584,16 @@ export class Accelerator {
   // Trackers.
 
   /**
-   * Begins a run and starts the trackers of `logWith`. Every rank calls it. Trackers run on the main process, except those
-   * that ask for all. A tracker whose server does not answer keeps trying; entries logged meanwhile are kept.
+   * Begins a run and starts the trackers of `logWith`. Every rank calls it. Trackers run on the
+   * main process, except those that ask for all ranks. A tracker whose server does not answer keeps
+   * trying, and entries that are logged meanwhile are kept.
    *
    * @param config Hyperparameters.
-   * @param perTracker Options of the trackers that `logWith` names, by those names.
-   * @param run The run's name and tags, or the earlier run to go on with.
-   * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`, `ACC_TRACKER_START`, `ACC_TRACKER_CANNOT`,
-   * `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`, `ACC_RUN_MISSING`, `ACC_PROJECT_DIR`, `ACC_UNKNOWN_OPTION`,
-   * `ACC_INVALID_ARGUMENT`.
+   * @param perTracker Options of the trackers in `logWith`, by name.
+   * @param run The name and tags of the run, or the earlier run to resume.
+   * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`,
+   * `ACC_TRACKER_START`, `ACC_TRACKER_CANNOT`, `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`,
+   * `ACC_RUN_MISSING`, `ACC_PROJECT_DIR`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_ARGUMENT`.
    */
   initTrackers(
     project: string,
@@ -546,27 +606,32 @@ export class Accelerator {
   }
 
   /**
-   * Logs numbers to all trackers. Returns at once; trackers get the values later, in order. Scalar tensors are read, which
-   * waits for the device. Any rank may call it.
+   * Logs numbers to all trackers. It returns at once, and trackers get the values later, in order.
+   * Scalar tensors are read, which waits for the device. Any rank may call it.
    *
-   * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKERS_FINISHED`, `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`. The other
-   * methods that log throw the same.
+   * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKERS_FINISHED`, `ACC_INVALID_ARGUMENT`,
+   * `ACC_UNKNOWN_OPTION`. The other methods that log throw the same errors.
    */
   log(values: MetricValues, options?: LogOptions): void {
     this.#parts.tracking.bus.log(values, options);
   }
 
   /**
-   * Logs images: tensors `[height, width]`, `[height, width, channels]` or `[n, height, width, channels]`, floats from 0 to 1 or
-   * integers from 0 to 255; pixels as of a canvas; PNG files.
+   * Logs images. An image is a tensor `[height, width]`, `[height, width, channels]` or `[n,
+   * height, width, channels]`, with floats from 0 to 1 or integers from 0 to 255; pixels as in a
+   * canvas's ImageData; or a PNG file.
    *
-   * @throws AccError also `ACC_TRACKER_CANNOT` where no tracker takes them, as the methods below do.
+   * @throws AccError also `ACC_TRACKER_CANNOT` if no tracker supports images. The methods below
+   * throw it likewise.
    */
   logImages(images: ImageInputs, options?: LogOptions): void {
     this.#parts.tracking.bus.logImages(images, options);
   }
 
-  /** Logs the distribution of values: of tensors, such as weights or gradients, which the caller still owns, or of arrays. */
+  /**
+   * Logs the distribution of the values of tensors or arrays, for example of weights or gradients.
+   * The caller still owns the tensors.
+   */
   logHistogram(values: Readonly<Record<string, HistogramInput>>, options?: HistogramOptions): void {
     this.#parts.tracking.bus.logHistogram(values, options);
   }
@@ -581,7 +646,8 @@ export class Accelerator {
   }
 
   /**
-   * Logs a file or a folder, such as a model or a checkpoint. A tracker reads it when it stores it: leave it in place until then.
+   * Logs a file or a folder, for example a model or a checkpoint. A tracker reads it later, when it
+   * stores it. Keep it in place until then.
    *
    * @throws AccError also `ACC_ARTIFACT_MISSING`.
    */
@@ -590,7 +656,7 @@ export class Accelerator {
   }
 
   /**
-   * A tracker of the run by its name; undefined on ranks where it does not run.
+   * Returns a tracker of the run by its name. Undefined on ranks on which it does not run.
    *
    * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKER_UNKNOWN`.
    */
@@ -601,11 +667,11 @@ export class Accelerator {
   // The end.
 
   /**
-   * Waits for every rank and for a save that is under way, and leaves the job. Then trackers get the remaining entries, and
-   * the run ends with `status`. The script exits by itself afterwards. Collectives then throw `ACC_TRAINING_ENDED`. A second
-   * call does nothing.
+   * Waits for every rank and for a pending save, and leaves the job. Then trackers get the
+   * remaining entries, and the run ends with `status`. Collectives that are called later throw
+   * `ACC_TRAINING_ENDED`. A second call does nothing.
    *
-   * @throws AccError `ACC_INVALID_ARGUMENT` for another status, and those of an async save.
+   * @throws AccError `ACC_INVALID_ARGUMENT` for an unknown status, and the errors of an async save.
    */
   async endTraining(status: RunStatus = 'completed'): Promise<void> {
     requireRunStatus('endTraining', status);
@@ -620,11 +686,12 @@ export class Accelerator {
   }
 
   /**
-   * Gives prepared objects and tfjs their own methods back. Another Accelerator may be created afterwards. This one still
-   * knows its rank, gathers and logs, and can end the training. Its methods that train or save a run throw
-   * `ACC_ACCELERATOR_FREED`.
+   * Restores the original methods of prepared objects and of tfjs. Afterwards another Accelerator
+   * may be created. This one still knows its rank, gathers, logs, and can end the training. Its
+   * methods that train or save a run throw `ACC_ACCELERATOR_FREED`.
    *
-   * @param objects Are disposed then: models, optimizers, tensors and variables, arrays and records of such.
+   * @param objects Models, optimizers, tensors and variables, and arrays and records of them. They
+   * are disposed.
    */
   freeMemory(...objects: readonly object[]): void {
     if (this.#parts.lifetime.isRunning) {
