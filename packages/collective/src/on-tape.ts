@@ -3,18 +3,19 @@ import type { KernelLayer } from '@acc/contract';
 
 /** A collective of one tensor, as an operator of a step. */
 export interface CollectiveOperator {
-  /** Calls the collective. What it gives is new, or its argument. */
+  /** Calls the collective. The result is a new tensor or the argument. */
   readonly run: (x: Tensor) => Tensor;
   /**
-   * Gives the gradient of `x` from the gradients that ranks have of their results: for a sum over ranks the sum over ranks, for a gathering
-   * the scattered sum. Ranks call it in the same order. Absent: the result has no gradient.
+   * Computes the gradient of `x` from the gradients of the results on all ranks. For a sum over
+   * ranks it is the sum over ranks; for a gathering it is the scattered sum. Ranks call it in the
+   * same order. Absent: the result has no gradient.
    */
   readonly gradient?: (dy: Tensor) => Tensor;
 }
 
 /**
- * Runs a collective as an operator: a recorded step calls it again in each replay, and its gradient is another collective, which has
- * the first one for its gradient. The result is the caller's.
+ * Runs a collective as an operator. A recorded step calls it again in each replay. Its gradient is
+ * another collective, whose gradient is the first one. The caller owns the result.
  */
 export function collectiveOnTape(
   x: Tensor,

@@ -100,7 +100,10 @@ async function* wholeSteps<T>(
   }
 }
 
-/** The rows of each rank. The `missing` ranks at the end get batches with the numbers of rows in `filling`, in turn. */
+/**
+ * The number of rows of each rank. The last `missing` ranks get, one after another, batches with
+ * the row counts in `filling`.
+ */
 function countsOf(
   rows: readonly number[],
   filling: readonly number[],

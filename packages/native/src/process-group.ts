@@ -21,11 +21,14 @@ export type EngineSpec =
   | { readonly engine: 'shm' }
   /** Sockets. `address` is the address of this host by which peers reach it. */
   | { readonly engine: 'gloo'; readonly address: string }
-  /** Several hosts, tensors on the CPU. All-reduce uses shared memory inside hosts; all else uses Gloo. */
+  /**
+   * Several hosts, tensors on the CPU. All-reduce uses shared memory within each host. All other
+   * collectives use Gloo.
+   */
   | { readonly engine: 'hierarchical'; readonly address: string; readonly layout: HostLayout }
   /**
-   * The MPI of the cluster, for tensors on the CPU and processes that mpirun or srun started. The first group of a process
-   * must contain all ranks. `library` is the result of `buildMpi`.
+   * The MPI of the cluster, for tensors on the CPU and processes that mpirun or srun started. The
+   * first group of a process must contain all ranks. `library` is the result of `buildMpi`.
    */
   | { readonly engine: 'mpi'; readonly library: string }
   /** NCCL, for tensors on GPUs. Each rank has its own GPU. */
@@ -57,7 +60,7 @@ export class Work {
   /**
    * Blocks until the collective has ended.
    *
-   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`, `ACC_COLLECTIVE_MISMATCH`.
+   * @throws AccError, see {@link ProcessGroup}.
    */
   wait(): void {
     if (this.#id === 0) return;
@@ -83,7 +86,7 @@ const Kind = {
 /** ReduceOp in cpp/engine/process_group.h. */
 const REDUCE_OPS: Readonly<Record<ReduceOp, number>> = { sum: 0, mean: 1, product: 2, min: 3, max: 4 };
 
-/** The words of a call, and how many of them ranks compare: kCallWords and kComparedWords in C++. */
+/** The words of a call, and how many of them are compared: kCallWords and kComparedWords in C++. */
 export const CALL_WORDS = 20;
 export const COMPARED_WORDS = 16;
 
@@ -117,8 +120,8 @@ function ensureBuffer(counts: number): void {
 /** Options of a collective call. */
 export interface CallOptions {
   /**
-   * {@link CALL_WORDS} numbers that describe the call. The first {@link COMPARED_WORDS} must be the same on all ranks. The
-   * last is the number of the call.
+   * {@link CALL_WORDS} numbers that describe the call. The first {@link COMPARED_WORDS} must be the
+   * same on all ranks. The last is the number of the call.
    */
   readonly words?: readonly number[];
   /** Whether the call returns only after the collective has ended. */
@@ -139,7 +142,7 @@ export interface LoggedCall {
   readonly words: readonly number[];
 }
 
-/** A rank's report after a failure, or its list of calls, which is empty if the rank did not answer. */
+/** A rank's report after a failure, or its calls. The list is empty if the rank did not answer. */
 export interface RankAccount {
   readonly report?: string;
   readonly calls?: readonly LoggedCall[];
@@ -149,23 +152,26 @@ export interface RankAccount {
 export interface UnevenParts {
   readonly sent: readonly number[];
   readonly received: readonly number[];
-  /** The largest number of elements that any rank sends to any other. It must be the same on every rank. */
+  /** The most elements that any rank sends to any other. It must be the same on every rank. */
   readonly most: number;
 }
 
 /**
- * What an engine does if calls differ between ranks. 'refuses': every rank gets an error, and the group remains usable.
- * 'waits': calls that need other ranks wait. After some seconds all ranks get an error, and the group has failed. Calls that
- * do not need other ranks may succeed. 'mixes': the result is undefined, so ranks must compare their calls first.
+ * What an engine does if calls differ between ranks. 'refuses': every rank gets an error, and the
+ * group remains usable. 'waits': calls that need other ranks wait. After some seconds all ranks get
+ * an error, and the group has failed. Calls that do not need other ranks may succeed. 'mixes': the
+ * result is undefined, so ranks must compare their calls first.
  */
 export type OnMismatch = 'refuses' | 'waits' | 'mixes';
 
 /**
- * A group of processes that call the same collectives in the same order. Tensors must be contiguous.
+ * A group of processes that call the same collectives in the same order. Tensors must be
+ * contiguous.
  *
- * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or `ACC_COLLECTIVE_FAILED`, when it starts or
- * in `wait`. Unless {@link OnMismatch} is 'mixes', it also throws `ACC_COLLECTIVE_MISMATCH`, whose message is a JSON array
- * with the words of every rank.
+ * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or
+ * `ACC_COLLECTIVE_FAILED`, when it starts or in `wait`. Unless {@link OnMismatch} is 'mixes', it
+ * also throws `ACC_COLLECTIVE_MISMATCH`, whose message is a JSON array with the words of every
+ * rank.
  */
 export class ProcessGroup {
   readonly #id: number;
@@ -183,8 +189,8 @@ export class ProcessGroup {
   /**
    * Creates a group. Resolves when all `size` ranks have joined.
    *
-   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, with reasons, on every rank if one of them cannot use the engine;
-   * `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
+   * @throws AccError `ACC_ENGINE_UNAVAILABLE`, with reasons, on every rank if one of them cannot
+   * use the engine; `ACC_RENDEZVOUS_FAILED`, `ACC_PEER_LOST`.
    */
   static async create(store: Store, options: GroupOptions, spec: EngineSpec): Promise<ProcessGroup> {
     const id = await converted(Promise.resolve(createGroup(store, options, spec, false)));
@@ -208,8 +214,8 @@ export class ProcessGroup {
   }
 
   /**
-   * Runs {@link allReduce} into a new tensor and waits for it. The caller disposes the result. `input` need not be
-   * contiguous.
+   * Runs {@link allReduce} into a new tensor and waits for it. The caller disposes the result.
+   * `input` need not be contiguous.
    */
   allReduceNow(input: NativeTensor, op: ReduceOp, words?: readonly number[]): Tensor {
     this.#writeCall(Kind.allReduce, requireAlive(input).id, NEW_OUTPUT, REDUCE_OPS[op], 0, words);
@@ -218,7 +224,7 @@ export class ProcessGroup {
     return new Tensor(buffer[Slot.output]!, input.dtype, input.shape);
   }
 
-  /** Reduces `tensors`, of one element type, in place, in one collective. Shared memory copies nothing. */
+  /** Reduces `tensors` of one dtype in place, in one collective. Shared memory copies nothing. */
   allReduceMany(tensors: readonly NativeTensor[], op: ReduceOp, options: CallOptions = {}): Work {
     ensureBuffer(tensors.length);
     this.#writeCall(Kind.allReduceMany, 0, 0, REDUCE_OPS[op], 0, options.words);
@@ -259,7 +265,7 @@ export class ProcessGroup {
     return this.#start(Kind.allGather, input, output, 0, 0, options, counts.length);
   }
 
-  /** Sends part r of `input` to rank r. `output` gets the parts by rank. Default: parts of equal size. */
+  /** Sends part r of `input` to rank r. `output` gets the parts by rank. Default: equal parts. */
   allToAll(input: NativeTensor, output: NativeTensor, parts?: UnevenParts, options?: CallOptions): Work {
     if (!parts) return this.#start(Kind.allToAll, input, output, 0, 0, options);
     buffer.set(parts.sent, COUNTS_START);
@@ -267,7 +273,7 @@ export class ProcessGroup {
     return this.#start(Kind.allToAll, input, output, 0, 0, options, 2 * this.size, parts.most);
   }
 
-  /** Sends a message. Messages between two ranks arrive in order. The receiver must expect the same number of elements. */
+  /** Sends a message, which arrives in order. The receiver must expect as many elements. */
   send(tensor: NativeTensor, toRank: number, options?: CallOptions): Work {
     return this.#start(Kind.send, tensor, undefined, 0, toRank, options);
   }
@@ -276,12 +282,12 @@ export class ProcessGroup {
     return this.#start(Kind.receive, tensor, undefined, 0, fromRank, options);
   }
 
-  /** Publishes `report` for the other ranks, which get it from {@link accounts}. Call it after the group has failed. */
+  /** Publishes `report` after a failure. Other ranks get it from {@link accounts}. */
   publish(report: string): void {
     addon().groupPublish(this.#id, report);
   }
 
-  /** The reports of all ranks about their last calls, by rank. Waits some seconds for ranks that can still report. */
+  /** The reports of all ranks, by rank. Waits some seconds for ranks that can still report. */
   accounts(): RankAccount[] {
     const all = addon().groupAccounts(this.#id);
     return Array.from({ length: this.size }, (_, rank) => {

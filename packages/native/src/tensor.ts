@@ -85,7 +85,7 @@ export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape:
   return new Tensor(id, dtype, shape);
 }
 
-/** libtorch's tensor with the values of `x`, which it takes over: itself, where it is one, and a copy elsewhere. */
+/** Takes ownership of `x` and returns it as a libtorch tensor. Other implementations are copied. */
 export function libtorchTensor(x: NativeTensor): Tensor {
   if (x instanceof Tensor) return x;
   using given = x;

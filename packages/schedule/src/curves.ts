@@ -33,7 +33,10 @@ function falling(given: Ending, shape: (progress: number) => number): Curve {
 
 export const linear = (given: Ending): Curve => falling(given, (p) => 1 - p);
 
-/** Half a cosine (Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017, without restarts). */
+/**
+ * Half a cosine, without restarts (Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with
+ * Warm Restarts", 2017).
+ */
 export const cosine = (given: Ending): Curve => falling(given, (p) => (1 + Math.cos(Math.PI * p)) / 2);
 
 export const polynomial = (given: Ending & { readonly power: number }): Curve =>

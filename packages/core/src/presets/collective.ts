@@ -15,7 +15,7 @@ import type { ProcessKernels } from './kernels.js';
 
 let hasLeft = false;
 
-/** The collectives among the job's ranks. */
+/** Returns the collectives among the ranks of the job. */
 export async function collectiveOf(
   environment: LaunchEnvironment,
   options: ResolvedOptions,

@@ -17,20 +17,23 @@ import type { ResolvedOptions } from '../options.js';
 
 export { optimizerState as optimizerStateOf };
 
-/** Where the kernels of this process compute. */
+/** The kernel layer of this process. */
 export interface ProcessKernels {
-  /** Of the backend that is active, whenever it is asked. */
+  /** The kernel layer of the backend that is active at the time of each call. */
   readonly kernels: KernelLayer;
-  /** Where native tensors are made: `cpu`, `cuda:0`. Tensors of other backends become native ones to travel between ranks. */
+  /**
+   * The device of native tensors: `cpu`, `cuda:0`. Tensors of other backends become native tensors
+   * when they are sent to other ranks.
+   */
   readonly nativeDevice: string;
 }
 
 /**
- * Activates the engine that the options name. Where they leave it open, a backend that the program has chosen by
- * `tf.setBackend` stays.
+ * Activates the engine that the options name. With `auto`, a backend that the program chose with
+ * `tf.setBackend` stays active.
  *
- * @throws AccError `ACC_LIBTORCH_MISSING`, `ACC_ADDON_MISSING` where `acc` or a GPU was asked for, or several ranks need it to
- * talk; `ACC_DEVICE_UNAVAILABLE`.
+ * @throws AccError `ACC_LIBTORCH_MISSING` or `ACC_ADDON_MISSING` if libtorch is needed: for `acc`,
+ * for a GPU, or for several ranks. `ACC_DEVICE_UNAVAILABLE`.
  */
 export async function kernelsOf(
   options: ResolvedOptions,
@@ -62,7 +65,7 @@ function warnOfStaying(chosen: string): void {
   );
 }
 
-/** The kernel layer of the backend that is active, where no Accelerator runs. */
+/** The kernel layer of the active backend, for use without an Accelerator. */
 export function activeKernels(): KernelLayer {
   return kernelLayerOf(getBackend(), backend());
 }
@@ -75,7 +78,7 @@ function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccE
   );
 }
 
-/** The ranks of a host take its GPUs in turn. */
+/** Distributes the GPUs of a host over its ranks. */
 function deviceOf({ device }: ResolvedOptions, localRank: number): string {
   const gpus = deviceCount('cuda');
   if (device === 'cuda' && gpus === 0) {
@@ -90,8 +93,8 @@ const NOT_INSTALLED = ['ACC_LIBTORCH_MISSING', 'ACC_ADDON_MISSING', 'ACC_PLATFOR
 let toldOfFallback = false;
 
 /**
- * Loads libtorch here, since tfjs swallows the errors of a backend that it initialises. Where it is not installed and
- * not needed, one process goes on with the backend that is active, and says so once.
+ * Loads libtorch here, because tfjs hides the errors of a backend that it initialises. If libtorch
+ * is not installed and not needed, one process continues on the active backend, with one warning.
  */
 function isNativeReady(isNeeded: boolean): boolean {
   try {

@@ -7,7 +7,7 @@ import { backendWatch } from '../backend/backend-watch.js';
 import type { ResolvedOptions } from '../options.js';
 
 /**
- * Mixed precision, where the options ask for it.
+ * Returns the plugin for mixed precision. Undefined if the options do not ask for it.
  *
  * @throws AccError `ACC_PRECISION_UNSUPPORTED`.
  */
@@ -27,7 +27,9 @@ export function precisionOf(
   }
 }
 
-/** What holds on this device, tried there. Either way nothing here trains in 8 bits yet. */
+/**
+ * States what a trial on this device found. Training in 8 bits is not implemented on any device.
+ */
 function float8Refusal({ backendName, device, precision }: KernelLayer): AccError {
   const problem = precision
     ? precision.float8Problem()
@@ -43,7 +45,7 @@ function float8Refusal({ backendName, device, precision }: KernelLayer): AccErro
   );
 }
 
-/** The plugins that take part in every Accelerator, before those of the options. */
+/** The plugins of every Accelerator. They come before those of the options. */
 export function builtInPlugins(
   { amp: options, mixedPrecision }: ResolvedOptions,
   kernels: KernelLayer,
@@ -54,7 +56,7 @@ export function builtInPlugins(
   return [watch, schedules(), float32Precision(options)];
 }
 
-/** Figures by themselves, where the options ask for them. */
+/** Returns the plugin that logs figures automatically, if the options ask for it. */
 export function monitorOf({ autoLog }: ResolvedOptions, sink: MonitorSink, size: number): Plugin[] {
   if (autoLog === false) return [];
   return [monitor(resolveAutoLog(autoLog === true ? {} : autoLog), sink, size)];

@@ -8,11 +8,11 @@ import { singleStrategy } from '../single-strategy/single-strategy.js';
 
 export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
 
-/** The strategy that the options name. */
+/** Returns the strategy that the options name. */
 export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   const { strategy } = options;
   if (typeof strategy === 'object') return strategy;
-  // Alone, too, what is deterministic goes the way that it goes on several ranks.
+  // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
   const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
   if (name !== 'ddp') return singleStrategy();
@@ -20,10 +20,10 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
 }
 
 /**
- * What makes results the same on any number of ranks, where the options ask for it.
+ * Returns the deterministic layer, which makes results independent of the number of ranks.
+ * Undefined if the options do not ask for it.
  *
  * @param dataRanks The ranks that get rows of their own.
- *
  * @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_BACKEND`.
  */
 export function determinismOf(
@@ -40,9 +40,10 @@ export function determinismOf(
   });
 }
 
-/** What holds gradients back between the steps of the optimizer. */
+/** Returns the store that accumulates gradients between the steps of the optimizer. */
 export function accumulationOf(options: ResolvedOptions, kernels: KernelLayer): GradientAccumulation {
-  // Native lists would add up what of each micro-batch has been summed; each shard's sum goes over all of them.
+  // Native lists would sum over the micro-batches after each micro-batch was summed. Deterministic
+  // training sums each virtual shard over all micro-batches.
   const lists = options.deterministic === false ? kernels.lists : portableLists();
   return gradientAccumulation({ steps: options.gradientAccumulationSteps, lists, isLive });
 }

@@ -23,10 +23,11 @@ const TRACKER_PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The trackers that the options name or hold.
+ * Returns the trackers of the options, which are names or objects.
  *
- * @param perTracker Options by those names.
- * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`, `ACC_UNKNOWN_OPTION`.
+ * @param perTracker Options of the trackers that are given by name.
+ * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`,
+ * `ACC_UNKNOWN_OPTION`.
  */
 export function trackersOf(
   { logWith }: Pick<ResolvedOptions, 'logWith'>,
@@ -48,7 +49,10 @@ export function trackersOf(
   );
 }
 
-/** Other names are those of packages, whole or what follows `acc-tracker-`. */
+/**
+ * Finds a tracker by name: a built-in one, or a package with that name or with `acc-tracker-`
+ * before it.
+ */
 async function trackerMaker(name: string): Promise<TrackerMaker> {
   const make = BUILT_IN_TRACKERS[name];
   if (make) return { name, make };
