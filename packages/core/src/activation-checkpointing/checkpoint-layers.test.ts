@@ -125,7 +125,7 @@ async function train(
 describe('checkpointEvery', () => {
   for (const [name, make] of Object.entries(MODELS)) {
     it.each([1, 2, 3])(
-      `trains ${name} to the same weights, with segments of %i layers`,
+      `trains ${name} to the same weights, with stretches of %i layers`,
       async (checkpointEvery) => {
         for (const byFit of [false, true]) {
           const expected = await train(make, {}, byFit);
