@@ -5,28 +5,39 @@ const alias = { 'fast-check': fileURLToPath(new URL('tests/seeded-fast-check.ts'
 const source = { conditions: ['@acc/source'], alias };
 const shared = { resolve: source, ssr: { resolve: source } };
 const built = { resolve: { alias } };
-/** Test files run side by side: threads of libtorch that spin while they wait would take the cores from each other. */
+/**
+ * Test files run at the same time, and libtorch's threads spin while they wait, so they would
+ * compete for cores.
+ */
 const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 const provideTools = 'tests/hosts/provide-tools.ts';
 
-/** Few repetitions, steps or numbers of ranks in `npm test`, many in `npm run test:release`: the tests ask `inject('isRelease')`. */
+/**
+ * Tests with few repetitions, steps or numbers of ranks in `npm test`, and many in
+ * `npm run test:release`. They ask `inject('isRelease')`.
+ */
 const REPEATED = [
   'tests/e2e/checkpoints/kill-while-saving.test.ts',
   'tests/e2e/conformance.test.ts',
   'tests/e2e/deterministic.test.ts',
 ];
 
-/** vitest would leave a core free. */
+/** By default vitest leaves a core free. */
 const maxWorkers = '100%';
 
 /**
- * unit: beside what they test, each file in a process of its own, since much of tfjs and of the backend belongs to the process.
- * architecture: the rules of the house. e2e: real processes on the built packages. hosts: the same on several hosts, which are
- * network namespaces: takes Linux and root. Of both, two files run at a time: many cases wait, for a fault to be found for instance.
- * release: long trainings, cables that lose packets, and some of e2e with more repetitions.
+ * - unit: tests beside their sources. Each file has its own process, because much of tfjs and of
+ *   the backend belongs to the process.
+ * - architecture: the rules of the repository.
+ * - e2e: real processes with the built packages.
+ * - hosts: the same on several hosts, which are network namespaces. Needs Linux and root.
+ * - release: long trainings, cables that lose packets, and some e2e tests with more repetitions.
+ *
+ * Of e2e and hosts, two files run at a time, because many cases wait, for example until a fault is
+ * detected.
  */
 export default defineConfig({
   test: {

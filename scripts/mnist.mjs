@@ -1,4 +1,5 @@
-// Sets everything up and trains the MNIST example on two processes. `npm run mnist [-- the example's arguments]`
+// Prepares the clone and trains the MNIST example on two processes. `npm run mnist [-- the
+// example's arguments]`
 import { run, runMain } from './process.mjs';
 import { setup } from './setup.mjs';
 

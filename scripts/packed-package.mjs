@@ -1,8 +1,8 @@
-// What npm must find in a package's folder when it packs the package.
+// Checks the folder of a package before npm packs it.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Sources for tests only: neither compiled nor packed. Relative to the package. */
+/** Sources for tests only, which are neither compiled nor packed. Relative to the package. */
 export const FOR_TESTS = /^src\/(.*\.test\.ts|(.*\/)?test-support\.ts|testing\/.*)$/;
 
 /** All files of a folder of a package, relative to the package. */
@@ -17,7 +17,8 @@ function filesOf(folder, name) {
 /**
  * Compares a package's declarations with its sources.
  *
- * @returns {{missing: string[], stale: string[]}} missing: the sources ask for them. stale: their source is gone.
+ * @returns {{missing: string[], stale: string[]}} missing: declarations of existing sources. stale:
+ * declarations of deleted sources.
  */
 export function declarationsOf(folder) {
   const expected = filesOf(folder, 'src')
@@ -31,7 +32,7 @@ export function declarationsOf(folder) {
   };
 }
 
-/** The files that the manifest names and that are missing: entry points, their types, commands. */
+/** The files that the manifest names but that are missing: entry points, their types, commands. */
 export function missingTargets(folder) {
   const { exports = {}, bin = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const targets = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(targets));

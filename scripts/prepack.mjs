@@ -1,4 +1,5 @@
-// npm runs this before it packs or publishes a package, in the package's folder. A package that is not whole is refused.
+// npm runs this in the folder of a package before it packs or publishes the package. It refuses an
+// incomplete package.
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declarationsOf, missingTargets } from './packed-package.mjs';

@@ -12,9 +12,10 @@ export const tool = (name) => join(root, 'node_modules', '.bin', name);
 /**
  * Runs a command to its end in the repository's root.
  *
- * @param {{env?: object, onOutput?: (text: string) => void}} options With `onOutput`, standard output goes there
- *   instead of to the console.
- * @returns {Promise<number>} its exit code; 128 + the signal's number when a signal ended it; 127 when it is not there.
+ * @param {{env?: object, onOutput?: (text: string) => void}} options onOutput: gets the standard
+ * output instead of the console.
+ * @returns {Promise<number>} its exit code; 128 + the signal's number if a signal ended it; 127 if
+ * the command does not exist.
  */
 export function run(command, args, { env = {}, onOutput } = {}) {
   return new Promise((resolve) => {
@@ -23,7 +24,8 @@ export function run(command, args, { env = {}, onOutput } = {}) {
       env: { ...process.env, ...env },
       stdio: onOutput ? ['inherit', 'pipe', 'inherit'] : 'inherit',
     });
-    // The terminal sends Ctrl-C to the child too, which decides when it has ended; other signals are handed on.
+    // The terminal also sends Ctrl-C to the child, which decides when to end. Other signals are
+    // passed on.
     const ignore = () => undefined;
     const handOn = (signal) => child.kill(signal);
     process.on('SIGINT', ignore).on('SIGTERM', handOn).on('SIGHUP', handOn);
@@ -40,7 +42,10 @@ export function run(command, args, { env = {}, onOutput } = {}) {
   });
 }
 
-/** Runs a script's main function; an error is shown with its next step, or with its stack when it is a defect. */
+/**
+ * Runs a script's main function. An error is shown with its next step, or with its stack if it is a
+ * defect.
+ */
 export async function runMain(main) {
   try {
     process.exitCode = (await main()) ?? 0;

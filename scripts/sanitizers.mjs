@@ -1,5 +1,6 @@
-// Builds the addon with AddressSanitizer and UndefinedBehaviorSanitizer, beside the ordinary one, and runs under them what
-// reaches its C++: `npm run test:sanitizers`. Linux with g++. The last line is `N passed, N failed`.
+// Builds a second addon with AddressSanitizer and UndefinedBehaviorSanitizer, and runs the tests
+// that reach its C++ code with it: `npm run test:sanitizers`. Linux with g++. The last line is `N
+// passed, N failed`.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,29 +8,32 @@ import { root, run, runMain } from './process.mjs';
 import { setup } from './setup.mjs';
 import { check, runSteps, tfjsSpecs, vitest } from './test-steps.mjs';
 
-/** The sanitized addon lies here, so that programs never find it where they look for the ordinary one. */
+/** The folder of the sanitized addon, where programs do not look for the ordinary one. */
 const CACHE = join(root, 'node_modules', '.cache', 'acc-sanitizers');
 
-/** vptr compares type information with libtorch's, which is another compiler's. */
+/**
+ * The check vptr compares type information with that of libtorch, which comes from another
+ * compiler.
+ */
 const SANITIZE = '-fsanitize=address,undefined -fno-sanitize=vptr';
 const COMPILE = `${SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1`;
 
 const OPTIONS = {
   ASAN_OPTIONS: [
-    // Node, V8 and libtorch end without freeing what they hold; ours is counted by the leak tests.
+    // Node, V8 and libtorch exit without freeing all memory. The leak tests count ours.
     'detect_leaks=0',
-    // Asking for too much memory is an error of ours, which tests want to see.
+    // A request for too much memory is one of our errors, which tests check.
     'allocator_may_return_null=1',
     'detect_stack_use_after_return=1',
     'strict_string_checks=1',
     'check_initialization_order=1',
   ].join(':'),
   UBSAN_OPTIONS: 'print_stacktrace=1',
-  // libtorch's OpenMP runtime is not instrumented either; more threads only take time.
+  // libtorch's OpenMP runtime is not instrumented either, so more threads would only take time.
   OMP_NUM_THREADS: '1',
 };
 
-/** Fails where the ordinary addon is what would be tested. */
+/** Fails if the ordinary addon would be tested. */
 const CHECK_LOADED = `
   import { torchVersion } from '@acc/native';
   torchVersion();
@@ -40,8 +44,8 @@ const CHECK_LOADED = `
 
 await runMain(async () => {
   const { libtorch } = await setup({ quiet: true });
-  // The runtime must be there before all others, in a Node that was built without it, and with it the standard library
-  // whose exceptions it watches.
+  // Node was built without the runtime, so the runtime must be loaded before all other libraries,
+  // together with the standard library whose exceptions it watches.
   const libraries = ['libasan.so', 'libubsan.so', 'libstdc++.so.6'].map(libraryOfCompiler);
   Object.assign(process.env, { ACC_CACHE_DIR: CACHE, ACC_LIBTORCH: libtorch.root });
   const acc = join(root, 'packages', 'cli', 'dist', 'acc.js');
@@ -59,7 +63,7 @@ await runMain(async () => {
   ]);
 });
 
-/** The compiler gives the name back where it has no such file. */
+/** If the compiler has no such file, it returns the name itself. */
 function libraryOfCompiler(name) {
   const path = execFileSync('g++', [`-print-file-name=${name}`], { encoding: 'utf8' }).trim();
   if (existsSync(path)) return path;

@@ -1,4 +1,5 @@
-// Makes a clone ready to run: packages, build, libtorch, addon. `npm run setup`; what is done already is left alone.
+// Prepares a clone: packages, build, libtorch, addon. `npm run setup`. Steps that were done before
+// are skipped.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { root, run, runMain, tool } from './process.mjs';
 const INSTALLED = join('node_modules', '.package-lock.json');
 const STAMP = join('node_modules', '.acc-setup.json');
 
-/** An error that the user mends: shown with `help`, without a stack. */
+/** An error that the user can correct. It is shown with `help`, without a stack. */
 class SetupError extends Error {
   constructor(code, message, help) {
     super(`${message}\n→ ${help}`);
@@ -18,11 +19,13 @@ class SetupError extends Error {
 }
 
 /**
- * Makes the clone ready. Takes less than two seconds when nothing changed.
+ * Prepares the clone. Takes less than two seconds if nothing changed.
  *
- * @param {{quiet?: boolean, isPacked?: boolean}} options quiet: says only what took work. isPacked: packages and build
- *   are there, from a pack (`gpu/pack.mjs`), where neither npm nor turbo is.
- * @returns {Promise<{native: object, libtorch: object, addon: object}>} what will be loaded, and by what.
+ * @param {{quiet?: boolean, isPacked?: boolean}} options quiet: prints only steps that did
+ * something. isPacked: packages and build come from a pack (`gpu/pack.mjs`), and neither npm nor
+ * turbo is available.
+ * @returns {Promise<{native: object, libtorch: object, addon: object}>} the package, libtorch and
+ * addon that programs will load.
  */
 export async function setup({ quiet = false, isPacked = false } = {}) {
   checkNode();
@@ -37,7 +40,10 @@ export async function setup({ quiet = false, isPacked = false } = {}) {
   return { native, libtorch, addon };
 }
 
-/** Runs one step; it gives `{result, did, state}`, where `did` says whether there was anything to do. */
+/**
+ * Runs one step. It returns `{result, did, state}`, where `did` says whether there was something to
+ * do.
+ */
 async function runStep(name, work, quiet) {
   const start = performance.now();
   const { result, did, state } = await work((text) => showProgress(name, text));
@@ -46,7 +52,7 @@ async function runStep(name, work, quiet) {
   return result;
 }
 
-/** On a terminal the line is overwritten; a log gets each different text once. */
+/** On a terminal the line is overwritten. A log gets each different text once. */
 function showProgress(name, text) {
   if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K… ${name.padEnd(9)} ${text}\r`);
   else if (!/%$/.test(text)) console.log(`… ${name.padEnd(9)} ${text}`);
@@ -66,8 +72,8 @@ function checkNode() {
 }
 
 /**
- * `npm install` on the lockfile, which it leaves alone, rather than `npm ci`: that refuses a lockfile whose list of
- * optional packages for other platforms is not complete.
+ * Runs `npm install` on the lockfile, which it does not change. `npm ci` would refuse a lockfile
+ * whose list of optional packages for other platforms is incomplete.
  */
 async function installPackages(progress) {
   if (packagesMatchLock()) return { did: false, state: 'installed' };
@@ -82,7 +88,7 @@ async function installPackages(progress) {
   return { did: true, state: 'installed' };
 }
 
-/** True when this script installed for this lockfile, or when what npm noted down is what the lockfile asks for. */
+/** True if this script installed this lockfile, or if npm's own notes match the lockfile. */
 function packagesMatchLock() {
   if (!existsSync(join(root, INSTALLED))) return false;
   if (existsSync(join(root, STAMP)) && readText(STAMP) === JSON.stringify(installStamp())) return true;
@@ -100,19 +106,19 @@ function packagesMatchLock() {
   );
 }
 
-/** Changes with the lockfile, and whenever npm installs anything. */
+/** A key that changes with the lockfile, and whenever npm installs anything. */
 function installStamp() {
   const lock = createHash('sha256').update(readText('package-lock.json')).digest('hex');
   return { lock, installedAtMs: statSync(join(root, INSTALLED)).mtimeMs };
 }
 
-/** npm's list leaves out what lies in a workspace's own node_modules. */
+/** npm's list does not contain the packages in a workspace's own node_modules. */
 function readInstalled(path) {
   const manifest = join(path, 'package.json');
   return existsSync(join(root, manifest)) ? { version: readJson(manifest).version } : undefined;
 }
 
-/** turbo builds what changed by content, and takes half a second when nothing did. */
+/** turbo builds what changed by content, and takes half a second if nothing changed. */
 async function buildPackages(progress) {
   if (!existsSync(join(root, 'packages', 'native', 'dist', 'index.js'))) progress('building the packages');
   let output = '';

@@ -1,5 +1,5 @@
-// Runs the checks that are slow by their nature, before a release: `npm run test:release`, beside `npm test`.
-// The last line is `N passed, N failed`, summed over all steps.
+// Runs the slow checks before a release: `npm run test:release`, in addition to `npm test`. The
+// last line is `N passed, N failed`, summed over all steps.
 import { runMain } from './process.mjs';
 import { setup } from './setup.mjs';
 import { check, counted, runSteps, vitest } from './test-steps.mjs';

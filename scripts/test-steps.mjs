@@ -1,4 +1,4 @@
-// The steps that test commands are made of: each gives how many tests passed and failed.
+// The steps of the test commands. Each returns how many tests passed and failed.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +7,8 @@ import { root, run } from './process.mjs';
 const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 
 /**
- * Runs all steps, also after a failed one, and sums up. A step that ran nothing has failed. Those of a list in place of a step run
- * side by side.
+ * Runs all steps, also after a failed one, and adds their counts. A step that ran no test counts as
+ * failed. The steps of a nested list run at the same time.
  */
 export async function runSteps(steps) {
   const results = [];
@@ -35,7 +35,7 @@ async function runStep({ name, execute }) {
   return { name, passed, failed: failed + Number(ranNothing), seconds: (performance.now() - start) / 1000 };
 }
 
-/** A command that as a whole passes or fails. */
+/** A command that passes or fails as a whole. */
 export function check(name, command, args) {
   const execute = async () =>
     (await run(command, args)) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
@@ -43,10 +43,12 @@ export function check(name, command, args) {
 }
 
 /**
- * Projects of vitest. Their report is read from a file, so that the console keeps the reporter for people.
+ * Runs projects of vitest. Their report is read from a file, so the console shows the usual
+ * reporter.
  *
  * @param {string[]} projects Their names.
- * @param {{config?: string, files?: string[]}} options files: only those whose paths hold one of these texts.
+ * @param {{config?: string, files?: string[]}} options files: only those whose paths contain one of
+ * these texts.
  */
 export function vitest(projects, { config = 'vitest.config.ts', files = [] } = {}) {
   const execute = async () => {
@@ -67,7 +69,10 @@ export function vitest(projects, { config = 'vitest.config.ts', files = [] } = {
   return { name: `vitest ${projects.join(' + ')}`, execute };
 }
 
-/** A file that failed without a failed test (it could not be imported) counts as one, and so does a skipped test. */
+/**
+ * A file that failed without a failed test (because it could not be imported) counts as one
+ * failure. So does a skipped test.
+ */
 function countVitest(report, code) {
   const brokenFiles = report.testResults.filter(
     ({ status, assertionResults }) =>

@@ -1,5 +1,5 @@
-// Sets everything up and runs all checks: `npm test`, or `npm test -- --fast` for the unit and architecture tests.
-// The last line is `N passed, N failed`, summed over all steps.
+// Prepares the clone and runs all checks: `npm test`, or `npm test -- --fast` for the unit and
+// architecture tests. The last line is `N passed, N failed`, summed over all steps.
 import { runMain } from './process.mjs';
 import { setup } from './setup.mjs';
 import { check, runSteps, tfjsSpecs, vitest } from './test-steps.mjs';
@@ -13,7 +13,7 @@ await runMain(async () => {
   await setup({ quiet: true });
   const [unit, architecture] = [vitest(['unit']), vitest(['architecture'])];
   if (process.argv.includes('--fast')) return runSteps([unit, architecture]);
-  // Lint keeps one core busy for longer than the others take.
+  // Lint takes longer on one core than the other steps.
   const checks = [
     check('lint', 'npm', ['run', '--silent', 'lint']),
     check('types', 'npm', ['run', '--silent', 'typecheck']),

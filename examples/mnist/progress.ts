@@ -1,18 +1,21 @@
-/** How often the line changes, at most. */
+/** The shortest time between two changes of the line. */
 const REDRAW_MS = 250;
-/** The same where lines can't be rewritten. */
+/** The same for outputs on which lines cannot be rewritten. */
 const LOG_MS = 2_000;
 
 /**
- * A line that tells how far training is. On a terminal, and under a launcher, which passes it on to one, it is rewritten in
- * place; elsewhere it is printed anew now and then.
+ * A line that shows the progress of the training. It is rewritten in place on a terminal, and under
+ * a launcher that writes to one. Elsewhere it is printed from time to time.
  */
 export class ProgressLine {
   readonly #isRewritten = process.stdout.isTTY || process.env.LOCAL_RANK !== undefined;
   #shownAtMs = -Infinity;
   #isOpen = false;
 
-  /** Shows what `text` gives, unless the last time was only a moment ago: reading a loss costs time. */
+  /**
+   * Shows the result of `text`, unless the last call was only a moment ago. Reading a loss takes
+   * time.
+   */
   show(text: () => string): void {
     const nowMs = performance.now();
     if (nowMs - this.#shownAtMs < (this.#isRewritten ? REDRAW_MS : LOG_MS)) return;
@@ -21,7 +24,7 @@ export class ProgressLine {
     this.#isOpen = this.#isRewritten;
   }
 
-  /** Prints a line that stays, in place of the one that was shown. */
+  /** Prints a line that stays, instead of the one that was shown. */
   print(text: string): void {
     process.stdout.write(`${this.#isOpen ? '\r\x1b[K' : ''}${text}\n`);
     this.#isOpen = false;

@@ -1,4 +1,4 @@
-// A tfjs convnet learns to read digits on as many processes as it is started on:
+// A tfjs convnet learns to read digits, on as many processes as the job has:
 //   npx acc launch -n 2 train.ts [--epochs 6]
 import { parseArgs } from 'node:util';
 import { Accelerator, DataLoader } from '@acc/core';
@@ -11,7 +11,7 @@ const { values } = parseArgs({ options: { epochs: { type: 'string', default: '6'
 const epochs = Number(values.epochs);
 if (!Number.isInteger(epochs) || epochs < 1)
   throw new Error(`--epochs takes a whole number from 1, not '${values.epochs}'.`);
-/** Digits in a step of all processes together, however many they are. */
+/** The number of digits in a step of all processes together, for any number of processes. */
 const batchSize = 96;
 
 const accelerator = await Accelerator.create({ dataLoader: { splitBatches: true } });
@@ -67,7 +67,7 @@ function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
   return tf.losses.softmaxCrossEntropy(tf.oneHot(ys, 10), logits);
 }
 
-/** The share of the held-back digits that are read rightly. Each process reads its part of them. */
+/** The share of the held-back digits that are recognised. Each process reads its part of them. */
 async function accuracyOnHeldBack(): Promise<number> {
   let [right, seen] = [0, 0];
   for await (const { xs, ys } of testData) {

@@ -1,6 +1,7 @@
-// Packs what a checkout takes on a machine that has a GPU, a Python with torch, and g++, but neither Node nor a network:
-// this Node with its headers, make, the installed packages that tests and bench use, and what is built of ours.
-// `npm run gpu:pack` writes `.gpu/pack.tar.xz`; `in-pack.sh` unpacks it there and runs a command with it.
+// Packs everything that a checkout needs on a machine with a GPU, a Python with torch, and g++, but
+// without Node and a network: this Node with its headers, make, the installed packages that tests
+// and benchmarks use, and our built packages. `npm run gpu:pack` writes `.gpu/pack.tar.xz`.
+// `in-pack.sh` unpacks it there and runs a command with it.
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -20,7 +21,7 @@ import { setup } from '../setup.mjs';
 import { builtFiles, installedFiles } from './packed-files.mjs';
 
 const PACK = join('.gpu', 'pack.tar.xz');
-/** What some ways of carrying a checkout take, all in all. */
+/** The size limit of some ways to transfer a checkout. */
 const LIMIT_MIB = 64;
 
 await runMain(async () => {
@@ -44,7 +45,10 @@ await runMain(async () => {
   }
 });
 
-/** Node itself as `node/bin/node`, its headers where node-gyp looks for them, and the make that node-gyp calls. */
+/**
+ * Adds Node as `node/bin/node`, its headers where node-gyp looks for them, and the make that
+ * node-gyp calls.
+ */
 function stageTools(folder) {
   refuseSharedNode();
   const prefix = dirname(dirname(process.execPath));
@@ -62,7 +66,7 @@ function stageTools(folder) {
   copyFileSync(output('sh', ['-c', 'command -v make']).trim(), join(folder, 'bin', 'make'));
 }
 
-/** A Node that needs libraries of its own beside it does not run elsewhere. */
+/** A Node that needs additional libraries does not run on another machine. */
 function refuseSharedNode() {
   const needed = output('ldd', [process.execPath]);
   if (!/libnode\.so/.test(needed)) return;

@@ -2,22 +2,28 @@ import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from '../process.mjs';
 
-/** Of the root's development dependencies, those that tests and bench on a GPU use; of our packages, all. */
+/** All our packages, and the development dependencies that tests and benchmarks on a GPU use. */
 const TOOLS = /^(@tensorflow\/|(vitest|tsx|esbuild|jasmine|jasmine-core|node-gyp|fast-check)$)/;
 
-/** tfjs ships each package in some ten builds; Node and vitest load this one, and a test one list of names. */
+/**
+ * tfjs ships each package in about ten builds. Node and vitest load this one, and a test reads one
+ * list of names.
+ */
 const TFJS_FILES = /^(package\.json|dist\/[\w.-]+\.node\.js|dist\/kernel_names\.js)$/;
 
-/** For readers, type checkers and debuggers; and esbuild's second copy of its program. */
+/** Files for readers, type checkers and debuggers, and esbuild's second copy of its program. */
 const UNUSED = /\.(map|md|markdown|d\.[mc]?ts|flow|tsbuildinfo)$|^node_modules\/esbuild\/bin\//;
 
-/** The installed packages that the roots depend on, and so on, without what nothing loads. Relative to the root. */
+/**
+ * The installed packages that the roots depend on, directly or not, without files that nothing
+ * loads. Relative to the root.
+ */
 export function installedFiles() {
   const folders = new Set();
   const visit = (folder, names) => {
     for (const name of names) {
       const found = resolvePackage(folder, name);
-      // Optional packages are for other platforms, and optional peers may not be there.
+      // Optional packages are for other platforms, and optional peers may be missing.
       if (found === undefined || folders.has(found)) continue;
       folders.add(found);
       visit(found, dependenciesOf(manifest(found)));
@@ -36,7 +42,7 @@ export function installedFiles() {
   return [...links, ...files.sort()];
 }
 
-/** What turbo and the specs' runner have built. Relative to the root. */
+/** The output of turbo and of the runner of the specs. Relative to the root. */
 export function builtFiles() {
   const folders = workspaces().map((folder) => join(folder, 'dist'));
   return [...folders, join('tests', 'tfjs-core-specs', 'build')]
@@ -53,7 +59,7 @@ function dependenciesOf({ dependencies, optionalDependencies, peerDependencies }
   return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
 }
 
-/** As Node resolves it: from the folder upwards. */
+/** Resolves a package like Node: from the folder upwards. */
 function resolvePackage(from, name) {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);
@@ -68,7 +74,7 @@ function filesOf(folder) {
   return walk(folder).filter(isWanted);
 }
 
-/** Files below a folder, but not those of packages installed in it, which count for themselves. */
+/** The files below a folder, without those of packages that are installed in it. */
 function walk(folder) {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

@@ -3,14 +3,14 @@ import { join, sep } from 'node:path';
 import { root } from '../process.mjs';
 import { setup } from '../setup.mjs';
 
-/** True where this Node is one that `gpu:pack` packed: everything that npm would bring came with it. */
+/** True if `gpu:pack` packed this Node. All packages that npm would install are in the pack. */
 const isPacked = process.execPath.startsWith(join(root, '.gpu') + sep);
 
 /**
- * Makes the clone ready, as `npm run setup` does, and makes sure that libtorch can use a GPU.
+ * Prepares the clone like `npm run setup`, and checks that libtorch can use a GPU.
  *
- * @returns {Promise<{libtorch: object}>} the libtorch that has one.
- * @throws Error with `code` ACC_NO_GPU: what was found, and what it takes.
+ * @returns {Promise<{libtorch: object}>} the libtorch that can use a GPU.
+ * @throws Error with `code` ACC_NO_GPU. It states what was found and what is needed.
  */
 export async function setupGpu() {
   const { native, libtorch } = await setup({ quiet: true, isPacked });
@@ -33,7 +33,7 @@ function noGpu({ version, variant, root: folder }) {
   return Object.assign(new Error(message), { code: 'ACC_NO_GPU', help });
 }
 
-/** What NVIDIA's own tool says of GPUs and driver, in a line. */
+/** What NVIDIA's own tool reports about GPUs and driver, in one line. */
 function describeDriver() {
   const query = ['--query-gpu=name,driver_version', '--format=csv,noheader'];
   const { status, error, stdout } = spawnSync('nvidia-smi', query, { encoding: 'utf8' });

@@ -1,5 +1,5 @@
-// Runs on a GPU what tests kernels: their unit tests and tfjs-core's specs. `npm run test:gpu`. The last line is
-// `N passed, N failed`; without a GPU nothing is run, and the exit code is 1.
+// Runs the tests of kernels on a GPU: their unit tests and tfjs-core's specs. `npm run test:gpu`.
+// The last line is `N passed, N failed`. Without a GPU nothing runs, and the exit code is 1.
 import { runMain } from '../process.mjs';
 import { runSteps, tfjsSpecs, vitest } from '../test-steps.mjs';
 import { setupGpu } from './setup-gpu.mjs';

@@ -1,7 +1,8 @@
-// npm runs this before it publishes @acc/native, in its folder: the platform packages that were built become its optional
-// dependencies. In the repository they are none, since npm would look for them in the registry in every checkout.
+// npm runs this in the folder of @acc/native before it publishes the package. It adds the platform
+// packages that were built to the optional dependencies. They are not dependencies in the
+// repository, because npm would then look for them in the registry in every checkout.
 //
-//   --from <folder>   what `npm run build:native-packages` filled (default: .native-packages)
+//   --from <folder>   the folder that `npm run build:native-packages` wrote (default: .native-packages)
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,8 +1,9 @@
-// Makes the platform package of this machine, `@acc/native-linux-x64`: the prebuilt addon for each supported release line of
-// torch. Run by `npm run build:native-packages`; takes what the cache has, fetches each missing libtorch, and needs a compiler.
+// Builds the platform package of this machine, `@acc/native-linux-x64`: the prebuilt addon for each
+// supported release line of torch. `npm run build:native-packages` runs it. It uses what the cache
+// has, fetches each missing libtorch, and needs a compiler.
 //
-//   --torch 2.13     only this line; may be given again
-//   --out <folder>   where the package's folder comes (default: .native-packages)
+//   --torch 2.13     only this line; may be repeated
+//   --out <folder>   the folder of the package (default: .native-packages)
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,14 +13,14 @@ import { requireBaseline } from './symbol-versions.mjs';
 
 const CPU_PLATFORM = `${process.platform}-${process.arch}`;
 
-/** The folder that {@link buildPackage} fills, when nothing else is said. */
+/** The default folder of {@link buildPackage}. */
 export const DEFAULT_OUT = join(root, '.native-packages');
 
 function readManifest() {
   return JSON.parse(readFileSync(join(root, 'packages', 'native', 'package.json'), 'utf8'));
 }
 
-/** A CPU build of the line: one that is here, else one that is fetched. */
+/** A CPU build of the release line: one of this machine, otherwise one that is fetched. */
 async function provideLibtorch(native, line) {
   const isOfLine = ({ install }) => install?.variant === 'cpu' && install.version.startsWith(`${line}.`);
   const found = native.describeSearch().candidates.find(isOfLine)?.install;
@@ -28,7 +29,10 @@ async function provideLibtorch(native, line) {
   return native.installLibtorch({ version: `${line}.0` });
 }
 
-/** Builds for one line, or takes what was built for it, and puts the two files where @acc/native looks for them. */
+/**
+ * Builds for one release line, or uses an earlier build, and puts the two files where @acc/native
+ * looks for them.
+ */
 async function addLine(native, line, folder) {
   const libtorch = await provideLibtorch(native, line);
   const onProgress = ({ message, log }) => console.log(`… torch ${line}: ${message}, log ${log}`);
@@ -67,7 +71,7 @@ The addon of [@acc/native](https://www.npmjs.com/package/@acc/native), built for
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }
 
-/** @returns {Promise<string>} the folder of the package, whole. */
+/** @returns {Promise<string>} the folder of the complete package. */
 export async function buildPackage({ lines, out = DEFAULT_OUT }) {
   const native = await import(pathToFileURL(join(root, 'packages', 'native', 'dist', 'index.js')));
   const known = native.RELEASE_LINES;

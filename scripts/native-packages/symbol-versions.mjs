@@ -1,11 +1,16 @@
-// Which systems a built addon loads on: the versions of system libraries that its symbols ask for.
+// Determines on which systems a built addon loads: the versions of system libraries that its
+// symbols need.
 import { execFileSync } from 'node:child_process';
 
-/** What libtorch's own binaries may ask for, the platform `manylinux_2_28`: glibc 2.28 and the libstdc++ of GCC 8. */
+/**
+ * The versions that libtorch's own binaries may need (`manylinux_2_28`): glibc 2.28 and the
+ * libstdc++ of GCC 8.
+ */
 export const BASELINE = { GLIBC: '2.28', GLIBCXX: '3.4.24', CXXABI: '1.3.11', GCC: '7.0.0' };
 
 /**
- * The highest version of each library that an ELF file asks for. Needs `readelf`, which comes with the compiler.
+ * The highest version of each library that an ELF file needs. Uses `readelf`, which comes with the
+ * compiler.
  *
  * @returns {Record<string, string>} `{ GLIBC: '2.28', GLIBCXX: '3.4.22', … }`
  */
@@ -19,9 +24,9 @@ export function symbolVersions(path) {
 }
 
 /**
- * Refuses a file that asks for more than the baseline.
+ * Refuses a file that needs newer versions than these.
  *
- * @throws Error naming the symbols and their versions.
+ * @throws Error that names the symbols and their versions.
  */
 export function requireBaseline(path, baseline = BASELINE) {
   const versions = symbolVersions(path);
