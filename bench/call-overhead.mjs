@@ -1,4 +1,5 @@
-// What one call costs from JavaScript: a boxed libtorch operator with its tensor freed, and tf.add through tfjs's engine.
+// Measures the cost of one call from JavaScript: a boxed libtorch operator whose tensor is freed,
+// and tf.add through tfjs's engine.
 import * as tf from '@tensorflow/tfjs';
 import '@acc/kernels/register';
 import { operator, setNumThreads, tensorFrom } from '@acc/native';
@@ -7,7 +8,7 @@ import { median } from './harness/statistics.mjs';
 const CALLS = 200_000;
 const REPEATS = 9;
 
-/** Microseconds a call: the median of the repeats, after one that is not counted. */
+/** Microseconds per call: the median of the repeats, after one warm-up that is not counted. */
 function microseconds(run) {
   const times = [];
   for (let repeat = 0; repeat <= REPEATS; repeat++) {

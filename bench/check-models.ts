@@ -1,6 +1,7 @@
 /**
- * Compares tiny instances of the models with their PyTorch twins, on the backend that the job names: with the same
- * weights and batch the loss and every gradient must agree. Run by `check.mjs`.
+ * Compares tiny instances of the models with their PyTorch twins, on the backend that the job
+ * names. With the same weights and batch, the loss and every gradient must agree. `check.mjs` runs
+ * it.
  */
 import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
@@ -23,19 +24,25 @@ interface Workload {
   readonly sizes: Sizes;
   readonly tinySizes: Sizes;
   readonly parameterCount: number;
-  /** Compared as it predicts: dropout is random. The others are compared as they train, for batch norm's sake. */
+  /**
+   * Models whose prediction is compared, because their dropout is random. The others are compared
+   * in training, which includes batch normalisation.
+   */
   readonly hasDropout?: boolean;
 }
 
 interface Job {
   readonly backend: string;
-  /** Samples of the reference's batch, and of the one that a few steps train on. */
+  /** The number of samples in the reference batch, and in the batch that a few steps train on. */
   readonly batch: number;
   readonly workloads: Readonly<Record<string, Workload>>;
   readonly referencePath: string;
 }
 
-/** Both sides sum float32 in their own order: relative to the largest element, a few hundred roundings. */
+/**
+ * Both sides sum float32 in different orders. The tolerance is a few hundred roundings, relative to
+ * the largest element.
+ */
 const TOLERANCE = 5e-5;
 
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
@@ -53,7 +60,7 @@ function check(what: string, isRight: boolean): void {
 function checkClose(what: string, got: ArrayLike<number>, expected: readonly number[]): void {
   const scale = Math.max(...expected.map(Math.abs));
   const off = Math.max(...expected.map((value, i) => Math.abs(value - got[i]!)));
-  // the negation also refuses NaN
+  // The negation also rejects NaN.
   check(`${what}: off by ${off}, scale ${scale}`, off <= TOLERANCE * scale && got.length === expected.length);
 }
 
@@ -75,7 +82,7 @@ function checkAgainstPeer(name: string, model: BenchModel, peer: Reference, trai
   tf.dispose([xs, ids, ys, value, grads]);
 }
 
-/** As many classes as the last bias has elements. */
+/** The number of classes, which is the number of elements of the last bias. */
 function oneHot(ids: tf.Tensor, peer: Reference): tf.Tensor {
   return tf.tidy(() => tf.oneHot(ids.toInt(), peer.weights.at(-1)!.shape[0]!).toFloat());
 }

@@ -1,4 +1,7 @@
-/** `node bench/check.mjs [--backend cpu|acc] [--python PATH]`: the models are the same on both sides. See README.md. */
+/**
+ * `node bench/check.mjs [--backend cpu|acc] [--python PATH]`: checks that the models are the same
+ * on both sides. See README.md.
+ */
 import { parseArgs } from 'node:util';
 import { checkModels } from './harness/check-models.mjs';
 import { exitOnError } from './harness/exit-on-error.mjs';

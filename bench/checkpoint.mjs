@@ -1,4 +1,7 @@
-/** `node bench/checkpoint.mjs`: saving and loading a run, beside PyTorch + Accelerate and a raw write. See README.md. */
+/**
+ * `node bench/checkpoint.mjs`: saves and loads a run, beside PyTorch + Accelerate and a raw write.
+ * See README.md.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +44,10 @@ await exitOnError(async () => {
   }
 });
 
-/** Everything `repeats` times, each side first by turns. Saves are of two processes that stay; each load is of a new one. */
+/**
+ * Measures everything `repeats` times. The sides take turns to be first. Two processes that stay
+ * make all saves. Each load has a new process.
+ */
 async function measure(folder, { python, repeats }) {
   const jobPath = join(folder, 'job.json');
   writeFileSync(jobPath, JSON.stringify(JOB));
@@ -96,7 +102,7 @@ async function measureOnce(folder, { saving, start, isTurned }) {
   return found;
 }
 
-/** Takes away what was written before, and what of it is still on its way to the disk. */
+/** Deletes earlier files, and waits until the disk has written everything. */
 function settle(path) {
   rmSync(path, { recursive: true, force: true });
   execFileSync('sync');

@@ -1,4 +1,7 @@
-/** `node bench/checkpointing.mjs`: what computing layers again in backward saves and costs, beside PyTorch's. See README.md. */
+/**
+ * `node bench/checkpointing.mjs`: measures the memory and time of activation checkpointing, beside
+ * PyTorch's. See README.md.
+ */
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
@@ -61,7 +64,8 @@ function jobFor({ layers, threads, precision }, checkpointed) {
     batch: BATCH,
     batches: 2,
     warmupSteps: WARMUP_STEPS,
-    // Weights of 12 · C² and 13 vectors in each layer, embeddings of tokens and positions, the last norm, the head.
+    // Each layer has weights of 12 · C² and 13 vectors. The rest are embeddings of tokens and
+    // positions, the last norm and the head.
     parameterCount: layers * (12 * C * C + 13 * C) + (2 * V + T + 2) * C,
   };
 }
@@ -73,7 +77,7 @@ function format(measured, { layers, threads, repeats }) {
   const rows = [false, true].map((checkpointed) => {
     const [ours, theirs] = [of('ours', checkpointed), of('theirs', checkpointed)];
     return [
-      checkpointed ? 'each layer computed again' : 'all kept',
+      checkpointed ? 'each layer computed again' : 'all activations kept',
       ...[ours, theirs].map(({ peakBytes }) => (peakBytes / 2 ** 20).toFixed(1)),
       ratio(ours.peakBytes, theirs.peakBytes),
       ...[ours, theirs].map((one) => whole(stepMs(one))),
@@ -87,7 +91,15 @@ function format(measured, { layers, threads, repeats }) {
     }
     changes.push('');
   }
-  const header = ['', 'peak MiB, ours', 'theirs', 'ours/theirs', 'ms a step, ours', 'theirs', 'ours/theirs'];
+  const header = [
+    '',
+    'peak MiB, ours',
+    'theirs',
+    'ours/theirs',
+    'ms per step, ours',
+    'theirs',
+    'ours/theirs',
+  ];
   return `${formatColumns(header, [...rows, changes])}
 
 A GPT as in \`npm run bench\` with ${layers} layers (${workloads.gpt.title} has four), batch ${BATCH}, ${threads} thread${threads === 1 ? '' : 's'}, Adam. Ours runs

@@ -1,4 +1,7 @@
-/** `npm run bench:collectives`: all-reduce of ours beside Open MPI and torch.distributed, in one run. See README.md. */
+/**
+ * `npm run bench:collectives`: compares our all-reduce with Open MPI and torch.distributed in one
+ * run. See README.md.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,10 +22,13 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** A call over sockets takes a hundred times as long as one over memory, and V8 has compiled it after as many. */
+/**
+ * The largest number of calls over sockets. A call takes a hundred times as long as one over shared
+ * memory, and V8 has compiled it after this number.
+ */
 const MOST_OVER_SOCKETS = 500;
 
-/** Sides, bytes and how often: a run of each side takes some seconds. */
+/** The sides, sizes in bytes and repetitions. A run of each side takes some seconds. */
 const ONE_HOST = {
   sides: ['ours, shm', 'ours, gloo', 'Open MPI', 'torch gloo'],
   ratios: [
@@ -74,7 +80,10 @@ await runInterruptibly(async (signal) => {
   }
 });
 
-/** Two hosts, a rank on each; where network namespaces can't be made and were not asked for, why. */
+/**
+ * Measures two hosts with one rank each. Returns the reason if network namespaces are not possible
+ * and were not requested.
+ */
 async function compareHosts(asked, options) {
   const shape = parseNetwork(asked ?? USUAL_NETWORK);
   const title = `## 2 hosts, ${shape.title}`;
@@ -95,7 +104,7 @@ async function compareHosts(asked, options) {
   }
 }
 
-/** All sides in turn, `repeats` times, each in new processes: a table under `head`. */
+/** Runs all sides in turn, `repeats` times, each in new processes. Returns a table under `head`. */
 async function compare(head, { sides, ratios, plan }, options) {
   const pairsOf = (side) => {
     const most = side.endsWith('gloo') ? MOST_OVER_SOCKETS : Infinity;
@@ -104,7 +113,7 @@ async function compare(head, { sides, ratios, plan }, options) {
   const runs = [];
   for (let repeat = 0; repeat < options.repeats; repeat++) {
     const run = {};
-    // Forwards and backwards in turn, so that no side always has the warmer machine.
+    // The order alternates, so that no side always has the warmer machine.
     for (const side of repeat % 2 ? sides.toReversed() : sides) {
       run[side] = await measure(side, pairsOf(side), options);
     }
@@ -128,7 +137,7 @@ function row(bytes, runs, sides, ratios) {
   ];
 }
 
-/** The seconds of each call, by bytes. */
+/** The seconds of each call, by size in bytes. */
 async function measure(side, plan, { ranks, network, python, mpi, signal }) {
   if (side === 'Open MPI') {
     const options = ['--allow-run-as-root', '--oversubscribe', '-n', String(ranks)];
@@ -158,10 +167,10 @@ function formatReport({ cpu, cores, memoryGiB, system, load, date }, tables) {
 
 ${date}, ${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}; load ${load.toFixed(1)} before the run.
 
-Sum of float32 over ranks of one thread each. Ours is called on tfjs tensors from JavaScript, Open MPI from C,
-torch.distributed from Python; each call comes after a barrier. Over sockets both sides sum in place, in shared memory and in
-MPI the sum has memory of its own. Times are medians; a ratio is the median of those of the
-single rounds, below 1 where the first is faster. Repeat with \`npm run bench:collectives\`.
+Sum of float32 over ranks with one thread each. Ours is called on tfjs tensors from JavaScript, Open MPI from C, and
+torch.distributed from Python. A barrier precedes each call. Over sockets both sides sum in place. In shared memory and in MPI
+the sum is a new tensor. Times are medians. A ratio is the median of the ratios of the rounds. It is below 1 if the first is
+faster. Repeat with \`npm run bench:collectives\`.
 
 ${tables.join('\n\n')}
 `;

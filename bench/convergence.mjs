@@ -1,4 +1,7 @@
-/** `node bench/convergence.mjs`: whether mixed precision trains to float32's loss. See README.md. */
+/**
+ * `node bench/convergence.mjs`: checks whether mixed precision reaches float32's loss. See
+ * README.md.
+ */
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
@@ -9,7 +12,7 @@ import { trainOurs } from './harness/sides.mjs';
 import { workloads } from './harness/workloads.mjs';
 
 const PRECISIONS = ['fp32', 'bf16', 'fp16'];
-/** How much more than float32's loss the others may end with. */
+/** The largest difference of a final loss from float32's, relative to it. */
 const TOLERANCE = 0.01;
 
 await exitOnError(async () => {

@@ -1,4 +1,7 @@
-/** `node bench/deterministic.mjs`: what `deterministic` costs, beside the same steps without it. See README.md. */
+/**
+ * `node bench/deterministic.mjs`: measures the cost of `deterministic`, beside the same steps
+ * without it. See README.md.
+ */
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
@@ -47,7 +50,7 @@ await exitOnError(async () => {
     'batch of all ranks',
     'ranks',
     'virtual shards',
-    'without, ms',
+    'ordinary, ms',
     'deterministic, ms',
     'ratio',
   ];
@@ -56,8 +59,9 @@ await exitOnError(async () => {
 
 ${formatColumns(titles, rows)}
 
-Milliseconds of one training step with one thread a rank: the median of ${options.blocks} blocks of ${options.steps} steps, with and without in turn, in the same
-processes. Without, the fastest kernels are chosen by measuring; with, always the first.
+Milliseconds of one training step with one thread per rank: the median of ${options.blocks} blocks of ${options.steps} steps. Ordinary and deterministic
+blocks alternate in the same processes. Ordinary training chooses the fastest kernels by measuring, deterministic training always
+uses the first.
 
 Repeat it: \`${command}\`
 `;

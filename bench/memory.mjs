@@ -1,4 +1,6 @@
-/** `node bench/memory.mjs`: how much memory a training step needs, ours beside PyTorch's. See README.md. */
+/**
+ * `node bench/memory.mjs`: measures the memory of a training step, beside PyTorch's. See README.md.
+ */
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
@@ -53,7 +55,7 @@ await exitOnError(async () => {
 function formatMemory(measured, precision) {
   const isWide = precision === 'fp32';
   const header = [
-    ...['model', 'ours', 'of it between steps', 'theirs', 'of it between steps', 'ours/theirs'],
+    ...['model', 'ours', 'ours between steps', 'theirs', 'theirs between steps', 'ours/theirs'],
     ...(isWide ? [] : ['ours in float32', `ours, ${precision}/float32`]),
     ...["with tfjs's walk", "ours/tfjs's walk"],
   ];
@@ -67,9 +69,9 @@ function formatMemory(measured, precision) {
   ]);
   return `${formatColumns(header, rows)}
 
-MiB of memory for tensors at most, over ${STEPS} training steps with Adam after ${WARMUP_STEPS + 1} others, on one rank with one
-thread: weights, the optimizer's state and the batches included. Ours is the peak of our allocator, with what it rounds up;
-theirs of libtorch's, told by torch.profiler. What a library takes for itself past the allocator is in neither. PyTorch's
-gradients stay until the next step begins. The column of tfjs's walk is ours with tfjs's own \`engine().gradients\` in place
-of Accelerate's.`;
+Peak memory of tensors in MiB, over ${STEPS} training steps with Adam after ${WARMUP_STEPS + 1} others, on one rank with one thread. It includes
+weights, the optimizer's state and the batches. Ours is the peak of our allocator, including its rounding. Theirs is the peak of
+libtorch's allocator, which torch.profiler reports. Neither contains memory that a library takes without the allocator. PyTorch
+keeps gradients until the next step begins. The column "with tfjs's walk" is ours with tfjs's own \`engine().gradients\` instead of
+Accelerate's.`;
 }

@@ -1,6 +1,6 @@
 /**
- * Times training steps of one model with tfjs + Accelerate: `acc launch -n N bench/ours.ts job.json`. The main
- * process writes what it measured to the job's `resultPath`.
+ * Times training steps of one model with tfjs + Accelerate: `acc launch -n N bench/ours.ts
+ * job.json`. The main process writes the results to the job's `resultPath`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';

@@ -1,4 +1,6 @@
-/** `node bench/profile.mjs`: what the time of a training step goes into, ours beside PyTorch's. See README.md. */
+/**
+ * `node bench/profile.mjs`: measures the parts of a training step, beside PyTorch's. See README.md.
+ */
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { defaultName, describeMachine } from './harness/machine.mjs';
 import { jobOf } from './harness/measure.mjs';

@@ -1,4 +1,7 @@
-/** `node bench/run.mjs`: training steps of ours beside PyTorch + Accelerate, in one run. See README.md. */
+/**
+ * `node bench/run.mjs`: compares training steps with PyTorch + Accelerate in one run. See
+ * README.md.
+ */
 import { checkModels } from './harness/check-models.mjs';
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { defaultName, describeMachine } from './harness/machine.mjs';
@@ -37,7 +40,10 @@ await exitOnError(async () => {
   console.log(writeReport(name, report));
 });
 
-/** Every model with every number of threads and ranks; those that need more cores than there are only measure waiting. */
+/**
+ * Every model with every number of threads and ranks, except those that need more cores than the
+ * machine has. These would only measure waiting.
+ */
 function chooseCases({ models, threads, ranks }, cores) {
   const all = models.flatMap((model) =>
     threads.flatMap((threadsEach) => ranks.map((count) => ({ model, threads: threadsEach, ranks: count }))),

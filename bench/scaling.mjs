@@ -1,4 +1,7 @@
-/** `npm run bench:scaling`: strong and weak scaling of ours beside PyTorch + Accelerate, in one run. See README.md. */
+/**
+ * `npm run bench:scaling`: compares strong and weak scaling with PyTorch + Accelerate in one run.
+ * See README.md.
+ */
 import { runInterruptibly } from './harness/interruption.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { parseScalingOptions, scalingUsage } from './harness/options.mjs';
@@ -50,7 +53,7 @@ await runInterruptibly(async (signal) => {
   console.log(`${page}\n${writeResult(`${name}.md`, page)}`);
 });
 
-/** Every case once on both sides; adds their rates to `runs`. Gives the versions. */
+/** Runs every case once on both sides, and adds their rates to `runs`. Returns the versions. */
 async function measureAll(model, runs, repeat, options) {
   const versions = {};
   for (const { one, rates } of runs) {
@@ -72,9 +75,9 @@ async function measureAll(model, runs, repeat, options) {
 }
 
 /**
- * Makes each network once, so that what the machine can't is known before anything is measured.
+ * Creates each network once, to find out before the measurement what the machine cannot do.
  *
- * @throws Error when a network can't be made that was asked for by name.
+ * @throws Error if a network that was requested by name cannot be created.
  */
 async function tryNetworks({ networks, isNetworkAskedFor, ranks }, signal) {
   const [usable, probes, leftOut] = [[], [], []];

@@ -1,4 +1,7 @@
-/** `node bench/tape.mjs`: what the walk over the tape costs a node, Accelerate's beside tfjs's own. See README.md. */
+/**
+ * `node bench/tape.mjs`: measures the walk over the tape per node, with Accelerate and with tfjs.
+ * See README.md.
+ */
 import { Accelerator } from '@acc/core';
 import { setNumThreads } from '@acc/native';
 import * as tf from '@tensorflow/tfjs';
@@ -8,20 +11,20 @@ import { formatColumns } from './harness/markdown-table.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { median } from './harness/statistics.mjs';
 
-/** How many nodes, and how often. */
+/** The number of nodes and of repeats. */
 const SIZES = [
   [100, 60],
   [1000, 30],
   [10_000, 7],
 ];
 
-/** Chains on a scalar: an operator, and what its gradient computes with the operators that the walk itself calls. */
+/** Chains on a scalar: an operator, and the operators that its gradient calls. */
 const CHAINS = {
   'y = −y': { forward: (y) => y.neg(), backward: (dy) => [dy.neg()] },
   'y = y · x': { forward: (y, x) => y.mul(x), backward: timesX },
 };
 
-/** The gradient of a product casts what it has saved. */
+/** The gradient of a product casts the saved tensors. */
 function timesX(dy, x) {
   const factors = [x.cast('float32'), x.cast('float32')];
   return [...factors, dy.mul(factors[0]), dy.mul(factors[1]), dy.add(x)];
@@ -31,7 +34,7 @@ await exitOnError(async () => {
   if (process.argv.length > 2) throw new Error('node bench/tape.mjs takes no options');
   const machine = describeMachine();
   const accelerator = await Accelerator.create({ engine: 'acc', device: 'cpu' });
-  // Tensors of one number: threads would wait for one another.
+  // Tensors have one element, so several threads would only wait for one another.
   setNumThreads(1);
   const x = tf.scalar(0.999);
   const rows = Object.entries(CHAINS).flatMap(([name, chain]) =>
@@ -45,7 +48,7 @@ await exitOnError(async () => {
   console.log(`${text}\n${writeResult('tape.md', text)}`);
 });
 
-/** Each in turn, so that all see the same machine; µs a node. */
+/** Runs all in turn, so that they see the same machine. Returns µs per node. */
 function measure(name, { forward, backward }, x, { count, repeats }) {
   const operators = () => {
     for (let i = 0; i < count; i++) tf.dispose(backward(x, x));
@@ -63,14 +66,14 @@ function measure(name, { forward, backward }, x, { count, repeats }) {
   return { name, count, ours, stock: stocks, kernels };
 }
 
-/** From the end of the forward pass on. */
+/** Measures from the end of the forward pass. */
 function backwardUs(forward, x, count) {
   let start;
   const gradient = tf.grad((t) => {
     let y = t;
     for (let i = 0; i < count; i++) {
       const next = forward(y, t);
-      // So that what the forward pass leaves is not freed in the time of the walk.
+      // Disposed here, so that tensors of the forward pass are not freed during the walk.
       if (y !== t) y.dispose();
       y = next;
     }
@@ -82,7 +85,7 @@ function backwardUs(forward, x, count) {
   return us;
 }
 
-/** CPU time of the process: what else the machine does counts for less than in wall time. */
+/** CPU time of the process, which depends less on other load than wall time does. */
 function usSince(start) {
   const { user, system } = process.cpuUsage(start);
   return user + system;
@@ -94,7 +97,7 @@ function timeUs(run) {
   return usSince(start);
 }
 
-/** Accelerate's walk stands on the engine itself, before the one of its class. */
+/** Accelerate's walk is an own property of the engine, which hides the method of the class. */
 function withTfjsWalk(run) {
   const engine = tf.engine();
   const { gradients } = engine;
@@ -112,10 +115,11 @@ function format(rows) {
     ...[name, count.toLocaleString('en'), us(kernels)],
     ...[us(ours), us(ours - kernels), us(stock), us(stock - kernels)],
   ]);
-  const titles = ['chain', 'operators', 'operators alone', 'ours', 'of its own', "tfjs's", 'of its own'];
+  const titles = ['chain', 'operators', 'operators alone', 'ours', 'our walk', "tfjs's", "tfjs's walk"];
   return `${formatColumns(titles, cells)}
 
-Microseconds of CPU time that the backward pass takes for an operator, all threads together: the median of repeats, in turn.
-Operators alone: what the gradient functions compute, without tape or gradient. Of its own is the rest: the walk, its scopes, what it frees of what was saved, and the garbage
-collector. Of a product tfjs saves both factors, each by a clone that is a node of its own on the tape: three nodes in all.`;
+Microseconds of CPU time of the backward pass per operator, over all threads. Times are medians of repeats, which take turns.
+"Operators alone" is the time of the operators in the gradient functions, without tape and gradient. "Walk" is the rest: the walk,
+its scopes, freeing saved tensors, and the garbage collector. For a product, tfjs saves both factors as clones, which are nodes of
+the tape, so there are three nodes.`;
 }

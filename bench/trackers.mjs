@@ -1,4 +1,4 @@
-/** `node bench/trackers.mjs`: what logging costs a training step. See README.md. */
+/** `node bench/trackers.mjs`: measures how much logging adds to a training step. See README.md. */
 import { Accelerator, DataLoader } from '@acc/core';
 import { setNumThreads } from '@acc/native';
 import * as tf from '@tensorflow/tfjs';
@@ -16,13 +16,16 @@ import { median } from './harness/statistics.mjs';
 
 const SCALARS_PER_SECOND = 1_000;
 const TRACKERS = ['jsonl', 'csv', 'tensorboard', 'wandb', 'mlflow'];
-/** In turn. Two of them log nothing: what they differ by is noise. */
+/** The modes run in turn. Two of them log nothing, and their difference is noise. */
 const MODES = ['silent', 'logging', 'silent again'];
 const BLOCK_MS = 2_000;
-/** What is sent a moment later belongs to the block before. */
+/** Requests that are sent shortly after a block belong to it. */
 const SETTLE_MS = 1_200;
 
-/** Blocks of steps in each mode, in turn, until so many seconds were spent logging; ms of each step. */
+/**
+ * Runs blocks of steps in each mode, in turn, until logging has taken the given number of seconds.
+ * Returns the ms of each step.
+ */
 async function train({ seconds, folder, url }) {
   const accelerator = await Accelerator.create({
     engine: 'acc',
@@ -64,14 +67,14 @@ function workload() {
   return { model, loader: new DataLoader({ xs, ys }, { batchSize: 64 }) };
 }
 
-/** As many numbers as are due, the loss among them. */
+/** Returns `count` numbers to log, the loss among them. */
 function scalars(loss, count) {
   const values = { loss };
   for (let i = 1; i < count; i++) values[`layer/${i}`] = i / 3;
   return values;
 }
 
-/** Whose turn it is, and what its steps took. */
+/** The current mode, and the times of its steps. */
 class Blocks {
   steps = Object.fromEntries(MODES.map((mode) => [mode, []]));
   cpuMs = Object.fromEntries(MODES.map((mode) => [mode, 0]));
@@ -108,7 +111,7 @@ class Blocks {
     return count;
   }
 
-  /** A step lasts from the end of the one before: what the event loop does in between is part of it. */
+  /** A step lasts from the end of the previous one, so it includes the event loop in between. */
   endStep() {
     const now = performance.now();
     const elapsedMs = now - this.#startMs;
@@ -139,14 +142,14 @@ function format(blocks) {
     'median, ms',
     'median / silent',
     'mean, ms',
-    'CPU of all threads, ms a step',
+    'CPU of all threads, ms per step',
   ];
   return `${formatColumns(titles, cells)}
 
-An MLP of 784-1024-1024-10, batches of 64, one thread; ${blocks.logged.toLocaleString('en')} scalars were logged, ${Math.round(blocks.scalarsPerSecond)} a
-second, to ${TRACKERS.join(', ')}, all at once; MLflow's server is a process that stores nothing. Blocks of
-${BLOCK_MS / 1000} s take turns; ${SETTLE_MS / 1000} s between them are left out. A step lasts from the end of the one before, so that what trackers do
-between steps is part of it. What the two silent blocks differ by is noise.`;
+An MLP of 784-1024-1024-10 with batches of 64 and one thread. ${blocks.logged.toLocaleString('en')} scalars were logged, ${Math.round(blocks.scalarsPerSecond)} per
+second, to ${TRACKERS.join(', ')} at the same time. MLflow's server is a process that stores nothing. Blocks of
+${BLOCK_MS / 1000} s take turns, and ${SETTLE_MS / 1000} s between them are not measured. A step lasts from the end of the previous one, so it includes the work of
+trackers between steps. The difference between the two silent blocks is noise.`;
 }
 
 await exitOnError(async () => {

@@ -3,12 +3,12 @@ import { numThreads, torchVersion } from '@acc/native';
 import * as tf from '@tensorflow/tfjs';
 import { countParameters, createModel, seededRandom, type Sizes } from './models/index.js';
 
-/** What one process is to measure; `harness/measure.mjs` writes it. */
+/** The job of one process, which `harness/measure.mjs` writes. */
 export interface Job {
   readonly model: string;
   readonly sizes: Sizes;
   readonly batch: number;
-  /** How many different batches each rank goes through, again and again. */
+  /** The number of different batches that each rank uses in turn. */
   readonly batches: number;
   readonly parameterCount: number;
   readonly learningRate: number;
@@ -24,21 +24,24 @@ export interface Job {
   readonly resultPath: string;
 }
 
-/** A model that has taken its warm-up steps. */
+/** A model after its warm-up steps. */
 export interface Training {
   readonly accelerator: Accelerator;
   readonly parameterCount: number;
   readonly firstLoss: number;
-  /** Takes `count` steps and returns the last loss: the only one read. On a GPU, reading waits for all of them. */
+  /**
+   * Takes `count` steps and returns the last loss, the only one that is read. On a GPU, reading
+   * waits for all steps.
+   */
   runSteps(count: number): number;
-  /** As `runSteps`, on batches of another size, made here. */
+  /** Like `runSteps`, with batches of another size, which it creates. */
   stepsOn(batch: number): (count: number) => number;
 }
 
 /**
  * The training loop as a user of tfjs + Accelerate writes it, ready to be measured.
  *
- * @throws Error when the model has another number of parameters than the job says.
+ * @throws Error if the number of parameters differs from that of the job.
  */
 export async function startTraining(job: Job): Promise<Training> {
   const { device, seed, precision } = job;
@@ -79,7 +82,7 @@ export async function startTraining(job: Job): Promise<Training> {
   return { accelerator, parameterCount, firstLoss, runSteps, stepsOn };
 }
 
-/** What a process reports: what it measured, and what it was measured on. */
+/** The report of a process: what it measured, and on what. */
 export function reportOf({ accelerator, parameterCount, firstLoss }: Training, measured: object): string {
   return JSON.stringify({
     ranks: accelerator.numProcesses,
@@ -93,7 +96,7 @@ export function reportOf({ accelerator, parameterCount, firstLoss }: Training, m
   });
 }
 
-/** What ran, for the report. */
+/** The versions that ran, for the report. */
 export function versions(): Record<string, string> {
   return { node: process.versions.node, tfjs: tf.version['tfjs-core'], libtorch: torchVersion() };
 }

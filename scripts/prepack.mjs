@@ -13,7 +13,7 @@ const problems = [
   ...stale.map((path) => `its source is gone: ${path}`),
 ];
 if (problems.length > 0) {
-  console.error(`${folder} is not whole.\n  ${problems.join('\n  ')}\n→ npm run build, in ${root}`);
+  console.error(`${folder} is incomplete.\n  ${problems.join('\n  ')}\n→ npm run build, in ${root}`);
   process.exit(1);
 }
 copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));

@@ -67,5 +67,5 @@ await runMain(async () => {
 function libraryOfCompiler(name) {
   const path = execFileSync('g++', [`-print-file-name=${name}`], { encoding: 'utf8' }).trim();
   if (existsSync(path)) return path;
-  throw new Error(`g++ has no ${name}; Debian and Ubuntu have it in libasan8 and libubsan1.`);
+  throw new Error(`g++ does not find ${name}. On Debian and Ubuntu, install libasan8 and libubsan1.`);
 }

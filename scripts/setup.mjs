@@ -82,7 +82,7 @@ async function installPackages(progress) {
     onOutput: () => undefined,
   });
   if (code !== 0) {
-    throw new SetupError('ACC_SETUP_PACKAGES', `npm install ended with ${code}.`, 'See its message above.');
+    throw new SetupError('ACC_SETUP_PACKAGES', `npm install ended with ${code}.`, 'Its message is above.');
   }
   writeFileSync(join(root, STAMP), JSON.stringify(installStamp()));
   return { did: true, state: 'installed' };
@@ -128,7 +128,7 @@ async function buildPackages(progress) {
   });
   if (code !== 0) {
     console.error(output);
-    throw new SetupError('ACC_SETUP_BUILD', `turbo run build ended with ${code}.`, 'See its output above.');
+    throw new SetupError('ACC_SETUP_BUILD', `turbo run build ended with ${code}.`, 'Its output is above.');
   }
   return { did: !/FULL TURBO/.test(output), state: 'built' };
 }

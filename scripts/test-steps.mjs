@@ -60,7 +60,7 @@ export function vitest(projects, { config = 'vitest.config.ts', files = [] } = {
     try {
       return countVitest(JSON.parse(readFileSync(report, 'utf8')), code);
     } catch (error) {
-      console.error(`vitest left no report: ${error.message}`);
+      console.error(`vitest wrote no report: ${error.message}`);
       return { passed: 0, failed: 1 };
     } finally {
       rmSync(folder, { recursive: true });
@@ -79,7 +79,7 @@ function countVitest(report, code) {
       status === 'failed' && !assertionResults.some((result) => result.status === 'failed'),
   ).length;
   const skipped = report.numPendingTests + report.numTodoTests;
-  if (skipped > 0) console.error(`${skipped} tests were skipped; here that is a failure`);
+  if (skipped > 0) console.error(`${skipped} tests were skipped, which counts as a failure`);
   const failed = report.numFailedTests + brokenFiles + skipped;
   return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
 }

@@ -1,6 +1,7 @@
 /**
- * Saves and loads a run with tfjs + Accelerate, on one rank: `node --import tsx bench/checkpoint/ours.ts job.json`. Each line of standard
- * input says what to do, and where; the line that answers says how many ms it took.
+ * Saves and loads a run with tfjs + Accelerate, on one rank: `node --import tsx
+ * bench/checkpoint/ours.ts job.json`. Each line of standard input is a command and a path. Each
+ * line of output has the time in ms.
  */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -15,7 +16,7 @@ import { writeDirect, writeRaw } from './write-raw.js';
 interface Job {
   readonly sizes: Sizes;
   readonly parameterCount: number;
-  /** Taken beside an async save, and alone. */
+  /** Steps that are taken during an async save, and without one. */
   readonly steps: number;
   readonly seed: number;
 }
@@ -28,7 +29,7 @@ if (parameterCount !== job.parameterCount) throw new Error(`${parameterCount} pa
 const [, optimizer] = accelerator.prepare(bench.trainable, tf.train.adam(1e-4));
 const { xs, ys } = bench.makeBatch(1, seededRandom(job.seed));
 
-/** As a loop over data does, it lets the event loop turn. */
+/** Lets the event loop run, as a loop over data does. */
 async function takeSteps(count: number): Promise<void> {
   for (let step = 0; step < count; step++) {
     optimizer.minimize(() => bench.loss({ xs, ys }, true));
@@ -42,11 +43,11 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Of weights and two moments in float32. */
+/** The bytes of weights and two moments in float32. */
 const bytes = 3 * 4 * job.parameterCount;
 
 const commands: Record<string, (path: string) => Promise<object>> = {
-  /** Adam's state is there from the first step on. */
+  /** Adam's state exists from the first step on. */
   step: async () => ({ stepMs: await timed(() => takeSteps(1)) }),
   raw: async (path) => ({ rawMs: await timed(() => writeRaw(path, bytes)) }),
   direct: async (path) => ({ directMs: await timed(() => writeDirect(path, bytes)) }),

@@ -1,7 +1,10 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-/** Not among the types of Node. Its memory begins with a page, as direct writes need it. */
+/**
+ * The constant is missing in the types of Node. Its memory begins with a page, as direct writes
+ * need it.
+ */
 declare const WebAssembly: {
   readonly Memory: new (pages: { initial: number }) => { readonly buffer: ArrayBuffer };
 };
@@ -10,7 +13,7 @@ const CHUNK_BYTES = 16 * 1024 * 1024;
 const CHUNK = new Uint8Array(new WebAssembly.Memory({ initial: CHUNK_BYTES / 65_536 }).buffer);
 for (let i = 0; i < CHUNK_BYTES; i++) CHUNK[i] = (i * 2654435761) >>> 24;
 
-/** Writes so many bytes by the plainest program, one chunk after the other, and syncs them. */
+/** Writes bytes with the simplest program, one chunk after another, and syncs them. */
 export async function writeRaw(path: string, bytes: number): Promise<void> {
   const file = await open(path, 'w');
   for (let left = bytes; left > 0; left -= CHUNK_BYTES) {
@@ -20,7 +23,10 @@ export async function writeRaw(path: string, bytes: number): Promise<void> {
   await file.close();
 }
 
-/** As many, rounded up to whole chunks, past the system's cache and three chunks at a time: about what the disk can do. */
+/**
+ * Writes as many bytes, rounded up to whole chunks, without the system's cache and with three
+ * chunks at a time. This is about the speed of the disk.
+ */
 export async function writeDirect(path: string, bytes: number): Promise<void> {
   const file = await open(
     path,

@@ -1,6 +1,6 @@
-// One rank of ours: all-reduces tfjs tensors and prints, on rank 0, the seconds of each call as JSON. Over sockets in place, as
-// torch.distributed does; in shared memory and in MPI the sum has memory of its own.
-// Arguments: engine, then size:repeats pairs.
+// One rank of our side. It all-reduces tfjs tensors, and on rank 0 prints the seconds of each call
+// as JSON. Over sockets it reduces in place, as torch.distributed does. In shared memory and in MPI
+// the sum is a new tensor. Arguments: the engine, then size:repeats pairs.
 import * as tf from '@tensorflow/tfjs';
 import { GroupCollective, joinGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';

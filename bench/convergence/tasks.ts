@@ -3,20 +3,27 @@ import type { ConvnetSizes } from '../models/convnet.js';
 import type { Sizes } from '../models/index.js';
 import type { Batch, Tf } from '../models/model.js';
 
-/** Draws one batch of something that can be learned, though not to a loss of 0. The caller's to dispose. */
+/**
+ * Draws one batch of a task that can be learned, but not to a loss of 0. The caller disposes it.
+ */
 export type Draw = (batch: number, random: () => number) => Batch;
 
 /** @throws Error for a model without a task. */
 export function createTask(tf: Tf, model: string, sizes: Sizes, random: () => number): Draw {
   if (model === 'gpt') return markovChain(tf, sizes as GptSizes, random);
   if (model === 'convnet') return noisyImages(tf, sizes as ConvnetSizes, random);
-  throw new Error(`No task for model '${model}'; there are convnet and gpt.`);
+  throw new Error(`There is no task for the model '${model}'. The models with a task are convnet and gpt.`);
 }
 
-/** Chances of the successors of a symbol: an entropy of 1.208 nats, below which no loss goes. */
+/**
+ * The probabilities of the successors of a symbol. Their entropy of 1.208 nats is the smallest
+ * possible loss.
+ */
 const SUCCESSORS = [0.5, 0.25, 0.15, 0.1];
 
-/** The next symbol of a chain, in which each has four successors, the same in every batch. */
+/**
+ * The next symbol of a chain. Each symbol has four successors, which are the same in every batch.
+ */
 function markovChain(tf: Tf, { sequence: T, vocabulary: V }: GptSizes, random: () => number): Draw {
   const symbol = (draw: () => number) => Math.floor(draw() * V);
   const successors = Array.from({ length: V }, () => SUCCESSORS.map(() => symbol(random)));
@@ -46,11 +53,17 @@ function choose(value: number): number {
   return SUCCESSORS.length - 1;
 }
 
-/** Of the noise beside an image of amplitude 1, and how many labels are drawn without looking at the image. */
+/**
+ * The amplitude of the noise, where that of an image is 1, and the share of labels that are drawn
+ * at random.
+ */
 const NOISE = 1.5;
 const WRONG_LABELS = 0.1;
 
-/** Images of ten kinds under noise, some of them with another's label: a loss of about 0.5 is the least. */
+/**
+ * Noisy images of ten kinds, some of them with a wrong label. The smallest possible loss is about
+ * 0.5.
+ */
 function noisyImages(tf: Tf, { image, classes }: ConvnetSizes, random: () => number): Draw {
   const size = image * image;
   const kinds = Array.from({ length: classes }, () => Float32Array.from({ length: size }, random));

@@ -15,9 +15,9 @@ export interface Training {
 }
 
 export interface Trained {
-  /** On data that was not trained on, in float32, without dropout. */
+  /** The loss on data that was not trained on, in float32, without dropout. */
   readonly loss: number;
-  /** Mean over the last steps. */
+  /** The mean loss of the last steps. */
   readonly trainingLoss: number;
   readonly firstLoss: number;
   readonly skippedSteps: number;
@@ -26,11 +26,11 @@ export interface Trained {
 const TEST_BATCHES = 8;
 const LAST_STEPS = 20;
 
-/** Trains from the same weights on the same data, whatever the precision; dropout draws alike, too. */
+/** Trains from the same weights on the same data with the same dropout, for any precision. */
 export async function trainToTheEnd(training: Training): Promise<Trained> {
   const { model, sizes, batch, learningRate, steps, precision, seed } = training;
   const { random: own } = Math;
-  // tfjs's initializers draw their seeds there.
+  // tfjs's initializers draw their seeds from Math.random.
   Math.random = seededRandom(seed);
   try {
     const mixedPrecision = precision === 'fp32' ? 'no' : precision;

@@ -1,6 +1,6 @@
 /**
- * Times training steps of one model with and without `deterministic`, in turn: `acc launch -n N bench/deterministic/ours.ts
- * job.json`. The batch is that of all ranks together.
+ * Times training steps of one model with and without `deterministic`, in turn: `acc launch -n N
+ * bench/deterministic/ours.ts job.json`. The batch is that of all ranks together.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -24,7 +24,7 @@ interface Job {
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
 const BATCHES = 4;
 
-/** Milliseconds of a step, from the first after the warm-up. */
+/** Milliseconds per step, from the first step after the warm-up. */
 async function timeSteps(deterministic: { virtualShards: number } | false): Promise<number> {
   const accelerator = await Accelerator.create({
     engine: 'acc',

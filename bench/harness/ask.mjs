@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 /**
- * Starts a process that answers lines on its standard input by lines of JSON, the first of them when it is ready; what it says on
- * standard error is shown when it fails.
+ * Starts a process that answers each line of its standard input with a line of JSON. It writes a
+ * first line when it is ready. Its standard error is shown if it fails.
  *
- * @returns `ready`, its first answer; `ask(line)`, which resolves to the answer; `end()`, which waits until it has ended.
- * @throws Error when it ends before it has answered.
+ * @returns `ready`, the first line; `ask(line)`, which resolves to the answer; `end()`, which waits
+ * until the process has ended.
+ * @throws Error if it ends before it has answered.
  */
 export async function startAnswering(command, args, env) {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });

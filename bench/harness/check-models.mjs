@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { runJob, runProcess } from './run-process.mjs';
 import { benchDir, workloads } from './workloads.mjs';
 
-/** Samples, few: the models are tiny. */
+/** The number of samples. A few suffice, because the models are tiny. */
 const BATCH = 3;
 
 /**
- * Compares tiny instances of the models with PyTorch's: parameter counts, loss and gradients from the same weights.
+ * Compares tiny instances of the models with PyTorch's: parameter counts, loss and gradients from
+ * the same weights.
  *
- * @param backend The tfjs backend to compare on.
- * @param python The peer's, with torch and accelerate.
+ * @param backend The tfjs backend to compare.
+ * @param python The Python of the peer, with torch and accelerate.
  * @throws Error at the first difference.
  */
 export async function checkModels(backend, python) {

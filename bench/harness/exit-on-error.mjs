@@ -1,4 +1,4 @@
-/** Runs `main`; an error ends the process with its message on standard error and exit code 1. */
+/** Runs `main`. An error ends the process with its message on standard error and exit code 1. */
 export async function exitOnError(main) {
   try {
     await main();

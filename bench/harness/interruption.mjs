@@ -1,10 +1,11 @@
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
 /**
- * Runs `main` so that an interruption lets it tidy up: its `finally` blocks run, and the process ends with the signal's exit
- * code. Any other error ends it with its message and exit code 1.
+ * Runs `main` so that it can clean up after an interruption: its `finally` blocks run, and the
+ * process ends with the exit code of the signal. Any other error ends the process with its message
+ * and exit code 1.
  *
- * @param main Gets an AbortSignal, to hand to whatever it waits for.
+ * @param main Gets an AbortSignal, which it passes to everything that it waits for.
  */
 export async function runInterruptibly(main) {
   const controller = new AbortController();

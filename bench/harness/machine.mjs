@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 
-/** What the numbers depend on beside the code. Call it before measuring: `load` tells what else was running. */
+/**
+ * Describes the machine that the numbers depend on. Call it before measuring, because `load` shows
+ * what else is running.
+ */
 export function describeMachine() {
   const cores = cpus();
   return {
@@ -15,7 +18,7 @@ export function describeMachine() {
   };
 }
 
-/** The NVIDIA GPUs and their driver; undefined where the driver's tool shows none. */
+/** The NVIDIA GPUs and their driver. Undefined if the driver's tool shows none. */
 function describeGpu() {
   const query = ['--query-gpu=name,driver_version', '--format=csv,noheader'];
   const { status, stdout } = spawnSync('nvidia-smi', query, { encoding: 'utf8' });
@@ -27,7 +30,7 @@ function describeGpu() {
     .join('; ');
 }
 
-/** A name for a report: the date and the processor, or the GPU where `device` is one. */
+/** A name for a report: the date and the processor, or the GPU if `device` is one. */
 export function defaultName({ date, cpu, gpu }, device) {
   const processor = device === 'cuda' && gpu ? gpu.split(',')[0] : cpu;
   return `${date}-${processor

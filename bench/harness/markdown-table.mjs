@@ -1,4 +1,4 @@
-/** A Markdown table with its columns aligned; cells and titles are strings. */
+/** Returns a Markdown table with aligned columns. Cells and titles are strings. */
 export function formatColumns(header, rows) {
   const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i].length)));
   const format = (cells) => `| ${cells.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`;

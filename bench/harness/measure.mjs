@@ -1,14 +1,14 @@
 import { sides } from './sides.mjs';
 import { parameterCountOf, workloads } from './workloads.mjs';
 
-/** Different batches that each rank goes through. */
+/** The number of different batches that each rank uses in turn. */
 const BATCHES = 8;
 const SEED = 7;
 
 /**
- * What one run of a model is told, on either side.
+ * The job for one run of a model, for either side.
  *
- * @param steps In each block; undefined: as many as the workload says.
+ * @param steps The number of steps in each block. Default: that of the workload.
  */
 export function jobOf(model, { threads, device, precision, blocks, steps, compile = false }) {
   const { sizes, batch, learningRate, warmupSteps, steps: usualSteps } = workloads[model];
@@ -22,11 +22,11 @@ export function jobOf(model, { threads, device, precision, blocks, steps, compil
 }
 
 /**
- * Runs one model on one number of ranks and threads: `repeats` times both sides, each of them first by turns, so
- * that a machine which becomes slower or faster meanwhile is so for both.
+ * Runs one model with one number of ranks and threads. Both sides run `repeats` times and take
+ * turns to be first, so a machine that becomes slower or faster affects both.
  *
- * @returns For each side measured, its results in the order of the repeats.
- * @throws Error when a run fails, or trained something else than asked for.
+ * @returns For each measured side, its results in the order of the repeats.
+ * @throws Error if a run fails, or trained something else than requested.
  */
 export async function measure({ model, ranks, threads }, options) {
   const job = jobOf(model, { ...options, threads });
@@ -43,9 +43,10 @@ export async function measure({ model, ranks, threads }, options) {
 }
 
 /**
- * A comparison holds only between equals: same ranks, same device, parameters and threads as asked, a number for a loss.
+ * Checks that the sides are comparable: the requested ranks, device, parameters and threads, and a
+ * loss that is a number.
  *
- * @throws Error that names what differs.
+ * @throws Error that names the difference.
  */
 export function checkResult(what, result, job, ranks) {
   const expect = (name, isRight) => {

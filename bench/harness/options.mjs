@@ -6,94 +6,96 @@ import { workloads } from './workloads.mjs';
 const SIDES = ['ours', 'theirs'];
 const DEVICES = ['cpu', 'cuda'];
 const PRECISIONS = ['fp32', 'bf16', 'fp16'];
-const precisionUsage = `--precision P   of ${PRECISIONS.join(', ')}: the 16-bit ones by mixed precision, on both sides; default fp32`;
+const MODEL_LIST = Object.keys(workloads).join(', ');
+const precisionUsage = `--precision P   one of ${PRECISIONS.join(', ')}; 16 bits mean mixed precision on both sides (default: fp32)`;
+const pythonUsage = `--python PATH   a Python with torch and accelerate (default: bench/.venv, which is created if necessary)`;
 
 export const usage = `node bench/run.mjs [options]
-  --models a,b    of ${Object.keys(workloads).join(', ')}; default all
-  --ranks 1,2     numbers of processes; default 1,2, and on cuda 1
-  --threads 1,2   threads of each rank; default 1. What needs more cores than there are is left out
-  --device NAME   of ${DEVICES.join(', ')}; default cpu
+  --models a,b    some of ${MODEL_LIST} (default: all)
+  --ranks 1,2     numbers of processes (default: 1,2; on cuda 1)
+  --threads 1,2   numbers of threads of each rank (default: 1); cases that need more cores than there are are left out
+  --device NAME   one of ${DEVICES.join(', ')} (default: cpu)
   ${precisionUsage}
-  --repeats N     processes started for each side, model and number of ranks, in turn; default 5
-  --blocks N      timed blocks in each process; default 3
-  --steps N       steps in each block; default is the model's in workloads.json
-  --sides a,b     of ours, theirs; default both. One side alone is printed, not recorded
-  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --compile       our side by accelerator.compile: recorded and replayed; theirs stays eager
-  --name NAME     of the files in bench/results; default made of the date and the CPU
-  --help          this text`;
+  --repeats N     the number of processes for each side, model and number of ranks, in turn (default: 5)
+  --blocks N      the number of timed blocks in each process (default: 3)
+  --steps N       the number of steps in each block (default: that of the model in workloads.json)
+  --sides a,b     ours, theirs or both (default: both); one side alone is printed, but not recorded
+  ${pythonUsage}
+  --compile       our side uses accelerator.compile, which records and replays steps; theirs stays eager
+  --name NAME     the name of the files in bench/results (default: the date and the CPU)
+  --help          print this text`;
 
 export const profileUsage = `node bench/profile.mjs [options]
-  --models a,b    of ${Object.keys(workloads).join(', ')}; default all
-  --threads N     default 1
+  --models a,b    some of ${MODEL_LIST} (default: all)
+  --threads N     the number of threads (default: 1)
   ${precisionUsage}
-  --steps N       profiled steps; default is the model's in workloads.json
-  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --name NAME     of the file in bench/results, which ends in -profile.md; default made of the date and the CPU
-  --help          this text`;
+  --steps N       the number of profiled steps (default: that of the model in workloads.json)
+  ${pythonUsage}
+  --name NAME     the name of the file in bench/results, to which -profile.md is added (default: the date and the CPU)
+  --help          print this text`;
 
 export const memoryUsage = `node bench/memory.mjs [options]
-  --models a,b    of ${Object.keys(workloads).join(', ')}; default all
+  --models a,b    some of ${MODEL_LIST} (default: all)
   ${precisionUsage}
-  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --name NAME     of the file in bench/results; default memory, or memory-bf16
-  --help          this text`;
+  ${pythonUsage}
+  --name NAME     the name of the file in bench/results (default: memory, or memory-bf16)
+  --help          print this text`;
 
 export const checkpointingUsage = `node bench/checkpointing.mjs [options]
-  --layers N      of the GPT; default 24
-  --repeats N     processes started for each side, with and without, in turn; default 3
-  --threads N     default 1
+  --layers N      the number of layers of the GPT (default: 24)
+  --repeats N     the number of processes for each side, with and without checkpointing, in turn (default: 3)
+  --threads N     the number of threads (default: 1)
   ${precisionUsage}
-  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --name NAME     of the file in bench/results; default checkpointing
-  --help          this text`;
+  ${pythonUsage}
+  --name NAME     the name of the file in bench/results (default: checkpointing)
+  --help          print this text`;
 
 export const checkpointUsage = `node bench/checkpoint.mjs [options]
-  --folder PATH   where checkpoints are written; default bench/.checkpoints, deleted afterwards
-  --repeats N     of everything, in turn; default 5
-  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --name NAME     of the file in bench/results; default checkpoint
-  --help          this text`;
+  --folder PATH   the folder for checkpoints, which is deleted afterwards (default: bench/.checkpoints)
+  --repeats N     the number of repeats of each measurement, in turn (default: 5)
+  ${pythonUsage}
+  --name NAME     the name of the file in bench/results (default: checkpoint)
+  --help          print this text`;
 
 const LEARNERS = ['convnet', 'gpt'];
 
 export const convergenceUsage = `node bench/convergence.mjs [options]
-  --models a,b    of ${LEARNERS.join(', ')}; default all
-  --steps N       of training; default 300
-  --threads N     default 1
-  --name NAME     of the file in bench/results; default convergence
-  --help          this text`;
+  --models a,b    some of ${LEARNERS.join(', ')} (default: all)
+  --steps N       the number of training steps (default: 300)
+  --threads N     the number of threads (default: 1)
+  --name NAME     the name of the file in bench/results (default: convergence)
+  --help          print this text`;
 
 export const scalingUsage = `node bench/scaling.mjs [options]
-  --models a,b    of ${Object.keys(workloads).join(', ')}; default mlp,convnet,gpt
-  --ranks 1,2     numbers of processes, none of more than the cores; default 1, 2, 4, … and the number of cores
-  --networks a,b  host: this machine itself; or rate/delay, as 200mbit/20ms: ranks in network namespaces (Linux, as root, with
-                  iproute2). Default host,10gbit/1ms,1gbit/1ms, of which a machine that can't leaves out the namespaces
-  --repeats N     processes started for each side and case, in turn; default 2
-  --blocks N      timed blocks in each process; default 2
-  --steps N       steps in each block; default is the model's
-  --python PATH   a Python with torch and accelerate; default is bench/.venv, made when it is not there
-  --name NAME     of the files in bench/results; default scaling
-  --help          this text`;
+  --models a,b    some of ${MODEL_LIST} (default: mlp,convnet,gpt)
+  --ranks 1,2     numbers of processes, at most the number of cores (default: 1, 2, 4, … and the number of cores)
+  --networks a,b  host: this machine itself; or rate/delay, for example 200mbit/20ms: ranks in network namespaces,
+                  which need Linux, root and iproute2 (default: host,10gbit/1ms,1gbit/1ms; without namespaces: host)
+  --repeats N     the number of processes for each side and case, in turn (default: 2)
+  --blocks N      the number of timed blocks in each process (default: 2)
+  --steps N       the number of steps in each block (default: that of the model)
+  ${pythonUsage}
+  --name NAME     the name of the files in bench/results (default: scaling)
+  --help          print this text`;
 
 export const collectivesUsage = `node bench/collectives.mjs [options]
-  --ranks 2,4     numbers of processes on this host; default 2,4
-  --network RATE  rate/delay between two hosts, network namespaces; default 10gbit/1ms, left out where there are no namespaces
-  --repeats N     processes started for each side and case, in turn; default 3
-  --python PATH   a Python with torch; default is bench/.venv, made when it is not there
-  --help          this text`;
+  --ranks 2,4     numbers of processes on this host (default: 2,4)
+  --network RATE  rate/delay between two hosts, which are network namespaces (default: 10gbit/1ms; left out without namespaces)
+  --repeats N     the number of processes for each side and case, in turn (default: 3)
+  ${pythonUsage}
+  --help          print this text`;
 
 export const trackersUsage = `node bench/trackers.mjs [options]
-  --seconds N     spent logging; default 60
-  --help          this text`;
+  --seconds N     the seconds to spend logging (default: 60)
+  --help          print this text`;
 
 export const deterministicUsage = `node bench/deterministic.mjs [options]
-  --models a,b    of ${Object.keys(workloads).join(', ')}; default mlp,convnet,gpt
-  --ranks 1,2     numbers of processes, powers of two; default 1,2
-  --steps N       steps in each block, and before it; default 20
-  --blocks N      timed blocks of each kind; default 3
-  --name NAME     of the file in bench/results; default deterministic
-  --help          this text`;
+  --models a,b    some of ${MODEL_LIST} (default: mlp,convnet,gpt)
+  --ranks 1,2     numbers of processes, powers of two (default: 1,2)
+  --steps N       the number of steps in each block, and of warm-up steps (default: 20)
+  --blocks N      the number of timed blocks of each kind (default: 3)
+  --name NAME     the name of the file in bench/results (default: deterministic)
+  --help          print this text`;
 
 const text = (value) => ({ type: 'string', default: value });
 const given = { type: 'string' };
@@ -101,9 +103,9 @@ const help = { type: 'boolean', default: false };
 const ALL_MODELS = Object.keys(workloads).join(',');
 
 /**
- * The bench's options from the command line, complete.
+ * Parses the options of the bench and fills in the defaults.
  *
- * @throws Error that says what is wrong.
+ * @throws Error that states what is wrong.
  */
 export function parseOptions(args) {
   const known = {
@@ -137,7 +139,7 @@ export function parseOptions(args) {
   };
 }
 
-/** The options of `npm run bench:profile`; as {@link parseOptions}. */
+/** The options of `npm run bench:profile`, see {@link parseOptions}. */
 export function parseProfileOptions(args) {
   const known = {
     models: text(ALL_MODELS),
@@ -160,7 +162,7 @@ export function parseProfileOptions(args) {
   };
 }
 
-/** The options of `npm run bench:memory`; as {@link parseOptions}. */
+/** The options of `npm run bench:memory`, see {@link parseOptions}. */
 export function parseMemoryOptions(args) {
   const known = { models: text(ALL_MODELS), precision: text('fp32'), python: given, name: given, help };
   const values = parseValues(args, known, memoryUsage);
@@ -169,7 +171,7 @@ export function parseMemoryOptions(args) {
   return { ...values, precision, name, models: list('models', values.models, Object.keys(workloads)) };
 }
 
-/** The options of `npm run bench:convergence`; as {@link parseOptions}. */
+/** The options of `npm run bench:convergence`, see {@link parseOptions}. */
 export function parseConvergenceOptions(args) {
   const known = {
     ...{ models: text(LEARNERS.join(',')), steps: text('300'), threads: text('1') },
@@ -184,7 +186,7 @@ export function parseConvergenceOptions(args) {
   };
 }
 
-/** The options of `npm run bench:checkpointing`; as {@link parseOptions}. */
+/** The options of `npm run bench:checkpointing`, see {@link parseOptions}. */
 export function parseCheckpointingOptions(args) {
   const known = {
     ...{ layers: text('24'), repeats: text('3'), threads: text('1'), precision: text('fp32') },
@@ -200,14 +202,17 @@ export function parseCheckpointingOptions(args) {
   };
 }
 
-/** The options of `npm run bench:checkpoint`; as {@link parseOptions}. */
+/** The options of `npm run bench:checkpoint`, see {@link parseOptions}. */
 export function parseCheckpointOptions(args) {
   const known = { folder: given, repeats: text('5'), python: given, name: text('checkpoint'), help };
   const values = parseValues(args, known, checkpointUsage);
   return { ...values, repeats: count('repeats', values.repeats) };
 }
 
-/** The options of `npm run bench:scaling`, for a machine of so many cores; as {@link parseOptions}. */
+/**
+ * The options of `npm run bench:scaling` for a machine with this number of cores, see {@link
+ * parseOptions}.
+ */
 export function parseScalingOptions(args, cores) {
   const known = {
     ...{ models: text('mlp,convnet,gpt'), ranks: given, networks: given, repeats: text('2') },
@@ -219,7 +224,7 @@ export function parseScalingOptions(args, cores) {
   const networks = values.networks ?? 'host,10gbit/1ms,1gbit/1ms';
   return {
     models: list('models', values.models, Object.keys(workloads)),
-    // Efficiency is in terms of one rank.
+    // Efficiency is relative to one rank.
     ranks: [...new Set([1, ...ranks])].sort((a, b) => a - b),
     networks: [...new Set(networks.split(','))].map(parseNetwork),
     isNetworkAskedFor: values.networks !== undefined,
@@ -232,7 +237,7 @@ export function parseScalingOptions(args, cores) {
   };
 }
 
-/** The options of `npm run bench:deterministic`; as {@link parseOptions}. */
+/** The options of `npm run bench:deterministic`, see {@link parseOptions}. */
 export function parseDeterministicOptions(args) {
   const known = {
     ...{ models: text('mlp,convnet,gpt'), ranks: text('1,2'), steps: text('20'), blocks: text('3') },
@@ -248,14 +253,14 @@ export function parseDeterministicOptions(args) {
   };
 }
 
-/** The options of `npm run bench:collectives`; as {@link parseOptions}. */
+/** The options of `npm run bench:collectives`, see {@link parseOptions}. */
 export function parseCollectivesOptions(args) {
   const known = { ranks: text('2,4'), network: given, repeats: text('3'), python: given, help };
   const values = parseValues(args, known, collectivesUsage);
   return { ...values, ranks: counts('ranks', values.ranks), repeats: count('repeats', values.repeats) };
 }
 
-/** The options of `npm run bench:trackers`; as {@link parseOptions}. */
+/** The options of `npm run bench:trackers`, see {@link parseOptions}. */
 export function parseTrackersOptions(args) {
   const values = parseValues(args, { seconds: text('60'), help }, trackersUsage);
   return { ...values, seconds: count('seconds', values.seconds) };
@@ -275,7 +280,7 @@ function list(option, text, known) {
 
 function oneOf(option, name, known) {
   if (known.includes(name)) return name;
-  throw new Error(`--${option}: '${name}' is none of ${known.join(', ')}`);
+  throw new Error(`--${option}: '${name}' is not one of ${known.join(', ')}`);
 }
 
 function counts(option, text) {
@@ -284,5 +289,5 @@ function counts(option, text) {
 
 function count(option, text) {
   if (/^[1-9]\d*$/.test(text)) return Number(text);
-  throw new Error(`--${option}: '${text}' is no positive whole number`);
+  throw new Error(`--${option}: '${text}' is not a positive whole number`);
 }

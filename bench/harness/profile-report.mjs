@@ -1,23 +1,24 @@
 import { formatColumns } from './markdown-table.mjs';
 import { workloads } from './workloads.mjs';
 
-/** Lines of each table of operators and functions; the rest is one more line. */
+/** The number of lines in each table of operators and functions. The rest is one more line. */
 const TOP = 14;
-/** Tensors of a call that are shown by their shapes. */
+/** The number of tensors of a call whose shapes are shown. */
 const SHAPES = 3;
 
 /**
- * The profiles as Markdown: for each model what its step is made of, then its most expensive operators, and our
- * JavaScript functions.
+ * Returns the profiles as Markdown. Each model has the parts of its step, its most expensive
+ * operators, and our JavaScript functions.
  *
- * @param profiles `{model, steps, ours, theirs}`, as `profiling/ours.ts` and `peers/profile_train.py` give them.
+ * @param profiles `{model, steps, ours, theirs}`, from `profiling/ours.ts` and
+ * `peers/profile_train.py`.
  */
 export function formatProfile(profiles, { threads, command }) {
-  return `Threads: ${threads}. All times are milliseconds of one training step on one rank, in the operator or function itself,
-without what it calls. "Unobserved" is the wall time without a profiler; the tables are of further steps, under profilers,
-which take time themselves: beside small operators as much as those. Ours: operator calls are timed at the addon;
-garbage collection, JavaScript and what else is native are sampled by V8. Theirs: torch.profiler; Python's time is what
-is left of its wall time.
+  return `Threads: ${threads}. All times are milliseconds of one training step on one rank. They are times in the operator or
+function itself, without the functions that it calls. "Unobserved" is the wall time without a profiler. The tables come from other
+steps, under profilers. A profiler takes time itself, for small operators as much as the operators. Ours: operator calls are timed
+at the addon; V8 samples garbage collection, JavaScript and other native functions. Theirs: torch.profiler; the time of Python is
+the rest of its wall time.
 
 ${profiles.map(formatModel).join('\n\n')}
 
@@ -31,7 +32,7 @@ function formatModel({ model, steps, ours, theirs }) {
 
 Unobserved: ${unobserved}. Observed: ${ms(ours.observedStepMs)} ms ours, ${ms(theirs.observedStepMs)} ms theirs. ${steps} steps each.
 
-### What the step is made of
+### Parts of the step
 
 ${sideBySide(partsOf(ours), partsOf(theirs), ['part', 'ms', 'share'])}
 
@@ -71,7 +72,7 @@ function operatorsOf({ operators }) {
   return top(operators, line, 4);
 }
 
-/** The greatest, and the sum of the others in a line of as many cells. */
+/** The most expensive ones, and the sum of the others in one line with as many cells. */
 function top(entries, line, cells) {
   const sorted = [...entries].sort((a, b) => b.ms - a.ms);
   const others = sorted.slice(TOP);

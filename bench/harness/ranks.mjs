@@ -5,17 +5,18 @@ import { commandOn, INTERFACE } from '../network/network.mjs';
 import { runProcess, runTogether } from './run-process.mjs';
 
 let nextPort = 29500;
-/** In namespaces, where nobody else is. */
+/** Returns a new port for rank 0 in a network namespace, where nothing else uses it. */
 export const freshPort = () => nextPort++;
 
 /**
  * Runs a command on several ranks at once, with torchrun's variables and one thread each.
  *
- * @param commandOf Gets a rank; gives `[command, args]`.
- * @param network A rank on each of its hosts; undefined: all on this host.
- * @param env Added to the environment of each.
- * @returns What each printed, by rank.
- * @throws Error of the first rank that fails, when the others have been ended; the reason of `signal`.
+ * @param commandOf Gets a rank and returns `[command, args]`.
+ * @param network Each of its hosts runs one rank. Undefined: all ranks run on this host.
+ * @param env Additional variables for each rank.
+ * @returns The output of each rank, by rank.
+ * @throws The error of the first rank that fails, after the others have ended; or the reason of
+ * `signal`.
  */
 export async function runRanks(commandOf, { ranks, network, env = {}, signal }) {
   const common = {

@@ -6,7 +6,7 @@ const percent = (fraction) => (fraction === undefined ? '–' : `${Math.round(10
 const whole = (number) => Math.round(number).toLocaleString('en');
 const time = (ms) => (ms < 1e3 ? ms.toPrecision(ms < 1 ? 2 : 3) : whole(ms));
 
-/** One row of `summarize` in a line, for whoever waits. */
+/** One row of `summarize` as a line of progress. */
 export function formatProgress({ model, ranks, threads, ...row }, sides) {
   const times = sides.map((side) => `${side} ${time(row[side].stepMs)} ms`);
   if (row.ratio !== undefined) times.push(`ours/theirs ${row.ratio.toFixed(2)}`);
@@ -22,10 +22,10 @@ export function formatTimes(rows, sides) {
     ...(row.ratio === undefined ? [] : [spread(row, 'ratio', (ratio) => ratio.toFixed(2))]),
   ]);
   const ratio = sides.length > 1 ? ['ours/theirs'] : [];
-  return formatColumns([...CASE, ...sides.map((side) => `${side}, ms a step`), ...ratio], cells);
+  return formatColumns([...CASE, ...sides.map((side) => `${side}, ms per step`), ...ratio], cells);
 }
 
-/** What else is known of these rows. */
+/** The other figures of these rows. */
 export function formatRates(rows, sides) {
   const figures = (row) => [
     whole(row.parameterCount),
@@ -45,13 +45,13 @@ export function formatRates(rows, sides) {
 const CASE = ['model', 'ranks', 'threads'];
 const caseOf = ({ model, ranks, threads }) => [model, `${ranks}`, `${threads}`];
 
-/** `12.3 (11.9–13.0)`: a median with the least and the greatest. */
+/** `12.3 (11.9–13.0)`: a median with the minimum and the maximum. */
 function spread(figures, name, format) {
   return `${format(figures[name])} (${format(figures[`${name}Min`])}–${format(figures[`${name}Max`])})`;
 }
 
 /**
- * Writes `bench/results/<name>.md` for readers and `<name>.json` with every block's time.
+ * Writes `bench/results/<name>.md` for readers and `<name>.json` with the time of every block.
  *
  * @returns The path of the Markdown file.
  */
@@ -62,7 +62,7 @@ export function writeReport(name, report) {
   return path;
 }
 
-/** Writes a file in `bench/results` and gives its path. */
+/** Writes a file to `bench/results` and returns its path. */
 export function writeResult(fileName, text) {
   const folder = `${benchDir}results`;
   mkdirSync(folder, { recursive: true });
@@ -70,7 +70,7 @@ export function writeResult(fileName, text) {
   return `${folder}/${fileName}`;
 }
 
-/** The first lines of every report: what was measured, where, with what. */
+/** The first lines of every report: what was measured, on what machine, with which versions. */
 export function formatHead({ name, machine, versions, options }) {
   const gpu = machine.gpu ? `; ${machine.gpu}` : '';
   const listed = Object.entries(versions).map(([what, version]) => `${what} ${version}`);
@@ -96,19 +96,19 @@ function toMarkdown(record) {
 
 ${formatTimes(rows, options.sides)}
 
-Milliseconds of one training step: the median of all timed blocks, with the fastest and the slowest. ours/theirs: the
-median of the repeats' ratios, with the least and the greatest; below 1, ours is faster.
-${missing.length > 0 ? `\nLeft out, since ranks × threads are more than the cores: ${[...new Set(missing)].join(', ')}.\n` : ''}
+Milliseconds of one training step: the median of all timed blocks, with the fastest and the slowest. ours/theirs is the
+median of the ratios of the repeats, with the minimum and the maximum. Below 1, ours is faster.
+${missing.length > 0 ? `\nLeft out, because ranks × threads are more than the cores: ${[...new Set(missing)].join(', ')}.\n` : ''}
 ${formatRates(rows, options.sides)}
 
-The batch is per rank, so samples/s counts all ranks, and efficiency is the rate on k ranks through k times that on one.
-Cores busy: a rank's CPU time through wall time.
+Each rank has a whole batch, and samples/s counts all ranks. Efficiency is the rate on k ranks divided by k times the rate on
+one. Cores busy is the CPU time of a rank divided by wall time.
 
 ${titles.join('\n')}
 
-${options.repeats} times both sides, each of them first by turns, in new processes; in each, ${options.blocks} timed blocks of so many
-steps: ${[...new Set(steps)].join(', ')}. Forward, backward, reduction over ranks and Adam, in ${PRECISION[options.precision]}; batches are
-tensors on the device before the clock starts, the loss is read once a block, and a barrier opens and closes each block.
+Both sides ran ${options.repeats} times in new processes, and took turns to be first. Each process had ${options.blocks} timed blocks with these numbers of
+steps: ${[...new Set(steps)].join(', ')}. A step is forward, backward, reduction over ranks and Adam, in ${PRECISION[options.precision]}. Batches are
+on the device before the clock starts, the loss is read once per block, and a barrier begins and ends each block.
 
 Repeat it: \`${command}\`
 `;

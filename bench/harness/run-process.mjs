@@ -3,19 +3,19 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A process that takes longer is taken for hung. */
+/** A process that takes longer counts as hung. */
 const TIMEOUT_MS = 10 * 60_000;
-/** How long a process that is asked to end may take. */
+/** The time that a process may take to end after it was asked to. */
 const GRACE_MS = 5000;
 
 /**
- * Runs a command to its end. Its output is shown only when it fails.
+ * Runs a command to its end. Its output is shown only if it fails.
  *
- * @param env Added to this process's environment.
+ * @param env Additional variables.
  * @param signal Ends the command when it is aborted.
- * @returns What it printed on standard output.
- * @throws Error when it can't be started, exits with another code than 0, or takes longer than ten minutes; the reason of
- *   `signal`, once the command has ended.
+ * @returns Its standard output.
+ * @throws Error if it cannot be started, exits with a code other than 0, or takes longer than ten
+ * minutes. After an abort, the reason of `signal`.
  */
 export async function runProcess(command, args, env = {}, signal = undefined) {
   signal?.throwIfAborted();
@@ -37,7 +37,7 @@ export async function runProcess(command, args, env = {}, signal = undefined) {
   throw new Error(`${output}\n${[command, ...args].join(' ')}: ${ending ?? `exit code ${code}`}`);
 }
 
-/** Its exit code, or the name of the signal that ended it. */
+/** The exit code, or the name of the signal that ended the process. */
 function endOf(child, signal) {
   return new Promise((resolve, reject) => {
     let killing;
@@ -57,11 +57,11 @@ function endOf(child, signal) {
 }
 
 /**
- * Runs several at once. When one fails, the others are ended.
+ * Runs several commands at once. If one fails, the others are ended.
  *
- * @param starts Each gets a signal for what it runs.
- * @returns What each gave.
- * @throws What the first that failed threw, when all have ended; the reason of `signal`.
+ * @param starts Each gets a signal that it passes on.
+ * @returns Their results.
+ * @throws The error of the first that failed, after all have ended; or the reason of `signal`.
  */
 export async function runTogether(starts, signal) {
   const failure = new AbortController();
@@ -81,11 +81,11 @@ export async function runTogether(starts, signal) {
 }
 
 /**
- * Runs a command that takes one argument, the path of a JSON file with `job`, and writes its result to the job's
- * `resultPath`.
+ * Runs a command whose argument is the path of a JSON file with `job`. The command writes its
+ * result to the job's `resultPath`.
  *
  * @param run Gets the path of the job's file.
- * @returns The result, parsed.
+ * @returns The parsed result.
  */
 export async function runJob(job, run) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-bench-'));

@@ -2,33 +2,36 @@ import { existsSync } from 'node:fs';
 import { runJob, runProcess } from './run-process.mjs';
 import { benchDir, rootDir } from './workloads.mjs';
 
-/** `acc`, to be run with this process's Node.js. */
+/** The command `acc`, run with this process's Node.js. */
 export const launcher = `${rootDir}packages/cli/dist/acc.js`;
 
-/** @throws Error when the packages are not built: our side runs what users would install. */
+/** @throws Error if the packages are not built. Our side runs the same files that users install. */
 export function requireBuild() {
   if (!existsSync(launcher)) throw new Error(`${launcher} is missing: build the packages (npm run build)`);
 }
 
-/** The two sides of the comparison: each runs a job on so many ranks, in new processes, and gives its result. */
+/**
+ * The two sides of the comparison. Each runs a job on a number of ranks in new processes, and
+ * returns its result.
+ */
 export const sides = {
   ours: (job, { ranks }) => runOurs('ours.ts', job, ranks),
   theirs: (job, { ranks, python }) => runTheirs('train.py', job, { ranks, python }),
 };
 
-/** The same on one rank; what they give tells what the step's time went into. */
+/** Profiles the step on one rank, on both sides. */
 export const profilers = {
   ours: (job) => runOurs('profiling/ours.ts', job, 1),
   theirs: (job, { python }) => runTheirs('profile_train.py', job, { ranks: 1, python }),
 };
 
-/** The same; what they give tells how much memory the step needs. */
+/** Measures the memory of the step, on both sides. */
 export const memoryProbes = {
   ours: (job) => runOurs('memory/ours.ts', job, 1),
   theirs: (job, { python }) => runTheirs('memory_train.py', job, { ranks: 1, python }),
 };
 
-/** Trains a model to the end; what it gives tells how well. */
+/** Trains a model to the end and returns its losses. */
 export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
 
 /** Times our steps with and without `deterministic`. */
@@ -45,7 +48,10 @@ function runOurs(script, job, ranks) {
   );
 }
 
-/** One rank runs as a plain script, as a PyTorch user would: its model is then not wrapped for data parallelism. */
+/**
+ * One rank runs as a plain script, as a PyTorch user would run it. Its model is then not wrapped
+ * for data parallelism.
+ */
 function runTheirs(script, job, { ranks, python }) {
   const torchrun = ['-m', 'torch.distributed.run', '--standalone', `--nproc-per-node=${ranks}`];
   return runJob(job, (jobPath) =>

@@ -1,4 +1,7 @@
-/** A server of its own process that takes what an MLflow tracker sends, and stores nothing. Prints its port. */
+/**
+ * A server in its own process that accepts the requests of an MLflow tracker and stores nothing.
+ * Prints its port.
+ */
 import { createServer } from 'node:http';
 
 const run = { info: { run_id: 'run', experiment_id: '0', artifact_uri: 'mlflow-artifacts:/' }, data: {} };
@@ -9,5 +12,5 @@ const server = createServer((request, response) => {
   request.on('data', () => undefined).on('end', () => response.end(JSON.stringify(ANSWERS[path] ?? {})));
 });
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
-// It ends with the bench.
+// The server ends together with the bench.
 process.stdin.on('end', () => process.exit()).resume();

@@ -8,8 +8,9 @@ export function median(values) {
 }
 
 /**
- * One row for each measurement. Times are in ms; `ratio` is our step time through theirs, below 1 where we are
- * faster; `efficiency` is the rate on k ranks through k times that on one rank.
+ * Returns one row for each measurement. Times are in ms. `ratio` is our step time divided by
+ * theirs, so it is below 1 if we are faster. `efficiency` is the rate on k ranks divided by k times
+ * the rate on one.
  */
 export function summarize(measurements) {
   const rows = measurements.map(({ model, ranks, threads, steps, results }) => {
@@ -32,8 +33,8 @@ export function summarize(measurements) {
 }
 
 /**
- * The two sides of one repeat ran one after the other. So each repeat gives a ratio of its own, and their median is
- * one that a machine which changes between repeats does not shift.
+ * The two sides of one repeat ran one after the other. So each repeat has its own ratio, and a
+ * machine that changes between repeats does not shift their median.
  */
 function compareRepeats({ ours, theirs }) {
   if (!ours || !theirs) return {};
@@ -49,7 +50,7 @@ function summarizeSide(runs, steps, samples) {
     stepMsMin: Math.min(...stepMs),
     stepMsMax: Math.max(...stepMs),
     samplesPerS: (1e3 * samples) / median(stepMs),
-    /** CPU time of a rank through wall time: the threads really at work. */
+    /** CPU time of a rank divided by wall time: the number of threads that really worked. */
     coresBusy: median(busy),
     engine: runs[0].engine,
     firstLoss: runs[0].firstLoss,

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 export const benchDir = fileURLToPath(new URL('../', import.meta.url));
 export const rootDir = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What both sides measure, by name: sizes, batch, parameter count, steps. */
+/** The models that both sides measure, by name: sizes, batch, parameter count, steps. */
 export const workloads = JSON.parse(readFileSync(`${benchDir}workloads.json`, 'utf8'));
 
-/** PyTorch's count where it differs: its LSTM has two biases a gate, which it adds up. */
+/** PyTorch's parameter count if it differs. Its LSTM has two biases per gate, which it adds. */
 export function parameterCountOf(model, side) {
   const { parameterCount, peerParameterCount = parameterCount } = workloads[model];
   return side === 'theirs' ? peerParameterCount : parameterCount;

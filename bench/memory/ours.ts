@@ -1,6 +1,7 @@
 /**
- * Tells how much CPU memory a training step needs with tfjs + Accelerate, on one rank: `acc launch bench/memory/ours.ts
- * job.json`. Measured twice, in this order: with tfjs's own walk over the tape, and with ours.
+ * Measures the CPU memory of a training step with tfjs + Accelerate, on one rank: `acc launch
+ * bench/memory/ours.ts job.json`. It measures twice: first with tfjs's own walk over the tape, then
+ * with ours.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { memoryStats, numThreads, resetPeakMemory } from '@acc/native';
@@ -18,7 +19,7 @@ function measure(): { restingBytes: number; peakBytes: number } {
   return { restingBytes, peakBytes: memoryStats().peakAllocatedBytes };
 }
 
-// Accelerate's walk stands on the engine itself, before the one of its class.
+// Accelerate's walk is an own property of the engine, which hides the method of the class.
 const tfjs = engine() as unknown as { gradients?: unknown };
 const driven = tfjs.gradients;
 delete tfjs.gradients;

@@ -5,13 +5,15 @@ export interface ClassifierOptions {
   /** Shape of one sample. */
   readonly inputShape: readonly number[];
   readonly classes: number;
-  /** In the order of the PyTorch peer's parameters; by default in the model's. */
+  /**
+   * The variables in the order of the PyTorch peer's parameters. Default: the order of the model.
+   */
   readonly variables?: readonly Variable[];
 }
 
 /**
- * A bench model around a LayersModel that gives logits `[batch, classes]`: inputs uniform in [0, 1), labels one-hot,
- * loss softmax cross-entropy.
+ * A bench model around a LayersModel that returns logits `[batch, classes]`. Inputs are uniform in
+ * [0, 1), labels are one-hot, and the loss is softmax cross-entropy.
  */
 export function classifier(tf: Tf, model: LayersModel, options: ClassifierOptions): BenchModel {
   const { inputShape, classes } = options;

@@ -5,7 +5,7 @@ import { createMlp, type MlpSizes } from './mlp.js';
 import type { BenchModel, Tf } from './model.js';
 import { createResnet, type ResnetSizes } from './resnet.js';
 
-/** The sizes of the model named beside them, as `workloads.json` states them. */
+/** The sizes of a model, as `workloads.json` states them. */
 export type Sizes = ConvnetSizes | GptSizes | LstmSizes | MlpSizes | ResnetSizes;
 
 const creators: Record<string, (tf: Tf, sizes: never) => BenchModel> = {
@@ -19,6 +19,7 @@ const creators: Record<string, (tf: Tf, sizes: never) => BenchModel> = {
 /** @throws Error when no model has that name. */
 export function createModel(tf: Tf, name: string, sizes: Sizes): BenchModel {
   const create = creators[name];
-  if (!create) throw new Error(`No model '${name}'; there are ${Object.keys(creators).join(', ')}.`);
+  if (!create)
+    throw new Error(`There is no model '${name}'. The models are ${Object.keys(creators).join(', ')}.`);
   return create(tf, sizes as never);
 }

@@ -8,7 +8,7 @@ export interface GptSizes {
   readonly heads: number;
   readonly sequence: number;
   readonly vocabulary: number;
-  /** Each layer is computed again in backward. */
+  /** Whether each layer is computed again in backward. */
   readonly checkpointed?: boolean;
 }
 
@@ -33,9 +33,10 @@ interface Block {
 }
 
 /**
- * A small GPT of tfjs ops and Accelerate's fused functions: learned positions, pre-LN blocks, causal attention,
- * exact GELU, untied head without bias. Letters in names are dimensions: B batch, T sequence, C width, H heads, D width of a head, V vocabulary. Rows
- * stay flat, `[B·T, C]`, because tfjs's matMul has no gradient for a weight broadcast over the batch.
+ * A small GPT of tfjs ops and Accelerate's fused functions: learned positions, pre-LN blocks,
+ * causal attention, exact GELU, untied head without bias. Letters in names are dims: B batch, T
+ * sequence, C width, H heads, D width of a head, V vocabulary. Tensors stay flat, `[B·T, C]`,
+ * because tfjs's matMul has no gradient for a weight that is broadcast over the batch.
  */
 export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
   const { sequence: T, vocabulary: V } = sizes;
@@ -69,7 +70,7 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
   };
 }
 
-/** All weights, and the flat list of them in the order in which they were made. */
+/** All weights, and a flat list of them in the order of their creation. */
 function createWeights(tf: Tf, { layers, width: C, sequence: T, vocabulary: V }: GptSizes) {
   const variables: Variable[] = [];
   const keep = <R extends Rank>(value: Tensor<R>): Variable<R> => {
@@ -120,7 +121,7 @@ function linear(tf: Tf, x: Tensor2D, { weight, bias }: Linear): Tensor2D {
   return tf.fused.matMul({ a: x, b: weight, bias: bias as unknown as Tensor1D }) as Tensor2D;
 }
 
-/** Over the last dim; epsilon as PyTorch's default. */
+/** Normalises over the last dim, with PyTorch's default epsilon. */
 const normalized = (x: Tensor2D, { gain, bias }: Norm): Tensor2D => layerNorm(x, gain, bias);
 
 /** Causal self-attention on `x_(BT)C`. */

@@ -10,9 +10,9 @@ export interface LstmSizes {
 }
 
 /**
- * One LSTM layer over a whole sequence, and a dense layer on its last output. Gates are logistic sigmoids, as in
- * PyTorch, where tfjs's default is the piecewise linear one. Keras has one bias for each gate and PyTorch two that it
- * adds up: the sums are equal, the counts of parameters differ by 4 × hidden.
+ * One LSTM layer over a whole sequence, and a dense layer on its last output. Gates are logistic
+ * sigmoids, as in PyTorch. tfjs's default is the piecewise linear one. Keras has one bias per gate.
+ * PyTorch has two that it adds, so it has 4 × hidden more parameters.
  */
 export function createLstm(tf: Tf, { inputs, hidden, sequence, classes }: LstmSizes): BenchModel {
   const inputShape = [sequence, inputs];
@@ -20,7 +20,7 @@ export function createLstm(tf: Tf, { inputs, hidden, sequence, classes }: LstmSi
     layers: [
       tf.layers.lstm({
         ...{ units: hidden, inputShape, recurrentActivation: 'sigmoid' },
-        // tfjs's own default, orthogonal, takes seconds to draw at this size
+        // The default of tfjs, orthogonal, takes seconds to draw at this size.
         recurrentInitializer: 'glorotUniform',
       }),
       tf.layers.dense({ units: classes }),

@@ -7,7 +7,10 @@ export interface MlpSizes {
   readonly classes: number;
 }
 
-/** One hidden layer with relu: small enough that the cost per operator, not arithmetic, is what is measured. */
+/**
+ * One hidden layer with relu. It is so small that the cost per operator is measured, not
+ * arithmetic.
+ */
 export function createMlp(tf: Tf, { inputs, hidden, classes }: MlpSizes): BenchModel {
   const model = tf.sequential({
     layers: [

@@ -1,32 +1,41 @@
 import type { LayersModel, Scalar, Tensor, Variable } from '@tensorflow/tfjs';
 
-/** tfjs itself, handed in, so that a model is made by the same copy that the loop uses. */
+/** The tfjs module. It is passed in, so that the model and the loop use the same copy. */
 export type Tf = typeof import('@tensorflow/tfjs');
 
-/** One batch; its tensors belong to whoever made it. */
+/** One batch. Its tensors belong to the caller. */
 export interface Batch {
   readonly xs: Tensor;
   readonly ys: Tensor;
 }
 
-/** A model as a tfjs user would write it, and what the loop needs of it. */
+/** A model as a tfjs user would write it, with everything that the loop needs. */
 export interface BenchModel {
-  /** What `accelerator.prepare` takes: the LayersModel, or the variables of a model made of plain ops. */
+  /**
+   * The argument of `accelerator.prepare`: the LayersModel, or the variables of a model made of
+   * tfjs ops.
+   */
   readonly trainable: LayersModel | Variable[];
-  /** All trainable variables, in the order in which the PyTorch peer lists its parameters. */
+  /** All trainable variables, in the order of the PyTorch peer's parameters. */
   readonly variables: readonly Variable[];
   /** A batch of `batch` samples, drawn from `random` (uniform in [0, 1)) on the host. */
   makeBatch(batch: number, random: () => number): Batch;
-  /** Mean loss over the batch: a float32 scalar. `training` turns dropout on. Caller owns the result. */
+  /**
+   * The mean loss over the batch, a float32 scalar. `training` turns dropout on. The caller owns
+   * the result.
+   */
   loss(batch: Batch, training: boolean): Scalar;
 }
 
-/** Number of trainable scalars. */
+/** The number of trainable scalars. */
 export function countParameters(model: BenchModel): number {
   return model.variables.reduce((sum, variable) => sum + variable.size, 0);
 }
 
-/** Uniform numbers in [0, 1) from a 32-bit seed (mulberry32), so that every run trains on the same data. */
+/**
+ * Uniform numbers in [0, 1) from a 32-bit seed (mulberry32), so that every run trains on the same
+ * data.
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -5,7 +5,7 @@ import type { BenchModel, Tf } from './model.js';
 export interface ResnetSizes {
   /** Height and width of the RGB image, in pixels. */
   readonly image: number;
-  /** Filters of each stage; from the second on, a stage begins by halving the image. */
+  /** The filters of each stage. Each stage after the first begins by halving the image. */
   readonly widths: readonly number[];
   readonly blocksPerStage: number;
   readonly classes: number;
@@ -14,9 +14,10 @@ export interface ResnetSizes {
 type Layer = ReturnType<typeof layers.conv2d> | ReturnType<typeof layers.batchNormalization>;
 
 /**
- * The CIFAR ResNet of He et al. 2015 (arXiv:1512.03385, section 4.2), ResNet-20 with three blocks in each of three
- * stages; where a stage changes the shape, the shortcut is a 1×1 projection (option B). Batch normalisation has
- * PyTorch's momentum and epsilon, and the strided 3×3 convolutions its padding of one pixel on every side.
+ * The CIFAR ResNet of He et al. 2015 (arXiv:1512.03385, section 4.2): ResNet-20 with three blocks
+ * in each of three stages. If a stage changes the shape, the shortcut is a 1×1 projection (option
+ * B). Batch normalisation has PyTorch's momentum and epsilon. The strided 3×3 convolutions have
+ * PyTorch's padding of one pixel on every side.
  */
 export function createResnet(tf: Tf, { image, widths, blocksPerStage, classes }: ResnetSizes): BenchModel {
   const withWeights: Layer[] = [];
@@ -54,7 +55,10 @@ export function createResnet(tf: Tf, { image, widths, blocksPerStage, classes }:
   return classifier(tf, model, { inputShape, classes, variables: inOrder([...withWeights, head]) });
 }
 
-/** The model's own list goes by depth in the graph: there a shortcut stands between the convolutions that it spans. */
+/**
+ * The list of the model is sorted by depth in the graph, which puts a shortcut between the
+ * convolutions that it spans.
+ */
 function inOrder(
   made: readonly { readonly trainableWeights: LayersModel['trainableWeights'] }[],
 ): Variable[] {

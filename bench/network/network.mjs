@@ -1,33 +1,34 @@
 import { fileURLToPath } from 'node:url';
 import { runProcess, runTogether } from '../harness/run-process.mjs';
 
-/** The interface of every host. */
+/** The name of the network interface on every host. */
 export const INTERFACE = 'eth0';
 const PROBE_PORT = 29400;
 
 /**
- * Several hosts on this one, in network namespaces: `@acc/testkit`'s TestNetwork. Whoever opens it must `dispose` of it.
+ * Several hosts on this machine, in network namespaces: `@acc/testkit`'s TestNetwork. The caller
+ * must `dispose` it.
  *
- * @param shape Of `parseNetwork`, with a rate.
- * @throws AccError where the system does not let us; nothing is left then.
+ * @param shape The result of `parseNetwork`, with a rate.
+ * @throws AccError if the system does not permit it. Nothing is left behind.
  */
 export async function openNetwork({ rateMbit, delayUs }, hosts) {
-  // Loaded here, so that whoever needs no network needs no build of it.
+  // The import is here, so that runs without a network do not need the built package.
   const { TestNetwork } = await import('@acc/testkit');
-  // From host to host there are two cables.
+  // There are two cables between two hosts.
   return TestNetwork.create({ hosts, cable: { delayMs: delayUs / 2000, mbitPerSecond: rateMbit } });
 }
 
-/** What runs a command on a host, in this terminal's process group: `[command, args]`. */
+/** Returns `[command, args]` that run a command on a host, in this terminal's process group. */
 export function commandOn({ namespace }, command, args) {
   return ['ip', ['netns', 'exec', namespace, command, ...args]];
 }
 
 /**
- * What a connection between the first two hosts of a network gives.
+ * Measures a connection between the first two hosts of a network.
  *
  * @returns `{roundTripMs, gbitPerS}`.
- * @throws Error when packets come sooner than they should: the network is not what it was asked to be.
+ * @throws Error if packets arrive too early, because then the network has not the requested delay.
  */
 export async function measureConnection({ hosts }, { delayUs }, signal) {
   const probe = fileURLToPath(new URL('probe.mjs', import.meta.url));

@@ -1,6 +1,6 @@
 /**
- * What a connection between two hosts really gives: `node probe.mjs serve PORT` on one, `node probe.mjs measure ADDRESS PORT`
- * on the other, which prints `{roundTripMs, gbitPerS}` as JSON.
+ * Measures a connection between two hosts. `node probe.mjs serve PORT` runs on one host. `node
+ * probe.mjs measure ADDRESS PORT` runs on the other and prints `{roundTripMs, gbitPerS}` as JSON.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -16,7 +16,10 @@ const CHUNK = Buffer.alloc(1 << 20);
 const [role, ...rest] = process.argv.slice(2);
 await { serve, measure }[role](...rest);
 
-/** Answers one byte by one, and the end of the stream by how many bytes came. */
+/**
+ * Answers each single byte with a byte, and the end of the stream with the number of received
+ * bytes.
+ */
 async function serve(port) {
   const server = createServer({ allowHalfOpen: true }).listen(Number(port));
   await once(server, 'listening');
@@ -32,7 +35,7 @@ async function serve(port) {
   socket.end(`${received}`);
 }
 
-/** Tries until the other side listens. */
+/** Repeats until the other side listens. */
 async function reach(host, port) {
   for (let tries = 1; ; tries++) {
     const socket = connect({ host, port, allowHalfOpen: true });

@@ -4,21 +4,25 @@ import { fileURLToPath } from 'node:url';
 
 const venv = fileURLToPath(new URL('../.venv/', import.meta.url));
 
-/** Torch first and alone, so that its pin decides, not what Accelerate would take. */
+/**
+ * Torch is installed first and alone, so that its pinned version is used, and not the one that
+ * Accelerate would install.
+ */
 const pins = { torch: '2.13.0', accelerate: '1.15.0' };
 
 /**
  * The Python that runs the PyTorch side.
  *
- * @param given One that has torch and Accelerate in whatever version. By default that of `bench/.venv`, which is made
- *   unless it is there with the pinned versions.
+ * @param given A Python with any version of torch and Accelerate. Default: that of `bench/.venv`,
+ * which is created with the pinned versions if necessary.
  * @returns Its path.
- * @throws Error when Python or a package can't be had; the installer's own words are printed before.
+ * @throws Error if Python or a package is not available. The installer's own message is printed
+ * before.
  */
 export function ensurePeer(given) {
   if (given !== undefined) {
     if (installedVersions(given)) return given;
-    throw new Error(`--python: ${given} has no ${Object.keys(pins).join(' and ')}`);
+    throw new Error(`--python: ${given} does not have ${Object.keys(pins).join(' and ')}`);
   }
   const python = `${venv}bin/python`;
   if (isPinned(python)) return python;
@@ -30,16 +34,18 @@ export function ensurePeer(given) {
     execFileSync(python, ['-m', 'pip', 'install', '--quiet', `${name}==${version}`], visible);
   }
   if (isPinned(python)) return python;
-  throw new Error(`${venv} does not hold the pinned versions. Delete it and run the bench again.`);
+  throw new Error(`${venv} does not contain the pinned versions. Delete it and run the bench again.`);
 }
 
 function isPinned(python) {
   const installed = installedVersions(python);
-  // '2.13.0+cpu' is 2.13.0 built for the CPU
+  // '2.13.0+cpu' is 2.13.0 built for the CPU.
   return Object.values(pins).every((version, i) => installed?.[i]?.split('+')[0] === version);
 }
 
-/** In the order of `pins`; undefined when the Python or a package is not there. */
+/**
+ * The installed versions, in the order of `pins`. Undefined if the Python or a package is missing.
+ */
 function installedVersions(python) {
   const names = JSON.stringify(Object.keys(pins));
   const script = `from importlib.metadata import version; print(*map(version, ${names}))`;

@@ -1,15 +1,17 @@
 import { observeCalls, Tensor, type OperatorArgument } from '@acc/native';
 
-/** Calls of one operator on the same shapes, a step. */
+/** The calls of one operator with the same shapes, per step. */
 export interface OperatorTime {
   readonly name: string;
-  /** Of the tensors among the arguments: `[64,784] [784,128]`; of a list only how many. */
+  /**
+   * The shapes of the tensors among the arguments: `[64,784] [784,128]`. Of a list only the length.
+   */
   readonly shapes: string;
   readonly calls: number;
   readonly ms: number;
 }
 
-/** Times every operator call that `run` makes, which is `steps` steps. */
+/** Times every operator call of `run`, which takes `steps` steps. */
 export function timeOperators(run: () => void, steps: number): OperatorTime[] {
   const sums = new Map<string, { name: string; shapes: string; calls: number; ms: number }>();
   observeCalls((name, args, ms) => {

@@ -1,7 +1,7 @@
 /**
- * Tells where a step's time goes with tfjs + Accelerate, on one rank: `acc launch bench/profiling/ours.ts job.json`. The
- * same steps are taken twice, since looking slows them: unobserved, then with every operator call timed, under V8's
- * sampling profiler.
+ * Measures the parts of a step with tfjs + Accelerate, on one rank: `acc launch
+ * bench/profiling/ours.ts job.json`. The same steps run twice, because observation makes them
+ * slower: first unobserved, then with every operator call timed, under V8's sampling profiler.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -13,7 +13,7 @@ import { sampleFunctions } from './samples.js';
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
 const { accelerator, parameterCount, runSteps } = await startTraining(job);
 
-/** Wall time of one step, in ms. */
+/** The wall time of one step, in ms. */
 function timeSteps(): number {
   const start = performance.now();
   runSteps(job.steps);

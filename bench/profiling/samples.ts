@@ -1,19 +1,19 @@
 import { Session, type Profiler } from 'node:inspector/promises';
 import { basename } from 'node:path';
 
-/** Time of a part of the step, in ms a step. */
+/** The time of a part of the step, in ms per step. */
 export interface PartTime {
   readonly name: string;
   readonly ms: number;
 }
 
-/** Each sample interrupts the thread. */
+/** The interval between samples. Each sample interrupts the thread. */
 const INTERVAL_US = 200;
 const GARBAGE = '(garbage collector)';
 
 /**
- * Where V8's sampling profiler saw the main thread during `run`, which calls `runSteps` for `steps` steps: in native
- * calls, in the collector, in the code of each package.
+ * The time that V8's sampling profiler saw on the main thread during `run`, which calls `runSteps`
+ * for `steps` steps: in native calls, in the garbage collector, and in the code of each package.
  */
 export async function sampleFunctions(
   run: () => void,
@@ -49,7 +49,7 @@ export async function sampleFunctions(
   };
 }
 
-/** Everything called by the loop; starting and stopping the profiler is not. */
+/** Functions that the loop called, without starting and stopping the profiler. */
 function stepsOf({ nodes }: Profiler.Profile): ReadonlySet<number> {
   const children = new Map(nodes.map((node) => [node.id, node.children ?? []]));
   const found = new Set<number>();
@@ -63,7 +63,10 @@ function stepsOf({ nodes }: Profiler.Profile): ReadonlySet<number> {
 
 const NATIVE = 'native';
 
-/** V8 knows functions of an addon, and few others, by no file; all of the addon's by the name of any of them. */
+/**
+ * V8 gives no file for functions of an addon, and for few other functions. All functions of the
+ * addon have the name of one of them.
+ */
 function placeOf(functionName: string, url: string): string {
   if (functionName === GARBAGE) return 'garbage collection';
   if (url === '') return NATIVE;
@@ -74,7 +77,7 @@ function placeOf(functionName: string, url: string): string {
   return installed ? `JavaScript, ${installed}` : 'JavaScript, the program and Node';
 }
 
-/** Sums by name, a step. */
+/** Sums by name, per step. */
 class Sums {
   readonly #sums = new Map<string, number>();
 
@@ -84,7 +87,7 @@ class Sums {
     this.#sums.set(name, (this.#sums.get(name) ?? 0) + ms);
   }
 
-  /** The greatest first. */
+  /** Sorted from the largest. */
   parts(): PartTime[] {
     return [...this.#sums].map(([name, ms]) => ({ name, ms: ms / this.steps })).sort((a, b) => b.ms - a.ms);
   }

@@ -1,4 +1,4 @@
-/** Line charts as SVG: small panels in rows and columns, legible on light and dark pages. */
+/** Line charts as SVG: small panels in rows and columns, readable on light and dark pages. */
 
 const PANEL = { width: 220, height: 130 };
 const MARGIN = { left: 50, right: 46, top: 30, bottom: 34 };
@@ -9,7 +9,7 @@ const CELL = {
 const LEGEND_HEIGHT = 30;
 const LINE_HEIGHT = 12;
 
-/** Pictures bring their own background, so that a page of the other brightness does no harm. */
+/** Pictures have their own background, so that they are readable on any page. */
 const STYLE = `
   text { font: 11px system-ui, sans-serif; stroke: none; }
   .title { font-weight: 600; }
@@ -29,10 +29,11 @@ function colors({ back, text, grid, a, b }) {
 /**
  * Panels of lines over the same x values, in percent.
  *
- * @param rows Rows of panels `{title, xs, lines: [{name, color: 'a' | 'b', isDashed, ys}]}`; a `y` that is undefined is left out.
- * @param yTitle What is in percent.
- * @param xTitle What the x values are.
- * @param label What the picture shows, for readers who don't see it.
+ * @param rows Rows of panels `{title, xs, lines: [{name, color: 'a' | 'b', isDashed, ys}]}`. An
+ * undefined `y` is left out.
+ * @param yTitle The quantity in percent.
+ * @param xTitle The quantity of the x values.
+ * @param label A description of the picture for readers who cannot see it.
  */
 export function drawPanels(rows, { yTitle, xTitle, label }) {
   const columns = Math.max(...rows.map((panels) => panels.length));
@@ -85,7 +86,7 @@ function drawLine({ color, isDashed, ys }, x, y) {
   );
 }
 
-/** Beside the last point of each full line, none over another. */
+/** Labels beside the last points of the solid lines, without overlaps. */
 function drawLastValues(lines, x, y) {
   let above = -Infinity;
   return lines
@@ -108,10 +109,10 @@ function drawLegend(yTitle, lines) {
   return [text(MARGIN.left, 22, yTitle, 'class="title"'), ...entries].join('\n');
 }
 
-/** About: no renderer is here to ask. */
+/** An estimate, because there is no renderer to ask. */
 const widthOf = (string) => 6.5 * string.length;
 
-/** The next quarter of a hundred, and at least a hundred. */
+/** The next multiple of 25, and at least 100. */
 const niceCeiling = (percent) => Math.max(100, 25 * Math.ceil(percent / 25));
 const defined = (ys) => ys.filter((value) => value !== undefined);
 const round = (number) => Math.round(10 * number) / 10;

@@ -14,10 +14,10 @@ import { stepsOf } from './plan.mjs';
 /**
  * Runs one case on one side, in new processes.
  *
- * @param one Of `casesOf`.
- * @param link The open network with a host for each rank; undefined: the ranks run on this host.
- * @returns `{rates: {weak, strong}, versions}`; rates are samples/s of all ranks together.
- * @throws Error when a rank fails, or trained something else than asked for.
+ * @param one A case of `casesOf`.
+ * @param link The open network with a host for each rank. Undefined: the ranks run on this host.
+ * @returns `{rates: {weak, strong}, versions}`. Rates are samples/s of all ranks together.
+ * @throws Error if a rank fails, or trained something else than requested.
  */
 export async function measureCase({ model, side, one, link }, { blocks, steps, python, signal }) {
   const isTogether = one.network !== undefined;
@@ -53,7 +53,10 @@ function rateOf(results, i, samples) {
   return median(perBlock);
 }
 
-/** Under `acc launch`: one job of all ranks, on this host or with a launcher on each; or a job for each. */
+/**
+ * Runs with `acc launch`: one job of all ranks, on this host or with a launcher on each host; or
+ * one job for each rank.
+ */
 function runOurs(paths, { isTogether, link, signal }) {
   const script = `${benchDir}scaling/ours.ts`;
   const launch = (options, path) => [
@@ -84,7 +87,7 @@ function runTheirs(paths, { isTogether, link, signal, python }) {
   return runRanks((rank) => commands[rank], { ranks: paths.length, network: link, env, signal });
 }
 
-/** Each of the commands in a process of its own. */
+/** Runs each of the commands in its own process. */
 function runAtOnce(commands, signal, env = {}) {
   return runTogether(
     commands.map((command) => (either) => runProcess(...command, env, either)),
@@ -92,7 +95,7 @@ function runAtOnce(commands, signal, env = {}) {
   );
 }
 
-/** Gives every process a job of its own to read, and reads their results. */
+/** Writes a job file for each process, and reads their results. */
 async function withJobs(job, count, isTogether, run) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-bench-'));
   try {

@@ -1,6 +1,6 @@
 /**
- * Times training steps of one model on one rank, on batches of several sizes by turns: `acc launch scaling/ours.ts
- * job-{rank}.json`. Writes what it measured to the job's `resultPath`.
+ * Times training steps of one model on one rank, with batches of several sizes in turn: `acc launch
+ * scaling/ours.ts job-{rank}.json`. Writes the results to the job's `resultPath`.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { reportOf, startTraining, type Job } from '../training.js';
 
 interface ScalingJob extends Job {
-  /** Samples of a step on this rank: `batch` first. */
+  /** The numbers of samples in a step on this rank. `batch` is the first. */
   readonly batchSizes: readonly number[];
-  /** Processes that don't communicate, and yet begin each block together: files in a folder of theirs. */
+  /** A folder of files by which processes without communication begin each block together. */
   readonly meeting?: { readonly folder: string; readonly index: number; readonly count: number };
 }
 
@@ -20,7 +20,7 @@ const training = await startTraining(job);
 const { accelerator, firstLoss, runSteps, stepsOn } = training;
 const [, ...others] = job.batchSizes;
 const runners = [runSteps, ...others.map(stepsOn)];
-// The program is warm by now, its allocator and kernels for these shapes are not.
+// The program is warm now, but its allocator and kernels are not warm for these shapes.
 for (const run of runners.slice(1)) run(Math.ceil(job.warmupSteps / 5));
 
 let blocksBegun = 0;

@@ -1,10 +1,11 @@
 import { workloads } from '../harness/workloads.mjs';
 
 /**
- * V8 compiles what a step runs on threads of its own. Where every core trains they take its time, so that one rank, which has a
- * core to spare, would look better for as long as that goes on: some thousand steps of mlp, hundreds of convnet, which training
- * of any length has behind it. On a cable, where waiting hides it, that would take minutes. Blocks last for seconds, since
- * machines waver by the second. PyTorch's operators become slow on mlp after 700 steps (README.md says why).
+ * V8 compiles the code of a step on its own threads. If every core trains, they compete for cores.
+ * Then one rank, which has a spare core, would look better until compilation ends: some thousand
+ * steps of mlp, hundreds of convnet. Any real training is longer. Over a cable, where waiting hides
+ * the compilation, it would take minutes. Blocks last for seconds, because machines vary within
+ * seconds. PyTorch's operators become slow on mlp after 700 steps (README.md gives the reason).
  */
 const STEPS = {
   mlp: {
@@ -21,7 +22,7 @@ const STEPS = {
   },
 };
 
-/** Steps of a block, and before the first, on one side. */
+/** The steps of a block, and of the warm-up, on one side. */
 export function stepsOf(model, side, { given, isOnCable } = {}) {
   const of = { ...workloads[model], ...STEPS[model]?.[side] };
   const warmupSteps = (isOnCable && of.warmupStepsOnCable) || of.warmupSteps;
@@ -35,10 +36,12 @@ export function defaultRanks(cores) {
 }
 
 /**
- * What is measured of a model: one rank; and for each number of ranks, them without communication, and on each network.
+ * The cases of a model: one rank, and for each number of ranks a case without communication and one
+ * for each network.
  *
- * @returns `{ranks, network, batches}`: network is undefined where nothing is communicated; `batches` are samples of a step
- *   on each rank by what is asked, `weak` and, where every rank gets at least one sample, `strong`.
+ * @returns `{ranks, network, batches}`. network is undefined without communication. `batches` has
+ * the number of samples in a step on each rank, for `weak`, and for `strong` if every rank gets at
+ * least one sample.
  */
 export function casesOf(model, { ranks, networks }) {
   const { batch } = workloads[model];

@@ -15,7 +15,10 @@ const whole = (number) => Math.round(number).toLocaleString('en');
 /** `<name>-<model>.svg`, beside the page that shows it. */
 export const chartName = (name, model) => `${name}-${model}.svg`;
 
-/** Efficiency over ranks of one model: a row for weak, one for strong, a panel for each network. */
+/**
+ * The efficiency of one model over ranks: a row for weak, one for strong, and a panel for each
+ * network.
+ */
 export function drawModel(model, runs, networks) {
   const rows = KINDS.map((kind) => {
     const figures = summarize(runs, kind);
@@ -44,21 +47,22 @@ function lineOf(figures, xs, side, network) {
 }
 
 /**
- * The page.
+ * Returns the page.
  *
- * @param record `{name, machine, versions, options, command, models: [{model, runs}], probes, leftOut}`: `probes` what a
- *   connection on each network gave, `leftOut` why networks asked for are missing.
+ * @param record `{name, machine, versions, options, command, models: [{model, runs}], probes,
+ * leftOut}`. `probes` has the measured connection of each network. `leftOut` has the reasons why
+ * requested networks are missing.
  */
 export function formatScaling(record) {
   const { name, models, options, command } = record;
   return `${formatHead({ ...record, options: { device: 'cpu' } })}
 
-Training steps on several ranks of one thread each, tfjs + Accelerate beside PyTorch + Accelerate.
-**Weak**: every rank has the model's batch. **Strong**: all ranks together have it, each as much of it as the others (rounded
-down). **Efficiency**: samples/s through the ranks times what one rank reaches on the whole batch.
-**No communication**: as many processes at once that know nothing of each other, each with a rank's batch. That is what
-the machine allows: cores share memory and caches, and a smaller batch costs more a sample. **Communication**: the part of
-a step by which it is longer than that. So efficiency is that of "no communication", less communication's part.
+Training steps on several ranks with one thread each, tfjs + Accelerate beside PyTorch + Accelerate.
+**Weak**: every rank has the model's batch. **Strong**: all ranks together have the model's batch, in equal parts (rounded down).
+**Efficiency**: samples/s divided by the number of ranks times the rate of one rank with the whole batch.
+**No communication**: the same number of processes at once, which are independent, each with the batch of a rank. This is the limit
+of the machine: cores share memory and caches, and a smaller batch costs more per sample. **Communication**: the share of a step by
+which it is longer than without communication. So efficiency is that of "no communication", reduced by the share of communication.
 **time, ours/theirs**: below 1, ours is faster.
 
 ${formatNetworks(record)}
@@ -67,10 +71,10 @@ ${models.map(({ model, runs }) => formatModel(name, model, runs)).join('\n\n')}
 
 ## How
 
-${options.repeats} times each case, ours and theirs in turn, each of them first by turns, in new processes; in each, ${options.blocks} timed blocks for
-weak and strong by turns. On this host, ${models.map(({ model }) => stepsOfBoth(model, options.steps)).join('; ')}; fewer on other networks. Rates are of the
-median block; a figure is the median of the repeats' own. Else as in [bench](../README.md). Between ranks on the host itself ours takes shared memory, theirs
-Gloo over the loopback; between namespaces both take Gloo.
+Each case ran ${options.repeats} times in new processes. Ours and theirs took turns to be first. Each process had ${options.blocks} timed blocks for weak and for
+strong, in turn. On this host, ${models.map(({ model }) => stepsOfBoth(model, options.steps)).join('; ')}; on other networks there are fewer. Rates are those of
+the median block, and a figure is the median over the repeats. All else is as in [bench](../README.md). Between ranks on the host
+itself, ours uses shared memory and theirs uses Gloo over the loopback interface. Between namespaces both use Gloo.
 
 Repeat it: \`${command}\`
 `;
@@ -79,9 +83,9 @@ Repeat it: \`${command}\`
 function stepsOfBoth(model, given) {
   const [ours, theirs] = SIDES.map((side) => {
     const { warmupSteps, steps } = stepsOf(model, side, { given });
-    return `${whole(steps)} steps after ${whole(warmupSteps)}`;
+    return `${whole(steps)} steps after ${whole(warmupSteps)} warm-up steps`;
   });
-  return `a block of ${model} has ${ours}, ours, and ${theirs}, theirs`;
+  return `a block of ${model} has ${ours} for ours, and ${theirs} for theirs`;
 }
 
 function formatNetworks({ probes, leftOut }) {
@@ -90,8 +94,8 @@ function formatNetworks({ probes, leftOut }) {
       ? ''
       : `
 
-In the others every rank has a network namespace of its own, with a cable to one switch: what it sends goes at that rate and
-arrives so much later. The switch is a program and the cores are the ranks' too; a connection between two hosts really gave:
+In the other networks every rank has its own network namespace, with a cable to one switch. Packets are sent at the given rate and
+arrive after the given delay. The switch is a program that uses the cores of the ranks. A connection between two hosts measured:
 
 ${formatColumns(
   ['network', 'round trip', 'one stream'],
@@ -104,7 +108,7 @@ ${formatColumns(
   const missing = leftOut.map(({ title, reason }) => `\n\nLeft out: ${title}. ${reason}`);
   return `## Networks
 
-"host itself" is this machine without namespaces.${slow}${missing.join('')}`;
+"host itself" is this machine without network namespaces.${slow}${missing.join('')}`;
 }
 
 function formatModel(name, model, runs) {

@@ -1,12 +1,15 @@
 import { median } from '../harness/statistics.mjs';
 
 /**
- * The figures of one model under one question, `weak` or `strong`.
+ * The figures of one model for `weak` or `strong`.
  *
- * @param runs `{one, rates: {ours: [{weak, strong}, …], theirs: […]}}` by case of `casesOf`; rates are samples/s, by repeat.
- * @returns A row for each case: `{ranks, network, ours, theirs, ratio}`. A side has `samplesPerS`; `efficiency`, the rate
- *   through ranks times one rank's; `communication`, the part of a step by which it is longer than without. `ratio` is our time
- *   through theirs, below 1 where we are faster. Each figure is the median of the repeats' own.
+ * @param runs `{one, rates: {ours: [{weak, strong}, …], theirs: […]}}` for each case of `casesOf`.
+ * Rates are samples/s, by repeat.
+ * @returns A row for each case: `{ranks, network, ours, theirs, ratio}`. Each side has
+ * `samplesPerS`; `efficiency`, the rate divided by ranks times the rate of one rank; and
+ * `communication`, the share of a step by which it is longer than without communication. `ratio` is
+ * our time divided by theirs, so it is below 1 if we are faster. Each figure is the median over the
+ * repeats.
  */
 export function summarize(runs, kind) {
   const single = runs.find(({ one }) => one.ranks === 1);
@@ -29,7 +32,7 @@ export function summarize(runs, kind) {
     });
 }
 
-/** By repeat. One rank has the same batch under both questions. */
+/** The rates by repeat. One rank has the same batch in both cases. */
 function ratesOf({ rates }, side, kind) {
   return rates[side].map((rate) => rate[kind] ?? rate.weak);
 }

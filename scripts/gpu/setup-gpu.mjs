@@ -29,7 +29,7 @@ function noGpu({ version, variant, root: folder }) {
     'Run this on a machine with an NVIDIA GPU and its driver. Where that has neither Node nor a network, take along what',
     '`npm run gpu:pack` writes: see "On a GPU" in CONTRIBUTING.md.',
   ].join('\n  ');
-  const message = `No GPU was found that libtorch can use: nothing was run on one.\n${found}\n→ ${help}`;
+  const message = `libtorch found no GPU that it can use, so nothing was run.\n${found}\n→ ${help}`;
   return Object.assign(new Error(message), { code: 'ACC_NO_GPU', help });
 }
 

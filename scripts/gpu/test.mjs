@@ -6,7 +6,7 @@ import { setupGpu } from './setup-gpu.mjs';
 
 await runMain(async () => {
   if (process.argv.length > 2) {
-    console.error(`Unknown argument: ${process.argv.slice(2).join(' ')}. There are none.`);
+    console.error(`Unknown argument: ${process.argv.slice(2).join(' ')}. This script has no arguments.`);
     return 2;
   }
   await setupGpu();
