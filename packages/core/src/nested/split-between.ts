@@ -92,7 +92,7 @@ function isList(value: unknown): value is readonly unknown[] {
 
 function notSplittable(value: unknown, where: string): AccError {
   const what = value instanceof Tensor ? 'a tensor without dimensions' : describe(value);
-  return new AccError('ACC_INVALID_ARGUMENT', `${where} cannot be split: it is ${what}.`, {
+  return new AccError('ACC_INVALID_ARGUMENT', `${where} is ${what}, which cannot be split.`, {
     help: 'Give a tensor, an array, or a record of them.',
   });
 }

@@ -40,7 +40,7 @@ it('one error names missing weights, additional weights and different shapes on 
     },
   }) as Error;
   expect(() => matchNames(stored, held)).toThrowError(error);
-  expect(() => matchNames(stored, held)).toThrowError("'x' (of ranks 0, 1)");
+  expect(() => matchNames(stored, held)).toThrowError("'x' (needed by ranks 0, 1)");
 });
 
 it('ranks with different shapes for one name are a mismatch', () => {
