@@ -2,7 +2,10 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Gives a run of a suite a folder of its own for temporary files, and removes it with all that its tests left there. */
+/**
+ * Gives a run of a suite its own folder for temporary files, and removes it with everything that
+ * tests left there.
+ */
 export default function setup(): () => void {
   const before = process.env['TMPDIR'];
   const folder = mkdtempSync(join(tmpdir(), 'acc-tests-'));

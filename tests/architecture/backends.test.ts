@@ -4,7 +4,7 @@ import { isForTests, packages, readText, sourcesOf } from './reading/repository.
 import { nodesOf, parse } from './reading/syntax.js';
 import { NAMES_A_BACKEND } from './rules/exceptions.js';
 
-/** What the backend `acc` registers. */
+/** Code that the backend `acc` registers. */
 const OF_ACC = 'packages/kernels/src/acc-layer/';
 const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path));
 

@@ -1,5 +1,5 @@
-// Packs every package as npm would publish it, and looks at the result: publint at its manifest, attw at its types, and
-// its list of files. `npm run check:packages` builds first.
+// Packs every package as npm would publish it, and checks the result: publint its manifest, attw
+// its types, and this script the list of its files. `npm run check:packages` builds first.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,21 +11,21 @@ const root = join(import.meta.dirname, '..', '..');
 const tool = (name) => join(root, 'node_modules', '.bin', name);
 const execute = promisify(execFile);
 
-/** What a package may hold. */
+/** Files that any package may contain. */
 const EXPECTED = [
   /^(package\.json|README\.md|LICENSE)$/,
   /^bin\/[\w-]+\.js$/,
   /^dist\/.*\.(js|js\.map|d\.ts|d\.ts\.map)$/,
   /^src\/.*\.(ts|md)$/,
 ];
-/** What single packages hold besides. */
+/** Additional files of single packages. */
 const EXPECTED_IN = {
   native: [/^binding\.gyp$/, /^cpp\/.*\.(c|cpp|h|inc|md)$/],
   testkit: [/^src\/network\/switch\.c$/],
   'create-acc-tracker': [/^template\//],
 };
 
-/** @returns {Promise<string>} what is wrong; '' when nothing is. */
+/** @returns {Promise<string>} the problems, or '' if there are none. */
 async function problemsOf(command, args) {
   try {
     await execute(command, args, { cwd: root });
@@ -42,13 +42,13 @@ function unexpectedFiles(name, paths) {
     .map((path) => `packed without need: ${path}`);
 }
 
-/** @returns {Promise<string>} what is wrong with one package. */
+/** @returns {Promise<string>} the problems of one package. */
 async function checkPackage(name, { filename, files }, target) {
   const paths = files.map(({ path }) => path);
   const problems = [
     ...unexpectedFiles(name, paths),
     await problemsOf(tool('publint'), [join('packages', name), '--strict']),
-    // esm-only: Node from 20.19 takes these from `require` too.
+    // esm-only: Node from 20.19 can also `require` such packages.
     await problemsOf(tool('attw'), [join(target, filename), '--profile', 'esm-only']),
   ];
   return problems.filter(Boolean).join('\n');

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { filesUnder, readText } from './reading/repository.js';
 import { FORBIDDEN_IN_CORE, MAY_NAME_THEM } from './rules/core-words.js';
 
-/** Words of a text, those within names too: `resolveDdpOptions` holds `ddp`. Names of variables of the environment are one word. */
+/**
+ * The words of a text, also those inside names: `resolveDdpOptions` contains `ddp`. The name of an
+ * environment variable is one word.
+ */
 function wordsOf(text: string): Set<string> {
   const apart = text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/([A-Z])([A-Z][a-z])/g, '$1 $2');
   return new Set(apart.toLowerCase().split(/[^a-z0-9_]+/));

@@ -4,7 +4,9 @@ import { isForTests, packages, sourcesOf } from './reading/repository.js';
 import { importsOf, nodesOf, parse } from './reading/syntax.js';
 import { ENVIRONMENT } from './rules/exceptions.js';
 
-/** `process.env`, read, spread or handed on; also by way of an import of the module `process`. */
+/**
+ * Uses of `process.env`: read, spread or passed on, also through an import of the module `process`.
+ */
 function touchesEnvironment(path: string): boolean {
   return (
     importsOf(path).some(({ specifier }) => /^(node:)?process$/.test(specifier)) ||

@@ -37,7 +37,7 @@ function onlyExports(path: string): boolean {
 }
 
 const KERNELS = 'packages/kernels/src/kernels';
-/** Besides what it exports it puts the kernels into one list. */
+/** In addition to its exports, it lists the kernels. */
 const KERNEL_LIST = `${KERNELS}/index.ts`;
 
 describe('kernels', () => {
@@ -70,7 +70,7 @@ describe('kernels', () => {
   });
 });
 
-/** The kernel's name comes from tfjs-core, where a typing error is one of compilation. */
+/** The kernel's name comes from tfjs-core, so a typing error does not compile. */
 function takesKernelName(path: string, name: string): boolean {
   return nodesOf(parse(path)).some(
     (node) =>

@@ -30,7 +30,7 @@ const usesOf = (owner: Workspace): Use[] =>
 const isOurs = (name: string) => name.startsWith('@acc/');
 const layerOf = (name: string) => LAYERS[name] ?? PROGRAM_LAYER;
 
-/** What an installation of the package brings along. */
+/** The packages that an installation of the package includes. */
 const installedWith = ({ manifest }: Workspace) => ({
   ...manifest.dependencies,
   ...manifest.peerDependencies,
@@ -149,7 +149,7 @@ function isDeep(owner: Workspace, file: string, specifier: string): boolean {
   );
 }
 
-/** The packages that tsconfig.json has TypeScript build first. */
+/** The packages that TypeScript builds first according to tsconfig.json. */
 function referencesOf({ folder }: Workspace): string[] {
   const { references = [] } = JSON.parse(readText(`${folder}/tsconfig.json`)) as {
     references?: { path: string }[];

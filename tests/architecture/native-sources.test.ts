@@ -3,7 +3,7 @@ import { filesUnder, readText } from './reading/repository.js';
 
 const cpp = (folder: string) => filesUnder(`packages/native/cpp/${folder}`, ['.cpp', '.h']);
 
-/** Files with a match, each with what matched first. */
+/** The files with a match, each with its first match. */
 function matches(files: readonly string[], pattern: RegExp): string[] {
   return files.flatMap((path) => {
     const found = pattern.exec(readText(path));

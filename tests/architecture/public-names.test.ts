@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { programOfNames } from './reading/program.js';
 import { packages, root } from './reading/repository.js';
 
-/** The source file of each entry of each package, by the specifier that users write. */
+/** The source file of each entry point of each package, by the specifier that users write. */
 const entries = new Map(
   packages.flatMap(({ folder, manifest }) =>
     Object.entries(manifest.exports ?? {}).flatMap(([path, target]) =>
@@ -15,7 +15,7 @@ const entries = new Map(
   ),
 );
 
-/** The names that users may write against. `vitest -u` takes over what was changed on purpose. */
+/** The names that users may use. `vitest -u` accepts intended changes. */
 it('the public names equal the snapshot', async () => {
   const program = programOfNames([...entries.values()]);
   const checker = program.getTypeChecker();
@@ -29,10 +29,10 @@ it('the public names equal the snapshot', async () => {
   await expect(`${text.join('\n\n')}\n`).toMatchFileSnapshot('public-names.txt');
 });
 
-/** Names that a module exports, sorted; types are marked. */
+/** The names that a module exports, sorted. Types are marked. */
 function exportsOf(file: ts.SourceFile, checker: ts.TypeChecker): string[] {
   const module = checker.getSymbolAtLocation(file);
-  // A module without an export, which only does something, is no module to the checker.
+  // The checker does not treat a file without exports as a module.
   if (!module) return [];
   return checker
     .getExportsOfModule(module)

@@ -10,7 +10,10 @@ const documents = [
 ];
 const GLOBALS = join(import.meta.dirname, 'rules', 'readme-globals.d.ts');
 
-/** Each fenced `ts` example of a document, by the path of a module that it would be: beside the document. */
+/**
+ * The fenced `ts` examples of a document, by the path that each would have as a module beside the
+ * document.
+ */
 function examplesOf(document: string): [path: string, text: string][] {
   const fences = readText(document).matchAll(/^```ts\n(.*?)^```/gms);
   return Array.from(fences, ([, text], i) => {

@@ -20,7 +20,7 @@ const filesOf = (extensions: string[]) => FOLDERS.flatMap((folder) => filesUnder
 const SCRIPTS = ['.ts', '.mjs', '.cjs', '.js'];
 const OTHERS = ['.cpp', '.h', '.py'];
 
-/** Exactly the exceptions: one that is missing and one that is no longer needed both show. */
+/** Expects exactly the exceptions. Both a missing and an unnecessary exception fail. */
 const expectOnly = (found: string[], exceptions: readonly Exception[]) => {
   expect([...new Set(found)].sort()).toEqual(exceptions.map(({ where }) => where).sort());
 };
@@ -63,7 +63,7 @@ const isOfProduct = (path: string) => /^packages\/[^/]+\/src\//.test(path) && !i
 
 interface FunctionSize {
   readonly path: string;
-  /** The exception that would cover it. */
+  /** The key of the exception that would cover it. */
   readonly where: string;
   readonly lines: number;
   readonly parameters: number;
@@ -80,7 +80,7 @@ function functionsOf(paths: readonly string[]): FunctionSize[] {
   });
 }
 
-/** Lines of a function. Those of functions inside it count for these. */
+/** The lines of a function. Functions inside it are counted separately. */
 function ownLinesOf(node: ts.Node, file: ts.SourceFile): number {
   const lineAt = (position: number) => file.getLineAndCharacterOfPosition(position).line;
   const between = (inner: ts.Node) => lineAt(inner.getEnd()) - lineAt(inner.getStart(file));
@@ -98,7 +98,7 @@ function isFunctionWithBody(node: ts.Node): node is ts.FunctionLikeDeclaration {
   return ts.isFunctionLike(node) && 'body' in node && node.body !== undefined;
 }
 
-/** What `describe` is given holds the functions; it is none itself. */
+/** The callback of `describe` contains functions, but is not counted as one. */
 function isSuite(node: ts.Node): boolean {
   const call = node.parent;
   return ts.isCallExpression(call) && /^describe\b/.test(call.expression.getText());

@@ -6,7 +6,10 @@ import { nodesOf, parse } from './reading/syntax.js';
 const HOME = 'packages/tfjs-internals/';
 const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path) && !path.startsWith(HOME));
 
-/** The functions of tfjs-internals that replace something of tfjs, and the place of the name among their arguments. */
+/**
+ * The functions of tfjs-internals that replace members of tfjs, with the position of the name among
+ * their arguments.
+ */
 const PATCHES: Readonly<Record<string, number | undefined>> = {
   patch: 1,
   replaceForGood: 1,
@@ -17,7 +20,7 @@ const PATCHES: Readonly<Record<string, number | undefined>> = {
 
 interface Patch {
   readonly path: string;
-  /** The member; `*` where the code computes its name. */
+  /** The member, or `*` if the code computes its name. */
   readonly name: string;
 }
 
@@ -30,7 +33,7 @@ const patches: readonly Patch[] = files.flatMap((path) =>
   }),
 );
 
-/** `file#member` of each row of the table in ARCHITECTURE.md: its first two columns. */
+/** `file#member` for each row of the table in ARCHITECTURE.md, from its first two columns. */
 function rowsOfTable(): string[] {
   const [, section] = /^## Patches of tfjs$(.*?)^## /ms.exec(readText('ARCHITECTURE.md'))!;
   const rows = section!.split('\n').filter((line) => /^\| .*`/.test(line));
@@ -42,11 +45,11 @@ function rowsOfTable(): string[] {
   });
 }
 
-/** Objects of tfjs, by the names that variables have for them. */
+/** Objects of tfjs, by the usual names of their variables. */
 const OF_TFJS =
   /(^|\.)(engine\(\)|backend\(\)|tfjs|\w*([eE]ngine|[oO]ptimizer|[mM]odel|[lL]ayer|[tT]ensor|[vV]ariable)|losses|prototype)$/;
 
-/** A cast by way of `unknown`, and one of the engine by whatever way. */
+/** A cast through `unknown`, and any cast of the engine. */
 function isViewOfTfjs(node: ts.Node): boolean {
   if (!ts.isAsExpression(node)) return false;
   const { expression } = node;

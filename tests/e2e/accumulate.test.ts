@@ -11,7 +11,7 @@ interface Trained {
 type Trainings = Record<string, Trained>;
 
 const LOOPS = ['custom', 'tokens', 'fit', 'fitDataset'] as const;
-/** 46 rows in windows of 12, twice. */
+/** The weights after two passes over 46 rows, in windows of 12. */
 const STEPS = 8;
 
 let alone: Trainings;

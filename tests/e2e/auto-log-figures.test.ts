@@ -31,7 +31,10 @@ async function train(ranks: number, settings: Settings): Promise<Result[]> {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
-/** What the script trains, in plain numbers: of each step losses of micro-batches over all ranks, and the gradient's norm. */
+/**
+ * The training of the script in plain numbers: for each step, the losses of micro-batches over all
+ * ranks, and the norm of the gradient.
+ */
 function expected({
   ranks,
   accumulation,
@@ -98,7 +101,7 @@ describe.each([1, 2])('figures on %i ranks', (ranks) => {
       { rtol: 1e-6 },
     );
     for (const [i, { metrics }] of rows.entries()) {
-      // With the first step of all there is no time of a step yet.
+      // There is no step time before the first step has ended.
       if (every === 1 && i === 0) continue;
       const stepMs = metrics['time/step_ms']!;
       expectClose([sum(PARTS.map((part) => metrics[`time/${part}_ms`]!))], [stepMs], { rtol: 1e-3 });

@@ -51,7 +51,8 @@ describe('autoLog', () => {
   it('divides the time of a step into its parts', async () => {
     const { results } = await train('parts', 2);
     const { metrics } = results[0]!.rows[1]!;
-    // The mean over ranks of what each is made to wait. Rank 0 waits 200 ms for rank 1, less what else holds it up.
+    // The mean over ranks of their waiting times. Rank 0 waits 200 ms for rank 1, minus its other
+    // delays.
     const waitedMs = { data: 60, forward: 130, backward: 25, communication: 20, optimizer: 15 };
     for (const [part, ms] of Object.entries(waitedMs)) {
       expect(metrics[`time/${part}_ms`], part).toBeGreaterThan(ms - 2);

@@ -13,10 +13,13 @@ interface Trained {
 
 const script = new URL('./ranks/batch-norm.ts', import.meta.url);
 
-/** What each rank of 1, 2 and 3 comes to, by training. */
+/** The results of each rank of 1, 2 and 3, by training. */
 const trained: Record<number, Record<string, Trained>[]> = {};
 
-/** By number of ranks. On one rank on acc alone: tfjs's own gradient fails for channels that are not last. */
+/**
+ * Trainings by number of ranks. One rank trains only on acc, because tfjs's own gradient fails if
+ * the channels are not last.
+ */
 const TRAININGS = {
   1: ['local:acc'],
   2: ['sync:acc', 'sync:cpu', 'broadcast:acc', 'local:acc'],
@@ -35,7 +38,7 @@ beforeAll(async () => {
   }
 });
 
-/** What ranks came to by one training. */
+/** The results of the ranks for one training. */
 const of = (size: number, training: string) => trained[size]!.map((rank) => rank[training]!);
 
 function expectSame(one: Trained, other: Trained): void {

@@ -18,7 +18,7 @@ it('all ranks choose the same kernels', async () => {
   const names = chosen.map((choices) => choices.map(({ name, way }) => `${name}: ${way}`));
   expect(names[1]).toEqual(names[0]);
   expect(names[0]!.length).toBeGreaterThanOrEqual(8);
-  // Somebody has measured each.
+  // Each kernel was measured by some rank.
   names[0]!.forEach((name, i) => {
     expect(
       chosen.some((choices) => choices[i]!.isMeasured),

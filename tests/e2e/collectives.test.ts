@@ -21,7 +21,9 @@ interface Found {
   afterEnd: string;
 }
 
-/** What is nested in records, whose keys each rank gives in an order of its own, and what is no tensor. */
+/**
+ * Nested records, whose keys have a different order on each rank, and values that are not tensors.
+ */
 function expectRecords(result: Found, rank: number, ranks: readonly number[]): void {
   const size = ranks.length;
   const last = size - 1;
@@ -113,7 +115,7 @@ describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
       expect(stdout.includes('printed once')).toBe(rank === 0);
       expect(result!.leaked).toBe(0);
       expect(result!.gatheredAgain).toEqual(ranks);
-      // One process alone leaves no job.
+      // A single process has no job to leave.
       expect(result!.afterEnd).toBe(size > 1 ? 'ACC_TRAINING_ENDED' : 'created');
     }
   });

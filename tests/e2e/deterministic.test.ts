@@ -7,7 +7,7 @@ import type { DeterministicCase, Trained } from './ranks/deterministic.js';
 
 const script = new URL('./ranks/deterministic.ts', import.meta.url);
 
-/** Steps are few in `npm test`, and fifty before a release. */
+/** There are few steps in `npm test`, and fifty before a release. */
 const steps = (few: number): number => (inject('isRelease') ? 50 : few);
 
 const CASES: readonly DeterministicCase[] = [
@@ -28,7 +28,7 @@ const CASES: readonly DeterministicCase[] = [
 ];
 
 describe('deterministic gives the same weights and losses, bit for bit, on 1, 2 and 4 ranks', () => {
-  /** What rank 0 trained, by the number of ranks; the others have the same weights. */
+  /** The results of rank 0, by the number of ranks. The other ranks have the same weights. */
   const trained = new Map<number, Trained[]>();
 
   beforeAll(async () => {

@@ -10,7 +10,7 @@ const TRAININGS: Training[] = [
   { loop: 'fit', optimizer: 'adam', backend: 'cpu' },
 ];
 
-/** By the number of ranks, the rank, and the place in TRAININGS. */
+/** Results by the number of ranks, the rank, and the index in TRAININGS. */
 const trained = new Map<number, Trained[][]>();
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   }
 }, 360_000);
 
-/** What each of so many ranks came to. */
+/** The results of each rank of a job with this many ranks. */
 function of(
   ranks: number,
   loop: Training['loop'],

@@ -31,7 +31,7 @@ describe('a rank that fails inside a step ends the job', () => {
     expect(result.code, result.output).toBe(code);
     expect(result.output).toContain(text);
     expect(result.output).toMatch(/rank 1/);
-    // Not a timing test: a hang would last for the collective's five minutes.
+    // This is not a timing test: a hang would last for the collective's five minutes.
     expect(result.ms).toBeLessThan(60_000);
   });
 });

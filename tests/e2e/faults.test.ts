@@ -14,7 +14,9 @@ interface Fault {
 
 type Faults = Record<string, Fault>;
 
-/** What three ranks get to know, by rank and by what rank 1 does, one after the other. */
+/**
+ * The errors of three ranks, by rank and by what rank 1 does. The faults happen one after another.
+ */
 async function launch(engine: string, whats: readonly string[]): Promise<(Faults | undefined)[]> {
   const folder = mkdtempSync(join(tmpdir(), 'acc-faults-'));
   const env = { OMP_NUM_THREADS: '1' };
@@ -34,7 +36,7 @@ async function faultsOf(engine: string, what: string): Promise<(Fault | undefine
 const DIFFERENT_CALLS = ['fewer', 'fewer-slow', 'order'];
 let overShm: Promise<(Faults | undefined)[]> | undefined;
 
-/** Calls that differ. A group over shared memory goes on after them, so that one launch is enough. */
+/** Different calls. A group over shared memory survives them, so one launch is enough. */
 async function mismatchesOf(engine: string, what: string): Promise<Fault[]> {
   if (engine === 'shm') overShm ??= launch(engine, DIFFERENT_CALLS);
   const ranks = engine === 'shm' ? await overShm! : await launch(engine, [what]);

@@ -28,7 +28,7 @@ async function told(ranks: number): Promise<Record<string, Told>[]> {
   return results.map(({ result }) => result!);
 }
 
-/** The same keys in the same places, and numbers that differ by rounding only. */
+/** Expects the same keys in the same places, and numbers that differ only by rounding. */
 function expectSame(actual: Logs, wanted: Logs, what: string): void {
   const lists = (logs: Logs) => [logs.history, ...logs.begins, ...logs.ends, ...logs.epochs];
   const [own, others] = [lists(actual), lists(wanted)];

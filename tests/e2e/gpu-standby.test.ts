@@ -10,7 +10,7 @@ it.each(['scripts/gpu/test.mjs', 'scripts/gpu/bench.mjs'])(
     const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
       cwd: root,
       encoding: 'utf8',
-      // Hides those that there may be.
+      // Hides the GPUs of the machine.
       env: { ...process.env, CUDA_VISIBLE_DEVICES: '' },
     });
     expect(status).toBe(1);

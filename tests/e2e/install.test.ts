@@ -21,7 +21,7 @@ const root = join(import.meta.dirname, '..', '..');
 const folders = readdirSync(join(root, 'packages'));
 const newFolder = (name: string) => mkdtempSync(join(tmpdir(), name));
 
-/** Packages that a folder of `packages` brings along, itself among them. */
+/** A package in `packages` and the packages that it depends on. */
 function withDependencies(folder: string, found = new Set<string>()): Set<string> {
   const { name, dependencies = {} } = JSON.parse(
     readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'),
@@ -35,16 +35,16 @@ function withDependencies(folder: string, found = new Set<string>()): Set<string
 
 const brought = withDependencies('core').add(`@acc/native-${process.platform}-${process.arch}`);
 
-/** An empty folder in which a user has installed `@acc/core`, `@tensorflow/tfjs` and Node's types. */
+/** A folder in which a user has installed `@acc/core`, `@tensorflow/tfjs` and Node's types. */
 const program = newFolder('acc-program-');
-/** The tarball of each package, by the package's name. */
+/** The tarball of each package, by the name of the package. */
 let tarballs: ReadonlyMap<string, string>;
 
-/** `2.13`, of the libtorch that this checkout has. */
+/** `2.13`, the release line of this checkout's libtorch. */
 const libtorch = requireLibtorch();
 const line = libtorch.version.split('.').slice(0, 2).join('.');
 
-/** A copy of a package, for changes. */
+/** A copy of a package that may be changed. */
 function copyOf(folder: string): string {
   const copy = newFolder('acc-copy-');
   const target = join(copy, 'packages', folder);
@@ -53,7 +53,10 @@ function copyOf(folder: string): string {
   return target;
 }
 
-/** `@acc/native` and its platform package as they are published. The addon is the one that setup built. */
+/**
+ * `@acc/native` and its platform package as they are published. The addon is the one that setup
+ * built.
+ */
 async function packNative(target: string): Promise<string[]> {
   const out = newFolder('acc-native-packages-');
   const scripts = join(root, 'scripts', 'native-packages');
@@ -78,7 +81,7 @@ beforeAll(async () => {
       '@tensorflow/tfjs': '^4.22.0',
       '@types/node': '^20.0.0',
     },
-    // They would come from the registry.
+    // Otherwise npm would fetch them from the registry.
     overrides: Object.fromEntries(
       [...tarballs].filter(([name]) => name !== '@acc/core' && brought.has(name)),
     ),
@@ -102,13 +105,13 @@ describe('`npm install @acc/core`', () => {
     expect(await npx('--help')).toContain('launch');
     const lines = (await npx('launch', '-n', '2', 'train.mjs')).trim().split('\n');
     expect(lines.sort()).toEqual(['[0] function 0', '[1] function 1']);
-    // Package managers other than npm link the commands of what was asked for only.
+    // Package managers other than npm link only the commands of the requested package.
     const own = join(program, 'node_modules', '@acc', 'core', 'bin', 'acc.js');
     expect(await run(process.execPath, [own, '--help'], program)).toContain('launch');
   });
 });
 
-/** Folders on the `PATH` of a machine that has Node, and neither a compiler nor make nor Python. */
+/** The `PATH` of a machine that has Node, but no compiler, make or Python. */
 function bareMachine(): NodeJS.ProcessEnv {
   const bin = newFolder('acc-bin-');
   const which = (name: string) =>
@@ -120,13 +123,13 @@ function bareMachine(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: bin, ACC_CACHE_DIR: newFolder('acc-cache-'), ACC_LIBTORCH: libtorch.root };
 }
 
-/** Runs a command to its end, whatever that is; gives its exit code and all that it printed. */
+/** Runs a command to its end. Returns its exit code and its output, also if it fails. */
 function ended(command: string, args: readonly string[], env: NodeJS.ProcessEnv) {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: program, env, encoding: 'utf8' });
   return { status, printed: `${stdout}${stderr}` };
 }
 
-/** The first example of README.md, as it stands there. */
+/** The first example of README.md, as it is written there. */
 const [, example] = /^```ts\n(.*?)^```/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
 
 const TRAINING = `
@@ -141,7 +144,9 @@ console.log(JSON.stringify({ backend: tf.getBackend(), sum: model.getWeights()[0
 await accelerator.endTraining();
 `;
 
-/** The highest version of each system library that an addon's symbols ask for: `{ GLIBC: [2, 28], … }`. */
+/**
+ * The highest version of each system library that an addon's symbols need: `{ GLIBC: [2, 28], … }`.
+ */
 async function askedVersions(addon: string): Promise<Record<string, number[]>> {
   const printed = await run('readelf', ['--version-info', '--wide', addon], program);
   const asked: Record<string, number[]> = {};
@@ -222,7 +227,7 @@ describe('without compiler, make, node-gyp and Python', () => {
   });
 });
 
-/** Has tsc check a strict program; gives what tsc printed. */
+/** Checks a strict program with tsc, and returns tsc's output. */
 async function check(
   name: string,
   text: string,
@@ -235,7 +240,7 @@ async function check(
   return run(process.execPath, [tsc, '-p', `${name}.json`], program).catch(({ message }: Error) => message);
 }
 
-/** A line that fails to compile where an export of the package is `any`. */
+/** A line that does not compile if the export of the package is `any`. */
 const exportsAreTyped = (name: string, i: number) => `
 import * as package${i} from '${name}';
 ({}) as Untyped<typeof package${i}> satisfies Record<string, never>;`;
@@ -265,16 +270,16 @@ describe('the types of the packed packages', () => {
   it('are valid in a strict program', { timeout: 300_000 }, async () => {
     const others = [...tarballs].filter(([name]) => !brought.has(name)).map(([, tarball]) => tarball);
     await npm(['install', '--no-save', ...others], program);
-    // A command and an addon: neither is imported.
+    // A command and an addon, which programs do not import.
     const names = [...tarballs.keys()].filter((name) => !/^(create-acc-tracker|@acc\/native-.*)$/.test(name));
     const text = `${PROGRAM}${UNTYPED}${names.map(exportsAreTyped).join('\n')}`;
     const bundler = { module: 'ESNext', moduleResolution: 'Bundler', skipLibCheck: true };
     expect(await check('bundler', text, bundler)).toBe('');
-    // Without skipLibCheck, all that tsc finds is in the declarations of tfjs.
+    // Without skipLibCheck, tsc finds errors only in the declarations of tfjs.
     const found = await check('node', text, { module: 'NodeNext', moduleResolution: 'NodeNext' });
     const lines = found.split('\n').filter((line) => /error TS/.test(line));
     expect(lines.filter((line) => !line.startsWith('node_modules/@tensorflow/'))).toEqual([]);
-    // The same check sees a package without types.
+    // The same check detects a package without types.
     rmSync(join(program, 'node_modules', '@acc', 'amp', 'dist', 'index.d.ts'));
     expect(await check('bundler', text, bundler)).toContain('@acc/amp');
   });

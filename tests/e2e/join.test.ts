@@ -15,13 +15,13 @@ interface Result {
 
 const HOOKS = ['bf16', 'powerSgd', 'topK', 'oneBit'];
 
-/** By number of ranks, one launch each: steps of each rank, and the communication hook. */
+/** By number of ranks, with one launch each: the steps of each rank, and the communication hook. */
 const RUNS = {
   2: ['2,5:none', '4,4:none', ...HOOKS.map((hook) => `5,2:${hook}`)],
   3: ['3,0,4:none', '3,0,4:shards', '1,1,1:none'],
 };
 
-/** What each rank reports, by run. */
+/** The results of each rank, by run. */
 const reported: Record<string, Result[]> = {};
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks with %j steps train like one p
     result.weights.forEach((values, i) =>
       expectClose(values, result.reference[i]!, { rtol: 1e-5, atol: 2e-6 }),
     );
-    // A gather gives what the ranks have that still call it.
+    // A gather returns the tensors of the ranks that still call it.
     const active = (step: number) => lengths.filter((length) => step < length).length;
     const together = Array.from({ length: lengths[rank]! }, (_, step) => active(step));
     expect(result.seen).toEqual([...together, size, size]);
@@ -62,7 +62,8 @@ it('collectives with shards work among the ranks that still have data', () => {
   const lengths = [3, 0, 4];
   for (const [rank, { shards, weights, reference }] of resultsOf(lengths, 'shards').entries()) {
     expect(shards.wrong).toEqual([]);
-    // One bucket a step; each gather gives the ranks that are left. What is trained besides comes after these.
+    // There is one bucket per step. Each gather returns the remaining ranks. Later gathers belong
+    // to later trainings.
     const together = Array.from({ length: lengths[rank]! }, (_, step) =>
       [0, 1, 2].filter((one) => step < lengths[one]!),
     );
@@ -75,7 +76,7 @@ it('collectives with shards work among the ranks that still have data', () => {
 it('prepared data may end at different steps', () => {
   const ranks = resultsOf([1, 1, 1], 'none');
   expect(ranks.map(({ batches }) => batches)).toEqual([2, 2, 1]);
-  // Steps over samples 0 to 5, then 6 to 9.
+  // The steps have samples 0 to 5, then 6 to 9.
   for (const { weight } of ranks) expectClose(weight, 1 - 0.1 * 2.5 - 0.1 * 7.5, { atol: 1e-6 });
 });
 

@@ -12,7 +12,9 @@ const examples = Array.from(
   ([, code]) => code!,
 );
 
-/** What they share: two batches of 6 rows and one of 5, which two and three ranks have uneven parts of. */
+/**
+ * The shared code: two batches of 6 rows and one of 5, which two and three ranks divide unevenly.
+ */
 const BEFORE = `
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';

@@ -13,7 +13,9 @@ const SIZE = 2;
 const close = (a: unknown, b: unknown) =>
   expectClose(a as number[], b as number[], { rtol: 1e-5, atol: 1e-5 });
 
-/** SGD on |w - target|² in plain numbers: each rank's weights after each step; `meet` changes them. */
+/**
+ * SGD on |w - target|² in plain numbers: each rank's weights after each step. `meet` changes them.
+ */
 function simulate(every: number, meet: (means: number[], before: number[]) => number[]): number[][][] {
   let before = [1, -2, 3];
   const ranks = Array.from({ length: SIZE }, () => [...before]);

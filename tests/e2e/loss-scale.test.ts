@@ -12,7 +12,7 @@ interface Results extends Record<string, Run> {
 const RATE = 0.125;
 const SIZES = [4 * 8, 8 * 8];
 
-/** The mean over both ranks of the gradients of ranks/loss-scale.ts. */
+/** The mean of the gradients of ranks/loss-scale.ts over both ranks. */
 const gradient = (seed: number, size: number) =>
   Array.from({ length: size }, (_, i) => (Math.sin(i + 5 * seed) + Math.sin(i + 5 * seed + 40)) / 2);
 
@@ -52,7 +52,7 @@ describe('fp16 on two ranks, one of which has an overflow', () => {
       [false, false],
     ]);
     for (const { local } of ranks) {
-      // Each rank's overflow has halved it, from the smaller one on.
+      // Each rank's overflow has halved the scale. Ranks continue with the smaller one.
       expect(local.scales).toEqual([512, 256]);
       expect(local.skipped).toEqual([false, true, false]);
       close(local.weights, stepped(local.before, [2, 4]));

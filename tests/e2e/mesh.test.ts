@@ -3,7 +3,7 @@ import { runRanks } from '@acc/testkit';
 
 interface Sums {
   readonly coordinates: Record<string, number>;
-  /** Rank r adds 10 to the power of r: digit r says whether it took part. */
+  /** Rank r adds 10 to the power of r, so digit r shows whether it took part. */
   readonly along: number[];
   readonly data: number;
 }

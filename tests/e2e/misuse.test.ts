@@ -3,10 +3,10 @@ import { runRanks } from '@acc/testkit';
 
 const script = new URL('./ranks/misuse.ts', import.meta.url);
 
-/** Errors of one rank by mistake. */
+/** The errors of one rank, by mistake. */
 type Errors = Record<string, { code: string; message: string }>;
 
-/** Two ranks make the mistakes one after the other; gives the errors of each rank. */
+/** Two ranks make the mistakes one after another. Returns the errors of each rank. */
 async function errorsOf(engine: string, mistakes: readonly string[]): Promise<Errors[]> {
   const results = await runRanks<Errors>({ script, ranks: 2, args: [engine, ...mistakes] });
   return results.map(({ result, exitCode, stderr }) => {

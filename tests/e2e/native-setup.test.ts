@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-/** Fetching, building for and loading libtorch by processes of their own, on the built @acc/native. */
+/** Processes that fetch libtorch, build for it and load it, with the built @acc/native. */
 
 const root = join(import.meta.dirname, '..', '..');
 const extension = process.platform === 'darwin' ? 'dylib' : 'so';
@@ -37,7 +37,9 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A program that evaluates `expression` with @acc/native as `native`, and prints a {@link Report}. */
+/**
+ * A program that evaluates `expression` with @acc/native as `native`, and prints a {@link Report}.
+ */
 const program = (expression: string) => `
   const native = await import('@acc/native');
   const report = await (async () => ({ value: await (${expression}) }))().catch(({ code, message }) => ({ code, message }));
@@ -55,7 +57,7 @@ function evaluate(expression: string, env: Record<string, string> = {}): Promise
   });
 }
 
-/** A libtorch archive whose library doesn't compress, so that it takes a while to come. */
+/** A libtorch archive whose library does not compress, so its download takes a while. */
 function writeArchive(): { path: string; content: Buffer; sha256: string } {
   const path = join(folder, 'libtorch.zip');
   const script = `
@@ -141,7 +143,7 @@ async function provided(): Promise<Provided> {
   return value as Provided;
 }
 
-/** The same libtorch in another folder, by links, under the given version. */
+/** The same libtorch in another folder, through links, with the given version. */
 function linkedLibtorch({ root: original, variant }: Provided['libtorch'], version: string): string {
   const copy = join(folder, 'torch');
   mkdirSync(join(copy, 'lib'), { recursive: true });
@@ -153,7 +155,9 @@ function linkedLibtorch({ root: original, variant }: Provided['libtorch'], versi
   return copy;
 }
 
-/** A CUDA torch finds NVIDIA's libraries relative to its own folder, which links leave behind. */
+/**
+ * A CUDA torch finds NVIDIA's libraries relative to its own folder, which links do not preserve.
+ */
 function libraryPath(original: string): string {
   const nvidia = join(dirname(original), 'nvidia');
   const packages = existsSync(nvidia) ? readdirSync(nvidia) : [];

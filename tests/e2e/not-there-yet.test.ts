@@ -5,7 +5,7 @@ import * as core from '@acc/core';
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 const [, section = ''] = /^## Not there yet\n(.*?)^(?=## |How fast)/ms.exec(readme) ?? [];
 
-/** The code that a row of the table names. */
+/** The error code in a row of the table. */
 function named(row: string): string[] {
   const line = section.split('\n').find((text) => text.startsWith(`| ${row} `)) ?? expect.unreachable(row);
   return Array.from(line.slice(row.length + 4).matchAll(/`([^`]+)`/g), ([, code]) => code!);

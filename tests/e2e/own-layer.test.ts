@@ -17,7 +17,7 @@ type Optimizers = Readonly<Record<'sgd' | 'adam', Trained>>;
 interface Result {
   readonly registered: Optimizers;
   readonly portable: Optimizers;
-  /** Native tensors of the backend that nobody has disposed. */
+  /** The native tensors of the backend that were not disposed. */
   readonly kept: number;
 }
 
@@ -25,7 +25,7 @@ const STEPS = 4;
 
 beforeAll(() => tf.setBackend('cpu'));
 
-/** In tfjs alone, one process, with all rows. */
+/** The training in plain tfjs, in one process, with all rows. */
 function trainPlainly(kind: 'sgd' | 'adam'): number[][] {
   const model = makeModel();
   const optimizer = kind === 'sgd' ? tf.train.sgd(0.1) : tf.train.adam(0.02);
@@ -71,7 +71,7 @@ it.each([1, 2])('on %d ranks a backend with its own kernel layer trains like pla
         dense: 2 * STEPS,
         apply: kind === 'sgd' ? STEPS : 0,
       });
-      // One rank alone moves nothing. On several, everything travels by the values that this backend gives.
+      // One rank sends nothing. Several ranks send the values that this backend returns.
       expect(read).toBe(toNative);
       if (ranks === 1) expect(toNative).toBe(0);
       else expect(Math.min(toNative, fromNative)).toBeGreaterThanOrEqual(STEPS);

@@ -22,7 +22,10 @@ beforeAll(async () => {
   pair = await train(2);
 });
 
-/** Weights are of the order of 1, and each micro-batch rounds its gradients to the dtype: some of its steps. */
+/**
+ * Weights are of the order of 1, and each micro-batch rounds its gradients to the dtype, so the
+ * tolerance is a few of its steps.
+ */
 const TOLERANCE = { no: 1e-6, fp16: 2e-3, bf16: 2e-2 } as const;
 
 function expectSame(one: Trained, reference: Trained, tolerance: number): void {

@@ -22,7 +22,7 @@ async function results(ranks: number, backend: string): Promise<Record<string, V
   });
 }
 
-/** Cases that end as the plain one does. */
+/** Cases with the same result as the plain one. */
 const LIKE_PLAIN = [
   'withList',
   'computeGradients',
@@ -71,7 +71,7 @@ describe.each(['acc', 'cpu'])('on %s, with only the optimizer prepared', (backen
     for (const size of [2, 3]) {
       for (const [rank, values] of bySize.get(size)!.entries()) {
         expect(values['refusedGradients']).toMatchObject({ code: 'ACC_NOT_PREPARED', names: 'w,b' });
-        // Nothing was applied.
+        // No gradient was applied.
         expectClose(values['refusedGradients']!['b'] as number[], [0.3 + rank]);
       }
     }
@@ -87,7 +87,7 @@ describe.each(['acc', 'cpu'])('on %s, with only the optimizer prepared', (backen
     }
   });
 
-  // The other engines have no 16-bit tensors.
+  // The other engines do not have 16-bit tensors.
   if (backend === 'acc') {
     it('mixed precision computes as for prepared variables', () => {
       for (const size of [1, 2, 3]) {

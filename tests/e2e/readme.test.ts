@@ -6,7 +6,7 @@ import { runRanks, type RankResult } from '@acc/testkit';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The fenced `ts` examples of README.md, by the heading that they stand under. */
+/** The fenced `ts` examples of README.md, by their headings. */
 const examples = new Map(
   readFileSync(join(root, 'README.md'), 'utf8')
     .split(/^#+ /m)
@@ -16,7 +16,10 @@ const examples = new Map(
     }),
 );
 
-/** What examples take for granted: see `tests/architecture/rules/readme-globals.d.ts`. */
+/**
+ * The names that examples use without declaring them, see
+ * `tests/architecture/rules/readme-globals.d.ts`.
+ */
 const GLOBALS = `
 import * as tf from '@tensorflow/tfjs';
 import { reportResult } from '@acc/testkit';
@@ -50,7 +53,10 @@ function newFolder(): string {
   return folder;
 }
 
-/** On two ranks; `batches` is how many of them a rank may read before it fails. */
+/**
+ * Runs an example on two ranks. `batches` is the number of batches that a rank may read before it
+ * fails.
+ */
 function runExample(heading: string, cwd: string, batches?: number): Promise<RankResult<Told>[]> {
   const script = join(cwd, 'train.mts');
   const weights = heading === 'Several models and optimizers' ? 'generator' : 'model';

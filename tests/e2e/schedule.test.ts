@@ -31,14 +31,14 @@ it('schedules give the same rates on any number of ranks, and scaling multiplies
       { rtol: 1e-12 },
     );
   }
-  // 20 micro-batches of 12 samples are 10 steps, and 240 of 1,000 samples.
+  // 20 micro-batches of 12 samples are 10 steps, or 240 of 1,000 samples.
   expect(alone.rates.at(-1)![1]).toBeCloseTo(0.1 * (1 - 0.24), 12);
 });
 
 it('the noise scale is the same on every rank', () => {
   expect(alone.critical).toBeGreaterThan(0);
   expect(pair[1]!.critical).toBe(pair[0]!.critical);
-  // Of smaller batches, so another estimate of the same.
+  // The estimate uses smaller batches, so it differs.
   expect(pair[0]!.critical).toBeGreaterThan(alone.critical / 4);
   expect(pair[0]!.critical).toBeLessThan(alone.critical * 4);
 });

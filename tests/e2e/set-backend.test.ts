@@ -34,7 +34,7 @@ async function train(when: 'after' | 'before', ranks: number) {
   for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
   return {
     cases: results.map(({ result }) => result!),
-    /** How often each rank has warned of the backend. */
+    /** The number of warnings about the backend on each rank. */
     warnings: results.map(({ stderr }) => stderr.match(/the tfjs backend/g)?.length ?? 0),
     stderr: results[0]!.stderr,
   };
@@ -99,7 +99,7 @@ describe.each([1, 2, 3])('tf.setBackend after create, on %d ranks', (ranks) => {
     for (const each of cases) {
       const draws = each['random'] as unknown as Record<string, number[][]>;
       expect(draws['cpu']).toEqual(draws['acc']);
-      // tfjs draws in JavaScript, on any backend.
+      // tfjs draws in JavaScript on every backend.
       expect(draws['normal on cpu']![0]).toEqual(draws['acc']![1]);
     }
   });

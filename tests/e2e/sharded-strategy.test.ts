@@ -23,11 +23,11 @@ beforeAll(async () => {
   }
 }, 360_000);
 
-/** What each of so many ranks came to. */
+/** The results of each rank of a job with this many ranks. */
 const of = (ranks: number, kind: Case, strategy: 'plain' | 'sharded'): Trained[] =>
   results.get(ranks)!.map((result) => result.cases[kind][strategy]);
 
-/** Products in 16 bits round other sums to other numbers. */
+/** 16-bit products round different sums to different numbers. */
 const closeFor = (kind: Case) =>
   kind === 'skipped' ? { rtol: 1e-2, atol: 1e-3 } : { rtol: 1e-4, atol: 1e-6 };
 
@@ -38,7 +38,7 @@ describe.each(SIZES)('on %i ranks, shards', (ranks) => {
     of(ranks, kind, 'sharded').forEach((sharded, rank) => {
       sharded.weights.forEach((values, step) => {
         expectClose(values, plain[rank]!.weights[step]!, closeFor(kind));
-        // Items are weighed by the rank.
+        // Each rank weights by its own items.
         if (kind !== 'accumulated') expectClose(values, alone!.weights[step]!, closeFor(kind));
       });
       expectClose(sharded.losses, plain[rank]!.losses, closeFor(kind));

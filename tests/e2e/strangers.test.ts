@@ -51,17 +51,17 @@ async function exitOf(rank: ChildProcess): Promise<number | null> {
   return rank.exitCode;
 }
 
-/** Lets rank 1 go on. */
+/** Lets rank 1 continue. */
 const release = (name: string) => writeFileSync(join(folder, name), '');
 
-/** Ports that rank 0 listens on, as Linux lists them. */
+/** The ports that rank 0 listens on, according to Linux. */
 function portsOfRank0(): number[] {
   const processFolder = `/proc/${ranks[0]!.pid}`;
   const sockets = readdirSync(`${processFolder}/fd`).map((fd) => {
     try {
       return readlinkSync(`${processFolder}/fd/${fd}`);
     } catch {
-      // Closed between the two reads.
+      // The socket was closed between the two reads.
       return '';
     }
   });
@@ -73,10 +73,16 @@ function portsOfRank0(): number[] {
   });
 }
 
-/** How long a port that lets nobody in is watched: it answers nothing at all, so that a connection is never made nor refused. */
+/**
+ * The time for which a closed port is observed. It does not answer at all, so a connection is
+ * neither made nor refused.
+ */
 const SHUT_MS = 3_000;
 
-/** Sends bytes, stays for a while, and leaves; resolves with whether there was a connection within `patienceMs`. */
+/**
+ * Sends bytes, stays connected for a while, and disconnects. Resolves with whether a connection was
+ * made within `patienceMs`.
+ */
 function send(to: number, bytes: Uint8Array, stayMs = 5, patienceMs = 60_000): Promise<boolean> {
   return new Promise((resolve) => {
     let isConnected = false;
@@ -88,7 +94,7 @@ function send(to: number, bytes: Uint8Array, stayMs = 5, patienceMs = 60_000): P
       clearTimeout(timer);
       timer = setTimeout(() => socket.destroy(), stayMs);
     });
-    // The port's owner may well end the connection first.
+    // The owner of the port may end the connection first.
     socket
       .on('error', () => {})
       .on('close', () => {
@@ -109,7 +115,7 @@ const words = fc.array(
   { maxLength: 6 },
 );
 
-/** What begins as a client of c10d's store does, and goes on with a command of any number. */
+/** Bytes that begin like a client of c10d's store, and continue with a random command. */
 const storeBytes = fc
   .tuple(fc.boolean(), fc.integer({ min: 0, max: 30 }), words)
   .map(([isValid, command, rest]) => {
@@ -117,7 +123,9 @@ const storeBytes = fc
     return Buffer.concat([...start, Uint8Array.of(command), ...rest]);
   });
 
-/** What begins as a Gloo rank does, with a number that no rank waits for, and goes on somehow. */
+/**
+ * Bytes that begin like a Gloo rank with a number that no rank waits for, and continue randomly.
+ */
 const glooBytes = fc
   .tuple(fc.bigInt({ min: 1000n, max: 2n ** 63n }), words)
   .map(([number, rest]) => Buffer.concat([new Uint8Array(BigInt64Array.of(number).buffer), ...rest]));
@@ -140,7 +148,7 @@ it("bytes of strangers at the store and at Gloo's port change nothing, and later
   release('to-the-group');
   await poll(() => (outputs.every((output) => output.includes('sum 3')) ? true : undefined));
   const ports = portsOfRank0();
-  // The store's, that of the group of all ranks, and that of a sub-group.
+  // The ports of the store, of the group of all ranks, and of a sub-group.
   expect(ports).toHaveLength(3);
   const isLetIn = await Promise.all(ports.map((one) => send(one, randomBytes(20), 5, SHUT_MS)));
   expect(isLetIn).toEqual([false, false, false]);
@@ -154,7 +162,8 @@ it('a stranger without the token that replaces a rank makes the start fail, and 
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
   release('to-the-store');
   const gloo = (await poll(() => portsOfRank0().find((one) => one !== port)))!;
-  // Which of the two ranks Gloo lets connect to the other is by their ports: rank 1's is not known yet.
+  // The ports decide which of two ranks Gloo lets connect to the other. The port of rank 1 is not
+  // known yet.
   const socket = connect(gloo, '127.0.0.1');
   let received = 0;
   socket.on('error', () => {}).on('data', (data) => (received += data.length));

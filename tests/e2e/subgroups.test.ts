@@ -17,7 +17,7 @@ interface Found {
   readonly closed: string;
 }
 
-// The rules that sub-groups keep are in the published suite: conformance.test.ts.
+// The published suite tests the rules of sub-groups, see conformance.test.ts.
 describe.each(['shm', 'gloo'])('sub-groups of ranks 2 and 0, and of rank 1, over %s', (engine) => {
   it('name failures with ranks of the sub-group and of the job, and leave other groups usable', async () => {
     const env = { OMP_NUM_THREADS: '1' };
@@ -38,7 +38,7 @@ describe.each(['shm', 'gloo'])('sub-groups of ranks 2 and 0, and of rank 1, over
       expect(lostByAll.message).toMatch(/call \d+: rank 2\b.* has died/);
       expect(closed).toBe('ACC_COLLECTIVE_CLOSED');
     }
-    // Nobody of its group was lost.
+    // No rank of its group was lost.
     expect(other.after).toBe(1);
     expect([other.mismatch, other.lostByPair]).toEqual([undefined, undefined]);
   });

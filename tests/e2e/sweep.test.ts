@@ -22,12 +22,12 @@ beforeAll(async () => {
   expected = {
     minimize: minimized(),
     fit: await fitted(),
-    // The third batch opens a window that nothing closes.
+    // The third batch opens a window that is never closed.
     window: trainPlainly({ batches: 2, window: 2 }),
   };
 });
 
-/** In plain tfjs. */
+/** The training in plain tfjs. */
 function minimized(): number[][] {
   const model = makeModel(true);
   const optimizer = makeOptimizer('adam');

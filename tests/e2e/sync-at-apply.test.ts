@@ -43,7 +43,7 @@ it.each([1, 2, 3])('gradients are reduced when they are applied, on %i ranks', a
     expect(exitCode, stderr).toBe(0);
     const { weights, local } = expected(ranks, rank);
     result!.weights.forEach((values, i) => expectClose(values, weights[i]!, { rtol: 1e-5 }));
-    // What a pass gives is this rank's own.
+    // The result of a pass is the gradient of this rank.
     expectClose(result!.local, local, { rtol: 1e-5 });
     expect(result!.refused).toBe(ranks === 1 ? '' : 'ACC_NOT_PREPARED');
     expect(result!.leaked).toBe(0);

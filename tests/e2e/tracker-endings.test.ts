@@ -14,11 +14,11 @@ interface Ended {
   readonly signal: NodeJS.Signals | null;
   readonly output: string;
   readonly projectDir: string;
-  /** Lines of the tracker's file. */
+  /** The lines of the tracker's file. */
   readonly lines: Record<string, unknown>[];
 }
 
-/** Runs the training; once it waits, it gets the signals. */
+/** Runs the training, and sends it the signals when it waits. */
 async function train(
   way: string,
   { signals = [] as NodeJS.Signals[], projectDir = newFolder() } = {},
@@ -32,7 +32,7 @@ async function train(
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
     if (!chunk.includes('waiting')) return;
-    // Later, so that loops that let the event loop not turn are known for it.
+    // Signals are sent later, after a loop that blocks the event loop was detected.
     setTimeout(() => signals.forEach((signal) => child.kill(signal)), way === 'busy' ? 2_500 : 300);
   });
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
@@ -43,7 +43,7 @@ function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'acc-endings-'));
 }
 
-/** Of the first run. */
+/** The lines of the first run. */
 function linesOf(projectDir: string): Record<string, unknown>[] {
   const project = join(projectDir, 'runs', 'endings');
   const [run] = readdirSync(project).sort();
@@ -75,7 +75,7 @@ describe('a run is finished', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'by %s: as aborted, and the signal ends the process',
     async (signal) => {
-      // Twice, as a terminal and a launcher send it.
+      // Signals arrive twice, from a terminal and from a launcher.
       const ended = await train('wait', { signals: [signal, signal] });
       expect(ended.signal, ended.output).toBe(signal);
       expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });

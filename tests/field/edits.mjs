@@ -1,4 +1,4 @@
-// What the lists of examples share: edits of a file, and data.
+// Edits of files, and data, which both lists of examples use.
 import { fileURLToPath } from 'node:url';
 
 export const create = `const accelerator = await Accelerator.create({dataLoader: {splitBatches: true}});`;

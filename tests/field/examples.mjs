@@ -1,4 +1,5 @@
-// The programs of tfjs-examples that train in Node, with the lines that are added to each, in the order of their names.
+// The programs of tfjs-examples that train in Node, with the lines that are added to each, sorted
+// by name.
 import { firstExamples } from './first-examples.mjs';
 import { lastExamples } from './last-examples.mjs';
 

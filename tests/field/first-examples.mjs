@@ -1,4 +1,5 @@
-// The examples that train, first half: how each is started, what is other or smaller than in the original, and the lines that the library needs.
+// The first half of the examples that train: how each is started, what differs from the original or
+// is smaller, and the lines that the library needs.
 import standIns from './stand-ins.cjs';
 import {
   create,

@@ -1,4 +1,4 @@
-// The examples that train, second half. See first-examples.mjs.
+// The second half of the examples that train. See first-examples.mjs.
 import {
   create,
   createSynced,

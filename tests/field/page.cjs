@@ -1,5 +1,6 @@
-// What an example of tfjs-examples finds around it: a page without anything to see, packages that only draw or parse arguments,
-// and downloads that give data made here. Loads the example and reports what it has trained.
+// The environment of an example of tfjs-examples: a page without display, packages that only draw
+// or parse arguments, and downloads that return data made here. Loads the example and reports its
+// training.
 //   node page.cjs <example's file> <arguments…>, with FIELD_TASK: JSON, see run.mjs
 const { writeFileSync } = require('node:fs');
 const Module = require('node:module');
@@ -11,7 +12,7 @@ const tf = require('@tensorflow/tfjs');
 const { setSeed } = require('@acc/core');
 const { keepSaved, packages, served } = require('./stand-ins.cjs');
 
-/** Takes every use and does nothing. */
+/** Accepts every use and does nothing. */
 function nothing(own = {}) {
   return new Proxy(function () {}, {
     get(_, key) {
@@ -70,7 +71,7 @@ function buildPage() {
   globalThis.fetch = async (url) => new Response(served(String(url.url ?? url)));
 }
 
-/** Packages that are not installed are stood in for; `tfjs-node` is tfjs. */
+/** Replaces packages that are not installed. `tfjs-node` is tfjs. */
 function replacePackages() {
   const load = Module._load;
   const tools = { tf, nothing, served };
@@ -89,7 +90,10 @@ function replacePackages() {
 const report = { histories: [], costs: [], tensors: [], seconds: 0, backend: '' };
 const models = [];
 
-/** Chance is the same in every mode: rows keep their order, tf.data shuffles by a seed, and dropout is off. */
+/**
+ * Makes randomness the same in every mode: rows keep their order, tf.data shuffles with a seed, and
+ * dropout is off.
+ */
 function recordTraining() {
   const { LayersModel, Optimizer } = tf;
   const wrap = (prototype, name, wrapped) => {

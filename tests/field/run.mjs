@@ -1,5 +1,6 @@
-// Trains the examples of tfjs-examples on tfjs's cpu backend as they are, then with the lines that the library needs in one process
-// and on two, and compares losses and weights.   npm run examples:field -- <checkout> [example…]
+// Trains the examples of tfjs-examples on tfjs's cpu backend: unchanged, then with the lines that
+// the library needs, in one process and in two. Compares losses and weights.
+//   npm run examples:field -- <checkout> [example…]
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +19,10 @@ if (!checkout) {
 const work = mkdtempSync(join(tmpdir(), 'acc-field-'));
 symlinkSync(join(root, 'node_modules'), join(work, 'node_modules'));
 
-/** A copy of the example, changed where it needs what isn't there or takes too long, and by the library's lines. */
+/**
+ * A copy of the example. It is changed where it needs missing files or takes too long, and by the
+ * lines of the library.
+ */
 function copyOf(example, mode) {
   const folder = join(work, mode, example.folder ?? example.name);
   rmSync(folder, { recursive: true, force: true });
@@ -93,7 +97,10 @@ function weightDifference(a, b) {
   );
 }
 
-/** Everything that training has told, step by step and epoch by epoch; costs of ranks are means of parts of one size. */
+/**
+ * Everything that the training printed, for each step and epoch. Costs of ranks are means of parts
+ * of the same size.
+ */
 function losses(reports) {
   const costs = reports[0].costs.map(
     (_, i) => reports.reduce((sum, report) => sum + report.costs[i], 0) / reports.length,
@@ -103,7 +110,7 @@ function losses(reports) {
       .filter(([name]) => /loss/.test(name))
       .flatMap(([, values]) => values),
   );
-  // Within fit a rank's cost is of its own part, which may have a row more than another's.
+  // Within fit, the cost of a rank covers its own part, which may have one row more than another's.
   return logs.length > 0 ? logs : costs;
 }
 
@@ -112,7 +119,7 @@ function finalLoss(reports) {
   return history ? history.loss.at(-1) : losses(reports).at(-1);
 }
 
-/** How many tensors more there are before the last step than before the third. */
+/** The number of tensors before the last step minus that before the third. */
 const growth = ({ tensors }) => (tensors.length > 3 ? tensors.at(-1) - tensors[2] : 0);
 
 function compare(example) {

@@ -1,4 +1,4 @@
-// Data and packages in the place of those that examples download and draw with.
+// Data and packages that replace those that examples download and draw with.
 const { EventEmitter } = require('node:events');
 const { Transform } = require('node:stream');
 
@@ -13,7 +13,9 @@ function draws(seed) {
   };
 }
 
-/** A table of `rows` rows; a column is a function of the draw and of the columns before it. */
+/**
+ * A table of `rows` rows. A column is a function of the random draw and of the columns before it.
+ */
 function csv(columns, rows, seed) {
   const draw = draws(seed);
   const names = Object.keys(columns);
@@ -101,7 +103,7 @@ const jena = {
 };
 
 const sentences = ['the cat sat on the mat', 'a dog ran over the hill', 'rain falls and the river grows'];
-/** Text for models of characters. */
+/** Text for character models. */
 function text(length, seed) {
   const draw = draws(seed);
   let all = '';
@@ -109,7 +111,7 @@ function text(length, seed) {
   return all.slice(0, length);
 }
 
-/** By the end of the address. */
+/** By the end of the URL. */
 const files = {
   'abalone.csv': () => csv(abalone, 700, 1),
   'pitch_type_training_data.csv': () => csv(pitchType, 500, 2),
@@ -129,7 +131,7 @@ const files = {
   'california_housing_train_10k.csv': () => csv(california, 300, 15),
 };
 
-/** What a download gives. */
+/** The result of a download. */
 function served(url) {
   const name = Object.keys(files).find((end) => url.endsWith(end));
   if (!name) throw new Error(`No stand-in for ${url}`);

@@ -1,4 +1,5 @@
-// Runs before each test file: what registers the backend afterwards without naming a device takes this one.
+// Runs before each test file. Code that registers the backend later without a device then uses this
+// one.
 import { registerAccBackend } from '@acc/kernels';
 import { setDefaultDevice } from '@acc/native';
 

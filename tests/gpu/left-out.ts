@@ -1,4 +1,7 @@
-/** Tests of kernels that say nothing about a GPU, relative to the root. One that is not there any more is an error. */
+/**
+ * Tests of kernels that are irrelevant on a GPU, relative to the root. A file that no longer exists
+ * is an error.
+ */
 export const LEFT_OUT = [
   {
     file: 'packages/kernels/src/register-backend.test.ts',

@@ -9,7 +9,10 @@ const source = { conditions: ['@acc/source'] };
 const gone = LEFT_OUT.filter(({ file }) => !existsSync(root + file));
 if (gone.length > 0) throw new Error(`left-out.ts: not there: ${gone.map(({ file }) => file).join(', ')}`);
 
-/** The kernels' own unit tests and the training of every layer, on the first GPU. `npm run test:gpu`. */
+/**
+ * The unit tests of the kernels and the training of every layer, on the first GPU. `npm run
+ * test:gpu`.
+ */
 export default defineConfig({
   root,
   resolve: source,
@@ -19,7 +22,8 @@ export default defineConfig({
     include: ['packages/kernels/src/**/*.test.ts', 'tests/layers-parity/*.test.ts', 'tests/gpu/*.test.ts'],
     exclude: LEFT_OUT.map(({ file }) => file),
     setupFiles: ['tests/gpu/choose-gpu.ts'],
-    // Each process makes a context on the GPU: seconds, and half a gigabyte of its memory.
+    // Each process creates a context on the GPU, which takes seconds and half a gigabyte of its
+    // memory.
     maxWorkers: 4,
     testTimeout: 120_000,
     hookTimeout: 120_000,

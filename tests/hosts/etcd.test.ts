@@ -73,7 +73,8 @@ it('a job can start after one of the same name was killed', async () => {
   const end = join(folder, 'never');
   const killed = [0, 1].map((host) => start(host, 'e', [], wait, { ACC_TEST_END: end }));
   await Promise.all(killed.map((one) => written(one, 'waiting')));
-  // The places are free again one after the other, the second first: who takes it finds what the earlier job decided.
+  // The node ranks become free one after another, the second one first. The host that gets it finds
+  // the decisions of the earlier job.
   for (const { child } of killed.toReversed()) {
     process.kill(-child.pid!, 'SIGKILL');
     await sleep(4_000);

@@ -19,11 +19,11 @@ interface Job {
   readonly engine?: 'gloo' | 'hierarchical';
   readonly ranksPerHost?: number;
   readonly timeoutMs?: number;
-  /** Ranks that say nothing any more. */
+  /** Ranks that can no longer report. */
   readonly victims: readonly number[];
 }
 
-/** Ranks all-reduce until `strike` does something to them. Gives what the others say. */
+/** Ranks run all-reduce until `strike` disturbs them. Returns the errors of the other ranks. */
 async function faultsAfter(
   job: Job,
   strike: (situation: Situation) => void | Promise<void>,
@@ -84,7 +84,7 @@ describe.each([0, 2])('rank %i of 3 is lost', (victim) => {
   });
 });
 
-// Rank 0 keeps the store, and ranks 0 and 2 speak for their hosts.
+// Rank 0 runs the store, and ranks 0 and 2 communicate for their hosts.
 describe('two ranks on each of two hosts, with shared memory within each', () => {
   const job = { hosts: 2, engine: 'hierarchical', ranksPerHost: 2 } as const;
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { collectiveCases, TestNetwork, type CaseResult } from '@acc/testkit';
 import { startRank, startRanks } from './run-on-hosts.js';
 
-/** The published suite on as many ranks of each host as listed. */
+/** Runs the published suite with the given number of ranks on each host. */
 async function conform(ranksOfHosts: readonly number[]): Promise<void> {
   await using network = await TestNetwork.create({ hosts: ranksOfHosts.length });
   const job = {

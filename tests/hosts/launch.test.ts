@@ -12,7 +12,7 @@ interface Host {
   readonly env?: Variables;
 }
 
-/** Launches on every host of a network; gives the outputs. */
+/** Launches on every host of a network and returns the outputs. */
 async function launchAll(
   options: TestNetworkOptions,
   endpointOf: (network: TestNetwork) => string,
@@ -94,7 +94,7 @@ describe('hosts that were started differently', () => {
   });
 });
 
-/** `address:port` of what listens on a host, by what the kernel says. */
+/** The `address:port` of each listening socket on a host, according to the kernel. */
 function listeners(namespace: string): string[] {
   const { stdout } = spawnSync('ip', ['netns', 'exec', namespace, 'ss', '-Hltn'], { encoding: 'utf8' });
   return stdout.split('\n').flatMap((line) => line.trim().split(/\s+/)[3] ?? []);

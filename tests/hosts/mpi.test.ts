@@ -82,7 +82,7 @@ it('runs on two hosts if MASTER_ADDR is set', async () => {
   for (const host of network.hosts) network.setHostsFile(host, `127.0.0.1 localhost\n${names}\n`);
   const [first] = network.hosts;
   const folder = mkdtempSync(join(tmpdir(), 'acc-mpi-'));
-  // In place of ssh.
+  // This replaces ssh.
   const agent = join(folder, 'agent');
   const places = network.hosts.map(({ name, namespace }) => `  ${name}) namespace=${namespace} ;;`);
   const enter = 'exec ip netns exec $namespace unshare --uts sh -c "hostname $host; $*"';

@@ -6,22 +6,22 @@ import { scriptArguments } from '@acc/transpile';
 export interface MpiEnd {
   readonly code: number | null;
   readonly output: string;
-  /** What each rank handed to `reportResult`. */
+  /** The value that each rank passed to `reportResult`. */
   readonly results: readonly unknown[];
 }
 
 export interface MpiOptions {
   readonly ranks: number;
   readonly args?: readonly string[];
-  /** Beside this process's own. */
+  /** Variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of mpirun itself. */
+  /** Options of mpirun itself. */
   readonly options?: readonly string[];
-  /** What mpirun is started by. Default: nothing. */
+  /** The command that starts mpirun. Default: none. */
   readonly before?: readonly string[];
 }
 
-/** Runs a script by Open MPI's mpirun; on more ranks than there are cores, and as root. */
+/** Runs a script with Open MPI's mpirun, on more ranks than there are cores, and as root. */
 export async function mpirun(script: URL, given: MpiOptions): Promise<MpiEnd> {
   const { ranks, args = [], env = {}, options = [], before = [] } = given;
   const program = [process.execPath, ...(await scriptArguments(fileURLToPath(script))), ...args];

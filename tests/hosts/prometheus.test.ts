@@ -17,7 +17,7 @@ interface Sample {
   readonly value: readonly [timeS: number, value: string];
 }
 
-/** A Prometheus server on the second host, which scrapes the first one's training. */
+/** A Prometheus server on the second host, which scrapes the training on the first one. */
 beforeAll(async () => {
   network = await TestNetwork.create({ hosts: 2 });
   const [training, watching] = network.hosts;

@@ -5,7 +5,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { TestNetwork } from '@acc/testkit';
 
-/** Debian's packages, by a program of each. */
+/** Debian's packages, by one program of each. */
 const PACKAGES = {
   ip: 'iproute2',
   unshare: 'util-linux',
@@ -30,7 +30,7 @@ export default async function provideTools(): Promise<void> {
     const still = missingPackages();
     if (still.length > 0) throw unavailable(packages, `${still.join(', ')} brought no program`);
   }
-  // Says what is missing where it cannot be: root, namespaces, TAP devices.
+  // Throws an error that names what is missing: root, namespaces or TAP devices.
   await using _ = await TestNetwork.create({ hosts: 2 });
 }
 

@@ -10,7 +10,7 @@ import { scriptArguments } from '@acc/transpile';
 /** A program on a host, and how it ended. */
 export interface Running {
   readonly child: ChildProcess;
-  /** What it wrote so far. */
+  /** The output so far. */
   output(): string;
   readonly ended: Promise<Ended>;
 }
@@ -19,7 +19,7 @@ export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly output: string;
-  /** What it handed to `reportResult`. */
+  /** The value that it passed to `reportResult`. */
   readonly result: unknown;
 }
 
@@ -28,9 +28,9 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
 
 const scripts = join(import.meta.dirname, 'ranks');
-/** A script of tests on one host that runs on several, too. */
+/** A script of tests on one host that also runs on several. */
 const OF_ONE_HOST = '../../e2e/ranks/conformance.ts';
-/** What `node` is given to run each of the scripts, by their paths from `ranks`. */
+/** The arguments of `node` for each of the scripts, by their paths from `ranks`. */
 const programs = new Map(
   await Promise.all(
     [...readdirSync(scripts), OF_ONE_HOST].map(
@@ -39,7 +39,7 @@ const programs = new Map(
   ),
 );
 
-/** `acc launch`, with the packages as they are built. */
+/** Runs `acc launch` with the built packages. */
 export function launch(
   network: TestNetwork,
   host: TestHost,
@@ -49,7 +49,7 @@ export function launch(
   return start(network, host, [acc, 'launch', ...args], env);
 }
 
-/** One rank, as a launcher other than ours starts it. */
+/** One rank, started as another launcher would start it. */
 export function startRank(
   network: TestNetwork,
   host: TestHost,
@@ -60,7 +60,10 @@ export function startRank(
   return start(network, host, [...programs.get(script)!, ...args], env);
 }
 
-/** As many ranks on each host, in the order of the hosts; rank 0 keeps the store on host 0. */
+/**
+ * The given number of ranks on each host, in the order of the hosts. Rank 0 runs the store on host
+ * 0.
+ */
 export function startRanks(
   network: TestNetwork,
   script: string,

@@ -28,7 +28,7 @@ export class SlurmCluster {
 
   private constructor(private readonly network: TestNetwork) {}
 
-  /** Runs a command of Slurm on the first host, and gives its output, also where it fails. */
+  /** Runs a command of Slurm on the first host, and returns its output, also if it fails. */
   async run(program: string, args: readonly string[], env: Variables = {}): Promise<string> {
     const child = this.network.spawn(this.network.hosts[0]!, program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -64,7 +64,8 @@ export class SlurmCluster {
     const names = hosts.map(({ name, address }) => `${address} ${name}`).join('\n');
     for (const host of hosts) this.network.setHostsFile(host, `127.0.0.1 localhost\n${names}\n`);
     writeFileSync(this.#configuration, this.#configure());
-    // What puts a program into a namespace hides the control groups, by which slurmd would see which kind it has.
+    // The program that enters a namespace hides the control groups, from which slurmd would detect
+    // their kind.
     writeFileSync(join(this.#folder, 'cgroup.conf'), 'CgroupPlugin=cgroup/v1\n');
     const socket = join(this.#folder, 'munge.socket');
     const key = join(this.#folder, 'munge.key');

@@ -43,11 +43,11 @@ it('several steps of one job at the same time', async () => {
     string,
   ];
   const step = `srun --overlap -N2 -n2 ${program.join(' ')}`;
-  // In the script itself, which has the variables of a task but is none, a program runs alone.
+  // The script itself has the variables of a task, but is not a task. A program in it runs alone.
   writeFileSync(script, `#!/bin/sh\n${program.join(' ')}\n${step} &\n${step} &\nwait\ntouch ${end}\n`, {
     mode: 0o755,
   });
-  // sbatch itself, told to wait, looks every half minute.
+  // sbatch with --wait would only poll every half minute.
   await cluster.run('sbatch', ['-N2', '-n4', '-o', log, script]);
   await vi.waitUntil(() => existsSync(end), { timeout: 150_000, interval: 200 });
   const output = readFileSync(log, 'utf8');

@@ -4,13 +4,13 @@ import { seededRandom } from './seeded.js';
 
 const BATCH = 4;
 
-/** Samples of a case. */
+/** The number of samples of a case. */
 export const batchOf = ({ batch = BATCH }: LayerCase): number => batch;
 
-/** Ids in the inputs are below this; 0 is what fills up. */
+/** Ids in the inputs are smaller than this. 0 is padding. */
 const IDS = 7;
 
-/** The inputs of a case, with the batch. Caller disposes. */
+/** The inputs of a case, including the batch dim. The caller disposes them. */
 export function makeInputs(layerCase: LayerCase): tf.Tensor[] {
   const { inputs, holds } = layerCase;
   const batch = batchOf(layerCase);
@@ -25,7 +25,7 @@ export function makeInputs(layerCase: LayerCase): tf.Tensor[] {
 
 const toId = (value: number): number => Math.floor(value * IDS);
 
-/** Sample i of steps `[steps, width]` keeps as many less as i is. */
+/** Sample i of `[steps, width]` has i padded steps. */
 function padded(values: readonly number[], [steps, width]: readonly number[]): number[] {
   return values.map((value, at) => {
     const sample = Math.floor(at / (steps! * width!));
@@ -34,7 +34,7 @@ function padded(values: readonly number[], [steps, width]: readonly number[]): n
   });
 }
 
-/** Targets for an output of `shape`, with the batch. Caller disposes. */
+/** Targets for an output of `shape`, including the batch dim. The caller disposes them. */
 export function makeTargets(layerCase: LayerCase, shape: readonly number[], seed: number): tf.Tensor {
   const { targets } = layerCase;
   const batch = batchOf(layerCase);
@@ -51,7 +51,7 @@ export function makeTargets(layerCase: LayerCase, shape: readonly number[], seed
   return tf.tensor(values, [batch, ...shape]);
 }
 
-/** Sets all weights of a model to numbers that differ from one another; variances stay positive. */
+/** Sets all weights of a model to different numbers. Variances stay positive. */
 export function setWeights(model: tf.LayersModel): void {
   const random = seededRandom(4);
   for (const weight of model.weights) {

@@ -2,28 +2,40 @@ import * as tf from '@tensorflow/tfjs';
 
 type Layer = tf.layers.Layer;
 
-/** One way to use layers, small enough for tfjs's cpu backend to train. */
+/** A use of layers that is small enough to be trained on tfjs's cpu backend. */
 export interface LayerCase {
-  /** Shapes of the inputs, without the batch. */
+  /** Shapes of the inputs, without the batch dim. */
   readonly inputs: readonly (readonly number[])[];
-  /** What the inputs hold. `padded`: floats that are 0 from a step on that differs by sample. Default `floats`. */
+  /**
+   * The contents of the inputs. `padded`: floats that are 0 from some step on, which differs
+   * between samples. Default `floats`.
+   */
   readonly holds?: 'floats' | 'padded' | 'ids';
-  /** Samples. Default 4. */
+  /** The number of samples. Default 4. */
   readonly batch?: number;
-  /** Whether the case begins with `Scale`, so that its inputs' gradients are compared. Default true, and false for ids. */
+  /**
+   * Whether the case begins with `Scale`, so that the gradients of its inputs are compared. Default
+   * true, and false for ids.
+   */
   readonly scaled?: boolean;
-  /** The layer, or several in a chain. `layers` is `tf.layers`, handed in so that it can be seen which are used. */
+  /**
+   * The layer, or several in a chain. `layers` is `tf.layers`. It is passed in, so that the used
+   * members can be recorded.
+   */
   readonly make: (layers: typeof tf.layers) => Layer | Layer[];
-  /** Default the mean squared error. */
+  /** The loss. Default the mean squared error. */
   readonly loss?: tf.ModelCompileArgs['loss'];
   readonly metrics?: string[];
-  /** What the targets hold: `oneHot` rows, class ids (the output's shape with 1 at its end). Default floats in [0, 1). */
+  /**
+   * The contents of the targets: `oneHot` rows, or class ids (the output's shape with 1 at its
+   * end). Default: floats in [0, 1).
+   */
   readonly targets?: 'floats' | 'oneHot' | 'classes';
-  /** The batch size is part of the model, as stateful layers want it. */
+  /** Whether the batch size is part of the model, which stateful layers need. */
   readonly fixedBatch?: boolean;
 }
 
-/** Cases by what they show. */
+/** Cases by their names. */
 export type LayerCases = Readonly<Record<string, LayerCase>>;
 
 /** The members of `tf.layers` that the cases call. */

@@ -9,7 +9,9 @@ import { membersUsed, type LayerCase } from './layer-case.js';
 import { withSeededRandom } from './seeded.js';
 import { trainLayer, type Observed, type Trained } from './train-layer.js';
 
-/** Members of `tf.layers` that are the same function as, or only make the same layer as, another one. */
+/**
+ * Members of `tf.layers` that are the same function as another one, or only create the same layer.
+ */
 const ALIASES: Readonly<Record<string, keyof typeof tf.layers>> = {
   avgPool1d: 'averagePooling1d',
   avgPooling1d: 'averagePooling1d',
@@ -23,7 +25,7 @@ const ALIASES: Readonly<Record<string, keyof typeof tf.layers>> = {
   maxPool2d: 'maxPooling2d',
 };
 
-/** Members of `tf.layers` that no case calls, and why. */
+/** Members of `tf.layers` that no case calls, with the reasons. */
 const NOT_IN_CASES: Readonly<Record<string, string>> = {
   Layer: 'the base class: attention.ts has a layer of its own',
   RNN: 'the base class of simpleRNN, gru and lstm',
@@ -33,15 +35,20 @@ const NOT_IN_CASES: Readonly<Record<string, string>> = {
   inputLayer: 'what input makes',
 };
 
-/** Sums are added in another order; predictions after a few steps carry that on. */
+/**
+ * Sums are added in another order, and predictions after a few steps accumulate the differences.
+ */
 const TOLERANCE = { rtol: 2e-4, atol: 2e-5 };
 
-/** tfjs itself leaves some tensors behind: a regularizer's factors, the masks of a cell's dropout, a layer's states. */
+/**
+ * tfjs itself leaves some tensors behind: a regularizer's factors, the masks of a cell's dropout, a
+ * layer's states.
+ */
 const LEFT = 'tensors left';
 
 beforeAll(() => {
   registerAccBackend();
-  // The tensors are tiny: on a busy machine threads would wait for one another.
+  // The tensors are tiny, so on a busy machine threads would only wait for one another.
   setNumThreads(1);
 });
 
@@ -66,7 +73,7 @@ function expectSame(actual: Trained, expected: Trained): void {
   for (const what of Object.keys(expected)) {
     const [ours, theirs] = [values(actual[what]), values(expected[what])];
     try {
-      // A fused layer may leave fewer.
+      // A fused layer may leave fewer tensors.
       if (what === LEFT) ours[0]!.forEach((count, i) => expect(count).toBeLessThanOrEqual(theirs[0]![i]!));
       else expectClose(ours, theirs, TOLERANCE);
     } catch (error) {
@@ -79,7 +86,7 @@ describe('layers on acc predict and train as on cpu', () => {
   it.each(Object.entries(LAYER_CASES))('%s', async (_, layerCase) => {
     const expected = await train(layerCase, 'cpu');
     const gradients = expected['gradients of step 1']!;
-    // Else nothing would be compared.
+    // Otherwise nothing would be compared.
     expect(gradients.some(({ values }) => values.some((value) => value !== 0))).toBe(true);
 
     expectSame(await train(layerCase, 'acc'), expected);

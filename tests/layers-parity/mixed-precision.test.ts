@@ -19,7 +19,7 @@ async function train(layerCase: LayerCase, options: AcceleratorOptions): Promise
   return await withSeededRandom(() => trainLayer(layerCase, (model) => accelerator.prepare(model)));
 }
 
-/** The largest difference, as a part of the largest value. */
+/** The largest difference, relative to the largest value. */
 function difference(actual: readonly Observed[], expected: readonly Observed[]): number {
   const flat = (tensors: readonly Observed[]) => tensors.flatMap(({ values }) => values);
   const [a, b] = [flat(actual), flat(expected)];

@@ -9,12 +9,12 @@ beforeAll(() => {
   tf.serialization.registerClass(SelfAttention);
 });
 
-/** A store as a program writes one for its own files. */
+/** A model store as a program would write it for its own files. */
 class Store implements tf.io.IOHandler {
   #artifacts: tf.io.ModelArtifacts | undefined;
 
   save = (artifacts: tf.io.ModelArtifacts): Promise<tf.io.SaveResult> => {
-    // Through bytes and JSON, as a file would.
+    // The model passes through bytes and JSON, as through a file.
     const weightData = new Uint8Array(tf.io.CompositeArrayBuffer.join(artifacts.weightData)).slice().buffer;
     const { weightData: _, ...rest } = artifacts;
     this.#artifacts = { ...(JSON.parse(JSON.stringify(rest)) as tf.io.ModelArtifacts), weightData };
@@ -24,7 +24,7 @@ class Store implements tf.io.IOHandler {
   load = (): Promise<tf.io.ModelArtifacts> => Promise.resolve(this.#artifacts!);
 }
 
-/** Layers with weights, with statistics, with an activation by name, and one of the user's own. */
+/** Layers with weights, with statistics, with an activation by name, and a user's own layer. */
 function makeModel(): tf.LayersModel {
   const glorot = (seed: number) => tf.initializers.glorotNormal({ seed });
   return tf.sequential({

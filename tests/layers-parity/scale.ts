@@ -1,6 +1,9 @@
 import * as tf from '@tensorflow/tfjs';
 
-/** Multiplies each element of a sample by a weight of its own: that weight's gradient tells the element's. */
+/**
+ * Multiplies each element of a sample by its own weight. The gradient of that weight shows the
+ * gradient of the element.
+ */
 export class Scale extends tf.layers.Layer {
   static readonly className = 'Scale';
   override supportsMasking = true;

@@ -9,7 +9,10 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Runs `f` with a `Math.random` that gives the same numbers each time: what tfjs seeds its unseeded generators with. */
+/**
+ * Runs `f` with a `Math.random` that returns the same numbers each time. tfjs seeds its unseeded
+ * generators with it.
+ */
 export async function withSeededRandom<T>(f: () => Promise<T>): Promise<T> {
   const random = Math.random;
   Math.random = seededRandom(1);

@@ -3,23 +3,24 @@ import { batchOf, makeInputs, makeTargets, setWeights } from './case-data.js';
 import type { LayerCase } from './layer-case.js';
 import { Scale } from './scale.js';
 
-/** A tensor, away from its backend. */
+/** A tensor as plain values, without its backend. */
 export interface Observed {
   readonly shape: readonly number[];
   readonly values: readonly number[];
 }
 
-/** What training has shown, by what it is: `prediction`, `gradients of step 1`, `weights`. */
+/** The observations of a training by name: `prediction`, `gradients of step 1`, `weights`. */
 export type Trained = Readonly<Record<string, readonly Observed[]>>;
 
 const STEPS = 2;
 const LEARNING_RATE = 0.05;
 
 /**
- * Predicts, takes steps of `trainOnBatch` whose gradients it records, then two epochs of `fit`, and evaluates and predicts
- * again; on the active backend and from the same weights each time. Disposes what it makes.
+ * Predicts, takes steps of `trainOnBatch` whose gradients it records, trains two epochs of `fit`,
+ * and evaluates and predicts again. It uses the active backend and the same initial weights each
+ * time. Disposes all tensors that it creates.
  *
- * @param prepare What is done to the new model.
+ * @param prepare Is called with the new model.
  */
 export async function trainLayer(
   layerCase: LayerCase,
@@ -57,7 +58,7 @@ export async function trainLayer(
   return trained;
 }
 
-/** Inputs, {@link Scale} where the case begins with it, then the case's layers. */
+/** The inputs, {@link Scale} if the case begins with it, and the layers of the case. */
 function makeModel(layerCase: LayerCase): tf.LayersModel {
   const { fixedBatch, holds, inputs: shapes, make } = layerCase;
   const { scaled = holds !== 'ids' } = layerCase;
@@ -72,7 +73,7 @@ function makeModel(layerCase: LayerCase): tf.LayersModel {
   return tf.model({ inputs, outputs: x });
 }
 
-/** Compiles with `optimizer`, and returns the list to which each step will add its gradients. */
+/** Compiles with `optimizer`, and returns the list to which each step adds its gradients. */
 function compile(
   model: tf.LayersModel,
   { loss = 'meanSquaredError', metrics = [] }: LayerCase,

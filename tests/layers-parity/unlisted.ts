@@ -1,14 +1,17 @@
 import * as tf from '@tensorflow/tfjs';
 
 /**
- * Calls a layer on a tensor, as its documentation does. Some of tfjs's layers that prepare images can't stand in a model by
- * themselves: their `call` doesn't take the list that models give, or their `computeOutputShape` leaves the batch out, or
- * changes the shape that it is given.
+ * Calls a layer on a tensor, as its documentation shows. Some of tfjs's layers that prepare images
+ * cannot be used in a model directly: their `call` does not accept the list that models pass, or
+ * their `computeOutputShape` leaves the batch out or changes the given shape.
  */
 export class Unlisted extends tf.layers.Layer {
   static readonly className = 'Unlisted';
 
-  /** @param outputShape With null for the batch, and for what is known only when the layer runs. */
+  /**
+   * @param outputShape With null for the batch, and for sizes that are known only when the layer
+   * runs.
+   */
   constructor(
     private readonly layer: tf.layers.Layer,
     private readonly outputShape_: tf.Shape,

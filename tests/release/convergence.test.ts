@@ -7,7 +7,7 @@ import { setSeed } from '@acc/native';
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());
 
-/** mulberry32, in [0, 1). */
+/** mulberry32, which returns numbers in [0, 1). */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,7 +18,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** What is trained, and its loss on one more batch. */
+/** The trained model, and its loss on one more batch. */
 interface Task {
   readonly trainable: tf.LayersModel | tf.Variable[];
   loss(random: () => number): tf.Scalar;
@@ -26,7 +26,7 @@ interface Task {
 
 const [B, T, C, H, V] = [8, 16, 32, 2, 12];
 
-/** Two layers of a GPT learn a chain in which each symbol has three successors. */
+/** A GPT with two layers learns a chain in which each symbol has three successors. */
 function gpt(random: () => number): Task {
   const variables: tf.Variable[] = [];
   const weight = (rows: number, columns: number) => {
@@ -78,7 +78,7 @@ function gpt(random: () => number): Task {
 
 const [IMAGE, KINDS] = [10, 4];
 
-/** A small convnet tells kinds of images under noise, a tenth of which have a wrong label. */
+/** A small convnet classifies noisy images, a tenth of which have a wrong label. */
 function convnet(random: () => number): Task {
   const size = IMAGE ** 2;
   const kinds = Array.from({ length: KINDS }, () => Float32Array.from({ length: size }, random));

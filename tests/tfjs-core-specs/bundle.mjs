@@ -20,11 +20,13 @@ const OPTIONS = {
   target: 'node20',
   mainFields: ['module', 'main'],
   conditions: ['@acc/source'],
-  // tfjs-core lists few of its modules as having side effects; its specs are not among them.
+  // tfjs-core declares few of its modules as having side effects, and its specs are not among them.
   ignoreAnnotations: true,
-  // @acc/native finds its addon from where it lies, and needs no tfjs-core: it is loaded at run time.
+  // @acc/native finds its addon relative to its own folder and does not need tfjs-core, so it is
+  // loaded at run time.
   external: ['jasmine-core', '@acc/native'],
-  // To a folder, so that deep imports follow; `mainFields` then picks the modules that the specs import relatively.
+  // The output is a folder, so that deep imports resolve. `mainFields` then selects the modules
+  // that the specs import relatively.
   alias: { '@tensorflow/tfjs-core': dirname(tfjsCoreManifest) },
   banner: {
     js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
@@ -36,11 +38,11 @@ const OPTIONS = {
 };
 
 /**
- * Bundles tfjs-core's specs with `backend` and one copy of tfjs-core, or finds the bundle made before from the same
- * sources.
+ * Bundles tfjs-core's specs with `backend` and one copy of tfjs-core, or finds an earlier bundle of
+ * the same sources.
  *
  * @returns {Promise<string>} Path of an ES module that exports `defineSpecs({device})`.
- * @throws When a source or package is missing; the message says what to run.
+ * @throws Error if a source or package is missing. The message names the command to run.
  */
 export async function bundleSpecs(backend) {
   if (backend === 'acc') checkAccPackages();
@@ -66,7 +68,10 @@ export async function bundleSpecs(backend) {
   return outfile;
 }
 
-/** What a bundle depends on: versions of packages, options, and the content of the sources of this repository. */
+/**
+ * The inputs of a bundle: versions of packages, options, and the content of the sources of this
+ * repository.
+ */
 function keyOf(sources) {
   const versions = Object.fromEntries(
     ['@tensorflow/tfjs-core', '@tensorflow/tfjs-backend-cpu', 'esbuild'].map((name) => [
@@ -80,7 +85,8 @@ function keyOf(sources) {
       .digest('hex');
   return {
     versions,
-    // The alias is a path of this machine: a bundle that comes from another is as good, by its versions and sources.
+    // The alias is a path of this machine. It is left out, because versions and sources already
+    // determine the bundle.
     options: { ...OPTIONS, alias: undefined },
     sources: Object.fromEntries(sources.map((path) => [path, digest(path)])),
   };
@@ -126,7 +132,10 @@ function explain(backend, failure) {
   return `The specs could not be bundled for ${backend}:\n${first?.join('\n') ?? failure.message}`;
 }
 
-/** Writes beside and renames, so that a run at the same time never loads half a bundle. */
+/**
+ * Writes a temporary file and renames it, so that a run at the same time never loads an incomplete
+ * bundle.
+ */
 function replaceFile(path, contents) {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, contents);

@@ -4,13 +4,16 @@ import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-/** Written by `--write-known` where a person has yet to say why; a list that holds it is not finished. */
+/**
+ * `--write-known` writes this if a person has to add the reason. A list that contains it is not
+ * finished.
+ */
 export const NO_REASON = 'TODO';
 
 /** @typedef {{name: string, reason: string}} Known An expected failure; `name` as worker.mjs makes names unique. */
 /** @typedef {{name: string, status: 'passed'|'failed'|'pending'|'excluded', messages: string[]}} SpecResult */
 
-/** The list of `backend`; one of its own for CUDA, since a list must be exact for the device it is used on. */
+/** The list of `backend`. CUDA has its own list, because a list must be exact for its device. */
 export function knownPath(backend, device) {
   return join(here, `known-failures.${backend}${device === 'cuda' ? '-cuda' : ''}.json`);
 }
@@ -45,12 +48,14 @@ export function writeKnown(path, known) {
 }
 
 /**
- * Compares what happened with what was expected.
+ * Compares the results with the expected failures.
  *
- * @param {Map<string, SpecResult>} results Of the specs that ran; excluded ones are not in it.
- * @param {readonly string[]} names Of all specs, in the order of definition.
+ * @param {Map<string, SpecResult>} results The results of the specs that ran, without excluded
+ * ones.
+ * @param {readonly string[]} names The names of all specs, in the order of definition.
  * @param {Known[]} known
- * @returns `newFailures` are not listed. `stale` are listed and wrong: they pass, are pending or exist no more.
+ * @returns `newFailures` are not listed. `stale` are listed, but pass, are pending or no longer
+ * exist.
  */
 export function compare(results, names, known) {
   const listed = new Set(known.map(({ name }) => name));
@@ -75,8 +80,8 @@ export function compare(results, names, known) {
 }
 
 /**
- * The list as this run would have it, in the order of definition: entries of specs that ran are there when they
- * failed, entries of specs that a filter left out stay, reasons are kept.
+ * The list that results from this run, in the order of definition. It contains specs that failed,
+ * and keeps entries of specs that a filter left out. Reasons are kept.
  *
  * @returns {Known[]}
  */

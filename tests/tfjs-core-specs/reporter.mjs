@@ -1,7 +1,7 @@
 const MESSAGE_LINES = 4;
 const LINE_LENGTH = 240;
 
-/** The line that counts specs while they run; nothing where the output is not a terminal. */
+/** The line that counts specs while they run. It is not shown if the output is not a terminal. */
 export function progressLine(stream = process.stdout) {
   let drawnAt = 0;
   return {
@@ -17,10 +17,10 @@ export function progressLine(stream = process.stdout) {
 }
 
 /**
- * The text at the end of a run; its last line is `N passed, N failed`, where failed counts every result that was not
- * expected.
+ * The text at the end of a run. Its last line is `N passed, N failed`, where failed counts every
+ * unexpected result.
  *
- * @param verdict What `judge` of run.mjs gives.
+ * @param verdict The result of `judge` in run.mjs.
  * @param {{seconds: number, maxRssBytes: number, logPath: string}} facts
  */
 export function formatReport(verdict, { seconds, maxRssBytes, logPath }) {
@@ -35,7 +35,10 @@ export function formatReport(verdict, { seconds, maxRssBytes, logPath }) {
   return [...blocks, facts.join('\n')].join('\n\n');
 }
 
-/** The first lines of a message, indented; a stack or a printed tensor can be thousands of characters. */
+/**
+ * The first lines of a message, indented. A stack or a printed tensor can have thousands of
+ * characters.
+ */
 function shorten(message) {
   const lines = message.split('\n').filter((line) => line.trim() !== '');
   const cut = lines.slice(0, MESSAGE_LINES).map((line) => line.slice(0, LINE_LENGTH));

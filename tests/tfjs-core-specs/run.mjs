@@ -10,7 +10,7 @@ import { runSpecs } from './spec-process.mjs';
 const USAGE =
   'usage: node tests/tfjs-core-specs/run.mjs --backend <cpu|acc> [--filter <substring>] [--device cpu|cuda] [--write-known]';
 
-/** @throws With the usage, when an option is unknown, missing or without effect. */
+/** @throws Error with the usage if an option is unknown, missing or without effect. */
 function readOptions(args) {
   const refuse = (why) => {
     throw new Error(`${why}\n${USAGE}`);
@@ -41,7 +41,7 @@ function parse(args, refuse) {
   }
 }
 
-/** Everything about a run that was not expected, as `problems`, beside the counts. */
+/** Everything unexpected about a run, as `problems`, in addition to the counts. */
 function judge(run, known, { backend, filter }) {
   if (run.names.length === 0) return { passed: 0, expectedFailures: 0, pending: 0, problems: [run.crash] };
   const { newFailures, stale, withoutReason, ...counts } = compare(run.results, run.names, known);
@@ -98,7 +98,8 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  // What this runner throws says all it has to say in its message; anything else is a defect and needs its stack.
+  // The errors of this runner need only their message. Any other error is a defect and needs its
+  // stack.
   console.error(error.constructor === Error ? error.message : error.stack);
   process.exitCode = 1;
 }

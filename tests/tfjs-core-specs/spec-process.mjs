@@ -5,19 +5,23 @@ import { fileURLToPath } from 'node:url';
 
 const worker = join(dirname(fileURLToPath(import.meta.url)), 'worker.mjs');
 
-/** tfjs-core's own limit for a spec that waits. */
+/** tfjs-core's own time limit for an asynchronous spec. */
 const SPEC_TIMEOUT_MS = 20_000;
-/** Nothing heard for this long: a spec blocks the thread, where jasmine's own limit cannot fire. */
+/**
+ * If nothing is reported for this long, a spec blocks the thread, so that jasmine's own limit has
+ * no effect.
+ */
 const SILENCE_MS = 90_000;
 
 /**
- * Runs the specs of a bundle in a process of their own and waits for its end, whatever that is.
+ * Runs the specs of a bundle in a separate process and waits for its end, also after a crash.
  *
- * @param {{bundle: string, device?: string, filter?: string, logPath: string}} job What the specs print goes to
- *   `logPath`.
+ * @param {{bundle: string, device?: string, filter?: string, logPath: string}} job The output of
+ * the specs is written to `logPath`.
  * @param {(done: number, total: number) => void} onProgress Called after each spec that ran.
- * @returns `names` of all specs; `results` by name, without excluded ones; `outside`: failures of beforeAll,
- *   afterAll and load; `crash`: why the process ended early, if it did; `unavailable`: why no spec could be defined.
+ * @returns `names` of all specs; `results` by name, without excluded ones; `outside`: failures of
+ * beforeAll, afterAll and load; `crash`: the reason if the process ended early; `unavailable`: the
+ * reason if no spec could be defined.
  */
 export async function runSpecs(job, onProgress) {
   const run = { names: [], results: new Map(), outside: [], maxRssBytes: 0 };
@@ -83,7 +87,7 @@ function record(run, message) {
   }
 }
 
-/** Lets no worker outlive this process when a signal ends it. */
+/** Kills the worker if a signal ends this process. */
 function endWith(child) {
   const handlers = [
     ['SIGINT', 130],

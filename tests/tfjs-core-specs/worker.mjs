@@ -1,6 +1,6 @@
 /**
- * The process that runs the specs, started by run.mjs with an IPC channel. It judges nothing: it sends what happens,
- * and run.mjs, which outlives a crash of native code, compares it with what was expected.
+ * The process that runs the specs. run.mjs starts it with an IPC channel. It only reports events.
+ * run.mjs survives a crash of native code, and compares the events with the expected ones.
  */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -34,7 +34,10 @@ const { incompleteReason } = await jasmine.execute();
 const maxRssBytes = process.resourceUsage().maxRSS * 1024;
 process.send({ type: 'end', incompleteReason, maxRssBytes }, () => process.exit(0));
 
-/** Full names by spec id, in the order of definition; the second spec of one name gets the suffix ` #2`. */
+/**
+ * Full names by spec id, in the order of definition. The second spec of one name gets the suffix `
+ * #2`.
+ */
 function uniqueNames(topSuite) {
   const names = new Map();
   const taken = new Map();

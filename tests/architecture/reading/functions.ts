@@ -1,6 +1,6 @@
 import ts from 'typescript';
 
-/** What people call a function: its own name, or that of what it is assigned to. */
+/** The name of a function: its own name, or the name that it is assigned to. */
 export function functionName(node: ts.FunctionLikeDeclaration): string {
   if (ts.isConstructorDeclaration(node)) return 'constructor';
   if (node.name) return node.name.getText();

@@ -1,6 +1,7 @@
-// Imports the packages named on the command line, one after the other, and prints as JSON what that did besides.
+// Imports the packages on the command line one after another, and prints the effects of that as
+// JSON.
 import * as tf from '@tensorflow/tfjs-core';
-// What libraries do when they are imported is not ours: this one registers its backend, zod keeps a registry.
+// Effects of other libraries are ignored: this one registers its backend, and zod keeps a registry.
 import '@tensorflow/tfjs-backend-cpu';
 import 'zod';
 

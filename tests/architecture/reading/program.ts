@@ -8,7 +8,7 @@ const { options } = ts.parseJsonConfigFileContent(
   root,
 );
 
-/** Enough to check every type. */
+/** The compiler options that check every type. */
 const CHECKED: ts.CompilerOptions = {
   ...options,
   composite: false,
@@ -17,15 +17,16 @@ const CHECKED: ts.CompilerOptions = {
   emitDeclarationOnly: false,
   noEmit: true,
   noUnusedLocals: false,
-  // As most programs have it.
+  // The setting of most programs.
   noUncheckedIndexedAccess: false,
   skipDefaultLibCheck: true,
 };
 
 /**
- * A TypeScript program over texts that lie in no file, with the workspace's packages from source.
+ * A TypeScript program over texts that are not in files, with the packages of the workspace from
+ * their sources.
  *
- * @param texts By absolute path: where a file with that text would lie.
+ * @param texts The texts by the absolute paths of their supposed files.
  */
 export function programOfTexts(texts: ReadonlyMap<string, string>, files: readonly string[]): ts.Program {
   const host = ts.createCompilerHost(CHECKED, true);
@@ -41,7 +42,10 @@ export function programOfTexts(texts: ReadonlyMap<string, string>, files: readon
   return ts.createProgram([...texts.keys(), ...files], CHECKED, host);
 }
 
-/** A program over our own files alone: names and where they come from, but no types of libraries. Fast. */
+/**
+ * A fast program over our own files alone. It resolves names and imports, but no types of
+ * libraries.
+ */
 export function programOfNames(files: readonly string[]): ts.Program {
   const settings: ts.CompilerOptions = { ...CHECKED, noLib: true, types: [] };
   const host = ts.createCompilerHost(settings, true);

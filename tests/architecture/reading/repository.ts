@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The repository's root. */
+/** The root of the repository. */
 export const root = join(import.meta.dirname, '..', '..', '..');
 
 const NOT_OURS = new Set(['node_modules', 'dist', 'build', 'coverage', 'results', '.git', '.turbo', '.venv']);
 
 /**
- * Files under a folder, by path from the root, sorted.
+ * The files below a folder, by path from the root, sorted.
  *
- * @param extensions How their names end: `.ts`.
+ * @param extensions The extensions of the files, for example `.ts`.
  */
 export function filesUnder(folder: string, extensions: readonly string[]): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true })
@@ -25,7 +25,7 @@ export function readText(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** True for what only tests use, and for tests themselves. */
+/** Whether the file is a test, or only used by tests. */
 export function isForTests(path: string): boolean {
   return /\.test\.m?[jt]s$|\/testing\/|\/fixtures\/|\/test-support\.ts$|^tests\//.test(path);
 }
@@ -42,14 +42,14 @@ export interface Manifest {
 }
 
 export interface Workspace {
-  /** From the root: `packages/core`. */
+  /** The path from the root: `packages/core`. */
   readonly folder: string;
   readonly manifest: Manifest;
 }
 
-/** What we publish. */
+/** The packages that we publish. */
 export const packages: readonly Workspace[] = workspacesIn('packages');
-/** What only lies in the repository. */
+/** The packages that exist only in the repository. */
 export const programs: readonly Workspace[] = [...workspacesIn('examples'), workspace('bench')];
 
 function workspacesIn(folder: string): Workspace[] {
@@ -62,12 +62,12 @@ function workspace(folder: string): Workspace {
   return { folder, manifest: JSON.parse(readText(`${folder}/package.json`)) as Manifest };
 }
 
-/** TypeScript of a package, tests included. */
+/** The TypeScript files of a package, including tests. */
 export function sourcesOf({ folder }: Workspace): string[] {
   return filesUnder(`${folder}/src`, ['.ts']);
 }
 
-/** What a package has npm link as commands. */
+/** The commands that npm links for a package. */
 export function runnablesOf({ folder, manifest }: Workspace): string[] {
   return Object.values(manifest.bin ?? {}).map((path) => join(folder, path));
 }

@@ -3,7 +3,7 @@ import { readText } from './repository.js';
 
 const parsed = new Map<string, ts.SourceFile>();
 
-/** The syntax tree of a file, by path from the root. */
+/** The syntax tree of a file, which is given by its path from the root. */
 export function parse(path: string): ts.SourceFile {
   let file = parsed.get(path);
   if (!file) {
@@ -26,13 +26,13 @@ export function nodesOf(root: ts.Node): ts.Node[] {
 
 export interface Import {
   readonly specifier: string;
-  /** False for what is gone after compilation. */
+  /** False for imports that compilation removes. */
   readonly isValue: boolean;
-  /** True where nothing is taken: `import './register.js'`. */
+  /** True if nothing is imported by name: `import './register.js'`. */
   readonly isForEffect: boolean;
 }
 
-/** What a file imports or exports from elsewhere, also dynamically and as a type. */
+/** The imports and re-exports of a file, also dynamic ones and types. */
 export function importsOf(path: string): Import[] {
   const imports: Import[] = [];
   for (const node of nodesOf(parse(path))) {
@@ -64,7 +64,10 @@ export function importsOf(path: string): Import[] {
   return imports;
 }
 
-/** The package of a specifier: `@acc/kernels` of `@acc/kernels/register`; undefined for files and Node's own. */
+/**
+ * The package of a specifier: `@acc/kernels` for `@acc/kernels/register`. Undefined for files and
+ * for modules of Node.
+ */
 export function packageOf(specifier: string): string | undefined {
   if (specifier.startsWith('.') || specifier.startsWith('node:')) return undefined;
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');

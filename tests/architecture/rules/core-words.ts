@@ -1,4 +1,7 @@
-/** Names of implementations. In core they stand where users write them and where they become objects, nowhere else. */
+/**
+ * Names of implementations. Core contains them only in the options that users write and in the code
+ * that creates the objects.
+ */
 export const FORBIDDEN_IN_CORE = [
   'ddp',
   'fsdp',

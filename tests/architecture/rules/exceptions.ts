@@ -1,12 +1,15 @@
-/** A rule that one place may break. An exception that is no longer needed fails; the lists only shrink. */
+/**
+ * A rule that one place may break. An exception that is no longer needed is an error, so the lists
+ * only shrink.
+ */
 export interface Exception {
-  /** The file, from the root; `file#name` for a function. */
+  /** The path of the file from the root, or `file#name` for a function. */
   readonly where: string;
   readonly reason: string;
 }
 
 export const MAX_FILE_LINES = 400;
-/** Of tests, scripts and benchmarks. */
+/** The limit for tests, scripts and benchmarks. */
 export const MAX_FUNCTION_LINES = 60;
 export const MAX_PRODUCT_FUNCTION_LINES = 40;
 export const MAX_PARAMETERS = 4;
@@ -25,7 +28,7 @@ export const LONG_FUNCTIONS: readonly Exception[] = [
   },
 ];
 
-/** Each would make an object for every call: garbage that V8 collects while all ranks wait. */
+/** An options object for each call would be garbage, which V8 collects while all ranks wait. */
 const HOT = 'called in every step with plain numbers and tensors';
 const THEIRS = 'the signature of a function of tfjs or libtorch';
 
@@ -74,7 +77,7 @@ export const SIDE_EFFECTS: readonly Exception[] = [
   },
 ];
 
-/** Imports that are there for what they do, not for what they export. */
+/** Imports that are needed for their effect, not for their exports. */
 export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   {
     where: 'packages/kernels/src/register-backend.ts',
@@ -84,7 +87,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   { where: 'packages/core/src/presets/kernels.ts', reason: 'choices of a backend are noted from the start' },
 ];
 
-/** Files that read the environment, or hand it to processes that they start. */
+/** Files that read the environment, or pass it to processes that they start. */
 export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/core/src/environment.ts', reason: "the launcher's variables" },
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
@@ -103,7 +106,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },
 ];
 
-/** Files that compare the name of a tfjs backend with one that they know. */
+/** Files that compare the name of a tfjs backend with a known name. */
 export const NAMES_A_BACKEND: readonly Exception[] = [
   {
     where: 'packages/core/src/presets/kernels.ts',

@@ -1,6 +1,6 @@
 /**
- * Which package may import which: only those of a lower layer. Features (layer 3) so never import each other, nor core.
- * A package is written down here before it is created.
+ * The packages and their layers. A package may import only packages of a lower layer. So features
+ * (layer 3) never import each other or core. A package is added here before it is created.
  */
 export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/contract': 0,
@@ -30,11 +30,11 @@ export const LAYERS: Readonly<Record<string, number>> = {
   'create-acc-tracker': 5,
 };
 
-/** The layer of programs: `bench/` and `examples/` import what they like. */
+/** The layer of programs. `bench/` and `examples/` may import every package. */
 export const PROGRAM_LAYER = 6;
 
-/** What tests of every package may import, whatever its layer. */
+/** Packages that the tests of every package may import, whatever its layer. */
 export const FOR_TESTS = '@acc/testkit';
 
-/** Installed once by whoever uses the packages: two copies are two engines. */
+/** Packages that the user installs once, because two copies are two engines. */
 export const PEER_ONLY = /^@tensorflow\//;

@@ -1,9 +1,9 @@
 import * as tfjs from '@tensorflow/tfjs';
 import type { Accelerator } from '@acc/core';
 
-// Names that examples in READMEs may use without saying where they come from.
+// Names that examples in READMEs may use without an import or a declaration.
 declare global {
-  /** tfjs, as every example has it: `import * as tf from '@tensorflow/tfjs'`. */
+  /** tfjs, which every example imports: `import * as tf from '@tensorflow/tfjs'`. */
   export import tf = tfjs;
   const images: tfjs.Tensor;
   const labels: tfjs.Tensor;
@@ -12,7 +12,7 @@ declare global {
   function createModel(): tfjs.LayersModel;
   function createData(): tfjs.data.Dataset<{ xs: tfjs.Tensor; ys: tfjs.Tensor }>;
   function variablesOf(model: tfjs.LayersModel): tfjs.Variable[];
-  /** Of `docs/when-k-ranks-equal-one.md`: what was prepared before. */
+  /** For `docs/when-k-ranks-equal-one.md`: objects that were prepared before. */
   const accelerator: Accelerator;
   const model: tfjs.LayersModel;
   const optimizer: tfjs.Optimizer;

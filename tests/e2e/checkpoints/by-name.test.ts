@@ -8,15 +8,15 @@ import type { Outcome, Outcomes, State } from './ranks/by-name.js';
 
 const SIZES = [1, 2, 3];
 const LAYOUTS = ['replicated', 'sharded', 'flat', 'stages'];
-/** Written by version 1 of the format, which the program of this test made. */
+/** Checkpoints in version 1 of the format, which an earlier version of this program wrote. */
 const VERSION_1 = ['replicated-2-1', 'sharded-2-0'];
 
 let folder: string;
-/** By the checkpoint's name. */
+/** By the name of the checkpoint. */
 const saved: Record<string, Outcome> = {};
-/** By the size of the job that loaded. */
+/** By the size of the job that loaded it. */
 const loaded: Record<number, Outcomes> = {};
-/** By the size of the job: what all its ranks were told. */
+/** By the size of the job: the error that all its ranks got. */
 const refused: Record<number, Record<string, string>> = {};
 
 async function job(ranks: number, action: 'save' | 'load'): Promise<Outcomes> {
@@ -45,7 +45,10 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => rm(folder, { recursive: true }));
 
-/** libtorch's kernels round the ends of a vector otherwise than its middle, and ranks have others. */
+/**
+ * libtorch's kernels round the ends of a vector differently from its middle, and ranks have
+ * different ends.
+ */
 function expectSame(some: State, others: State): void {
   for (const kind of ['weights', 'm', 'v'] as const) {
     expect(Object.keys(some[kind])).toEqual(Object.keys(others[kind]));
@@ -55,10 +58,10 @@ function expectSame(some: State, others: State): void {
   }
 }
 
-/** Jobs of one kind go on with each other's open windows. */
+/** Jobs of one kind can continue each other's open windows. */
 function kindOf(layout: string, size: number): string {
   if (layout === 'stages' && size === 1) return 'replicated';
-  // Sums that were reduced are cut in any way, others are the rank's own.
+  // Reduced sums can be divided in any way. Other sums belong to their rank.
   return layout === 'replicated' || layout === 'flat' ? layout : `${layout}-${size}`;
 }
 

@@ -20,14 +20,14 @@ import { isAccError } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 
 const KILLS = inject('isRelease') ? 200 : 12;
-/** At the same time. */
+/** The number of processes at the same time. */
 const WORKERS = 2;
 
 let folder: string;
 let script: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'acc-kill-'));
-  // In one file it starts in a moment.
+  // One bundled file starts fast.
   script = fileURLToPath(new URL(`../../../node_modules/.cache/acc-save-forever.mjs`, import.meta.url));
   await build({
     entryPoints: [fileURLToPath(new URL('./ranks/save-forever.ts', import.meta.url))],
@@ -43,10 +43,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What the process said was complete, by place. */
+/** The last complete save that the process reported, by place. */
 type Said = Record<'named' | 'one', number>;
 
-/** Lets it save for a while and kills it. */
+/** Lets the process save for a while and then kills it. */
 async function saveAndKill(place: string, first: number, afterMs: number): Promise<Said> {
   const child = spawn(process.execPath, [script, place, String(first)], {
     stdio: 'pipe',
@@ -66,7 +66,7 @@ async function saveAndKill(place: string, first: number, afterMs: number): Promi
 
 const layer = () => kernelLayerOf('cpu', tf.backend()).state;
 
-/** The step of a checkpoint, all of which is of that step. */
+/** The step of a checkpoint, after checking that all of it belongs to that step. */
 async function stepOf(prefix: string, place: string): Promise<number> {
   const checkpoint = await openCheckpoint({ storage: fileStorage(place), prefix });
   const read = await readRest(checkpoint, await readTree(checkpoint, checkpoint.index.shared), layer());
@@ -93,7 +93,7 @@ it(`${KILLS} killed saves lose no complete checkpoint, and no incomplete one is 
         if (complete.one === 0 && isAccError(error, 'ACC_CHECKPOINT_NOT_FOUND')) return 0;
         throw error;
       });
-      // What it was about to say may be complete, too.
+      // A save that the process was about to report may be complete, too.
       expect(named).toBeGreaterThanOrEqual(complete.named);
       expect(one).toBeGreaterThanOrEqual(complete.one);
       next = Math.max(named, one) + 1;

@@ -47,7 +47,7 @@ describe.each([1, 2, 3])('on %i ranks', (ranks) => {
 
   it('memory is bounded by the largest tensor, not by the model', () => {
     const { total, largest, saving, loading } = result.memory;
-    // What arrives from another rank is there beside what it is made of.
+    // A tensor from another rank exists together with the parts that it is made of.
     const bound = 4 * largest;
     expect(total).toBeGreaterThanOrEqual(10 * bound);
     expect(saving).toBeLessThanOrEqual(bound);

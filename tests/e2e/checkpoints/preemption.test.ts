@@ -20,14 +20,14 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Who is to be told what, once the job has come to a step. */
+/** The signal to send, and its receiver, after the job has reached a step. */
 interface Strike {
   readonly atStep: number;
   readonly signal: NodeJS.Signals;
   readonly at: 'rank' | 'launcher';
 }
 
-/** Runs a job; each strike hits it once, in the order of the list. */
+/** Runs a job. Each strike hits it once, in the order of the list. */
 async function launch(
   loop: string,
   name: string,
@@ -59,14 +59,14 @@ function strike(launcher: ChildProcess, left: Strike[], pid: number, step: numbe
   else process.kill(pid, next.signal);
 }
 
-/** The weights that a job says it came to. */
+/** The final weights that a job printed. */
 function weightsOf({ code, stdout, stderr }: Ended): string {
   expect(code, stderr).toBe(0);
   return /ended (.*)/.exec(stdout)![1]!;
 }
 
 const wholes = new Map<string, Promise<string>>();
-/** The weights that a job comes to that nothing disturbs. */
+/** The final weights of a job that nothing interrupts. */
 function undisturbed(loop: string, ranks: number): Promise<string> {
   const name = `${loop} on ${ranks}`;
   const known = wholes.get(name) ?? launch(loop, name, { ranks }).then(weightsOf);

@@ -35,7 +35,7 @@ async function train(ranks: number, action: string, place: string): Promise<Weig
 }
 
 const wholes = new Map<number, Promise<Weights>>();
-/** What ranks come to that nothing stops; saves on the way, in the folder of that number of ranks. */
+/** The results of uninterrupted ranks. They also save, in the folder for their number of ranks. */
 function wholeOf(ranks: number): Promise<Weights> {
   const known = wholes.get(ranks) ?? train(ranks, 'whole', placeOf(ranks)).then(([first]) => first!);
   wholes.set(ranks, known);

@@ -3,7 +3,7 @@ import type { S3Credentials } from '@acc/checkpoint';
 import { freePort, startServer, type Background } from '../trackers/background.js';
 import { venv } from '../trackers/python/venv.js';
 
-/** What is done before signatures are looked at: there must be a user to sign first. */
+/** The requests before signatures are checked, because a user must exist first. */
 const UNSIGNED_ACTIONS = 4;
 const POLICY = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }] };
 

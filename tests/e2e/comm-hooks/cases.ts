@@ -3,9 +3,9 @@ import { startingQ } from './numbers.js';
 export const STEPS = 6;
 
 const ONE = [[12, 9]];
-/** A matrix, a vector, a matrix too small to gain, another matrix. */
+/** A matrix, a vector, a matrix that is too small to compress, and another matrix. */
 const SEVERAL = [[12, 9], [9], [4, 3], [7, 10]];
-/** With this many bytes a bucket `SEVERAL` travels as [3, 2] and [1, 0]. */
+/** With buckets of this many bytes, `SEVERAL` is sent as [3, 2] and [1, 0]. */
 const TWO_BUCKETS = 300;
 
 export interface PowerSgdCase {
@@ -25,14 +25,14 @@ export type HookSpec =
 export interface HookCase {
   readonly shapes: readonly (readonly number[])[];
   readonly hook: HookSpec;
-  /** Positions of variables, bucket by bucket. */
+  /** The positions of variables, bucket by bucket. */
   readonly buckets: readonly (readonly number[])[];
   readonly bucketBytes?: number;
   /** The last rank has no gradient of this variable in steps 3 and 4. */
   readonly unused?: number;
 }
 
-/** One bucket for all, which DDP packs from the last variable to the first. */
+/** One bucket for all variables. DDP packs it from the last variable to the first. */
 const whole = (shapes: HookCase['shapes']) => [shapes.map((_, i) => shapes.length - 1 - i)];
 const one = (hook: HookSpec): HookCase => ({ shapes: ONE, hook, buckets: whole(ONE) });
 const several = (hook: HookSpec): HookCase => ({ shapes: SEVERAL, hook, buckets: whole(SEVERAL) });
@@ -84,18 +84,18 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   'oneBit, no momentum': several({ ...oneBit, momentum: 0 }),
 };
 
-/** Those that python/make_fixture.py ran, by their names there. */
+/** The cases that python/make_fixture.py ran, by their names there. */
 export const PYTORCH_CASES: Readonly<Record<string, string>> = {
   'powerSgd, one matrix': 'rank1-one',
   'powerSgd, several matrices': 'rank2-several',
   'powerSgd, no error feedback': 'rank3-several-forgetful',
 };
-/** The fp16 hook's there: one step with one vector. */
+/** The fp16 hook of PyTorch: one step with one vector. */
 export const PYTORCH_CAST = { name: 'fp16', shapes: [[257]] };
 
 export const sizeOf = (shape: readonly number[]) => shape.reduce((product, n) => product * n, 1);
 
-/** Variables that PowerSGD compresses, with their matrices' measures. */
+/** Variables that PowerSGD compresses, with the sizes of their matrices. */
 export function matricesOf({ shapes }: HookCase, { rank, minCompressionRate }: PowerSgdCase) {
   return shapes.flatMap((shape, variable) => {
     if (shape.length < 2) return [];
@@ -108,7 +108,7 @@ export function matricesOf({ shapes }: HookCase, { rank, minCompressionRate }: P
   });
 }
 
-/** The names of variables' matrices in the hook's state, and where those start that are given. */
+/** The names of variables' matrices in the hook's state, and the given starting matrices. */
 export function startingQs(hookCase: HookCase, options: PowerSgdCase): Record<string, Float32Array> {
   const names: Record<string, Float32Array> = {};
   for (const { variable, columns, rank } of matricesOf(hookCase, options)) {
@@ -117,7 +117,7 @@ export function startingQs(hookCase: HookCase, options: PowerSgdCase): Record<st
   return names;
 }
 
-/** Buckets are numbered, and variables by their place in their bucket. */
+/** Buckets are numbered, and variables are numbered within their bucket. */
 export function nameOfQ({ buckets }: HookCase, variable: number): string {
   const bucket = buckets.findIndex((members) => members.includes(variable));
   return `0.${bucket}/q/${buckets[bucket]!.indexOf(variable)}`;
@@ -130,7 +130,7 @@ export const isUnused = (
 
 /** Local training: shapes, steps and rates. */
 export const LOCAL = { shapes: SEVERAL, steps: 7, rate: 0.1, momentum: 0.9 };
-/** How many steps ranks take by themselves. */
+/** The number of steps that ranks take independently. */
 export const LOCAL_CASES = {
   'LocalSGD, each step': { kind: 'localSgd', every: 1 },
   'LocalSGD, every three': { kind: 'localSgd', every: 3 },
@@ -138,7 +138,7 @@ export const LOCAL_CASES = {
   'DiLoCo, every three': { kind: 'diloco', every: 3 },
 } as const;
 
-/** oneBitAdam, with the hook's momentum and warm-up. */
+/** oneBitAdam with the hook's momentum and warm-up. */
 export const ONE_BIT_ADAM = { learningRate: 0.05, beta1: 0.9, beta2: 0.95, epsilon: 1e-3, warmupSteps: 2 };
 export const ONE_BIT_ADAM_CASE = several({
   kind: 'oneBit',

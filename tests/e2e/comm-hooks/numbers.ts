@@ -1,4 +1,4 @@
-/** In [-1, 1), exact in float32; `number` of python/make_fixture.py. */
+/** Numbers in [-1, 1) that are exact in float32, like `number` of python/make_fixture.py. */
 export function number(rank: number, step: number, variable: number, i: number): number {
   let x =
     Math.imul(i + 1, 0x9e3779b1) ^
@@ -17,9 +17,9 @@ export function numbers(rank: number, step: number, variable: number, size: numb
   return Float32Array.from({ length: size }, (_, i) => number(rank, step, variable, i));
 }
 
-/** The rank of `number` by which starting matrices are made. */
+/** The rank argument of `number` for starting matrices. */
 const Q_RANK = 100;
 
-/** Where PowerSGD starts for a variable with so many columns, row-major [columns, rank]. */
+/** PowerSGD's starting matrix for a variable with this many columns, row-major [columns, rank]. */
 export const startingQ = (variable: number, columns: number, rank: number) =>
   numbers(Q_RANK, 0, variable, columns * rank);

@@ -1,4 +1,5 @@
-// What hooks hand to collectives, and that they go on from their state. values.test.ts has the numbers.
+// Tests the tensors that hooks pass to collectives, and that hooks continue from their state.
+// values.test.ts tests the numbers.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 
@@ -13,10 +14,10 @@ interface Result {
 }
 
 const WARMUP = 3;
-/** Weights and biases of a layer of 24 inputs and 32 units, and of one of 3 units. */
+/** The weights and biases of a layer with 24 inputs and 32 units, and of a layer with 3 units. */
 const SIZES = [24 * 32, 32, 32 * 3, 3];
 const ELEMENTS = SIZES.reduce((sum, size) => sum + size, 0);
-/** One number tells for each variable whether a rank used it. */
+/** One number for each variable states whether a rank used it. */
 const FLAGS = 4 * SIZES.length;
 
 let ranks: Record<string, Result>[];
@@ -51,7 +52,8 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
     const bytes = (name: string) => run(name).stepBytes;
     const whole = 4 * ELEMENTS + FLAGS;
     const halfAsMany = 2 * ELEMENTS + FLAGS;
-    // The first layer's matrix as two of rank 2; all else whole: the second layer's would gain too little.
+    // The first layer's matrix is sent as two matrices of rank 2. All else is sent whole, because
+    // the second layer's matrix is too small to compress.
     const lowRank = 4 * (2 * (24 + 32) + 32 + 32 * 3 + 3) + FLAGS;
     const topTenth = 8 * Math.ceil(0.1 * ELEMENTS) + FLAGS;
     const bits = 4 * Math.ceil(ELEMENTS / 32) + 4 * SIZES.length + FLAGS;

@@ -1,5 +1,6 @@
-// Every communication hook, LocalSGD, DiLoCo and oneBitAdam beside plain implementations of all ranks in one process (plain/),
-// and PowerSGD and fp16 beside what PyTorch's hooks give (python/make_fixture.py).
+// Compares every communication hook, LocalSGD, DiLoCo and oneBitAdam with plain implementations of
+// all ranks in one process (plain/), and PowerSGD and fp16 with the results of PyTorch's hooks
+// (python/make_fixture.py).
 import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -26,11 +27,11 @@ import { plainTopK } from './plain/top-k.js';
 import type { Report, Run } from './ranks/values.js';
 
 /**
- * Numbers are about 1, and each step's follow from the one's before: some hundred roundings of float32 of 6e-8 each. A wrong term
- * is thousands of times as much.
+ * Numbers are about 1, and each step depends on the previous one. So the tolerance is some hundred
+ * roundings of float32, 6e-8 each. A wrong term would be thousands of times larger.
  */
 const FLOAT32 = { rtol: 0, atol: 1e-5 };
-/** oneBit divides differences of momenta by 1 - 0.9, and its rounding errors with them. */
+/** oneBit divides differences of momenta by 1 - 0.9, which also enlarges their rounding errors. */
 const ONE_BIT = { rtol: 0, atol: 1e-4 };
 
 type Fixture = Record<number, Record<string, number[][][]>>;
@@ -38,7 +39,10 @@ const pytorch = JSON.parse(
   readFileSync(new URL('./python/pytorch.json', import.meta.url), 'utf8'),
 ) as Fixture;
 
-/** Where PowerSGD starts by itself: normal numbers by a seed that is the FNV-1a hash of the matrix' name and the step. */
+/**
+ * PowerSGD's own starting matrix: normal numbers whose seed is the FNV-1a hash of the name of the
+ * matrix and the step.
+ */
 function randomQ(name: string, step: number, shape: [number, number]): ArrayLike<number> {
   let seed = 0x811c9dc5;
   for (const letter of `${name}/${step}`) seed = Math.imul(seed ^ letter.charCodeAt(0), 0x01000193);
@@ -65,7 +69,7 @@ function plainHook(hookCase: HookCase, size: number): PlainHook {
   }
 }
 
-/** What a plain hook gives in each step. */
+/** The results of a plain hook in each step. */
 function plainSteps(hookCase: HookCase, size: number): PlainStep[] {
   const hook = plainHook(hookCase, size);
   return Array.from({ length: STEPS }, (_, step) => {
@@ -80,7 +84,10 @@ function plainSteps(hookCase: HookCase, size: number): PlainStep[] {
   });
 }
 
-/** Of one type's neighbours: engines may round the sum of three more than once, but that of two only once. */
+/**
+ * The distance of neighbouring numbers of a dtype. Engines may round a sum of three more than once,
+ * but a sum of two only once.
+ */
 function toleranceOf({ hook }: HookCase, size: number) {
   if (hook.kind === 'oneBit') return ONE_BIT;
   if (hook.kind !== 'fp16' && hook.kind !== 'bf16') return FLOAT32;
@@ -135,7 +142,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
             expect(Object.keys(local)).toHaveLength(plainLocal.length === 0 ? 0 : hookCase.buckets.length);
             hookCase.buckets.forEach((bucket, b) => {
               if (plainLocal.length === 0) return;
-              // Gradients travel divided by the number of ranks.
+              // Gradients are sent divided by the number of ranks.
               const errors = bucket.flatMap((variable) => plainLocal[rank]![variable]!.map((x) => x / size));
               expectClose(local[`0.${b}/error`] as Float32Array, errors, FLOAT32);
             });
@@ -182,7 +189,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
     });
   });
 
-  // PyTorch averages over two ranks and more.
+  // PyTorch averages over two or more ranks.
   describe.each(size === 1 ? [] : (['acc', 'cpu'] as const))("%s equals PyTorch's", (backend) => {
     it.each(Object.entries(PYTORCH_CASES))('%s: gradients of each step', (name, there) => {
       const expected = pytorch[size]![there]!;
@@ -191,8 +198,8 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
     });
 
     it('fp16: gradients of each step', () => {
-      // PyTorch rounds, divides by the number of ranks, and rounds again. By 2 that is exact, but for numbers below the smallest
-      // normal one.
+      // PyTorch rounds, divides by the number of ranks, and rounds again. Division by 2 is exact
+      // except below the smallest normal number.
       const expected = pytorch[size]!['fp16']![0]![0]!;
       const tolerance = size === 2 ? { rtol: 0, atol: 2 ** -24 } : { rtol: 2 ** -10, atol: 2 ** -11 };
       for (const { cast } of ranksOf(backend)) expectClose(cast, expected, tolerance);
@@ -200,7 +207,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
   });
 });
 
-/** How many tensors the program kept in each case of ranks/aliases.ts. */
+/** The number of tensors that the program kept in each case of ranks/aliases.ts. */
 const KEPT: Readonly<Record<string, number>> = {
   'one tensor for two variables': 0,
   'a clone each': 0,

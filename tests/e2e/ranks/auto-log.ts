@@ -47,7 +47,7 @@ const [, optimizer, data] = accelerator.prepare(model, sgd, loader);
 await accelerator.initTrackers('auto');
 
 const losses: number[] = [];
-/** Where the data has more. */
+/** The end of the data in cases with more data. */
 const STEPS: Partial<Record<typeof way, number>> = { parts: 9 };
 const train = (xs: tf.Tensor, labels: tf.Tensor) =>
   optimizer.minimize(() => {

@@ -1,5 +1,6 @@
-// The published suite in one group after the other. Each argument is an engine and what tensors are, native or a tfjs backend's:
-// gloo:native, say. Reports the results by argument.
+// Runs the published suite in one group after another. Each argument is an engine and a kind of
+// tensors (native, or those of a tfjs backend), for example gloo:native. Reports the results by
+// argument.
 import * as tf from '@tensorflow/tfjs';
 import type { EngineChoice, NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge, type JoinedGroup } from '@acc/collective';

@@ -1,4 +1,4 @@
-// Three small models on data of their own, whose loss goes through most kinds of kernels that training uses.
+// Three small models with their data. Their losses use most kinds of kernels in training.
 import * as tf from '@tensorflow/tfjs';
 import { gelu, layerNorm, scaledDotProductAttention } from '@acc/core';
 
@@ -20,7 +20,7 @@ const crossEntropy = (labels: tf.Tensor, logits: tf.Tensor) => tf.losses.softmax
 const classes = (rows: number) =>
   tf.tidy(() => tf.oneHot(tf.range(0, rows, 1, 'int32').mul(7).mod(CLASSES).toInt(), CLASSES).toFloat());
 
-/** Dense layers, one of them with a regulariser, and dropout with a seed and without. */
+/** Dense layers, one of them with a regularizer, and dropout with and without a seed. */
 export function mlp(rows: number): Task {
   const kernelRegularizer = tf.regularizers.l2({ l2: 0.01 });
   const model = tf.sequential({
@@ -72,7 +72,7 @@ export function convnet(rows: number): Task {
   return { model, xs, ys: classes(rows), loss: crossEntropy };
 }
 
-/** An embedding, attention with layer normalisation, and logits for each place of a sequence. */
+/** An embedding, attention with layer normalisation, and logits for each position of a sequence. */
 export function transformer(rows: number): Task {
   const model = tf.sequential({
     layers: [
@@ -142,7 +142,7 @@ class Block extends tf.layers.Layer {
   }
 }
 
-/** LSTM, GRU and the loop over cells of a simple recurrent layer. */
+/** LSTM, GRU and a simple recurrent layer, which loops over cells. */
 export function recurrent(rows: number): Task {
   const model = tf.sequential({
     layers: [

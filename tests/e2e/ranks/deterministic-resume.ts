@@ -1,5 +1,6 @@
-// Trains deterministically for three epochs, and goes on from a checkpoint where there is one; reports the weights.
-// Arguments: folder of checkpoints, batches after which it saves and ends (0: none).
+// Trains deterministically for three epochs, from a checkpoint if there is one. Reports the
+// weights. Arguments: the folder of checkpoints, and the number of batches after which it saves and
+// ends (0: never).
 import { createHash } from 'node:crypto';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';

@@ -1,5 +1,5 @@
-// Trains models one after the other, deterministic, on the same global batches however many ranks there are; reports their
-// weights. Argument: a JSON list of `DeterministicCase`.
+// Trains models deterministically, one after another, on the same global batches for any number of
+// ranks. Reports their weights. Argument: a JSON list of `DeterministicCase`.
 import { createHash } from 'node:crypto';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
@@ -10,16 +10,16 @@ export interface DeterministicCase {
   readonly model: keyof typeof models;
   readonly loop: 'custom' | 'fit' | 'fitDataset';
   readonly steps: number;
-  /** Micro-batches to a step. */
+  /** The number of micro-batches in a step. */
   readonly accumulation?: number;
   readonly backend?: 'acc' | 'cpu';
   readonly precision?: 'no' | 'bf16' | 'fp16';
-  /** Layers between checkpoints. */
+  /** The number of layers between checkpoints. */
   readonly checkpointEvery?: number;
 }
 
 export interface Trained {
-  /** Hash of the bytes of all weights. */
+  /** A hash of the bytes of all weights. */
   readonly weights: string;
   readonly some: number[][];
   readonly losses: number[];
@@ -41,7 +41,7 @@ async function train(given: DeterministicCase): Promise<Trained> {
     seed: 7,
     engine: backend === 'cpu' ? 'tfjs' : 'acc',
   });
-  // Half a batch is left at the end of each epoch.
+  // Half a batch remains at the end of each epoch.
   const rows = (GLOBAL_BATCH * (given.steps * accumulation)) / EPOCHS - GLOBAL_BATCH / 2;
   const task = models[given.model](rows);
   const losses = await (given.loop === 'custom' ? ownLoop : fit)(accelerator, task, given);

@@ -1,5 +1,6 @@
-// What ranks get to know when rank 1 does something else than the others. Arguments: the engine, a folder in
-// which the others leave a file when they know, and what rank 1 does, one after the other. Reports by deed.
+// The errors that ranks get if rank 1 does something else than the others. Arguments: the engine, a
+// folder in which the other ranks leave a file when they have the error, and what rank 1 does in
+// each case. Reports by case.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
@@ -32,16 +33,17 @@ const smallStep = () => step(small, smallOptimizer);
 const largeStep = () => step(large, largeOptimizer);
 
 const rest = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-/** The line of an earlier call, in `prepare` say, does not stand for the lines of those that come after. */
+/** The line of an earlier call, for example in `prepare`, must not be reported for later calls. */
 const forgetLines = () => rest(200);
 
 const deeds: Record<string, () => void> = {
-  // Rank 1 has less data, and goes on to what comes after training.
+  // Rank 1 has less data, and continues with the code after training.
   fewer() {
     for (let i = 0; i < (isOdd ? 3 : 4); i++) smallStep();
     accelerator.waitForEveryone();
   },
-  // The same, and rank 2 comes to the call long after the others have begun to wait for each other.
+  // The same, but rank 2 reaches the call long after the other ranks started to wait for each
+  // other.
   'fewer-slow'() {
     for (let i = 0; i < 3; i++) smallStep();
     if (accelerator.processIndex === 2) rest(4_000);
@@ -65,7 +67,7 @@ const deeds: Record<string, () => void> = {
     if (isOdd) process.exit(0);
     for (;;) smallStep();
   },
-  // It does not even call anything until the others know.
+  // It makes no call until the others have their errors.
   idles() {
     smallStep();
     while (isOdd && readdirSync(folder).length < 2) tf.tidy(() => tf.ones([10]).sum().dataSync());

@@ -1,5 +1,6 @@
-// Trains by fitDataset in several ways and reports what callbacks and History were told, beside plain tfjs's on the same global batches.
-// Arguments: the tfjs backends (acc | cpu) to do so on, one after the other. Reports by backend.
+// Trains with fitDataset in several ways and reports the logs of callbacks and History, next to
+// those of plain tfjs on the same global batches. Arguments: the tfjs backends (acc | cpu), one
+// after another. Reports by backend.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -17,11 +18,11 @@ interface Logs {
 
 interface Case {
   readonly rows: number;
-  /** Rows of each element of the dataset. */
+  /** The number of rows in each element of the dataset. */
   readonly batchSize: number;
   readonly batchesPerEpoch?: number;
   readonly options?: AcceleratorOptions;
-  /** tfjs-layers takes records of functions, or objects of its own class. */
+  /** tfjs-layers accepts records of functions, or objects of its own class. */
   readonly asClass?: boolean;
 }
 
@@ -33,7 +34,7 @@ const CASES: Record<string, Case> = {
   accumulation: { rows: 25, batchSize: 6, options: { ...split, gradientAccumulationSteps: 2 } },
 };
 
-/** The mean over rows of the greatest error in each. */
+/** The mean over rows of the largest error in each row. */
 const worst = (y: tf.Tensor, predicted: tf.Tensor) => tf.max(tf.abs(tf.sub(y, predicted)), -1);
 
 function createModel(): tf.Sequential {

@@ -1,13 +1,18 @@
-// Ranks of different lengths train within joinUnevenInputs, then a little together, beside a computation of the same on one
-// process. Each argument is a run: steps of each rank and communication hook, 2,5:none say (none | bf16 | powerSgd | topK |
-// oneBit | shards, which sums plainly, and compares the verbs between a whole and shards with it). Reports by argument.
+// Ranks with different numbers of steps train within joinUnevenInputs, then some steps together,
+// next to the same computation on one process. Each argument is a run: the steps of each rank and
+// the communication hook, for example 2,5:none (none | bf16 | powerSgd | topK | oneBit | shards).
+// `shards` sums plainly, and compares the collectives with shards with that sum. Reports by
+// argument.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type CommHook, type CommHookName, type NamedCommHook } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const WITH_ALL = 2;
 
-/** Of the hook `shards`: which verbs gave something else, and the ranks that gave to each gather. */
+/**
+ * For the hook `shards`: the collectives with a different result, and the ranks that took part in
+ * each gather.
+ */
 interface Shards {
   readonly wrong: string[];
   readonly gathered: number[][];
@@ -72,11 +77,11 @@ const lossOf = (variables: tf.Variable[], r: number, step: number) =>
 
 interface Run {
   readonly accelerator: Accelerator;
-  /** Steps of each rank. */
+  /** The number of steps of each rank. */
   readonly lengths: readonly number[];
 }
 
-/** Trains within joinUnevenInputs, then a little together. */
+/** Trains within joinUnevenInputs, then some steps together. */
 async function trainTogether({ accelerator, lengths }: Run) {
   const { processIndex: rank } = accelerator;
   const mine = makeVariables('mine');
@@ -98,7 +103,7 @@ async function trainTogether({ accelerator, lengths }: Run) {
   return { mine, optimizer, seen, afterJoin };
 }
 
-/** The same alone, on variables that are not prepared. */
+/** The same training alone, with variables that are not prepared. */
 function trainAlone(lengths: readonly number[]): tf.Variable[] {
   const longest = Math.max(...lengths);
   const reference = makeVariables('reference');

@@ -7,7 +7,10 @@ import { reportResult } from '@acc/testkit';
 
 const ROWS = 17;
 
-/** A column of weights beside the targets: 0 in some rows, in all of the second half of the first batch among them. */
+/**
+ * A column of weights beside the targets. It is 0 in some rows, for example in the whole second
+ * half of the first batch.
+ */
 const maskOf = (row: number) => (row < 6 ? Number(row < 2) * 2 : row % 3);
 const xs = () => tf.sin(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
 const ys = () => {
@@ -44,10 +47,10 @@ let penalized: tf.Variable | undefined;
 
 function createModel(loss?: Loss, isSum = false): tf.Sequential {
   const kernelInitializer = tf.initializers.glorotNormal({ seed: 4 });
-  // A penalty beside a sum would be added by each rank.
+  // Each rank would add a penalty that is added to a sum.
   const kernelRegularizer = tf.regularizers.l2({ l2: 0.02 });
   const layer = tf.layers.dense({
-    // One more than is trained, since targets have the weights beside them.
+    // There is one column more than is trained, because targets contain the weights.
     units: 3,
     inputShape: [3],
     kernelInitializer,

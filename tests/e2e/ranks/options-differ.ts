@@ -8,7 +8,7 @@ const of = <T>(first: T, second: T): T => (rank === 0 ? first : second);
 const plugin = (name: string, hook: 'transform' | 'afterStep') => ({ name, [hook]() {} });
 
 const cases: Record<string, AcceleratorOptions> = {
-  // First: later `tfjs` is the backend `acc`, which is active then.
+  // This case comes first: later, `tfjs` would be the backend `acc`, which is active then.
   engine: { engine: of('acc', 'tfjs') },
   mixedPrecision: { mixedPrecision: of('no', 'bf16') },
   amp: { amp: { lossScale: { initial: of(1, 2) } } },

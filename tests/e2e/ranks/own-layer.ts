@@ -1,5 +1,6 @@
-// Trains on a tfjs backend of its own, whose kernel layer is registered by the public contract and knows nothing of libtorch.
-// Reports weights, and how often each slot was used: with the layer, and again without it.
+// Trains on its own tfjs backend. The kernel layer of the backend is registered through the public
+// contract and does not use libtorch. Reports weights, and how often each slot was used: with the
+// layer, and without it.
 import * as tf from '@tensorflow/tfjs';
 import { MathBackendCPU } from '@tensorflow/tfjs-backend-cpu';
 import {

@@ -1,5 +1,6 @@
-// Trains one small model on the rows of windows of 12, whole or as 3 micro-batches, clipped, in each precision, and with layers
-// computed again in backward. Reports weights and what was seen on the way, by what is asked: `fp16 3`, `fp16 3 again`.
+// Trains one small model on windows of 12 rows, as one batch or as 3 micro-batches, with clipping,
+// in each precision, and with activation checkpointing. Reports weights and observations by
+// request: `fp16 3`, `fp16 3 again`.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -16,7 +17,8 @@ async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, agai
   const accelerator = await Accelerator.create({
     engine: 'acc',
     mixedPrecision,
-    // Too large by far: the first window has infinite gradients. Then it fits.
+    // The scale is far too large, so the gradients of the first window are infinite. After that it
+    // fits.
     amp: { lossScale: { initial: 2 ** 24, backoffFactor: 2 ** -12 } },
     dataLoader: { splitBatches: true },
     gradientAccumulationSteps: steps,

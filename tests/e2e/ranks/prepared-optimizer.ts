@@ -1,5 +1,5 @@
-// Programs of plain variables, of which only the optimizer is prepared. Each case runs under an Accelerator of its own and reports
-// what its variables end with. Argument: tfjs backend (acc | cpu).
+// Programs with plain variables that only prepare the optimizer. Each case has its own Accelerator
+// and reports the final values of its variables. Argument: the tfjs backend (acc | cpu).
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,20 +15,20 @@ const STEPS = 4;
 const features = tf.keep(tf.sin(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D);
 const targets = tf.keep(tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
 
-/** What a case works with. */
+/** The objects of a case. */
 interface Context {
   readonly accelerator: Accelerator;
   readonly rank: number;
   readonly size: number;
   readonly w: tf.Variable;
   readonly b: tf.Variable;
-  /** This rank's mean loss. */
+  /** The mean loss of this rank. */
   readonly loss: () => tf.Scalar;
-  /** `x` on this rank: its part of the rows. */
+  /** This rank's part of the rows of `x`. */
   readonly part: (x: tf.Tensor2D) => tf.Tensor2D;
 }
 
-/** Optimizers of the case, which keep tensors of their own. */
+/** The optimizers of the case, which keep tensors. */
 const made: tf.SGDOptimizer[] = [];
 const sgd = (learningRate: number) => {
   made.push(tf.train.sgd(learningRate));
@@ -37,7 +37,7 @@ const sgd = (learningRate: number) => {
 
 type Values = Record<string, number[] | string>;
 
-/** Rank r's variables begin r higher than rank 0's. */
+/** The variables of rank r begin r higher than those of rank 0. */
 async function run(
   options: AcceleratorOptions,
   body: (context: Context) => Values | Promise<Values>,
@@ -57,12 +57,12 @@ async function run(
     tf.dispose([w, b]);
     tf.disposeVariables();
     for (const optimizer of made.splice(0)) optimizer.dispose();
-    // What was there before has w and b, which are gone.
+    // The earlier optimizer has w and b, which are disposed.
     if (tf.memory().numTensors !== before - 2) console.error(`leaked ${tf.memory().numTensors - before + 2}`);
   }
 }
 
-/** tfjs's types call the gradients variables. */
+/** tfjs's types declare the gradients as variables. */
 const apply = (optimizer: tf.Optimizer, grads: tf.NamedTensorMap) =>
   optimizer.applyGradients(grads as tf.NamedTensorMap & Record<string, tf.Variable>);
 
@@ -102,7 +102,8 @@ const cases: Record<string, () => Promise<Values>> = {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
       return steps(() => apply(optimizer, accelerator.backward(loss, [w, b]).grads));
     }),
-  // Two micro-batches of each rank make one step: as one batch, since their means have equal weights.
+  // Two micro-batches of each rank make one step. It equals the step of one batch, because their
+  // means have equal weights.
   accumulated: () =>
     run({ gradientAccumulationSteps: 2 }, ({ accelerator, loss }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
@@ -115,7 +116,7 @@ const cases: Record<string, () => Promise<Values>> = {
       for (let k = 0; k < 2 * STEPS; k++) accelerator.accumulate(() => optimizer.minimize(loss));
       return {};
     }),
-  // The variables are prepared, and the optimizer is not: the options hold all the same.
+  // The variables are prepared, but the optimizer is not. The options still apply.
   unpreparedOptimizer: () =>
     run({ gradientAccumulationSteps: 2, gradientClipping: { norm: 0.05 } }, ({ accelerator, loss, w, b }) => {
       accelerator.prepare([w, b]);
@@ -132,7 +133,8 @@ const cases: Record<string, () => Promise<Values>> = {
       }
       return {};
     }),
-  // An average of the weights, which nobody trains; a variable that each rank trains by itself; one that nobody uses.
+  // An average of the weights that is not trained; a variable that each rank trains independently;
+  // an unused variable.
   others: () =>
     run({}, ({ accelerator, loss, w, rank }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
@@ -160,7 +162,7 @@ const cases: Record<string, () => Promise<Values>> = {
       const withoutB = () => part(features).matMul(w).sub(part(targets)).square().mean().asScalar();
       return steps((k) => optimizer.minimize(k < 2 ? withoutB : loss));
     }),
-  // A variable that is on one rank only is left out of what ranks compare.
+  // Ranks do not compare a variable that exists on one rank only.
   onOneRank: () =>
     run({}, ({ accelerator, loss, rank }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
@@ -232,7 +234,7 @@ const cases: Record<string, () => Promise<Values>> = {
 const accelerator0 = await Accelerator.create({ engine });
 const results: Record<string, Values> = {};
 for (const [name, run] of Object.entries(cases)) {
-  // bf16 is of the engine acc.
+  // bf16 needs the engine acc.
   if (backend === 'cpu' && /bf16|Precision/.test(name)) continue;
   if (name === Object.keys(cases)[0]) accelerator0.freeMemory();
   results[name] = await run();

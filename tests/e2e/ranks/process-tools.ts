@@ -49,7 +49,7 @@ const turns = readFileSync(logPath, 'utf8').trim().split(' ');
 
 setSeed(rank);
 const draw = () => [Math.random(), ...tf.tidy(() => tf.randomUniform([2]).dataSync()), ...native()];
-/** From libtorch's own generator. */
+/** Draws from libtorch's own generator. */
 const native = () => tf.tidy(() => tf.multinomial(tf.zeros([50]) as tf.Tensor1D, 4).dataSync());
 const own = draw();
 setSeed(rank);

@@ -1,5 +1,5 @@
-// Sets other backends while it trains. Arguments: `after` or `before` (`create`), a folder for checkpoints. Reports by case the
-// weights, and what was seen on the way.
+// Sets other backends during training. Arguments: `after` or `before` (`create`), and a folder for
+// checkpoints. Reports the weights and observations by case.
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, LocalSGD, setSeed, type AcceleratorOptions } from '@acc/core';
@@ -34,11 +34,14 @@ async function training(options: AcceleratorOptions, kind: 'adam' | 'sgd' = 'ada
   };
 }
 
-/** Where each step of the case said that it was. */
+/** The backend and device that each step of the case reported. */
 let places: string[] = [];
 const cases: Record<string, object> = {};
 
-/** Runs `train` with an Accelerator of its own; afterwards there are as many tensors as before. */
+/**
+ * Runs `train` with its own Accelerator. Afterwards the number of tensors must be the same as
+ * before.
+ */
 async function run(
   name: string,
   options: AcceleratorOptions,
@@ -67,7 +70,7 @@ async function afterCreate(): Promise<void> {
     through(['acc', 'cpu', 'cpu', 'acc', 'cpu', 'acc']),
   );
   await tf.setBackend('acc');
-  // What is held on one backend closes its window on the other.
+  // A window whose gradients were computed on one backend closes on the other.
   await run('window', { gradientAccumulationSteps: 2 }, through(['acc', 'cpu', 'cpu', 'acc', 'acc', 'acc']));
   await run('fp16', { mixedPrecision: 'fp16' }, through(['acc', 'cpu', 'acc', 'cpu', 'acc', 'acc']));
   await run('saved', {}, async ({ accelerator, step }) => {
@@ -144,7 +147,7 @@ async function fitted(): Promise<void> {
   cases['fit'] = { weights, losses, leaked: tf.memory().numTensors - before };
 }
 
-/** Random numbers after `setSeed` on one backend or the other. */
+/** Random numbers after `setSeed` on either backend. */
 async function drawn(): Promise<void> {
   const accelerator = await Accelerator.create();
   const dropout = accelerator.prepare(
@@ -170,7 +173,7 @@ async function drawn(): Promise<void> {
 }
 
 async function beforeCreate(): Promise<void> {
-  // tfjs takes a backend by itself for the first tensor; nobody has chosen it.
+  // tfjs chooses a backend for the first tensor, which does not count as a choice of the program.
   tf.ones([2]).dispose();
   await run('tensorsFirst', {}, through(['acc', 'acc']));
   await tf.setBackend('cpu');

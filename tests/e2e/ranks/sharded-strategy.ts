@@ -1,29 +1,30 @@
-// A strategy by the public interface alone: each rank holds a slice of a flat buffer per unit. Units are gathered before an
-// operator uses one of their parameters, and released after it; gradients are reduce-scattered as soon as a unit has all of its own.
+// A strategy that uses the public interface only. Each rank holds a slice of a flat buffer for each
+// unit. Units are gathered before an operator uses one of their parameters, and released after it.
+// Gradients are reduce-scattered as soon as all gradients of a unit are complete.
 import * as tf from '@tensorflow/tfjs';
 import type { Collective, GradientReduction, Pending, Strategy, StrategyContext } from '@acc/contract';
 
 /** Parameters that are gathered together. */
 interface Unit {
   readonly variables: readonly tf.Variable[];
-  /** Where each begins in the flat buffer. */
+  /** The start of each parameter in the flat buffer. */
   readonly offsets: readonly number[];
-  /** Elements of each rank, filling at the end included. */
+  /** The number of elements of each rank, including the padding at the end. */
   readonly chunk: number;
-  /** This rank's. What optimizers update. */
+  /** This rank's slice, which optimizers update. */
   readonly shard: tf.Variable;
-  /** Operators that use it now. */
+  /** The number of operators that use it now. */
   uses: number;
 }
 
 export interface ShardedStrategy extends Strategy {
-  /** Elements that this rank keeps between steps. */
+  /** The number of elements that this rank keeps between steps. */
   readonly keptElements: () => number;
-  /** How often a unit was gathered. */
+  /** The number of times that a unit was gathered. */
   readonly gathers: () => number;
 }
 
-/** @param unitSize Variables to a unit. */
+/** @param unitSize The number of variables in a unit. */
 export function shardedStrategy(unitSize = 2): ShardedStrategy {
   const units: Unit[] = [];
   const unitOf = new Map<tf.Variable, Unit>();
@@ -33,7 +34,7 @@ export function shardedStrategy(unitSize = 2): ShardedStrategy {
     ...new Set(variables.flatMap((variable) => unitOf.get(variable) ?? [])),
   ];
 
-  /** The parameters of a unit, in a tidy. */
+  /** The parameters of a unit, inside a tidy. */
   const whole = (unit: Unit) => {
     gathers++;
     const flat = collective.allGather(unit.shard, { even: true });
@@ -60,7 +61,7 @@ export function shardedStrategy(unitSize = 2): ShardedStrategy {
     }
   };
 
-  /** Where the rank's slice begins in a variable, and how much of the variable is in it. */
+  /** The start of the rank's slice in a variable, and its length in the variable. */
   const ownRange = (unit: Unit, i: number): [begin: number, size: number] => {
     const { size } = unit.variables[i]!;
     const first = collective.rank * unit.chunk - unit.offsets[i]!;

@@ -1,4 +1,5 @@
-// Trains one network by the strategy of the job and by a sharded one, step by step on the same global batches, in several ways.
+// Trains one network with the strategy of the job and with a sharded one, step by step on the same
+// global batches, in several ways.
 import * as tf from '@tensorflow/tfjs';
 import { collectiveOnTape, type CollectiveOperator } from '@acc/collective';
 import type { Plugin, StrategyContext } from '@acc/contract';
@@ -10,14 +11,16 @@ export const CASES = ['clipped', 'accumulated', 'skipped', 'compiled', 'checkpoi
 export type Case = (typeof CASES)[number];
 
 export interface Trained {
-  /** Of this rank's rows, for each micro-batch. */
+  /** The losses of this rank's rows, for each micro-batch. */
   readonly losses: number[];
-  /** Whole, after each step. */
+  /** The whole parameters after each step. */
   readonly weights: number[][];
   readonly skipped: boolean[];
   readonly leaked: number;
   readonly replays: number;
-  /** Between steps: those that this rank keeps, and whether the variables hold none. */
+  /**
+   * Between steps: the elements that this rank keeps, and whether the variables hold no elements.
+   */
   readonly keptElements: number;
   readonly isReleased: boolean;
   readonly gathers: number;
@@ -40,7 +43,7 @@ async function train(kind: Case, isSharded: boolean): Promise<Trained> {
     ...(kind === 'skipped' && { mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } }),
   });
   const { processIndex: rank, numProcesses: size } = accelerator;
-  // Ranks start from rank 0's values.
+  // Ranks start with the values of rank 0.
   const weight = (shape: number[], place: number) =>
     tf.variable(
       tf
@@ -78,7 +81,7 @@ async function train(kind: Case, isSharded: boolean): Promise<Trained> {
   };
   const lossOf = (x: tf.Tensor, isBad: boolean) => () => {
     const loss = wrapped(output, wrapped(hidden, x)).sub(1).square().mean() as tf.Scalar;
-    // The last element of all lies in one rank's shard only.
+    // The very last element is in the shard of one rank only.
     return isBad ? (loss.add(b2.slice(2, 1).sum().mul(Infinity)) as tf.Scalar) : loss;
   };
   const minimize = (x: tf.Tensor, isBad = false) => optimizer.minimize(lossOf(x, isBad), true, weights)!;
@@ -99,7 +102,7 @@ async function train(kind: Case, isSharded: boolean): Promise<Trained> {
     const isBad = kind === 'skipped' && step === 2;
     tf.tidy(() => {
       const x = batch(step);
-      // Micro-batches count for different numbers of items, on each rank others.
+      // Micro-batches have different numbers of items, which also differ between ranks.
       const weighed = () =>
         optimizer.minimize(() => accelerator.weighLoss(lossOf(x, false)(), 1 + step + rank), true, weights)!;
       const loss =
@@ -127,7 +130,9 @@ async function train(kind: Case, isSharded: boolean): Promise<Trained> {
   return trained;
 }
 
-/** Gradients, and gradients of gradients, through collectives of values that differ between ranks. */
+/**
+ * Gradients, and gradients of gradients, through collectives of values that differ between ranks.
+ */
 async function throughCollectives(): Promise<Record<string, number[]>> {
   let context!: StrategyContext;
   const asks: Plugin = { name: 'asks', attach: (given) => void (context = given) };
@@ -143,7 +148,7 @@ async function throughCollectives(): Promise<Record<string, number[]>> {
   };
   const found: Record<string, number[]> = {};
   for (const [name, operator] of Object.entries(ways)) {
-    // Rank r counts its result r + 1 times.
+    // Rank r weights its result with r + 1.
     const loss = (x: tf.Tensor) =>
       collectiveOnTape(x, operator, kernels)
         .square()

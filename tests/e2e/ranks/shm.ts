@@ -12,7 +12,7 @@ const { rank } = started;
 const joined = await joinGroup({
   ...started,
   engine: 'shm',
-  // The ranks' meeting has no longer.
+  // The time limit of the rendezvous is the same.
   timeoutMs: ['stop', 'ask-idle'].includes(what) ? 10_000 : 60_000,
 });
 const collective = new GroupCollective({ joined, bridge: nativeBridge });
@@ -24,7 +24,9 @@ function half(dtype: 'bfloat16' | 'float16', value: number): NativeTensor {
   return to(floats, dtype);
 }
 
-/** The first is swallowed by either format when it is added to what the others make only one by one. */
+/**
+ * The first number would be lost in either 16-bit format if it were added to the others one by one.
+ */
 function sumOf(dtype: 'bfloat16' | 'float16', first: number): number {
   const sum = collective.allReduce(half(dtype, rank === 0 ? first : 1)) as Tensor;
   return sum.read('float32')[0] as number;
@@ -67,7 +69,7 @@ const faults: Record<string, () => unknown> = {
     collective.close();
     return undefined;
   },
-  // Nobody waits for a message of a rank that dies, or that sends nothing: all ask.
+  // No rank waits for a message of a rank that dies, or that sends nothing. All ranks ask instead.
   'ask-dead': () => failureOfAsked(() => process.kill(process.pid, 'SIGKILL')),
   'ask-idle': () =>
     failureOfAsked(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 17_000)),
@@ -77,13 +79,13 @@ const faults: Record<string, () => unknown> = {
     if (rank === 0) collective.close();
     return 'ended';
   },
-  // Nobody waits for it, all ask.
+  // No rank waits for it. All ranks ask instead.
   asked() {
     const pending = collective.allReduceAsync(x);
     while (!pending.isDone);
     return 'done';
   },
-  // Rank 0 waits for rank 1, which is busy until rank 0 has the result that it waits for.
+  // Rank 0 waits for rank 1, which is busy until rank 0 has its result.
   busy() {
     const path = process.argv[3]!;
     const pending = collective.allReduceAsync(x);

@@ -43,11 +43,11 @@ export interface PlainOptions {
   readonly batches: number;
   /** Batches whose gradients are averaged for one step. Default 1. */
   readonly window?: number;
-  /** The greatest norm of a step's gradient. */
+  /** The largest norm of a step's gradient. */
   readonly norm?: number;
 }
 
-/** The weights after as many global batches in plain tfjs. */
+/** The weights after this many global batches in plain tfjs. */
 export function trainPlainly({ optimizer = 'adam', batches, window = 1, norm }: PlainOptions): number[][] {
   const model = makeModel();
   const updates = makeOptimizer(optimizer);

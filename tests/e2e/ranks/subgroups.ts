@@ -10,7 +10,7 @@ const { rank } = started;
 const joined = await joinGroup({ ...started, isOneHost: true, engine, timeoutMs: 60_000 });
 const world = new GroupCollective({ joined, bridge: nativeBridge });
 
-/** The sum of as many ones. */
+/** The sum of ones over the ranks. */
 function sumOfOnes(group: NativeCollective, count: number): number {
   using ones = tensorFrom(new Float32Array(count).fill(1), 'float32', [count]);
   using sum = group.allReduce(ones) as Tensor;

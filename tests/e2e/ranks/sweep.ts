@@ -1,6 +1,6 @@
-// Trains one model after the other, with `tf.disposeVariables()` between them. Arguments: a folder for checkpoints, and the
-// tfjs backends (acc | cpu) to do so on. Reports by backend and kind of loop the weights of each round, and how many tensors and bytes
-// there were after it.
+// Trains one model after another, with `tf.disposeVariables()` in between. Arguments: a folder for
+// checkpoints, and the tfjs backends (acc | cpu). Reports the weights of each round, and the
+// numbers of tensors and bytes after it, by backend and kind of loop.
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
@@ -13,7 +13,7 @@ const ROUNDS = 6;
 interface Round {
   readonly weights: number[][];
   readonly tensors: number;
-  /** Native bytes; 0 on backends that don't count them. */
+  /** Native bytes. 0 on backends that do not count them. */
   readonly bytes: number;
 }
 
@@ -46,12 +46,12 @@ async function sweepsOn(backend: 'acc' | 'cpu'): Promise<Record<string, Round[]>
   if (backend === 'cpu') await tf.setBackend('cpu');
   const engine = backend === 'cpu' ? 'tfjs' : 'acc';
   const runs: Record<string, Round[]> = {};
-  // Ranks have the same rows, so that the first rank's statistics are those of one process.
+  // Ranks have the same rows, so that the statistics of the first rank are those of one process.
   runs['minimize'] = await sweep({ engine, ddp: { batchNorm: 'broadcast' } }, async (accelerator, round) => {
     const [model, optimizer] = accelerator.prepare(makeModel(true), makeOptimizer('adam'));
     for (let i = 0; i < 3; i++) step(accelerator, model, optimizer, i);
     if (round === ROUNDS - 1) {
-      // What was freed is no part of the run.
+      // Freed variables are not part of the run.
       const dir = join(folder, `${backend}-${accelerator.numProcesses}`);
       await accelerator.saveState(dir);
       step(accelerator, model, optimizer, 9);
@@ -74,7 +74,7 @@ async function sweepsOn(backend: 'acc' | 'cpu'): Promise<Record<string, Round[]>
     },
   );
 
-  // A window that is open when its variables go is given up with them.
+  // An open window is discarded together with its variables.
   runs['window'] = await sweep({ engine, gradientAccumulationSteps: 2 }, async (accelerator) => {
     const [model, optimizer] = accelerator.prepare(makeModel(), makeOptimizer('adam'));
     for (let i = 0; i < 3; i++) step(accelerator, model, optimizer, i);

@@ -29,7 +29,7 @@ const codeOf = (fn: () => void): string => {
 
 for (let step = 0; step < 3; step++) {
   tf.tidy(() => {
-    // Rank r takes r + 1 passes, whose gradients it adds up: r + 1 times 2 (r + 1) w.
+    // Rank r takes r + 1 passes and adds their gradients: r + 1 times 2 (r + 1) w.
     let sum: tf.Tensor = tf.zeros([2]);
     let grads: tf.NamedTensorMap = {};
     for (let pass = 0; pass <= rank; pass++) {
@@ -46,12 +46,12 @@ for (let step = 0; step < 3; step++) {
       sum = sum.add(grads['w']!);
     }
     const { unprepared: ofUnprepared, ...ofPrepared } = grads;
-    // One process may apply what it has computed.
+    // One process may apply its own gradients.
     if (size > 1)
       refused = codeOf(() => optimizer.applyGradients({ ...ofPrepared, unprepared: ofUnprepared! }));
     optimizer.applyGradients({ ...ofPrepared, w: sum });
   });
-  // minimize ends in the same place, and gives a list.
+  // minimize uses the same code, and returns a list.
   tf.tidy(() => {
     optimizer.minimize(() => w.mul(rank).sum() as tf.Scalar, false, prepared);
   });

@@ -31,7 +31,7 @@ const ways: Record<string, () => Promise<void> | void> = {
   },
   reject: () => Promise.reject(new Error('nobody waits')),
   exit: () => process.exit(7),
-  // Busy as a training is, with turns of the event loop between batches.
+  // As busy as a training, with turns of the event loop between batches.
   wait: async () => {
     console.log('waiting');
     for (;;) {
@@ -39,7 +39,7 @@ const ways: Record<string, () => Promise<void> | void> = {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   },
-  // As `wait`, with a handler of its own.
+  // Like `wait`, with a signal handler of the program.
   handle: async () => {
     process.on('SIGTERM', () => {
       void accelerator.endTraining('aborted').then(() => process.exit(3));

@@ -22,7 +22,7 @@ function createModel(): tf.Sequential {
 
 const weightsOf = (model: tf.Sequential) => model.getWeights().flatMap((w) => [...w.dataSync()]);
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-/** Another time on each rank, and of each model. */
+/** A delay that differs between ranks and between models. */
 const waits = (model: number) => ({ onBatchEnd: () => wait(1 + ((rank + model) % 3) * 7) });
 const settings = { batchSize: 6, epochs: 2, shuffle: false, verbose: 0 };
 const data = (model: number) =>
@@ -31,7 +31,7 @@ const codeOf = (error: unknown) => (error as { code?: string }).code ?? (error a
 
 type Ways = Record<string, (prepare: (model: tf.Sequential) => tf.Sequential) => Promise<number[]>>;
 
-/** What plain tfjs, too, can do. */
+/** Programs that plain tfjs can run, too. */
 const ways: Ways = {
   async 'three fits at once'(prepare) {
     const models = [0, 1, 2].map(() => prepare(createModel()));
@@ -98,7 +98,10 @@ function attempts(): Attempts {
   return { refused, tryTo };
 }
 
-/** Steps of a loop beside a fit; gives what was refused, and what comes of steps in another order on rank 0. */
+/**
+ * Steps of a loop during a fit. Returns what was refused, and the result of steps in another order
+ * on rank 0.
+ */
 async function besideFit(accelerator: Accelerator, isLast: boolean): Promise<object> {
   const { refused, tryTo } = attempts();
   const model = accelerator.prepare(createModel());
@@ -120,9 +123,9 @@ async function besideFit(accelerator: Accelerator, isLast: boolean): Promise<obj
   await tryTo('a step in a callback', () =>
     model.fit(xs(), ys(0), { ...settings, callbacks: { onBatchEnd: async () => void step(a) } }),
   );
-  // The group may end with them.
+  // The group may fail together with them.
   if (!isLast) return { refused };
-  // As loops do that run at once, where timing decides.
+  // The order of loops that run concurrently, which depends on timing.
   let mixed = 'nothing';
   try {
     for (const v of rank === 0 ? [a, b] : [b, a]) step(v);

@@ -33,7 +33,10 @@ for await (const batch of rows) {
   typed.push(...gathered.typed);
   tf.dispose([batch, gathered.rows]);
 }
-/** Gives its last batch together with `done`, as iterators of some programs do. tfjs-layers takes it, tf.data ignores it. */
+/**
+ * Yields its last batch together with `done`, as iterators of some programs do. tfjs-layers uses
+ * it, and tf.data ignores it.
+ */
 const endsWithBatch = () =>
   tf.data.generator(() => {
     let first = 0;

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '..', '..', '..');
 const guide = readFileSync(join(root, 'packages', 'create-acc-tracker', 'GUIDE.md'), 'utf8');
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 
-/** The code of the guide, by the file that it belongs into. */
+/** The code of the guide, by the names of its files. */
 const files = Array.from(
   guide.matchAll(/<!-- file: (\S+) -->\s*```typescript\n(.*?)^```/gms),
   ([, path, text]) => {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
 
-/** Runs a command, and throws with what it printed when it fails. */
+/** Runs a command. If it fails, throws an error with its output. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -21,18 +21,21 @@ export async function run(
   }
 }
 
-/** npm without looks at anything that a test doesn't need. */
+/** Makes npm skip everything that a test does not need. */
 export const npm = (args: readonly string[], cwd: string) =>
   run('npm', ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', ...args], cwd);
 
-/** What would be published of each folder, as tarballs in `target`, in the same order. */
+/** Packs the packages in the folders as tarballs in `target`, in the same order. */
 export async function pack(folders: readonly string[], target: string): Promise<string[]> {
   const printed = await npm(['pack', '--json', '--pack-destination', target, ...folders], root);
   const packed = JSON.parse(printed.slice(printed.indexOf('['))) as readonly { filename: string }[];
   return packed.map(({ filename }) => join(target, filename));
 }
 
-/** Packages of the workspace, as tarballs. Their JavaScript is built before; their types are brought up to date here. */
+/**
+ * Packs packages of the workspace. Their JavaScript was built before, and their types are updated
+ * here.
+ */
 export async function packWorkspace(names: readonly string[], target: string): Promise<string[]> {
   await run(process.execPath, [join(root, 'scripts', 'types.mjs')], root);
   const folders = names.map((name) => join(root, 'packages', name));

@@ -10,7 +10,7 @@ export interface RunBegin {
   readonly config?: RunConfig;
   readonly run?: RunOptions;
   readonly limits?: Partial<TrackerLimits>;
-  /** Makes the tracker anew, for what earlier runs could not send. */
+  /** Creates the tracker again, for entries that earlier runs could not send. */
   readonly make?: () => Tracker;
 }
 
@@ -18,7 +18,7 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'acc-tracked-'));
 }
 
-/** A run under way, as `initTrackers` begins one, and what its bus says. */
+/** A running run as `initTrackers` begins it, with the messages of its bus. */
 export async function beginRun(tracker: Tracker, options: RunBegin = {}) {
   const { projectDir = newFolder(), project = 'digits', config = {}, run = {}, limits = {}, make } = options;
   const said: string[] = [];
@@ -42,7 +42,7 @@ export function makeArtifact(): string {
 /** A picture of 3 x 2 pixels. */
 export const PICTURE = { width: 3, height: 2, data: Uint8Array.from({ length: 18 }, (_, i) => 10 * i) };
 
-/** Waits until something is so. */
+/** Waits until the condition holds. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const isSoAtLast = await poll(async () => (await isSo()) || undefined, { timeoutMs: 60_000 });
   if (!isSoAtLast) throw new Error(`never so: ${String(isSo)}`);

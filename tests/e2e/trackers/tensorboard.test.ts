@@ -47,7 +47,7 @@ const subject: TrackerSubject = {
     );
     return { values, status: STATUS[found?.hparams.end as 1 | 2] };
   },
-  // It knows success and failure.
+  // It distinguishes success and failure.
   keepsStatus: false,
 };
 
@@ -110,7 +110,9 @@ it("TensorBoard's own readers find everything, with right checksums", async () =
   expect(found.starts).toEqual([0]);
 }, 60_000);
 
-/** Of all messages of a file: each field as `fields` in `read_tensorboard.py` gives it. */
+/**
+ * All messages of a file. Each field has the form that `fields` in `read_tensorboard.py` returns.
+ */
 function fieldsOf({ messages }: DescFile): Record<string, unknown[][]> {
   const within = (message: DescMessage): DescMessage[] => [
     message,

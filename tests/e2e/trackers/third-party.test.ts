@@ -9,7 +9,7 @@ const work = newFolder();
 const made = join(work, 'acc-tracker-demo');
 let contract: string;
 let testkit: string;
-/** What testkit brings along. */
+/** The packages that testkit depends on. */
 let transpile: string;
 let create: string;
 let tarball: string;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, 300_000);
 
 it('npm create acc-tracker makes a package that passes the cases unchanged, and can be packed', async () => {
-  // As npm does it for `npm create acc-tracker demo`, with the packages as they would be published.
+  // Like `npm create acc-tracker demo`, with packages as they would be published.
   const command = [
     'exec',
     '--yes',

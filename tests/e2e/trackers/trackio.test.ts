@@ -37,7 +37,7 @@ async function ask<T>(name: string, body: object): Promise<T> {
 
 const rowsOf = (project: string, run_id: string) => ask<Row[]>('get_logs', { project, run_id });
 
-/** What is in its database: its other answers have null for NaN and infinities. */
+/** Reads Trackio's database, because its other answers have null for NaN and infinities. */
 async function storedRows(project: string, runId: string): Promise<{ step: number; metrics: string }[]> {
   const projects = await ask<string[]>('get_all_projects', {});
   if (!projects.includes(project)) return [];

@@ -3,18 +3,21 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 
-/** What a file stream is sent, by name of the file: `wandb-history.jsonl` has a line for each row. */
+/**
+ * The lines that a file stream received, by file name. `wandb-history.jsonl` has a line for each
+ * row.
+ */
 export type Stream = Record<string, { readonly offset: number; readonly content: string[] }[]>;
 
 type Fields = Record<string, unknown>;
 
-/** As much of W&B's service as its own programs need to upload a run, on this machine. */
+/** The part of W&B's service that its own programs need to upload a run, on this machine. */
 export class WandbBackend {
-  /** Bodies of the mutation UpsertBucket: what runs are called, tagged and configured. */
+  /** Bodies of the mutation UpsertBucket, with names, tags and configs of runs. */
   readonly upserts: Fields[] = [];
   /** By run. */
   readonly streams = new Map<string, Stream>();
-  /** Bytes of files that were put into storage, by path. */
+  /** The bytes of files that were put into storage, by path. */
   readonly files = new Map<string, Buffer>();
   readonly artifacts: Fields[] = [];
   readonly committed: unknown[] = [];
@@ -40,7 +43,7 @@ export class WandbBackend {
     return `http://127.0.0.1:${(this.#server!.address() as AddressInfo).port}`;
   }
 
-  /** Rows of a run's history. */
+  /** The rows of a run's history. */
   rows(run: string): Fields[] {
     const chunks = this.streams.get(run)?.['wandb-history.jsonl'] ?? [];
     const sorted = [...chunks].sort((a, b) => a.offset - b.offset);
@@ -163,7 +166,7 @@ export class WandbBackend {
     return `${this.url}/storage/${encodeURIComponent(name)}`;
   }
 
-  /** What the service knows of a run that is uploaded again. */
+  /** The state of a run on the service, for a second upload. */
   #resumeStatus(name: string): unknown {
     const streams = this.streams.get(name);
     if (!streams) return null;

@@ -77,7 +77,7 @@ const subject: TrackerSubject = {
 
 itDoesWhatEveryTrackerDoes(subject, 60_000);
 
-/** As a user's environment, whose service is on this machine. */
+/** The environment of a user whose service is on this machine. */
 const environment = () => ({
   WANDB_BASE_URL: backend.url,
   WANDB_API_KEY: 'a'.repeat(40),

@@ -30,7 +30,7 @@ const subject: CollectiveSubject<NativeTensor> = {
 };
 const results = runCollectiveCases(subject);
 subject.collective.barrier();
-// mpirun tears long lines apart.
+// mpirun splits long lines.
 reportResult({
   failed: results.filter(({ outcome }) => outcome === 'failed'),
   passed: results.filter(({ outcome }) => outcome === 'passed').length,

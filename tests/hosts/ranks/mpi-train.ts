@@ -1,4 +1,5 @@
-// Trains a few steps on the engine that the environment names. The argument says how rank 1 ends.
+// Trains a few steps with the engine that the environment names. The argument states how rank 1
+// ends.
 import * as tf from '@tensorflow/tfjs';
 import type { AccError } from '@acc/contract';
 import { Accelerator } from '@acc/core';

@@ -1,4 +1,5 @@
-// Shows metrics to Prometheus: some, one more once a file is there, and none when it is gone.
+// Exposes metrics to Prometheus: some at first, one more after a file was created, and none after
+// it was deleted.
 import { existsSync } from 'node:fs';
 import { poll } from '@acc/contract';
 import { Accelerator } from '@acc/core';

@@ -1,7 +1,7 @@
 import type { LayerCases } from '../layer-case.js';
 import { Scale } from '../scale.js';
 
-/** Every name that `tf.layers.activation` takes. */
+/** Every name that `tf.layers.activation` accepts. */
 const NAMES = [
   'elu',
   'hardSigmoid',
@@ -35,7 +35,7 @@ export const ACTIVATIONS: LayerCases = {
   'prelu, shared over images': { inputs: [[3, 4, 2]], make: (l) => l.prelu({ sharedAxes: [1, 2] }) },
   softmax: { inputs: [[6]], make: (l) => l.softmax() },
   'softmax of sequences': { inputs: [[3, 4]], make: (l) => l.softmax({ axis: 2 }) },
-  // tfjs has no gradient of the comparison in it.
+  // tfjs has no gradient of the comparison in this layer.
   thresholdedReLU: {
     inputs: [[8]],
     scaled: false,

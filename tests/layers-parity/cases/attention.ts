@@ -5,7 +5,7 @@ interface SelfAttentionArgs {
   readonly units: number;
 }
 
-/** A layer as users write their own: causal self-attention with one head, from `[batch, steps, width]`. */
+/** A user's own layer: causal self-attention with one head, for `[batch, steps, width]`. */
 export class SelfAttention extends tf.layers.Layer {
   static readonly className = 'SelfAttention';
   readonly #units: number;

@@ -6,7 +6,10 @@ const conv = { filters: 3, kernelSize: 3 };
 
 const fixed = { trainable: false };
 
-/** Layers that tfjs has no gradient of (dilated, or transposed in 3-D): what comes after them is trained. */
+/**
+ * tfjs has no gradient of these layers (dilated, or transposed in 3-D), so only the layers after
+ * them are trained.
+ */
 function untrained(input: readonly number[], make: (l: typeof tf.layers) => tf.layers.Layer): LayerCase {
   return { inputs: [input], scaled: false, make: (l) => [make(l), new Scale()] };
 }
@@ -98,14 +101,15 @@ export const CONVOLUTIONS: LayerCases = {
         dataFormat: 'channelsFirst',
       }),
   },
-  // On tfjs's cpu backend, the gradient of nearest neighbours is right for the first sample only.
+  // On tfjs's cpu backend, the gradient of nearest-neighbour resizing is right for the first sample
+  // only.
   upSampling2d: { inputs: [[3, 2, 2]], batch: 1, make: (l) => l.upSampling2d({ size: [2, 3] }) },
   'upSampling2d, channels first': {
     inputs: [[2, 3, 4]],
     batch: 1,
     make: (l) => l.upSampling2d({ size: [2, 2], dataFormat: 'channelsFirst' }),
   },
-  // And the gradient of bilinear interpolation has height and width exchanged in its shape.
+  // The gradient of bilinear interpolation has height and width exchanged in its shape.
   'upSampling2d, bilinear': {
     inputs: [[4, 4, 2]],
     make: (l) => l.upSampling2d({ size: [2, 3], interpolation: 'bilinear' }),

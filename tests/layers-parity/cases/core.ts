@@ -59,11 +59,13 @@ export const CORE: LayerCases = {
   reshape: { inputs: [[2, 6]], make: (l) => l.reshape({ targetShape: [3, 4] }) },
   permute: { inputs: [[2, 3, 4]], make: (l) => l.permute({ dims: [3, 1, 2] }) },
   repeatVector: { inputs: [[3]], make: (l) => l.repeatVector({ n: 4 }) },
-  // tfjs has no gradient of the operators that make a mask: what is scaled is masked already.
+  // tfjs has no gradient of the operators that create a mask, so the layer that scales comes after
+  // the mask.
   masking: { inputs: [[4, 3]], holds: 'padded', scaled: false, make: (l) => [l.masking(), new Scale()] },
   batchNormalization: { inputs: [[5]], make: (l) => l.batchNormalization() },
   'batchNormalization of images': { inputs: [[3, 4, 2]], make: (l) => l.batchNormalization() },
-  // tfjs's own throw, on every backend, without scale or offset and in training on another axis than the last.
+  // tfjs's own layer throws on every backend without scale or offset, and in training on an axis
+  // other than the last.
   'batchNormalization, another momentum and epsilon': {
     inputs: [[4, 3]],
     make: (l) => l.batchNormalization({ momentum: 0.9, epsilon: 1e-4 }),

@@ -5,7 +5,8 @@ import { Unlisted } from '../unlisted.js';
 /** Layers that prepare images and categories. */
 export const PREPARATIONS: LayerCases = {
   rescaling: { inputs: [[4, 4, 2]], make: (l) => l.rescaling({ scale: 0.5, offset: 1 }) },
-  // Square images and single samples where tfjs cpu's gradients are right for no others.
+  // Square images and single samples, because the gradients of tfjs's cpu backend are right for no
+  // others.
   resizing: {
     inputs: [[4, 4, 2]],
     make: (l) => new Unlisted(l.resizing({ height: 6, width: 3 }), [null, 6, 3, 2]),

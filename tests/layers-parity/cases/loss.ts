@@ -2,7 +2,7 @@ import type { LayerCase, LayerCases } from '../layer-case.js';
 
 const METRICS = ['mse', 'mae', 'mape', 'cosine'];
 
-/** Every loss that `compile` takes by name, after the activation that it is meant for. */
+/** Every loss that `compile` accepts by name, after the activation for which it is meant. */
 const LOSSES: Readonly<Record<string, Partial<LayerCase> & { activation?: 'softmax' | 'sigmoid' }>> = {
   meanSquaredError: {},
   meanAbsoluteError: {},

@@ -1,6 +1,9 @@
 import type { LayerCases } from '../layer-case.js';
 
-/** Layers that are random in training. Both backends draw the same numbers: tfjs makes them in JavaScript. */
+/**
+ * Layers that are random in training. Both backends draw the same numbers, because tfjs draws them
+ * in JavaScript.
+ */
 export const RANDOM: LayerCases = {
   dropout: { inputs: [[4, 5]], make: (l) => l.dropout({ rate: 0.4, seed: 5 }) },
   'dropout, one for all steps': {

@@ -7,7 +7,10 @@ const UNITS = 4;
 
 type Recurrent = 'simpleRNN' | 'gru' | 'lstm';
 
-/** Layers after a mask of the padded steps. They are scaled behind it: tfjs has no gradient of the operators that make it. */
+/**
+ * Layers after a mask of the padded steps. The layer that scales comes after the mask, because tfjs
+ * has no gradient of the operators that create a mask.
+ */
 function masked(make: (l: typeof tf.layers) => tf.layers.Layer[]): LayerCase {
   return {
     inputs: SEQUENCE,
@@ -17,7 +20,10 @@ function masked(make: (l: typeof tf.layers) => tf.layers.Layer[]): LayerCase {
   };
 }
 
-/** The ways that all three recurrent layers can be used in. `states`: how many tensors of state the layer has. */
+/**
+ * The ways to use any of the three recurrent layers. `states` is the number of state tensors of the
+ * layer.
+ */
 function variants(kind: Recurrent, states: number): LayerCases {
   const rnn =
     (options: object): LayerCase['make'] =>

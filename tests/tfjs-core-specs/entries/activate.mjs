@@ -4,8 +4,9 @@ import '@tensorflow/tfjs-core/dist/register_all_gradients';
 import { setTestEnvs } from '@tensorflow/tfjs-core/dist/jasmine_util';
 
 /**
- * Makes `backendName` active, then defines tfjs-core's specs for it. The specs are imported late because importing
- * them is what defines them, and it needs a test environment and the flags of a backend that is up.
+ * Makes `backendName` active, then defines tfjs-core's specs for it. Importing the specs defines
+ * them, and needs a test environment and the flags of an initialised backend, so they are imported
+ * late.
  */
 export async function activate(backendName) {
   if (!(await tf.setBackend(backendName))) throw new Error(`tf.setBackend('${backendName}') failed.`);

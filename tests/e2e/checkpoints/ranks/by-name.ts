@@ -1,5 +1,5 @@
-// Trains the same tensors element by element, held in different layouts, and saves; or goes on from what jobs of other sizes
-// and layouts have saved.
+// Trains the same tensors element by element in different layouts, and saves. Or continues
+// checkpoints of jobs with other sizes and layouts.
 import * as tf from '@tensorflow/tfjs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const size = Number(process.env.WORLD_SIZE);
 /** Each element of each whole tensor. */
 type Values = Record<string, number[]>;
 
-/** Weights and both moments of Adam. */
+/** The weights and both moments of Adam. */
 export interface State {
   readonly weights: Values;
   readonly m: Values;
@@ -23,16 +23,19 @@ export interface State {
 }
 
 export interface Outcome {
-  /** When the checkpoint was made, or loaded. */
+  /** The values when the checkpoint was made or loaded. */
   readonly at: State;
-  /** Two steps after that. */
+  /** The values two steps later. */
   readonly after: State;
 }
 
-/** By the checkpoint's name, then by the layout that it was loaded into: what came of it, or the code of the error. */
+/**
+ * By the checkpoint's name, then by the layout into which it was loaded: the result, or the code of
+ * the error.
+ */
 export type Outcomes = Record<string, Record<string, Outcome | string>>;
 
-/** A gradient that depends on which element it is of, and on its value. */
+/** A gradient that depends on the index and the value of the element. */
 function loss(shards: readonly Shard[]): tf.Scalar {
   const terms = shards
     .filter(({ variable }) => variable.size > 0)
@@ -57,7 +60,10 @@ async function train(
   }
 }
 
-/** Of a flat buffer gradients are reduced before they are added up, so that shards of sums are held. */
+/**
+ * Gradients of a flat buffer are reduced before they are accumulated, so the accumulated sums are
+ * sharded.
+ */
 function strategyOf(layout: Layout, shards: readonly Shard[]): Strategy {
   const strategy = shardingStrategy(shards.filter(isPart), size);
   if (layout !== 'flat') return strategy;
@@ -67,7 +73,7 @@ function strategyOf(layout: Layout, shards: readonly Shard[]): Strategy {
 async function start(layout: Layout) {
   const shards = LAYOUTS[layout](rank, size);
   const accelerator = await Accelerator.create({
-    // Data parallelism is the strategy of those that hold everything.
+    // If every rank holds everything, the strategy is data parallelism.
     ...(layout !== 'replicated' && { strategy: strategyOf(layout, shards) }),
     gradientAccumulationSteps: 2,
   });
@@ -91,7 +97,7 @@ async function stateOf(accelerator: Accelerator, optimizer: tf.Optimizer, shards
   return { weights: weights!, m: m!, v: v! };
 }
 
-/** Whole tensors, of the tensors that ranks have for each shard. */
+/** Whole tensors, built from the shards of all ranks. */
 function gathered(accelerator: Accelerator, shards: readonly Shard[], tensors: readonly tf.Tensor[]): Values {
   const pieces = accelerator.gatherObject(
     shards.map((shard, i) => ({ numbers: numbersOf(shard), values: [...tensors[i]!.dataSync()] })),
@@ -103,7 +109,7 @@ function gathered(accelerator: Accelerator, shards: readonly Shard[], tensors: r
   return Object.fromEntries(WHOLES.map(({ name }) => [name, wholes[name]!]));
 }
 
-/** @param held Micro-batches of a window that is open when the run is saved. */
+/** @param held The number of micro-batches in a window that is open when the run is saved. */
 async function save(layout: Layout, held: number): Promise<Outcome> {
   const { shards, accelerator, optimizer, end } = await start(layout);
   await train(accelerator, optimizer, shards, 6 + held);
@@ -129,7 +135,7 @@ async function load(name: string, layout: Layout): Promise<Outcome | string> {
   }
 }
 
-/** What each rank is told, as JSON. */
+/** The error that each rank got, as JSON. */
 async function refusal(
   variables: tf.Variable[],
   optimizer: tf.Optimizer,
@@ -148,7 +154,7 @@ async function refusal(
   return [...new Set(problems)].join(' ');
 }
 
-/** By what is wrong. */
+/** The errors, by the kind of mistake. */
 async function refusals(): Promise<Record<string, string>> {
   const place = join(folder, `replicated-${size}-0`);
   const save = (accelerator: Accelerator) => accelerator.saveState(join(folder, 'refused'));

@@ -1,4 +1,4 @@
-// The ways in which the ranks of these tests hold the same whole tensors.
+// The layouts in which the ranks of these tests hold the same whole tensors.
 import * as tf from '@tensorflow/tfjs';
 import { rangeOf, sliceOf, type Shard, type Whole } from './sharding.js';
 
@@ -17,7 +17,10 @@ const [A, B, C, ROWS, COLUMNS, FEW, EVERYWHERE] = WHOLES;
 export const LAYOUTS = {
   /** Every rank holds every tensor. */
   replicated: () => WHOLES.map(wholeOf),
-  /** Ranks hold rows, columns, and a range of a flat buffer of several tensors; one tensor is on every rank. */
+  /**
+   * Ranks hold rows, columns, and a range of a flat buffer of several tensors. One tensor is on
+   * every rank.
+   */
   sharded: (rank: number, size: number) => [
     sliceOf(ROWS, 0, rank, size),
     sliceOf(FEW, 0, rank, size),
@@ -27,7 +30,10 @@ export const LAYOUTS = {
   ],
   /** Each rank holds a flat buffer of all tensors, cut anywhere. */
   flat: (rank: number, size: number) => [rangeOf('unit', WHOLES, rank, size)],
-  /** The tensors of a rank are other ones than those of its neighbours; one is on every rank. */
+  /**
+   * The tensors of a rank differ from those of its neighbours, except for one that is on every
+   * rank.
+   */
   stages: (rank: number, size: number) => [
     ...WHOLES.slice(0, -1)
       .filter((_, i) => Math.floor((i * size) / (WHOLES.length - 1)) === rank)

@@ -1,4 +1,4 @@
-// Writes and reads models whose tensors ranks hold in different layouts, and counts the memory that it takes.
+// Writes and reads models whose tensors ranks hold in different layouts, and measures the memory.
 import * as tf from '@tensorflow/tfjs';
 import { join } from 'node:path';
 import { Accelerator } from '@acc/core';
@@ -11,14 +11,14 @@ const [folder] = process.argv.slice(2) as [string];
 const rank = Number(process.env.RANK);
 const size = Number(process.env.WORLD_SIZE);
 
-/** Tensors of 400 kB. */
+/** Each tensor has 400 kB. */
 const COLUMNS = 1000;
 const MANY = Array.from({ length: 40 }, (_, i) => ({ name: `w${i}`, shape: [100, COLUMNS] }));
 
 export interface Exported {
-  /** What getStateDict gives, by name, on each rank. */
+  /** The result of getStateDict on each rank, by name. */
   readonly dicts: Record<string, number[]>[];
-  /** What ranks have after loadModel is what they had before saveModel. */
+  /** Whether ranks have the same values after loadModel as before saveModel. */
   readonly isSame: boolean;
   readonly loaded: string[];
 }
@@ -26,7 +26,7 @@ export interface Exported {
 export interface Memory {
   readonly total: number;
   readonly largest: number;
-  /** Native bytes at the peak beyond those at the beginning, the most of all ranks. */
+  /** The peak of native bytes minus their number at the start, as the maximum over ranks. */
   readonly saving: number;
   readonly loading: number;
 }

@@ -1,4 +1,5 @@
-// Saves again and again, into names of its own and into one place, and says what is complete; until somebody kills it.
+// Saves repeatedly, under new names and to one place, and prints complete saves, until it is
+// killed.
 import * as tf from '@tensorflow/tfjs-core';
 import '@tensorflow/tfjs-backend-cpu';
 import { writeSync } from 'node:fs';
@@ -14,7 +15,7 @@ const options = resolveCheckpointOptions({ dir: join(folder, 'named'), keepLast:
 const checkpoints = new Checkpoints({ options, layer: state, collective: new SingleCollective() });
 
 for (let step = Number(first); ; step++) {
-  // Every element is the step: one of another save would show.
+  // Every element is the number of the step, so an element of another save would be detected.
   const weights = [tf.fill([2_000], step), tf.fill([30_000], step), tf.scalar(step)];
   const request = {
     info: { step, epoch: 0, savedAt: new Date().toISOString(), metrics: {} },

@@ -76,7 +76,10 @@ export function rangeOf(name: string, wholes: readonly Whole[], rank: number, si
   return { variable, parts };
 }
 
-/** Elements `begin` to `end` of a matrix or vector: what is left of a row, whole rows, a begun row. */
+/**
+ * Elements `begin` to `end` of a matrix or vector: the rest of a row, whole rows, and the start of
+ * a row.
+ */
 function boxesOf({ name, shape }: Whole, begin: number, end: number, start: number): Box[] {
   if (shape.length === 1) return [{ name, shape, offset: [begin], sizes: [end - begin], start }];
   const columns = shape[1]!;

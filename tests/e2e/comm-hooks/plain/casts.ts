@@ -1,14 +1,14 @@
 import type { PlainHook } from './plain-hook.js';
 
-/** Bits after the point and the smallest normal exponent of the two types. */
+/** The bits after the point and the smallest normal exponent of the two dtypes. */
 const FORMATS = { fp16: { bits: 10, least: -14 }, bf16: { bits: 7, least: -126 } };
 
 export type Format = keyof typeof FORMATS;
 
-/** The relative distance of neighbours. */
+/** The relative distance of neighbouring numbers. */
 export const spacing = (format: Format) => 2 ** -FORMATS[format].bits;
 
-/** To the nearest number of the type, of two the even one. */
+/** Rounds to the nearest number of the dtype, and ties to even. */
 export function rounded(x: number, format: Format): number {
   if (x === 0) return x;
   const { bits, least } = FORMATS[format];
@@ -18,7 +18,10 @@ export function rounded(x: number, format: Format): number {
   return (isUp ? floor + 1 : floor) * unit;
 }
 
-/** Each rank's part of the mean is rounded, then their sum. One rank sends nothing, and rounds nothing. */
+/**
+ * Each rank's part of the mean is rounded, and then their sum. One rank sends nothing, so it does
+ * not round.
+ */
 export function plainCast(format: Format, size: number): PlainHook {
   return (_step, grads) => {
     const part = Math.fround(1 / size);

@@ -2,13 +2,19 @@ import { LOCAL, sizeOf } from '../cases.js';
 import { number } from '../numbers.js';
 import { meanOf } from './plain-hook.js';
 
-/** What ranks make of their mean and of the weights of the last meeting, by variable. */
+/**
+ * The new weights, from the ranks' mean and from the weights of the last synchronization, by
+ * variable.
+ */
 export type Meet = (means: number[][], before: number[][]) => number[][];
 
 /** Stich, "Local SGD", 2019, algorithm 1. */
 export const average: Meet = (means) => means;
 
-/** Douillard et al., "DiLoCo", 2023, algorithm 1, by SGD with Nesterov momentum of rate 0.7 and momentum 0.9. */
+/**
+ * Douillard et al., "DiLoCo", 2023, algorithm 1, with SGD with Nesterov momentum, rate 0.7 and
+ * momentum 0.9.
+ */
 export function outerStep(): Meet {
   const velocity = LOCAL.shapes.map((shape) => new Array<number>(sizeOf(shape)).fill(0));
   return (means, before) =>
@@ -21,7 +27,10 @@ export function outerStep(): Meet {
     );
 }
 
-/** Each rank's weights after each step and after the end: SGD with momentum on |w - target|² / 2 from zeros. */
+/**
+ * Each rank's weights after each step and after the end, for SGD with momentum on |w - target|² / 2
+ * from zeros.
+ */
 export function plainLocalSteps(size: number, every: number, meet: Meet): number[][][][] {
   const zeros = () => LOCAL.shapes.map((shape) => new Array<number>(sizeOf(shape)).fill(0));
   let before = zeros();

@@ -1,10 +1,10 @@
 import { ONE_BIT_ADAM, sizeOf, type HookCase } from '../cases.js';
 import { meanOf, type PlainHook } from './plain-hook.js';
 
-/** A number whose sign float32 could take for the other. */
+/** Numbers closer to 0 than this may have another sign in float32. */
 const TOO_SMALL = 1e-5;
 
-/** The signs, times the mean magnitude. */
+/** The signs, multiplied by the mean magnitude. */
 function compressed(values: readonly number[]): number[] {
   const scale = values.reduce((sum, x) => sum + Math.abs(x), 0) / values.length;
   const unclear = values.find((x) => x !== 0 && Math.abs(x) < TOO_SMALL);
@@ -13,8 +13,9 @@ function compressed(values: readonly number[]): number[] {
 }
 
 /**
- * Tang et al., "1-bit Adam", 2021, algorithm 1, without compression on the way back: ranks send their momentum in bits,
- * with error feedback, and the hook gives the gradient that makes their mean.
+ * Tang et al., "1-bit Adam", 2021, algorithm 1, without compression on the way back. Ranks send the
+ * signs of their momentum, with error feedback. The hook returns the gradient that leads to the
+ * mean of these momenta.
  */
 export function plainOneBit(
   { shapes, buckets }: HookCase,
@@ -57,7 +58,9 @@ export function plainOneBit(
   };
 }
 
-/** The weights after each step of Adam whose variance stays as it is after `warmupSteps`, from zeros. */
+/**
+ * The weights after each step of Adam from zeros. The variance does not change after `warmupSteps`.
+ */
 export function plainOneBitAdam(grads: readonly (readonly number[][])[]): number[][][] {
   const { learningRate, beta1, beta2, epsilon, warmupSteps } = ONE_BIT_ADAM;
   const [m, v, w] = Array.from({ length: 3 }, () =>

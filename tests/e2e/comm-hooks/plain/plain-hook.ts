@@ -1,10 +1,13 @@
-/** What all ranks have after a step. */
+/** The result of a step on all ranks. */
 export interface PlainStep {
-  /** The mean over ranks as the hook gives it, by variable. */
+  /** The mean over ranks that the hook returns, by variable. */
   readonly grads: number[][];
-  /** The hook's state that is the same on every rank, by name. */
+  /** The part of the hook's state that is the same on every rank, by name. */
   readonly shared: Readonly<Record<string, number[]>>;
-  /** Each rank's error, by variable, as of gradients that are not divided by the number of ranks. Empty where there is none. */
+  /**
+   * Each rank's error, by variable, for gradients that are not divided by the number of ranks.
+   * Empty if there is none.
+   */
   readonly local: number[][][];
 }
 

@@ -22,7 +22,7 @@ function transposed({ rows, columns, values }: Matrix): Matrix {
   return { rows: columns, columns: rows, values: swapped };
 }
 
-/** Gram-Schmidt, a column after the other. */
+/** Gram-Schmidt, one column after another. */
 function orthonormal({ rows, columns, values }: Matrix): Matrix {
   const result = [...values];
   const at = (row: number, column: number) => row * columns + column;
@@ -42,7 +42,7 @@ function orthonormal({ rows, columns, values }: Matrix): Matrix {
   return { rows, columns, values: result };
 }
 
-/** Vogels et al., "PowerSGD", 2019, algorithms 1 and 2: all ranks, in float64. */
+/** Vogels et al., "PowerSGD", 2019, algorithms 1 and 2, for all ranks, in float64. */
 export function plainPowerSgd(
   hookCase: HookCase,
   options: PowerSgdCase,

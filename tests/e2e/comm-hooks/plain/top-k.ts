@@ -1,10 +1,10 @@
 import { sizeOf, type HookCase } from '../cases.js';
 import { meanOf, type PlainHook } from './plain-hook.js';
 
-/** Two magnitudes that float32 could order otherwise. */
+/** Magnitudes closer than this may have another order in float32. */
 const TOO_CLOSE = 1e-5;
 
-/** Stich et al., "Sparsified SGD with Memory", 2018, algorithm 1, of each bucket. */
+/** Stich et al., "Sparsified SGD with Memory", 2018, algorithm 1, for each bucket. */
 export function plainTopK({ shapes, buckets }: HookCase, ratio: number, size: number): PlainHook {
   const errors = Array.from({ length: size }, () =>
     shapes.map((shape) => new Array<number>(sizeOf(shape)).fill(0)),

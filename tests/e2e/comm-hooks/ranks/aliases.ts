@@ -8,11 +8,11 @@ const SIZE = 24;
 interface Found {
   /** The gradients of the two variables. */
   readonly grads: Float32Array[];
-  /** What the program kept of its own gradients, read after the sum over ranks. */
+  /** The gradients that the program kept, read after the sum over ranks. */
   readonly kept: Float32Array[];
 }
 
-/** The gradients of two variables that are `local` each, of which it may keep something. */
+/** Returns the gradients of two variables, both `local`. It may keep some of them. */
 type Gradient = (local: tf.Tensor, keep: (x: tf.Tensor) => void) => [tf.Tensor, tf.Tensor];
 
 const GRADIENTS: Readonly<Record<string, Gradient>> = {
@@ -40,7 +40,7 @@ const GRADIENTS: Readonly<Record<string, Gradient>> = {
   },
 };
 
-/** Gradients that share memory with each other, and with what the program keeps. */
+/** Gradients that share memory with each other, and with tensors that the program keeps. */
 export function aliases(accelerator: Accelerator): Record<string, Found> {
   const found: Record<string, Found> = {};
   for (const [name, gradient] of Object.entries(GRADIENTS)) {
@@ -55,7 +55,7 @@ export function aliases(accelerator: Accelerator): Record<string, Found> {
     found[name] = { grads, kept: kept.map((x) => x.dataSync<'float32'>()) };
     tf.dispose(kept);
   }
-  // As users write it: both sums' gradients are the seed, spread over the variables.
+  // A usual program: the gradients of both sums are the seed, broadcast to the variables.
   const factor = accelerator.processIndex + 1;
   const sums = gradientsOf(
     accelerator,

@@ -70,7 +70,7 @@ const RUNS: Record<string, NamedCommHook | CommHook | undefined> = {
   'oneBit resumed': resumed(oneBit),
 };
 
-/** Sums over two ranks of 1.001 in the two types of 16 bits. */
+/** Sums over two ranks of 1.001 in the two 16-bit dtypes. */
 let rounded: number[] = [];
 
 /** A strategy that records how many bytes its collectives move in each step. */

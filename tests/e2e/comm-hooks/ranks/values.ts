@@ -41,7 +41,7 @@ export interface HookRun {
 export interface Run {
   readonly hooks: Record<string, HookRun>;
   readonly cast: Float32Array;
-  /** Weights by case, step (the last: after the end) and variable. */
+  /** Weights by case, step (the last one is after the end) and variable. */
   readonly local: Record<string, Float32Array[][]>;
   /** Weights by step and variable. */
   readonly oneBitAdam: Float32Array[][];
@@ -76,7 +76,9 @@ function hookOf(spec: HookSpec, hookCase: HookCase): CommHook {
   }
 }
 
-/** An Accelerator with the hook of a case, and what its loss gives at a step: `number`s as gradients. */
+/**
+ * An Accelerator with the hook of a case, and the loss of each step, whose gradients are `number`s.
+ */
 async function opened(hookCase: HookCase) {
   const hook = hookOf(hookCase.hook, hookCase);
   const { bucketBytes } = hookCase;

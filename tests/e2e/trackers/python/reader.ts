@@ -1,7 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** A Python script that answers each line of its input with a line of JSON: imports take longer than answers. */
+/**
+ * A Python script that answers each line of its input with a line of JSON. One process is used,
+ * because imports take longer than answers.
+ */
 export class Reader {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;

@@ -10,16 +10,17 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const INSTALL_MS = 300_000;
 
-/** A Python with packages of its own. */
+/** A Python with its own packages. */
 export interface Venv {
   readonly bin: (program: string) => string;
-  /** Starts a script that lies beside this file. */
+  /** Starts a script in the folder of this file. */
   readonly reader: (script: string) => Reader;
 }
 
 /**
- * The environment of `<name>.txt` beside this file: `~/.cache/acc/test-venvs/<name>-<hash of it>`. Made when it is not there, by
- * `python3 -m venv` and pip, which takes half a minute at most; test processes wait for each other meanwhile.
+ * The environment of `<name>.txt` beside this file: `~/.cache/acc/test-venvs/<name>-<its hash>`. If
+ * it does not exist, `python3 -m venv` and pip create it, which takes at most half a minute. Other
+ * test processes wait meanwhile.
  */
 export async function venv(name: string): Promise<Venv> {
   const requirements = join(import.meta.dirname, `${name}.txt`);
@@ -51,7 +52,10 @@ async function install(folder: string, requirements: string): Promise<void> {
   }
 }
 
-/** One process installs. A lock that is older than an installation may take is of one that was killed. */
+/**
+ * One process installs. A lock that is older than an installation can take belongs to a killed
+ * process.
+ */
 function takeLock(lock: string): boolean {
   mkdirSync(join(lock, '..'), { recursive: true });
   try {
