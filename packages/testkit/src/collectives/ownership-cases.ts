@@ -33,7 +33,7 @@ function eachContent<T>(subject: CollectiveSubject<T>, body: (own: Content, sum:
 }
 
 const donated: CollectiveCase = {
-  name: 'what is given away keeps its values where others hold its memory',
+  name: 'a donated tensor does not change other tensors that share its memory',
   run(subject) {
     const { collective, make, view, read, dispose } = subject;
     eachContent(subject, (own, sum) => {
@@ -57,7 +57,7 @@ const donated: CollectiveCase = {
 };
 
 const donatedLists: CollectiveCase = {
-  name: 'lists that are given away keep the values that others hold',
+  name: 'donated lists do not change other tensors that share their memory',
   run(subject) {
     const { collective, make, view, read, dispose } = subject;
     eachContent(subject, (own, sum) => {
@@ -80,7 +80,7 @@ const donatedLists: CollectiveCase = {
 };
 
 const kept: CollectiveCase = {
-  name: 'arguments stay what they were',
+  name: 'arguments do not change',
   run(subject) {
     const { collective, make, read, dispose } = subject;
     const { rank, size } = collective;

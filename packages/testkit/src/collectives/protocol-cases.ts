@@ -34,7 +34,7 @@ const ring: CollectiveCase = {
 };
 
 const inOrder: CollectiveCase = {
-  name: 'messages of a pair arrive in their order',
+  name: 'messages between two ranks arrive in order',
   minRanks: 2,
   run(subject) {
     const { collective } = subject;
@@ -60,7 +60,7 @@ const inOrder: CollectiveCase = {
 };
 
 const handles: CollectiveCase = {
-  name: 'several at once, waited for in any order',
+  name: 'several pending collectives can be waited for in any order',
   run(subject) {
     const { collective } = subject;
     const { rank, size } = collective;
@@ -85,7 +85,7 @@ const handles: CollectiveCase = {
 };
 
 const progress: CollectiveCase = {
-  name: 'goes on while nobody waits',
+  name: 'a collective makes progress without a wait',
   run(subject) {
     const { collective } = subject;
     withTensor(subject, numbersOf(collective.rank, [100_003], 'float32'), (x) => {
@@ -108,7 +108,7 @@ function mixed<T>(subject: CollectiveSubject<T>, rank: number): { dtype: NativeD
 }
 
 const coalesced: CollectiveCase = {
-  name: 'coalesced calls give what single ones do',
+  name: 'coalesced calls give the results of single calls',
   run(subject) {
     const { collective } = subject;
     const xs = mixed(subject, collective.rank).map(({ shape, dtype }) =>
@@ -159,7 +159,7 @@ const objects: CollectiveCase = {
  * same error, so this is the last case.
  */
 const mismatch: CollectiveCase = {
-  name: 'calls that differ are an error on every rank',
+  name: 'different calls are an error on every rank',
   minRanks: 2,
   run(subject) {
     const { collective } = subject;

@@ -52,7 +52,7 @@ const placeOf = <T>(subject: CollectiveSubject<T>, { shape, dtype }: Content): T
   subject.make(numbersOf(5, shape, dtype));
 
 const donated: CollectiveCase = {
-  name: 'shards of tensors that are given away, and of those that were compared before',
+  name: 'reduceScatter and allGather with donate and agreed',
   run(subject) {
     const { collective, make, view, read, dispose } = subject;
     eachExample(subject, ({ own, scattered, gathered }, what) => {
@@ -82,7 +82,7 @@ const donated: CollectiveCase = {
 };
 
 const placed: CollectiveCase = {
-  name: 'shards go into tensors that are given for them',
+  name: 'reduceScatter and allGather write into given tensors',
   run(subject) {
     const { collective, make, view, dispose } = subject;
     eachExample(subject, ({ own, scattered, gathered }, what) => {
@@ -113,7 +113,7 @@ const placed: CollectiveCase = {
 };
 
 const narrow: CollectiveCase = {
-  name: 'shards travel in 16 bits',
+  name: 'reduceScatter and allGather with wireDtype',
   run(subject) {
     const { collective, make, dispose } = subject;
     const { own, scattered, gathered } = exampleOf(subject, 701, 'float32');
@@ -152,7 +152,7 @@ const narrow: CollectiveCase = {
 };
 
 const lists: CollectiveCase = {
-  name: 'lists of shards that are given away',
+  name: 'coalesced reduceScatter and allGather with donate',
   run(subject) {
     const { collective, make } = subject;
     eachExample(subject, ({ own, scattered, gathered }, what) => {
@@ -168,7 +168,7 @@ const lists: CollectiveCase = {
 };
 
 const refused: CollectiveCase = {
-  name: 'places that do not fit are refused',
+  name: 'given tensors of the wrong shape or dtype are refused',
   run(subject) {
     const { collective, make, dispose } = subject;
     const { size } = collective;

@@ -55,7 +55,7 @@ function requireSum<T>(
 }
 
 const numbered: CollectiveCase = {
-  name: 'sub-groups number their ranks in the order of the list, and have sub-groups',
+  name: 'sub-groups number their ranks in the order of the list, and can have sub-groups',
   run(subject) {
     const { collective } = subject;
     const { rank, size } = collective;
@@ -82,7 +82,7 @@ const numbered: CollectiveCase = {
 
 function everyRule(rules: readonly CollectiveCase[]): CollectiveCase {
   return {
-    name: 'sub-groups keep every rule',
+    name: 'sub-groups pass all cases',
     minRanks: 2,
     maxRanks: 6,
     run(subject) {
@@ -103,7 +103,7 @@ function everyRule(rules: readonly CollectiveCase[]): CollectiveCase {
 }
 
 const interleaved: CollectiveCase = {
-  name: 'calls of several groups are under way at once, and are waited for in any order',
+  name: 'calls of several groups can be pending at once, and waited for in any order',
   minRanks: 3,
   run(subject) {
     const { collective } = subject;
@@ -139,7 +139,7 @@ function errorOf(run: () => unknown): unknown {
 }
 
 const refused: CollectiveCase = {
-  name: 'lists that differ, and lists of no group, are an error on every rank',
+  name: 'different lists, and invalid lists, are an error on every rank',
   run({ collective }) {
     const { rank, size } = collective;
     for (const list of [[], [0, 0], [size], [-1], [0.5]]) {
@@ -158,7 +158,7 @@ const refused: CollectiveCase = {
 };
 
 const closing: CollectiveCase = {
-  name: 'a sub-group that is closed leaves the others open',
+  name: 'closing a sub-group does not close others',
   run({ collective }) {
     const { size } = collective;
     const list = Array.from({ length: size }, (_, one) => one);

@@ -34,7 +34,7 @@ const sorted = async (storage: Storage, prefix: string) =>
 
 const put: readonly StorageCase[] = [
   {
-    name: 'keeps what is put, and replaces it',
+    name: 'stores and replaces content',
     async run(storage) {
       await storage.put('a/b.json', bytes('one'));
       await storage.put('a/b.json', bytes('another'));
@@ -42,7 +42,7 @@ const put: readonly StorageCase[] = [
     },
   },
   {
-    name: 'keeps what comes in pieces, whose memory is used again',
+    name: 'stores content that comes in pieces which reuse their memory',
     async run(storage) {
       await storage.put('pieces', pieces(5, 1000));
       const all = await storage.get('pieces');
@@ -54,7 +54,7 @@ const put: readonly StorageCase[] = [
     },
   },
   {
-    name: 'keeps what is empty',
+    name: 'stores empty content',
     async run(storage) {
       await storage.put('empty', new Uint8Array(0));
       equal((await storage.get('empty')).length, 0);
@@ -62,7 +62,7 @@ const put: readonly StorageCase[] = [
     },
   },
   {
-    name: 'keeps what was there when a put fails',
+    name: 'keeps the old content if a put fails',
     async run(storage) {
       await storage.put('x', bytes('old'));
       await rejects(storage.put('x', failing()), /no more/);
@@ -75,7 +75,7 @@ const put: readonly StorageCase[] = [
 
 const get: readonly StorageCase[] = [
   {
-    name: 'gives a part, into memory that is there',
+    name: 'reads a range into given memory',
     async run(storage) {
       await storage.put('x', bytes('0123456789'));
       const into = new Uint8Array(4);
@@ -86,7 +86,7 @@ const get: readonly StorageCase[] = [
     },
   },
   {
-    name: 'has a code for what is not there, and for what ends too early',
+    name: 'has an error code for missing keys and for ranges beyond the end',
     async run(storage) {
       await storage.put('x', bytes('01'));
       const into = new Uint8Array(4);
@@ -100,7 +100,7 @@ const get: readonly StorageCase[] = [
 
 const listed: readonly StorageCase[] = [
   {
-    name: 'lists what is below a prefix',
+    name: 'lists the keys with a prefix',
     async run(storage) {
       for (const key of ['a/1', 'a/b/2', 'ab', 'c/3']) await storage.put(key, bytes(key));
       deepEqual(await sorted(storage, 'a/'), [
@@ -115,7 +115,7 @@ const listed: readonly StorageCase[] = [
     },
   },
   {
-    name: 'takes names of many kinds',
+    name: 'accepts many kinds of names',
     async run(storage) {
       const keys = ['a&b.json', "it's (1)~!*.bin", 'ä/ö ü+%20', 'x'.repeat(120)];
       for (const key of keys) await storage.put(key, bytes(key));
@@ -126,7 +126,7 @@ const listed: readonly StorageCase[] = [
     },
   },
   {
-    name: 'deletes, also what is not there',
+    name: 'deletes keys, also missing ones',
     async run(storage) {
       for (const key of ['a/1', 'a/2', 'b']) await storage.put(key, bytes(key));
       await storage.delete(['a/1', 'a/none', 'none/1', 'b']);

@@ -102,17 +102,17 @@ describe('the cases for trackers', () => {
     ['loses', 'every value arrives once, in order'],
     ['doubles', 'every value arrives once, in order'],
     ['reverses', 'every value arrives once, in order'],
-    ['mixesRuns', 'two runs at once don’t mix'],
-    ['changesMetrics', 'the caller’s objects stay as they were'],
-    ['zeroForNaN', 'NaN and infinities survive, or are refused with a code'],
+    ['mixesRuns', 'two runs at the same time do not mix'],
+    ['changesMetrics', 'the caller’s objects do not change'],
+    ['zeroForNaN', 'NaN and infinities are stored, or refused with a code'],
     ['forgetsLifecycle', 'log after finish is refused'],
     ['forgetsLifecycle', 'nothing is stored before start'],
     ['acceptsOptions', 'a mistyped option is refused'],
-    ['leavesTimer', 'nothing is open after finish'],
-    ['flushesOnSuccessOnly', "finish('failed') stores what was logged before"],
+    ['leavesTimer', 'no handle is open after finish'],
+    ['flushesOnSuccessOnly', "finish('failed') stores the values that were logged before"],
     [
       'saysNothing',
-      'a back end that can’t be reached: the code says so, and the call made again stores once',
+      'if the back end cannot be reached, the error code says so, and a repeated call stores once',
     ],
   ])('detect that %s: %s', async (fault, name) => {
     expect(await failedCases({ [fault]: true })).toContain(name);

@@ -55,7 +55,7 @@ function orRounded(exact: number, read: number | undefined): number {
 }
 
 const sameSteps: TrackerCase = {
-  name: 'several calls at one step are all kept',
+  name: 'several calls at one step are all stored',
   appliesTo: ({ keeps }) => keeps !== 'latest',
   run: (subject) =>
     withRun(async (run) => {
@@ -92,7 +92,7 @@ const notAfter: TrackerCase = {
 };
 
 const failedFlushes: TrackerCase = {
-  name: "finish('failed') stores what was logged before",
+  name: "finish('failed') stores the values that were logged before",
   run: (subject) =>
     withRun(async (run) => {
       const caller = new Caller(subject.make());
@@ -110,7 +110,7 @@ const failedFlushes: TrackerCase = {
 };
 
 const statuses: TrackerCase = {
-  name: 'the status at the end is kept',
+  name: 'the final status is stored',
   appliesTo: ({ keepsStatus = true }) => keepsStatus,
   async run(subject) {
     for (const status of ['completed', 'failed', 'aborted'] as const) {
@@ -127,7 +127,7 @@ const statuses: TrackerCase = {
 };
 
 const apart: TrackerCase = {
-  name: 'two runs at once don’t mix',
+  name: 'two runs at the same time do not mix',
   run: (subject) =>
     withRun((firstRun) =>
       withRun(async (secondRun) => {
@@ -161,7 +161,7 @@ const apart: TrackerCase = {
 };
 
 const resumed: TrackerCase = {
-  name: 'resume goes on with the run of an earlier process',
+  name: 'resume continues the run of an earlier process',
   appliesTo: (subject) => subject.make().resume !== undefined && subject.keeps !== 'latest',
   run: (subject) =>
     withRun(async (run) => {

@@ -5,7 +5,7 @@ import { OpenHandles } from './open-handles.js';
 import { Caller, codeOf, readRun, require, requireValues, withRun, type TrackerCase } from './subject.js';
 
 const notNumbers: TrackerCase = {
-  name: 'NaN and infinities survive, or are refused with a code',
+  name: 'NaN and infinities are stored, or refused with a code',
   async run(subject) {
     for (const value of [NaN, Infinity, -Infinity]) {
       await withRun(async (run) => {
@@ -36,7 +36,7 @@ function isNear(stored: number, value: number): boolean {
 }
 
 const odds: TrackerCase = {
-  name: 'large steps, and names of several kinds',
+  name: 'large steps, and several kinds of names, are stored',
   run: (subject) =>
     withRun(async (run) => {
       const caller = new Caller(subject.make());
@@ -53,7 +53,7 @@ const odds: TrackerCase = {
 };
 
 const untouched: TrackerCase = {
-  name: 'the caller’s objects stay as they were',
+  name: 'the caller’s objects do not change',
   run: (subject) =>
     withRun(async (given) => {
       const run = deepFreeze(given);
@@ -121,7 +121,7 @@ const mistyped: TrackerCase = {
 };
 
 const members: TrackerCase = {
-  name: 'it has the members of a tracker, and no others',
+  name: 'the object has the members of a tracker, and no others',
   run(subject) {
     const tracker = subject.make();
     require(typeof tracker.name === 'string' && tracker.name !== '', 'it has no name');
@@ -133,7 +133,7 @@ const members: TrackerCase = {
 };
 
 const noHandles: TrackerCase = {
-  name: 'nothing is open after finish',
+  name: 'no handle is open after finish',
   run: (subject) =>
     withRun(async (run) => {
       const handles = new OpenHandles();
@@ -154,7 +154,7 @@ const noHandles: TrackerCase = {
 };
 
 const interrupted: TrackerCase = {
-  name: 'a back end that can’t be reached: the code says so, and the call made again stores once',
+  name: 'if the back end cannot be reached, the error code says so, and a repeated call stores once',
   appliesTo: ({ interrupt }) => interrupt !== undefined,
   run: (subject) =>
     withRun(async (run) => {
