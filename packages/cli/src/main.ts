@@ -2,6 +2,7 @@ import { isAccError } from '@acc/contract';
 import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
 import { addEnvCommand } from './environment/command.js';
+import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
 import { addSetupCommand } from './setup/command.js';
@@ -44,6 +45,7 @@ function createProgram(setExitCode: (code: number) => void): Command {
     .allowExcessArguments(false);
   addLaunchCommand(program, setExitCode);
   addEnvCommand(program);
+  addEstimateMemoryCommand(program);
   addMergeWeightsCommand(program);
   addSetupCommand(program);
   throwUsageErrors(program);

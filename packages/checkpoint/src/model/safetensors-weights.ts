@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type StateLayer, type Storage } from '@acc/contract';
+import { AccError, isAccError, type StateLayer, type Storage } from '@acc/contract';
 import { sharedRuns, wholeBox, type Box, type Run } from '../format/boxes.js';
 import { elementBytes, nativeDtypeOf } from '../format/dtypes.js';
 import { headerLength, LENGTH_BYTES, parseHeader, type StoredEntry } from '../format/safetensors.js';
@@ -52,26 +52,61 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
 export async function openSafetensors(location: Location, name: string): Promise<StoredWeight[]> {
   if (!name.endsWith(INDEX)) return openFile(location, name);
   const bytes = await location.storage.get(location.prefix + name);
-  const { weight_map: map } = JSON.parse(new TextDecoder().decode(bytes)) as {
-    weight_map?: Record<string, string>;
-  };
-  if (!map) throw new AccError('ACC_SAFETENSORS_INVALID', `The index ${name} has no weight_map.`);
-  const files = [...new Set(Object.values(map))];
+  const files = [...new Set(Object.values(parseIndex(bytes, name)))];
   return (await Promise.all(files.map((file) => openFile(location, file)))).flat();
+}
+
+/** The file of each weight. */
+function parseIndex(bytes: Uint8Array, name: string): Record<string, string> {
+  let cause: unknown;
+  try {
+    const json = JSON.parse(new TextDecoder().decode(bytes)) as {
+      weight_map?: Record<string, string>;
+    } | null;
+    if (json?.weight_map) return json.weight_map;
+  } catch (error) {
+    cause = error;
+  }
+  throw new AccError(
+    'ACC_SAFETENSORS_INVALID',
+    `The index ${name} ${cause ? 'is not valid JSON' : 'has no weight_map'}.`,
+    {
+      help: 'The file may be truncated. Compare its size with the original.',
+      cause,
+    },
+  );
 }
 
 async function openFile({ storage, prefix }: Location, name: string): Promise<StoredWeight[]> {
   const key = prefix + name;
   const where = `${storage.location}/${key}`;
-  const start = await storage.get(key, { into: new Uint8Array(LENGTH_BYTES) });
-  const text = new Uint8Array(headerLength(start, where));
-  await storage.get(key, { start: LENGTH_BYTES, into: text });
-  const { entries } = parseHeader(text, undefined, where);
+  const length = await storage.get(key, { into: new Uint8Array(LENGTH_BYTES) });
+  const text = new Uint8Array(headerLength(length, where));
+  const { entries } = await ifComplete(where, async () => {
+    await storage.get(key, { start: LENGTH_BYTES, into: text });
+    const header = parseHeader(text, undefined, where);
+    const { start = 0, byteLength = 0 } = header.entries.at(-1) ?? {};
+    if (byteLength > 0) await storage.get(key, { start: start + byteLength - 1, into: new Uint8Array(1) });
+    return header;
+  });
   return entries.map((entry) => ({
     name: entry.key,
     shape: entry.shape,
     read: (layer, box) => readEntry({ storage, file: key, entry }, box ?? wholeBox(entry.shape), layer),
   }));
+}
+
+/** Runs reads of a file that exists. If bytes are missing, the file is truncated. */
+async function ifComplete<T>(where: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isAccError(error, 'ACC_STORAGE_NOT_FOUND')) throw error;
+    throw new AccError('ACC_SAFETENSORS_INVALID', `${where} is truncated.`, {
+      help: 'Compare its size with the original, and copy it again.',
+      cause: error,
+    });
+  }
 }
 
 interface EntryPlace {

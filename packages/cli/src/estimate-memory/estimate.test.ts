@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { tensorsOf, type Architecture } from './architecture.js';
+import { estimateMemory, type Estimate, type EstimateOptions } from './estimate.js';
+import { sizesOf, type ModelSizes } from './model-sizes.js';
+import type { StrategyName } from './layouts.js';
+
+const OPTIONS: EstimateOptions = {
+  ...{ optimizer: 'adamw', precisions: ['float32', 'bf16'], ranks: [64] },
+  ...{ ranksPerHost: undefined, batch: undefined },
+};
+
+/** 1 GB is 10⁹ bytes, as in the papers. */
+const gigabytes = (bytes: number) => Number((bytes / 1e9).toFixed(1));
+
+const statesOf = ({ parameterBytes, gradientBytes, optimizerBytes }: Estimate) =>
+  gigabytes(parameterBytes + gradientBytes + optimizerBytes);
+
+function find(estimates: readonly Estimate[], strategy: StrategyName, precision = 'float32', ranks?: number) {
+  return estimates.find(
+    (each) =>
+      each.strategy === strategy &&
+      each.precision === precision &&
+      (ranks === undefined || each.ranks === ranks),
+  )!;
+}
+
+describe('7.5 G parameters on 64 ranks, as in figure 1 of the ZeRO paper', () => {
+  const model: ModelSizes = {
+    ...{ parameters: 7.5e9, trainable: 7.5e9, architecture: undefined },
+    ...{ twoLargestUnits: undefined, largestTensor: undefined, factored: undefined },
+  };
+  const estimates = estimateMemory(model, OPTIONS);
+
+  it.each([
+    ['zero-1', 31.4],
+    ['zero-2', 16.6],
+    ['zero-3', 1.9],
+  ] as const)('mixed precision, %s', (strategy, expected) => {
+    expect(statesOf(find(estimates, strategy, 'bf16'))).toBe(expected);
+  });
+
+  it.each(['float32', 'bf16'])('one process with %s takes 16 bytes a parameter', (precision) => {
+    const estimate = find(estimates, 'single', precision);
+    expect(statesOf(estimate)).toBe(120);
+    expect(estimate.bytesPerParameter).toBe(16);
+  });
+
+  it('float32 takes 16 / N bytes a parameter in stage 3', () => {
+    expect(find(estimates, 'zero-3').bytesPerParameter).toBeCloseTo(16 / 64, 6);
+  });
+
+  it('says what it does not know', () => {
+    expect(find(estimates, 'zero-3')).toMatchObject({ activationBytes: null, gatheredBytes: null });
+  });
+});
+
+describe('the optimizer', () => {
+  const shapes = [
+    [10, 20],
+    [7, 1],
+  ];
+  const tensors = shapes.map((shape, i) => ({ name: `${i}`, shape, unit: `${i}`, isTrainable: i === 0 }));
+  const model = sizesOf(tensors, undefined);
+
+  it.each([
+    ['sgd', 0, 0],
+    ['momentum', 200, 0],
+    ['adam', 400, 0],
+    ['lion', 200, 200],
+    ['lamb', 400, 400],
+    ['adafactor', 30, 600],
+  ] as const)('%s holds %i and makes %i float32 elements', (optimizer, state, temporary) => {
+    const { optimizerBytes, peakBytes } = find(estimateMemory(model, { ...OPTIONS, optimizer }), 'single');
+    expect(optimizerBytes).toBe(4 * state);
+    expect(peakBytes).toBe(4 * (207 + 200 + state + temporary));
+  });
+
+  it('adafactor needs shapes', () => {
+    const numbers = { ...model, factored: undefined };
+    expect(() => estimateMemory(numbers, { ...OPTIONS, optimizer: 'adafactor' })).toThrowError(
+      expect.objectContaining({ code: 'ACC_BAD_OPTION' }),
+    );
+  });
+});
+
+describe('a transformer', () => {
+  const gpt2: Architecture = {
+    ...{ kind: 'gpt2', layers: 2, hidden: 8, heads: 2, kvHeads: 2, headDim: 4, intermediate: 32 },
+    ...{ vocabulary: 16, positions: 4, isTied: false, hasAttentionBias: true, hasMlpBias: true },
+  };
+  const estimates = (architecture: Architecture, tokens: number, more: Partial<EstimateOptions> = {}) =>
+    estimateMemory(sizesOf(tensorsOf(architecture), architecture), {
+      ...{ ...OPTIONS, ranks: [2, 4], batch: { batch: tokens, sequence: 1 } },
+      ...more,
+    });
+  // A layer: 12 · 8² weights of matrices, 4 · 8 of norms, 9 · 8 of biases; the last norm, the head.
+  const LAYER = 872;
+  const PARAMETERS = 16 * 8 + 4 * 8 + 2 * LAYER + 16 + 16 * 8;
+
+  it('keeps in float32 what backward needs', () => {
+    const { activationBytes, peakBytes, peakAt } = find(estimates(gpt2, 4000), 'single');
+    // A token in a layer: 16 · 8 elements, 4 of statistics, 2 heads; then GELU's gradient: the
+    // gradient of the result, two of width 32, and the labels.
+    const token = 4 * (2 * (16 * 8 + 6) + 8 + 2 * 32 + 16);
+    expect(activationBytes).toBe(4000 * token);
+    // Gradients of the head and of the last matrix.
+    expect(peakBytes).toBe(12 * PARAMETERS + 4000 * token + 4 * (16 * 8 + 32 * 8));
+    expect(peakAt).toBe('backward');
+  });
+
+  it('keeps 16 bits in mixed precision, and copies of weights', () => {
+    const { activationBytes, peakAt } = find(estimates(gpt2, 4000), 'single', 'bf16');
+    // A layer: 16 · 8 elements of 16 bits, 4 of statistics; then the loss.
+    const token = 2 * (32 * 8 + 4 * 4) + (12 * 8 + 18 * 16);
+    expect(activationBytes).toBe(4000 * token + 2 * (2 * LAYER + 16 * 8));
+    expect(peakAt).toBe('loss');
+  });
+
+  it('has gradients and no activations left at the end', () => {
+    const { peakBytes, peakAt } = find(estimates(gpt2, 1), 'single');
+    // The gradient of the embedding, and the labels.
+    expect(peakBytes).toBe(16 * PARAMETERS + 4 * (8 + 16));
+    expect(peakAt).toBe('end of backward');
+  });
+
+  it('has two terms more of the gradient of a tied embedding', () => {
+    const { peakBytes } = find(estimates({ ...gpt2, isTied: true }, 1), 'single');
+    expect(peakBytes).toBe(16 * (PARAMETERS - 16 * 8) + 4 * (8 + 16) + 2 * 4 * 16 * 8);
+  });
+
+  it('takes as much on many ranks of one host', () => {
+    const all = estimates(gpt2, 1);
+    const { strategy, ranks, ...single } = find(all, 'single');
+    expect([strategy, ranks]).toEqual(['single', 1]);
+    for (const count of [2, 4]) expect(find(all, 'ddp', 'float32', count)).toMatchObject(single);
+  });
+
+  it('has a packed bucket more between hosts', () => {
+    const all = estimates(gpt2, 1, { ranksPerHost: 2 });
+    const [on1, on2] = [2, 4].map((count) => find(all, 'ddp', 'float32', count));
+    // All gradients fit into one bucket.
+    expect(on2!.peakBytes - on1!.peakBytes).toBe(4 * PARAMETERS);
+  });
+
+  it('gathers its two largest layers whole in stage 3', () => {
+    const estimate = find(estimates(gpt2, 4000), 'zero-3', 'float32', 4);
+    const gathered = 4 * 2 * LAYER;
+    const share = Math.ceil((4 * PARAMETERS) / 4) + (8 * PARAMETERS) / 4;
+    expect(estimate.gatheredBytes).toBe(gathered);
+    expect(estimate.peakBytes).toBe(share + gathered + estimate.activationBytes!);
+  });
+
+  it('is shared inside a host in the hybrid stage', () => {
+    const all = estimates(gpt2, 1, { ranks: [2, 3, 4], ranksPerHost: 2 });
+    const hybrid = all.filter(({ strategy }) => strategy === 'zero-3-hybrid');
+    expect(hybrid.map(({ ranks }) => ranks)).toEqual([4, 4]);
+    const { parameterBytes, peakBytes } = find(all, 'zero-3', 'float32', 2);
+    expect(hybrid[0]).toMatchObject({ parameterBytes, peakBytes });
+  });
+});

@@ -1,0 +1,157 @@
+import { AccError } from '@acc/contract';
+import { activationsOf, partsOf, type BatchSizes, type Precision } from './activations.js';
+import { replicated, sharded, type Layout, type OptimizerElements, type StrategyName } from './layouts.js';
+import type { ModelSizes } from './model-sizes.js';
+import { memoryOf, type OptimizerName } from './optimizers.js';
+
+export interface EstimateOptions {
+  readonly optimizer: OptimizerName;
+  readonly precisions: readonly Precision[];
+  /** The numbers of ranks, each above 1. */
+  readonly ranks: readonly number[];
+  /** Undefined: all ranks are on one host. */
+  readonly ranksPerHost: number | undefined;
+  /** Undefined: activations are not estimated. */
+  readonly batch: BatchSizes | undefined;
+}
+
+/** What a step does when it needs most memory. */
+export type Moment = 'loss' | 'backward' | 'end of backward' | 'optimizer step';
+
+/** Bytes of tensors on each rank. */
+export interface Estimate {
+  readonly precision: Precision;
+  readonly strategy: StrategyName;
+  readonly ranks: number;
+  readonly parameterBytes: number;
+  readonly gradientBytes: number;
+  readonly optimizerBytes: number;
+  /**
+   * With 16-bit copies of weights, without gradients of weights. Null: not known, and not in the
+   * peak.
+   */
+  readonly activationBytes: number | null;
+  /** See {@link Layout}. Null: not known, and not in the peak. */
+  readonly gatheredBytes: number | null;
+  readonly peakBytes: number;
+  readonly peakAt: Moment;
+  /** Parameters, gradients and optimizer state, for each parameter of the whole model. */
+  readonly bytesPerParameter: number;
+}
+
+/**
+ * Memory for each precision, strategy and number of ranks.
+ *
+ * @throws AccError `ACC_BAD_OPTION` for Adafactor and a model whose shapes are not known.
+ */
+export function estimateMemory(model: ModelSizes, options: EstimateOptions): Estimate[] {
+  const optimizer = elementsOf(model, options.optimizer);
+  return options.precisions.flatMap((precision) =>
+    layoutsOf(model, optimizer, precision, options).map((layout) =>
+      estimateOf(model, layout, precision, options.batch),
+    ),
+  );
+}
+
+function elementsOf(
+  { trainable, factored, largestTensor }: ModelSizes,
+  optimizer: OptimizerName,
+): OptimizerElements {
+  const { state, temporary } = memoryOf(optimizer);
+  if (state !== 'factored') return { state: state * trainable, temporary: temporary * trainable };
+  if (factored !== undefined && largestTensor !== undefined) {
+    return { state: factored, temporary: temporary * trainable + largestTensor };
+  }
+  throw new AccError('ACC_BAD_OPTION', '--optimizer adafactor: its state depends on the shapes of weights.', {
+    help: 'Give a model in place of --parameters.',
+  });
+}
+
+function layoutsOf(
+  model: ModelSizes,
+  optimizer: OptimizerElements,
+  precision: Precision,
+  { ranks, ranksPerHost = Infinity }: EstimateOptions,
+): Layout[] {
+  const forEachCount = (strategy: StrategyName, of: (count: number) => Omit<Layout, 'strategy' | 'ranks'>) =>
+    ranks.map((count) => ({ strategy, ranks: count, ...of(count) }));
+  const stage = (number: 1 | 2 | 3) => (count: number) =>
+    sharded(model, optimizer, precision, { stage: number, shards: count });
+  const isHybrid = (count: number) => ranksPerHost > 1 && count > ranksPerHost && count % ranksPerHost === 0;
+  return [
+    { strategy: 'single', ranks: 1, ...replicated(model, optimizer, precision, false) },
+    ...forEachCount('ddp', (count) => replicated(model, optimizer, precision, count > ranksPerHost)),
+    ...forEachCount('zero-1', stage(1)),
+    ...forEachCount('zero-2', stage(2)),
+    ...forEachCount('zero-3', stage(3)),
+    ...forEachCount('zero-3-hybrid', () => stage(3)(ranksPerHost)).filter((layout) => isHybrid(layout.ranks)),
+  ];
+}
+
+function estimateOf(
+  model: ModelSizes,
+  layout: Layout,
+  precision: Precision,
+  batch: BatchSizes | undefined,
+): Estimate {
+  const { strategy, ranks, parameterBytes, gradientBytes, optimizerBytes, gatheredBytes } = layout;
+  const { activationBytes, moments } = momentsOf(model, layout, precision, batch);
+  const [peakAt, most] = moments.reduce((a, b) => (b[1] > a[1] ? b : a));
+  return {
+    ...{ precision, strategy, ranks, parameterBytes, gradientBytes, optimizerBytes },
+    activationBytes,
+    gatheredBytes,
+    peakBytes: parameterBytes + optimizerBytes + most,
+    peakAt,
+    bytesPerParameter: (parameterBytes + gradientBytes + optimizerBytes) / model.parameters,
+  };
+}
+
+interface Moments {
+  readonly activationBytes: number | null;
+  /** Bytes beside parameters and the optimizer's state. */
+  readonly moments: [Moment, number][];
+}
+
+/**
+ * The moments of a step at which memory may have its peak. Activations shrink from layer to layer
+ * while gradients grow, both evenly, so of all layers the last and the first are enough.
+ */
+function momentsOf(
+  { architecture, trainable }: ModelSizes,
+  { gradientBytes, stepBytes, packedBytes, freshBytes, copyBytes, ...layout }: Layout,
+  precision: Precision,
+  batch: BatchSizes | undefined,
+): Moments {
+  const gathered = layout.gatheredBytes ?? 0;
+  const step: [Moment, number] = ['optimizer step', gradientBytes + stepBytes];
+  if (!architecture || !batch) {
+    return {
+      activationBytes: null,
+      moments: [['end of backward', gradientBytes + packedBytes + gathered], step],
+    };
+  }
+  const { layer, loss, head, mlp, end } = activationsOf(architecture, precision, batch);
+  const parts = partsOf(architecture);
+  const kept = layer + copyBytes * parts.layer;
+  const all = architecture.layers * kept;
+  // 16-bit products give 16-bit gradients, which are then converted.
+  const fresh = copyBytes + freshBytes;
+  const above = Math.max(0, trainable - parts.embedding - parts.layer) / Math.max(1, trainable);
+  // The gradient of a tied embedding has two terms, which exist beside their sum.
+  const terms = architecture.isTied ? 2 * freshBytes * parts.head : 0;
+  const inBackward = [
+    all + head + (fresh + copyBytes) * parts.head,
+    all + mlp + freshBytes * parts.head + fresh * parts.contract,
+    kept + mlp + gradientBytes * above + fresh * parts.contract,
+  ];
+  return {
+    activationBytes: all + Math.max(loss + copyBytes * parts.head, mlp),
+    moments: [
+      ['loss', all + loss + copyBytes * parts.head + (layout.gathersInForward ? gathered : 0)],
+      ['backward', Math.max(...inBackward) + gathered],
+      ['end of backward', gradientBytes + packedBytes + end + terms + gathered],
+      step,
+    ],
+  };
+}

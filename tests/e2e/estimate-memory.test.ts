@@ -1,0 +1,110 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runRanks } from '@acc/testkit';
+import type { Estimate, Moment } from '../../packages/cli/src/estimate-memory/estimate.js';
+import { memoryOf, OPTIMIZER_NAMES } from '../../packages/cli/src/estimate-memory/optimizers.js';
+import { report, type Report } from '../../packages/cli/src/estimate-memory/report.js';
+import type { MemoryCase, PeakMemory } from './ranks/peak-memory.js';
+
+const GPT2 = { model_type: 'gpt2', n_layer: 3, n_embd: 128, n_head: 4, n_positions: 64 } as const;
+const LLAMA = {
+  ...({ model_type: 'llama', num_hidden_layers: 3, hidden_size: 128, intermediate_size: 320 } as const),
+  ...{ num_attention_heads: 4, num_key_value_heads: 2, max_position_embeddings: 64 },
+};
+
+interface Case extends MemoryCase {
+  readonly name: string;
+  /** What the step does when it needs most memory: each case is one formula. */
+  readonly peakAt: Moment;
+}
+
+const defaults = { batch: 8, optimizer: 'adamw', mixedPrecision: 'no' } as const;
+const FLOAT32: readonly Case[] = [
+  {
+    ...{ ...defaults, name: 'GPT-2, many tokens', peakAt: 'backward' },
+    config: { ...GPT2, vocab_size: 64, tie_word_embeddings: true },
+  },
+  {
+    ...{ ...defaults, name: 'Llama, many tokens', peakAt: 'backward' },
+    config: { ...LLAMA, vocab_size: 64, tie_word_embeddings: false },
+  },
+  {
+    ...{ ...defaults, name: 'GPT-2, a large vocabulary', peakAt: 'loss' },
+    config: { ...GPT2, n_layer: 2, vocab_size: 2048, tie_word_embeddings: false },
+  },
+  {
+    ...{ ...defaults, name: 'GPT-2, few tokens', peakAt: 'end of backward', batch: 1 },
+    config: { ...GPT2, n_positions: 16, vocab_size: 4096, tie_word_embeddings: true },
+  },
+];
+const MIXED = FLOAT32.map((each): Case => ({ ...each, mixedPrecision: 'bf16' }));
+const LAMB: Case = { ...FLOAT32[3]!, optimizer: 'lamb', peakAt: 'optimizer step' };
+/** Gradients travel the same way whatever the precision: on two ranks one case of it is enough. */
+const CASES = { single: [...FLOAT32, ...MIXED, LAMB], ddp: [...FLOAT32, MIXED[0]!] } as const;
+
+const measured = { single: [] as PeakMemory[], ddp: [] as PeakMemory[] };
+
+beforeAll(async () => {
+  for (const [strategy, ranks] of [
+    ['single', 1],
+    ['ddp', 2],
+  ] as const) {
+    const results = await runRanks<PeakMemory>({
+      script: new URL('./ranks/peak-memory.ts', import.meta.url),
+      ranks,
+      args: [JSON.stringify(CASES[strategy]), ...(strategy === 'single' ? ['optimizers'] : [])],
+      env: { OMP_NUM_THREADS: '1' },
+      timeoutMs: 140_000,
+    });
+    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    measured[strategy] = results.map(({ result }) => result!);
+  }
+}, 300_000);
+
+async function estimated({ config, batch, mixedPrecision, optimizer }: Case): Promise<Report> {
+  const folder = await mkdtemp(join(tmpdir(), 'estimate-memory-'));
+  try {
+    const path = join(folder, 'config.json');
+    await writeFile(path, JSON.stringify(config));
+    return await report(path, { batch, mixedPrecision: [mixedPrecision], optimizer, ranks: [2] });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const namesOf = (cases: readonly Case[]) =>
+  cases.map((each, i) => [each.name, each.mixedPrecision, each.optimizer, i] as const);
+
+describe.each(['single', 'ddp'] as const)('the estimate for %s', (strategy) => {
+  it.each(namesOf(CASES[strategy]))(
+    'is within 15 %% of the measured peak: %s, precision %s, %s',
+    async (_name, _precision, _optimizer, i) => {
+      const { model, estimates } = await estimated(CASES[strategy][i]!);
+      const { peakBytes, peakAt } = estimates.find((each): each is Estimate => each.strategy === strategy)!;
+      expect(peakAt).toBe(CASES[strategy][i]!.peakAt);
+      expect(measured[strategy].length).toBe(strategy === 'single' ? 1 : 2);
+      for (const { cases } of measured[strategy]) {
+        expect(model.parameters).toBe(cases[i]!.parameters);
+        expect(peakBytes / cases[i]!.peakBytes).toBeGreaterThan(0.85);
+        expect(peakBytes / cases[i]!.peakBytes).toBeLessThan(1.15);
+      }
+    },
+  );
+});
+
+describe('what an optimizer takes', () => {
+  it('is measured for all that are known', () => {
+    expect(Object.keys(measured.single[0]!.optimizers).sort()).toEqual([...OPTIMIZER_NAMES].sort());
+  });
+
+  it.each(OPTIMIZER_NAMES)('is what %s was measured to take', (name) => {
+    const { state, temporary } = measured.single[0]!.optimizers[name]!;
+    const expected = memoryOf(name);
+    // Two matrices of 512 × 512; Adafactor has sums of rows and columns, and works on one at a time.
+    const isFactored = expected.state === 'factored';
+    expect(state).toBeCloseTo(isFactored ? 2 / 512 : (expected.state as number), 2);
+    expect(temporary).toBeCloseTo(expected.temporary + (isFactored ? 0.5 : 0), 1);
+  });
+});
