@@ -92,7 +92,7 @@ export type {
   Strategy,
   StrategyContext,
   StrategyTraits,
-  TensorPart,
+  TensorShard,
 } from './strategy.js';
 export {
   decodeTagged,

@@ -69,7 +69,7 @@ export interface BatchRows {
 }
 
 /** The elements of a whole tensor that a rank holds: a box of it, row-major. */
-export interface TensorPart {
+export interface TensorShard {
   /** The name of the whole tensor, if it differs from that of the variable. */
   readonly name?: string;
   /** The shape of the whole tensor. */
@@ -139,12 +139,12 @@ export interface Strategy {
    */
   synchronize?(fromRank: number): void;
   /**
-   * The parts of whole tensors that the elements of a parameter are. They also hold for optimizer
-   * state of its shape. There is at least one part, every element is in one part, and the parts of
-   * all ranks together are whole tensors. Absent, or undefined: the variable is a whole tensor, the
+   * The shards of whole tensors that the elements of a parameter are. They also hold for optimizer
+   * state of its shape. There is at least one shard, every element is in one shard, and the shards
+   * of all ranks together are whole tensors. Absent, or undefined: the variable is a whole tensor, the
    * same on every rank.
    */
-  partsOf?(variable: Variable): readonly TensorPart[] | undefined;
+  shardsOf?(variable: Variable): readonly TensorShard[] | undefined;
   /** The state, besides variables, that later steps depend on. Requires `setState`. */
   getState?(): RankState;
   /**

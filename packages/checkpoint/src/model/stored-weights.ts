@@ -47,7 +47,7 @@ async function openRun(location: Location): Promise<StoredWeight[]> {
     name: name.slice(PARAMETERS.length),
     shape,
     async read(layer, box) {
-      const held = box && { shape: box.sizes, parts: [{ ...box, name, shape, start: 0 }] };
+      const held = box && { shape: box.sizes, shards: [{ ...box, name, shape, start: 0 }] };
       const [target] = await readTensors(checkpoint, [{ name, held }], layer);
       return target!.toTensor();
     },

@@ -3,7 +3,7 @@ import {
   isAccError,
   type NativeDtype,
   type StateLayer,
-  type TensorPart,
+  type TensorShard,
   type UnfilledTensor,
 } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
@@ -15,10 +15,10 @@ import { corrupt, type Checkpoint } from './open.js';
 
 /** A tensor that a rank holds and reads from a checkpoint. */
 export interface Want {
-  /** The name of the stored tensor. Names in `held.parts` take precedence. */
+  /** The name of the stored tensor. Names in `held.shards` take precedence. */
   readonly name: string;
   /**
-   * The shape and the parts of the tensor that this rank holds. Default: the whole stored tensor.
+   * The shape and the shards of the tensor that this rank holds. Default: the whole stored tensor.
    */
   readonly held?: Held | undefined;
 }
@@ -29,8 +29,8 @@ export type FilledTensor = Pick<UnfilledTensor, 'toTensor' | 'dispose'>;
 interface Held {
   readonly shape: readonly number[];
   /** Default: the tensor is whole. */
-  readonly parts?: readonly TensorPart[] | undefined;
-  /** The dtype if `parts` is empty, because then no stored tensor gives one. Default float32. */
+  readonly shards?: readonly TensorShard[] | undefined;
+  /** The dtype if `shards` is empty, because then no stored tensor gives one. Default float32. */
   readonly dtype?: NativeDtype;
 }
 
@@ -71,7 +71,7 @@ export async function readTensors(
     const work: (() => Promise<void>)[] = [];
     for (const want of wants) {
       const { name, held } = want;
-      const stored = held?.parts ? undefined : storedTensor(checkpoint, name);
+      const stored = held?.shards ? undefined : storedTensor(checkpoint, name);
       const shape = held?.shape ?? stored!.shape;
       const mapped = stored && (await mapper.map(name, stored, shape));
       const target = mapped ? undefined : layer.allocate(dtypeOf(checkpoint, want), shape);
@@ -92,7 +92,7 @@ export async function readTensors(
  * dtypes.
  */
 function dtypeOf(checkpoint: Checkpoint, { name, held }: Want): NativeDtype {
-  const names = held?.parts ? held.parts.map((part) => part.name ?? name) : [name];
+  const names = held?.shards ? held.shards.map((shard) => shard.name ?? name) : [name];
   const dtypes = new Map(names.map((each) => [storedTensor(checkpoint, each).dtype, each]));
   if (dtypes.size > 1) {
     const listed = Array.from(dtypes, ([dtype, of]) => `'${of}' (${dtype})`);
@@ -135,11 +135,11 @@ function readsOf(
 
 function jobsOf(checkpoint: Checkpoint, want: Want, target: Uint8Array): Job[] {
   const shape = () => want.held?.shape ?? storedTensor(checkpoint, want.name).shape;
-  const parts = want.held?.parts ?? [{ shape: shape(), ...wholeBox(shape()), start: 0 }];
-  return parts.flatMap((part) => jobsOfPart(checkpoint, part.name ?? want.name, part, target));
+  const shards = want.held?.shards ?? [{ shape: shape(), ...wholeBox(shape()), start: 0 }];
+  return shards.flatMap((shard) => jobsOfShard(checkpoint, shard.name ?? want.name, shard, target));
 }
 
-function jobsOfPart({ index }: Checkpoint, name: string, wanted: TensorPart, target: Uint8Array): Job[] {
+function jobsOfShard({ index }: Checkpoint, name: string, wanted: TensorShard, target: Uint8Array): Job[] {
   const stored = storedTensor({ index } as Checkpoint, name);
   requireShape(name, stored.shape, wanted.shape);
   const size = elementBytes(stored.dtype);

@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { StateArray, StateLayer, TensorBytes, TensorPart } from '@acc/contract';
+import type { StateArray, StateLayer, TensorBytes, TensorShard } from '@acc/contract';
 import { wholeBox } from '../format/boxes.js';
 import { arrayNameOf, dtypeOfArray, elementBytes, elementsOf, storedDtypeOf } from '../format/dtypes.js';
 import type { StoredDtype } from '../format/dtypes.js';
@@ -7,16 +7,16 @@ import type { EncodedTree } from '../format/state-tree.js';
 
 /**
  * A tensor and its name in a checkpoint. The name is the same on every rank that holds the tensor
- * or parts of it.
+ * or shards of it.
  */
 export interface NamedTensor {
   readonly name: string;
   readonly tensor: Tensor;
   /**
-   * The boxes of whole tensors that the elements of `tensor` belong to. A part without a name has
+   * The boxes of whole tensors that the elements of `tensor` belong to. A shard without a name has
    * the name of the tensor. Default: the tensor is whole.
    */
-  readonly parts?: readonly TensorPart[] | undefined;
+  readonly shards?: readonly TensorShard[] | undefined;
 }
 
 /** Elements that a rank can write: a box of a whole tensor. */
@@ -58,10 +58,10 @@ export function piecesOfTree({ tensors, arrays }: EncodedTree, layer: StateLayer
   ];
 }
 
-export function piecesOfTensor({ name: ownName, tensor, parts }: NamedTensor, layer: StateLayer): Piece[] {
+export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, layer: StateLayer): Piece[] {
   const dtype = storedDtypeOf(layer.dtypeOf(tensor));
   const size = elementBytes(dtype);
-  return (parts ?? [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }])
+  return (shards ?? [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }])
     .filter(({ shape, sizes }) => elementsOf(sizes) > 0 || elementsOf(shape) === 0)
     .map(({ name = ownName, shape, offset, sizes, start }) => {
       const byteLength = elementsOf(sizes) * size;

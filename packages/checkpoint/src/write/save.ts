@@ -23,7 +23,7 @@ export interface SaveRequest {
   readonly local: unknown;
   /**
    * Tensors that all ranks hold together, by name. Ranks may hold different tensors, the same
-   * tensors, or parts of the same tensors. Each element is written once.
+   * tensors, or shards of the same tensors. Each element is written once.
    */
   readonly tensors: readonly NamedTensor[];
 }

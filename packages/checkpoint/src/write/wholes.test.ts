@@ -11,7 +11,7 @@ const claim = (name: string, shape: number[], offset = shape.map(() => 0), sizes
 const invalid = (tensors: object[]): Error =>
   expect.objectContaining({ code: 'ACC_STATE_INVALID', details: { tensors } }) as Error;
 
-it('ranks may hold the same tensors, different tensors, and parts of one tensor', () => {
+it('ranks may hold the same tensors, different tensors, and shards of one tensor', () => {
   const wholes = wholesOf([
     [claim('everywhere', [2]), claim('first', [3, 2]), claim('w', [4, 2], [0, 0], [3, 2])],
     [claim('w', [4, 2], [3, 0], [1, 2]), claim('last', []), claim('everywhere', [2])],
@@ -39,7 +39,7 @@ describe('ranks that disagree are named if', () => {
     expect(() => wholesOf(ranks)).toThrowError("'a' is F32 [2] on rank 0 and F32 [1,2] on rank 2");
   });
 
-  it('parts overlap', () => {
+  it('shards overlap', () => {
     const ranks = [
       [claim('w', [4, 4], [2, 0], [2, 4])],
       [claim('w', [4, 4], [0, 0], [2, 2])],

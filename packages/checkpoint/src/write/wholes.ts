@@ -43,7 +43,7 @@ const SHOWN = 5;
  * never.
  * @returns The tensors in the order of the claims, those of rank 0 first.
  * @throws AccError `ACC_STATE_INVALID` if ranks disagree on the shape or dtype of a tensor, hold
- * parts that overlap, or lack elements. It names each such tensor and its ranks.
+ * shards that overlap, or lack elements. It names each such tensor and its ranks.
  */
 export function wholesOf(
   claims: readonly (readonly Claim[])[],
@@ -139,7 +139,7 @@ function invalid(problems: readonly Problem[]): AccError {
     'ACC_STATE_INVALID',
     `Ranks disagree on the tensors that they hold: ${shown.join('; ')}.`,
     {
-      help: 'Give different tensors different names. All parts of one tensor must state the same whole shape and must not overlap.',
+      help: 'Give different tensors different names. All shards of one tensor must state the same whole shape and must not overlap.',
       details: { tensors: problems.map(({ name, ranks }) => ({ name, ranks })) },
     },
   );

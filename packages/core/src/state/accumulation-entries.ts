@@ -5,16 +5,16 @@ import {
   type AccumulationState,
   type HeldPasses,
   type Strategy,
-  type TensorPart,
+  type TensorShard,
 } from '@acc/contract';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { NamedTensors } from './named-tensors.js';
 
 /**
- * Marks the sum of a variable in parts. Each rank's part is stored under the names of the whole
+ * Marks the sum of a sharded variable. Each rank's shards are stored under the names of the whole
  * tensors.
  */
-const IN_PARTS = 'parts';
+const IN_SHARDS = 'parts';
 
 /** The accumulation window of one rank in a checkpoint. Variables are given by name. */
 export interface AccumulationEntry<T> {
@@ -23,7 +23,7 @@ export interface AccumulationEntry<T> {
   readonly parameters?: readonly string[];
   /**
    * Whether the held sums have been reduced. Reduced sums are the same on all ranks that hold the
-   * parameters, except for their parts.
+   * parameters, except for their shards.
    */
   readonly isReduced?: boolean;
   readonly held: readonly HeldEntry<T>[];
@@ -35,14 +35,14 @@ interface HeldEntry<T> {
   readonly place: number;
   readonly counts: { readonly own: number; readonly all?: number; readonly samples?: number };
   readonly unit: number;
-  readonly sums: readonly (T | typeof IN_PARTS | null)[];
+  readonly sums: readonly (T | typeof IN_SHARDS | null)[];
 }
 
 const folderOf = (entry: number): string => `accumulation/${entry}`;
 
 export const accumulatesReduced = ({ traits }: Strategy): boolean => traits.accumulates === 'afterReduction';
 
-/** The window of this rank. Sums of which the rank has parts are added to `names`. */
+/** The window of this rank. Sums of which the rank has shards are added to `names`. */
 export function accumulationEntry(
   { accumulation, trained }: Pick<StepPipeline, 'accumulation' | 'trained'>,
   names: NamedTensors,
@@ -60,20 +60,20 @@ export function accumulationEntry(
       counts: { own, ...(all !== undefined && { all }), ...(samples !== undefined && { samples }) },
       sums: sums.map((sum, i) => {
         const variable = variables[i]!;
-        if (!sum || !isPart(sum, variable, names)) return sum;
+        if (!sum || !isShard(sum, variable, names)) return sum;
         names.add(sum, variable, folderOf(entry));
-        return IN_PARTS;
+        return IN_SHARDS;
       }),
     })),
   };
 }
 
 /**
- * Whether a sum is a part. For a variable in parts, a rank may instead hold an unreduced gradient
+ * Whether a sum is a shard. For a sharded variable, a rank may instead hold an unreduced gradient
  * of the whole tensor, which belongs to this rank alone.
  */
-function isPart(sum: Tensor, variable: Variable, names: NamedTensors): boolean {
-  return names.isInParts(variable) && sum.shape.join() === variable.shape.join();
+function isShard(sum: Tensor, variable: Variable, names: NamedTensors): boolean {
+  return names.isSharded(variable) && sum.shape.join() === variable.shape.join();
 }
 
 export function namesOfParameters(parameters: readonly Variable[], names: NamedTensors): string[] {
@@ -125,8 +125,8 @@ export function gatherWindows<T>(
   const members = keys.flatMap((key, each) => (key === keys[rank] ? [each] : []));
   const place = members.indexOf(rank);
   if (isReduced) return group[place % group.length]!;
-  const hasParts = group.some(({ held }) => held.some(({ sums }) => sums.includes(IN_PARTS)));
-  if (hasParts && group.length !== members.length) throw otherParameters();
+  const hasShards = group.some(({ held }) => held.some(({ sums }) => sums.includes(IN_SHARDS)));
+  if (hasShards && group.length !== members.length) throw otherParameters();
   const own = group.filter((_, i) => i % members.length === place);
   if (own.length === 0) return { ...group[0]!, held: group[0]!.held.map(countsAlone) };
   return { done: own[0]!.done, held: own.flatMap(({ held }) => held) };
@@ -159,50 +159,50 @@ function openWindow(problem: string): AccError {
   );
 }
 
-interface HeldPartsContext {
+interface HeldShardsContext {
   readonly names: NamedTensors;
   readonly storedName: (name: string) => string;
   readonly checkpoint: Checkpoint;
 }
 
 /** Whether one rank has written exactly these elements. */
-function isStored({ name, offset, sizes }: TensorPart, checkpoint: Checkpoint): boolean {
+function isStored({ name, offset, sizes }: TensorShard, checkpoint: Checkpoint): boolean {
   if (sizes.includes(0)) return true;
   return storedTensor(checkpoint, name!).parts.some(
     (part) => part.offset.join() === offset.join() && part.sizes.join() === sizes.join(),
   );
 }
 
-/** A sum that this rank reads in its own parts. */
-export interface HeldPart {
+/** A sum that this rank reads in its own shards. */
+export interface HeldShards {
   readonly entry: number;
   readonly place: number;
   readonly want: Want;
 }
 
 /**
- * The sums in parts that belong to the window with which this rank continues.
+ * The sharded sums that belong to the window with which this rank continues.
  *
- * @throws AccError `ACC_CHECKPOINT_MISMATCH` if unreduced sums were held in other parts: each is in
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` if unreduced sums were held in other shards: each is in
  * the unit of the rank that held it.
  */
-export function heldParts(
+export function heldShards(
   { held, isReduced }: AccumulationEntry<StoredReference>,
   variableOf: (storedName: string) => Variable,
-  { names, storedName, checkpoint }: HeldPartsContext,
-): HeldPart[] {
+  { names, storedName, checkpoint }: HeldShardsContext,
+): HeldShards[] {
   return held.flatMap(({ variables, sums }, entry) =>
     sums.flatMap((sum, place) => {
-      if (sum !== IN_PARTS) return [];
+      if (sum !== IN_SHARDS) return [];
       const variable = variableOf(variables[place] as string);
-      const parts = names.partsOf(variable, variable, folderOf(entry), storedName);
-      if (!isReduced && !parts?.every((part) => isStored(part, checkpoint))) throw otherParameters();
-      return [{ entry, place, want: { name: folderOf(entry), held: { shape: variable.shape, parts } } }];
+      const shards = names.shardsOf(variable, variable, folderOf(entry), storedName);
+      if (!isReduced && !shards?.every((shard) => isStored(shard, checkpoint))) throw otherParameters();
+      return [{ entry, place, want: { name: folderOf(entry), held: { shape: variable.shape, shards } } }];
     }),
   );
 }
 
-/** @param sumOf Returns the sum in parts of an entry, for the variable at a position. */
+/** @param sumOf Returns the sharded sum of an entry, for the variable at a position. */
 export function windowState(
   { done, held }: AccumulationEntry<Tensor>,
   variableOf: (storedName: string) => Variable,
@@ -214,7 +214,7 @@ export function windowState(
       ...rest,
       variables: variables.map((name) => variableOf(name as string)),
       counts: { own, all, samples },
-      sums: sums.map((sum, place) => (sum === IN_PARTS ? sumOf(entry, place) : sum)),
+      sums: sums.map((sum, place) => (sum === IN_SHARDS ? sumOf(entry, place) : sum)),
     })),
   };
 }

@@ -9,7 +9,7 @@ import {
   type WeightReceiver,
   type WriteModelOptions,
 } from '@acc/checkpoint';
-import { AccError, type TensorPart } from '@acc/contract';
+import { AccError, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { WholeWeights, type NamedWeight, type WeightParts } from './whole-weights.js';
 
@@ -56,8 +56,8 @@ export async function loadModel(
   { collective, kernels, strategy }: WeightParts,
 ): Promise<LoadedWeights> {
   const receivers = weightsOf(model).flatMap(({ name, variable }) => {
-    const parts = strategy.partsOf?.(variable);
-    return parts ? receiversOfParts(name, variable, parts) : [receiverOf(name, variable)];
+    const shards = strategy.shardsOf?.(variable);
+    return shards ? receiversOfShards(name, variable, shards) : [receiverOf(name, variable)];
   });
   const names = collective.allGatherObject(receivers.map(({ name }) => name)).flat();
   const matched = await together(collective, () => matchWeights(receivers, path, options, names));
@@ -86,11 +86,15 @@ function receiverOf(name: string, variable: Variable): WeightReceiver {
 }
 
 /** A receiver for each whole tensor, with the boxes that this rank holds. */
-function receiversOfParts(name: string, variable: Variable, parts: readonly TensorPart[]): WeightReceiver[] {
+function receiversOfShards(
+  name: string,
+  variable: Variable,
+  shards: readonly TensorShard[],
+): WeightReceiver[] {
   const { dtype } = variable;
-  const shapes = new Map(parts.map((part) => [part.name ?? name, part.shape]));
+  const shapes = new Map(shards.map((shard) => [shard.name ?? name, shard.shape]));
   return Array.from(shapes, ([whole, shape]) => {
-    const boxes = parts.filter((each) => (each.name ?? name) === whole && !each.sizes.includes(0));
+    const boxes = shards.filter((each) => (each.name ?? name) === whole && !each.sizes.includes(0));
     return {
       name: whole,
       shape,

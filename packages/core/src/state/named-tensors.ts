@@ -1,6 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor } from '@acc/checkpoint';
-import { AccError, type Strategy, type TensorPart } from '@acc/contract';
+import { AccError, type Strategy, type TensorShard } from '@acc/contract';
 import { weightName } from '../prepare/prepare-model.js';
 
 /** A whole tensor of which this rank holds all or some elements. */
@@ -10,7 +10,7 @@ export interface NamedShape {
 }
 
 /**
- * The names that the tensors of a run have in a checkpoint, and the parts of whole tensors that
+ * The names that the tensors of a run have in a checkpoint, and the shards of whole tensors that
  * they are.
  */
 export class NamedTensors {
@@ -38,15 +38,15 @@ export class NamedTensors {
   /** The whole tensors that the elements of a parameter belong to. */
   wholesOf(parameter: Variable): NamedShape[] {
     const name = this.nameOf(parameter);
-    const parts = this.#strategy.partsOf?.(parameter);
-    if (!parts) return [{ name, shape: parameter.shape }];
-    const shapes = new Map(parts.map((part) => [part.name ?? name, part.shape]));
+    const shards = this.#strategy.shardsOf?.(parameter);
+    if (!shards) return [{ name, shape: parameter.shape }];
+    const shapes = new Map(shards.map((shard) => [shard.name ?? name, shard.shape]));
     return Array.from(shapes, ([whole, shape]) => ({ name: whole, shape }));
   }
 
-  /** Whether ranks hold parts of the parameter. */
-  isInParts(parameter: Variable): boolean {
-    return this.#strategy.partsOf?.(parameter) !== undefined;
+  /** Whether ranks hold shards of the parameter. */
+  isSharded(parameter: Variable): boolean {
+    return this.#strategy.shardsOf?.(parameter) !== undefined;
   }
 
   /** The tensors that were added for a save. */
@@ -59,12 +59,12 @@ export class NamedTensors {
    *
    * @param folder The prefix of the names.
    * @returns The names of the whole tensors, without the folder.
-   * @throws AccError as {@link partsOf}.
+   * @throws AccError as {@link shardsOf}.
    */
   add(tensor: Tensor, parameter: Variable, folder: string): string[] {
-    const parts = this.partsOf(tensor, parameter, folder);
-    if (!parts) return this.addWhole(tensor, this.nameOf(parameter), folder);
-    this.#added.push({ name: `${folder}/${this.nameOf(parameter)}`, tensor, parts });
+    const shards = this.shardsOf(tensor, parameter, folder);
+    if (!shards) return this.addWhole(tensor, this.nameOf(parameter), folder);
+    this.#added.push({ name: `${folder}/${this.nameOf(parameter)}`, tensor, shards });
     return this.wholesOf(parameter).map(({ name }) => name);
   }
 
@@ -75,30 +75,30 @@ export class NamedTensors {
   }
 
   /**
-   * The parts that `held` consists of. `held` is a parameter or optimizer state of it. Undefined if
+   * The shards that `held` consists of. `held` is a parameter or optimizer state of it. Undefined if
    * it is a whole tensor.
    *
    * @param storedName Maps the name of a whole tensor to its name in the checkpoint. Default: the
    * same name.
    * @throws AccError `ACC_STATE_INVALID` for state of a sharded parameter that has another shape.
    */
-  partsOf(
+  shardsOf(
     held: { readonly shape: readonly number[] },
     parameter: Variable,
     folder: string,
     storedName = (name: string) => name,
-  ): TensorPart[] | undefined {
-    const parts = this.#strategy.partsOf?.(parameter);
-    if (!parts) return undefined;
+  ): TensorShard[] | undefined {
+    const shards = this.#strategy.shardsOf?.(parameter);
+    if (!shards) return undefined;
     if (held.shape.join() !== parameter.shape.join()) {
       throw new AccError(
         'ACC_STATE_INVALID',
-        `The optimizer keeps a tensor of shape [${held.shape.join()}] for '${parameter.name}', but ranks hold parts of that parameter with the shape [${parameter.shape.join()}].`,
+        `The optimizer keeps a tensor of shape [${held.shape.join()}] for '${parameter.name}', but ranks hold shards of that parameter with the shape [${parameter.shape.join()}].`,
         { help: 'Use an optimizer whose state has the shape of the parameter, for example Adam.' },
       );
     }
     const own = this.nameOf(parameter);
-    return parts.map((part) => ({ ...part, name: `${folder}/${storedName(part.name ?? own)}` }));
+    return shards.map((shard) => ({ ...shard, name: `${folder}/${storedName(shard.name ?? own)}` }));
   }
 }
 

@@ -71,15 +71,15 @@ function addSlot(
 }
 
 /**
- * Rejects parameters in parts: `getWeights` does not tell which of its tensors belongs to which
+ * Rejects sharded parameters: `getWeights` does not tell which of its tensors belongs to which
  * parameter.
  */
 function requireWholes(kind: string, { parameters, names }: OptimizerContext): void {
-  const inParts = parameters.find((each) => names.isInParts(each));
-  if (!inParts) return;
+  const sharded = parameters.find((each) => names.isSharded(each));
+  if (!sharded) return;
   throw new AccError(
     'ACC_STATE_INVALID',
-    `Ranks hold parts of '${inParts.name}', but it is not known which tensors of a ${kind} belong to which parameter.`,
+    `Ranks hold shards of '${sharded.name}', but it is not known which tensors of a ${kind} belong to which parameter.`,
     { help: 'Use an optimizer of tf.train or of @acc/core.' },
   );
 }

@@ -55,11 +55,11 @@ function wantOf(
   folder: string,
   { names, storedName }: ModelContext,
 ): Want {
-  const parts = names.partsOf(parameter, parameter, folder, storedName);
+  const shards = names.shardsOf(parameter, parameter, folder, storedName);
   const name = `${folder}/${storedName(names.nameOf(parameter))}`;
-  if (!parts && !shape) return { name };
+  if (!shards && !shape) return { name };
   const dtype = parameter.dtype as NativeDtype;
-  return { name, held: { shape: shape ?? parameter.shape, parts, dtype } };
+  return { name, held: { shape: shape ?? parameter.shape, shards, dtype } };
 }
 
 interface OptimizerContext extends ModelContext {
@@ -144,7 +144,7 @@ const wholesOf = (parameter: Variable, { names, storedName }: ModelContext): str
   names.wholesOf(parameter).map(({ name }) => storedName(name));
 
 /**
- * @throws AccError `ACC_CHECKPOINT_MISMATCH` if one part of the variable has state in the
+ * @throws AccError `ACC_CHECKPOINT_MISMATCH` if one shard of the variable has state in the
  * checkpoint and another has none.
  */
 function hasSlot(
@@ -157,7 +157,7 @@ function hasSlot(
   if (missing.length === 0) return places.size > 0;
   if (missing.length === wholes.length) return false;
   throw mismatch(
-    `'${name}' holds parts of several weights, but the checkpoint has no optimizer state '${suffix}' for ${missing.map((each) => `'${each}'`).join(', ')}.`,
+    `'${name}' holds shards of several weights, but the checkpoint has no optimizer state '${suffix}' for ${missing.map((each) => `'${each}'`).join(', ')}.`,
     { missing },
   );
 }

@@ -13,12 +13,12 @@ import { restoreRandomState } from '../random/math-random.js';
 import {
   accumulatesReduced,
   gatherWindows,
-  heldParts,
+  heldShards,
   namesOfParameters,
   windowState,
   withNames,
   type AccumulationEntry,
-  type HeldPart,
+  type HeldShards,
 } from './accumulation-entries.js';
 import { keyedPlugins, type LocalState, type SharedState } from './collect-run.js';
 import { matchNames, type HeldNames } from './match-names.js';
@@ -67,7 +67,7 @@ interface Matched {
 
 /**
  * Reads the state from which this rank resumes. Every rank calls it. Weights, optimizer state and
- * sums in parts are found by name, whichever ranks held them. State of single ranks is distributed
+ * sharded sums are found by name, whichever ranks held them. State of single ranks is distributed
  * over the current ranks: they divide the accumulation windows among them, and a rank that is new
  * keeps its own random state.
  *
@@ -158,7 +158,7 @@ async function readMatched(trees: Trees, matched: Matched, parts: RunParts): Pro
   const layer = parts.kernels.state;
   const { optimizers } = parts.preparation;
   const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root }) : [];
-  const held = heldParts(window, variableOf, { names, storedName, checkpoint });
+  const held = heldShards(window, variableOf, { names, storedName, checkpoint });
   const wants = [...restorations.flatMap((each) => each.wants), ...held.map(({ want }) => want)];
   const tensors = (await readTensors(checkpoint, wants, layer)).map((each) => each.toTensor());
   const { model: _, accumulation: __, ...ownState } = local;
@@ -192,7 +192,7 @@ async function readMatched(trees: Trees, matched: Matched, parts: RunParts): Pro
   };
 }
 
-function sumsOf(held: readonly HeldPart[], tensors: readonly Tensor[]) {
+function sumsOf(held: readonly HeldShards[], tensors: readonly Tensor[]) {
   return (entry: number, place: number): Tensor =>
     tensors[held.findIndex((each) => each.entry === entry && each.place === place)]!;
 }

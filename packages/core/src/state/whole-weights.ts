@@ -20,7 +20,7 @@ import {
   type WholeTensor,
   type WrittenWeight,
 } from '@acc/checkpoint';
-import type { Collective, KernelLayer, NativeDtype, Strategy, TensorBytes, TensorPart } from '@acc/contract';
+import type { Collective, KernelLayer, NativeDtype, Strategy, TensorBytes, TensorShard } from '@acc/contract';
 
 /** A weight and its name in files. */
 export interface NamedWeight {
@@ -41,7 +41,7 @@ interface OwnBox {
 }
 
 /**
- * Gathers weights as whole tensors. A rank may hold all elements of a weight, a part, or none.
+ * Gathers weights as whole tensors. A rank may hold all elements of a weight, a shard, or none.
  * Elements are sent to other ranks one whole tensor at a time. Every rank constructs it with its
  * own weights and disposes it.
  */
@@ -115,8 +115,8 @@ export class WholeWeights implements Disposable {
 
   #claimsOf({ name: ownName, variable }: NamedWeight): Claim[] {
     const { strategy, kernels } = this.#parts;
-    const given = strategy.partsOf?.(variable);
-    const whole: TensorPart = { shape: variable.shape, ...wholeBox(variable.shape), start: 0 };
+    const given = strategy.shardsOf?.(variable);
+    const whole: TensorShard = { shape: variable.shape, ...wholeBox(variable.shape), start: 0 };
     const isGiven = !given && strategy.materialize !== undefined && strategy.traits.parameters === 'sharded';
     if (isGiven) {
       this.#materialized.set(ownName, variable);

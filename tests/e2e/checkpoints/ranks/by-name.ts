@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Accelerator, type Strategy } from '@acc/core';
 import { reportResult } from '@acc/testkit';
-import { isPart, LAYOUTS, WHOLES, type Layout } from './layouts.js';
+import { isSharded, LAYOUTS, WHOLES, type Layout } from './layouts.js';
 import { numbersOf, shardingStrategy, type Shard } from './sharding.js';
 
 const [action, folder] = process.argv.slice(2) as ['save' | 'load', string];
@@ -65,7 +65,7 @@ async function train(
  * sharded.
  */
 function strategyOf(layout: Layout, shards: readonly Shard[]): Strategy {
-  const strategy = shardingStrategy(shards.filter(isPart), size);
+  const strategy = shardingStrategy(shards.filter(isSharded), size);
   if (layout !== 'flat') return strategy;
   return { ...strategy, traits: { ...strategy.traits, accumulates: 'afterReduction' } };
 }

@@ -46,10 +46,10 @@ export type Layout = keyof typeof LAYOUTS;
 
 function wholeOf({ name, shape }: Whole): Shard {
   const variable = tf.variable(tf.zeros([...shape]), true, name);
-  return { variable, parts: [{ name, shape, offset: shape.map(() => 0), sizes: shape, start: 0 }] };
+  return { variable, boxes: [{ name, shape, offset: shape.map(() => 0), sizes: shape, start: 0 }] };
 }
 
-/** Whether a rank holds a part of a tensor, or of several. */
-export function isPart({ variable, parts: [part] }: Shard): boolean {
-  return variable.shape.join() !== part?.shape.join();
+/** Whether a rank holds a shard of a tensor, or of several. */
+export function isSharded({ variable, boxes: [box] }: Shard): boolean {
+  return variable.shape.join() !== box?.shape.join();
 }

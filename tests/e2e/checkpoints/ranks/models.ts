@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Accelerator } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
 import { reportResult } from '@acc/testkit';
-import { isPart, LAYOUTS, WHOLES, type Layout } from './layouts.js';
+import { isSharded, LAYOUTS, WHOLES, type Layout } from './layouts.js';
 import { numbersOf, rangeOf, shardingStrategy, type Shard } from './sharding.js';
 
 const [folder] = process.argv.slice(2) as [string];
@@ -34,7 +34,7 @@ export interface Memory {
 const valueOf = ({ name, number }: { name: string; number: number }) => name.length * 1000 + number;
 
 async function start(shards: readonly Shard[]): Promise<Accelerator> {
-  const strategy = shardingStrategy(shards.filter(isPart), size);
+  const strategy = shardingStrategy(shards.filter(isSharded), size);
   const accelerator = await Accelerator.create({ strategy, engine: 'acc' });
   for (const shard of shards) {
     if (shard.variable.size === 0) continue;

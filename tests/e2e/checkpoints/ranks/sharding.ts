@@ -10,10 +10,10 @@ export interface Box {
   readonly start: number;
 }
 
-/** The parts of some whole tensors that a rank holds in one variable. */
+/** The boxes of some whole tensors that a rank holds in one variable. */
 export interface Shard {
   readonly variable: tf.Variable;
-  readonly parts: readonly Box[];
+  readonly boxes: readonly Box[];
 }
 
 export interface Whole {
@@ -22,17 +22,17 @@ export interface Whole {
 }
 
 /**
- * @param size The number of ranks. Each returns its part of the mean over all ranks, and adds
+ * @param size The number of ranks. Each returns its share of the mean over all ranks, and adds
  * nothing from others.
  */
 export function shardingStrategy(shards: readonly Shard[], size: number): Strategy {
-  const partsOf = new Map(shards.map(({ variable, parts }) => [variable, parts]));
+  const held = new Map(shards.map(({ variable, boxes }) => [variable, boxes]));
   return {
     name: 'sharding',
     traits: { parameters: 'sharded' },
     attach() {},
     prepareVariables() {},
-    partsOf: (variable) => partsOf.get(variable),
+    shardsOf: (variable) => held.get(variable),
     beginReduction(variables) {
       const grads = new Array<tf.Tensor | null>(variables.length).fill(null);
       return {
@@ -58,7 +58,7 @@ export function sliceOf(whole: Whole, dim: 0 | 1, rank: number, size: number): S
   const sizes = whole.shape.map((length, d) => (d === dim ? count : length));
   const offset = whole.shape.map((_, d) => (d === dim ? start : 0));
   const variable = tf.variable(tf.zeros(sizes), true, `${whole.name}`);
-  return { variable, parts: [{ shape: whole.shape, offset, sizes, start: 0 }] };
+  return { variable, boxes: [{ shape: whole.shape, offset, sizes, start: 0 }] };
 }
 
 /** A range of the concatenated elements of several tensors. */
@@ -66,14 +66,14 @@ export function rangeOf(name: string, wholes: readonly Whole[], rank: number, si
   const total = wholes.reduce((sum, { shape }) => sum + sizeOf(shape), 0);
   const { start: first, count } = share(total, rank, size);
   const variable = tf.variable(tf.zeros([count]), true, name);
-  const parts: Box[] = [];
+  const boxes: Box[] = [];
   let at = 0;
   for (const whole of wholes) {
     const [begin, end] = [Math.max(first, at), Math.min(first + count, at + sizeOf(whole.shape))];
-    if (begin < end) parts.push(...boxesOf(whole, begin - at, end - at, begin - first));
+    if (begin < end) boxes.push(...boxesOf(whole, begin - at, end - at, begin - first));
     at += sizeOf(whole.shape);
   }
-  return { variable, parts };
+  return { variable, boxes };
 }
 
 /**
@@ -95,9 +95,9 @@ function boxesOf({ name, shape }: Whole, begin: number, end: number, start: numb
 }
 
 /** The index of each element in its whole tensor, in the order of the shard. */
-export function numbersOf({ variable, parts }: Shard): { name: string; number: number }[] {
+export function numbersOf({ variable, boxes }: Shard): { name: string; number: number }[] {
   const numbers = new Array<{ name: string; number: number }>(variable.size);
-  for (const { name = variable.name, shape, offset, sizes, start } of parts) {
+  for (const { name = variable.name, shape, offset, sizes, start } of boxes) {
     for (let i = 0; i < sizeOf(sizes); i++) {
       let rest = i;
       let number = 0;
