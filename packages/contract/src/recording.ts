@@ -1,10 +1,10 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 
 /**
- * The part of a recorded step that remains JavaScript. Each replay calls it again with new tensors,
- * which it borrows. Its results must have the same shapes each time.
+ * JavaScript of a recorded step that each replay calls again, with new tensors, which it borrows.
+ * Its results must have the same shapes each time.
  */
-export type HostAction = (inputs: readonly Tensor[]) => readonly (Tensor | null)[];
+export type RecordedAction = (inputs: readonly Tensor[]) => readonly (Tensor | null)[];
 
 /** Records the native calls of a step while it runs. */
 export interface Recorder {
@@ -15,8 +15,11 @@ export interface Recorder {
    * the caller, and nothing is recorded then.
    */
   record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded;
-  /** Runs `action`. In a recorded step it is not part of the recording. */
-  host(inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[];
+  /**
+   * Runs `action`. While a step is recorded, native calls of `action` are not recorded, and each
+   * replay calls it again.
+   */
+  runAction(inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[];
 }
 
 export interface Recorded {

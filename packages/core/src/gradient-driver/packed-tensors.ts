@@ -1,12 +1,12 @@
 import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type HostAction, type PackedTensor, type TapeHooks } from '@acc/contract';
+import { AccError, type RecordedAction, type PackedTensor, type TapeHooks } from '@acc/contract';
 import { hasValuesOnly } from '@acc/kernels';
 import { reviveWith, type TapeNode } from '@acc/tfjs-internals';
 import { inputOf } from './tape.js';
 
 export type Pack = NonNullable<TapeHooks['pack']>;
 /** Runs an action of hooks on tensors that they borrow. Returns the tensors that they make. */
-export type RunHook = (inputs: readonly Tensor[], action: HostAction) => readonly (Tensor | null)[];
+export type RunHook = (inputs: readonly Tensor[], action: RecordedAction) => readonly (Tensor | null)[];
 
 /** Replaces a tensor until its values are needed. */
 export interface StandIn {

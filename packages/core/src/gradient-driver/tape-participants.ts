@@ -1,5 +1,11 @@
 import { Variable, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
-import { finallyAfter, type HostAction, type Recorder, type TapeHooks, type TapePhase } from '@acc/contract';
+import {
+  finallyAfter,
+  type RecordedAction,
+  type Recorder,
+  type TapeHooks,
+  type TapePhase,
+} from '@acc/contract';
 import { besideTape, engineInternals, patch, type TapeNode, type Undo } from '@acc/tfjs-internals';
 import { freeSaved, pack, packSaved, type Pack, type StandIn } from './packed-tensors.js';
 import { inputOf, isComputedAgain } from './tape.js';
@@ -72,7 +78,7 @@ export class TapeParticipants {
   }
 
   /** Runs an action of hooks. In a recorded step it runs again in each replay. */
-  readonly #runHook = (inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[] => {
+  readonly #runHook = (inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] => {
     const act = (given: readonly Tensor[]) => {
       const before = isInHook;
       isInHook = true;
@@ -83,7 +89,7 @@ export class TapeParticipants {
       }
     };
     const recorder = this.recorder();
-    return recorder ? recorder.host(inputs, act) : act(inputs);
+    return recorder ? recorder.runAction(inputs, act) : act(inputs);
   };
 
   #announceOperators(): Undo {

@@ -79,11 +79,11 @@ export class BackwardPasses {
   }
 
   /** Runs calls that a replay must repeat. Not needed if nothing changes or observes gradients. */
-  #performer(): Recorder['host'] {
+  #performer(): Recorder['runAction'] {
     const { recorder, strategy, plugins } = this.#options;
     const isRepeated =
       !strategy.traits.isLocal || plugins.some(({ loss, ready, settle }) => loss ?? ready ?? settle);
-    return (inputs, action) => (recorder && isRepeated ? recorder.host(inputs, action) : action(inputs));
+    return (inputs, action) => (recorder && isRepeated ? recorder.runAction(inputs, action) : action(inputs));
   }
 
   /** @param lossLocal The loss for plugins. Undefined if none of them receives it. */

@@ -41,7 +41,7 @@ export class OptimizerUpdates {
     if (!recorder?.isRecording) return update(grads);
     const entries = Object.entries(grads) as [string, Tensor | null][];
     const recorded = entries.flatMap(([, grad]) => grad ?? []);
-    recorder.host(recorded, (tensors) => {
+    recorder.runAction(recorded, (tensors) => {
       // The recorded run keeps its record, because plugins may replace tensors in it.
       const record = tensors === recorded ? grads : withTensors(entries, tensors);
       update(record);

@@ -51,7 +51,7 @@ describe('StepRecorder', () => {
     const x = tf.scalar(1);
     const seen: (number | undefined)[] = [];
     const recording = sealed([x], () => {
-      const [given] = recorder.host([x.mul(2)], ([doubled]) => {
+      const [given] = recorder.runAction([x.mul(2)], ([doubled]) => {
         // Reading a value is allowed inside an action.
         seen.push(valueOf(doubled!));
         return [tf.scalar(seen.length), null];
@@ -68,7 +68,7 @@ describe('StepRecorder', () => {
     const x = tf.scalar(1);
     let isGiven = true;
     const recording = sealed([x], () => {
-      const [given] = recorder.host([], () => [isGiven ? tf.scalar(1) : null]);
+      const [given] = recorder.runAction([], () => [isGiven ? tf.scalar(1) : null]);
       return given ? given.add(x) : x.add(0);
     });
     isGiven = false;

@@ -1,5 +1,5 @@
 import { engine, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import { AccError, type HostAction, type Recorded, type Recorder } from '@acc/contract';
+import { AccError, type RecordedAction, type Recorded, type Recorder } from '@acc/contract';
 import { abortRecording, cutRecording, finishRecording, resumeRecording, startRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { forgetShapes } from '../tensor-data.js';
@@ -36,7 +36,7 @@ export class StepRecorder implements Recorder {
     }
   }
 
-  host(inputs: readonly Tensor[], action: HostAction): readonly (Tensor | null)[] {
+  runAction(inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] {
     if (!this.#session || this.#isPaused) return action(inputs);
     this.#session.pause(inputs, action);
     this.#isPaused = true;
@@ -76,7 +76,7 @@ class Session {
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
-  pause(inputs: readonly Tensor[], action: HostAction): void {
+  pause(inputs: readonly Tensor[], action: RecordedAction): void {
     this.#endSegment(inputs, action);
     forgetShapes();
   }
@@ -141,7 +141,7 @@ class Session {
     }
   }
 
-  #endSegment(outputs: readonly Tensor[], action: HostAction | undefined): void {
+  #endSegment(outputs: readonly Tensor[], action: RecordedAction | undefined): void {
     const assigned = this.#assigned();
     const tensors = [...outputs, ...assigned].filter((tensor) => {
       if (!isNumeric(tensor)) this.#refuse('returns or assigns strings');

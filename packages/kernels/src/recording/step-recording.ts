@@ -1,5 +1,5 @@
 import { util, type DataType, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
-import { AccError, type HostAction, type NativeDtype, type Recording } from '@acc/contract';
+import { AccError, type RecordedAction, type NativeDtype, type Recording } from '@acc/contract';
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { isLive } from '../live-variables.js';
@@ -33,7 +33,7 @@ export interface RecordedSegment {
   readonly outputs: readonly OutputMeta[];
   readonly dtypes: readonly DataType[];
   readonly assigned: readonly Variable[];
-  readonly action: HostAction | undefined;
+  readonly action: RecordedAction | undefined;
 }
 
 /** A recorded step of the backend `acc`. */
