@@ -10,7 +10,7 @@ import { fileStorage } from './storage/file-storage.js';
 import { settleSave } from './write/settle.js';
 import { startSave, type SaveRequest, type StartedSave } from './write/save.js';
 
-export interface CheckpointsParts {
+export interface CheckpointsContext {
   readonly options: ResolvedCheckpointOptions;
   readonly layer: StateLayer;
   readonly collective: Collective;
@@ -23,7 +23,7 @@ const DEFAULT_FOLDER = 'checkpoints';
  * retention options do not keep.
  */
 export class Checkpoints {
-  readonly #parts: CheckpointsParts;
+  readonly #context: CheckpointsContext;
   /** The storage of the checkpoints that this object names. */
   readonly #storage: Storage;
   #pending: StartedSave | undefined;
@@ -32,9 +32,9 @@ export class Checkpoints {
   /** Names of unreadable checkpoints that a warning has already reported. */
   readonly #told = new Set<string>();
 
-  constructor(parts: CheckpointsParts) {
-    this.#parts = parts;
-    this.#storage = parts.options.storage ?? fileStorage(parts.options.dir ?? DEFAULT_FOLDER);
+  constructor(context: CheckpointsContext) {
+    this.#context = context;
+    this.#storage = context.options.storage ?? fileStorage(context.options.dir ?? DEFAULT_FOLDER);
   }
 
   /**
@@ -52,8 +52,8 @@ export class Checkpoints {
     const location =
       path === undefined
         ? { storage: this.#storage, prefix: `${await this.#nameOf(request.info.step)}/` }
-        : locationOf(path, this.#parts.options.storage);
-    this.#pending = startSave(location, request, this.#parts);
+        : locationOf(path, this.#context.options.storage);
+    this.#pending = startSave(location, request, this.#context);
     const isGood = isAsync ? isBeforeGood : await this.#settle();
     return isGood ? describeLocation(location) : undefined;
   }
@@ -69,7 +69,7 @@ export class Checkpoints {
 
   /** Opens the checkpoint at a path. @throws AccError as {@link openCheckpoint}. */
   open(path: string): Promise<Checkpoint> {
-    return openCheckpoint(locationOf(path, this.#parts.options.storage));
+    return openCheckpoint(locationOf(path, this.#context.options.storage));
   }
 
   /** Opens a checkpoint that this object named. @throws AccError as {@link openCheckpoint}. */
@@ -88,7 +88,7 @@ export class Checkpoints {
    */
   newest(tried: ReadonlySet<string>): Promise<string | undefined> {
     // Only rank 0 looks: other ranks might see a newer checkpoint.
-    return onFirstRank(this.#parts.collective, async () => {
+    return onFirstRank(this.#context.collective, async () => {
       const { complete, unreadable } = await findCheckpoints(this.#storage);
       const own = unreadable.find(({ name }) => isStepName(name));
       if (own && complete.length === 0) throw own.problem;
@@ -113,7 +113,7 @@ export class Checkpoints {
    * with a time stamp, which no other save has.
    */
   #nameOf(step: number): Promise<string> {
-    return onFirstRank(this.#parts.collective, async () => {
+    return onFirstRank(this.#context.collective, async () => {
       try {
         return await freeName(this.#storage, step);
       } catch (error) {
@@ -139,7 +139,7 @@ export class Checkpoints {
     const save = this.#pending;
     this.#pending = undefined;
     if (!save) return true;
-    const { options, collective } = this.#parts;
+    const { options, collective } = this.#context;
     try {
       await settleSave(save, collective);
     } catch (error) {
@@ -155,7 +155,7 @@ export class Checkpoints {
    * Deletes checkpoints that need not be kept, on rank 0. A failed deletion only causes a warning.
    */
   async #tidy({ storage, prefix }: Location): Promise<void> {
-    const { options, collective } = this.#parts;
+    const { options, collective } = this.#context;
     if (collective.rank > 0 || storage !== this.#storage || !isStepName(prefix.slice(0, -1))) return;
     try {
       const { complete, incomplete } = await findCheckpoints(storage);

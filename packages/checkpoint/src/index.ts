@@ -1,4 +1,4 @@
-export { Checkpoints, type CheckpointsParts } from './checkpoints.js';
+export { Checkpoints, type CheckpointsContext } from './checkpoints.js';
 export { sharedRuns, wholeBox, type Box } from './format/boxes.js';
 export type { RunInfo } from './format/manifest.js';
 export { describeLocation, type Location } from './location.js';

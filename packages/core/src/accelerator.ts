@@ -19,7 +19,7 @@ import type {
   RunOptions,
   TableInput,
 } from '@acc/tracker';
-import { assemble, type Parts } from './assemble.js';
+import { assemble, type Components } from './assemble.js';
 import type { CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
@@ -55,28 +55,28 @@ import { startTrackers } from './tracking/start-trackers.js';
  * The results of collectives are disposed by the caller or by its `tf.tidy`.
  */
 export class Accelerator {
-  readonly #parts: Parts;
+  readonly #components: Components;
   readonly #role: ProcessRole;
   readonly #collectives: JobCollectives;
   readonly #training: TrainingSteps;
   readonly #run: SavedRun;
   readonly #running: Running;
 
-  private constructor(parts: Parts) {
-    if (!(parts as Partial<Parts> | undefined)?.lifetime) throw notConstructed();
-    this.#parts = parts;
-    const { environment, pipeline, kernels, collective } = parts;
-    this.#collectives = new JobCollectives(parts);
+  private constructor(components: Components) {
+    if (!(components as Partial<Components> | undefined)?.lifetime) throw notConstructed();
+    this.#components = components;
+    const { environment, pipeline, kernels, collective } = components;
+    this.#collectives = new JobCollectives(components);
     this.#role = new ProcessRole(environment, {
       waitForEveryone: () => this.waitForEveryone(),
       gatherObject: (values) => this.gatherObject(values),
       onRows: (rows, fn) => onRows(pipeline, rows, fn),
     });
-    this.#training = new TrainingSteps(parts);
-    this.#run = new SavedRun(parts);
+    this.#training = new TrainingSteps(components);
+    this.#run = new SavedRun(components);
     this.#running = { pipeline, kernels, collective, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
-    offerLocalTraining(this, parts);
+    offerLocalTraining(this, components);
   }
 
   /**
@@ -146,12 +146,12 @@ export class Accelerator {
 
   /** The device of the active backend's tensors: `cpu`, `cuda:0`. */
   get device(): string {
-    return this.#parts.kernels.device;
+    return this.#components.kernels.device;
   }
 
   /** The name of the active tfjs backend. `tf.setBackend` may change it at any time. */
   get backendName(): string {
-    return this.#parts.kernels.backendName;
+    return this.#components.kernels.backendName;
   }
 
   /** Calls `console.log` on the main process only. */
@@ -285,17 +285,17 @@ export class Accelerator {
    * and the optimizer takes a step. False inside {@link noSync}.
    */
   get syncGradients(): boolean {
-    return this.#parts.pipeline.syncsGradients;
+    return this.#components.pipeline.syncsGradients;
   }
 
   /** The number of micro-batches in a step of the optimizer. */
   get gradientAccumulationSteps(): number {
-    return this.#parts.pipeline.accumulation.steps;
+    return this.#components.pipeline.accumulation.steps;
   }
 
   /** Whether all ranks skipped the last step because its gradients were not finite. */
   get optimizerStepWasSkipped(): boolean {
-    return this.#parts.pipeline.updates.wasSkipped;
+    return this.#components.pipeline.updates.wasSkipped;
   }
 
   /**
@@ -303,7 +303,7 @@ export class Accelerator {
    * they were never clipped by norm. Reading it waits for the device.
    */
   get gradientNorm(): number | undefined {
-    return this.#parts.pipeline.clipping.lastNorm;
+    return this.#components.pipeline.clipping.lastNorm;
   }
 
   /**
@@ -348,7 +348,7 @@ export class Accelerator {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   clipGradValue(grads: NamedTensorMap, value: number): void {
-    this.#parts.pipeline.clipping.clipValue(grads, value);
+    this.#components.pipeline.clipping.clipValue(grads, value);
   }
 
   /**
@@ -391,8 +391,8 @@ export class Accelerator {
    */
   async joinUnevenInputs<T>(fn: () => T | Promise<T>, options: JoinUnevenInputsOptions = {}): Promise<T> {
     requireFunction('joinUnevenInputs', fn);
-    this.#parts.lifetime.requireRunning('joinUnevenInputs');
-    return joinUnevenInputs(fn, options, this.#parts);
+    this.#components.lifetime.requireRunning('joinUnevenInputs');
+    return joinUnevenInputs(fn, options, this.#components);
   }
 
   /**
@@ -402,7 +402,7 @@ export class Accelerator {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   localBatchSize(batchSize: number): number {
-    return this.#parts.data.localBatchSize(batchSize);
+    return this.#components.data.localBatchSize(batchSize);
   }
 
   /**
@@ -412,7 +412,7 @@ export class Accelerator {
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`.
    */
   skipFirstBatches<T extends object>(data: T, batches: number): T {
-    return this.#parts.data.skipFirst(data, batches) as T;
+    return this.#components.data.skipFirst(data, batches) as T;
   }
 
   // Collectives. Every rank calls them in the same order.
@@ -529,7 +529,7 @@ export class Accelerator {
    * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`.
    */
   waitForCheckpoint(): Promise<void> {
-    return this.#parts.checkpoints.settle();
+    return this.#components.checkpoints.settle();
   }
 
   /**
@@ -537,7 +537,7 @@ export class Accelerator {
    * between steps. Prepared data calls it automatically.
    */
   checkPreemption(): Promise<void> {
-    return this.#parts.atBoundary();
+    return this.#components.atBoundary();
   }
 
   /**
@@ -602,7 +602,7 @@ export class Accelerator {
     run: RunOptions = {},
   ): Promise<void> {
     const started = { project, config, perTracker, run, isMain: this.isMainProcess };
-    return startTrackers(this.#parts.tracking, started, (object) => this.broadcastObject(object));
+    return startTrackers(this.#components.tracking, started, (object) => this.broadcastObject(object));
   }
 
   /**
@@ -613,7 +613,7 @@ export class Accelerator {
    * `ACC_UNKNOWN_OPTION`. The other methods that log throw the same errors.
    */
   log(values: MetricValues, options?: LogOptions): void {
-    this.#parts.tracking.bus.log(values, options);
+    this.#components.tracking.bus.log(values, options);
   }
 
   /**
@@ -625,7 +625,7 @@ export class Accelerator {
    * throw it likewise.
    */
   logImages(images: ImageInputs, options?: LogOptions): void {
-    this.#parts.tracking.bus.logImages(images, options);
+    this.#components.tracking.bus.logImages(images, options);
   }
 
   /**
@@ -633,16 +633,16 @@ export class Accelerator {
    * The caller still owns the tensors.
    */
   logHistogram(values: Readonly<Record<string, HistogramInput>>, options?: HistogramOptions): void {
-    this.#parts.tracking.bus.logHistogram(values, options);
+    this.#components.tracking.bus.logHistogram(values, options);
   }
 
   /** Logs a table: columns and rows, or a list of records. */
   logTable(key: string, table: TableInput, options?: LogOptions): void {
-    this.#parts.tracking.bus.logTable(key, table, options);
+    this.#components.tracking.bus.logTable(key, table, options);
   }
 
   logText(texts: Readonly<Record<string, string>>, options?: LogOptions): void {
-    this.#parts.tracking.bus.logText(texts, options);
+    this.#components.tracking.bus.logText(texts, options);
   }
 
   /**
@@ -652,7 +652,7 @@ export class Accelerator {
    * @throws AccError also `ACC_ARTIFACT_MISSING`.
    */
   logArtifact(name: string, path: string, options?: ArtifactOptions): void {
-    this.#parts.tracking.bus.logArtifact(name, path, options);
+    this.#components.tracking.bus.logArtifact(name, path, options);
   }
 
   /**
@@ -661,7 +661,7 @@ export class Accelerator {
    * @throws AccError `ACC_TRACKERS_NOT_STARTED`, `ACC_TRACKER_UNKNOWN`.
    */
   getTracker(name: string): Tracker | undefined {
-    return this.#parts.tracking.bus.getTracker(name);
+    return this.#components.tracking.bus.getTracker(name);
   }
 
   // The end.
@@ -675,7 +675,7 @@ export class Accelerator {
    */
   async endTraining(status: RunStatus = 'completed'): Promise<void> {
     requireRunStatus('endTraining', status);
-    const { collective, lifetime, tracking } = this.#parts;
+    const { collective, lifetime, tracking } = this.#components;
     if (lifetime.hasEnded) return;
     await this.waitForCheckpoint();
     collective.barrier();
@@ -694,8 +694,8 @@ export class Accelerator {
    * are disposed.
    */
   freeMemory(...objects: readonly object[]): void {
-    if (this.#parts.lifetime.isRunning) {
-      release(this.#parts, this.#running, this.#training);
+    if (this.#components.lifetime.isRunning) {
+      release(this.#components, this.#running, this.#training);
     }
     objects.forEach(disposeAll);
   }

@@ -35,8 +35,8 @@ import type { Tracking } from './tracking/start-trackers.js';
 import { trackingPlugins } from './tracking/tracking-plugins.js';
 import { withoutEffect } from './without-effect.js';
 
-/** The parts of an Accelerator. */
-export interface Parts {
+/** The objects that an Accelerator is composed of. */
+export interface Components {
   readonly environment: LaunchEnvironment;
   readonly kernels: KernelLayer;
   readonly collective: Collective;
@@ -56,11 +56,11 @@ export interface Parts {
   readonly lifetime: Lifetime;
 }
 
-/** Creates the parts of an Accelerator and installs them. */
+/** Creates the components of an Accelerator and installs them. */
 export function assemble(
   resolved: ResolvedOptions,
-  given: Pick<Parts, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
-): Parts {
+  given: Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
+): Components {
   const { environment, kernels, joinable, determinism } = given;
   const { rank, size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
@@ -107,7 +107,7 @@ function comparedStrategy(
     kernels,
     determinism,
     collective,
-  }: Pick<Parts, 'kernels' | 'determinism' | 'collective'> & { readonly size: number },
+  }: Pick<Components, 'kernels' | 'determinism' | 'collective'> & { readonly size: number },
 ): Strategy {
   const chosen = strategyOf(resolved, size);
   const strategy = determinism?.strategy(chosen) ?? chosen;
@@ -118,19 +118,19 @@ function comparedStrategy(
 
 /** Gives the strategy and the plugins their context. The pipeline exists when steps run. */
 function attach(
-  parts: readonly Pick<Plugin, 'attach'>[],
+  participants: readonly Pick<Plugin, 'attach'>[],
   context: Omit<StrategyContext, 'batchRows' | 'runForward'>,
   pipeline: () => StepPipeline,
 ): void {
   const batchRows = () => pipeline().batch;
   const runLater: RunForward = (f, xs) => runForward(f, xs, pipeline());
-  for (const part of parts) part.attach?.({ ...context, batchRows, runForward: runLater });
+  for (const each of participants) each.attach?.({ ...context, batchRows, runForward: runLater });
 }
 
-/** Parts that plugins use when steps run. They exist by then. */
-type Later = () => Pick<Parts, 'pipeline' | 'preparation' | 'data'>;
+/** Components that plugins use when steps run. They exist by then. */
+type Later = () => Pick<Components, 'pipeline' | 'preparation' | 'data'>;
 
-interface PluginSurroundings extends Pick<Parts, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
+interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
   readonly rank: number;
   readonly size: number;
 }

@@ -1,5 +1,5 @@
 import { dispose, type TensorContainer } from '@tensorflow/tfjs-core';
-import type { Parts } from './assemble.js';
+import type { Components } from './assemble.js';
 import { uninstallRandom } from './random/math-random.js';
 import { setRunning, whatRuns, type Running } from './running.js';
 
@@ -7,17 +7,17 @@ import { setRunning, whatRuns, type Running } from './running.js';
  * Restores the own methods of prepared objects and tfjs, and frees what a running Accelerator
  * holds.
  */
-export function release(parts: Parts, running: Running, training: Disposed): void {
-  parts.lifetime.free();
+export function release(components: Components, running: Running, training: Disposed): void {
+  components.lifetime.free();
   if (whatRuns() === running) setRunning(undefined);
-  parts.stopListening();
+  components.stopListening();
   uninstallRandom();
   training.dispose();
-  parts.preparation.undoAll();
-  parts.strategy.detach?.();
-  parts.restoreGradients();
-  parts.pipeline.dispose();
-  parts.determinism?.end();
+  components.preparation.undoAll();
+  components.strategy.detach?.();
+  components.restoreGradients();
+  components.pipeline.dispose();
+  components.determinism?.end();
 }
 
 interface Disposed {

@@ -13,7 +13,7 @@ export interface JoinUnevenInputsOptions {
   readonly evenBatches?: boolean;
 }
 
-interface JoinParts {
+interface JoinContext {
   readonly joinable: Joinable;
   readonly data: DataPreparation;
   readonly collective: Collective;
@@ -26,7 +26,7 @@ interface JoinParts {
 export async function joinUnevenInputs<T>(
   fn: () => T | Promise<T>,
   options: JoinUnevenInputsOptions,
-  { joinable, data, collective, strategy, preparation, pipeline }: JoinParts,
+  { joinable, data, collective, strategy, preparation, pipeline }: JoinContext,
 ): Promise<T> {
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
   pipeline.limits.requireNotDeterministic('joinUnevenInputs');

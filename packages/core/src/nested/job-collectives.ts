@@ -7,7 +7,7 @@ import type { Gathered } from './gather-real.js';
 import type { Nested } from './nested.js';
 import { padAcross, requirePadOptions, type PadOptions } from './pad-across.js';
 
-export interface JobCollectivesParts {
+export interface JobCollectivesContext {
   readonly collective: Collective;
   readonly kernels: KernelLayer;
   readonly mesh: Mesh;
@@ -17,12 +17,12 @@ export interface JobCollectivesParts {
 
 /** The collectives that a program calls. `Accelerator` documents each member. */
 export class JobCollectives {
-  readonly #parts: JobCollectivesParts;
+  readonly #context: JobCollectivesContext;
   readonly #across: AcrossRanks;
 
-  constructor(parts: JobCollectivesParts) {
-    this.#parts = parts;
-    this.#across = new AcrossRanks(parts.kernels);
+  constructor(context: JobCollectivesContext) {
+    this.#context = context;
+    this.#across = new AcrossRanks(context.kernels);
   }
 
   gather<T extends Nested>(values: T): T {
@@ -31,7 +31,7 @@ export class JobCollectives {
 
   gatherForMetrics<T>(values: T): Gathered<T> {
     this.#collectiveFor('gatherForMetrics');
-    const { mesh, pipeline } = this.#parts;
+    const { mesh, pipeline } = this.#context;
     return this.#across.gatherForMetrics(values, mesh.dataRanks, pipeline.batch);
   }
 
@@ -70,7 +70,7 @@ export class JobCollectives {
 
   /** @throws AccError `ACC_TRAINING_ENDED` after training has ended. */
   #collectiveFor(method: string): Collective {
-    this.#parts.lifetime.requireJob(method);
-    return this.#parts.collective;
+    this.#context.lifetime.requireJob(method);
+    return this.#context.collective;
   }
 }

@@ -6,7 +6,7 @@ import type { StepPipeline } from '../step/step-pipeline.js';
 import { Preemption } from './preemption.js';
 import type { RunCheckpoints } from './run-checkpoints.js';
 
-interface BoundaryParts {
+interface BoundaryContext {
   readonly collective: Collective;
   readonly joinable: Joinable;
   readonly pipeline: StepPipeline;
@@ -14,7 +14,7 @@ interface BoundaryParts {
   readonly bus: TrackerBus;
 }
 
-/** The work between two batches. Its parts are known only after `listen`. */
+/** The work between two batches. It does nothing before `listen`. */
 export class Boundary {
   #preemption: Preemption | undefined;
 
@@ -23,9 +23,9 @@ export class Boundary {
   };
 
   /** Makes signals save the run, if the options ask for that. @returns A function that stops it. */
-  listen(options: CheckpointOptions | undefined, parts: BoundaryParts): () => void {
+  listen(options: CheckpointOptions | undefined, context: BoundaryContext): () => void {
     if (!(options?.preemption ?? options !== undefined)) return () => {};
-    const { collective, joinable, pipeline, checkpoints, bus } = parts;
+    const { collective, joinable, pipeline, checkpoints, bus } = context;
     const preemption = new Preemption({
       collective,
       isJoining: () => joinable.isJoining,

@@ -7,7 +7,7 @@ import type { RandomState } from '../random/random-source.js';
 import { accumulationEntry, type AccumulationEntry } from './accumulation-entries.js';
 import { modelOfAllRanks, modelState, type ModelState } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
-import type { RunParts } from './run-parts.js';
+import type { RunContext } from './run-context.js';
 
 /** The state that is the same on every rank. */
 export interface SharedState<T> {
@@ -55,19 +55,19 @@ export interface CollectedRun {
  * @throws AccError `ACC_STATE_INVALID`, on all ranks, if the state of one rank cannot be saved or
  * if ranks have different optimizers.
  */
-export async function collectRun(parts: RunParts): Promise<CollectedRun> {
-  const { pipeline, collective } = parts;
+export async function collectRun(context: RunContext): Promise<CollectedRun> {
+  const { pipeline, collective } = context;
   const made: Tensor[] = [];
   const dispose = () => {
     for (const tensor of made) tensor.dispose();
   };
   try {
-    const names = new NamedTensors(parts.strategy, pipeline.trained.prepared);
+    const names = new NamedTensors(context.strategy, pipeline.trained.prepared);
     const isApart = pipeline.sync.isTrainingAlone;
     const root = isApart ? `rank-${collective.rank}/` : '';
     const { model, ...own } = await together(collective, async () => ({
-      model: await modelState(parts, names, root, made),
-      ...(await restOf(parts, names, made)),
+      model: await modelState(context, names, root, made),
+      ...(await restOf(context, names, made)),
     }));
     return {
       shared: { ...own.shared, model: isApart ? null : modelOfAllRanks(model, collective) },
@@ -82,8 +82,8 @@ export async function collectRun(parts: RunParts): Promise<CollectedRun> {
 }
 
 /** Collects all state except the model. */
-async function restOf(parts: RunParts, names: NamedTensors, made: Tensor[]) {
-  const { pipeline, strategy, kernels, data, fit, registered } = parts;
+async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) {
+  const { pipeline, strategy, kernels, data, fit, registered } = context;
   const { shared = null, local = null } = strategy.getState?.() ?? {};
   const generator = kernels.random?.state() ?? null;
   if (generator) made.push(generator);
@@ -97,7 +97,7 @@ async function restOf(parts: RunParts, names: NamedTensors, made: Tensor[]) {
     },
     local: {
       accumulation: accumulationEntry(pipeline, names, strategy),
-      plugins: await pluginStates(parts),
+      plugins: await pluginStates(context),
       registered: await Promise.all(registered.map((each) => each.getState())),
       strategy: local,
       generator,
@@ -106,16 +106,16 @@ async function restOf(parts: RunParts, names: NamedTensors, made: Tensor[]) {
   };
 }
 
-async function pluginStates(parts: RunParts): Promise<Record<string, unknown>> {
+async function pluginStates(context: RunContext): Promise<Record<string, unknown>> {
   const states: Record<string, unknown> = {};
-  for (const [key, plugin] of keyedPlugins(parts)) states[key] = await plugin.getState!();
+  for (const [key, plugin] of keyedPlugins(context)) states[key] = await plugin.getState!();
   return states;
 }
 
 /** The plugins with a state. A resumed program gives them the same keys. */
 export function keyedPlugins({
   plugins,
-}: Pick<RunParts, 'plugins'>): [string, RunParts['plugins'][number]][] {
+}: Pick<RunContext, 'plugins'>): [string, RunContext['plugins'][number]][] {
   const counts = new Map<string, number>();
   return plugins
     .filter((plugin) => plugin.getState && plugin.setState)

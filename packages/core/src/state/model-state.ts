@@ -1,6 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import type { RunParts } from './run-parts.js';
+import type { RunContext } from './run-context.js';
 import { union, type NamedTensors } from './named-tensors.js';
 import { mergedOptimizers, optimizerEntry, outlineOf, type OptimizerEntry } from './optimizer-entries.js';
 
@@ -28,7 +28,7 @@ export const slotFolder = (root: string, optimizer: number, kind: string): strin
  * @param made Receives tensors that were made for the entry. They are to be disposed after its use.
  */
 export async function modelState(
-  { pipeline, preparation }: Pick<RunParts, 'pipeline' | 'preparation'>,
+  { pipeline, preparation }: Pick<RunContext, 'pipeline' | 'preparation'>,
   names: NamedTensors,
   root: string,
   made: Tensor[],

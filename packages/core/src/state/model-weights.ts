@@ -11,14 +11,14 @@ import {
 } from '@acc/checkpoint';
 import { AccError, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
-import { WholeWeights, type NamedWeight, type WeightParts } from './whole-weights.js';
+import { WholeWeights, type NamedWeight, type WeightContext } from './whole-weights.js';
 
 /** A tfjs-layers model, or a list of variables. */
 export type Weighted = object | readonly Variable[];
 
 /** The whole weights of all ranks, on every rank, by name. The caller disposes them. */
-export function stateDict(model: Weighted, parts: WeightParts): NamedTensorMap {
-  using wholes = new WholeWeights(weightsOf(model), parts);
+export function stateDict(model: Weighted, context: WeightContext): NamedTensorMap {
+  using wholes = new WholeWeights(weightsOf(model), context);
   return wholes.gather();
 }
 
@@ -30,10 +30,10 @@ export async function saveModel(
   model: Weighted,
   path: string,
   options: WriteModelOptions,
-  parts: WeightParts,
+  context: WeightContext,
 ): Promise<void> {
-  const { collective, kernels } = parts;
-  using wholes = new WholeWeights(weightsOf(model), parts);
+  const { collective, kernels } = context;
+  using wholes = new WholeWeights(weightsOf(model), context);
   await together(collective, async () => {
     if (collective.rank > 0) return wholes.serve();
     const topology = isModel(model) ? model.toJSON(null, false) : undefined;
@@ -53,7 +53,7 @@ export async function loadModel(
   model: Weighted,
   path: string,
   options: LoadWeightsOptions,
-  { collective, kernels, strategy }: WeightParts,
+  { collective, kernels, strategy }: WeightContext,
 ): Promise<LoadedWeights> {
   const receivers = weightsOf(model).flatMap(({ name, variable }) => {
     const shards = strategy.shardsOf?.(variable);

@@ -16,7 +16,7 @@ const TURN_MS = 50;
 const CHECK_MS = 200;
 const MAX_BOUNDARIES = 10_000;
 
-export interface PreemptionParts {
+export interface PreemptionContext {
   readonly collective: Collective;
   /** Whether the ranks may be at different batches. */
   readonly isJoining: () => boolean;
@@ -24,7 +24,7 @@ export interface PreemptionParts {
   readonly activity: () => number;
   /** Saves on every rank and returns the location. */
   readonly save: () => Promise<string | undefined>;
-  /** Finishes trackers and other parts before the process exits. */
+  /** Finishes trackers before the process exits. */
   readonly beforeExit: () => Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface PreemptionParts {
  * after the current step and exit.
  */
 export class Preemption {
-  readonly #parts: PreemptionParts;
+  readonly #context: PreemptionContext;
   #asked: NodeJS.Signals | undefined;
   #lastTurn = performance.now();
   #lastActivity = 0;
@@ -53,14 +53,14 @@ export class Preemption {
     );
   };
 
-  constructor(parts: PreemptionParts) {
-    this.#parts = parts;
+  constructor(context: PreemptionContext) {
+    this.#context = context;
     for (const signal of SIGNALS) process.on(signal, this.#listener);
   }
 
   /** Must be awaited at a point where all batches given out so far have been trained on. */
   async atBoundary(): Promise<void> {
-    const { activity, isJoining } = this.#parts;
+    const { activity, isJoining } = this.#context;
     if (performance.now() - this.#lastTurn > TURN_MS) {
       await nextTurn();
       this.#lastTurn = performance.now();
@@ -77,7 +77,7 @@ export class Preemption {
   }
 
   #isAnyAsked(): boolean {
-    const { collective } = this.#parts;
+    const { collective } = this.#context;
     const own = this.#asked !== undefined;
     if (collective.size === 1) return own;
     if (--this.#left > 0) return false;
@@ -95,7 +95,7 @@ export class Preemption {
   }
 
   async #end(): Promise<never> {
-    const { collective, save, beforeExit } = this.#parts;
+    const { collective, save, beforeExit } = this.#context;
     const path = await save();
     if (collective.rank === 0) {
       const where =

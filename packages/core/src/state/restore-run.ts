@@ -26,7 +26,7 @@ import { PARAMETERS } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
 import { restoreModel } from './restore-model.js';
 import type { Restoration } from './restoration.js';
-import type { RunParts } from './run-parts.js';
+import type { RunContext } from './run-context.js';
 import { storedModel, type StoredModel } from './stored-model.js';
 
 /** A checkpoint whose contents for this rank have been read and checked. */
@@ -73,13 +73,13 @@ interface Matched {
  *
  * @throws AccError `ACC_CHECKPOINT_MISMATCH`, `ACC_CHECKPOINT_CORRUPT`, on all ranks.
  */
-export async function readRun(open: () => Promise<Checkpoint>, parts: RunParts): Promise<ReadRun> {
-  const { collective } = parts;
-  const trees = await together(collective, async () => readTrees(await open(), parts));
+export async function readRun(open: () => Promise<Checkpoint>, context: RunContext): Promise<ReadRun> {
+  const { collective } = context;
+  const trees = await together(collective, async () => readTrees(await open(), context));
   const { stored } = trees;
-  if (stored) parts.preparation.adoption.adoptNamed(stored.model.parameters);
-  const parameters = parts.pipeline.trained.prepared;
-  const names = new NamedTensors(parts.strategy, parameters);
+  if (stored) context.preparation.adoption.adoptNamed(stored.model.parameters);
+  const parameters = context.pipeline.trained.prepared;
+  const names = new NamedTensors(context.strategy, parameters);
   const ranks = collective.allGatherObject({
     rank: collective.rank,
     wholes: parameters.flatMap((variable) => names.wholesOf(variable)),
@@ -87,17 +87,17 @@ export async function readRun(open: () => Promise<Checkpoint>, parts: RunParts):
   });
   return together(
     collective,
-    async () => readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, parts) }, parts),
+    async () => readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
     (read) => read.dispose(),
   );
 }
 
-async function readTrees(checkpoint: Checkpoint, parts: RunParts): Promise<Trees> {
+async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<Trees> {
   const { index } = checkpoint;
   const shared = (await readTree(checkpoint, index.shared)) as SharedState<StoredReference>;
-  const ownPlace = parts.collective.rank % index.worldSize;
+  const ownPlace = context.collective.rank % index.worldSize;
   const local = (await readTree(checkpoint, index.ranks[ownPlace]!)) as LocalState<StoredReference>;
-  requireSameObjects(local, parts);
+  requireSameObjects(local, context);
   const root = shared.model ? '' : `rank-${ownPlace}/`;
   const model = shared.model ?? local.model;
   const stored = model ? storedModel(model, checkpoint, root) : undefined;
@@ -135,7 +135,7 @@ interface RankNames extends HeldNames {
 function matchRanks(
   { checkpoint, shared, stored, root, windows }: Trees,
   ranks: readonly RankNames[],
-  { collective: { rank }, strategy }: RunParts,
+  { collective: { rank }, strategy }: RunContext,
 ): Pick<Matched, 'storedName' | 'window'> {
   const shapeOf = (name: string) => storedTensor(checkpoint, `${root}${PARAMETERS}/${name}`).shape;
   const storedName = stored
@@ -150,13 +150,13 @@ function matchRanks(
   return { storedName, window: gatherWindows(windows, { rank, parameters, isReduced }) };
 }
 
-async function readMatched(trees: Trees, matched: Matched, parts: RunParts): Promise<ReadRun> {
+async function readMatched(trees: Trees, matched: Matched, context: RunContext): Promise<ReadRun> {
   const { checkpoint, shared, local, stored, root } = trees;
   const { names, parameters, window, storedName } = matched;
   const byName = new Map(parameters.map((variable) => [storedName(names.nameOf(variable)), variable]));
   const variableOf = (name: string) => byName.get(name)!;
-  const layer = parts.kernels.state;
-  const { optimizers } = parts.preparation;
+  const layer = context.kernels.state;
+  const { optimizers } = context.preparation;
   const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root }) : [];
   const held = heldShards(window, variableOf, { names, storedName, checkpoint });
   const wants = [...restorations.flatMap((each) => each.wants), ...held.map(({ want }) => want)];
@@ -184,10 +184,10 @@ async function readMatched(trees: Trees, matched: Matched, parts: RunParts): Pro
       }
       const sumOf = sumsOf(held, tensors.slice(next));
       const tree = rest.tree as Rest<Tensor>;
-      parts.pipeline.updates.steps = shared.step;
-      parts.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
-      const wasHere = parts.collective.rank < checkpoint.index.worldSize;
-      await applyRest(tree, shared, { parts, wasHere });
+      context.pipeline.updates.steps = shared.step;
+      context.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
+      const wasHere = context.collective.rank < checkpoint.index.worldSize;
+      await applyRest(tree, shared, { context, wasHere });
     },
   };
 }
@@ -203,9 +203,9 @@ function sumsOf(held: readonly HeldShards[], tensors: readonly Tensor[]) {
 async function applyRest(
   { local, strategy: agreed }: Rest<Tensor>,
   shared: SharedState<StoredReference>,
-  { parts, wasHere }: { readonly parts: RunParts; readonly wasHere: boolean },
+  { context, wasHere }: { readonly context: RunContext; readonly wasHere: boolean },
 ): Promise<void> {
-  const { strategy, kernels, data, fit, registered } = parts;
+  const { strategy, kernels, data, fit, registered } = context;
   data.goOnFrom(shared.data);
   fit.goOnFrom(shared.fit ?? undefined);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);
@@ -213,7 +213,7 @@ async function applyRest(
     strategy.setState?.({ shared: agreed as StateTree, local: localOf(local.strategy) });
   }
   kernels.state.setState(shared.kernels as StateTree);
-  for (const [key, plugin] of keyedPlugins(parts)) {
+  for (const [key, plugin] of keyedPlugins(context)) {
     if (key in local.plugins) await plugin.setState!(local.plugins[key] as never);
   }
   for (const [i, each] of registered.entries()) await each.setState(local.registered[i] as never);
@@ -235,18 +235,18 @@ function restoreGenerator(state: Tensor, random: RandomLayer): void {
 
 function requireSameObjects(
   local: Pick<LocalState<unknown>, 'plugins' | 'registered'>,
-  parts: RunParts,
+  context: RunContext,
 ): void {
-  const here = parts.registered.length;
+  const here = context.registered.length;
   if (local.registered.length !== here) {
     throw mismatch(
       `The checkpoint has the state of ${local.registered.length} registered objects, but ${here} are registered.`,
       'Give registerForCheckpointing the same objects, in the same order, before loadState.',
     );
   }
-  const keys = new Set(keyedPlugins(parts).map(([key]) => key));
+  const keys = new Set(keyedPlugins(context).map(([key]) => key));
   const missing = Object.keys(local.plugins).filter((key) => !keys.has(key));
-  if (missing.length > 0 && parts.collective.rank === 0) {
+  if (missing.length > 0 && context.collective.rank === 0) {
     console.warn(
       `acc: the checkpoint has the state of plugins that this run does not have: ${missing.join(', ')}. Their state is ignored.`,
     );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ResolvedOptions } from '../options.js';
 import { collectRun } from './collect-run.js';
 import { readRun } from './restore-run.js';
-import type { RunParts } from './run-parts.js';
+import type { RunContext } from './run-context.js';
 
 export interface SaveStateOptions {
   /** Replaces the option `checkpoint.async` for this save. */
@@ -36,19 +36,19 @@ const DAMAGED = ['ACC_CHECKPOINT_CORRUPT', 'ACC_CHECKPOINT_INVALID'];
 
 /** Saves and restores the run of an Accelerator. */
 export class RunCheckpoints {
-  readonly #parts: RunParts;
+  readonly #context: RunContext;
   readonly #checkpoints: Checkpoints;
   readonly #isAsync: boolean;
   readonly #registered: Stateful[] = [];
 
   constructor(
-    parts: Omit<RunParts, 'registered'>,
+    context: Omit<RunContext, 'registered'>,
     { checkpoint, projectDir }: Pick<ResolvedOptions, 'checkpoint' | 'projectDir'>,
   ) {
     const resolved = resolveCheckpointOptions(checkpoint);
-    this.#parts = { ...parts, registered: this.#registered };
+    this.#context = { ...context, registered: this.#registered };
     this.#isAsync = resolved.async;
-    const { kernels, collective } = parts;
+    const { kernels, collective } = context;
     const defaultDir = join(projectDir, 'checkpoints');
     const options = resolved.storage ? resolved : { ...resolved, dir: resolved.dir ?? defaultDir };
     this.#checkpoints = new Checkpoints({ options, layer: kernels.state, collective });
@@ -69,7 +69,7 @@ export class RunCheckpoints {
   async save(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
     checkKeys('saveState', options, ['async', 'metrics']);
     const { metrics = {} } = options;
-    const collected = await collectRun(this.#parts);
+    const collected = await collectRun(this.#context);
     const { step } = collected.shared;
     const info = { step, epoch: this.#epoch(), savedAt: new Date().toISOString(), metrics };
     try {
@@ -100,7 +100,7 @@ export class RunCheckpoints {
         return restored;
       } catch (error) {
         if (!isAccError(error) || !DAMAGED.includes(error.code)) throw error;
-        if (this.#parts.collective.rank === 0)
+        if (this.#context.collective.rank === 0)
           console.warn(`acc: ${error.code}: ${error.message} Trying the checkpoint before it.`);
         tried.add(name);
       }
@@ -108,7 +108,7 @@ export class RunCheckpoints {
   }
 
   async #restore(open: () => Promise<Checkpoint>): Promise<RestoredRun> {
-    const run = await readRun(open, this.#parts);
+    const run = await readRun(open, this.#context);
     try {
       await run.apply();
     } finally {
@@ -119,7 +119,7 @@ export class RunCheckpoints {
   }
 
   #epoch(): number {
-    const { fit, data } = this.#parts;
+    const { fit, data } = this.#context;
     return fit.position?.epoch ?? data.positions[0]?.epoch ?? 0;
   }
 

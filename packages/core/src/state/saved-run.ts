@@ -6,7 +6,7 @@ import { requirePath } from '../require-arguments.js';
 import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';
 import type { LoadStateOptions, RestoredRun, RunCheckpoints, SaveStateOptions } from './run-checkpoints.js';
 
-export interface SavedRunParts {
+export interface SavedRunContext {
   readonly checkpoints: RunCheckpoints;
   readonly collective: Collective;
   readonly kernels: KernelLayer;
@@ -19,42 +19,42 @@ export interface SavedRunParts {
  * `Accelerator` documents each member.
  */
 export class SavedRun {
-  readonly #parts: SavedRunParts;
+  readonly #context: SavedRunContext;
 
-  constructor(parts: SavedRunParts) {
-    this.#parts = parts;
+  constructor(context: SavedRunContext) {
+    this.#context = context;
   }
 
   async saveState(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
-    this.#parts.lifetime.requireRunning('saveState');
+    this.#context.lifetime.requireRunning('saveState');
     if (path !== undefined) requirePath('saveState', path);
-    return this.#parts.checkpoints.save(path, options);
+    return this.#context.checkpoints.save(path, options);
   }
 
   async loadState(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
-    this.#parts.lifetime.requireRunning('loadState');
+    this.#context.lifetime.requireRunning('loadState');
     requirePath('loadState', path);
-    return this.#parts.checkpoints.load(path, options);
+    return this.#context.checkpoints.load(path, options);
   }
 
   register(objects: readonly Stateful[]): void {
-    this.#parts.lifetime.requireRunning('registerForCheckpointing');
-    this.#parts.checkpoints.register(objects);
+    this.#context.lifetime.requireRunning('registerForCheckpointing');
+    this.#context.checkpoints.register(objects);
   }
 
   async saveModel(model: Weighted, path: string, options: WriteModelOptions): Promise<void> {
-    this.#parts.lifetime.requireJob('saveModel');
+    this.#context.lifetime.requireJob('saveModel');
     requirePath('saveModel', path);
-    return saveModel(model, path, options, this.#parts);
+    return saveModel(model, path, options, this.#context);
   }
 
   async loadModel(model: Weighted, path: string, options: LoadWeightsOptions): Promise<LoadedWeights> {
-    this.#parts.lifetime.requireJob('loadModel');
+    this.#context.lifetime.requireJob('loadModel');
     requirePath('loadModel', path);
-    return loadModel(model, path, options, this.#parts);
+    return loadModel(model, path, options, this.#context);
   }
 
   stateDict(model: Weighted): NamedTensorMap {
-    return stateDict(model, this.#parts);
+    return stateDict(model, this.#context);
   }
 }

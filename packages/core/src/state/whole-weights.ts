@@ -28,7 +28,7 @@ export interface NamedWeight {
   readonly variable: Variable;
 }
 
-export interface WeightParts {
+export interface WeightContext {
   readonly collective: Collective;
   readonly kernels: KernelLayer;
   readonly strategy: Strategy;
@@ -46,7 +46,7 @@ interface OwnBox {
  * own weights and disposes it.
  */
 export class WholeWeights implements Disposable {
-  readonly #parts: WeightParts;
+  readonly #context: WeightContext;
   readonly #wholes: readonly WholeTensor[];
   readonly #own = new Map<string, OwnBox>();
   /** Clones that keep the current values of the variables. */
@@ -55,9 +55,9 @@ export class WholeWeights implements Disposable {
   readonly #materialized = new Map<string, Variable>();
 
   /** @throws AccError `ACC_STATE_INVALID`, on all ranks, if ranks disagree on a tensor. */
-  constructor(weights: readonly NamedWeight[], parts: WeightParts) {
-    this.#parts = parts;
-    const claims = parts.collective.allGatherObject(weights.flatMap((weight) => this.#claimsOf(weight)));
+  constructor(weights: readonly NamedWeight[], context: WeightContext) {
+    this.#context = context;
+    const claims = context.collective.allGatherObject(weights.flatMap((weight) => this.#claimsOf(weight)));
     this.#wholes = wholesOf(claims);
   }
 
@@ -81,13 +81,13 @@ export class WholeWeights implements Disposable {
 
   /** On rank 0: tells the other ranks that no more weights will be opened. */
   end(): void {
-    if (this.needsOthers) this.#parts.collective.broadcastObject(null);
+    if (this.needsOthers) this.#context.collective.broadcastObject(null);
   }
 
   /** On other ranks: sends rank 0 the weights that it opens, until it calls {@link end}. */
   serve(): void {
     if (!this.needsOthers) return;
-    const { collective } = this.#parts;
+    const { collective } = this.#context;
     for (;;) {
       const place = collective.broadcastObject<number | null>(null);
       if (place === null) return;
@@ -114,7 +114,7 @@ export class WholeWeights implements Disposable {
   }
 
   #claimsOf({ name: ownName, variable }: NamedWeight): Claim[] {
-    const { strategy, kernels } = this.#parts;
+    const { strategy, kernels } = this.#context;
     const given = strategy.shardsOf?.(variable);
     const whole: TensorShard = { shape: variable.shape, ...wholeBox(variable.shape), start: 0 };
     const isGiven = !given && strategy.materialize !== undefined && strategy.traits.parameters === 'sharded';
@@ -136,7 +136,7 @@ export class WholeWeights implements Disposable {
   }
 
   async #open(whole: WholeTensor, place: number): Promise<TensorBytes> {
-    const { collective, kernels } = this.#parts;
+    const { collective, kernels } = this.#context;
     if (this.#isElsewhere(whole)) collective.broadcastObject(place);
     if (this.#materialized.has(whole.name)) return bytesAlone(this.#materialize(whole), kernels);
     const [first] = whole.boxes;
@@ -158,15 +158,15 @@ export class WholeWeights implements Disposable {
   /** On rank 0: the elements of a box as a flat tensor. */
   #received(whole: WholeTensor, box: HeldBox): Tensor {
     const source = sourceOf(box);
-    return source === 0 ? this.#elementsOf(whole, box) : this.#parts.collective.recv(source);
+    return source === 0 ? this.#elementsOf(whole, box) : this.#context.collective.recv(source);
   }
 
   #gathered(whole: WholeTensor): Tensor {
-    const { collective } = this.#parts;
+    const { collective } = this.#context;
     if (this.#materialized.has(whole.name)) return this.#materialize(whole);
     const shape = [...whole.shape];
     const [first] = whole.boxes;
-    if (!first) return this.#parts.kernels.state.allocate(whole.dtype as NativeDtype, shape).toTensor();
+    if (!first) return this.#context.kernels.state.allocate(whole.dtype as NativeDtype, shape).toTensor();
     if (whole.boxes.length > 1) return this.#joined(whole);
     const isEverywhere = first.ranks.length === collective.size;
     const elements = isEverywhere ? this.#elementsOf(whole, first) : this.#broadcast(whole, first);
@@ -193,7 +193,7 @@ export class WholeWeights implements Disposable {
   }
 
   #broadcast(whole: WholeTensor, box: HeldBox): Tensor {
-    const { collective, kernels } = this.#parts;
+    const { collective, kernels } = this.#context;
     const source = box.ranks[0]!;
     const count = util.sizeFromShape([...box.sizes]);
     const given =
@@ -206,7 +206,7 @@ export class WholeWeights implements Disposable {
   }
 
   #nothing({ dtype }: WholeTensor): Tensor {
-    return this.#parts.kernels.state.allocate(dtype as NativeDtype, [0]).toTensor();
+    return this.#context.kernels.state.allocate(dtype as NativeDtype, [0]).toTensor();
   }
 
   /** The elements of a box that this rank holds, as a flat tensor. */
@@ -220,7 +220,7 @@ export class WholeWeights implements Disposable {
   }
 
   #materialize({ name }: WholeTensor): Tensor {
-    const [value] = this.#parts.strategy.materialize!([this.#materialized.get(name)!]);
+    const [value] = this.#context.strategy.materialize!([this.#materialized.get(name)!]);
     return value!;
   }
 }

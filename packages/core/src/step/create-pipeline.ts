@@ -5,7 +5,7 @@ import { accumulationOf } from '../presets/strategy.js';
 import { GradientClipping } from './clipping.js';
 import { StepPipeline } from './step-pipeline.js';
 
-export interface PipelineParts {
+export interface PipelineContext {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
@@ -17,8 +17,8 @@ export interface PipelineParts {
 }
 
 /** Creates the pipeline with accumulation and clipping as the options say. */
-export function createPipeline(options: ResolvedOptions, parts: PipelineParts): StepPipeline {
-  const { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns } = parts;
+export function createPipeline(options: ResolvedOptions, context: PipelineContext): StepPipeline {
+  const { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns } = context;
   return new StepPipeline({
     strategy,
     plugins,

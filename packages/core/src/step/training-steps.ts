@@ -13,7 +13,7 @@ import type { PreparedAll } from '../prepare/prepared-types.js';
 import { requireFunction } from '../require-arguments.js';
 import type { AccumulateOptions, StepPipeline } from './step-pipeline.js';
 
-export interface TrainingStepsParts {
+export interface TrainingStepsContext {
   readonly kernels: KernelLayer;
   readonly lifetime: Lifetime;
   readonly pipeline: StepPipeline;
@@ -23,36 +23,36 @@ export interface TrainingStepsParts {
 
 /** The methods that a program calls in its training loop. `Accelerator` documents each member. */
 export class TrainingSteps {
-  readonly #parts: TrainingStepsParts;
+  readonly #context: TrainingStepsContext;
   readonly #compiled: CompiledStep<never[], unknown>[] = [];
 
-  constructor(parts: TrainingStepsParts) {
-    this.#parts = parts;
+  constructor(context: TrainingStepsContext) {
+    this.#context = context;
   }
 
   prepare<T extends readonly unknown[]>(objects: T): PreparedAll<T> {
-    const { preparation } = this.#partsFor('prepare');
+    const { preparation } = this.#contextFor('prepare');
     const prepared = objects.map((object) => preparation.prepare(object));
     return (prepared.length === 1 ? prepared[0] : prepared) as PreparedAll<T>;
   }
 
   accumulate<T>(fn: () => T, options: AccumulateOptions): T {
     checkKeys('accumulate', options, ['last']);
-    return this.#partsToRun('accumulate', fn).pipeline.microBatch(fn, { isLast: options.last });
+    return this.#contextToRun('accumulate', fn).pipeline.microBatch(fn, { isLast: options.last });
   }
 
   noSync<T>(fn: () => T): T {
-    return this.#partsToRun('noSync', fn).pipeline.sync.locally(fn);
+    return this.#contextToRun('noSync', fn).pipeline.sync.locally(fn);
   }
 
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
-    const { pipeline } = this.#partsFor('weighLoss');
+    const { pipeline } = this.#contextFor('weighLoss');
     pipeline.limits.requireNotDeterministic('weighLoss');
     return pipeline.lossItems.say(loss, count);
   }
 
   backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
-    const { pipeline, preparation } = this.#partsToRun('backward', loss);
+    const { pipeline, preparation } = this.#contextToRun('backward', loss);
     preparation.adoption.adopt(this, varList);
     const result = pipeline.trained.seekingCandidates(() => variableGrads(loss, varList));
     if (!pipeline.accumulation.isHolding) pipeline.clipping.clip(result.grads);
@@ -60,13 +60,13 @@ export class TrainingSteps {
   }
 
   clipNorm(grads: NamedTensorMap, maxNorm: number): number {
-    const { clipping } = this.#parts.pipeline;
+    const { clipping } = this.#context.pipeline;
     clipping.clipNorm(grads, maxNorm);
     return clipping.lastNorm!;
   }
 
   compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
-    const { kernels, pipeline } = this.#partsToRun('compile', step);
+    const { kernels, pipeline } = this.#contextToRun('compile', step);
     const compiled = compileStep(step, {
       kernels,
       surroundings: () => pipeline.surroundings,
@@ -77,7 +77,7 @@ export class TrainingSteps {
   }
 
   autocast<T>(fn: () => T, options?: AutocastOptions): T {
-    const { precision } = this.#partsToRun('autocast', fn);
+    const { precision } = this.#contextToRun('autocast', fn);
     return precision ? precision.autocast(fn, options) : fn();
   }
 
@@ -87,14 +87,14 @@ export class TrainingSteps {
   }
 
   /** @throws AccError after the Accelerator was freed. */
-  #partsFor(method: string): TrainingStepsParts {
-    this.#parts.lifetime.requireRunning(method);
-    return this.#parts;
+  #contextFor(method: string): TrainingStepsContext {
+    this.#context.lifetime.requireRunning(method);
+    return this.#context;
   }
 
   /** @throws AccError also if `fn` is not a function. */
-  #partsToRun(method: string, fn: unknown): TrainingStepsParts {
+  #contextToRun(method: string, fn: unknown): TrainingStepsContext {
     requireFunction(method, fn);
-    return this.#partsFor(method);
+    return this.#contextFor(method);
   }
 }

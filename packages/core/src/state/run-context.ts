@@ -4,8 +4,8 @@ import type { DataPreparation } from '../prepare/prepare-data.js';
 import type { Preparation } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 
-/** The parts of a run that its checkpoints use. */
-export interface RunParts {
+/** What the checkpoints of a run read and restore. */
+export interface RunContext {
   readonly collective: Collective;
   readonly kernels: KernelLayer;
   readonly strategy: Strategy;
