@@ -20,7 +20,7 @@ import {
   requirePlace,
   requireRank,
   requireReducible,
-  rowsOfPart,
+  rowsOfShard,
 } from './tensors.js';
 
 /**
@@ -189,7 +189,7 @@ function shard(
 function scattered(verb: string, x: Tensor, op: ReduceOp, options: ShardVerbOptions<Tensor>): Tensor {
   requireNumeric(x, verb);
   requireReducible(x, op);
-  rowsOfPart(x.shape, 1, verb);
+  rowsOfShard(x.shape, 1, verb);
   return shard(verb, x, clone, options);
 }
 

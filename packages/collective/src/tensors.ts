@@ -120,16 +120,16 @@ export function requireRank(rank: number, size: number): void {
 }
 
 /**
- * The number of rows of each part if dim 0 is split into `parts` equal parts. @throws AccError
+ * The number of rows of each shard if dim 0 is split into `size` equal shards. @throws AccError
  * `ACC_COLLECTIVE_SHAPE`.
  */
-export function rowsOfPart(shape: readonly number[], parts: number, collective: string): number {
+export function rowsOfShard(shape: readonly number[], size: number, collective: string): number {
   const rows = shape[0];
-  if (rows !== undefined && rows % parts === 0) return rows / parts;
+  if (rows !== undefined && rows % size === 0) return rows / size;
   throw new AccError(
     'ACC_COLLECTIVE_SHAPE',
-    `${collective} splits dim 0 into ${parts} equal parts. It got a tensor of shape [${shape.join(',')}].`,
-    { help: `Pad dim 0 to a multiple of ${parts}.` },
+    `${collective} splits dim 0 into ${size} equal shards. It got a tensor of shape [${shape.join(',')}].`,
+    { help: `Pad dim 0 to a multiple of ${size}.` },
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Pending } from './collective.js';
 
-/** The part of a handle that {@link PendingResult} uses. */
-type Part = Pick<Pending<unknown>, 'isDone'>;
+/** The members of a handle that {@link PendingResult} uses. */
+type Handle = Pick<Pending<unknown>, 'isDone'>;
 
 /**
  * A result that is created from pending work when it is first waited for. It is a class, because V8
@@ -12,17 +12,17 @@ export class PendingResult<T> implements Pending<T> {
   #result: { readonly value: T } | { readonly error: unknown } | undefined;
 
   /**
-   * @param parts The result is done when all of them are.
-   * @param make Called once. It waits for the parts and returns the result. Every `wait` throws the
-   * error that it throws.
+   * @param handles The result is done when all of them are.
+   * @param make Called once. It waits for the handles and returns the result. Every `wait` throws
+   * the error that it throws.
    */
   constructor(
-    private readonly parts: readonly Part[],
+    private readonly handles: readonly Handle[],
     private readonly make: () => T,
   ) {}
 
   get isDone(): boolean {
-    return this.#result !== undefined || this.parts.every((part) => part.isDone);
+    return this.#result !== undefined || this.handles.every((handle) => handle.isDone);
   }
 
   wait(): T {
@@ -40,15 +40,15 @@ export class PendingResult<T> implements Pending<T> {
   }
 }
 
-/** The result of `make`, which gets the results of all `parts` in order. */
+/** The result of `make`, which gets the results of all `handles` in order. */
 export function afterAll<T, R>(
-  parts: readonly Pending<T>[],
+  handles: readonly Pending<T>[],
   make: (...results: NoInfer<T>[]) => R,
 ): Pending<R> {
-  return new PendingResult(parts, () => make(...parts.map((part) => part.wait())));
+  return new PendingResult(handles, () => make(...handles.map((handle) => handle.wait())));
 }
 
-/** The results of all `parts`, in order. */
-export function allPending<T>(parts: readonly Pending<T>[]): Pending<T[]> {
-  return afterAll(parts, (...results) => results);
+/** The results of all `handles`, in order. */
+export function allPending<T>(handles: readonly Pending<T>[]): Pending<T[]> {
+  return afterAll(handles, (...results) => results);
 }

@@ -110,9 +110,9 @@ class Loader implements DataLoader {
 
   skipFirst(batches: number): DataLoader {
     requireCount('skipFirst', batches);
-    const part = this.#copy();
-    part.#skipped = batches;
-    return part;
+    const copy = this.#copy();
+    copy.#skipped = batches;
+    return copy;
   }
 
   shard(options: LoaderShardOptions): DataLoader {
@@ -125,9 +125,9 @@ class Loader implements DataLoader {
         { batchSize, size: shard.size },
       );
     }
-    const part = this.#copy();
-    part.#shard = shard;
-    return part;
+    const copy = this.#copy();
+    copy.#shard = shard;
+    return copy;
   }
 
   /** Creates a loader that shares the dataset and the epoch counter. */

@@ -3,7 +3,7 @@ import type { OpenStep } from './deliver.js';
 import { fillsLastStep, type Shard } from './options.js';
 import { disposeTensors, holdBatch, rowsOf } from './structure.js';
 
-/** The part of a tf.data iterator that is used. */
+/** The members of a tf.data iterator that are used. */
 export interface BatchIterator<T> {
   next(): Promise<IteratorResult<T>>;
 }
@@ -20,11 +20,11 @@ export function datasetSteps<T>(
   shard: Shard,
   from: number,
 ): AsyncGenerator<OpenStep<T>, void, undefined> {
-  return shard.splitBatches ? partSteps(batches, shard, from) : wholeSteps(batches, shard, from);
+  return shard.splitBatches ? splitSteps(batches, shard, from) : wholeSteps(batches, shard, from);
 }
 
 /** Splits each batch among the ranks: one step for each batch. */
-async function* partSteps<T>(
+async function* splitSteps<T>(
   batches: BatchIterator<T>,
   shard: Shard,
   from: number,
@@ -37,12 +37,12 @@ async function* partSteps<T>(
       disposeTensors(item.value);
       continue;
     }
-    const part = takePart(item.value, rank, size, fillsLastStep(shard));
-    if (part) yield { ...part, end };
+    const own = takeShard(item.value, rank, size, fillsLastStep(shard));
+    if (own) yield { ...own, end };
   }
 }
 
-function takePart<T>(
+function takeShard<T>(
   batch: T,
   rank: number,
   size: number,

@@ -27,17 +27,17 @@ export interface ShardedBatches<T> extends AsyncIterable<T> {
  * `ACC_DATA_ROWS_DIFFER`.
  */
 export function shardBatches<T>(list: readonly T[], options: ShardOptions): ShardedBatches<T> {
-  return partOfList(list, resolveShard('shardBatches', options), new Progress(), 0);
+  return shardOfList(list, resolveShard('shardBatches', options), new Progress(), 0);
 }
 
-function partOfList<T>(
+function shardOfList<T>(
   list: readonly T[],
   shard: Shard,
   progress: Progress,
   skipped: number,
 ): ShardedBatches<T> {
   const plan = (from: number) =>
-    shard.splitBatches ? planParts(list, shard, from) : planWhole(list, shard, from);
+    shard.splitBatches ? planSplit(list, shard, from) : planWhole(list, shard, from);
   const ofStep = shard.splitBatches ? 1 : shard.size;
   return {
     get length() {
@@ -45,7 +45,7 @@ function partOfList<T>(
     },
     skipFirst(batches) {
       requireCount('skipFirst', batches);
-      return partOfList(list, shard, progress, batches);
+      return shardOfList(list, shard, progress, batches);
     },
     getState: () => progress.getState(),
     setState: (state) => progress.setState(state),
@@ -60,7 +60,7 @@ function partOfList<T>(
 interface PlannedStep {
   readonly index: number;
   /** The rows of the batch to take. Absent: all rows. */
-  readonly part?: { readonly start: number; readonly count: number };
+  readonly range?: { readonly start: number; readonly count: number };
   readonly rows: readonly number[];
   readonly realRows: readonly number[];
   /** The number of batches of the list that are consumed after this step. */
@@ -68,9 +68,9 @@ interface PlannedStep {
 }
 
 async function* listSteps<T>(list: readonly T[], steps: readonly PlannedStep[]): AsyncGenerator<Step<T>> {
-  for (const [i, { index, part, rows, realRows, end }] of steps.entries()) {
+  for (const [i, { index, range, rows, realRows, end }] of steps.entries()) {
     const whole = list[index]!;
-    const batch = part ? sliceRows(whole, part.start, part.count) : cloneTensors(whole);
+    const batch = range ? sliceRows(whole, range.start, range.count) : cloneTensors(whole);
     yield { batch, counts: { rows, realRows, isLast: i === steps.length - 1 }, end };
   }
 }
@@ -95,15 +95,15 @@ function planWhole(list: readonly unknown[], shard: Shard, from: number): Planne
 }
 
 /** Splits each batch among the ranks: one step for each batch. */
-function planParts(list: readonly unknown[], shard: Shard, from: number): PlannedStep[] {
+function planSplit(list: readonly unknown[], shard: Shard, from: number): PlannedStep[] {
   const { rank, size } = shard;
   const steps: PlannedStep[] = [];
   for (const [index, batch] of list.entries()) {
     const batchRows = commonRows('list of batches', batch);
     const { starts, rows, realRows } = cutRowsOf(batchRows, size, fillsLastStep(shard));
     if (index < from || (rows[rank] === 0 && batchRows > 0)) continue;
-    const part = { start: starts[rank]!, count: rows[rank]! };
-    steps.push({ index, part, rows, realRows, end: index + 1 });
+    const range = { start: starts[rank]!, count: rows[rank]! };
+    steps.push({ index, range, rows, realRows, end: index + 1 });
   }
   return steps;
 }

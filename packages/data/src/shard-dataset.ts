@@ -5,8 +5,8 @@ import { Iterators, type DatasetPosition } from './iterators.js';
 import { requireCount } from './require-count.js';
 
 /**
- * The part of a `tf.data.Dataset` that is used. `fitDataset` also accepts objects that only have an
- * iterator.
+ * The members of a `tf.data.Dataset` that are used. `fitDataset` also accepts objects that only have
+ * an iterator.
  */
 export interface DatasetLike {
   readonly size?: number | null;
@@ -60,28 +60,28 @@ const wholes = new WeakMap<object, DatasetLike>();
 export function shardDataset<D extends DatasetLike>(dataset: D, options: ShardOptions): ShardedDataset<D> {
   const shard = resolveShard('shardDataset', options);
   const whole = wholes.get(dataset) ?? dataset;
-  return partOfDataset(whole as D, shard, new Iterators(whole), 0);
+  return shardOfDataset(whole as D, shard, new Iterators(whole), 0);
 }
 
-function partOfDataset<D extends DatasetLike>(
+function shardOfDataset<D extends DatasetLike>(
   whole: D,
   shard: Shard,
   iterators: Iterators,
   skipped: number,
 ): ShardedDataset<D> {
   const open: OpenIterators = new Set();
-  const size = partSize(whole.size, shard);
+  const size = shardSize(whole.size, shard);
   const iterate = async (takeItems: TakeItems) => {
     const made = await iterators.open();
-    const batches = partOf(iterators, () => Promise.resolve(made), { shard, skipped, takeItems });
-    return partIterator(made.batches, batches, open);
+    const batches = batchesOf(iterators, () => Promise.resolve(made), { shard, skipped, takeItems });
+    return shardIterator(made.batches, batches, open);
   };
-  const part = Object.create(whole, {
+  const own = Object.create(whole, {
     size: { value: size === null ? null : Math.max(size - skipped, 0), enumerable: true },
     iterator: { value: () => iterate(asTheyAre) },
     withResult: {
       value: () => {
-        const withResult = Object.create(part, { iterator: { value: () => iterate(resultToo) } }) as object;
+        const withResult = Object.create(own, { iterator: { value: () => iterate(resultToo) } }) as object;
         wholes.set(withResult, whole);
         return withResult;
       },
@@ -95,18 +95,18 @@ function partOfDataset<D extends DatasetLike>(
     skipFirst: {
       value: (batches: number) => {
         requireCount('skipFirst', batches);
-        return partOfDataset(whole, shard, iterators, batches);
+        return shardOfDataset(whole, shard, iterators, batches);
       },
     },
     getState: { value: () => iterators.getState() },
     passEnd: { value: () => iterators.passEnd() },
     setState: { value: (state: DatasetPosition) => iterators.setState(state) },
     [Symbol.asyncIterator]: {
-      value: () => partOf(iterators, () => iterators.open(), { shard, skipped, takeItems: asTheyAre }),
+      value: () => batchesOf(iterators, () => iterators.open(), { shard, skipped, takeItems: asTheyAre }),
     },
   }) as ShardedDataset<D>;
-  wholes.set(part, whole);
-  return part;
+  wholes.set(own, whole);
+  return own;
 }
 
 /** Adapts a dataset's iterator before it is read. */
@@ -127,7 +127,7 @@ const resultToo: TakeItems = (batches) => {
   };
 };
 
-interface PartOptions {
+interface ShardReading {
   readonly shard: Shard;
   readonly skipped: number;
   readonly takeItems: TakeItems;
@@ -139,7 +139,7 @@ type OpenIterators = Set<AsyncGenerator<unknown, void, undefined>>;
  * Creates an iterator that inherits from the base class of tf.data's iterators. Its `map`, `batch`
  * and similar methods call `next`.
  */
-function partIterator(
+function shardIterator(
   whole: BatchIterator<unknown>,
   batches: AsyncGenerator<unknown, void, undefined>,
   open: OpenIterators,
@@ -177,10 +177,10 @@ function rootPrototype(object: object): object {
   return root;
 }
 
-async function* partOf(
+async function* batchesOf(
   iterators: Iterators,
   open: () => ReturnType<Iterators['open']>,
-  { shard, skipped, takeItems }: PartOptions,
+  { shard, skipped, takeItems }: ShardReading,
 ): AsyncGenerator<unknown, void, undefined> {
   const iteration = iterators.progress.begin();
   const from = skipped > 0 ? skipped * (shard.splitBatches ? 1 : shard.size) : iteration.from;
@@ -192,7 +192,7 @@ async function* partOf(
  * The number of batches of one rank, or null if the dataset does not report its size. tf.data
  * reports null or Infinity in this case.
  */
-function partSize(size: number | null | undefined, shard: Shard): number | null {
+function shardSize(size: number | null | undefined, shard: Shard): number | null {
   if (size === null || size === undefined) return null;
   if (!Number.isFinite(size) || shard.splitBatches) return size;
   const steps = size / shard.size;

@@ -34,7 +34,7 @@ export {
   type HostLayout,
   type LoggedCall,
   type RankAccount,
-  type UnevenParts,
+  type AllToAllCounts,
 } from './process-group.js';
 export {
   abortRecording,

@@ -149,7 +149,7 @@ export interface RankAccount {
 }
 
 /** The number of elements for each rank, in the order of ranks. */
-export interface UnevenParts {
+export interface AllToAllCounts {
   readonly sent: readonly number[];
   readonly received: readonly number[];
   /** The most elements that any rank sends to any other. It must be the same on every rank. */
@@ -245,7 +245,7 @@ export class ProcessGroup {
     return this.#start(Kind.reduce, input, output, REDUCE_OPS[op], root, options);
   }
 
-  /** Reduces `input` over ranks. `output` receives this rank's `1/size` part of the result. */
+  /** Reduces `input` over ranks. `output` receives this rank's `1/size` shard of the result. */
   reduceScatter(input: NativeTensor, output: NativeTensor, op: ReduceOp, options?: CallOptions): Work {
     return this.#start(Kind.reduceScatter, input, output, REDUCE_OPS[op], 0, options);
   }
@@ -265,12 +265,12 @@ export class ProcessGroup {
     return this.#start(Kind.allGather, input, output, 0, 0, options, counts.length);
   }
 
-  /** Sends part r of `input` to rank r. `output` gets the parts by rank. Default: equal parts. */
-  allToAll(input: NativeTensor, output: NativeTensor, parts?: UnevenParts, options?: CallOptions): Work {
-    if (!parts) return this.#start(Kind.allToAll, input, output, 0, 0, options);
-    buffer.set(parts.sent, COUNTS_START);
-    buffer.set(parts.received, COUNTS_START + this.size);
-    return this.#start(Kind.allToAll, input, output, 0, 0, options, 2 * this.size, parts.most);
+  /** Sends shard r of `input` to rank r. `output` gets the shards by rank. Default: equal shards. */
+  allToAll(input: NativeTensor, output: NativeTensor, counts?: AllToAllCounts, options?: CallOptions): Work {
+    if (!counts) return this.#start(Kind.allToAll, input, output, 0, 0, options);
+    buffer.set(counts.sent, COUNTS_START);
+    buffer.set(counts.received, COUNTS_START + this.size);
+    return this.#start(Kind.allToAll, input, output, 0, 0, options, 2 * this.size, counts.most);
   }
 
   /** Sends a message, which arrives in order. The receiver must expect as many elements. */

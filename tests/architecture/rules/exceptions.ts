@@ -38,7 +38,7 @@ export const MANY_PARAMETERS: readonly Exception[] = [
   { where: 'packages/kernels/src/families/conv2d.ts#inputGradient2D', reason: HOT },
   { where: 'packages/kernels/src/families/elementwise.ts#applyBinary', reason: HOT },
   { where: 'packages/kernels/src/families/elementwise.ts#applyUnary', reason: HOT },
-  { where: 'packages/kernels/src/families/parts.ts#cutIntoParts', reason: HOT },
+  { where: 'packages/kernels/src/families/split-join.ts#splitTensor', reason: HOT },
   { where: 'packages/kernels/src/families/pool-kernels.ts#poolGradient', reason: HOT },
   { where: 'packages/kernels/src/families/product.ts#blas', reason: HOT },
   { where: 'packages/kernels/src/families/product.ts#classOf', reason: HOT },

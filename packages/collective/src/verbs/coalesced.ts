@@ -15,7 +15,7 @@ import {
   requireCount,
   requirePlace,
   requireReducible,
-  rowsOfPart,
+  rowsOfShard,
   sizeOf,
   sum,
   type Movable,
@@ -122,7 +122,7 @@ export function reduceScatterCoalesced<T extends Movable>(
     verb: 'reduceScatterCoalesced',
     lanesBefore: context.size,
     lanesAfter: 1,
-    shapeOf: (shape) => [rowsOfPart(shape, context.size, 'reduceScatterCoalesced'), ...shape.slice(1)],
+    shapeOf: (shape) => [rowsOfShard(shape, context.size, 'reduceScatterCoalesced'), ...shape.slice(1)],
     start: (native, packed) => reduceScatter(native, packed, op, given),
   };
   return coalesced(context, xs, journey, options);

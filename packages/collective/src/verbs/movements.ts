@@ -3,7 +3,7 @@ import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from '../agreement.js';
 import { described, type Context } from '../context.js';
 import { arrival, arriving, requireFits, travelling } from '../shards.js';
-import { requirePlace, rowsOfPart, sizeOf, sum, type Movable } from '../tensors.js';
+import { requirePlace, rowsOfShard, sizeOf, sum, type Movable } from '../tensors.js';
 import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
 
 const cloneNative = operator('aten::clone');
@@ -56,8 +56,8 @@ export function gather<T extends Movable>(context: Context<T>, x: T, toRank: num
   const counts = rows.map((n) => n * sizeOf(inner));
   const sent = counts.map((_, rank) => (rank === toRank ? counts[context.rank]! : 0));
   const received = isRoot ? counts : counts.map(() => 0);
-  const parts = { sent, received, most: Math.max(...counts) };
-  const start = () => context.group.allToAll(input, output, parts, { words });
+  const lengths = { sent, received, most: Math.max(...counts) };
+  const start = () => context.group.allToAll(input, output, lengths, { words });
   return context.started(words, start, () => {
     input.dispose();
     if (isRoot) return context.bridge.fromNative(output, x.dtype);
@@ -82,7 +82,7 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
       `scatter takes a tensor on rank ${fromRank} and null on other ranks.`,
     );
   }
-  const rows = rowsOfPart(shape, size, 'scatter');
+  const rows = rowsOfShard(shape, size, 'scatter');
   const partShape = [rows, ...shape.slice(1)];
   const most = sizeOf(partShape);
   using place = tensorFrom(new Int32Array(0), 'int32', [0]);
@@ -101,7 +101,7 @@ export function allToAll<T extends Movable>(
   rows: readonly number[] | undefined,
 ): Pending<T> {
   if (rows) return allToAllUneven(context, x, rows);
-  rowsOfPart(x.shape, context.size, 'allToAll');
+  rowsOfShard(x.shape, context.size, 'allToAll');
   const input = context.native(x, 'allToAll');
   const words = context.calls.agree(described('allToAll', input));
   const output = newEmpty(input, input.shape);
@@ -118,13 +118,13 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   const received = table.map((sent) => sent[context.rank]!);
   const width = sizeOf(inner);
   const output = newEmpty(input, [sum(received), ...inner]);
-  const parts = {
+  const lengths = {
     sent: rows.map((n) => n * width),
     received: received.map((n) => n * width),
     most: Math.max(...table.map((sent) => Math.max(...sent))) * width,
   };
   const words = context.calls.agree(call, true);
-  const start = () => context.group.allToAll(input, output, parts, { words });
+  const start = () => context.group.allToAll(input, output, lengths, { words });
   return context.moved(words, start, { input, output, dtype: x.dtype });
 }
 

@@ -2,7 +2,13 @@ import type { AllReduceOptions, Pending, ReduceOp, ShardVerbOptions } from '@acc
 import { operator } from '@acc/native';
 import { described, type Context } from '../context.js';
 import { arrival, arriving, requireFits, travelling } from '../shards.js';
-import { requireNarrowable, requireNumeric, requireReducible, rowsOfPart, type Movable } from '../tensors.js';
+import {
+  requireNarrowable,
+  requireNumeric,
+  requireReducible,
+  rowsOfShard,
+  type Movable,
+} from '../tensors.js';
 
 const newEmpty = operator('aten::new_empty');
 const toDtype = operator('aten::to.dtype');
@@ -105,7 +111,7 @@ export function reduceScatter<T extends Movable>(
 ): Pending<T> {
   requireNumeric(x, 'reduceScatter');
   requireReducible(x, op);
-  const shape = [rowsOfPart(x.shape, context.size, 'reduceScatter'), ...x.shape.slice(1)];
+  const shape = [rowsOfShard(x.shape, context.size, 'reduceScatter'), ...x.shape.slice(1)];
   requireFits(x, shape, options.into, 'reduceScatter');
   const { dtype } = x;
   const input = travelling(context, x, 'reduceScatter', options);

@@ -1,7 +1,7 @@
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
-import { partsOf } from './nested-values.js';
+import { flatten } from './nested-values.js';
 import { Reasons } from './reasons.js';
 import type { Variant } from './variant.js';
 import { MAX_VARIANTS, Variants } from './variants.js';
@@ -60,7 +60,7 @@ export function compileStep<Args extends unknown[], R>(
     if (!recorder || recorder.isRecording || isWatched()) return undefined;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
-    const { key, tensors, foreign } = partsOf(args);
+    const { key, tensors, foreign } = flatten(args);
     if (foreign !== undefined) {
       return void reasons.refuse(
         `its arguments contain a ${foreign}, but only tensors, plain values, arrays and records are supported`,

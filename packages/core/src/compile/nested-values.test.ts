@@ -1,10 +1,10 @@
 import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
-import { partsOf, withTensors } from './nested-values.js';
+import { flatten, withTensors } from './nested-values.js';
 
-const keyOf = (...args: unknown[]) => partsOf(args).key;
+const keyOf = (...args: unknown[]) => flatten(args).key;
 
-describe('partsOf', () => {
+describe('flatten', () => {
   it('gives equal keys to tensors of equal shape and dtype, and different keys to others', () => {
     const x = tf.zeros([2, 3]);
     expect(keyOf(x)).toBe(keyOf(tf.ones([2, 3])));
@@ -30,14 +30,14 @@ describe('partsOf', () => {
   });
 
   it('names a value that it does not support', () => {
-    expect(partsOf([new Float32Array(2)]).foreign).toBe('Float32Array');
-    expect(partsOf({ f: () => 1 }).foreign).toBe('function');
-    expect(partsOf([1, { a: null }]).foreign).toBeUndefined();
+    expect(flatten([new Float32Array(2)]).foreign).toBe('Float32Array');
+    expect(flatten({ f: () => 1 }).foreign).toBe('function');
+    expect(flatten([1, { a: null }]).foreign).toBeUndefined();
   });
 
   it('lists each tensor once, wherever it is', () => {
     const [x, y] = [tf.zeros([2]), tf.zeros([2])];
-    expect(partsOf([{ a: [x, y] }, 3, x]).tensors).toEqual([x, y]);
+    expect(flatten([{ a: [x, y] }, 3, x]).tensors).toEqual([x, y]);
   });
 });
 

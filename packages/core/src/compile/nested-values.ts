@@ -1,8 +1,8 @@
 import { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { isPlainRecord } from '@acc/contract';
 
-/** The parts of a nested array or record of tensors and plain values. */
-export interface Parts {
+/** The tensors of a nested array or record, and a key for everything else in it. */
+export interface Flattened {
   /** Each tensor object once, in the order of first occurrence. */
   readonly tensors: readonly Tensor[];
   /**
@@ -18,21 +18,21 @@ export interface Parts {
   readonly foreign: string | undefined;
 }
 
-/** Splits arguments or results into parts. */
-export function partsOf(value: unknown): Parts {
+/** Flattens arguments or results. */
+export function flatten(value: unknown): Flattened {
   const tensors: Tensor[] = [];
   const places = new Map<object, number>();
   let foreign: string | undefined;
 
-  function keyOf(part: unknown): string {
-    if (part instanceof Tensor) return keyOfTensor(part);
-    if (Array.isArray(part)) return `[${part.map(keyOf).join()}]`;
-    if (isPlainRecord(part)) {
-      const fields = Object.entries(part).map(([name, field]) => `${JSON.stringify(name)}:${keyOf(field)}`);
+  function keyOf(item: unknown): string {
+    if (item instanceof Tensor) return keyOfTensor(item);
+    if (Array.isArray(item)) return `[${item.map(keyOf).join()}]`;
+    if (isPlainRecord(item)) {
+      const fields = Object.entries(item).map(([name, field]) => `${JSON.stringify(name)}:${keyOf(field)}`);
       return `{${fields.join()}}`;
     }
-    if (isPlain(part)) return plainKey(part);
-    foreign ??= typeof part === 'object' ? part!.constructor.name : typeof part;
+    if (isPlain(item)) return plainKey(item);
+    foreign ??= typeof item === 'object' ? item!.constructor.name : typeof item;
     return '?';
   }
 
@@ -50,7 +50,7 @@ export function partsOf(value: unknown): Parts {
 /** Copies the structure of `value` with `replace(tensor)` instead of each tensor. */
 export function withTensors<T>(value: T, replace: (tensor: Tensor) => Tensor): T {
   if (value instanceof Tensor) return replace(value) as T;
-  if (Array.isArray(value)) return value.map((part) => withTensors<unknown>(part, replace)) as T;
+  if (Array.isArray(value)) return value.map((item) => withTensors<unknown>(item, replace)) as T;
   if (!isPlainRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, field]) => [name, withTensors(field, replace)]),

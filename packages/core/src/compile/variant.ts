@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder, Recording } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
-import { partsOf, withTensors } from './nested-values.js';
+import { flatten, withTensors } from './nested-values.js';
 
 /** The largest number of recordings before two consecutive ones must be equal. */
 const MAX_RECORDINGS = 4;
@@ -97,11 +97,11 @@ export class Variant<R> {
     const { recorder } = this.context;
     const before = engineInternals().state.numTensors;
     let result!: R;
-    let parts!: ReturnType<typeof partsOf>;
+    let flattened!: ReturnType<typeof flatten>;
     const { results, recording } = recorder.record(args, () => {
       result = engineInternals().tidy('compiled step', step);
-      parts = partsOf(result);
-      return parts.tensors;
+      flattened = flatten(result);
+      return flattened.tensors;
     });
     if (typeof recording === 'string') {
       this.#failed(recording);
@@ -110,8 +110,8 @@ export class Variant<R> {
     const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
     const kept = engineInternals().state.numTensors - before - made.length;
     const problem =
-      parts.foreign !== undefined
-        ? `it returns a ${parts.foreign}`
+      flattened.foreign !== undefined
+        ? `it returns a ${flattened.foreign}`
         : kept !== 0
           ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
           : undefined;
@@ -119,7 +119,7 @@ export class Variant<R> {
       recording.dispose();
       this.#failed(problem);
     } else {
-      this.#take({ recording, key: parts.key, resultOf: resultBuilder(result, args, results) });
+      this.#take({ recording, key: flattened.key, resultOf: resultBuilder(result, args, results) });
     }
     return result;
   }

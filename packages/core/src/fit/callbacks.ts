@@ -15,16 +15,19 @@ export function boundaryCallback(atBoundary: () => Promise<void>): Callback {
   };
 }
 
-/** The part of a training that tfjs-layers runs in one call. */
-export interface Part {
+/** One call of the training loop of tfjs-layers. */
+export interface LoopCall {
   readonly isFirst: boolean;
   readonly isLast: boolean;
   /** The number of batches of its first epoch that were trained before it. */
   readonly firstBatch: number;
 }
 
-/** Wraps a user's callback so that a training in parts looks like a single one. */
-export function callbackOfPart<C extends Callback>(callback: C, { isFirst, isLast, firstBatch }: Part): C {
+/** Wraps a user's callback so that a training in several calls looks like a single one. */
+export function callbackOfCall<C extends Callback>(
+  callback: C,
+  { isFirst, isLast, firstBatch }: LoopCall,
+): C {
   if (isFirst && isLast && firstBatch === 0) return callback;
   const inPlace: Partial<Callback> = {
     ...(!isFirst && { onTrainBegin: () => Promise.resolve() }),
@@ -67,7 +70,7 @@ export function withBatchSizes(callbacks: unknown, size: () => number | undefine
   return [hearing, ...rest];
 }
 
-/** Inserts the history of an earlier part before that of a later part. */
+/** Inserts the history of an earlier call before that of a later call. */
 export function prependHistory(earlier: History, later: History): void {
   later.epoch.unshift(...earlier.epoch);
   for (const [key, values] of Object.entries(earlier.history)) {

@@ -7,7 +7,7 @@ import {
   type StepFunction,
   type Undo,
 } from '@acc/tfjs-internals';
-import { callbackOfPart, prependHistory, withBatchSizes, type Part } from './callbacks.js';
+import { callbackOfCall, prependHistory, withBatchSizes, type LoopCall } from './callbacks.js';
 import { samplesOf } from '../step/batch-rows.js';
 import type { FitPosition } from './fit-progress.js';
 import type { FitContext, ShardedData } from './shard-fit.js';
@@ -21,15 +21,15 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
     const given = context.shardDataset(dataset);
     // With batchesPerEpoch, tfjs-layers stops at `done: true` and ignores a value that comes with
     // it.
-    const part = args.batchesPerEpoch === undefined ? given.withResult() : given;
+    const shard = args.batchesPerEpoch === undefined ? given.withResult() : given;
     const start = context.progress.begin(args.initialEpoch ?? 0);
-    if (start.position === 0) part.passEnd();
+    if (start.position === 0) shard.passEnd();
     try {
       const isCut = start.position > 0 && args.batchesPerEpoch !== undefined && start.epoch < args.epochs!;
-      return await (isCut ? runInParts(run, { model, part, args, start }) : run(part, args, start));
+      return await (isCut ? runInCalls(run, { model, shard, args, start }) : run(shard, args, start));
     } finally {
       // With batchesPerEpoch, tfjs-layers stops reading without closing the iterator.
-      await part.closeIterators();
+      await shard.closeIterators();
       context.progress.end();
       validation.data = undefined;
       context.pipeline.batch = undefined;
@@ -88,7 +88,7 @@ function microBatches(
 
 interface CutFit {
   readonly model: ModelInternals;
-  readonly part: ShardedData;
+  readonly shard: ShardedData;
   readonly args: FitDatasetArguments;
   readonly start: FitPosition;
 }
@@ -97,11 +97,11 @@ interface CutFit {
  * Runs the rest of an epoch with `batchesPerEpoch` as a shorter epoch, and then the other epochs,
  * over one iterator.
  */
-async function runInParts(run: Run, { model, part, args, start }: CutFit): Promise<History> {
+async function runInCalls(run: Run, { model, shard, args, start }: CutFit): Promise<History> {
   const { epoch, position } = start;
-  const data = withOneIterator(part);
+  const data = withOneIterator(shard);
   const hasMore = epoch + 1 < args.epochs!;
-  const argsOf = (piece: Part) => ({ ...args, callbacks: callbacksOfPart(args.callbacks, piece) });
+  const argsOf = (call: LoopCall) => ({ ...args, callbacks: callbacksOfCall(args.callbacks, call) });
   const left = { epochs: epoch + 1, batchesPerEpoch: args.batchesPerEpoch! - position };
   const only = { isFirst: true, isLast: !hasMore, firstBatch: position };
   const first = await run(data, { ...argsOf(only), ...left }, start);
@@ -113,30 +113,30 @@ async function runInParts(run: Run, { model, part, args, start }: CutFit): Promi
 }
 
 /**
- * The same data with one iterator for both parts, so that the second part continues where the first
+ * The same data with one iterator for both calls, so that the second call continues where the first
  * stopped.
  */
-function withOneIterator(part: ShardedData): object {
+function withOneIterator(shard: ShardedData): object {
   let iterator: Promise<unknown> | undefined;
-  return Object.create(part, {
+  return Object.create(shard, {
     iterator: {
-      value: () => (iterator ??= (part as unknown as { iterator(): Promise<unknown> }).iterator()),
+      value: () => (iterator ??= (shard as unknown as { iterator(): Promise<unknown> }).iterator()),
     },
   }) as object;
 }
 
 /**
- * Converts callbacks for a part. tfjs-layers accepts callbacks, or records of functions, one or a
- * list of them.
+ * Converts callbacks for one call of the loop. tfjs-layers accepts callbacks, or records of
+ * functions, one or a list of them.
  */
-function callbacksOfPart(callbacks: unknown, part: Part): unknown {
+function callbacksOfCall(callbacks: unknown, call: LoopCall): unknown {
   const list = (callbacks === undefined ? [] : [callbacks].flat()) as (Callback | Partial<Callback>)[];
   return list.map((each) =>
-    'setParams' in each ? callbackOfPart(each as Callback, part) : functionsOf(each, part),
+    'setParams' in each ? callbackOfCall(each as Callback, call) : functionsOf(each, call),
   );
 }
 
-function functionsOf(given: Partial<Callback>, { isFirst, isLast, firstBatch }: Part): object {
+function functionsOf(given: Partial<Callback>, { isFirst, isLast, firstBatch }: LoopCall): object {
   const { onTrainBegin, onTrainEnd, onBatchBegin, onBatchEnd, ...others } = given;
   return {
     ...others,

@@ -10,7 +10,7 @@ import {
   type Undo,
 } from '@acc/tfjs-internals';
 import type { FitContext } from './shard-fit.js';
-import { boundaryCallback, callbackOfPart, prependHistory, type Part } from './callbacks.js';
+import { boundaryCallback, callbackOfCall, prependHistory, type LoopCall } from './callbacks.js';
 import type { FitPosition } from './fit-progress.js';
 import type { Validation } from './validation.js';
 
@@ -32,10 +32,10 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     for (const count of [Math.min(globalBatch, rows), rows % globalBatch]) {
       if (count > 0) context.determinism?.requireRows(batchRowsOf(count, context.dataRanks.size));
     }
-    const run: RunPart = async (part, { from, toEpoch }) => {
+    const run: RunLoop = async (call, { from, toEpoch }) => {
       const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, from });
       const rowNumbers = range(from.position, rows, 1, 'int32');
-      const heard = callbacksOf(callbacks).map((callback) => callbackOfPart(callback, part));
+      const heard = callbacksOf(callbacks).map((callback) => callbackOfCall(callback, call));
       const all = [...heard, boundaryCallback(context.atBoundary)];
       // The steps use their own order of rows, so tfjs-layers must not shuffle.
       const loop = [step, [rowNumbers], outLabels, globalBatch, toEpoch, verbose, all] as const;
@@ -56,7 +56,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     };
     try {
       const start = context.progress.begin(initialEpoch);
-      return await runInParts(run, { start, epochs, globalBatch, model });
+      return await runInCalls(run, { start, epochs, globalBatch, model });
     } finally {
       context.progress.end();
       context.pipeline.batch = undefined;
@@ -71,8 +71,8 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
  * Runs tfjs-layers' loop from the start of an epoch, or a position within it, to the end of an
  * epoch.
  */
-type RunPart = (
-  part: Part,
+type RunLoop = (
+  call: LoopCall,
   range: { readonly from: FitPosition; readonly toEpoch: number },
 ) => Promise<History>;
 
@@ -84,7 +84,7 @@ interface WholeFit {
 }
 
 /** Runs the rest of an epoch as a shorter epoch, and then the other epochs. */
-async function runInParts(run: RunPart, { start, epochs, globalBatch, model }: WholeFit): Promise<History> {
+async function runInCalls(run: RunLoop, { start, epochs, globalBatch, model }: WholeFit): Promise<History> {
   const { epoch, position } = start;
   const isCut = position > 0 && epoch < epochs;
   const only = { isFirst: true, isLast: true, firstBatch: 0 };
@@ -145,7 +145,7 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
  * takes a row with weight 0.
  */
 function batchRowsOf(count: number, size: number): BatchRows {
-  const realRows = splitRows(count, size).map((part) => part.count);
+  const realRows = splitRows(count, size).map(({ count: own }) => own);
   return { realRows, rows: realRows.map((own) => Math.max(own, 1)) };
 }
 

@@ -21,7 +21,7 @@ export function shardValidation(
 ): Undo {
   const undos = [
     patch(model, 'testLoop', (own) => (f, ins, ...rest) => {
-      const run = (part: Tensor[]) => own.call(model, f, part, ...rest);
+      const run = (rows: Tensor[]) => own.call(model, f, rows, ...rest);
       return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context)) : run(ins);
     }),
     patch(model, 'evaluate', (own) => (x, y, args) => {
@@ -58,7 +58,7 @@ export function shardValidation(
   };
 }
 
-/** The mean over all rows. Each rank evaluates a part of them. */
+/** The mean over all rows. Each rank evaluates a share of them. */
 function evaluateRows(
   evaluate: (ins: Tensor[]) => Scalar[],
   ins: Tensor[],
@@ -67,9 +67,9 @@ function evaluateRows(
   const rows = ins[0]!.shape[0]!;
   const { start, count } = splitRows(rows, dataRanks.size)[dataRanks.rank]!;
   // A rank without a row evaluates one row with weight 0.
-  const part = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(count, 1)));
-  const outs = evaluate(part);
-  for (const column of part) column.dispose();
+  const own = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(count, 1)));
+  const outs = evaluate(own);
+  for (const column of own) column.dispose();
   return reduceScalars(outs, count / rows, dataRanks);
 }
 
@@ -88,11 +88,11 @@ async function evaluateBatches(
   { outputs, evaluate, forModel }: DatasetEvaluation,
 ): Promise<Scalar[]> {
   let ownRows = 0;
-  const part = shard(dataset, (batch) => {
+  const batches = shard(dataset, (batch) => {
     ownRows += batch.rows[dataRanks.rank]!;
   });
-  const means = await evaluate(part.withResult());
-  await part.closeIterators();
+  const means = await evaluate(batches.withResult());
+  await batches.closeIterators();
   const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
   return forModel(() => {
     const total = tidy(() => dataRanks.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);

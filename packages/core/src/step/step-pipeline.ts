@@ -103,7 +103,7 @@ export class StepPipeline implements DriverHooks {
   /** The reason why a step cannot be recorded now. */
   get obstacle(): string | undefined {
     if (this.#options.isDeterministic)
-      return 'random numbers and parts of tensors are followed through JavaScript (deterministic)';
+      return 'random numbers and pieces of tensors are followed through JavaScript (deterministic)';
     return this.accumulation.isInWindow ? 'it runs inside a window of gradient accumulation' : undefined;
   }
 

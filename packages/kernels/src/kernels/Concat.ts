@@ -1,6 +1,6 @@
 import { Concat, util, type ConcatAttrs, type ConcatInputs } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
-import { joinParts } from '../families/parts.js';
+import { joinTensors } from '../families/split-join.js';
 import { kernelWithStrings } from '../families/strings.js';
 
 const cat = operator('aten::cat');
@@ -13,6 +13,6 @@ export const concat = kernelWithStrings<ConcatInputs, ConcatAttrs>(
     const [{ shape, dtype }] = inputs as [(typeof inputs)[0]];
     const dim = util.parseAxisParam(axis, shape)[0]!;
     const tensors = inputs.map((input) => backend.native(input));
-    return backend.wrap(joinParts(tensors, dim, cat, cat), dtype);
+    return backend.wrap(joinTensors(tensors, dim, cat, cat), dtype);
   },
 );

@@ -1,7 +1,7 @@
 import { Pack, type PackAttrs, type PackInputs } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { operator } from '@acc/native';
-import { joinParts } from '../families/parts.js';
+import { joinTensors } from '../families/split-join.js';
 import { kernelWithStrings } from '../families/strings.js';
 
 const cat = operator('aten::cat');
@@ -24,6 +24,6 @@ export const pack = kernelWithStrings<PackInputs, PackAttrs>(
     }
     const tensors = inputs.map((input) => backend.native(input));
     const dim = axis < 0 ? axis + inputs[0]!.shape.length + 1 : axis;
-    return backend.wrap(joinParts(tensors, dim, stack, cat), dtype);
+    return backend.wrap(joinTensors(tensors, dim, stack, cat), dtype);
   },
 );

@@ -1,6 +1,6 @@
 import { backend_util, SplitV, util, type SplitVAttrs, type SplitVInputs } from '@tensorflow/tfjs-core';
 import { operatorWithResults } from '@acc/native';
-import { cutIntoParts } from '../families/parts.js';
+import { splitTensor } from '../families/split-join.js';
 import { kernel } from '../kernel.js';
 
 const split = operatorWithResults('aten::split_with_sizes');
@@ -12,6 +12,6 @@ export const splitV = kernel<SplitVInputs, SplitVAttrs>(
     const dim = util.parseAxisParam(axis, x.shape)[0]!;
     // tfjs's type requires a tensor, but the function reads only its shape.
     const sizes = backend_util.prepareSplitSize(x as never, numOrSizeSplits, dim);
-    return cutIntoParts(backend, x, sizes, dim, split, splitCopy);
+    return splitTensor(backend, x, sizes, dim, split, splitCopy);
   },
 );

@@ -1,6 +1,6 @@
 import { Unpack, type UnpackAttrs, type UnpackInputs } from '@tensorflow/tfjs-core';
 import { operatorWithResults } from '@acc/native';
-import { cutIntoParts } from '../families/parts.js';
+import { splitTensor } from '../families/split-join.js';
 import { kernelWithStrings } from '../families/strings.js';
 
 const unbind = operatorWithResults('aten::unbind.int');
@@ -11,7 +11,7 @@ export const unpack = kernelWithStrings<UnpackInputs, UnpackAttrs>(
   'value',
   ({ inputs: { value }, attrs: { axis }, backend }) => {
     const dim = axis < 0 ? axis + value.shape.length : axis;
-    return cutIntoParts(
+    return splitTensor(
       backend,
       value,
       new Array<number>(value.shape[dim]!).fill(1),

@@ -15,7 +15,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { directionsOf, scaleDirections, type AdafactorRates } from './fused/adafactor-step.js';
 import { lerp_, sub_ } from './fused/foreach.js';
-import type { StepPart } from './fused/native-step.js';
+import type { StepChunk } from './fused/native-step.js';
 import { BOOLEAN, FRACTION, NON_NEGATIVE, POSITIVE, resolveOptions } from './options.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { SlotList, Update } from './slots.js';
@@ -104,16 +104,16 @@ export class Adafactor extends SlotOptimizer {
     this.#decay = new WeightDecay(resolved);
   }
 
-  protected override updatePart(part: StepPart): void {
+  protected override updateChunk(chunk: StepChunk): void {
     const { beta1 } = this.#options;
     const {
       weights: w,
       state: [, , m],
-    } = part;
+    } = chunk;
     const rates = this.#rates();
-    using directions = directionsOf(part, rates);
+    using directions = directionsOf(chunk, rates);
     scaleDirections(w, directions.list, rates);
-    this.#decay.shrink(part, rates.rho);
+    this.#decay.shrink(chunk, rates.rho);
     if (m) lerp_(m, directions.list, 1 - beta1);
     sub_(w, m ?? directions.list);
   }

@@ -1,7 +1,7 @@
 import { mul, type serialization, sub, zerosLike } from '@tensorflow/tfjs-core';
 import { adamDirection } from './adam-direction.js';
 import { adamStep } from './fused/adam-step.js';
-import type { StepPart } from './fused/native-step.js';
+import type { StepChunk } from './fused/native-step.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { Update } from './slots.js';
@@ -67,10 +67,10 @@ export class AdamW extends SlotOptimizer {
     this.#decay = new WeightDecay(resolved);
   }
 
-  protected override updatePart(part: StepPart): void {
+  protected override updateChunk(chunk: StepChunk): void {
     const { beta1, beta2, epsilon } = this.#options;
     const constants = { learningRate: this.learningRate, beta1, beta2, epsilon, step: this.step };
-    const { decaying, others } = this.#decay.split(part);
+    const { decaying, others } = this.#decay.split(chunk);
     adamStep(decaying, { ...constants, weightDecay: this.#decay.rate });
     adamStep(others, constants);
   }

@@ -14,7 +14,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { adamDirection } from './adam-direction.js';
 import * as lists from './fused/foreach.js';
-import { selected, type StepPart } from './fused/native-step.js';
+import { selected, type StepChunk } from './fused/native-step.js';
 import { norms, ratiosOrOne, scaleEach_ } from './fused/norms.js';
 import { filterToConfig, NAME_FILTER, nameTest, type NameFilter } from './name-filter.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
@@ -91,13 +91,13 @@ export class Lamb extends SlotOptimizer {
     this.#isUnadapted = nameTest(resolved.excludeFromLayerAdaptation);
   }
 
-  protected override updatePart(part: StepPart): void {
+  protected override updateChunk(chunk: StepChunk): void {
     const { beta1, beta2, epsilon } = this.#options;
     const {
       weights: w,
       grads: g,
       state: [m, v],
-    } = part;
+    } = chunk;
     lists.lerp_(m, g, 1 - beta1);
     lists.scale_(v, beta2);
     lists.addcmul_(v, g, g, 1 - beta2);
@@ -107,7 +107,7 @@ export class Lamb extends SlotOptimizer {
     using directions = lists.div(m, denominators.list);
     lists.scale_(directions.list, 1 / (1 - beta1 ** this.step));
 
-    const directed: StepPart = { ...part, state: [directions.list] };
+    const directed: StepChunk = { ...chunk, state: [directions.list] };
     const { decaying } = this.#decay.split(directed);
     if (decaying.weights.length > 0) lists.add_(decaying.state[0], decaying.weights, this.#decay.rate);
     const adapted = selected(directed, (name) => !this.#isUnadapted(name));

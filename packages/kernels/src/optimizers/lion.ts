@@ -1,6 +1,6 @@
 import { add, mul, type serialization, sign, sub, zerosLike } from '@tensorflow/tfjs-core';
 import { add_, lerp, lerp_, sign_ } from './fused/foreach.js';
-import type { StepPart } from './fused/native-step.js';
+import type { StepChunk } from './fused/native-step.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { Update } from './slots.js';
@@ -53,14 +53,14 @@ export class Lion extends SlotOptimizer {
     this.#decay = new WeightDecay(resolved);
   }
 
-  protected override updatePart(part: StepPart): void {
+  protected override updateChunk(chunk: StepChunk): void {
     const { beta1, beta2 } = this.#options;
     const {
       weights: w,
       grads: g,
       state: [m],
-    } = part;
-    this.#decay.shrink(part, this.learningRate);
+    } = chunk;
+    this.#decay.shrink(chunk, this.learningRate);
     using directions = lerp(m, g, 1 - beta1);
     sign_(directions.list);
     add_(w, directions.list, -this.learningRate);

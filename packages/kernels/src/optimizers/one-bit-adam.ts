@@ -12,7 +12,7 @@ import {
 import { adamDirection } from './adam-direction.js';
 import { adamStep } from './fused/adam-step.js';
 import { frozenAdamStep } from './fused/frozen-adam-step.js';
-import type { StepPart } from './fused/native-step.js';
+import type { StepChunk } from './fused/native-step.js';
 import { COUNT, FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { Update } from './slots.js';
@@ -82,10 +82,10 @@ export class OneBitAdam extends SlotOptimizer {
     this.#options = resolved;
   }
 
-  protected override updatePart(part: StepPart): void {
+  protected override updateChunk(chunk: StepChunk): void {
     const constants = { ...this.#options, learningRate: this.learningRate, step: this.step };
-    if (this.step <= this.#options.warmupSteps) adamStep(part, constants);
-    else frozenAdamStep(part, constants);
+    if (this.step <= this.#options.warmupSteps) adamStep(chunk, constants);
+    else frozenAdamStep(chunk, constants);
   }
 
   protected override updateOne(update: Update): void {

@@ -1,5 +1,5 @@
 import { add, mul, type serialization, sub, zerosLike } from '@tensorflow/tfjs-core';
-import type { StepPart } from './fused/native-step.js';
+import type { StepChunk } from './fused/native-step.js';
 import { momentumStep, plainSgdStep } from './fused/sgd-step.js';
 import { BOOLEAN, FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
 import { SlotOptimizer } from './slot-optimizer.js';
@@ -66,12 +66,12 @@ export class SgdW extends SlotOptimizer {
     this.#decay = new WeightDecay(resolved);
   }
 
-  protected override updatePart(part: StepPart): void {
+  protected override updateChunk(chunk: StepChunk): void {
     const { learningRate } = this;
     const { momentum, nesterov } = this.#options;
-    this.#decay.shrink(part, learningRate);
-    if (momentum > 0) momentumStep(part, { learningRate, momentum, nesterov });
-    else plainSgdStep(part, learningRate);
+    this.#decay.shrink(chunk, learningRate);
+    if (momentum > 0) momentumStep(chunk, { learningRate, momentum, nesterov });
+    else plainSgdStep(chunk, learningRate);
   }
 
   protected override updateOne({ variable: w, grad: g, state: [a] }: Update): void {

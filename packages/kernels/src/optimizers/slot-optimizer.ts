@@ -4,7 +4,7 @@ import type { AccBackend } from '../backend.js';
 import { backendForLists } from './fused/fused-apply.js';
 import { registeredVariable } from '../live-variables.js';
 import { filterFromConfig } from './name-filter.js';
-import { openStep, type StepPart } from './fused/native-step.js';
+import { openStep, type StepChunk } from './fused/native-step.js';
 import {
   namedGradients,
   updatesOf,
@@ -42,7 +42,7 @@ export abstract class SlotOptimizer extends Optimizer {
   }
 
   /** Updates weights and state in place. */
-  protected abstract updatePart(part: StepPart): void;
+  protected abstract updateChunk(chunk: StepChunk): void;
 
   /** Assigns new values to one variable and its state. Called in a tidy. */
   protected abstract updateOne(update: Update): void;
@@ -129,7 +129,7 @@ export abstract class SlotOptimizer extends Optimizer {
   #applyNatively(backend: AccBackend, updates: readonly Update[]): boolean {
     using step = openStep(backend, updates, this.slotLists, []);
     if (!step) return false;
-    for (const part of step.parts) this.updatePart(part);
+    for (const chunk of step.chunks) this.updateChunk(chunk);
     return true;
   }
 }

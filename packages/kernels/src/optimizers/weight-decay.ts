@@ -1,6 +1,6 @@
 import type { serialization } from '@tensorflow/tfjs-core';
 import { scale_ } from './fused/foreach.js';
-import { selected, type StepPart } from './fused/native-step.js';
+import { selected, type StepChunk } from './fused/native-step.js';
 import { filterToConfig, NAME_FILTER, nameTest, type NameFilter } from './name-filter.js';
 import { NON_NEGATIVE } from './options.js';
 
@@ -39,17 +39,17 @@ export class WeightDecay {
     return this.#isExcluded(name) ? 0 : this.rate;
   }
 
-  /** Splits a part into the variables with weight decay and the others. */
-  split(part: StepPart): { decaying: StepPart; others: StepPart } {
+  /** Splits a chunk into the variables with weight decay and the others. */
+  split(chunk: StepChunk): { decaying: StepChunk; others: StepChunk } {
     return {
-      decaying: selected(part, (name) => this.of(name) > 0),
-      others: selected(part, (name) => this.of(name) === 0),
+      decaying: selected(chunk, (name) => this.of(name) > 0),
+      others: selected(chunk, (name) => this.of(name) === 0),
     };
   }
 
   /** w ← w - learningRate · λ · w, in place. */
-  shrink(part: StepPart, learningRate: number): void {
-    const { weights } = this.split(part).decaying;
+  shrink(chunk: StepChunk, learningRate: number): void {
+    const { weights } = this.split(chunk).decaying;
     if (weights.length > 0) scale_(weights, 1 - learningRate * this.rate);
   }
 

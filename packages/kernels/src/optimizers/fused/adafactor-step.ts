@@ -1,7 +1,7 @@
 import type { NativeTensor } from '@acc/contract';
 import { operator, operatorInPlace, tensorFrom, type Tensor } from '@acc/native';
 import { addScalar_, mul, Temporaries, type TensorList } from './foreach.js';
-import type { StepPart } from './native-step.js';
+import type { StepChunk } from './native-step.js';
 import { norms, scaleEach_ } from './norms.js';
 
 const mean = operator('aten::mean.dim');
@@ -29,7 +29,7 @@ export interface AdafactorRates {
  * Caller disposes.
  */
 export function directionsOf(
-  { grads, state: [rows, columns] }: StepPart,
+  { grads, state: [rows, columns] }: StepChunk,
   { beta2, epsilon1 }: AdafactorRates,
 ): Temporaries {
   using squares = mul(grads, grads);

@@ -1,6 +1,6 @@
 import { operator, operatorInPlace } from '@acc/native';
 import type { AdamConstants } from '../adam-direction.js';
-import type { StepPart } from './native-step.js';
+import type { StepChunk } from './native-step.js';
 
 const fusedAdam = operatorInPlace('aten::_fused_adam_');
 const fusedAdamW = operatorInPlace('aten::_fused_adamw_');
@@ -14,7 +14,7 @@ export interface AdamStepConstants extends AdamConstants {
 
 /** Updates the weights and the moments by Adam, in place, with libtorch's fused kernel. */
 export function adamStep(
-  { weights, grads, state: [firstMoments, secondMoments] }: StepPart,
+  { weights, grads, state: [firstMoments, secondMoments] }: StepChunk,
   { learningRate, beta1, beta2, epsilon, step, weightDecay = 0 }: AdamStepConstants,
 ): void {
   if (weights.length === 0) return;

@@ -1,12 +1,12 @@
 import type { AdamStepConstants } from './adam-step.js';
 import { addcdiv_, addScalar_, lerp_, mul_, scale, sign, sqrt_ } from './foreach.js';
-import type { StepPart } from './native-step.js';
+import type { StepChunk } from './native-step.js';
 
 /**
  * Updates the weights and the first moments by Adam, in place. The second moments do not change.
  */
 export function frozenAdamStep(
-  { weights, grads, state: [m, v] }: StepPart,
+  { weights, grads, state: [m, v] }: StepChunk,
   constants: AdamStepConstants & { readonly warmupSteps: number },
 ): void {
   const { learningRate, beta1, beta2, epsilon, step, warmupSteps } = constants;

@@ -87,7 +87,7 @@ function applyFused(
   const updates = updatesOf(gradients, variables, lists);
   using step = openStep(backend, updates, lists, rule.scalars?.(optimizer) ?? []);
   if (!step) return false;
-  for (const part of step.parts) rule.update(optimizer, part, backend.epsilon());
+  for (const chunk of step.chunks) rule.update(optimizer, chunk, backend.epsilon());
   rule.advance?.(optimizer, step.scalars);
   optimizerInternals(optimizer).incrementIterations();
   return true;

@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { SlotList } from '../slots.js';
 import type { TensorList } from './foreach.js';
-import type { StepPart } from './native-step.js';
+import type { StepChunk } from './native-step.js';
 
 /**
  * How the optimizers of one tfjs class take a step natively. `O` is the type of the class's private
@@ -13,7 +13,7 @@ export interface FusedRule<O> {
   /** Variables that depend on the number of steps. */
   scalars?(optimizer: O): Variable[];
   /** Updates weights and state in place. `epsilon` is that of the backend. */
-  update(optimizer: O, part: StepPart, epsilon: number): void;
+  update(optimizer: O, chunk: StepChunk, epsilon: number): void;
   /**
    * Advances {@link scalars} by one step, in their native memory `natives`. Called even if there
    * was no gradient.

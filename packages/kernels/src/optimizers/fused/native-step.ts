@@ -22,7 +22,7 @@ export const MAX_LIST = 1000;
  * Native tensors of a step in lists of equal length. All are float32 and row-major; tensors that
  * the step writes share their memory with no other tensor.
  */
-export interface StepPart {
+export interface StepChunk {
   /** The variables' names. */
   readonly names: readonly string[];
   readonly weights: TensorList;
@@ -33,20 +33,23 @@ export interface StepPart {
 
 /** The native tensors of one step, valid until the next tfjs call. Caller disposes. */
 export interface NativeStep extends Disposable {
-  /** Parts of at most {@link MAX_LIST} variables each. Variables without elements are omitted. */
-  readonly parts: readonly StepPart[];
+  /** Chunks of at most {@link MAX_LIST} variables each. Variables without elements are omitted. */
+  readonly chunks: readonly StepChunk[];
   /** The native tensors of the variables passed as `scalars`. */
   readonly scalars: TensorList;
 }
 
-/** The variables of a part whose names pass the test. */
-export function selected(part: StepPart, passes: (name: string) => boolean): StepPart {
-  const flags = part.names.map(passes);
-  if (flags.every((flag) => flag)) return part;
-  return mapPart(part, (list) => list.filter((_, i) => flags[i]));
+/** The variables of a chunk whose names pass the test. */
+export function selected(chunk: StepChunk, passes: (name: string) => boolean): StepChunk {
+  const flags = chunk.names.map(passes);
+  if (flags.every((flag) => flag)) return chunk;
+  return mapChunk(chunk, (list) => list.filter((_, i) => flags[i]));
 }
 
-function mapPart({ names, weights, grads, state }: StepPart, map: <T>(list: readonly T[]) => T[]): StepPart {
+function mapChunk(
+  { names, weights, grads, state }: StepChunk,
+  map: <T>(list: readonly T[]) => T[],
+): StepChunk {
   return { names: map(names), weights: map(weights), grads: map(grads), state: state.map(map) };
 }
 
@@ -90,7 +93,7 @@ export function openStep(
 
   const count = filled.length;
   const block = (k: number) => owned.slice(k * count, (k + 1) * count);
-  const whole: StepPart = {
+  const whole: StepChunk = {
     names: filled.map(({ variable }) => variable.name),
     weights: block(0),
     grads,
@@ -98,18 +101,18 @@ export function openStep(
   };
   const temporaries = new Temporaries(made);
   return {
-    parts: partsOf(whole),
+    chunks: chunksOf(whole),
     scalars: owned.slice((kinds.length + 1) * count),
     [Symbol.dispose]: () => temporaries[Symbol.dispose](),
   };
 }
 
-function partsOf(whole: StepPart): StepPart[] {
-  const parts: StepPart[] = [];
+function chunksOf(whole: StepChunk): StepChunk[] {
+  const chunks: StepChunk[] = [];
   for (let start = 0; start < whole.weights.length; start += MAX_LIST) {
-    parts.push(mapPart(whole, (list) => list.slice(start, start + MAX_LIST)));
+    chunks.push(mapChunk(whole, (list) => list.slice(start, start + MAX_LIST)));
   }
-  return parts;
+  return chunks;
 }
 
 /**

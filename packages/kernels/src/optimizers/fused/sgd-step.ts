@@ -1,6 +1,6 @@
 import { operatorInPlace } from '@acc/native';
 import { copy_ } from './foreach.js';
-import type { StepPart } from './native-step.js';
+import type { StepChunk } from './native-step.js';
 
 const fusedSgd = operatorInPlace('aten::_fused_sgd_');
 
@@ -15,7 +15,7 @@ export interface SgdConstants {
 }
 
 /** w ← w - learningRate · g, in place, with libtorch's fused kernel. */
-export function plainSgdStep({ weights, grads }: StepPart, learningRate: number): void {
+export function plainSgdStep({ weights, grads }: StepChunk, learningRate: number): void {
   fusedSgd(weights, grads, [], 0, 0, learningRate, 0, false, false, false);
 }
 
@@ -23,12 +23,12 @@ export function plainSgdStep({ weights, grads }: StepPart, learningRate: number)
  * a ← momentum · a + g, which is the only state, then the update of the weights, in place, with
  * libtorch's fused kernel.
  */
-export function momentumStep(part: StepPart, { learningRate, momentum, nesterov }: SgdConstants): void {
-  const { weights, grads, state } = part;
+export function momentumStep(chunk: StepChunk, { learningRate, momentum, nesterov }: SgdConstants): void {
+  const { weights, grads, state } = chunk;
   if (momentum === 0) {
     // With momentum 0, libtorch does not update the accumulations.
     copy_(state[0], grads);
-    plainSgdStep(part, learningRate);
+    plainSgdStep(chunk, learningRate);
   } else {
     fusedSgd(weights, grads, state[0], 0, momentum, learningRate, 0, nesterov, false, false);
   }

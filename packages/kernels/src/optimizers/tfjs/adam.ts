@@ -15,13 +15,13 @@ export const adam: FusedRule<AdamInternals> = {
     { slots: accumulatedSecondMoment, suffix: 'v', initial: zerosLike },
   ],
   scalars: ({ accBeta1, accBeta2 }) => [accBeta1, accBeta2],
-  update: ({ learningRate, beta1, beta2, epsilon, accBeta1, accBeta2 }, part) => {
+  update: ({ learningRate, beta1, beta2, epsilon, accBeta1, accBeta2 }, chunk) => {
     // libtorch computes the bias corrections from the number of the step; tfjs uses its rounded
     // products of β. The call therefore passes step 1, with the learning rate and the epsilon that
     // make libtorch's formula give tfjs's result.
     const correction1 = Math.fround(1 - scalarValue(accBeta1)) / (1 - beta1);
     const correction2 = Math.sqrt(Math.fround(1 - scalarValue(accBeta2)) / (1 - beta2));
-    adamStep(part, {
+    adamStep(chunk, {
       learningRate: (learningRate * correction2) / correction1,
       beta1,
       beta2,

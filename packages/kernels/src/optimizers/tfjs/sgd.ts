@@ -6,5 +6,5 @@ import { plainSgdStep } from '../fused/sgd-step.js';
 /** w ← w + c · g */
 export const sgd: FusedRule<SgdInternals> = {
   slotLists: () => [],
-  update: ({ c }, part) => plainSgdStep(part, -scalarValue(c)),
+  update: ({ c }, chunk) => plainSgdStep(chunk, -scalarValue(c)),
 };

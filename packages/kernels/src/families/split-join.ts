@@ -17,7 +17,7 @@ export type Cutter = (x: NativeTensor, sizes: readonly number[], dim: number) =>
  * Cuts `x` along `dim` into parts of `sizes`. The parts are views, unless a view would keep too
  * much memory alive for the smallest part: all parts are then copies.
  */
-export function cutIntoParts(
+export function splitTensor(
   backend: AccBackend,
   x: TensorInfo,
   sizes: readonly number[],
@@ -49,7 +49,7 @@ function cutInCalls(x: NativeTensor, sizes: readonly number[], dim: number, cut:
  * Joins `tensors` with `join` along `dim`, in a single call if possible. With several calls, `cat`
  * concatenates their results.
  */
-export function joinParts(
+export function joinTensors(
   tensors: readonly NativeTensor[],
   dim: number,
   join: (tensors: readonly NativeTensor[], dim: number) => NativeTensor,
@@ -57,7 +57,7 @@ export function joinParts(
 ): NativeTensor {
   if (tensors.length <= TENSORS_PER_CALL) return join(tensors, dim);
   const stretches = chunked(tensors).map((some) => join(some, dim));
-  const joined = joinParts(stretches, dim, cat, cat);
+  const joined = joinTensors(stretches, dim, cat, cat);
   for (const stretch of stretches) stretch.dispose();
   return joined;
 }
