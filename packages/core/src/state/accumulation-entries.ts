@@ -7,6 +7,7 @@ import {
   type Strategy,
   type TensorShard,
 } from '@acc/contract';
+import { accumulatesReduced } from '../step/pass.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { NamedTensors } from './named-tensors.js';
 
@@ -39,8 +40,6 @@ interface HeldEntry<T> {
 }
 
 const folderOf = (entry: number): string => `accumulation/${entry}`;
-
-export const accumulatesReduced = ({ traits }: Strategy): boolean => traits.accumulates === 'afterReduction';
 
 /** The window of this rank. Sums of which the rank has shards are added to `names`. */
 export function accumulationEntry(

@@ -10,8 +10,8 @@ import {
 } from '@acc/checkpoint';
 import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreRandomState } from '../random/math-random.js';
+import { accumulatesReduced } from '../step/pass.js';
 import {
-  accumulatesReduced,
   gatherWindows,
   heldShards,
   namesOfParameters,

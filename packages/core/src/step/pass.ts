@@ -42,6 +42,11 @@ export interface PassOptions {
   readonly settles: boolean;
 }
 
+/** Whether gradients of micro-batches are reduced before they are added up. */
+export function accumulatesReduced({ traits }: Strategy): boolean {
+  return traits.accumulates === 'afterReduction';
+}
+
 /** The variables and counts of a pass. */
 export interface PassSubject {
   readonly variables: readonly Variable[];
@@ -76,8 +81,6 @@ export function freshWeight(
   if (options.accumulation.isHolding && !accumulatesReduced(options.strategy)) return 1;
   return weightOf(counts, allItems(counts, options));
 }
-
-const accumulatesReduced = ({ traits }: Strategy): boolean => traits.accumulates === 'afterReduction';
 
 function passOf(subject: PassSubject, options: PassOptions): Pass {
   const { accumulation, strategy } = options;
