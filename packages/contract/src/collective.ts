@@ -40,18 +40,18 @@ interface Verbs<T> {
   /** Gathers like {@link allGather}. Returns the result on `toRank` and null on other ranks. */
   gather(x: T, toRank?: number): T | null;
   /**
-   * Splits the tensor of `fromRank` along dim 0 into `size` equal parts, one for each rank. Other
+   * Splits the tensor of `fromRank` along dim 0 into `size` equal shards, one for each rank. Other
    * ranks pass null.
    */
   scatter(x: T | null, fromRank?: number): T;
   /**
-   * Reduces over ranks, then splits along dim 0 into `size` equal parts. Returns the part of this
-   * rank.
+   * Reduces over ranks, then splits along dim 0 into `size` equal shards. Returns the shard of
+   * this rank.
    */
   reduceScatter(x: T, op?: ReduceOp, options?: ShardVerbOptions<T>): T;
   /**
-   * Splits the tensor along dim 0, sends part r to rank r, and concatenates the received parts in
-   * the order of ranks. Parts are equal, or have `rows[r]` rows.
+   * Splits the tensor along dim 0, sends shard r to rank r, and concatenates the received shards in
+   * the order of ranks. Shards are equal, or have `rows[r]` rows.
    */
   allToAll(x: T, rows?: readonly number[]): T;
   /**

@@ -223,7 +223,7 @@ export class Accelerator {
    */
   splitBetweenProcesses<T extends Splittable, R>(
     inputs: T,
-    fn: (part: T) => R,
+    fn: (share: T) => R,
     options: SplitOptions = {},
   ): R {
     return this.#role.splitBetween(inputs, fn, options);

@@ -1,6 +1,6 @@
 import { checkKeys, finallyAfter, type BatchRows } from '@acc/contract';
 import type { LaunchEnvironment } from './environment.js';
-import { partOf, type SplitOptions, type Splittable } from './nested/split-between.js';
+import { shareOf, type SplitOptions, type Splittable } from './nested/split-between.js';
 import { requireFunction } from './require-arguments.js';
 
 /** The job functions that a role uses. */
@@ -80,13 +80,13 @@ export class ProcessRole {
     }
   }
 
-  splitBetween<T extends Splittable, R>(inputs: T, fn: (part: T) => R, options: SplitOptions): R {
+  splitBetween<T extends Splittable, R>(inputs: T, fn: (share: T) => R, options: SplitOptions): R {
     requireFunction('splitBetweenProcesses', fn);
     checkKeys('splitBetweenProcesses', options, ['applyPadding']);
     const { processIndex: rank, numProcesses: size } = this;
-    const { part, made, rows } = partOf(inputs, { rank, size, ...options });
+    const { share, made, rows } = shareOf(inputs, { rank, size, ...options });
     return finallyAfter(
-      () => this.#job.onRows(rows, () => fn(part)),
+      () => this.#job.onRows(rows, () => fn(share)),
       () => made.forEach((tensor) => tensor.dispose()),
     );
   }

@@ -164,7 +164,7 @@ export class AccBackend extends KernelBackend {
   }
 
   /** The first piece of a tensor cut into pieces by rows; else undefined. Borrowed. */
-  firstPart({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
+  firstPiece({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
     const inPieces = this.#find(dataId)?.inPieces;
     const at = inPieces?.layout.kind === 'rows' && rowsAt(shape, inPieces.layout);
     if (!at) return undefined;

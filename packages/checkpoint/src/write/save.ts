@@ -36,14 +36,14 @@ export interface SaveContext {
 /** A save whose snapshot has been taken on this rank. */
 export interface StartedSave {
   readonly location: Location;
-  /** Resolves when this rank's part is written, or with the error if that failed. Never rejects. */
+  /** Resolves when this rank's file is written, or with the error if that failed. Never rejects. */
   readonly written: Promise<AccError | undefined>;
   /**
    * On rank 0: resolves when the save is complete, or with the error. Undefined on other ranks.
    * Never rejects.
    */
   readonly committed: Promise<AccError | undefined> | undefined;
-  /** Stops rank 0 from waiting for the parts of other ranks. */
+  /** Stops rank 0 from waiting for the files of other ranks. */
   abandon(): void;
   /** Deletes the files that this rank has written, if that is possible. Never rejects. */
   withdraw(): Promise<void>;

@@ -5,7 +5,7 @@ import { variablesOf } from '../prepare/prepare-model.js';
 import { isModel } from '@acc/tfjs-internals';
 import { averageTensors } from './average.js';
 
-/** The parts of an Accelerator that local training uses. */
+/** The components of an Accelerator that local training uses. */
 export interface LocalTraining {
   readonly pipeline: StepPipeline;
   readonly collective: Collective;

@@ -3,7 +3,7 @@ import type { LocalTraining } from './local-steps.js';
 
 const offered = new WeakMap<Accelerator, LocalTraining>();
 
-/** Called by the Accelerator to share parts that are not public. */
+/** Called by the Accelerator to share components that are not public. */
 export function offerLocalTraining(accelerator: Accelerator, training: LocalTraining): void {
   offered.set(accelerator, training);
 }

@@ -28,34 +28,34 @@ interface Process extends SplitOptions {
  * @throws AccError `ACC_INVALID_ARGUMENT` for a value that cannot be split, and for values of a
  * record with different numbers of items.
  */
-export function partOf<T extends Splittable>(
+export function shareOf<T extends Splittable>(
   inputs: T,
   process: Process,
-): { part: T; made: Tensor[]; rows: BatchRows } {
+): { share: T; made: Tensor[]; rows: BatchRows } {
   const count = countOf(inputs, 'inputs');
   const items = itemsOf(count, process);
   const made: Tensor[] = [];
   const pick = (value: Splittable): Splittable => {
     if (value instanceof Tensor) {
-      const part = rowsOf(value, items);
-      made.push(part);
-      return part;
+      const rows = rowsOf(value, items);
+      made.push(rows);
+      return rows;
     }
     if (isList(value)) return items.map((item) => value[item]);
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, pick(inner)]));
   };
-  return { part: pick(inputs) as T, made, rows: rowsOfAll(count, process) };
+  return { share: pick(inputs) as T, made, rows: rowsOfAll(count, process) };
 }
 
 /** The number of items of each process, with and without padding. */
 function rowsOfAll(count: number, { size, applyPadding = false }: Process): BatchRows {
-  const realRows = splitRows(count, size).map((part) => part.count);
+  const realRows = splitRows(count, size).map((own) => own.count);
   return { realRows, rows: applyPadding ? realRows.map(() => Math.ceil(count / size)) : realRows };
 }
 
 function itemsOf(count: number, { rank, size, applyPadding = false }: Process): number[] {
-  const part = splitRows(count, size)[rank]!;
-  const items = Array.from({ length: part.count }, (_, i) => part.start + i);
+  const own = splitRows(count, size)[rank]!;
+  const items = Array.from({ length: own.count }, (_, i) => own.start + i);
   const wanted = applyPadding ? Math.ceil(count / size) : items.length;
   while (items.length < wanted) items.push(count - 1);
   return items;

@@ -39,7 +39,7 @@ interface PreparedData {
   skipFirst(batches: number): object;
 }
 
-/** Prepares data of every kind, so that each rank gets its part. */
+/** Prepares data of every kind, so that each rank gets its shard. */
 export class DataPreparation {
   readonly #given: DataPreparationOptions;
   readonly #sharded = new WeakSet<object>();

@@ -72,14 +72,14 @@ export class GradientClipping {
     return this.#lastNorm && this.#hasLastNorm(grads) ? this.#lastNorm.clone() : this.#norm(grads);
   }
 
-  /** The norm over all gradients of the record. If each rank holds a part, also over ranks. */
+  /** The norm over all gradients of the record. If each rank holds a shard, also over ranks. */
   #norm(grads: NamedTensorMap): Tensor {
     const { name, traits } = this.#strategy;
     if (this.#strategy.globalNorm) return this.#strategy.globalNorm(grads);
     if (traits.parameters === 'replicated') return this.#lists.norm(tensorsOf(grads));
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
-      `The strategy '${name}' has parts of gradients on each rank and no globalNorm: their norm is not known.`,
+      `The strategy '${name}' has shards of gradients on each rank and no globalNorm: their norm is not known.`,
       {
         help: 'Clip by value, leave norms out (gradientClipping.norm, autoLog), or give the strategy globalNorm.',
       },

@@ -90,7 +90,7 @@ class OneBit extends StatefulHook {
     const sizes = variables.map((variable) => variable.size);
     const sent = tidy(() => {
       const error = this.local.tensor(`${id}/error`, [size], () => zeros([size]));
-      const wanted = add(this.#momentumPart(id, gradsLocal, collective.size), error);
+      const wanted = add(this.#momentumShare(id, gradsLocal, collective.size), error);
       const scales = stack(split(wanted, sizes).map((part) => mean(abs(part))));
       const bits = packSigns(wanted);
       this.local.set(`${id}/error`, sub(wanted, decode(bits, scales, sizes)));
@@ -107,9 +107,9 @@ class OneBit extends StatefulHook {
   }
 
   /**
-   * This rank's part of the averaged momentum: (1 - β₁) g, plus an equal share of the old momentum.
+   * This rank's share of the averaged momentum: (1 - β₁) g, plus an equal share of the old momentum.
    */
-  #momentumPart(id: string, grads: Tensor, ranks: number): Tensor {
+  #momentumShare(id: string, grads: Tensor, ranks: number): Tensor {
     if (this.beta === 0) return grads;
     return add(mul(this.#momentum(id, grads.size), this.beta / ranks), mul(grads, 1 - this.beta));
   }

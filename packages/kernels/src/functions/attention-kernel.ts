@@ -65,7 +65,7 @@ export function fusedAttrs(
  * the inputs themselves if the pieces do not have the same batch.
  */
 function samplesOf(backend: AccBackend, inputs: readonly TensorInfo[]): readonly TensorInfo[] {
-  const samples = inputs.map((x) => backend.firstPart(x) ?? x);
+  const samples = inputs.map((x) => backend.firstPiece(x) ?? x);
   const [q, k, v, mask] = samples as [TensorInfo, TensorInfo, TensorInfo, TensorInfo?];
   const [batch] = q.shape;
   const isMaskOfAll = !mask || mask.shape.length < 4 || mask.shape[0] === 1;
