@@ -11,7 +11,7 @@ interface Result {
 }
 
 const title =
-  'several models train alike on 1, 2 and 3 ranks; so do variables that some or no rank uses, or that are used twice';
+  'several models train equally on 1, 2 and 3 ranks, also with variables that some or no ranks use, or that are used twice';
 
 const BACKENDS = ['acc', 'cpu'];
 

@@ -5,7 +5,7 @@
 export const LEFT_OUT = [
   {
     file: 'packages/kernels/src/register-backend.test.ts',
-    reason: 'it chooses the CPU, which a process can do once',
+    reason: 'it selects the CPU, and a process can select a device only once',
   },
   { file: 'packages/kernels/src/families/views.test.ts', reason: 'it counts bytes of CPU memory' },
 ];

@@ -27,7 +27,7 @@ const ALIASES: Readonly<Record<string, keyof typeof tf.layers>> = {
 
 /** Members of `tf.layers` that no case calls, with the reasons. */
 const NOT_IN_CASES: Readonly<Record<string, string>> = {
-  Layer: 'the base class: attention.ts has a layer of its own',
+  Layer: 'the base class: attention.ts has a user layer',
   RNN: 'the base class of simpleRNN, gru and lstm',
   RNNCell: 'the base class of the cells',
   convLstm2dCell: 'convLstm2d makes its cell itself, and rnn takes none of images',

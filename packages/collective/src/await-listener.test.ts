@@ -23,7 +23,7 @@ it('waits for a process that starts to listen later', async () => {
 });
 
 it.each([
-  ['nobody comes', '127.0.0.1'],
+  ['no process listens', '127.0.0.1'],
   ['the host has no address', 'no-such-host.invalid'],
 ])('fails if %s', async (_, host) => {
   await expect(awaitListener(host, await freePort(), 50)).rejects.toMatchObject({

@@ -7,7 +7,7 @@ const alone = new SingleCollective();
 
 describe('a group of one', () => {
   it.each<[string, string, (x: tf.Tensor) => unknown]>([
-    ['a reduction that there is not', 'ACC_INVALID_ARGUMENT', (x) => alone.allReduce(x, 'avg' as ReduceOp)],
+    ['an unknown reduction', 'ACC_INVALID_ARGUMENT', (x) => alone.allReduce(x, 'avg' as ReduceOp)],
     ['the mean of integers', 'ACC_COLLECTIVE_DTYPE', (x) => alone.allReduce(x.toInt(), 'mean')],
     [
       'integers in 16 bits',

@@ -25,7 +25,7 @@ describe('AcceleratorOptions', () => {
     ['an unknown key inside', { dataLoader: { evenBatch: true } }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown key of ddp, on one process too', { ddp: { bucketByte: 1 } }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown key of collective', { collective: { timeout: 1 } }, 'ACC_UNKNOWN_OPTION'],
-    ['an engine of collectives that there is not', { collective: { engine: 'glo' } }, 'ACC_INVALID_OPTION'],
+    ['an unknown collective engine', { collective: { engine: 'glo' } }, 'ACC_INVALID_OPTION'],
     ['no time for collectives', { collective: { timeoutMs: 0 } }, 'ACC_INVALID_OPTION'],
     ['an unknown strategy', { strategy: 'dpp' }, 'ACC_INVALID_OPTION'],
     ['a wrong type', { seed: 'x' }, 'ACC_INVALID_OPTION'],

@@ -148,7 +148,7 @@ describe('a schedule', () => {
     ],
     ['an optimizer without a rate', 'ACC_SCHEDULE_OPTIMIZER', () => LRScheduler.constant({} as tf.Optimizer)],
     [
-      'samples that nobody counts',
+      'samples without prepared data',
       'ACC_SCHEDULE_SAMPLES',
       () => LRScheduler.constant(tf.train.sgd(1), { unit: 'samples' }).step(),
     ],

@@ -148,7 +148,7 @@ describe('a transpiled program prints what it prints with tsx', startsPrograms, 
 describe('tsx runs a program', () => {
   it.each<[string, string, Record<string, string>?]>([
     ['that is CommonJS', '', { 'package.json': '{}' }],
-    ['whose package.json is no JSON', '', { 'package.json': '{ "type": ' }],
+    ['whose package.json is not JSON', '', { 'package.json': '{ "type": ' }],
     ['of which a module is CommonJS', "import './a.cjs';", { 'a.cts': '' }],
     ['that imports JSON', "import a from './a.json'; console.log(a);", { 'a.json': '1' }],
     ['that imports what cannot be found', "import './nothing.js';"],
@@ -175,7 +175,7 @@ describe('tsx runs a program', () => {
       { 'a.ts': '', 'tsconfig.json': '{ "compilerOptions": { "paths": { "~/*": ["./*"] } } }' },
     ],
     [
-      'of which a module has packages of its own',
+      'in which a module has its own node_modules',
       "import './sub/a.js';",
       { 'sub/a.ts': '', 'sub/node_modules/cjs/index.js': '' },
     ],

@@ -17,14 +17,14 @@ export const MAX_PARAMETERS = 4;
 export const LONG_FILES: readonly Exception[] = [
   {
     where: 'packages/core/src/accelerator.ts',
-    reason: 'the face of the library: each public method with its docstring, and one line that hands it on',
+    reason: 'the public class: each method has a docstring and one line that calls the implementation',
   },
 ];
 
 export const LONG_FUNCTIONS: readonly Exception[] = [
   {
     where: 'packages/core/src/gradient-driver/driver.ts#gradients',
-    reason: "one function of tfjs's, replaced as a whole",
+    reason: 'it replaces one whole function of tfjs',
   },
 ];
 
@@ -68,12 +68,12 @@ export const MANY_PARAMETERS: readonly Exception[] = [
 
 /** Modules that do something when they are imported. */
 export const SIDE_EFFECTS: readonly Exception[] = [
-  { where: 'packages/kernels/src/register.ts', reason: 'it is there to register the backend' },
+  { where: 'packages/kernels/src/register.ts', reason: 'its purpose is to register the backend' },
   { where: 'packages/cli/src/acc.ts', reason: 'the program `acc` itself' },
   {
     where: 'packages/core/src/backend/note-choices.ts',
     reason:
-      'tfjs keeps no record of `tf.setBackend`; a choice before `create` is respected, and must be told from the backend that tfjs takes by itself',
+      'tfjs does not record calls of `tf.setBackend`; a choice of the program before `create` must be distinguished from the backend that tfjs activates by default',
   },
 ];
 
@@ -82,9 +82,12 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   {
     where: 'packages/kernels/src/register-backend.ts',
     reason:
-      'tfjs registers its cpu backend, which the fallbacks run on, when that package is imported; it has no function for it',
+      'the fallbacks run on the cpu backend of tfjs, which that package registers when it is imported; there is no function for it',
   },
-  { where: 'packages/core/src/presets/kernels.ts', reason: 'choices of a backend are noted from the start' },
+  {
+    where: 'packages/core/src/presets/kernels.ts',
+    reason: 'choices of a backend are recorded from the start',
+  },
 ];
 
 /** Files that read the environment, or pass it to processes that they start. */
@@ -93,14 +96,14 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
   { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
-  { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'hands PATH to the search for a compiler' },
-  { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows it' },
-  { where: 'packages/cli/src/launch/launch.ts', reason: 'hands it to the ranks' },
-  { where: 'packages/cli/src/launch/watchdog.ts', reason: "hands PATH to the watchdog's shell" },
-  { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that ACC_LIBTORCH overrules' },
-  { where: 'packages/testkit/src/run-ranks.ts', reason: 'hands it to the ranks' },
-  { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx took' },
-  { where: 'packages/transpile/src/tsconfig.ts', reason: 'which tsconfig.json tsx takes' },
+  { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'passes PATH to the search for a compiler' },
+  { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows variables' },
+  { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
+  { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
+  { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
+  { where: 'packages/testkit/src/run-ranks.ts', reason: 'passes it to the ranks' },
+  { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx used' },
+  { where: 'packages/transpile/src/tsconfig.ts', reason: 'which tsconfig.json tsx uses' },
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },
   { where: 'packages/tracker-mlflow/src/environment.ts', reason: "what MLflow's own client reads" },
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },
@@ -110,6 +113,6 @@ export const ENVIRONMENT: readonly Exception[] = [
 export const NAMES_A_BACKEND: readonly Exception[] = [
   {
     where: 'packages/core/src/presets/kernels.ts',
-    reason: 'the option `engine` names a backend; a program that has chosen another is told so',
+    reason: 'the option `engine` names a backend; a program that chose another gets a warning',
   },
 ];

@@ -165,7 +165,7 @@ const fitDatasetLoop =
   };
 
 const ALL: readonly [string, Loop, number][] = [
-  ['a loop of its own', customLoop(() => tf.train.adam(0.02)), 18],
+  ['a custom loop', customLoop(() => tf.train.adam(0.02)), 18],
   ['a loop with an optimizer of ours', customLoop(() => adamw({ learningRate: 0.02, weightDecay: 0.1 })), 18],
   ['a loop with factored state', customLoop(() => adafactor({ learningRate: 0.02 })), 18],
   ['fit', fitLoop, 18],

@@ -142,9 +142,9 @@ describe('options', () => {
   it.each<[string, () => unknown, string]>([
     ['an unknown one', () => adamw({ weigthDecay: 1 } as never), 'ACC_UNKNOWN_OPTION'],
     ['a negative rate', () => lion({ learningRate: -1 }), 'ACC_INVALID_OPTION'],
-    ['a rate that is no number', () => sgdw({ learningRate: NaN }), 'ACC_INVALID_OPTION'],
+    ['a rate of NaN', () => sgdw({ learningRate: NaN }), 'ACC_INVALID_OPTION'],
     ['a beta of 1', () => lamb({ beta2: 1 }), 'ACC_INVALID_OPTION'],
-    ['a flag that is no boolean', () => sgdw({ nesterov: 1 as never }), 'ACC_INVALID_OPTION'],
+    ['a flag that is not a boolean', () => sgdw({ nesterov: 1 as never }), 'ACC_INVALID_OPTION'],
     ['a bad expression', () => adafactor({ excludeFromWeightDecay: ['('] }), 'ACC_INVALID_OPTION'],
     [
       'a filter of another kind',

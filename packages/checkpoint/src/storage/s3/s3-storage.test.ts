@@ -13,7 +13,7 @@ describe('s3Storage', () => {
     ['parts that are too small', { partBytes: 1 }, 'ACC_INVALID_OPTION'],
     ['no credentials', { credentials: undefined }, 'ACC_INVALID_OPTION'],
     ['half of them', { credentials: { accessKeyId: 'id' } }, 'ACC_INVALID_OPTION'],
-    ['what is no address', { endpoint: 'localhost:9000' }, 'ACC_INVALID_OPTION'],
+    ['an invalid address', { endpoint: 'localhost:9000' }, 'ACC_INVALID_OPTION'],
   ])('refuses %s', (_, options, code) => {
     expect(() => s3Storage({ bucket: 'runs', credentials, ...options })).toThrowError(error(code));
   });
