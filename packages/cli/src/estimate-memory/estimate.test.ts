@@ -150,6 +150,21 @@ describe('a transformer', () => {
     expect(estimate.peakBytes).toBe(share + gathered + estimate.activationBytes!);
   });
 
+  it('gathers nothing in forward in stage 2', () => {
+    const all = estimates({ ...gpt2, vocabulary: 4096 }, 4000);
+    for (const [strategy, isGathered] of [
+      ['zero-2', false],
+      ['zero-3', true],
+    ] as const) {
+      const estimate = find(all, strategy, 'float32', 4);
+      const { parameterBytes, optimizerBytes, activationBytes, gatheredBytes, peakBytes, peakAt } = estimate;
+      expect(peakAt).toBe('loss');
+      expect(gatheredBytes).toBe(4 * (2 * 4096 * 8 + 4 * 8));
+      const gathered = isGathered ? gatheredBytes! : 0;
+      expect(peakBytes).toBe(parameterBytes + optimizerBytes + activationBytes! + gathered);
+    }
+  });
+
   it('is shared inside a host in the hybrid stage', () => {
     const all = estimates(gpt2, 1, { ranks: [2, 3, 4], ranksPerHost: 2 });
     const hybrid = all.filter(({ strategy }) => strategy === 'zero-3-hybrid');
