@@ -90,7 +90,7 @@ function shortened(text: string, end: string): string {
 const TYPES: Readonly<Record<string, string>> = {
   number: 'a number',
   int: 'a whole number',
-  string: 'a text',
+  string: 'a string',
   boolean: 'true or false',
   array: 'an array',
   object: 'an object',
