@@ -30,8 +30,8 @@ function counting(begun: number[], step: () => number, traits: Partial<Strategy[
 
 it.each([
   ['once a window', 'beforeReduction', [2, 5]],
-  ['in every micro-batch, where it adds up what was reduced', 'afterReduction', [0, 1, 2, 3, 4, 5, 6]],
-] as const)('asks the strategy %s', async (_, accumulates, expected) => {
+  ['in every micro-batch if it accumulates reduced gradients', 'afterReduction', [0, 1, 2, 3, 4, 5, 6]],
+] as const)('the strategy reduces %s', async (_, accumulates, expected) => {
   const begun: number[] = [];
   let step = 0;
   await create({ strategy: counting(begun, () => step, { accumulates }), gradientAccumulationSteps: 3 });
@@ -42,7 +42,7 @@ it.each([
 });
 
 it.each(['beforeReduction', 'afterReduction'] as const)(
-  'adds up %s to the mean over items, whatever micro-batch uses which variables',
+  'accumulating %s gives the mean over items, whichever micro-batches use which variables',
   async (accumulates) => {
     const strategy = counting([], () => 0, { accumulates });
     await create({ strategy, gradientAccumulationSteps: 3 });

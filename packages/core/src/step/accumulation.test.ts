@@ -69,7 +69,7 @@ describe.each(['acc', 'tfjs'] as const)('micro-batches on %s', (engine) => {
       ['a short last micro-batch', 23],
       ['a short last window', 19],
       ['a last window of one micro-batch', 14],
-    ])('take the steps of big batches: %s', async (_, rows) => {
+    ])('take the steps of large batches: %s', async (_, rows) => {
       const many = await train(loop, rows, MICRO_BATCH, { engine, gradientAccumulationSteps: 3 });
       const few = await train(loop, rows, 3 * MICRO_BATCH, { engine });
       expect(many.iterations).toBe(3 * Math.ceil(rows / (3 * MICRO_BATCH)));
@@ -82,7 +82,7 @@ describe.each(['acc', 'tfjs'] as const)('micro-batches on %s', (engine) => {
 const square = (w: tf.Variable, x: number) => () => w.mul(x).square() as tf.Scalar;
 
 describe('accumulate', () => {
-  it('gives what fn gives, steps at the end of a window, and says so', async () => {
+  it('returns the result of fn, takes a step at the end of a window, and sets syncGradients', async () => {
     await create({ gradientAccumulationSteps: 3 });
     expect(accelerator).toMatchObject({ gradientAccumulationSteps: 3, syncGradients: true });
     const w = tf.variable(tf.scalar(1));
@@ -104,7 +104,7 @@ describe('accumulate', () => {
     expect(optimizer.iterations).toBe(2);
   });
 
-  it('waits for a promise, and refuses one micro-batch inside another', async () => {
+  it('waits for a promise, and refuses a micro-batch inside another', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const w = tf.variable(tf.scalar(1));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.25));
@@ -120,7 +120,7 @@ describe('accumulate', () => {
     expect(w.dataSync()[0]).toBe(0.5);
   });
 
-  it('holds several optimizers apart, also of the same variable', async () => {
+  it('separates several optimizers, also for the same variable', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const [a, b] = [tf.variable(tf.scalar(1)), tf.variable(tf.scalar(1))];
     const [, first, second] = accelerator.prepare([a, b], tf.train.sgd(0.5), tf.train.sgd(0.125));
@@ -135,7 +135,7 @@ describe('accumulate', () => {
     expect(b.dataSync()[0]).toBe(1 - 0.5 * 1.5);
   });
 
-  it('flushes a gradient that the closing micro-batch has not', async () => {
+  it('applies an accumulated gradient that the closing micro-batch does not have', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const [a, b] = [tf.variable(tf.scalar(1)), tf.variable(tf.scalar(1))];
     const [, optimizer] = accelerator.prepare([a, b], tf.train.sgd(1));
@@ -144,7 +144,7 @@ describe('accumulate', () => {
     expect([a, b].map((v) => v.dataSync()[0])).toEqual([1 - 1.5, 1 - 2.5]);
   });
 
-  it('weighs by the items that the loss says', async () => {
+  it('weights by the items that weighLoss states', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const w = tf.variable(tf.scalar(0));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
@@ -161,7 +161,7 @@ describe('accumulate', () => {
     expect(() => micro(1, -1)).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }));
   });
 
-  it('refuses to drop gradients of variables that were not prepared', async () => {
+  it('refuses to drop gradients of unprepared variables', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const optimizer = accelerator.prepare(tf.train.sgd(1));
     const w = tf.variable(tf.scalar(1));
@@ -195,7 +195,7 @@ describe('accumulate', () => {
     expect(count()).toEqual(before);
   });
 
-  it('adds all variables in one call, in place', async () => {
+  it('adds all variables with one call, in place', async () => {
     await create({ gradientAccumulationSteps: 4 });
     const model = network();
     const [, optimizer] = accelerator.prepare(model, tf.train.sgd(0.01));
@@ -227,7 +227,7 @@ it('fitDataset with batchesPerEpoch ends windows with epochs', async () => {
   expect(iterations).toEqual([0, 1, 2, 2, 3, 4]);
 });
 
-it('trainOnBatch is a micro-batch where it is called as one', async () => {
+it('a call of trainOnBatch inside accumulate is one micro-batch', async () => {
   await create({ gradientAccumulationSteps: 2 });
   const model = network();
   const optimizer = tf.train.sgd(0.01);
@@ -256,7 +256,7 @@ it('fit with windows and clipping leaves no tensors behind', async () => {
   expect(count()).toEqual(before);
 });
 
-it('noSync leaves gradients local and what is held alone', async () => {
+it('noSync leaves gradients local, and does not change accumulated ones', async () => {
   await create({ gradientAccumulationSteps: 2 });
   const w = tf.variable(tf.scalar(1));
   const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.5));
@@ -270,7 +270,7 @@ it('noSync leaves gradients local and what is held alone', async () => {
   expect(w.dataSync()[0]).toBe(1 - 0.5 * 5);
 });
 
-it('backward gives gradients that are ready to be applied', async () => {
+it('backward returns gradients that are ready to be applied', async () => {
   await create({ gradientAccumulationSteps: 2, gradientClipping: { norm: 1 } });
   const w = tf.variable(tf.tensor1d([3, 4]));
   const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
@@ -310,16 +310,16 @@ describe('a loop over other data inside the training loop', () => {
     return result;
   };
 
-  it('leaves the batch, and the end of its window, as they are', async () => {
+  it('does not change the batch and the end of its window', async () => {
     expect(await stepsOf(true)).toEqual(await stepsOf(false));
     expect(await stepsOf(true)).toEqual([1, -4.5]);
   });
 });
 
-describe('what was not prepared', () => {
+describe('unprepared variables', () => {
   const notPrepared = expect.objectContaining({ code: 'ACC_NOT_PREPARED' });
 
-  it('is refused by accumulate, where that is all there is', async () => {
+  it('are refused by accumulate if nothing is prepared', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const optimizer = accelerator.prepare(tf.train.sgd(0.1));
     const model = network();
@@ -330,7 +330,7 @@ describe('what was not prepared', () => {
     expect(() => accelerator.accumulate(step)).not.toThrow();
   });
 
-  it('is refused by ranks that train alone, by name', async () => {
+  it('are refused by name if ranks train independently', async () => {
     await create({});
     const prepared = accelerator.prepare(network());
     expect(() => new LocalSGD(accelerator, network())).toThrowError(notPrepared);

@@ -16,9 +16,9 @@ export function requireAveraged(grads: NamedTensorMap, averaged: readonly Readon
   if (names.length === 0) return;
   throw new AccError(
     'ACC_NOT_AVERAGED',
-    `An optimizer trains ${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}, which LocalSGD or DiLoCo was not given.`,
+    `An optimizer trains ${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}, but LocalSGD or DiLoCo was created without these variables.`,
     {
-      help: 'Give it a list of all variables that are trained meanwhile, or train the others inside accelerator.noSync.',
+      help: 'Give it a list of all trained variables, or train the others inside accelerator.noSync.',
       details: { names },
     },
   );

@@ -86,6 +86,6 @@ function newInWindow(variables: readonly Variable[]): AccError {
   return new AccError(
     'ACC_NOT_PREPARED',
     `accumulate: the loss depends on ${names.join(', ')} for the first time inside a window of gradient accumulation.`,
-    { help: 'Give these variables to accelerator.prepare before the first micro-batch.', details: { names } },
+    { help: 'Pass these variables to accelerator.prepare before the first micro-batch.', details: { names } },
   );
 }

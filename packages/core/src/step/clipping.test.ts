@@ -30,14 +30,14 @@ describe.each(['acc', 'tfjs'] as const)('clipping on %s', (engine) => {
     expectClose(values(grads)['b']!, [6], { rtol: 1e-6 });
   });
 
-  it('by value is each element between bounds', async () => {
+  it('by value limits each element', async () => {
     await create({ engine });
     const grads = record();
     accelerator.clipGradValue(grads, 3.5);
     expect(values(grads)).toEqual({ a: [3, -3.5], b: [3.5] });
   });
 
-  it('by option is norm, then value, of what is applied', async () => {
+  it('by option clips by norm and then by value, when gradients are applied', async () => {
     await create({ engine, gradientClipping: { norm: 6.5, value: 1.75 } });
     const w = tf.variable(tf.tensor1d([3, -4, 12]));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
@@ -46,7 +46,7 @@ describe.each(['acc', 'tfjs'] as const)('clipping on %s', (engine) => {
   });
 });
 
-it('leaves missing gradients out, keeps one tensor for the norm, and frees it', async () => {
+it('ignores missing gradients, keeps one tensor for the norm, and frees it', async () => {
   await create({ gradientClipping: { norm: 1 } });
   const [used, unused] = [tf.variable(tf.scalar(3)), tf.variable(tf.scalar(1))];
   const before = tf.memory().numTensors;
@@ -58,7 +58,7 @@ it('leaves missing gradients out, keeps one tensor for the norm, and frees it', 
   expect(tf.memory().numTensors).toBe(before);
 });
 
-it('takes one pass over all gradients, in place, and reads nothing', async () => {
+it('takes one pass over all gradients, in place, without reading values', async () => {
   await create({ gradientClipping: { norm: 1 } });
   const variables = [1, 2, 3].map((n) => tf.variable(tf.ones([n])));
   const [, optimizer] = accelerator.prepare(variables, tf.train.sgd(0.1));
@@ -75,11 +75,11 @@ it('takes one pass over all gradients, in place, and reads nothing', async () =>
   expect(names).toEqual(['aten::_foreach_norm.Scalar', 'aten::_foreach_mul_.Tensor']);
 });
 
-describe('a strategy whose ranks have parts of gradients', () => {
+describe('a strategy that shards gradients', () => {
   const sharded: Strategy = { ...singleStrategy(), name: 'parts', traits: { parameters: 'sharded' } };
   const grads = () => ({ a: tf.tensor1d([3]), b: tf.tensor1d([4]) });
 
-  it("is asked for the norm of all, here twice this rank's", async () => {
+  it("computes the norm over all ranks, here twice this rank's", async () => {
     const globalNorm: Strategy['globalNorm'] = (given) =>
       tf.tidy(() => tf.norm(tf.concat(Object.values(given))).mul(2));
     await create({ strategy: { ...sharded, globalNorm } });
@@ -88,7 +88,7 @@ describe('a strategy whose ranks have parts of gradients', () => {
     expectClose(values(given)['a']!, [0.3], { rtol: 1e-6 });
   });
 
-  it('and that does not know it is an error, not the norm of a part', async () => {
+  it('without globalNorm is an error, not the norm of a shard', async () => {
     await create({ strategy: sharded });
     const given = grads();
     expect(() => accelerator.clipGradNorm(given, 1)).toThrowError(
@@ -121,7 +121,7 @@ describe('plugins that scale the loss', () => {
     afterStep: ({ step }) => void seen.push(`after ${step}`),
   });
 
-  it('are asked in order: over a window, before clipping', async () => {
+  it('run in order: over a window, before clipping', async () => {
     const seen: string[] = [];
     const plugins = [scaler(seen)];
     await create({ plugins, gradientAccumulationSteps: 2, gradientClipping: { value: 3 } });
@@ -132,7 +132,7 @@ describe('plugins that scale the loss', () => {
     expect(w.dataSync()[0]).toBe(1 - 3);
   });
 
-  it('can have a step skipped', async () => {
+  it('can skip a step', async () => {
     const seen: string[] = [];
     await create({ plugins: [scaler(seen)] });
     const w = tf.variable(tf.scalar(1));

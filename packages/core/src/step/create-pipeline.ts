@@ -26,7 +26,7 @@ export function createPipeline(options: ResolvedOptions, context: PipelineContex
     dataRanks,
     countRanks,
     isDeterministic,
-    requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' are asked for`),
+    requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),
     // Read on each use, because the active backend may change.
     get recorder() {
       return kernels.recorder;

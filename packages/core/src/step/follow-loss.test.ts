@@ -35,7 +35,7 @@ function originOf(loss: (rows: tf.Tensor, w: tf.Variable) => tf.Tensor): LossOri
   return origin;
 }
 
-describe('what a loss is made of', () => {
+describe('the origin of a loss', () => {
   it.each<[string, (rows: tf.Tensor, w: tf.Variable) => tf.Tensor]>([
     ['a mean', (rows) => tf.mean(rows)],
     ['a mean of means', (rows) => tf.mean(tf.mean(tf.square(rows), 1))],
@@ -56,11 +56,11 @@ describe('what a loss is made of', () => {
     ['itself', (rows) => knownMean(rows)],
     ['reshaped, and scaled', (rows) => tf.mean(tf.mul(tf.neg(knownMean(rows)), 0.5))],
     ['with a penalty', (rows, w) => tf.add(knownMean(rows), tf.mul(0.01, tf.sum(tf.square(w))))],
-  ])('what is known is found: %s', (_, loss) => {
+  ])('a loss with a known weight is found: %s', (_, loss) => {
     expect(originOf(loss)).toHaveProperty('known');
   });
 
-  it('says of what is known whether a penalty on weights is beside it', () => {
+  it('a penalty on weights beside a known loss is recognised', () => {
     const penalty = (w: tf.Variable) => tf.sum(tf.square(w));
     expect(originOf((rows, w) => tf.add(knownMean(rows), penalty(w)))).toMatchObject({ hasPenalty: true });
     expect(originOf(knownMean)).not.toHaveProperty('hasPenalty');
@@ -72,7 +72,7 @@ describe('what a loss is made of', () => {
     ['Sum', (rows) => tf.sum(tf.square(rows))],
     ['different items', (rows) => tf.add(knownMean(rows), tf.mean(rows))],
     ['product', (rows) => tf.mul(tf.mean(rows), tf.mean(tf.square(rows)))],
-  ])('a reason is given: %s', (word, loss) => {
+  ])('other losses get a reason: %s', (word, loss) => {
     expect(originOf(loss)).toEqual({ reason: expect.stringContaining(word) as string });
   });
 });

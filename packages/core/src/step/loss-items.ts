@@ -41,10 +41,14 @@ export class LossItems {
   say<T extends Tensor>(loss: T, count: number | Tensor): T {
     const items = typeof count === 'number' ? count : count.dataSync()[0]!;
     if (!(items >= 0 && Number.isFinite(items))) {
-      throw new AccError('ACC_INVALID_ARGUMENT', `weighLoss: a loss cannot be the mean of ${items} items.`, {
-        help: 'Give the number of items (tokens, say) of this micro-batch on this rank.',
-        details: { count: items },
-      });
+      throw new AccError(
+        'ACC_INVALID_ARGUMENT',
+        `weighLoss: count is ${items}, which is not a number of items.`,
+        {
+          help: 'Give the number of items, for example tokens, of this micro-batch on this rank.',
+          details: { count: items },
+        },
+      );
     }
     this.#note(loss, { items });
     return loss;
@@ -89,8 +93,7 @@ export class LossItems {
     if ('reason' in origin) return this.#warn(origin.reason);
     const weight = this.#weights.get(origin.known)!;
     // Each rank would add the penalty once more.
-    if (weight === 'sum' && origin.hasPenalty)
-      return this.#warn('it is a sum over rows with a penalty beside it');
+    if (weight === 'sum' && origin.hasPenalty) return this.#warn('it adds a penalty to a sum over rows');
     // A replay of the step asks again without a tape.
     this.#weights.set(loss, weight);
     return weight;
@@ -101,8 +104,8 @@ export class LossItems {
     if (!this.#isWatching || this.#hasWarned) return undefined;
     this.#hasWarned = true;
     console.warn(
-      `acc: ranks weigh a loss by their rows, but ${reason}: the step may differ from that of one process. ` +
-        'Say with accelerator.weighLoss(loss, count) how many items it is the mean of; see docs/when-k-ranks-equal-one.md.',
+      `acc: ranks weight a loss by their rows, but ${reason}. The step may differ from that of one process. ` +
+        'State the number of items of the mean with accelerator.weighLoss(loss, count). See docs/when-k-ranks-equal-one.md.',
     );
     return undefined;
   }

@@ -26,8 +26,8 @@ function twoOptimizers() {
   return { steps: steps as [(slope: number) => boolean, (slope: number) => boolean], values, variables };
 }
 
-describe('a loss scale that changes', () => {
-  it('with the step of one optimizer leaves what is held for another as it is', async () => {
+describe('a changing loss scale', () => {
+  it('after a step of one optimizer does not affect accumulated gradients of another', async () => {
     const lossScale = { initial: 1024, growthInterval: 1, growthFactor: 4 };
     await create({ gradientAccumulationSteps: 2, amp: { lossScale } });
     const { steps, values } = twoOptimizers();
@@ -35,7 +35,7 @@ describe('a loss scale that changes', () => {
     expect(values()).toEqual([-1, -1]);
   });
 
-  it('by an overflow of one optimizer leaves what is held for another as it is', async () => {
+  it('after an overflow of one optimizer does not affect accumulated gradients of another', async () => {
     await create({ gradientAccumulationSteps: 2, amp: { lossScale: { initial: 1024 } } });
     const { steps, values } = twoOptimizers();
     const skipped = [1, Infinity].map((slope) =>
@@ -45,7 +45,7 @@ describe('a loss scale that changes', () => {
     expect(values()).toEqual([0, -1]);
   });
 
-  it('with a step outside leaves a window that is open as it is', async () => {
+  it('after a step outside does not affect an open window', async () => {
     await create({ gradientAccumulationSteps: 2, amp: { lossScale: { initial: 1024, growthInterval: 1 } } });
     const { steps, values } = twoOptimizers();
     accelerator.accumulate(() => steps[0](1));
@@ -54,7 +54,7 @@ describe('a loss scale that changes', () => {
     expect(values()).toEqual([-1, -3]);
   });
 
-  it('within a step that is repeated scales nothing twice', async () => {
+  it('scales nothing twice if a step is repeated', async () => {
     await create({ amp: { lossScale: { initial: 1024, growthInterval: 7, growthFactor: 4 } } });
     const { steps, values, variables } = twoOptimizers();
     const both = accelerator.compile(() => {
@@ -68,7 +68,7 @@ describe('a loss scale that changes', () => {
   });
 });
 
-it('gradients of a micro-batch that is held are those of the loss', async () => {
+it('gradients of an accumulated micro-batch are those of the unscaled loss', async () => {
   await create({ gradientAccumulationSteps: 2 });
   const w = tf.variable(tf.scalar(2));
   accelerator.prepare([w]);
@@ -76,7 +76,7 @@ it('gradients of a micro-batch that is held are those of the loss', async () => 
   expect(accelerator.accumulate(gradient)).toBe(4);
 });
 
-it('a step that was skipped while ranks trained alone has no part in those after that', async () => {
+it('a step that was skipped while ranks trained alone does not affect later steps', async () => {
   await create({});
   const w = tf.variable(tf.scalar(0));
   const [, optimizer] = accelerator.prepare([w], tf.train.sgd(1));
@@ -88,11 +88,11 @@ it('a step that was skipped while ranks trained alone has no part in those after
   expect(w.dataSync()[0]).toBe(-1);
 });
 
-describe('where ranks have shards of gradients', () => {
+describe('if ranks shard gradients', () => {
   const sharded: Strategy = { ...singleStrategy(), name: 'shards', traits: { parameters: 'sharded' } };
   const scaled = { amp: { lossScale: { initial: 1024 } } };
 
-  it('the strategy says for all of them whether a step is skipped, once a step', async () => {
+  it('the strategy decides for all shards whether a step is skipped, once per step', async () => {
     const asked: number[][] = [];
     let isFiniteElsewhere = true;
     const allFinite: Strategy['allFinite'] = (grads) => {
@@ -112,13 +112,13 @@ describe('where ranks have shards of gradients', () => {
     expect(values()).toEqual([-1, 0]);
   });
 
-  it('a strategy that cannot say so is an error, not the answer of one shard', async () => {
+  it('a strategy without allFinite is an error, not the answer of one shard', async () => {
     await create({ ...scaled, strategy: sharded });
     const { steps } = twoOptimizers();
     expect(() => steps[0](1)).toThrowError(expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }));
   });
 
-  it('no rank trains without the others', async () => {
+  it('no rank trains independently', async () => {
     await create({ strategy: sharded });
     const w = tf.variable(tf.scalar(0));
     accelerator.prepare([w]);

@@ -7,7 +7,7 @@ import { Accelerator } from '../accelerator.js';
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());
 
-it('plugins learn which variable a gradient is of', async () => {
+it('plugins get the variable of each gradient', async () => {
   const seen: Record<'gradient' | 'ready', Record<string, number[]>> = { gradient: {}, ready: {} };
   const watcher: Plugin = {
     name: 'watcher',

@@ -47,7 +47,7 @@ async function losses(options: AcceleratorOptions, steps = 60): Promise<number[]
 
 describe('mixed precision', () => {
   it.each(['bf16', 'fp16'] as const)(
-    '%s trains as float32, in windows and clipped',
+    '%s trains like float32, in windows and with clipping',
     async (mixedPrecision) => {
       const wide = await losses({});
       const short = await losses({ mixedPrecision });
@@ -57,7 +57,7 @@ describe('mixed precision', () => {
     },
   );
 
-  it('fp8 says what the device was found to do', async () => {
+  it('fp8 is refused with the result of a trial on the device', async () => {
     const half = operator('aten::full')([16, 16], 0.5, 'float32');
     const scale = operator('aten::full')([], 3, 'float32');
     const narrow = operator('aten::to.dtype')(half, 'float8_e4m3fn');
@@ -76,7 +76,7 @@ describe('mixed precision', () => {
     await create({});
   });
 
-  it('refuses a promise from autocast, whose rest would compute in float32', async () => {
+  it('refuses a promise from autocast, whose later operators would compute in float32', async () => {
     await create({ mixedPrecision: 'bf16' });
     const isAsync = expect.objectContaining({ code: 'ACC_AUTOCAST_ASYNC' }) as Error;
     for (const enabled of [true, false]) {
@@ -85,7 +85,7 @@ describe('mixed precision', () => {
     expect(accelerator.autocast(() => 1)).toBe(1);
   });
 
-  it('refuses 8-bit floats, and 16-bit ones on a backend without them', async () => {
+  it('refuses 8-bit floats, and 16-bit floats on a backend without them', async () => {
     const unsupported = expect.objectContaining({ code: 'ACC_PRECISION_UNSUPPORTED' });
     await expect(create({ mixedPrecision: 'fp8' })).rejects.toThrowError(unsupported);
     await tf.setBackend('cpu');
@@ -120,7 +120,7 @@ describe('float32Precision', () => {
   const isUnsupported = (error: unknown) => (error as { code?: string }).code === 'ACC_PRECISION_UNSUPPORTED';
 
   it.each(['bf16', 'tf32'] as const)(
-    '%s holds for one Accelerator, where the device has it',
+    '%s applies to one Accelerator, if the device supports it',
     async (precision) => {
       await create({});
       const exact = product();
@@ -136,7 +136,7 @@ describe('float32Precision', () => {
     },
   );
 
-  it('is refused on a backend that has no choice, and under another name', async () => {
+  it('is refused on a backend without a choice, and under another name', async () => {
     const float32Precision = 'medium' as never;
     await expect(create({ amp: { float32Precision } })).rejects.toThrowError(
       expect.objectContaining({ code: 'ACC_INVALID_OPTION' }) as Error,
@@ -149,7 +149,7 @@ describe('float32Precision', () => {
 });
 
 describe('fp16', () => {
-  it('skips a step whose gradients are not finite, and goes on with a smaller scale', async () => {
+  it('skips a step with non-finite gradients, and continues with a smaller scale', async () => {
     await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 20 } } });
     const weight = tf.variable(tf.ones([4, 1]));
     const [, optimizer] = accelerator.prepare([weight], tf.train.sgd(0.1));
@@ -171,7 +171,7 @@ describe('fp16', () => {
     weight.dispose();
   });
 
-  it('keeps gradients that float16 alone would lose', async () => {
+  it('keeps gradients that would underflow in float16 without a scale', async () => {
     const gradient = async (initial: number) => {
       await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial } } });
       const weight = tf.variable(tf.ones([2, 1]));

@@ -15,7 +15,7 @@ const counting = (optimizer: tf.Optimizer, unit: 'steps' | 'samples' = 'steps') 
   LRScheduler.linear(optimizer, { totalSteps: 1_000, warmupSteps: 999, unit });
 
 describe('a prepared schedule', () => {
-  it('moves with the optimizer only, in windows', async () => {
+  it('advances only with the optimizer, in windows', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const w = tf.variable(tf.scalar(0));
     const optimizer = tf.train.adam(999);
@@ -32,7 +32,7 @@ describe('a prepared schedule', () => {
     expect(rates).toEqual([0, 1, 1, 2, 2]);
   });
 
-  it('waits when a step is skipped', async () => {
+  it('does not advance if a step is skipped', async () => {
     const skip = { name: 'skip', settle: () => false };
     await create({ plugins: [skip] });
     const w = tf.variable(tf.scalar(0));
@@ -43,7 +43,7 @@ describe('a prepared schedule', () => {
     expect(scheduler.getState()).toEqual({ count: 0 });
   });
 
-  it('follows its own optimizer of several', async () => {
+  it('follows its own optimizer if there are several', async () => {
     await create();
     const w = tf.variable(tf.scalar(0));
     const [a, b] = [tf.train.adam(999), tf.train.adam(999)];
@@ -56,7 +56,7 @@ describe('a prepared schedule', () => {
     expect([ofA.getState(), ofB.getState()]).toEqual([{ count: 2 }, { count: 1 }]);
   });
 
-  it.each(['steps', 'samples'] as const)('moves by itself in fit, by %s', async (unit) => {
+  it.each(['steps', 'samples'] as const)('advances automatically in fit, with %s', async (unit) => {
     await create({ gradientAccumulationSteps: 2 });
     const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
     const optimizer = tf.train.sgd(0.1);
@@ -90,7 +90,7 @@ describe('a prepared schedule', () => {
     expect(inOwnLoop).toThrowError(expect.objectContaining({ code: 'ACC_SCHEDULE_SAMPLES' }));
   });
 
-  it('says when its optimizer was not prepared', async () => {
+  it('reports that its optimizer was not prepared', async () => {
     await create();
     const w = tf.variable(tf.scalar(0));
     const optimizer = tf.train.sgd(0.1);
@@ -150,11 +150,11 @@ describe('the gradient noise scale', () => {
       return noiseScale.getState();
     };
 
-    it('an optimizer takes none of the passes of another', async () => {
+    it('an optimizer does not use the passes of another', async () => {
       expect(await estimate(2)).toEqual(await estimate(1));
     });
 
-    it('is the same where gradients are reduced when they are applied', async () => {
+    it('is the same if gradients are reduced when they are applied', async () => {
       const late = await estimate(1, { strategy: ddp({ syncAt: 'apply' }) });
       const soon = await estimate(1);
       expect(late.noise).toBeCloseTo(soon.noise, 4);
@@ -166,7 +166,7 @@ describe('the gradient noise scale', () => {
     });
   });
 
-  it('frees what a window has left when memory is freed', async () => {
+  it('frees the rest of a window when memory is freed', async () => {
     await create({ plugins: [gradientNoiseScale({ batchSize: 1 })], gradientAccumulationSteps: 2 });
     const w = tf.variable(tf.scalar(1));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
@@ -177,7 +177,7 @@ describe('the gradient noise scale', () => {
     expect(tf.memory().numTensors).toBe(before);
   });
 
-  it('needs to know how large batches are', async () => {
+  it('needs the size of batches', async () => {
     await create({ plugins: [gradientNoiseScale()] });
     const w = tf.variable(tf.scalar(1));
     const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
@@ -205,7 +205,7 @@ describe('findExecutableBatchSize', () => {
     return [batchSize, optimizer.iterations, ...w.dataSync().slice(0, 1)];
   };
 
-  it('forgets the windows of attempts that failed', async () => {
+  it('discards the windows of failed attempts', async () => {
     await create({ gradientAccumulationSteps: 2, gradientClipping: { norm: 1 } });
     const direct = train(1);
     accelerator.freeMemory();
@@ -223,7 +223,7 @@ describe('findExecutableBatchSize', () => {
     expect(found).toEqual([2, ...direct.slice(1)]);
   });
 
-  it('frees an Accelerator that a failed attempt made', async () => {
+  it('frees an Accelerator that a failed attempt created', async () => {
     await create();
     accelerator.freeMemory();
     const found = await findExecutableBatchSize(

@@ -48,7 +48,7 @@ function allFinite(grads: (Tensor | null)[], { strategy, lists }: SettleOptions)
 function cannotTell({ name }: Strategy): AccError {
   return new AccError(
     'ACC_STRATEGY_CANNOT',
-    `The strategy '${name}' has shards of gradients on each rank and no allFinite: whether a step is to be skipped is not known.`,
-    { help: "Give the strategy allFinite, or train with mixedPrecision 'bf16' or 'no'." },
+    `The strategy '${name}' shards gradients and has no allFinite, so ranks cannot decide together whether to skip a step.`,
+    { help: "Implement allFinite in the strategy, or train with mixedPrecision 'bf16' or 'no'." },
   );
 }

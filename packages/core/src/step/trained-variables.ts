@@ -77,7 +77,7 @@ export class TrainedVariables {
       );
     if (this.#prepared.size > 0) return;
     throw new AccError('ACC_NOT_PREPARED', `${what}: no model and no variables are prepared.`, {
-      help: 'Give the model, or its variables, to accelerator.prepare first.',
+      help: 'Pass the model, or its variables, to accelerator.prepare first.',
     });
   }
 
@@ -107,7 +107,7 @@ function requireNone(what: string, missing: readonly Variable[]): void {
     'ACC_NOT_PREPARED',
     `${what}: ${shown.join(', ')}${more} ${names.length === 1 ? 'is' : 'are'} not prepared.`,
     {
-      help: "Give the model, or a list of the variables, to accelerator.prepare; or compute the gradients by a prepared optimizer's minimize or computeGradients, or by accelerator.backward.",
+      help: "Pass the model, or a list of the variables, to accelerator.prepare. Or compute the gradients with a prepared optimizer's minimize or computeGradients, or with accelerator.backward.",
       details: { names },
     },
   );
