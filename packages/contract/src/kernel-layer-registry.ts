@@ -13,9 +13,9 @@ import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
 
 /**
- * The parts that a backend implements itself. Every slot may be absent. That part is then computed
- * portably, by tfjs's operators and the typed arrays of `dataSync`, or it is refused if no portable
- * way exists.
+ * The slots that a backend implements itself. Every slot may be absent. Its results are then
+ * computed portably, by tfjs's operators and the typed arrays of `dataSync`, or refused if no
+ * portable way exists.
  */
 export interface KernelLayerSlots {
   /** The device of tensors. Absent: `cpu`. */
@@ -69,7 +69,7 @@ const registrations = new Map<string, KernelLayerRegistration<never>>();
 let changes = 0;
 
 /**
- * Makes `@acc/core` use the own parts of a tfjs backend whenever that backend is active. A backend
+ * Makes `@acc/core` use the own slots of a tfjs backend whenever that backend is active. A backend
  * without a registration is used portably. A registration takes effect at once, also while the
  * backend is active. The same object may be registered again.
  *

@@ -34,7 +34,7 @@ export interface TensorBridge {
 }
 
 /**
- * The parts of a tfjs backend that higher layers use: those that it has registered, and portable
+ * The slots of a tfjs backend that higher layers use: those that it has registered, and portable
  * ones for the rest.
  */
 export interface KernelLayer extends TensorBridge {

@@ -163,7 +163,7 @@ describe('loadModel', () => {
     const file = await writeTorch('a.safetensors');
     await writeFile(join(folder, 'b.safetensors'), file.subarray(0, 30));
     await expect(load('')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
-    await expect(load('b.safetensors')).rejects.toThrowError(error('ACC_WEIGHTS_NOT_FOUND'));
+    await expect(load('b.safetensors')).rejects.toThrowError(error('ACC_SAFETENSORS_INVALID'));
   });
 
   it('loads the weights of a checkpoint', async () => {

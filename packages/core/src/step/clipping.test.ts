@@ -76,7 +76,7 @@ it('takes one pass over all gradients, in place, without reading values', async 
 });
 
 describe('a strategy that shards gradients', () => {
-  const sharded: Strategy = { ...singleStrategy(), name: 'parts', traits: { parameters: 'sharded' } };
+  const sharded: Strategy = { ...singleStrategy(), name: 'sharded', traits: { parameters: 'sharded' } };
   const grads = () => ({ a: tf.tensor1d([3]), b: tf.tensor1d([4]) });
 
   it("computes the norm over all ranks, here twice this rank's", async () => {
