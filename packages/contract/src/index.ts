@@ -19,6 +19,7 @@ export type {
   Pending,
   ReduceOp,
 } from './collective.js';
+export type { Defer, DeferredInfo, DeferredTensor } from './deferred-tensor.js';
 export type { Determinism } from './determinism.js';
 export type { RankPlace } from './rank-place.js';
 export { ENGINE_CHOICES, type EngineChoice } from './engine-choice.js';

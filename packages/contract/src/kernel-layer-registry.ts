@@ -1,5 +1,6 @@
 import type { KernelBackend, Optimizer } from '@tensorflow/tfjs-core';
 import { checkKeys } from './check-keys.js';
+import type { Defer } from './deferred-tensor.js';
 import { AccError } from './errors.js';
 import {
   FUSED_FUNCTIONS,
@@ -40,6 +41,8 @@ export interface KernelLayerSlots {
    * Optimizer steps. Absent: the optimizer's own `applyGradients`. See `KernelLayer.fusedApply`.
    */
   fusedApply?(optimizer: Optimizer): Optimizer['applyGradients'] | undefined;
+  /** Absent: strategies that shard parameters are refused. */
+  readonly defer?: Defer;
   /** Absent: `accelerator.compile` is refused. */
   readonly recorder?: Recorder;
   /** Absent: mixed precision is refused. */
@@ -52,7 +55,7 @@ export interface KernelLayerSlots {
 
 const SLOTS = [
   ...['device', 'bridge', 'lists', 'state', 'functions', 'layerCalls', 'fusedApply'],
-  ...['recorder', 'precision', 'random', 'fixResults'],
+  ...['defer', 'recorder', 'precision', 'random', 'fixResults'],
 ];
 
 export interface KernelLayerRegistration<Backend extends KernelBackend = KernelBackend> {

@@ -1,4 +1,5 @@
 import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Defer } from './deferred-tensor.js';
 import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
@@ -67,6 +68,8 @@ export interface KernelLayer extends TensorBridge {
    * @returns A function that restores the model.
    */
   freeActivations(model: object): () => void;
+  /** Absent if every tensor of the backend has its values in memory. */
+  readonly defer?: Defer;
   /** Records the computations of a step to repeat them. Absent if the backend cannot record. */
   readonly recorder?: Recorder;
   /** Absent if the backend computes in float32 only. */

@@ -1,4 +1,4 @@
-import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from './collective.js';
 import type { KernelLayer } from './kernel-layer.js';
 import type { Mesh } from './mesh.js';
@@ -29,6 +29,11 @@ export interface StrategyTraits {
    * `beforeReduction`.
    */
   readonly accumulates?: 'beforeReduction' | 'afterReduction';
+  /**
+   * False: the memory of parameters comes and goes, so steps cannot be recorded, and
+   * `accelerator.compile` is refused. Default true.
+   */
+  readonly isRecordable?: boolean;
 }
 
 /** The environment of a strategy. It is given once, before any other call. */
@@ -90,14 +95,22 @@ export interface Strategy {
   /**
    * Prepares variables for training. Ranks compare them and start from the values of rank 0.
    *
+   * @param layers The layers of the model that the variables are the weights of. Absent for
+   * variables without a model.
    * @throws AccError `ACC_VARIABLES_DIFFER` if names, shapes or dtypes differ across ranks.
    */
-  prepareVariables(variables: readonly Variable[]): void;
+  prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void;
   /**
    * Receives the layers of a prepared model before backends install their own kernels. Returns a
    * function that restores the layers.
    */
   prepareLayers?(layers: readonly unknown[]): () => void;
+  /**
+   * Receives a prepared optimizer, before its first step.
+   *
+   * @throws AccError `ACC_STRATEGY_CANNOT` for an optimizer that cannot update what a rank holds.
+   */
+  prepareOptimizer?(optimizer: Optimizer): void;
   /** Takes part in passes at each operator. Absent: passes have no extra cost. */
   readonly tape?: TapeHooks;
   /**
@@ -106,6 +119,17 @@ export interface Strategy {
    * is the mean.
    */
   beginReduction(variables: readonly Variable[]): GradientReduction;
+  /**
+   * Gradients that `finish` returned, as a program sees them: in the shapes of their variables, with
+   * whole values that are gathered when they are read. It takes `grads` over, and null stays null.
+   * Absent: programs get what `finish` returned. Requires `heldGradients`.
+   */
+  wholeGradients?(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[];
+  /**
+   * What this rank holds of gradients, by variable name: of those that `wholeGradients` made, and of
+   * whole ones that a program has computed. The caller disposes the tensors that are new.
+   */
+  heldGradients?(grads: NamedTensorMap): NamedTensorMap;
   /**
    * The Euclidean norm, over all ranks, of gradients that `finish` returned, by variable name. A
    * scalar, the same on every rank. The caller disposes it. Absent if every rank has every gradient
@@ -145,6 +169,12 @@ export interface Strategy {
    * same on every rank.
    */
   shardsOf?(variable: Variable): readonly TensorShard[] | undefined;
+  /**
+   * The variable that has the elements of {@link shardsOf}, for a parameter that keeps its whole
+   * shape. Checkpoints read it, and assign to it. Optimizer state has its shape. Absent, or
+   * undefined: the parameter itself.
+   */
+  heldBy?(variable: Variable): Variable | undefined;
   /** The state, besides variables, that later steps depend on. Requires `setState`. */
   getState?(): RankState;
   /**

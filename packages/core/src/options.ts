@@ -16,6 +16,7 @@ import {
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
+import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
 import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { z } from 'zod';
@@ -36,9 +37,13 @@ export type {
 
 /** Options of `Accelerator.create`. Unknown keys are errors that name the nearest key. */
 export interface AcceleratorOptions {
-  /** How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. */
-  readonly strategy?: 'auto' | 'single' | 'ddp' | Strategy;
+  /**
+   * How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. `fsdp`
+   * divides parameters, gradients and optimizer state over ranks.
+   */
+  readonly strategy?: 'auto' | 'single' | 'ddp' | 'fsdp' | Strategy;
   readonly ddp?: DdpOptions;
+  readonly fsdp?: FsdpOptions;
   /** Options of the group of all ranks. */
   readonly collective?: CollectiveOptions;
   /** 16-bit computation with float32 weights. Default `no`. */
@@ -142,7 +147,7 @@ export interface DataLoaderOptions {
   readonly shuffle?: boolean;
 }
 
-const STRATEGIES: readonly string[] = ['auto', 'single', 'ddp'];
+const STRATEGIES: readonly string[] = ['auto', 'single', 'ddp', 'fsdp'];
 const STRATEGY_MEMBERS: readonly (keyof Strategy)[] = [
   'name',
   'traits',
@@ -154,6 +159,7 @@ const STRATEGY_MEMBERS: readonly (keyof Strategy)[] = [
 const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>().default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
+  fsdp: z.custom<FsdpOptions>((value) => typeof value === 'object').optional(),
   collective: z
     .object({
       engine: z.enum(ENGINE_CHOICES).optional(),
@@ -205,6 +211,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Validated even if the chosen strategy does not use them.
   resolveDdpOptions(options.ddp);
+  resolveFsdpOptions(options.fsdp);
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
@@ -264,12 +271,16 @@ function isNameOrObject(value: unknown): boolean {
  * Messages about options that have an effect only with a certain value of another option, and have
  * none here.
  */
-export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }: ResolvedOptions): string[] {
+export function withoutPartner(options: ResolvedOptions): string[] {
+  const { mixedPrecision, amp = {}, strategy, ddp = {}, fsdp = {} } = options;
+  const named = typeof strategy === 'object' ? strategy.name : strategy;
   const given = (record: object, names: readonly string[]) =>
     names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
   const ofPrecision = given(amp, ['lower', 'float32']);
   const ofDdp = given(ddp, Object.keys(ddp));
+  const ofFsdp = given(fsdp, Object.keys(fsdp));
   const isDdp = ['auto', 'ddp'].includes(strategy as string);
+  const isFsdp = ['fsdp'].includes(strategy as string);
   const messages = [
     mixedPrecision === 'no' &&
       ofPrecision.length > 0 &&
@@ -277,9 +288,10 @@ export function withoutPartner({ mixedPrecision, amp = {}, strategy, ddp = {} }:
     mixedPrecision !== 'fp16' &&
       amp.lossScale !== undefined &&
       `amp.lossScale has no effect: mixedPrecision is '${mixedPrecision}', and only 'fp16' scales losses.`,
-    !isDdp &&
-      ofDdp.length > 0 &&
-      `ddp.${ofDdp[0]} has no effect: strategy is '${typeof strategy === 'object' ? strategy.name : strategy}'.`,
+    !isDdp && ofDdp.length > 0 && `ddp.${ofDdp[0]} has no effect: strategy is '${named}'.`,
+    !isFsdp &&
+      ofFsdp.length > 0 &&
+      `fsdp.${ofFsdp[0]} has no effect: strategy is '${named}'. Give strategy: 'fsdp'.`,
   ];
   return messages.filter((message) => message !== false);
 }

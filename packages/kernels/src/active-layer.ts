@@ -45,6 +45,9 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     fusedApply: activeApply(layer),
     fuseLayers,
     freeActivations,
+    get defer() {
+      return layer().defer;
+    },
     get recorder() {
       const own = layer().recorder;
       recorder = own ?? recorder;

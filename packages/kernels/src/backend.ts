@@ -115,7 +115,7 @@ export class AccBackend extends KernelBackend {
       native.dispose();
     }
     return {
-      dataId: this.#hold(new TensorData(dtype, held, undefined, keptElements)),
+      dataId: this.hold(new TensorData(dtype, held, undefined, keptElements)),
       shape: held.shape as number[],
       dtype,
     };
@@ -143,7 +143,7 @@ export class AccBackend extends KernelBackend {
       queueMicrotask(() => data.isDisposed || this.#garbage.add(data));
       return native;
     });
-    const info = { dataId: this.#hold(data), shape, dtype };
+    const info = { dataId: this.hold(data), shape, dtype };
     this.setPieces(info, inPieces);
     return info;
   }
@@ -218,7 +218,7 @@ export class AccBackend extends KernelBackend {
    */
   standIn({ shape, dtype }: TensorInfo): TensorInfo {
     if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
-    else this.#empty = this.#hold(newStandIn());
+    else this.#empty = this.hold(newStandIn());
     return { dataId: this.#empty, shape, dtype };
   }
 
@@ -227,7 +227,7 @@ export class AccBackend extends KernelBackend {
     const data = newStandIn();
     const { attached, inPieces } = this.#dataOf(dataId);
     data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
-    const info = { dataId: this.#hold(data), shape, dtype };
+    const info = { dataId: this.hold(data), shape, dtype };
     if (inPieces) {
       this.setPieces(info, {
         ...inPieces,
@@ -240,14 +240,14 @@ export class AccBackend extends KernelBackend {
   /** A tensor of strings. `values` are UTF-8 bytes, as tfjs encodes strings. */
   wrapStrings(values: BackendValues, shape: number[]): TensorInfo {
     return {
-      dataId: this.#hold(new TensorData('string', undefined, values, undefined)),
+      dataId: this.hold(new TensorData('string', undefined, values, undefined)),
       shape,
       dtype: 'string',
     };
   }
 
   override write(values: BackendValues, shape: number[], dtype: DataType): DataId {
-    return this.#hold(this.#store(values, shape, dtype));
+    return this.hold(this.#store(values, shape, dtype));
   }
 
   override move(
@@ -259,7 +259,7 @@ export class AccBackend extends KernelBackend {
   ): void {
     const data = this.#store(values, shape, dtype);
     data.refCount = refCount;
-    this.#moved.set(dataId, this.#hold(data));
+    this.#moved.set(dataId, this.hold(data));
   }
 
   override readSync(dataId: DataId): BackendValues {
@@ -342,7 +342,8 @@ export class AccBackend extends KernelBackend {
     return data;
   }
 
-  #hold(data: TensorData): TensorData {
+  /** Counts new data, and lets garbage collection watch it. Returns it as its data id. */
+  hold(data: TensorData): TensorData {
     this.#count++;
     this.#garbage.add(data);
     return data;

@@ -1,5 +1,6 @@
 import type { KernelBackend } from '@tensorflow/tfjs-core';
 import type { KernelLayerRegistration } from '@acc/contract';
+import { deferOnCpu } from './cpu-deferred.js';
 import { portablePieces } from './pieces/portable-pieces.js';
 
 const BACKEND = 'cpu';
@@ -10,5 +11,8 @@ const BACKEND = 'cpu';
  */
 export const CPU_LAYER: KernelLayerRegistration = {
   backendName: BACKEND,
-  slotsOf: (backend: KernelBackend) => ({ fixResults: () => portablePieces(BACKEND, backend) }),
+  slotsOf: (backend: KernelBackend) => ({
+    defer: deferOnCpu(backend),
+    fixResults: () => portablePieces(BACKEND, backend),
+  }),
 };

@@ -18,6 +18,7 @@ export { kernelLayerOf } from './kernel-layer.js';
 export {
   adafactor,
   adamw,
+  isElementwise,
   lamb,
   lion,
   oneBitAdam,

@@ -38,6 +38,7 @@ function completed(backendName: string, slots: KernelLayerSlots): KernelLayer {
     ...(slots.fusedApply && { fusedApply: (optimizer) => slots.fusedApply!(optimizer) }),
     fuseLayers,
     freeActivations,
+    ...(slots.defer && { defer: (info, load) => slots.defer!(info, load) }),
     ...(recorder && { recorder }),
     ...(precision && { precision }),
     ...(random && { random }),

@@ -89,7 +89,7 @@ export class TensorData {
      * The number of elements in the memory that `native` keeps alive, if it is a view of a part.
      */
     readonly keptElements: number | undefined,
-    /** Makes {@link native} when it is first needed. */
+    /** Makes {@link native} when it is needed and not there. */
     private readonly join?: () => NativeTensor,
   ) {
     this.#native = native;
@@ -128,10 +128,25 @@ export class TensorData {
    * the memory.
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
-    // Data in pieces is not written: its pieces would keep the old values.
-    if (this.inPieces || !this.#native || !sameShape(this.#native.shape, shape)) return undefined;
+    // Data in pieces is not written: its pieces would keep the old values. Deferred data shares
+    // memory with other data.
+    if (this.inPieces || this.join || !this.#native || !sameShape(this.#native.shape, shape))
+      return undefined;
     this.#dropShapes();
     return this.#native;
+  }
+
+  /** Takes ownership of new values, and frees earlier ones and what was made of them. */
+  fill(native: NativeTensor): void {
+    this.release();
+    this.#native = native;
+  }
+
+  /** Frees the values of data that can make them again. */
+  release(): void {
+    this.#dropShapes();
+    this.#native?.dispose();
+    this.#native = undefined;
   }
 
   #dropOldShapes(): void {

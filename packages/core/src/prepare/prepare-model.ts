@@ -4,7 +4,7 @@ import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
 import { shardFit, type FitContext } from '../fit/shard-fit.js';
 
 export interface PrepareModelContext extends FitContext {
-  prepareVariables(variables: readonly Variable[]): void;
+  prepareVariables(variables: readonly Variable[], layers: readonly unknown[]): void;
   prepareOptimizer(optimizer: Optimizer): void;
   prepareLayers(layers: readonly unknown[]): Undo;
   /** Makes the model keep fewer tensors for backward. */
@@ -20,7 +20,7 @@ export interface PrepareModelContext extends FitContext {
  * @throws AccError `ACC_MODEL_NOT_BUILT` for a model whose weights do not exist yet.
  */
 export function prepareModel(model: ModelInternals, context: PrepareModelContext): Undo {
-  context.prepareVariables(variablesOf(model));
+  context.prepareVariables(variablesOf(model), model.layers);
   const undoLayers = context.prepareLayers(model.layers);
   let undoActivations: Undo = () => {};
   const undoPredictions = wrapPredictions(model, context);

@@ -109,7 +109,8 @@ export class Preparation {
   }
 
   #prepareOptimizer(optimizer: Optimizer): void {
-    const { pipeline, kernels } = this.#options;
+    const { pipeline, kernels, strategy } = this.#options;
+    strategy.prepareOptimizer?.(optimizer);
     this.#optimizers.add(optimizer);
     const adopt = (list: readonly Variable[] | undefined) => this.adoption.adopt(optimizer, list);
     this.#once(optimizer, () => prepareOptimizer(optimizer, { pipeline, kernels, adopt }));
@@ -128,12 +129,12 @@ export class Preparation {
     return trains;
   }
 
-  #prepareVariables(variables: readonly Variable[]): void {
+  #prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
     const { pipeline, strategy } = this.#options;
     const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
-    strategy.prepareVariables(fresh);
+    strategy.prepareVariables(fresh, layers);
     pipeline.trained.add(fresh);
   }
 
@@ -160,7 +161,8 @@ export class Preparation {
       determinism,
       shardDataset: (dataset: object) => data.shardOnce(dataset),
       shardValidation: data.shardValidation.bind(data),
-      prepareVariables: (variables: readonly Variable[]) => this.#prepareVariables(variables),
+      prepareVariables: (variables: readonly Variable[], layers: readonly unknown[]) =>
+        this.#prepareVariables(variables, layers),
       prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
       predict: <T>(compute: () => T) => pipeline.predict(compute),
       prepareLayers: (layers: readonly unknown[]) => this.#prepareLayers(layers),

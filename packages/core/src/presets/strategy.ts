@@ -1,5 +1,6 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
 import { ddp } from '@acc/ddp';
+import { fsdp } from '@acc/fsdp';
 import { Deterministic } from '@acc/deterministic';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
@@ -15,6 +16,8 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
   const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
+  // One process has nothing to divide.
+  if (name === 'fsdp') return size > 1 ? fsdp(options.fsdp) : singleStrategy();
   if (name !== 'ddp') return singleStrategy();
   return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });
 }

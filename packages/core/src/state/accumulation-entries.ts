@@ -72,7 +72,10 @@ export function accumulationEntry(
  * of the whole tensor, which belongs to this rank alone.
  */
 function isShard(sum: Tensor, variable: Variable, names: NamedTensors): boolean {
-  return names.isSharded(variable) && sum.shape.join() === variable.shape.join();
+  const holder = names.heldBy(variable);
+  // Sums that are reduced later are whole, if the parameter is.
+  if (holder !== variable && !names.accumulatesReduced) return false;
+  return names.isSharded(variable) && sum.shape.join() === holder.shape.join();
 }
 
 export function namesOfParameters(parameters: readonly Variable[], names: NamedTensors): string[] {
@@ -194,9 +197,10 @@ export function heldShards(
     sums.flatMap((sum, place) => {
       if (sum !== IN_SHARDS) return [];
       const variable = variableOf(variables[place] as string);
-      const shards = names.shardsOf(variable, variable, folderOf(entry), storedName);
+      const holder = names.heldBy(variable);
+      const shards = names.shardsOf(holder, variable, folderOf(entry), storedName);
       if (!isReduced && !shards?.every((shard) => isStored(shard, checkpoint))) throw otherParameters();
-      return [{ entry, place, want: { name: folderOf(entry), held: { shape: variable.shape, shards } } }];
+      return [{ entry, place, want: { name: folderOf(entry), held: { shape: holder.shape, shards } } }];
     }),
   );
 }

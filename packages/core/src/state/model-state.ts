@@ -34,7 +34,9 @@ export async function modelState(
   made: Tensor[],
 ): Promise<ModelState<Tensor>> {
   const parameters: readonly Variable[] = pipeline.trained.prepared;
-  const wholes = parameters.flatMap((variable) => names.add(variable, variable, root + PARAMETERS));
+  const wholes = parameters.flatMap((variable) =>
+    names.add(names.heldBy(variable), variable, root + PARAMETERS),
+  );
   const optimizers = [];
   for (const [i, optimizer] of preparation.optimizers.entries()) {
     const folderOf = (kind: string) => slotFolder(root, i, kind);

@@ -57,7 +57,9 @@ export async function loadModel(
 ): Promise<LoadedWeights> {
   const receivers = weightsOf(model).flatMap(({ name, variable }) => {
     const shards = strategy.shardsOf?.(variable);
-    return shards ? receiversOfShards(name, variable, shards) : [receiverOf(name, variable)];
+    return shards
+      ? receiversOfShards(name, strategy.heldBy?.(variable) ?? variable, shards)
+      : [receiverOf(name, variable)];
   });
   const names = collective.allGatherObject(receivers.map(({ name }) => name)).flat();
   const matched = await together(collective, () => matchWeights(receivers, path, options, names));

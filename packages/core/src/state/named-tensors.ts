@@ -1,6 +1,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorShard } from '@acc/contract';
+import { accumulatesReduced } from '../step/pass.js';
 import { weightName } from '../prepare/prepare-model.js';
 
 /** A whole tensor of which this rank holds all or some elements. */
@@ -42,6 +43,16 @@ export class NamedTensors {
     if (!shards) return [{ name, shape: parameter.shape }];
     const shapes = new Map(shards.map((shard) => [shard.name ?? name, shard.shape]));
     return Array.from(shapes, ([whole, shape]) => ({ name: whole, shape }));
+  }
+
+  /** The variable that has this rank's elements of a parameter. */
+  heldBy(parameter: Variable): Variable {
+    return this.#strategy.heldBy?.(parameter) ?? parameter;
+  }
+
+  /** Whether gradients are reduced before they are accumulated. */
+  get accumulatesReduced(): boolean {
+    return accumulatesReduced(this.#strategy);
   }
 
   /** Whether ranks hold shards of the parameter. */
@@ -90,7 +101,7 @@ export class NamedTensors {
   ): TensorShard[] | undefined {
     const shards = this.#strategy.shardsOf?.(parameter);
     if (!shards) return undefined;
-    if (held.shape.join() !== parameter.shape.join()) {
+    if (held.shape.join() !== this.heldBy(parameter).shape.join()) {
       throw new AccError(
         'ACC_STATE_INVALID',
         `The optimizer keeps a tensor of shape [${held.shape.join()}] for '${parameter.name}', but ranks hold shards of that parameter with the shape [${parameter.shape.join()}].`,

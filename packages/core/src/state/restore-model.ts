@@ -40,11 +40,12 @@ export function restoreModel(stored: ModelState<StoredReference>, context: Model
 }
 
 function restoreParameters(context: ModelContext): Restoration {
-  const { parameters, root } = context;
+  const { parameters, root, names } = context;
+  const held = parameters.map((variable) => names.heldBy(variable));
   return {
-    wants: parameters.map((variable) => wantOf(variable, variable.shape, root + PARAMETERS, context)),
+    wants: parameters.map((variable, i) => wantOf(variable, held[i]!.shape, root + PARAMETERS, context)),
     dtypes: parameters.map(({ dtype }) => dtype),
-    apply: (tensors) => parameters.forEach((variable, i) => assignTaken(variable, tensors[i]!)),
+    apply: (tensors) => held.forEach((variable, i) => assignTaken(variable, tensors[i]!)),
   };
 }
 
@@ -55,11 +56,12 @@ function wantOf(
   folder: string,
   { names, storedName }: ModelContext,
 ): Want {
-  const shards = names.shardsOf(parameter, parameter, folder, storedName);
+  const holder = names.heldBy(parameter);
+  const shards = names.shardsOf(holder, parameter, folder, storedName);
   const name = `${folder}/${storedName(names.nameOf(parameter))}`;
   if (!shards && !shape) return { name };
   const dtype = parameter.dtype as NativeDtype;
-  return { name, held: { shape: shape ?? parameter.shape, shards, dtype } };
+  return { name, held: { shape: shape ?? holder.shape, shards, dtype } };
 }
 
 interface OptimizerContext extends ModelContext {

@@ -122,7 +122,7 @@ export class WholeWeights implements Disposable {
       this.#materialized.set(ownName, variable);
       return [{ name: ownName, dtype: variable.dtype, shape: whole.shape, ...wholeBox(whole.shape) }];
     }
-    const held = keep(clone(variable));
+    const held = keep(clone(strategy.heldBy?.(variable) ?? variable));
     this.#held.push(held);
     const dtype = kernels.state.dtypeOf(held);
     return (given ?? [whole]).map(({ name = ownName, shape, offset, sizes, start }) => {

@@ -44,8 +44,8 @@ export class BackwardPasses {
 
   /** @param indices The positions of `variables` in the list of the driver. */
   #session(indices: readonly number[], variables: readonly Variable[], y: Tensor): BackwardSession {
-    const { plugins, collective } = this.#options;
-    const { names, unusable } = this.#state;
+    const { plugins, collective, strategy } = this.#options;
+    const { names, unusable, sync } = this.#state;
     const place = new Map(indices.map((index, k) => [index, k]));
     const perform = this.#performer();
     const name = names.ofPass(variables);
@@ -72,7 +72,8 @@ export class BackwardPasses {
           const { grads, isUsable, samples } = named(() => pass.finish());
           unusable.note(variables, isUsable);
           this.#samples = samples;
-          return grads;
+          if (sync.isAfterPass) return grads;
+          return strategy.wholeGradients?.(grads, variables) ?? grads;
         }),
       ],
     };

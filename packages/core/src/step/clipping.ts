@@ -1,5 +1,15 @@
-import { add, div, keep, minimum, tidy, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
+import {
+  add,
+  div,
+  engine,
+  keep,
+  minimum,
+  tidy,
+  type NamedTensorMap,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
 import { AccError, type ListMath, type Strategy } from '@acc/contract';
+import { disposeNew } from './grad-records.js';
 
 export interface ClippingOptions {
   readonly norm?: number | undefined;
@@ -39,11 +49,13 @@ export class GradientClipping {
   /**
    * Clips as the options say: by norm, then by value. Gradients that were already clipped are not
    * changed.
+   *
+   * @param given The record that a program passed, if `grads` is what this rank holds of it.
    */
-  clip(grads: NamedTensorMap): void {
+  clip(grads: NamedTensorMap, given = grads): void {
     const { norm, value } = this.#options;
     if (norm === undefined && value === undefined) return;
-    if (tensorsOf(grads).every((grad) => this.#clipped.has(grad))) return;
+    if (tensorsOf(given).every((grad) => this.#clipped.has(grad))) return;
     if (norm !== undefined) this.clipNorm(grads, norm);
     if (value !== undefined) this.clipValue(grads, value);
     for (const grad of tensorsOf(grads)) this.#clipped.add(grad);
@@ -55,13 +67,38 @@ export class GradientClipping {
    */
   clipNorm(grads: NamedTensorMap, maxNorm: number): void {
     requirePositive('clipGradNorm', maxNorm);
+    this.#change(grads, (held) => this.#clipNorm(held, maxNorm));
+    [this.#lastFirst] = tensorsOf(grads);
+  }
+
+  #clipNorm(grads: NamedTensorMap, maxNorm: number): void {
     const norm = this.#norm(grads);
     this.#lastNorm?.dispose();
     this.#lastNorm = keep(norm);
     const factor = tidy(() => minimum(div(maxNorm, add(norm, EPSILON)), 1));
     replace(grads, (list) => this.#lists.scale(list, factor));
     factor.dispose();
-    [this.#lastFirst] = tensorsOf(grads);
+  }
+
+  /**
+   * Changes what this rank holds of the gradients. The record gets the results, whole if it had
+   * whole ones.
+   */
+  #change(grads: NamedTensorMap, change: (held: NamedTensorMap) => void): void {
+    const held = this.#strategy.heldGradients?.(grads) ?? grads;
+    const names = Object.keys(grads).filter((name) => held[name] !== grads[name]);
+    if (names.length === 0) return change(grads);
+    change(held);
+    const { registeredVariables } = engine();
+    const wholes = this.#strategy.wholeGradients!(
+      names.map((name) => held[name]!),
+      names.map((name) => registeredVariables[name]!),
+    );
+    names.forEach((name, i) => {
+      grads[name]!.dispose();
+      grads[name] = wholes[i]!;
+    });
+    for (const name of Object.keys(grads)) if (!names.includes(name)) grads[name] = held[name]!;
   }
 
   /**
@@ -75,7 +112,12 @@ export class GradientClipping {
   /** The norm over all gradients of the record. If each rank holds a shard, also over ranks. */
   #norm(grads: NamedTensorMap): Tensor {
     const { name, traits } = this.#strategy;
-    if (this.#strategy.globalNorm) return this.#strategy.globalNorm(grads);
+    if (this.#strategy.globalNorm) {
+      const held = this.#strategy.heldGradients?.(grads) ?? grads;
+      const norm = this.#strategy.globalNorm(held);
+      disposeNew(held, grads);
+      return norm;
+    }
     if (traits.parameters === 'replicated') return this.#lists.norm(tensorsOf(grads));
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
@@ -89,7 +131,7 @@ export class GradientClipping {
   clipValue(grads: NamedTensorMap, value: number): void {
     requirePositive('clipGradValue', value);
     const hasLastNorm = this.#hasLastNorm(grads);
-    replace(grads, (list) => this.#lists.clamp(list, -value, value));
+    this.#change(grads, (held) => replace(held, (list) => this.#lists.clamp(list, -value, value)));
     if (hasLastNorm) [this.#lastFirst] = tensorsOf(grads);
   }
 

@@ -21,6 +21,17 @@ export class Limits {
     });
   }
 
+  /** @throws AccError `ACC_STRATEGY_CANNOT` if steps of the strategy cannot be recorded. */
+  requireRecordable(): void {
+    const { name, traits } = this.run.strategy;
+    if (traits.isRecordable !== false) return;
+    throw new AccError(
+      'ACC_STRATEGY_CANNOT',
+      `compile records the memory of parameters, which the strategy '${name}' frees between their uses.`,
+      { help: 'Call the step without compile, or use a strategy that replicates parameters.' },
+    );
+  }
+
   /** @throws AccError `ACC_STRATEGY_CANNOT` for `what` if the strategy shards parameters. */
   requireReplicated(what: string): void {
     const { name, traits } = this.run.strategy;

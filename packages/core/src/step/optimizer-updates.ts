@@ -58,10 +58,12 @@ export class OptimizerUpdates {
     this.wasSkipped = !this.#isUsable(reduced, grads);
     if (this.wasSkipped) return disposeNew(reduced, grads);
     const info = this.#infoOf(optimizer);
-    clipping.clip(reduced);
-    for (const plugin of plugins) plugin.transform?.(reduced, info);
-    if (strategy.update) strategy.update(reduced, applyGradients);
-    else applyGradients(reduced);
+    const held = strategy.heldGradients?.(reduced) ?? reduced;
+    clipping.clip(held, reduced);
+    for (const plugin of plugins) plugin.transform?.(held, info);
+    if (strategy.update) strategy.update(held, applyGradients);
+    else applyGradients(held);
+    if (held !== reduced) disposeNew(held, reduced);
     if (reduced !== grads) disposeNew(reduced, grads);
     this.steps++;
     for (const plugin of plugins) plugin.afterStep?.(info);
@@ -72,8 +74,8 @@ export class OptimizerUpdates {
    * another precision than the options ask for, or are not held by a window; `ACC_NOT_AVERAGED`.
    */
   #requireTrained(grads: NamedTensorMap): void {
-    const { sync, trained } = this.#state;
-    if (sync.isLocal) return;
+    const { sync, trained, limits } = this.#state;
+    if (sync.isLocal) return limits.requireReplicated('An optimizer inside noSync');
     if (sync.isTrainingAlone) return sync.requireAveraged(grads);
     const { collective, plugins, accumulation } = this.#options;
     const isPlain = collective.size === 1 && !plugins.some((plugin) => plugin.gradient);

@@ -62,8 +62,8 @@ export class StepPipeline implements DriverHooks {
     this.participants = tapeParticipants([strategy, ...plugins], () => options.recorder);
     this.#batch = new CurrentBatch(options);
     this.#slots = new PluginSlots({ plugins, trained, participants: this.participants });
-    const { names, sync } = this;
-    const state = { names, sync, trained, batch: this.#batch, unusable: this.#unusable };
+    const { names, sync, limits } = this;
+    const state = { names, sync, limits, trained, batch: this.#batch, unusable: this.#unusable };
     this.#passes = new BackwardPasses(options, { ...state, lossItems });
     this.updates = new OptimizerUpdates(options, { ...state, passes: this.#passes });
   }

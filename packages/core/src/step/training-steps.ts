@@ -67,6 +67,7 @@ export class TrainingSteps {
 
   compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
     const { kernels, pipeline } = this.#contextToRun('compile', step);
+    pipeline.limits.requireRecordable();
     const compiled = compileStep(step, {
       kernels,
       surroundings: () => pipeline.surroundings,

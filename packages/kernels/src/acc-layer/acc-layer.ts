@@ -20,6 +20,7 @@ import { nativeState } from '../state/native-state.js';
 import { fixKernelChoices } from '../tuning/tuning.js';
 import { accFunctions } from './acc-functions.js';
 import { accLayerCalls } from './acc-layer-calls.js';
+import { deferOn } from './deferred.js';
 
 const contiguous = operator('aten::contiguous');
 const copied = operator('aten::_to_copy');
@@ -47,6 +48,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       functions: accFunctions(backend),
       layerCalls: accLayerCalls(backend),
       fusedApply,
+      defer: deferOn(backend),
       recorder: new StepRecorder(backend),
       random: randomLayer(bridge),
       // On a GPU, many threads add sums in an arbitrary order.

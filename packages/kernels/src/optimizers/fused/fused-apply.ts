@@ -53,6 +53,11 @@ export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | 
   };
 }
 
+/** Whether the exact class of the optimizer is one of tfjs's own. */
+export function hasOwnRule(optimizer: Optimizer): boolean {
+  return RULES.has(optimizer.constructor);
+}
+
 /**
  * The rule of the optimizer's class, or of the nearest base class that has one; undefined if none
  * has one.

@@ -1,0 +1,287 @@
+import {
+  add,
+  all,
+  isFinite,
+  mul,
+  reshape,
+  scalar,
+  sqrt,
+  square,
+  tidy,
+  type NamedTensorMap,
+  type Optimizer,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import {
+  AccError,
+  requireSameOptions,
+  type Defer,
+  type GradientReduction,
+  type Strategy,
+  type StrategyContext,
+  type StrategyTraits,
+  type TapeHooks,
+  type TensorShard,
+} from '@acc/contract';
+import { ddp } from '@acc/ddp';
+import { isElementwise, isLive } from '@acc/kernels';
+import { besideTape } from '@acc/tfjs-internals';
+import { ExposedGradients } from './exposed-gradients.js';
+import { boxesOf } from './layout.js';
+import { Gathering } from './gathering.js';
+import {
+  comparedOptions,
+  resolveFsdpOptions,
+  type FsdpOptions,
+  type ResolvedFsdpOptions,
+} from './options.js';
+import { withShardsRegistered } from './registered.js';
+import { requireSameUnits } from './same-units.js';
+import type { Shard } from './shard.js';
+import { ShardReduction } from './shard-reduction.js';
+import { splitReduction } from './split-reduction.js';
+import { Unit } from './unit.js';
+import { unitsOf } from './wrap.js';
+
+/**
+ * Sharded data parallelism: parameters, gradients and optimizer state are divided over ranks
+ * (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
+ * 2020; PyTorch's FSDP). Trained float32 variables with at least one dim are divided; others are
+ * treated as by `ddp`.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function fsdp(options?: FsdpOptions): Strategy {
+  const resolved = resolveFsdpOptions(options);
+  return resolved.stage === 0 ? ddp() : new Fsdp(resolved);
+}
+
+class Fsdp implements Strategy {
+  readonly name = 'fsdp';
+  readonly traits: StrategyTraits;
+  readonly tape?: TapeHooks;
+  readonly #options: ResolvedFsdpOptions;
+  /** For variables that are not divided, and for statistics of layers. */
+  readonly #whole = ddp();
+  readonly #gathering: Gathering;
+  readonly #units: Unit[] = [];
+  readonly #unitOf = new Map<Variable, Unit>();
+  readonly #shardOf = new Map<Variable, Shard>();
+  #context!: StrategyContext;
+  #exposed!: ExposedGradients;
+  #hasLayers = false;
+
+  constructor(options: ResolvedFsdpOptions) {
+    this.#options = options;
+    this.traits = {
+      parameters: 'sharded',
+      isRecordable: false,
+      accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
+    };
+    this.#gathering = new Gathering(options, () => this.#units.length);
+    if (options.stage === 3) {
+      this.tape = {
+        before: (variables, phase) => this.#gathering.before(this.#unitsWith(variables), phase),
+        after: (variables, phase) => this.#gathering.after(this.#unitsWith(variables), phase),
+      };
+    }
+  }
+
+  attach(context: StrategyContext): void {
+    this.#context = context;
+    if (!context.kernels.defer) throw cannotDefer(context.kernels.backendName);
+    this.#exposed = new ExposedGradients(context);
+    this.#whole.attach(context);
+    requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
+  }
+
+  prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
+    this.#whole.prepareVariables(variables);
+    this.#forgetDisposed();
+    const divided = variables.filter((variable) => isDivided(variable) && !this.#unitOf.has(variable));
+    const lists = unitsOf(divided, layers, this.#options);
+    const { collective, kernels } = this.#context;
+    requireSameUnits(lists, collective);
+    const load = (unit: Unit) => this.#load(unit);
+    // Programs may change the backend at any time.
+    const defer: Defer = (info, loadValues) => kernels.defer!(info, loadValues);
+    for (const list of lists) {
+      const unit = new Unit(list, { collective, defer, load });
+      this.#units.push(unit);
+      for (const shard of unit.shards) {
+        this.#unitOf.set(shard.variable, unit);
+        this.#shardOf.set(shard.variable, shard);
+      }
+      if (this.#keepsWhole) unit.startGather();
+    }
+  }
+
+  prepareLayers(layers: readonly unknown[]): () => void {
+    this.#hasLayers = true;
+    return this.#whole.prepareLayers!(layers);
+  }
+
+  prepareOptimizer(optimizer: Optimizer): void {
+    if (!isElementwise(optimizer)) throw needsWhole(optimizer);
+  }
+
+  beginReduction(variables: readonly Variable[]): GradientReduction {
+    const { collective } = this.#context;
+    const end = () => {
+      if (!this.#keepsWhole) this.#gathering.endPass();
+    };
+    return splitReduction(variables, (variable) => this.#unitOf.has(variable), {
+      divided: (some) => new ShardReduction({ variables: some, unitOf: this.#unitOf, collective }),
+      whole: (some) => (some.length > 0 || this.#hasLayers ? this.#whole.beginReduction(some) : undefined),
+      end,
+    });
+  }
+
+  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
+    return grads.map((grad, i) => {
+      const shard = this.#shardOf.get(variables[i]!);
+      return grad && shard ? this.#exposed.expose(grad, shard) : grad;
+    });
+  }
+
+  heldGradients(grads: NamedTensorMap): NamedTensorMap {
+    const held = { ...grads };
+    for (const shard of this.#shardsOf(grads)) {
+      const { name } = shard.variable;
+      const grad = grads[name] as Tensor | null;
+      if (grad) held[name] = this.#exposed.heldOf(grad) ?? ownOf(grad, shard);
+    }
+    return held;
+  }
+
+  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void {
+    const shards = this.#shardsOf(grads);
+    const units = [...new Set(shards.map(({ variable }) => this.#unitOf.get(variable)!))];
+    for (const unit of units) unit.takeOverAssigned();
+    withShardsRegistered(shards, () => apply(grads));
+    for (const unit of units) unit.forget();
+    if (this.#keepsWhole) for (const unit of units) unit.startGather();
+  }
+
+  globalNorm(grads: NamedTensorMap): Tensor {
+    const { collective, kernels } = this.#context;
+    const shards = this.#shardsOf(grads);
+    const names = new Set(shards.map(({ variable }) => variable.name));
+    const own = shards.flatMap(({ variable }) => (grads[variable.name] as Tensor | null) ?? []);
+    const others = Object.keys(grads).flatMap((name) => (names.has(name) ? [] : (grads[name] ?? [])));
+    return tidy(() => {
+      const squares = collective.allReduce(square(kernels.lists.norm(own)), 'sum');
+      return sqrt(others.length > 0 ? add(squares, square(kernels.lists.norm(others))) : squares);
+    });
+  }
+
+  allFinite(grads: readonly Tensor[]): boolean {
+    const { collective, kernels } = this.#context;
+    return tidy(() => {
+      const filled = grads.filter(({ size }) => size > 0);
+      // A norm is finite if all elements are, unless their squares are too large.
+      const isSure = filled.length === 0 || Number.isFinite(kernels.lists.norm(filled).dataSync()[0]);
+      const every = isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
+      return collective.allReduce(scalar(Number(every)), 'min').dataSync()[0] === 1;
+    });
+  }
+
+  materialize(variables: readonly Variable[]): Tensor[] {
+    const { collective } = this.#context;
+    return variables.map((variable) => {
+      const shard = this.#shardOf.get(variable);
+      if (!shard) return variable.clone();
+      const unit = this.#unitOf.get(variable)!;
+      unit.takeOverAssigned();
+      return tidy(() =>
+        unit.isGathered ? mul(variable, 1) : reshape(collective.allGather(shard.own), variable.shape),
+      );
+    });
+  }
+
+  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
+    const shard = this.#shardOf.get(variable);
+    return shard && boxesOf(variable.shape, shard.range);
+  }
+
+  heldBy(variable: Variable): Variable | undefined {
+    this.#unitOf.get(variable)?.takeOverAssigned();
+    return this.#shardOf.get(variable)?.own;
+  }
+
+  detach(): void {
+    this.#whole.detach?.();
+    for (const unit of this.#units.splice(0)) unit.dispose();
+    this.#unitOf.clear();
+    this.#shardOf.clear();
+    this.#hasLayers = false;
+  }
+
+  /** Frees the shards of variables that a program has disposed. */
+  #forgetDisposed(): void {
+    for (const unit of [...this.#units]) {
+      if (unit.shards.some(({ variable }) => isLive(variable))) continue;
+      this.#units.splice(this.#units.indexOf(unit), 1);
+      for (const { variable } of unit.shards) {
+        this.#unitOf.delete(variable);
+        this.#shardOf.delete(variable);
+      }
+      unit.dispose();
+    }
+  }
+
+  /** Whether every rank has whole parameters between steps. */
+  get #keepsWhole(): boolean {
+    return this.#options.stage < 3;
+  }
+
+  #load(unit: Unit): void {
+    if (this.#keepsWhole) besideTape(() => unit.gather());
+    else this.#gathering.load(unit);
+  }
+
+  #unitsWith(variables: readonly Variable[]): Unit[] {
+    const units = new Set<Unit>();
+    for (const variable of variables) {
+      const unit = this.#unitOf.get(variable);
+      if (unit) units.add(unit);
+    }
+    return [...units];
+  }
+
+  /** The shards of the variables in a record, which has them by name. */
+  #shardsOf(grads: NamedTensorMap): Shard[] {
+    return [...this.#shardOf.values()].filter(({ variable }) => variable.name in grads);
+  }
+}
+
+function isDivided({ trainable, dtype, shape, size }: Variable): boolean {
+  return trainable && dtype === 'float32' && shape.length > 0 && size > 0;
+}
+
+/** A gradient that is not exposed has this rank's elements, or is a whole one of a program. */
+function ownOf(grad: Tensor, shard: Shard): Tensor {
+  const isOwn = grad.shape.length === 1 && grad.size === shard.length;
+  return isOwn ? grad : shard.cut(grad);
+}
+
+function cannotDefer(backendName: string): AccError {
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `The strategy 'fsdp' frees parameters between their uses, which the tfjs backend '${backendName}' cannot do.`,
+    { help: "Use the engine 'acc', or the strategy 'ddp'." },
+  );
+}
+
+function needsWhole(optimizer: Optimizer): AccError {
+  const kind = optimizer.getClassName();
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `The strategy 'fsdp' gives an optimizer this rank's elements of each weight, and ${kind} is not known to compute each element by itself.`,
+    {
+      help: 'Use an optimizer of tfjs, adamw, lion or sgdw. An optimizer of your own that needs no other elements says so by a member elementwise: true.',
+      details: { optimizer: kind },
+    },
+  );
+}

@@ -1,0 +1,108 @@
+import { besideTape } from '@acc/tfjs-internals';
+import type { TapePhase } from '@acc/contract';
+import type { ResolvedFsdpOptions } from './options.js';
+import type { Unit } from './unit.js';
+import { UseOrder } from './use-order.js';
+
+type GatheringOptions = Pick<
+  ResolvedFsdpOptions,
+  'backwardPrefetch' | 'reshardAfterForward' | 'limitAllGathers'
+>;
+
+const UNLIMITED = 3;
+
+/**
+ * Keeps units in memory while they are used (stage 3). A unit is gathered before an operator uses
+ * one of its variables, and released when another unit is used, unless it is needed next. The units
+ * that follow are gathered ahead, in the order that the pass before has shown (as in PyTorch's FSDP:
+ * Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023).
+ *
+ * All ranks use units in the same order, so they make the same calls.
+ */
+export class Gathering {
+  readonly #order: UseOrder<Unit>;
+  readonly #resident = new Set<Unit>();
+  #current: Unit | undefined;
+  #isBackward = false;
+
+  constructor(
+    private readonly options: GatheringOptions,
+    countUnits: () => number,
+  ) {
+    this.#order = new UseOrder(() => 64 * countUnits());
+  }
+
+  /** An operator is about to use the units. */
+  before(units: readonly Unit[], phase: TapePhase): void {
+    this.#isBackward = phase === 'backward';
+    for (const unit of units) {
+      unit.takeOverAssigned();
+      unit.uses++;
+      if (this.#current !== unit) this.#order.note(unit);
+      this.#current = unit;
+      this.#releaseOthers(unit);
+      this.#add(unit);
+      const { backwardPrefetch } = this.options;
+      if (phase === 'forward' || backwardPrefetch === 'pre') this.#gatherAhead(unit);
+      else unit.gather();
+    }
+  }
+
+  after(units: readonly Unit[], phase: TapePhase): void {
+    for (const unit of units) {
+      unit.uses--;
+      if (phase === 'backward' && this.options.backwardPrefetch === 'post') this.#gatherAhead(unit);
+    }
+  }
+
+  /**
+   * Values are read without an operator that announced it, such as by `dataSync`. They stay until
+   * another unit is used or read: whether they are there must not depend on when a rank comes to
+   * rest, since ranks gather together.
+   */
+  load(unit: Unit): void {
+    besideTape(() => {
+      if (this.#current !== unit) this.#releaseOthers(unit);
+      this.#add(unit);
+      unit.gather();
+    });
+  }
+
+  /** A backward pass has ended. */
+  endPass(): void {
+    this.#order.end();
+    this.releaseAll();
+  }
+
+  releaseAll(): void {
+    this.#current = undefined;
+    this.#isBackward = false;
+    for (const unit of this.#resident) unit.release();
+    this.#resident.clear();
+  }
+
+  /** Gathers a unit, and starts to gather those that will be used next. */
+  #gatherAhead(unit: Unit): void {
+    unit.startGather();
+    for (const next of this.#order.next(this.options.limitAllGathers ? 1 : UNLIMITED)) {
+      this.#add(next);
+      next.takeOverAssigned();
+      next.startGather();
+    }
+    unit.gather();
+  }
+
+  #releaseOthers(unit: Unit): void {
+    if (!this.#isBackward && !this.options.reshardAfterForward) return;
+    const next = this.#order.next(this.options.limitAllGathers ? 1 : UNLIMITED);
+    for (const other of this.#resident) {
+      if (other === unit || other.uses > 0 || next.includes(other)) continue;
+      other.release();
+      this.#resident.delete(other);
+    }
+  }
+
+  #add(unit: Unit): void {
+    this.#resident.add(unit);
+  }
+}

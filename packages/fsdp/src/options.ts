@@ -1,0 +1,117 @@
+import { AccError, parseOptions } from '@acc/contract';
+import type { Variable } from '@tensorflow/tfjs-core';
+import { z } from 'zod';
+
+/** A number of the ZeRO paper, or a name of PyTorch's FSDP. */
+export type FsdpStage = 1 | 2 | 3 | 'NO_SHARD' | 'SHARD_GRAD_OP' | 'FULL_SHARD';
+
+/** Layers with at least so many parameters are units. */
+export interface WrapBySize {
+  readonly minParams: number;
+  /** Layers that are never units by themselves: names, names with `*`, or class names. */
+  readonly exclude?: readonly string[];
+}
+
+export interface FsdpOptions {
+  /**
+   * What is divided over ranks. 1: optimizer state. 2 (`SHARD_GRAD_OP`): gradients as well. 3
+   * (`FULL_SHARD`, default): parameters as well. `NO_SHARD`: nothing, which is the strategy `ddp`.
+   */
+  readonly stage?: FsdpStage;
+  /**
+   * Which parameters are gathered together, as a unit. `layer` (default): those of each layer; plain
+   * variables are taken one by one. By size; by a function that says whether a layer is a unit; or
+   * lists of variables. Trained variables that are in no unit form one more.
+   */
+  readonly wrap?: 'layer' | WrapBySize | ((layer: object) => boolean) | readonly (readonly Variable[])[];
+  /**
+   * With `wrap: 'layer'`, units that follow each other are joined up to this size, in bytes. Default
+   * 4 MiB in stage 3, else 25 MiB.
+   */
+  readonly bucketBytes?: number;
+  /**
+   * Stage 3: when backward starts to gather the next unit. `pre` (default): before the gradients of
+   * the current unit are computed. `post`: afterwards, which needs less memory. `none`: when it is
+   * used.
+   */
+  readonly backwardPrefetch?: 'pre' | 'post' | 'none';
+  /**
+   * Stage 3: whether a unit is released after its use in forward and gathered again in backward.
+   * False keeps it in between: less traffic, more memory. Default true.
+   */
+  readonly reshardAfterForward?: boolean;
+  /** Stage 3: true (default) gathers at most one unit ahead of its use, false up to three. */
+  readonly limitAllGathers?: boolean;
+}
+
+const schema = z.object({
+  stage: z
+    .enum(['NO_SHARD', 'SHARD_GRAD_OP', 'FULL_SHARD'])
+    .or(z.literal([1, 2, 3]))
+    .default(3),
+  wrap: z
+    .custom<NonNullable<FsdpOptions['wrap']>>(isWrap, {
+      error: "expected 'layer', { minParams, exclude? }, a function or lists of variables",
+    })
+    .default('layer'),
+  bucketBytes: z.number().int().positive().optional(),
+  backwardPrefetch: z.enum(['pre', 'post', 'none']).optional(),
+  reshardAfterForward: z.boolean().optional(),
+  limitAllGathers: z.boolean().optional(),
+});
+
+const STAGES = { NO_SHARD: 0, SHARD_GRAD_OP: 2, FULL_SHARD: 3 } as const;
+const ONLY_STAGE_3 = ['backwardPrefetch', 'reshardAfterForward', 'limitAllGathers'] as const;
+const MIB = 1024 * 1024;
+
+export interface ResolvedFsdpOptions extends Required<Omit<FsdpOptions, 'stage'>> {
+  /** 0: nothing is divided. */
+  readonly stage: 0 | 1 | 2 | 3;
+}
+
+/**
+ * Options with their defaults.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, also for an option that has no effect
+ * with the others.
+ */
+export function resolveFsdpOptions(options: FsdpOptions = {}): ResolvedFsdpOptions {
+  const { stage: named, ...parsed } = parseOptions('fsdp', schema, options);
+  const stage = typeof named === 'string' ? STAGES[named] : named;
+  const { wrap } = parsed;
+  const idle = stage === 3 ? undefined : ONLY_STAGE_3.find((name) => options[name] !== undefined);
+  if (idle) throw withoutEffect(idle, `with stage ${JSON.stringify(named)}`, 'It is for stage 3.');
+  if (options.bucketBytes !== undefined && wrap !== 'layer')
+    throw withoutEffect('bucketBytes', 'beside wrap', "It joins the units of wrap: 'layer'.");
+  return {
+    wrap,
+    stage,
+    bucketBytes: parsed.bucketBytes ?? (stage === 3 ? 4 * MIB : 25 * MIB),
+    backwardPrefetch: parsed.backwardPrefetch ?? 'pre',
+    reshardAfterForward: parsed.reshardAfterForward ?? true,
+    limitAllGathers: parsed.limitAllGathers ?? true,
+  };
+}
+
+/** The options that must be the same on every rank. Units are compared by themselves. */
+export function comparedOptions({ wrap, ...others }: ResolvedFsdpOptions): Record<string, unknown> {
+  return {
+    ...others,
+    wrap: typeof wrap === 'function' ? 'a function' : Array.isArray(wrap) ? 'lists' : wrap,
+  };
+}
+
+function withoutEffect(name: string, where: string, help: string): AccError {
+  return new AccError('ACC_INVALID_OPTION', `fsdp.${name} has no effect ${where}.`, { help });
+}
+
+function isWrap(value: unknown): boolean {
+  if (value === 'layer' || typeof value === 'function') return true;
+  if (Array.isArray(value)) return value.every((unit) => Array.isArray(unit) && unit.length > 0);
+  return wrapBySize.safeParse(value).success;
+}
+
+const wrapBySize = z.strictObject({
+  minParams: z.number().int().positive(),
+  exclude: z.array(z.string().min(1)).optional(),
+});

@@ -1,0 +1,128 @@
+import { tensor1d, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, GradientReduction, Pending } from '@acc/contract';
+import type { Unit } from './unit.js';
+
+/** Units whose gradients travel at the same time: each needs memory for its whole gradients. */
+const MAX_TRAVELLING = 2;
+
+export interface ShardReductionParts {
+  /** The variables of the pass that are divided over ranks. */
+  readonly variables: readonly Variable[];
+  readonly unitOf: ReadonlyMap<Variable, Unit>;
+  /** The ranks that share the units. */
+  readonly collective: Collective;
+}
+
+/**
+ * The reduction of one backward pass to shards. A unit is sent as soon as all its gradients are
+ * complete, while backward continues.
+ */
+export class ShardReduction implements GradientReduction {
+  readonly #units: readonly UnitGradients[];
+  readonly #unitAt: readonly UnitGradients[];
+  readonly #travelling: UnitGradients[] = [];
+
+  constructor(private readonly parts: ShardReductionParts) {
+    const { variables, unitOf } = parts;
+    const gradients = new Map<Unit, UnitGradients>();
+    for (const variable of variables) {
+      const unit = unitOf.get(variable)!;
+      const known = gradients.get(unit) ?? new UnitGradients(unit);
+      known.expect(variable);
+      gradients.set(unit, known);
+    }
+    this.#units = [...gradients.values()];
+    this.#unitAt = variables.map((variable) => gradients.get(unitOf.get(variable)!)!);
+  }
+
+  ready(index: number, gradLocal: Tensor): void {
+    const unit = this.#unitAt[index]!;
+    unit.add(this.parts.variables[index]!, gradLocal);
+    if (unit.isComplete) this.#launch(unit);
+  }
+
+  /** This rank's elements of each gradient, `[length]`; null where no rank has a gradient. */
+  finish(): (Tensor | null)[] {
+    for (const unit of this.#units) if (!unit.isLaunched) this.#launch(unit);
+    const isUsed = this.#areUsed();
+    for (const unit of this.#units) unit.wait();
+    return this.parts.variables.map((variable, i) => {
+      const own = this.#unitAt[i]!.take(variable);
+      if (isUsed(i)) return own;
+      own.dispose();
+      return null;
+    });
+  }
+
+  #launch(unit: UnitGradients): void {
+    unit.launch();
+    this.#travelling.push(unit);
+    if (this.#travelling.length > MAX_TRAVELLING) this.#travelling.shift()!.wait();
+  }
+
+  /** Whether some rank has a gradient of the variable. Every rank calls it. */
+  #areUsed(): (index: number) => boolean {
+    const { variables, collective } = this.parts;
+    const own = variables.map((variable, i) => this.#unitAt[i]!.has(variable));
+    if (own.length === 0) return () => false;
+    const sum = collective.allReduce(tensor1d(own.map(Number)), 'sum', { donate: true });
+    // A rank with all gradients need not ask the others.
+    const counts = own.every(Boolean) ? undefined : sum.dataSync();
+    sum.dispose();
+    return (index) => own[index]! || counts![index]! > 0;
+  }
+}
+
+/** The gradients of a unit on their way to shards. */
+class UnitGradients {
+  readonly #expected = new Set<Variable>();
+  readonly #given = new Map<Variable, Tensor>();
+  readonly #present = new Set<Variable>();
+  #pending: Pending<Tensor> | undefined;
+  #own: Map<Variable, Tensor> | undefined;
+
+  constructor(private readonly unit: Unit) {}
+
+  get isComplete(): boolean {
+    return this.#present.size === this.#expected.size;
+  }
+
+  get isLaunched(): boolean {
+    return this.#pending !== undefined;
+  }
+
+  expect(variable: Variable): void {
+    this.#expected.add(variable);
+  }
+
+  has(variable: Variable): boolean {
+    return this.#present.has(variable);
+  }
+
+  /** Takes ownership. */
+  add(variable: Variable, grad: Tensor): void {
+    this.#given.set(variable, grad);
+    this.#present.add(variable);
+  }
+
+  launch(): void {
+    this.#pending = this.unit.reduceScatter(
+      this.unit.shards.map(({ variable }) => this.#given.get(variable)),
+    );
+    this.#given.clear();
+  }
+
+  wait(): void {
+    if (this.#own) return;
+    const chunk = this.#pending!.wait();
+    const own = tidy(() => this.unit.cutChunk(chunk));
+    chunk.dispose();
+    this.#own = new Map(this.unit.shards.map(({ variable }, i) => [variable, own[i]!]));
+    for (const [variable, grad] of this.#own) if (!this.#expected.has(variable)) grad.dispose();
+  }
+
+  /** The caller disposes it. */
+  take(variable: Variable): Tensor {
+    return this.#own!.get(variable)!;
+  }
+}

@@ -1,0 +1,164 @@
+import { concat, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, Defer, Pending } from '@acc/contract';
+import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
+import { Shard } from './shard.js';
+
+export interface UnitContext {
+  /** The ranks over which parameters are divided. */
+  readonly collective: Collective;
+  readonly defer: Defer;
+  /** Called when values of the unit are read that are not in memory. It gathers the unit. */
+  load(unit: Unit): void;
+}
+
+/** Variables that are gathered and reduced together, in one flat buffer. */
+export class Unit {
+  readonly name: string;
+  readonly layout: UnitLayout;
+  readonly shards: readonly Shard[];
+  /** The number of operators that use it now. */
+  uses = 0;
+
+  readonly #collective: Collective;
+  #travelling: Pending<Tensor> | undefined;
+  #isGathered = false;
+
+  /** @param variables Have the same values on all ranks. Their memory is freed. */
+  constructor(variables: readonly Variable[], context: UnitContext) {
+    const { collective, defer } = context;
+    const { name } = variables[0]!;
+    this.name = variables.length === 1 ? name : `${name} … ${variables.at(-1)!.name}`;
+    this.#collective = collective;
+    this.layout = layoutOf(
+      variables.map(({ size }) => size),
+      collective.size,
+    );
+    const source = { defer, load: () => context.load(this), forget: () => this.forget() };
+    this.shards = variables.map(
+      (variable, place) => new Shard(variable, rangeOf(this.layout, place, collective.rank), source),
+    );
+  }
+
+  /** Whether the values are in memory. */
+  get isGathered(): boolean {
+    return this.#isGathered;
+  }
+
+  /** Whether the values are in memory or on their way. */
+  get isWanted(): boolean {
+    return this.#isGathered || this.#travelling !== undefined;
+  }
+
+  /** Starts to gather, if that was not done. Every rank calls it. */
+  startGather(): void {
+    if (this.isWanted) return;
+    const own = tidy(() => this.#flatten(this.shards.map((shard) => shard.own)));
+    this.#travelling = this.#named(() => this.#collective.allGatherAsync(own, { donate: true, even: true }));
+  }
+
+  /** Gathers. Every rank calls it. */
+  gather(): void {
+    if (this.#isGathered) return;
+    this.startGather();
+    const flat = this.#travelling!.wait();
+    this.#travelling = undefined;
+    tidy(() => {
+      const { offsets, sizes, chunk } = this.layout;
+      const length = chunk * this.#collective.size;
+      const ends = [...offsets.slice(1), length];
+      const cuts = sizes.flatMap((size, i) => [size, ends[i]! - offsets[i]! - size]);
+      const pieces = split(flat, cuts);
+      this.shards.forEach((shard, i) => shard.fill(pieces[2 * i]!));
+    });
+    flat.dispose();
+    this.#isGathered = true;
+  }
+
+  /** Frees the values, unless they are in use. */
+  release(): void {
+    if (this.uses > 0) return;
+    this.#travelling?.wait().dispose();
+    this.#travelling = undefined;
+    if (!this.#isGathered) return;
+    for (const shard of this.shards) shard.release();
+    this.#isGathered = false;
+  }
+
+  /** Frees values that an optimizer has changed. Tensors that shared them lose theirs. */
+  forget(): void {
+    this.release();
+    for (const shard of this.shards) if (shard.isShared) shard.separate();
+  }
+
+  /** Takes over values that a program has assigned to variables of the unit, if it is not in use. */
+  takeOverAssigned(): void {
+    if (this.uses > 0) return;
+    const assigned = this.shards.filter((shard) => shard.isAssigned);
+    if (assigned.length === 0) return;
+    // What is gathered, or on its way, has the earlier values.
+    this.release();
+    for (const shard of assigned) shard.takeOver();
+  }
+
+  /**
+   * Starts the sum of gradients over ranks. The result is this rank's chunk.
+   *
+   * @param grads A gradient or undefined, for each variable. Disposed.
+   */
+  reduceScatter(grads: readonly (Tensor | undefined)[]): Pending<Tensor> {
+    const flat = tidy(() => {
+      const { offsets, sizes, chunk } = this.layout;
+      const ends = [...offsets.slice(1), chunk * this.#collective.size];
+      const pieces = grads.flatMap((grad, i) => {
+        const rest = ends[i]! - offsets[i]! - sizes[i]!;
+        return grad ? [reshape(grad, [-1]), ...gap(rest)] : gap(sizes[i]! + rest);
+      });
+      return concat(pieces);
+    });
+    for (const grad of grads) grad?.dispose();
+    return this.#named(() => this.#collective.reduceScatterAsync(flat, 'sum', { donate: true }));
+  }
+
+  /** This rank's elements of each variable in this rank's chunk of a flat buffer. */
+  cutChunk(chunkOfRank: Tensor): Tensor[] {
+    const cuts: number[] = [];
+    let at = 0;
+    this.shards.forEach(({ length }, i) => {
+      const begin = length === 0 ? at : this.#startInChunk(i);
+      cuts.push(begin - at, length);
+      at = begin + length;
+    });
+    cuts.push(this.layout.chunk - at);
+    return split(chunkOfRank, cuts).filter((_, i) => i % 2 === 1);
+  }
+
+  dispose(): void {
+    this.uses = 0;
+    this.release();
+    for (const shard of this.shards) shard.dispose();
+  }
+
+  /** This rank's chunk, from its elements of each variable. */
+  #flatten(elements: readonly Tensor[]): Tensor {
+    const pieces: Tensor[] = [];
+    let at = 0;
+    elements.forEach((each, i) => {
+      if (each.size === 0) return;
+      const begin = this.#startInChunk(i);
+      pieces.push(...gap(begin - at), each);
+      at = begin + each.size;
+    });
+    return concat([...pieces, ...gap(this.layout.chunk - at)]);
+  }
+
+  #startInChunk(place: number): number {
+    const { offsets, chunk } = this.layout;
+    return offsets[place]! + this.shards[place]!.range.begin - this.#collective.rank * chunk;
+  }
+
+  #named<T>(call: () => T): T {
+    return this.#collective.named(this.name, call);
+  }
+}
+
+const gap = (length: number): Tensor[] => (length > 0 ? [zeros([length])] : []);

@@ -1,0 +1,64 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+import type { Result, Way } from './ranks/programs.js';
+
+const SHARDED: readonly Way[] = ['stage2', 'stage3'];
+const results = new Map<number, Result[]>();
+
+beforeAll(async () => {
+  const script = new URL('./ranks/programs.ts', import.meta.url);
+  for (const ranks of [2, 3]) {
+    const ended = await runRanks<Result>({
+      script,
+      ranks,
+      env: { OMP_NUM_THREADS: '1' },
+      timeoutMs: 110_000,
+    });
+    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
+    results.set(
+      ranks,
+      ended.map(({ result }) => result!),
+    );
+  }
+}, 240_000);
+
+describe.each([2, 3])('on %i ranks, under fsdp', (ranks) => {
+  it('gradients are whole where a program reads, clips, changes and applies them, as under ddp', () => {
+    for (const { values, leaked } of results.get(ranks)!) {
+      for (const way of SHARDED) {
+        expect(Object.keys(values[way])).toEqual(Object.keys(values.ddp));
+        for (const [name, given] of Object.entries(values.ddp)) {
+          expectClose(values[way][name]!, given, { rtol: 1e-5, atol: 1e-6 });
+        }
+        expect(leaked[way]).toBe(0);
+      }
+    }
+  });
+
+  it('a rank holds its share of parameters and optimizer state between steps', () => {
+    for (const { restingBytes, parameters } of results.get(ranks)!) {
+      const whole = 4 * parameters;
+      // Weights, and both moments of Adam. Chunks are rounded up to whole blocks of memory.
+      expect(restingBytes.ddp / whole).toBeCloseTo(3, 2);
+      expect(restingBytes.stage3 / whole).toBeLessThan(1.05 * (3 / ranks));
+      // Whole weights, and the shards; the next gather has sent its shard from a buffer.
+      expect(restingBytes.stage2 / whole).toBeLessThan(1.05 * (1 + 4 / ranks));
+    }
+  });
+
+  it('what cannot work is an error with a code on every rank', () => {
+    for (const { codes } of results.get(ranks)!) {
+      expect(codes).toEqual({
+        'a clone from before the step': 'ACC_SHARD_OUTDATED',
+        lamb: 'ACC_STRATEGY_CANNOT',
+        compile: 'ACC_STRATEGY_CANNOT',
+        'an optimizer in noSync': 'ACC_STRATEGY_CANNOT',
+        joinUnevenInputs: 'ACC_STRATEGY_CANNOT',
+        'a read after freeMemory': 'ACC_SHARD_FREED',
+        'options that differ': 'ACC_OPTIONS_DIFFER',
+        'units that differ': 'ACC_UNITS_DIFFER',
+        deterministic: 'ACC_DETERMINISTIC_UNSUPPORTED',
+      });
+    }
+  });
+});

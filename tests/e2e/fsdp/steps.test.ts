@@ -1,0 +1,80 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+import type { Case, Result, Way } from './ranks/steps.js';
+
+const SIZES = [1, 2, 3];
+const WAYS: readonly Way[] = ['stage1', 'stage2', 'stage3', 'together', 'bySize'];
+const CASES: readonly Case[] = [
+  ...(['sgd', 'momentum', 'adam', 'adamw'] as const),
+  ...(['clipped', 'accumulated', 'checkpointed', 'skipped'] as const),
+];
+const results = new Map<number, Result[]>();
+
+beforeAll(async () => {
+  const script = new URL('./ranks/steps.ts', import.meta.url);
+  for (const ranks of SIZES) {
+    const ended = await runRanks<Result>({
+      script,
+      ranks,
+      env: { OMP_NUM_THREADS: '1' },
+      timeoutMs: 110_000,
+    });
+    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
+    results.set(
+      ranks,
+      ended.map(({ result }) => result!),
+    );
+  }
+}, 360_000);
+
+/** Products in 16 bits round other sums to other numbers. */
+const closeFor = (kind: Case) =>
+  kind === 'skipped' ? { rtol: 1e-2, atol: 1e-3 } : { rtol: 1e-4, atol: 1e-6 };
+
+describe.each(SIZES)('on %i ranks, fsdp', (ranks) => {
+  it.each(CASES)('takes the steps of ddp and of one process, in every stage: %s', (kind) => {
+    const alone = results.get(1)![0]!.cases[kind].ddp;
+    results.get(ranks)!.forEach(({ cases }) => {
+      const { ddp } = cases[kind];
+      for (const way of WAYS) {
+        const { weights, losses } = cases[kind][way];
+        weights.forEach((values, step) => {
+          expectClose(values, ddp.weights[step]!, closeFor(kind));
+          expectClose(values, alone.weights[step]!, closeFor(kind));
+        });
+        losses.forEach((loss, step) => {
+          if (Number.isFinite(ddp.losses[step]!)) expectClose([loss], [ddp.losses[step]!], closeFor(kind));
+          else expect(loss).toBe(ddp.losses[step]);
+        });
+        expect(weights.at(-1)).not.toEqual(weights[0]);
+        expect(cases[kind][way].leaked).toBe(0);
+      }
+    });
+  });
+
+  it('skips a step on all ranks where one shard is not finite', () => {
+    for (const { cases } of results.get(ranks)!) {
+      for (const way of WAYS) {
+        const { skipped, weights } = cases.skipped[way];
+        expect(skipped).toEqual([false, false, true, false, false, false]);
+        expect(weights[2]).toEqual(weights[1]);
+      }
+    }
+  });
+
+  it('fits, validates and predicts with a LayersModel as ddp and one process do', () => {
+    const alone = results.get(1)![0]!.fitted.ddp;
+    for (const { fitted } of results.get(ranks)!) {
+      for (const way of WAYS) {
+        const { losses, validated, predicted, weights } = fitted[way];
+        const close = { rtol: 1e-4, atol: 1e-6 };
+        expectClose(losses, fitted.ddp.losses, close);
+        expectClose(validated, fitted.ddp.validated, close);
+        expectClose(predicted, fitted.ddp.predicted, close);
+        expectClose(weights.flat(), fitted.ddp.weights.flat(), close);
+        // Statistics of a batch are those of each rank's rows.
+        if (ranks === 1) expectClose(losses, alone.losses, close);
+      }
+    }
+  });
+});
