@@ -121,9 +121,9 @@ export class GradientClipping {
     if (traits.parameters === 'replicated') return this.#lists.norm(tensorsOf(grads));
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
-      `The strategy '${name}' has shards of gradients on each rank and no globalNorm: their norm is not known.`,
+      `The strategy '${name}' shards gradients and has no globalNorm, so their norm is not known.`,
       {
-        help: 'Clip by value, leave norms out (gradientClipping.norm, autoLog), or give the strategy globalNorm.',
+        help: 'Clip by value, remove norms (gradientClipping.norm, autoLog), or implement globalNorm in the strategy.',
       },
     );
   }
@@ -158,7 +158,7 @@ function replace(grads: NamedTensorMap, change: (list: Tensor[]) => Tensor[]): v
 
 function requirePositive(where: string, value: number): void {
   if (value > 0) return;
-  throw new AccError('ACC_INVALID_ARGUMENT', `${where}: ${value} is not a number above 0.`, {
+  throw new AccError('ACC_INVALID_ARGUMENT', `${where}: the bound is ${value}; expected a number above 0.`, {
     details: { value },
   });
 }

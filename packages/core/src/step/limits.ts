@@ -16,8 +16,8 @@ export class Limits {
    */
   requireNotDeterministic(what: string): void {
     if (!this.run.isDeterministic) return;
-    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not go with ${what}.`, {
-      help: 'Weights would depend on how many ranks there are. Do without it, or leave deterministic out.',
+    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', `deterministic does not support ${what}.`, {
+      help: 'The weights would depend on the number of ranks. Remove one of the two.',
     });
   }
 

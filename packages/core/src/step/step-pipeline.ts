@@ -103,7 +103,7 @@ export class StepPipeline implements DriverHooks {
   /** The reason why a step cannot be recorded now. */
   get obstacle(): string | undefined {
     if (this.#options.isDeterministic)
-      return 'random numbers and pieces of tensors are followed through JavaScript (deterministic)';
+      return 'deterministic training tracks random numbers and pieces of tensors in JavaScript';
     return this.accumulation.isInWindow ? 'it runs inside a window of gradient accumulation' : undefined;
   }
 
@@ -112,7 +112,7 @@ export class StepPipeline implements DriverHooks {
    * has called {@link endAlone}. Only variables that some owner averages may be trained meanwhile.
    */
   trainAlone(owner: object, averaged: readonly Variable[]): void {
-    this.limits.requireNotDeterministic('ranks that train by themselves');
+    this.limits.requireNotDeterministic('ranks that train independently');
     this.limits.requireReplicated('Training without the other ranks');
     this.sync.trainAlone(owner, averaged);
   }
