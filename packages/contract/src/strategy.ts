@@ -126,10 +126,11 @@ export interface Strategy {
    */
   wholeGradients?(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[];
   /**
-   * What this rank holds of gradients, by variable name: of those that `wholeGradients` made, and of
-   * whole ones that a program has computed. The caller disposes the tensors that are new.
+   * What this rank holds of gradients, by variable name, if `wholeGradients` made one of them.
+   * Undefined: all of them are whole, as a program has computed them. The caller disposes the
+   * tensors that are new.
    */
-  heldGradients?(grads: NamedTensorMap): NamedTensorMap;
+  heldGradients?(grads: NamedTensorMap): NamedTensorMap | undefined;
   /**
    * The Euclidean norm, over all ranks, of gradients that `finish` returned, by variable name. A
    * scalar, the same on every rank. The caller disposes it. Absent if every rank has every gradient

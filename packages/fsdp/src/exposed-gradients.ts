@@ -1,5 +1,5 @@
 import { reshape, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, DeferredTensor, KernelLayer } from '@acc/contract';
+import type { Collective, Defer, DeferredTensor } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
 import type { Shard } from './shard.js';
 
@@ -10,12 +10,19 @@ import type { Shard } from './shard.js';
 export class ExposedGradients {
   readonly #deferred = new WeakMap<object, DeferredTensor>();
 
-  constructor(private readonly context: { readonly collective: Collective; readonly kernels: KernelLayer }) {}
+  constructor(
+    private readonly collective: Collective,
+    private readonly defer: Defer,
+  ) {}
+
+  has({ dataId }: Tensor): boolean {
+    return this.#deferred.has(dataId);
+  }
 
   /** @param own This rank's elements of the gradient. Disposed. */
   expose(own: Tensor, { variable }: Shard): Tensor {
-    const { collective, kernels } = this.context;
-    const deferred = kernels.defer!({ shape: variable.shape, dtype: variable.dtype, held: own }, () =>
+    const { collective } = this;
+    const deferred = this.defer({ shape: variable.shape, dtype: variable.dtype, held: own }, () =>
       besideTape(() =>
         tidy(() => {
           const gather = () => collective.allGather(deferred.held()!);

@@ -14,9 +14,9 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import {
-  AccError,
   requireSameOptions,
   type Defer,
+  type KernelLayer,
   type GradientReduction,
   type Strategy,
   type StrategyContext,
@@ -25,8 +25,9 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp } from '@acc/ddp';
-import { isElementwise, isLive } from '@acc/kernels';
+import { isElementwise, isLive, registeredVariable } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
+import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { boxesOf } from './layout.js';
 import { Gathering } from './gathering.js';
@@ -91,7 +92,7 @@ class Fsdp implements Strategy {
   attach(context: StrategyContext): void {
     this.#context = context;
     if (!context.kernels.defer) throw cannotDefer(context.kernels.backendName);
-    this.#exposed = new ExposedGradients(context);
+    this.#exposed = new ExposedGradients(context.collective, deferBy(context.kernels));
     this.#whole.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
   }
@@ -105,7 +106,7 @@ class Fsdp implements Strategy {
     requireSameUnits(lists, collective);
     const load = (unit: Unit) => this.#load(unit);
     // Programs may change the backend at any time.
-    const defer: Defer = (info, loadValues) => kernels.defer!(info, loadValues);
+    const defer = deferBy(kernels);
     for (const list of lists) {
       const unit = new Unit(list, { collective, defer, load });
       this.#units.push(unit);
@@ -145,12 +146,13 @@ class Fsdp implements Strategy {
     });
   }
 
-  heldGradients(grads: NamedTensorMap): NamedTensorMap {
+  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
+    const shards = this.#shardsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
+    if (!shards.some(({ variable }) => this.#exposed.has(grads[variable.name]!))) return undefined;
     const held = { ...grads };
-    for (const shard of this.#shardsOf(grads)) {
+    for (const shard of shards) {
       const { name } = shard.variable;
-      const grad = grads[name] as Tensor | null;
-      if (grad) held[name] = this.#exposed.heldOf(grad) ?? ownOf(grad, shard);
+      held[name] = this.#exposed.heldOf(grads[name]!) ?? shard.cut(grads[name]!);
     }
     return held;
   }
@@ -159,7 +161,14 @@ class Fsdp implements Strategy {
     const shards = this.#shardsOf(grads);
     const units = [...new Set(shards.map(({ variable }) => this.#unitOf.get(variable)!))];
     for (const unit of units) unit.takeOverAssigned();
-    withShardsRegistered(shards, () => apply(grads));
+    const own = { ...grads };
+    for (const shard of shards) {
+      const { name } = shard.variable;
+      const grad = grads[name] as Tensor | null;
+      if (grad) own[name] = ownOf(grad, shard);
+    }
+    withShardsRegistered(shards, () => apply(own));
+    for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
     if (this.#keepsWhole) for (const unit of units) unit.startGather();
   }
@@ -194,9 +203,10 @@ class Fsdp implements Strategy {
       if (!shard) return variable.clone();
       const unit = this.#unitOf.get(variable)!;
       unit.takeOverAssigned();
-      return tidy(() =>
-        unit.isGathered ? mul(variable, 1) : reshape(collective.allGather(shard.own), variable.shape),
-      );
+      // Whether a gather was started is the same on all ranks; whether it has ended is not.
+      if (!unit.isWanted) return tidy(() => reshape(collective.allGather(shard.own), variable.shape));
+      unit.gather();
+      return tidy(() => mul(variable, 1));
     });
   }
 
@@ -212,7 +222,10 @@ class Fsdp implements Strategy {
 
   detach(): void {
     this.#whole.detach?.();
-    for (const unit of this.#units.splice(0)) unit.dispose();
+    for (const unit of this.#units.splice(0)) {
+      this.#gathering.forget(unit);
+      unit.dispose();
+    }
     this.#unitOf.clear();
     this.#shardOf.clear();
     this.#hasLayers = false;
@@ -223,6 +236,7 @@ class Fsdp implements Strategy {
     for (const unit of [...this.#units]) {
       if (unit.shards.some(({ variable }) => isLive(variable))) continue;
       this.#units.splice(this.#units.indexOf(unit), 1);
+      this.#gathering.forget(unit);
       for (const { variable } of unit.shards) {
         this.#unitOf.delete(variable);
         this.#shardOf.delete(variable);
@@ -252,36 +266,27 @@ class Fsdp implements Strategy {
 
   /** The shards of the variables in a record, which has them by name. */
   #shardsOf(grads: NamedTensorMap): Shard[] {
-    return [...this.#shardOf.values()].filter(({ variable }) => variable.name in grads);
+    return Object.keys(grads).flatMap((name) => this.#shardOf.get(registeredVariable(name)!) ?? []);
   }
 }
+
+/** Creates deferred tensors on the backend that is active then. */
+function deferBy(kernels: KernelLayer): Defer {
+  return (info, load) => {
+    if (!kernels.defer) throw cannotDefer(kernels.backendName);
+    return kernels.defer(info, load);
+  };
+}
+
+/** In tfjs's records, missing gradients are null or undefined. */
+const isThere = (grad: Tensor | null | undefined): boolean => grad != null;
 
 function isDivided({ trainable, dtype, shape, size }: Variable): boolean {
   return trainable && dtype === 'float32' && shape.length > 0 && size > 0;
 }
 
-/** A gradient that is not exposed has this rank's elements, or is a whole one of a program. */
+/** This rank's elements of a gradient, which has only these, or is a whole one of a program. */
 function ownOf(grad: Tensor, shard: Shard): Tensor {
   const isOwn = grad.shape.length === 1 && grad.size === shard.length;
   return isOwn ? grad : shard.cut(grad);
-}
-
-function cannotDefer(backendName: string): AccError {
-  return new AccError(
-    'ACC_STRATEGY_CANNOT',
-    `The strategy 'fsdp' frees parameters between their uses, which the tfjs backend '${backendName}' cannot do.`,
-    { help: "Use the engine 'acc', or the strategy 'ddp'." },
-  );
-}
-
-function needsWhole(optimizer: Optimizer): AccError {
-  const kind = optimizer.getClassName();
-  return new AccError(
-    'ACC_STRATEGY_CANNOT',
-    `The strategy 'fsdp' gives an optimizer this rank's elements of each weight, and ${kind} is not known to compute each element by itself.`,
-    {
-      help: 'Use an optimizer of tfjs, adamw, lion or sgdw. An optimizer of your own that needs no other elements says so by a member elementwise: true.',
-      details: { optimizer: kind },
-    },
-  );
 }

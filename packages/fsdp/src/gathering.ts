@@ -1,4 +1,4 @@
-import { besideTape } from '@acc/tfjs-internals';
+import { besideTape, engineInternals } from '@acc/tfjs-internals';
 import type { TapePhase } from '@acc/contract';
 import type { ResolvedFsdpOptions } from './options.js';
 import type { Unit } from './unit.js';
@@ -35,16 +35,18 @@ export class Gathering {
   /** An operator is about to use the units. */
   before(units: readonly Unit[], phase: TapePhase): void {
     this.#isBackward = phase === 'backward';
-    for (const unit of units) {
-      unit.takeOverAssigned();
-      unit.uses++;
-      if (this.#current !== unit) this.#order.note(unit);
-      this.#current = unit;
-      this.#releaseOthers(unit);
-      this.#add(unit);
-      const { backwardPrefetch } = this.options;
-      if (phase === 'forward' || backwardPrefetch === 'pre') this.#gatherAhead(unit);
-      else unit.gather();
+    let used = 0;
+    try {
+      for (const unit of units) {
+        unit.takeOverAssigned();
+        unit.uses++;
+        used++;
+        this.#use(unit, phase);
+      }
+    } catch (error) {
+      // `after` is not called if this call throws.
+      for (const unit of units.slice(0, used)) unit.uses--;
+      throw error;
     }
   }
 
@@ -61,9 +63,11 @@ export class Gathering {
    * rest, since ranks gather together.
    */
   load(unit: Unit): void {
+    // A kernel that loads one variable may have the memory of another at hand.
+    const isInKernel = engineInternals().state.kernelDepth > 0;
     besideTape(() => {
-      if (this.#current !== unit) this.#releaseOthers(unit);
-      this.#add(unit);
+      if (this.#current !== unit && !isInKernel) this.#releaseOthers(unit);
+      this.#resident.add(unit);
       unit.gather();
     });
   }
@@ -81,11 +85,28 @@ export class Gathering {
     this.#resident.clear();
   }
 
+  /** Forgets a unit whose variables are gone. */
+  forget(unit: Unit): void {
+    this.#resident.delete(unit);
+    if (this.#current === unit) this.#current = undefined;
+    this.#order.forget(unit);
+  }
+
+  #use(unit: Unit, phase: TapePhase): void {
+    if (this.#current !== unit) this.#order.note(unit);
+    this.#current = unit;
+    this.#releaseOthers(unit);
+    this.#resident.add(unit);
+    const { backwardPrefetch } = this.options;
+    if (phase === 'forward' || backwardPrefetch === 'pre') this.#gatherAhead(unit);
+    else unit.gather();
+  }
+
   /** Gathers a unit, and starts to gather those that will be used next. */
   #gatherAhead(unit: Unit): void {
     unit.startGather();
     for (const next of this.#order.next(this.options.limitAllGathers ? 1 : UNLIMITED)) {
-      this.#add(next);
+      this.#resident.add(next);
       next.takeOverAssigned();
       next.startGather();
     }
@@ -100,9 +121,5 @@ export class Gathering {
       other.release();
       this.#resident.delete(other);
     }
-  }
-
-  #add(unit: Unit): void {
-    this.#resident.add(unit);
   }
 }

@@ -1,7 +1,7 @@
 import { util } from '@tensorflow/tfjs-core';
 import type { TensorShard } from '@acc/contract';
 
-/** Elements: 64 bytes of float32, which vector instructions and copies like. */
+/** Elements: 64 bytes of float32, one cache line. */
 const ALIGNMENT = 16;
 
 /**

@@ -35,6 +35,7 @@ describe('fsdp options', () => {
       { stage: 2, backwardPrefetch: 'pre' },
       'ACC_INVALID_OPTION',
     ],
+    ['a unit where nothing is sharded', { stage: 'NO_SHARD', wrap: 'layer' }, 'ACC_INVALID_OPTION'],
     ['a bucket size that joins no units', { wrap: { minParams: 9 }, bucketBytes: 1 }, 'ACC_INVALID_OPTION'],
   ])('refuse %s', (_, options, code) => {
     expect(() => resolveFsdpOptions(options as never)).toThrowError(

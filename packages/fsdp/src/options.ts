@@ -79,6 +79,7 @@ export function resolveFsdpOptions(options: FsdpOptions = {}): ResolvedFsdpOptio
   const { stage: named, ...parsed } = parseOptions('fsdp', schema, options);
   const stage = typeof named === 'string' ? STAGES[named] : named;
   const { wrap } = parsed;
+  if (stage === 0) requireAlone(options);
   const idle = stage === 3 ? undefined : ONLY_STAGE_3.find((name) => options[name] !== undefined);
   if (idle) throw withoutEffect(idle, `with stage ${JSON.stringify(named)}`, 'It is for stage 3.');
   if (options.bucketBytes !== undefined && wrap !== 'layer')
@@ -115,3 +116,11 @@ const wrapBySize = z.strictObject({
   minParams: z.number().int().positive(),
   exclude: z.array(z.string().min(1)).optional(),
 });
+
+/** @throws AccError `ACC_INVALID_OPTION` for options beside `NO_SHARD`. */
+function requireAlone(options: FsdpOptions): void {
+  const [other] = Object.keys(options).filter(
+    (name) => name !== 'stage' && options[name as 'wrap'] !== undefined,
+  );
+  if (other) throw withoutEffect(other, "with stage 'NO_SHARD'", 'Nothing is sharded there.');
+}

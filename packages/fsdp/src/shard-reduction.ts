@@ -14,13 +14,14 @@ export interface ShardReductionParts {
 }
 
 /**
- * The reduction of one backward pass to shards. A unit is sent as soon as all its gradients are
- * complete, while backward continues.
+ * The reduction of one backward pass to shards. A unit is sent when its gradients, and those of the
+ * units after it, are complete, while backward continues.
  */
 export class ShardReduction implements GradientReduction {
   readonly #units: readonly UnitGradients[];
   readonly #unitAt: readonly UnitGradients[];
   readonly #travelling: UnitGradients[] = [];
+  #launched = 0;
 
   constructor(private readonly parts: ShardReductionParts) {
     const { variables, unitOf } = parts;
@@ -31,19 +32,21 @@ export class ShardReduction implements GradientReduction {
       known.expect(variable);
       gradients.set(unit, known);
     }
-    this.#units = [...gradients.values()];
+    // Backward completes units from the last to the first. Every rank sends them in this order,
+    // whatever it uses.
+    this.#units = [...gradients.values()].reverse();
     this.#unitAt = variables.map((variable) => gradients.get(unitOf.get(variable)!)!);
   }
 
   ready(index: number, gradLocal: Tensor): void {
     const unit = this.#unitAt[index]!;
     unit.add(this.parts.variables[index]!, gradLocal);
-    if (unit.isComplete) this.#launch(unit);
+    while (this.#units[this.#launched]?.isComplete) this.#launchNext();
   }
 
   /** This rank's elements of each gradient, `[length]`; null where no rank has a gradient. */
   finish(): (Tensor | null)[] {
-    for (const unit of this.#units) if (!unit.isLaunched) this.#launch(unit);
+    while (this.#launched < this.#units.length) this.#launchNext();
     const isUsed = this.#areUsed();
     for (const unit of this.#units) unit.wait();
     return this.parts.variables.map((variable, i) => {
@@ -54,7 +57,8 @@ export class ShardReduction implements GradientReduction {
     });
   }
 
-  #launch(unit: UnitGradients): void {
+  #launchNext(): void {
+    const unit = this.#units[this.#launched++]!;
     unit.launch();
     this.#travelling.push(unit);
     if (this.#travelling.length > MAX_TRAVELLING) this.#travelling.shift()!.wait();
@@ -85,10 +89,6 @@ class UnitGradients {
 
   get isComplete(): boolean {
     return this.#present.size === this.#expected.size;
-  }
-
-  get isLaunched(): boolean {
-    return this.#pending !== undefined;
   }
 
   expect(variable: Variable): void {

@@ -10,7 +10,9 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import { patch } from '@acc/tfjs-internals';
-import { AccError, type Defer, type DeferredTensor } from '@acc/contract';
+import type { Defer, DeferredTensor } from '@acc/contract';
+import { isLive } from '@acc/kernels';
+import { freed, outdated } from './errors.js';
 import type { Range } from './layout.js';
 
 /** Where the values of a variable come from. */
@@ -59,6 +61,7 @@ export class Shard {
 
   /** Whether a program has given the variable new values, which {@link takeOver} takes over. */
   get isAssigned(): boolean {
+    if (!isLive(this.variable)) return false;
     return this.variable.dataId !== this.#deferred.tensor.dataId || this.#deferred.holders === 0;
   }
 
@@ -121,20 +124,4 @@ export class Shard {
     this.variable.assign(keep(deferred.tensor));
     return deferred;
   }
-}
-
-function outdated({ name }: Variable): AccError {
-  return new AccError(
-    'ACC_SHARD_OUTDATED',
-    `A tensor shares its values with the variable '${name}', which is sharded and has changed since: no rank has the earlier values.`,
-    { help: 'Copy the values that a later step needs: tf.tidy(() => variable.mul(1)), on every rank.' },
-  );
-}
-
-function freed({ name }: Variable): AccError {
-  return new AccError(
-    'ACC_SHARD_FREED',
-    `The variable '${name}' was divided over ranks by an Accelerator that was freed: nobody has its values.`,
-    { help: 'Save the model, or read its weights, before freeMemory() or endTraining().' },
-  );
 }

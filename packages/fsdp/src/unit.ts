@@ -87,7 +87,7 @@ export class Unit {
   /** Frees values that an optimizer has changed. Tensors that shared them lose theirs. */
   forget(): void {
     this.release();
-    for (const shard of this.shards) if (shard.isShared) shard.separate();
+    for (const shard of this.shards) if (shard.isShared && !shard.isAssigned) shard.separate();
   }
 
   /** Takes over values that a program has assigned to variables of the unit, if it is not in use. */
@@ -134,7 +134,11 @@ export class Unit {
 
   dispose(): void {
     this.uses = 0;
-    this.release();
+    try {
+      this.release();
+    } catch {
+      // A gather failed that nobody needs any more: another rank is gone.
+    }
     for (const shard of this.shards) shard.dispose();
   }
 

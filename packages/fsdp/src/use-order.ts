@@ -8,7 +8,10 @@ export class UseOrder<Unit> {
   /** The place of the last use in the known order; -1 before the first, NaN if uses differ from it. */
   #at = -1;
 
-  /** @param longest Uses of a pass that are remembered. A program that only predicts never ends one. */
+  /**
+   * @param longest The largest number of uses that are remembered for a pass. A program that only
+   * predicts never ends a pass.
+   */
   constructor(private readonly longest: () => number) {}
 
   note(unit: Unit): void {
@@ -27,6 +30,14 @@ export class UseOrder<Unit> {
   /** The next units that will be used, if the pass is like the one before. */
   next(count: number): readonly Unit[] {
     return Number.isNaN(this.#at) ? [] : this.#known.slice(this.#at + 1, this.#at + 1 + count);
+  }
+
+  /** Forgets a unit. The pass that is under way then has no known order. */
+  forget(unit: Unit): void {
+    if (!this.#known.includes(unit) && !this.#seen.includes(unit)) return;
+    this.#known = [];
+    this.#seen = [];
+    this.#at = -1;
   }
 
   /** A pass has ended. */

@@ -44,7 +44,7 @@ export function unitsOf(
 /** The innermost layer of each variable for which `isUnit` is true. */
 function ownersIn(layers: readonly unknown[], isUnit: (layer: object) => boolean): Map<Variable, object> {
   const owners = new Map<Variable, object>();
-  // Layers come before the layers within them, which so take their variables over.
+  // Layers come before the layers within them, which take over their variables.
   for (const layer of nestedLayers(layers)) {
     if (!isUnit(layer)) continue;
     for (const weight of (layer as Layer).weights) owners.set(weight.read(), layer);

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 import type { Result, Way } from './ranks/programs.js';
 
-const SHARDED: readonly Way[] = ['stage2', 'stage3'];
+const SHARDED: readonly Way[] = ['stage1', 'stage2', 'stage3'];
 const results = new Map<number, Result[]>();
 
 beforeAll(async () => {
@@ -32,6 +32,17 @@ describe.each([2, 3])('on %i ranks, under fsdp', (ranks) => {
         }
         expect(leaked[way]).toBe(0);
       }
+    }
+  });
+
+  it('gradients of one rank stay its own in noSync, and in a window whose sum is reduced', () => {
+    for (const { local } of results.get(ranks)!) {
+      for (const way of SHARDED) {
+        for (const [name, given] of Object.entries(local[way])) {
+          expectClose(given, local.ddp[name]!, { rtol: 1e-5, atol: 1e-6 });
+        }
+      }
+      expect(Object.keys(local.stage1)).toEqual(Object.keys(local.ddp));
     }
   });
 

@@ -31,7 +31,8 @@ beforeAll(async () => {
 const closeFor = (kind: Case) =>
   kind === 'skipped' ? { rtol: 1e-2, atol: 1e-3 } : { rtol: 1e-4, atol: 1e-6 };
 
-describe.each(SIZES)('on %i ranks, fsdp', (ranks) => {
+// One process alone is the reference: it has nothing to divide.
+describe.each([2, 3])('on %i ranks, fsdp', (ranks) => {
   it.each(CASES)('takes the steps of ddp and of one process, in every stage: %s', (kind) => {
     const alone = results.get(1)![0]!.cases[kind].ddp;
     results.get(ranks)!.forEach(({ cases }) => {
@@ -62,8 +63,7 @@ describe.each(SIZES)('on %i ranks, fsdp', (ranks) => {
     }
   });
 
-  it('fits, validates and predicts with a LayersModel as ddp and one process do', () => {
-    const alone = results.get(1)![0]!.fitted.ddp;
+  it('fits, validates and predicts with a LayersModel as ddp does', () => {
     for (const { fitted } of results.get(ranks)!) {
       for (const way of WAYS) {
         const { losses, validated, predicted, weights } = fitted[way];
@@ -72,8 +72,6 @@ describe.each(SIZES)('on %i ranks, fsdp', (ranks) => {
         expectClose(validated, fitted.ddp.validated, close);
         expectClose(predicted, fitted.ddp.predicted, close);
         expectClose(weights.flat(), fitted.ddp.weights.flat(), close);
-        // Statistics of a batch are those of each rank's rows.
-        if (ranks === 1) expectClose(losses, alone.losses, close);
       }
     }
   });

@@ -57,6 +57,8 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const name = model.weights[0]?.read().name ?? '';
   const forModel = <T>(fn: () => T) => context.dataRanks.named(name, fn);
   const validation: Validation = { testFunction: null, data: undefined };
+  // Ranks that hold shards run the model together, so they need the same number of batches.
+  const validatesAll = context.determinism !== undefined || context.pipeline.limits.isSharded;
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => reducedStep(own.call(model), context, forModel)),
     patch(model, 'makeTestFunction', (own) => () => {
@@ -67,7 +69,7 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     }),
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
-    ...(context.determinism ? [] : [shardValidation(model, context, validation, forModel)]),
+    ...(validatesAll ? [] : [shardValidation(model, context, validation, forModel)]),
     // Applied last, so that a turn includes everything.
     inTurn(model, context),
   ];

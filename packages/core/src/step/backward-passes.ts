@@ -5,7 +5,7 @@ import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { beginPassWithCandidates } from './candidate-pass.js';
 import type { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
-import { beginPass, freshWeight, type Pass } from './pass.js';
+import { accumulatesReduced, beginPass, freshWeight, type Pass } from './pass.js';
 import type { StepPipelineOptions } from './step-options.js';
 import type { StepState } from './step-state.js';
 import { uniqueIndices } from './unique-indices.js';
@@ -44,7 +44,7 @@ export class BackwardPasses {
 
   /** @param indices The positions of `variables` in the list of the driver. */
   #session(indices: readonly number[], variables: readonly Variable[], y: Tensor): BackwardSession {
-    const { plugins, collective, strategy } = this.#options;
+    const { plugins, collective, strategy, accumulation } = this.#options;
     const { names, unusable, sync } = this.#state;
     const place = new Map(indices.map((index, k) => [index, k]));
     const perform = this.#performer();
@@ -52,6 +52,7 @@ export class BackwardPasses {
     const named = <T>(call: () => T) => collective.named(name, call);
     // A replay uses the scale of the recorded seed, even if an earlier step has changed it.
     const lossScale = lossScaleOf(plugins);
+    const isReduced = !accumulation.isHolding || accumulatesReduced(strategy);
     let pass!: Pass;
     perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
       named(() => (pass = this.#beginPass(variables, y, lossLocal)));
@@ -72,7 +73,7 @@ export class BackwardPasses {
           const { grads, isUsable, samples } = named(() => pass.finish());
           unusable.note(variables, isUsable);
           this.#samples = samples;
-          if (sync.isAfterPass) return grads;
+          if (sync.isAfterPass || !isReduced) return grads;
           return strategy.wholeGradients?.(grads, variables) ?? grads;
         }),
       ],

@@ -28,6 +28,8 @@ export class GradientClipping {
   readonly #strategy: Strategy;
   readonly #lists: ListMath;
   readonly #clipped = new WeakSet<Tensor>();
+  /** Records of what this rank holds of gradients. */
+  readonly #held = new WeakSet<NamedTensorMap>();
   #lastNorm: Tensor | undefined;
   /** The first of the gradients that the last norm belongs to. */
   #lastFirst: Tensor | undefined;
@@ -53,6 +55,10 @@ export class GradientClipping {
    * @param given The record that a program passed, if `grads` is what this rank holds of it.
    */
   clip(grads: NamedTensorMap, given = grads): void {
+    if (grads !== given) {
+      this.#held.add(grads);
+      if (this.#hasLastNorm(given)) [this.#lastFirst] = tensorsOf(grads);
+    }
     const { norm, value } = this.#options;
     if (norm === undefined && value === undefined) return;
     if (tensorsOf(given).every((grad) => this.#clipped.has(grad))) return;
@@ -85,9 +91,10 @@ export class GradientClipping {
    * whole ones.
    */
   #change(grads: NamedTensorMap, change: (held: NamedTensorMap) => void): void {
-    const held = this.#strategy.heldGradients?.(grads) ?? grads;
+    const held = this.#heldOf(grads);
+    if (!held) return change(grads);
     const names = Object.keys(grads).filter((name) => held[name] !== grads[name]);
-    if (names.length === 0) return change(grads);
+    this.#held.add(held);
     change(held);
     const { registeredVariables } = engine();
     const wholes = this.#strategy.wholeGradients!(
@@ -109,13 +116,23 @@ export class GradientClipping {
     return this.#lastNorm && this.#hasLastNorm(grads) ? this.#lastNorm.clone() : this.#norm(grads);
   }
 
+  /**
+   * What this rank holds of gradients that the strategy shows whole. Undefined if the record has
+   * none.
+   */
+  #heldOf(grads: NamedTensorMap): NamedTensorMap | undefined {
+    return this.#held.has(grads) ? undefined : this.#strategy.heldGradients?.(grads);
+  }
+
   /** The norm over all gradients of the record. If each rank holds a shard, also over ranks. */
   #norm(grads: NamedTensorMap): Tensor {
     const { name, traits } = this.#strategy;
     if (this.#strategy.globalNorm) {
-      const held = this.#strategy.heldGradients?.(grads) ?? grads;
-      const norm = this.#strategy.globalNorm(held);
-      disposeNew(held, grads);
+      const held = this.#heldOf(grads);
+      const isWhole = !held && this.#strategy.heldGradients !== undefined && !this.#held.has(grads);
+      if (isWhole) return this.#lists.norm(tensorsOf(grads));
+      const norm = this.#strategy.globalNorm(held ?? grads);
+      if (held) disposeNew(held, grads);
       return norm;
     }
     if (traits.parameters === 'replicated') return this.#lists.norm(tensorsOf(grads));

@@ -21,6 +21,11 @@ export class Limits {
     });
   }
 
+  /** Whether the strategy shards parameters: all ranks then run every model together. */
+  get isSharded(): boolean {
+    return this.run.strategy.traits.parameters === 'sharded';
+  }
+
   /** @throws AccError `ACC_STRATEGY_CANNOT` if steps of the strategy cannot be recorded. */
   requireRecordable(): void {
     const { name, traits } = this.run.strategy;

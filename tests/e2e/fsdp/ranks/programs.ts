@@ -8,6 +8,7 @@ type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
 
 const WAYS = {
   ddp: undefined,
+  stage1: { stage: 1 },
   stage2: { stage: 2 },
   stage3: { bucketBytes: 1 },
 } satisfies Record<string, FsdpOptions | undefined>;
@@ -16,6 +17,8 @@ export type Way = keyof typeof WAYS;
 export interface Result {
   /** By name: gradients, norms and weights that must be those of ddp. */
   readonly values: Record<Way, Record<string, number[]>>;
+  /** Gradients of this rank alone. Stages 2 and 3 have none of the first batch of a window. */
+  readonly local: Record<Way, Record<string, number[]>>;
   readonly codes: Record<string, string>;
   readonly leaked: Record<Way, number>;
   /** Bytes of parameters and of Adam's state at rest, by stage, for `parameters` float32 elements. */
@@ -23,9 +26,9 @@ export interface Result {
   readonly parameters: number;
 }
 
-const createFor = (way: Way) => {
+const createFor = (way: Way, others: AcceleratorOptions = {}) => {
   const options = WAYS[way] as FsdpOptions | undefined;
-  return Accelerator.create({ ...(options && { strategy: 'fsdp', fsdp: options }) });
+  return Accelerator.create({ ...others, ...(options && { strategy: 'fsdp', fsdp: options }) });
 };
 const values = (shape: number[], seed: number) =>
   tf.tidy(() =>
@@ -84,6 +87,136 @@ async function programs(way: Way): Promise<{ values: Record<string, number[]>; l
   accelerator.freeMemory(...variables, frozen, optimizer);
   x.dispose();
   return { values: found, leaked };
+}
+
+/** Gradients of one rank, in a window and in `noSync`: `[rank][element]` under ddp and fsdp alike. */
+async function localGradients(way: Way): Promise<Record<string, number[]>> {
+  const accelerator = await createFor(way, { gradientAccumulationSteps: 2, gradientClipping: { norm: 0.1 } });
+  const w = tf.variable(values([5, 3], 1) as tf.Tensor2D, true, 'w');
+  const optimizer = tf.train.sgd(0.1);
+  accelerator.prepare([w], optimizer);
+  const x = values([4, 5], 10 * accelerator.processIndex) as tf.Tensor2D;
+  const loss = () => tf.matMul(x, w).square().mean() as tf.Scalar;
+  const found: Record<string, number[]> = {};
+  tf.tidy(() => {
+    found['in noSync'] = numbers([accelerator.noSync(() => accelerator.backward(loss, [w]).grads['w']!)]);
+  });
+  for (const batch of [0, 1]) {
+    tf.tidy(() =>
+      accelerator.accumulate(() => {
+        const { grads } = accelerator.backward(loss, [w]);
+        // Stages 2 and 3 reduce each micro-batch, the others the sum of a window.
+        if (batch === 1 || way === 'ddp' || way === 'stage1')
+          found[`batch ${batch}`] = numbers([grads['w']!]);
+        optimizer.applyGradients(grads as never);
+      }),
+    );
+  }
+  found['weights'] = numbers([w]);
+  accelerator.freeMemory(w, optimizer);
+  x.dispose();
+  return found;
+}
+
+/** Two models that train in turn, operators that need several units, errors, models that are replaced. */
+async function ordinary(way: Way): Promise<Record<string, number[]>> {
+  const accelerator = await createFor(way);
+  const { processIndex: rank } = accelerator;
+  const matrix = (seed: number, name: string) => tf.variable(values([4, 4], seed) as tf.Tensor2D, true, name);
+  const [a, b, c] = [matrix(1, 'a'), matrix(2, 'b'), matrix(3, 'c')];
+  const optimizers = [tf.train.adam(0.05), tf.train.adam(0.05)] as const;
+  accelerator.prepare([a, b], [c], ...optimizers);
+  const x = values([2, 4], 10 * rank) as tf.Tensor2D;
+  const product = (...weights: tf.Tensor[]) =>
+    weights.reduce(
+      (y, weight) => tf.tanh(tf.matMul(y as tf.Tensor2D, weight as tf.Tensor2D)),
+      x as tf.Tensor,
+    );
+  // The norm reads two units in one operator, which sees no variable.
+  const penalty = () => tf.concat([a.flatten(), b.flatten()]).square().sum().mul(0.05);
+  const first = () => product(a, b, c).square().mean().add(penalty()) as tf.Scalar;
+  const second = () => product(c, a).mean() as tf.Scalar;
+  const found: Record<string, number[]> = {};
+  for (let step = 0; step < 3; step++) {
+    optimizers[0].minimize(first, false, [a, b]);
+    found[`predicted ${step}`] = tf.tidy(() => numbers([product(b, c)]));
+    optimizers[1].minimize(second, false, [c]);
+    found[`several ${step}`] = tf.tidy(() =>
+      numbers([tf.add(a, b), tf.stack([a, b, c]), tf.addN([a, b, c])]),
+    );
+    try {
+      optimizers[0].minimize(() => {
+        throw new Error(`of step ${step}: ${product(a).shape.join()}`);
+      });
+    } catch (error) {
+      found[`thrown ${step}`] = [String(error).length];
+    }
+  }
+  // A read by one rank alone, where the values are in memory, changes nothing for the others.
+  if (way !== 'stage3' && rank === 0) a.dataSync();
+  const whole = accelerator.getStateDict([a, b, c]);
+  found['state'] = numbers(Object.values(whole));
+  tf.dispose(whole);
+  c.dispose();
+  const other = matrix(4, 'c');
+  accelerator.prepare([other]);
+  for (let step = 0; step < 2; step++) {
+    optimizers[0].minimize(() => product(a, b, other).square().mean() as tf.Scalar, false, [a, b]);
+  }
+  found['replaced'] = numbers([a, b, other]);
+  accelerator.freeMemory(a, b, other, ...optimizers);
+  x.dispose();
+  return found;
+}
+
+/** Validation rows that the ranks cannot share out evenly, and `minimize` without a list. */
+async function uneven(way: Way): Promise<Record<string, number[]>> {
+  const accelerator = await createFor(way);
+  const dense = (units: number, seed: number, inputShape?: number[]) =>
+    tf.layers.dense({
+      units,
+      kernelInitializer: tf.initializers.glorotUniform({ seed }),
+      ...(inputShape && { inputShape }),
+    });
+  const model = tf.sequential({ layers: [dense(4, 1, [3]), dense(4, 2), dense(1, 3)] });
+  model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
+  accelerator.prepare(model);
+  const [xs, ys] = [values([12, 3], 1), values([12, 1], 2)];
+  const [vx, vy] = [values([7, 3], 3), values([7, 1], 4)];
+  const { history } = await model.fit(xs, ys, {
+    epochs: 2,
+    batchSize: 2,
+    shuffle: false,
+    verbose: 0,
+    validationData: [vx, vy],
+  });
+  const set = tf.data.zip({ xs: tf.data.array([0, 1, 2, 3, 4, 5]), ys: tf.data.array([1, 2, 3, 4, 5, 6]) });
+  const batches = set.map((row) => {
+    const { xs: i } = row as { xs: number };
+    return { xs: tf.fill([3], i / 6), ys: tf.fill([1], i / 3) };
+  });
+  const fitted = await model.fitDataset(batches.batch(1), {
+    epochs: 1,
+    verbose: 0,
+    validationData: batches.take(5).batch(1) as never,
+  });
+  const found = {
+    validated: [...(history['val_loss'] as number[]), ...(fitted.history['val_loss'] as number[])],
+    losses: [...(history['loss'] as number[]), ...(fitted.history['loss'] as number[])],
+  };
+  accelerator.freeMemory(model);
+  const plain = await createFor(way);
+  const w = tf.variable(values([3, 2], 5) as tf.Tensor2D, true, 'plain');
+  const optimizer = tf.train.adam(0.1);
+  plain.prepare(optimizer);
+  const own = values([2, 3], 10 * plain.processIndex) as tf.Tensor2D;
+  for (let step = 0; step < 3; step++) {
+    optimizer.minimize(() => tf.matMul(own, w).square().mean() as tf.Scalar);
+  }
+  const weights = numbers([w]);
+  plain.freeMemory(w, optimizer);
+  tf.dispose([xs, ys, vx, vy, own]);
+  return { ...found, weights };
 }
 
 async function codes(): Promise<Record<string, string>> {
@@ -159,6 +292,7 @@ async function restingBytes(way: Way): Promise<number> {
 
 const result = {
   values: {},
+  local: {},
   leaked: {},
   restingBytes: {},
   parameters: 4 * WIDTH * WIDTH,
@@ -167,7 +301,12 @@ const result = {
 };
 for (const way of Object.keys(WAYS) as Way[]) {
   const done = await programs(way);
-  result.values[way] = done.values;
+  result.values[way] = {
+    ...done.values,
+    ...(await ordinary(way)),
+    ...(await uneven(way)),
+  };
+  result.local[way] = await localGradients(way);
   result.leaked[way] = done.leaked;
   result.restingBytes[way] = await restingBytes(way);
 }
