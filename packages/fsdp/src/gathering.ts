@@ -75,10 +75,6 @@ export class Gathering {
   /** A backward pass has ended. */
   endPass(): void {
     this.#order.end();
-    this.releaseAll();
-  }
-
-  releaseAll(): void {
     this.#current = undefined;
     this.#isBackward = false;
     for (const unit of this.#resident) unit.release();

@@ -12,6 +12,8 @@ export interface UnitLayout {
   /** The first element of each variable. */
   readonly offsets: readonly number[];
   readonly sizes: readonly number[];
+  /** The number of zeros between the end of each variable and the next one, or the end. */
+  readonly gaps: readonly number[];
   /** The number of elements of a rank. */
   readonly chunk: number;
 }
@@ -29,7 +31,9 @@ export function layoutOf(sizes: readonly number[], ranks: number): UnitLayout {
     offsets.push(length);
     length += aligned(size);
   }
-  return { offsets, sizes, chunk: aligned(Math.ceil(length / ranks)) };
+  const chunk = aligned(Math.ceil(length / ranks));
+  const ends = [...offsets.slice(1), chunk * ranks];
+  return { offsets, sizes, gaps: sizes.map((size, i) => ends[i]! - offsets[i]! - size), chunk };
 }
 
 const aligned = (length: number): number => Math.ceil(length / ALIGNMENT) * ALIGNMENT;

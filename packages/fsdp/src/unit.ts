@@ -39,11 +39,6 @@ export class Unit {
     );
   }
 
-  /** Whether the values are in memory. */
-  get isGathered(): boolean {
-    return this.#isGathered;
-  }
-
   /** Whether the values are in memory or on their way. */
   get isWanted(): boolean {
     return this.#isGathered || this.#travelling !== undefined;
@@ -63,11 +58,11 @@ export class Unit {
     const flat = this.#travelling!.wait();
     this.#travelling = undefined;
     tidy(() => {
-      const { offsets, sizes, chunk } = this.layout;
-      const length = chunk * this.#collective.size;
-      const ends = [...offsets.slice(1), length];
-      const cuts = sizes.flatMap((size, i) => [size, ends[i]! - offsets[i]! - size]);
-      const pieces = split(flat, cuts);
+      const { sizes, gaps } = this.layout;
+      const pieces = split(
+        flat,
+        sizes.flatMap((size, i) => [size, gaps[i]!]),
+      );
       this.shards.forEach((shard, i) => shard.fill(pieces[2 * i]!));
     });
     flat.dispose();
@@ -107,12 +102,10 @@ export class Unit {
    */
   reduceScatter(grads: readonly (Tensor | undefined)[]): Pending<Tensor> {
     const flat = tidy(() => {
-      const { offsets, sizes, chunk } = this.layout;
-      const ends = [...offsets.slice(1), chunk * this.#collective.size];
-      const pieces = grads.flatMap((grad, i) => {
-        const rest = ends[i]! - offsets[i]! - sizes[i]!;
-        return grad ? [reshape(grad, [-1]), ...gap(rest)] : gap(sizes[i]! + rest);
-      });
+      const { sizes, gaps } = this.layout;
+      const pieces = grads.flatMap((grad, i) =>
+        grad ? [reshape(grad, [-1]), ...gap(gaps[i]!)] : gap(sizes[i]! + gaps[i]!),
+      );
       return concat(pieces);
     });
     for (const grad of grads) grad?.dispose();
