@@ -1,3 +1,4 @@
+export { initEmptyWeights } from '@acc/big-model';
 export {
   AccError,
   isAccError,

@@ -11,4 +11,5 @@ export { oneBitHook, type OneBitOptions } from './comm-hooks/one-bit.js';
 export { powerSgdHook, type PowerSgdOptions } from './comm-hooks/power-sgd.js';
 export { topKHook, type TopKOptions } from './comm-hooks/top-k.js';
 export { ddp } from './ddp.js';
+export { requireSameVariables } from './manifest.js';
 export { resolveDdpOptions, type DdpOptions, type ResolvedDdpOptions } from './options.js';

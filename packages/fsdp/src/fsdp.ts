@@ -24,7 +24,7 @@ import {
   type TapeHooks,
   type TensorShard,
 } from '@acc/contract';
-import { ddp } from '@acc/ddp';
+import { ddp, requireSameVariables } from '@acc/ddp';
 import { isElementwise, isLive, registeredVariable } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, needsWhole } from './errors.js';
@@ -98,16 +98,19 @@ class Fsdp implements Strategy {
   }
 
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
-    this.#whole.prepareVariables(variables);
-    this.#forgetDisposed();
-    const divided = variables.filter((variable) => isDivided(variable) && !this.#unitOf.has(variable));
-    const lists = unitsOf(divided, layers, this.#options);
     const { collective, kernels } = this.#context;
+    requireSameVariables(variables, collective);
+    this.#forgetDisposed();
+    const isNew = (variable: Variable) => isDivided(variable) && !this.#unitOf.has(variable);
+    this.#whole.prepareVariables(variables.filter((variable) => !isNew(variable)));
+    const lists = unitsOf(variables.filter(isNew), layers, this.#options);
     requireSameUnits(lists, collective);
     const load = (unit: Unit) => this.#load(unit);
     // Programs may change the backend at any time.
     const defer = deferBy(kernels);
     for (const list of lists) {
+      // One by one: a variable without memory gets its values here, and loses them in its unit.
+      for (const variable of list) this.#whole.prepareVariables([variable]);
       const unit = new Unit(list, { collective, defer, load });
       this.#units.push(unit);
       for (const shard of unit.shards) {

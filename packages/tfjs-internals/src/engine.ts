@@ -106,6 +106,8 @@ export interface EngineInternals {
    * backend.
    */
   incRef(tensor: Tensor, backend: KernelBackend | null): void;
+  /** Releases the data of `tensor`, which stays in the engine's scopes. */
+  disposeTensor(tensor: Tensor): void;
   moveData(backend: KernelBackend, dataId: DataId): void;
   setBackend(name: string): Promise<boolean>;
   readonly backendInstance: KernelBackend | null | undefined;
@@ -152,4 +154,21 @@ export function reviveWith(tensor: Tensor, value: Tensor): void {
   revived.dataId = value.dataId;
   revived.isDisposedInternal = false;
   engineInternals().incRef(tensor, null);
+}
+
+/**
+ * Gives `tensor` the data of `value` in place of its own. The scope that disposes it stays the same.
+ * The caller still owns `value`.
+ */
+export function replaceData(tensor: Tensor, value: Tensor): void {
+  const tfjs = engineInternals();
+  const replaced = tensorInternals(tensor);
+  const { scopeId } = replaced;
+  tfjs.disposeTensor(tensor);
+  replaced.dataId = value.dataId;
+  tfjs.incRef(tensor, null);
+  // incRef adds the tensor to the current scope.
+  const { track } = tfjs.state.activeScope ?? {};
+  if (track?.at(-1) === tensor) track.pop();
+  replaced.scopeId = scopeId;
 }

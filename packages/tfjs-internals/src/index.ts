@@ -2,6 +2,7 @@ export {
   besideTape,
   engineInternals,
   gradientDepth,
+  replaceData,
   reviveWith,
   type CustomOperator,
   type EngineInternals,
@@ -17,6 +18,7 @@ export {
 export type { Callback, History } from './layers/callbacks.js';
 export { isOwnClass, ownClassName } from './layers/classes.js';
 export type { Apply, GraphLayer, GraphModel, GraphNode, SymbolicTensor } from './layers/graph.js';
+export { layerPrototype, type LayerPrototype } from './layers/layer-class.js';
 export type {
   ActivationObject,
   BatchNormalizationLayer,

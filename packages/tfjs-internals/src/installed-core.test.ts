@@ -42,6 +42,7 @@ const ENGINE: Members<EngineInternals> = {
   saveTensorsForBackwardMode: 'function(1)',
   makeTensorFromTensorInfo: 'function(2)',
   incRef: 'function(2)',
+  disposeTensor: 'function(1)',
   moveData: 'function(2)',
   setBackend: 'function(1)',
   backendInstance: 'object',
@@ -76,6 +77,7 @@ const TAPE_NODE: Members<TapeNode> = {
 const TENSOR: Members<TensorInternals> = {
   isDisposedInternal: 'boolean',
   dataId: 'object',
+  scopeId: 'number',
   throwIfDisposed: 'function(0)',
 };
 
@@ -178,6 +180,7 @@ function lookAtEngine(look: Look<typeof EXPECTED>): void {
   const engine = engineInternals();
   const compute = (x: tf.Tensor) => {
     const y = tf.square(x);
+    look('Tensor', tensorInternals(y));
     look('engine()', engine);
     look('engine().state', engine.state);
     look('engine().state.activeScope', engine.state.activeScope);
@@ -185,7 +188,6 @@ function lookAtEngine(look: Look<typeof EXPECTED>): void {
     return y;
   };
   tf.grad(compute)(tf.scalar(3)).dispose();
-  look('Tensor', tensorInternals(tf.scalar(1)));
   look('TensorBuffer', bufferInternals(tf.buffer([1])));
   look('tf.losses', lossTable());
 }

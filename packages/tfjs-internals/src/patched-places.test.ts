@@ -2,6 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   engineInternals,
+  layerPrototype,
   patch,
   type GraphLayer,
   type LayerInternals,
@@ -67,6 +68,7 @@ const PLACES: Readonly<Record<string, Place>> = {
   'Engine.gradients': [() => engine, 'gradients', grad],
   'Engine.gradients, of minimize': [() => engine, 'gradients', () => minimize(tf.train.sgd(0.1))],
   'Engine.gradients, of fit': [() => engine, 'gradients', fit],
+  'Engine.makeVariable': [() => engine, 'makeVariable', () => tf.variable(tf.scalar(1))],
   'Engine.setBackend': [() => engine, 'setBackend', () => tf.setBackend('cpu')],
   'Engine.runKernel': [() => engine, 'runKernel', () => tf.add(x, x)],
   'Engine.runKernelFunc': [() => engine, 'runKernelFunc', customGrad],
@@ -91,6 +93,11 @@ const PLACES: Readonly<Record<string, Place>> = {
     ]),
   ),
   'Optimizer.applyGradients, of fit': [() => sequential.optimizer, 'applyGradients', fit],
+  'Layer.addWeight': [
+    () => layerPrototype()!,
+    'addWeight',
+    () => tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [1] })] }),
+  ],
   'LayersModel.predict': [() => inner, 'predict', () => sequential.predict(x)],
   'LayersModel.fit': [() => inner, 'fit', fit],
   'LayersModel.fitLoop': [() => inner, 'fitLoop', fit],

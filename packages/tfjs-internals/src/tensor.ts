@@ -4,6 +4,8 @@ import type { DataId, Rank, Tensor, TensorBuffer } from '@tensorflow/tfjs-core';
 export interface TensorInternals {
   isDisposedInternal: boolean;
   dataId: DataId;
+  /** The scope that disposes the tensor. */
+  scopeId: number;
   /** @throws tfjs's own error for a disposed tensor. */
   throwIfDisposed(): void;
 }

@@ -25,6 +25,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   'acc-tracker-prometheus': 3,
   'acc-tracker-trackio': 3,
   '@acc/fsdp': 4,
+  '@acc/big-model': 4,
   '@acc/cli': 4,
   '@acc/core': 5,
   'create-acc-tracker': 5,

@@ -1,6 +1,7 @@
 import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Strategy } from '@acc/contract';
 import type { StepPipeline } from '../step/step-pipeline.js';
+import { prepareVariables } from './prepare-variables.js';
 
 export interface AdoptionOptions {
   readonly pipeline: StepPipeline;
@@ -42,7 +43,7 @@ export class Adoption {
     if (list) {
       const given = list.filter((variable) => variable.trainable && !trained.has(variable));
       const fresh = given.filter((variable) => !trained.knows(variable));
-      if (fresh.length > 0) strategy.prepareVariables(fresh);
+      if (fresh.length > 0) prepareVariables(strategy, fresh);
       trained.add(given);
     } else if (!this.#owners.has(owner)) {
       this.#owners.add(owner);
@@ -62,7 +63,7 @@ export class Adoption {
     const found = names.flatMap((name) => registeredVariables[name] ?? []);
     const fresh = found.filter((variable) => variable.trainable && !prepared.has(variable));
     if (fresh.length === 0 || fresh.length + prepared.size !== names.length) return;
-    strategy.prepareVariables(fresh);
+    prepareVariables(strategy, fresh);
     pipeline.trained.add(fresh);
   }
 
@@ -79,7 +80,7 @@ export class Adoption {
     const common = first!.filter((key) => others.every((keys) => keys.includes(key)));
     if (common.length === 0) return;
     const offered = common.map((key) => byKey.get(key)!);
-    strategy.prepareVariables(offered);
+    prepareVariables(strategy, offered);
     trained.offer(offered);
   }
 }

@@ -19,6 +19,7 @@ import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
+import { prepareVariables } from './prepare-variables.js';
 import { Adoption } from './adoption.js';
 import { prepareOptimizer } from './prepare-optimizer.js';
 import { watchOptimizers } from './unprepared-optimizers.js';
@@ -134,7 +135,7 @@ export class Preparation {
     const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
-    strategy.prepareVariables(fresh, layers);
+    prepareVariables(strategy, fresh, layers);
     pipeline.trained.add(fresh);
   }
 

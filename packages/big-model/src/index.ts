@@ -1,0 +1,2 @@
+export { fillingEmpty, isEmptyWeight } from './empty-weight.js';
+export { initEmptyWeights } from './init-empty-weights.js';

@@ -1,0 +1,118 @@
+import { engine, Variable, type DataType, type Tensor } from '@tensorflow/tfjs-core';
+import type { Defer, DeferredTensor } from '@acc/contract';
+import { kernelLayerOf } from '@acc/kernels';
+import { layerPrototype, patch, replaceData, type LayerPrototype, type Undo } from '@acc/tfjs-internals';
+import { EmptyWeight, noteEmpty, type InitialValues } from './empty-weight.js';
+import { cannotDefer, notAFunction, notSynchronous } from './errors.js';
+import { converted, valuesOf, type Initializer } from './initial-values.js';
+import { keptValues } from './kept-values.js';
+
+/** Dtypes that backends can defer. */
+const DTYPES: readonly DataType[] = ['float32', 'int32', 'bool'];
+
+let isActive = false;
+
+/**
+ * Builds a model whose weights have names, shapes and dtypes, but no memory. `accelerator.prepare`
+ * fills them with the values that they would have been created with; `loadModel`,
+ * `loadCheckpointAndDispatch` and `loadState` fill them from files. Until then, reading one is an
+ * error.
+ *
+ * Initializers of tfjs-layers run when their weight is filled. Values that a program computes for a
+ * `tf.variable`, or an initializer of its own, are computed at once, and go to a file in the
+ * system's temporary folder.
+ *
+ * @param build Builds the model synchronously.
+ * @returns What `build` returns.
+ * @throws AccError `ACC_WEIGHT_EMPTY` from reads of an empty weight. `ACC_INVALID_ARGUMENT`,
+ * `ACC_BACKEND_CANNOT`.
+ */
+export function initEmptyWeights<T>(build: () => T): T {
+  if (typeof build !== 'function') throw notAFunction(build);
+  if (isActive) return build();
+  const undos = [emptyVariables(), emptyLayers()];
+  isActive = true;
+  let built: T;
+  try {
+    built = build();
+  } finally {
+    isActive = false;
+    for (const undo of undos.reverse()) undo();
+  }
+  if (typeof (built as { then?: unknown } | null | undefined)?.then === 'function') throw notSynchronous();
+  return built;
+}
+
+/** The empty weights of tensors without memory that a variable is about to be made of. */
+const emptyOf = new WeakMap<Tensor, EmptyWeight>();
+
+/** Makes tf.variable create variables without memory. */
+function emptyVariables(): Undo {
+  const tfjs = engine();
+  return patch(tfjs, 'makeVariable', (own) => (given, ...rest) => {
+    const [, , dtype] = rest;
+    const known = emptyOf.get(given);
+    if (!known && !DTYPES.includes(dtype ?? given.dtype)) return own.call(tfjs, given, ...rest);
+    const empty = known ?? withoutMemory(given, dtype ?? given.dtype);
+    const variable = own.call(tfjs, empty.tensor, ...rest);
+    noteEmpty(variable, empty);
+    if (!known) empty.tensor.dispose();
+    return variable;
+  });
+}
+
+/** Forgets values that a tensor was made from when nothing refers to the tensor any more. */
+const abandoned = new FinalizationRegistry<() => void>((forget) => forget());
+
+/** The empty weight of a variable with the values of `given`, which then has no memory either. */
+function withoutMemory(given: Tensor, dtype: DataType): EmptyWeight {
+  const kept = keptValues(given.clone());
+  let users = 1;
+  const drop = () => void (--users === 0 && kept.drop());
+  const make = () => converted(kept.make(), dtype);
+  const empty = create({ shape: given.shape, dtype, make, drop });
+  if (given instanceof Variable) return empty;
+  users++;
+  const readable: DeferredTensor = deferOfBackend()(given, () => {
+    const values = kept.make();
+    readable.fill(values);
+    values.dispose();
+  });
+  replaceData(given, readable.tensor);
+  readable.tensor.dispose();
+  abandoned.register(given, drop);
+  return empty;
+}
+
+/** Makes layers create weights whose initializers have not run. */
+function emptyLayers(): Undo {
+  const prototype = layerPrototype();
+  // tfjs-layers is not loaded.
+  if (!prototype) return () => {};
+  return patch(prototype, 'addWeight', (own) => {
+    return function (this: LayerPrototype, ...given) {
+      const [name, shape, dtype, initializer, regularizer, trainable, constraint, fast] = given;
+      const chosen = this.fastWeightInitDuringBuild && fast ? fast() : initializer;
+      const lazy: Initializer = { apply: (...asked) => emptyValues(chosen, ...asked) };
+      return own.call(this, name, shape, dtype, lazy, regularizer, trainable, constraint, () => lazy);
+    };
+  });
+}
+
+/** A tensor without memory in place of the initializer's. */
+function emptyValues(initializer: Initializer, shape: number[], dtype: DataType = 'float32'): Tensor {
+  const empty = create(valuesOf(initializer, shape, dtype));
+  emptyOf.set(empty.tensor, empty);
+  return empty.tensor;
+}
+
+function create(initial: InitialValues): EmptyWeight {
+  return new EmptyWeight(initial, deferOfBackend());
+}
+
+function deferOfBackend(): Defer {
+  const { backendName, backend } = engine();
+  const { defer } = kernelLayerOf(backendName, backend);
+  if (!defer) throw cannotDefer('initEmptyWeights', backendName);
+  return defer;
+}

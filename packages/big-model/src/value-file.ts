@@ -1,0 +1,77 @@
+import { closeSync, ftruncateSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileFailed, fileTruncated } from './errors.js';
+
+/** Values begin at multiples of this, the size of a page. */
+const ALIGNMENT = 4096;
+
+let created = 0;
+
+/**
+ * A file of values that are read and written in place. It has no name in its folder from the moment
+ * it is open, so the system removes it when the process ends, however it ends.
+ */
+export class ValueFile {
+  readonly #where: string;
+  readonly #file: number;
+  #end = 0;
+
+  /**
+   * @param folder Made if missing.
+   * @throws AccError `ACC_STORAGE_DENIED`, `ACC_STORAGE_FULL`, `ACC_STORAGE_FAILED`.
+   */
+  constructor(folder: string) {
+    this.#where = join(folder, `acc-${process.pid}-${created++}.values`);
+    this.#file = this.#do('opening', () => {
+      mkdirSync(folder, { recursive: true });
+      const file = openSync(this.#where, 'wx+', 0o600);
+      try {
+        rmSync(this.#where);
+      } catch (error) {
+        closeSync(file);
+        throw error;
+      }
+      return file;
+    });
+  }
+
+  /** Reserves bytes at the end of the file. Returns their position. */
+  reserve(byteLength: number): number {
+    const start = this.#end;
+    this.#end += Math.ceil(byteLength / ALIGNMENT) * ALIGNMENT;
+    this.#do('extending', () => ftruncateSync(this.#file, this.#end));
+    return start;
+  }
+
+  /** @throws AccError `ACC_STORAGE_FULL` if the disk is full. */
+  write(start: number, bytes: Uint8Array): void {
+    this.#do('writing', () => {
+      for (let done = 0; done < bytes.length;) {
+        done += writeSync(this.#file, bytes, done, bytes.length - done, start + done);
+      }
+    });
+  }
+
+  /** Fills `bytes`. */
+  read(start: number, bytes: Uint8Array): void {
+    this.#do('reading', () => {
+      for (let done = 0; done < bytes.length;) {
+        const count = readSync(this.#file, bytes, done, bytes.length - done, start + done);
+        if (count === 0) throw fileTruncated(this.#where);
+        done += count;
+      }
+    });
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #do<T>(doing: string, run: () => T): T {
+    try {
+      return run();
+    } catch (error) {
+      throw fileFailed(doing, this.#where, error);
+    }
+  }
+}
