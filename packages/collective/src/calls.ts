@@ -1,4 +1,4 @@
-import { AccError, isAccError } from '@acc/contract';
+import { AccError, isAccError, type Traffic } from '@acc/contract';
 import { CALL_WORDS, operator, tensorFrom, type ProcessGroup } from '@acc/native';
 import {
   codeOfName,
@@ -15,6 +15,7 @@ import {
 import { Fault } from './flight/fault.js';
 import { FlightRecorder } from './flight/recorder.js';
 import type { Member } from './rendezvous.js';
+import { TrafficCounter } from './traffic.js';
 
 const newEmpty = operator('aten::new_empty');
 
@@ -28,12 +29,14 @@ class Journal {
   /** The code of the name that calls are made for; see `codeOfName`. */
   name = 0;
   readonly recorder = new FlightRecorder();
+  readonly traffic: TrafficCounter;
   readonly fault: Fault;
 
   constructor(
     group: ProcessGroup,
     readonly members: readonly Member[] | undefined,
   ) {
+    this.traffic = new TrafficCounter(group.rank, group.size);
     this.fault = new Fault(group, this.recorder, members);
   }
 }
@@ -65,6 +68,10 @@ export class Calls {
 
   get isClosed(): boolean {
     return this.journal.isClosed;
+  }
+
+  get traffic(): Traffic {
+    return this.journal.traffic.total;
   }
 
   /** Runs `fn` and labels the collectives that it calls with `name`. */
@@ -116,10 +123,12 @@ export class Calls {
 
   /**
    * Records a message between two ranks. Messages have no number in the order of the group's calls.
+   *
    * @throws AccError `ACC_COLLECTIVE_CLOSED`.
    */
-  noteMessage(call: string): void {
+  noteMessage(call: string, sentBytes = 0): void {
     this.#requireOpen();
+    if (sentBytes > 0) this.journal.traffic.addMessage(sentBytes);
     this.journal.recorder.record(0, call);
   }
 
@@ -138,6 +147,7 @@ export class Calls {
     const number = ++journal.lastNumber;
     const words = encodeDescription(call, number, { name: journal.name, coalesced: this.coalesced });
     journal.recorder.record(number, words);
+    journal.traffic.add(call);
     return words;
   }
 

@@ -6,6 +6,7 @@ import type {
   Pending,
   ReduceOp,
   ShardVerbOptions,
+  Traffic,
 } from '@acc/contract';
 import { BlockingVerbs } from './blocking-verbs.js';
 import { Calls } from './calls.js';
@@ -13,6 +14,7 @@ import { Context } from './context.js';
 import type { RankGroup } from './rank-group.js';
 import { ranksOfSubgroup } from './subgroup-ranks.js';
 import type { BridgeOf, Movable } from './tensors.js';
+import { bytesOf } from './traffic.js';
 import {
   allGatherCoalesced,
   allReduceCoalesced,
@@ -43,7 +45,6 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   readonly #joined: RankGroup;
   readonly #onClose: () => void;
   readonly #subgroups = new Set<GroupCollective<T>>();
-  #subgroupCount = 0;
   /** The last pending message from each rank. */
   readonly #incoming = new Map<number, Incoming<T>>();
 
@@ -57,6 +58,10 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     this.engine = engine;
     this.worldRanks = members.map((member) => member.rank);
     this.#onClose = onClose;
+  }
+
+  get traffic(): Traffic {
+    return this.#context.calls.traffic;
   }
 
   broadcastAsync(x: T, fromRank = 0): Pending<T> {
@@ -99,7 +104,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     this.#context.requirePeer(toRank);
     const native = this.#context.native(x, 'send');
     const call = `send(${x.dtype}[${x.shape.join(',')}], rank ${toRank})`;
-    this.#context.calls.noteMessage(call);
+    this.#context.calls.noteMessage(call, bytesOf(native.dtype, native.shape));
     const start = () => sendMessage(this.#context, native, x.dtype, toRank);
     return this.#context.started(call, start, () => native.dispose());
   }
@@ -155,7 +160,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   subgroup(ranks: readonly number[]): GroupCollective<T> | undefined {
     const lists = allGatherObject(this.#context, [...ranks], 'subgroup');
     const agreed = ranksOfSubgroup(lists, this.#joined.members);
-    const name = String(++this.#subgroupCount);
+    const name = this.#joined.nextSubgroupName();
     if (!agreed.includes(this.rank)) return undefined;
     const joined = this.#joined.subgroup(agreed, name);
     const subgroup = new GroupCollective<T>({

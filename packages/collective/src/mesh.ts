@@ -36,6 +36,9 @@ export function meshOf(world: Collective, sizes: MeshSizes): Mesh {
     ranks: (axis) => linesAlong(resolved, [axis]).find((line) => line.includes(world.rank))!,
     along: (axis) => along.get(axis) ?? alone,
     dataRanks: groupAlong(world, resolved, DATA_AXES),
+    close() {
+      for (const group of along.values()) if (group !== world) group.close();
+    },
   };
 }
 

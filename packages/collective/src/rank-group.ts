@@ -18,6 +18,11 @@ export interface RankGroup extends ChosenEngine {
    * `ACC_PEER_LOST`.
    */
   subgroup(ranks: readonly number[], name: string): RankGroup;
+  /**
+   * The name of the next sub-group. Every rank of this group calls it equally often, also those that
+   * are not in the sub-group.
+   */
+  nextSubgroupName(): string;
   /** Frees the group's sockets, memory and threads. */
   close(): void;
 }
@@ -77,9 +82,11 @@ function proved(site: Site, { name, members, rank }: Membership, chosen: ChosenE
     group.close();
     throw error;
   }
+  let subgroups = 0;
   return {
     ...chosen,
     members,
+    nextSubgroupName: () => String(++subgroups),
     subgroup: (ranks, own) =>
       makeSubgroup(site, {
         name: `${name}/${own}`,

@@ -91,6 +91,8 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   readonly engine: string;
   /** The rank in the job of each rank of this group. Messages of a sub-group name both. */
   readonly worldRanks: readonly number[];
+  /** What this rank has sent in this group, without its sub-groups. Absent if nobody counts. */
+  readonly traffic?: Traffic;
   /**
    * Creates a group of some ranks of this group, numbered in the order of the list. Every rank of
    * this group must call it with the same lists in the same order. It returns undefined on ranks
@@ -119,6 +121,17 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   named<R>(name: string, fn: () => R): R;
   /** Leaves the group. Later calls throw `ACC_COLLECTIVE_CLOSED`. */
   close(): void;
+}
+
+/** What a rank has sent. */
+export interface Traffic {
+  /** Collectives and messages. */
+  readonly calls: number;
+  /**
+   * The elements of tensors, as ring algorithms send them, whatever the engine does: an all-reduce
+   * of B bytes over n ranks counts as 2 B (n - 1) / n. Objects are not counted.
+   */
+  readonly bytes: number;
 }
 
 /** Collectives over tfjs tensors. */

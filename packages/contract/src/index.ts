@@ -16,6 +16,7 @@ export type {
   Collective,
   CollectiveOf,
   NativeCollective,
+  Traffic,
   Pending,
   ReduceOp,
 } from './collective.js';

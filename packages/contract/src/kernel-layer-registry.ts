@@ -47,6 +47,8 @@ export interface KernelLayerSlots {
   readonly recorder?: Recorder;
   /** Absent: mixed precision is refused. */
   readonly precision?: PrecisionLayer;
+  /** Absent: the backend does not measure its memory. */
+  readonly resetPeakMemory?: () => void;
   /** Absent: random numbers are drawn in JavaScript. */
   readonly random?: RandomLayer;
   /** Absent: `deterministic` is refused. */
@@ -55,7 +57,7 @@ export interface KernelLayerSlots {
 
 const SLOTS = [
   ...['device', 'bridge', 'lists', 'state', 'functions', 'layerCalls', 'fusedApply'],
-  ...['defer', 'recorder', 'precision', 'random', 'fixResults'],
+  ...['defer', 'resetPeakMemory', 'recorder', 'precision', 'random', 'fixResults'],
 ];
 
 export interface KernelLayerRegistration<Backend extends KernelBackend = KernelBackend> {

@@ -70,6 +70,11 @@ export interface KernelLayer extends TensorBridge {
   freeActivations(model: object): () => void;
   /** Absent if every tensor of the backend has its values in memory. */
   readonly defer?: Defer;
+  /**
+   * Makes the peak of the memory in `tf.memory()` count from now on. Absent if the backend does not
+   * measure its memory.
+   */
+  readonly resetPeakMemory?: () => void;
   /** Records the computations of a step to repeat them. Absent if the backend cannot record. */
   readonly recorder?: Recorder;
   /** Absent if the backend computes in float32 only. */

@@ -33,4 +33,6 @@ export interface Mesh {
    * rows.
    */
   readonly dataRanks: Collective;
+  /** Closes the groups of {@link along} that the mesh has created. */
+  close(): void;
 }

@@ -3,10 +3,12 @@ import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/
 import {
   AccError,
   type AutocastOptions,
+  type Mesh,
   type ReduceOp,
   type RunConfig,
   type RunStatus,
   type Stateful,
+  type Traffic,
   type Tracker,
 } from '@acc/contract';
 import type {
@@ -25,6 +27,7 @@ import { readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from './join/joinable.js';
 import { offerLocalTraining } from './local-steps/local-training.js';
+import { Communication } from './nested/communication.js';
 import type { Gathered } from './nested/gather-real.js';
 import { JobCollectives } from './nested/job-collectives.js';
 import type { Nested } from './nested/nested.js';
@@ -47,6 +50,9 @@ import type { AccumulateOptions } from './step/step-pipeline.js';
 import { TrainingSteps } from './step/training-steps.js';
 import { startTrackers } from './tracking/start-trackers.js';
 
+/** The layout of the ranks of a job. */
+export type MeshView = Pick<Mesh, 'axes' | 'coordinates' | 'size' | 'ranks'>;
+
 /**
  * Trains an existing tfjs program on every process of a job. If the program was started by `acc
  * launch`, or by a launcher that sets torchrun's variables, the Accelerator joins the other
@@ -59,6 +65,7 @@ export class Accelerator {
   readonly #role: ProcessRole;
   readonly #collectives: JobCollectives;
   readonly #training: TrainingSteps;
+  readonly #communication: Communication;
   readonly #run: SavedRun;
   readonly #running: Running;
 
@@ -73,6 +80,7 @@ export class Accelerator {
       onRows: (rows, fn) => onRows(pipeline, rows, fn),
     });
     this.#training = new TrainingSteps(components);
+    this.#communication = new Communication(components);
     this.#run = new SavedRun(components);
     this.#running = { pipeline, kernels, collective, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
@@ -132,6 +140,11 @@ export class Accelerator {
     return this.#role.localProcessIndex;
   }
 
+  /** How the ranks of the job are laid out, and this rank's place. */
+  get mesh(): MeshView {
+    return this.#components.mesh;
+  }
+
   get isMainProcess(): boolean {
     return this.#role.isMain;
   }
@@ -152,6 +165,26 @@ export class Accelerator {
   /** The name of the active tfjs backend. `tf.setBackend` may change it at any time. */
   get backendName(): string {
     return this.#components.kernels.backendName;
+  }
+
+  /**
+   * What this rank has sent since the last call, for each axis of the mesh. If the mesh has several
+   * axes, `all` has the collectives over all ranks. Bytes are those of ring algorithms, whatever
+   * the engine does: an all-reduce of B bytes over n ranks counts as 2 B (n - 1) / n.
+   */
+  communication(): Record<string, Traffic> {
+    return this.#communication.report();
+  }
+
+  /**
+   * Makes `peakAllocatedBytes` of `tf.memory()` count from now on.
+   *
+   * @throws AccError `ACC_MEMORY_NOT_MEASURED` if the active backend does not measure its memory.
+   */
+  resetPeakMemory(): void {
+    const { resetPeakMemory, backendName } = this.#components.kernels;
+    if (!resetPeakMemory) throw memoryNotMeasured(backendName);
+    resetPeakMemory();
   }
 
   /** Calls `console.log` on the main process only. */
@@ -703,6 +736,14 @@ export class Accelerator {
   [Symbol.dispose](): void {
     this.freeMemory();
   }
+}
+
+function memoryNotMeasured(backendName: string): AccError {
+  return new AccError(
+    'ACC_MEMORY_NOT_MEASURED',
+    `The tfjs backend '${backendName}' does not measure its memory.`,
+    { help: "Use engine 'acc' (`npx acc setup` installs libtorch)." },
+  );
 }
 
 function notConstructed(): AccError {

@@ -11,7 +11,6 @@ import {
   type Strategy,
   type StrategyContext,
 } from '@acc/contract';
-import { dataMesh } from '@acc/collective';
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
@@ -23,6 +22,7 @@ import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
+import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
 import { installRandom } from './random/math-random.js';
@@ -64,8 +64,8 @@ export function assemble(
   const { environment, kernels, joinable, determinism } = given;
   const { rank, size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
-  const mesh = dataMesh(collective);
   const strategy = comparedStrategy(resolved, { size, kernels, determinism, collective });
+  const mesh = meshOf(resolved, collective, environment);
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });

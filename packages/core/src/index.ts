@@ -10,6 +10,7 @@ export {
   type StateTree,
   type Storage,
   type Strategy,
+  type Traffic,
   type Tracker,
 } from '@acc/contract';
 export {
@@ -88,7 +89,7 @@ export type {
   RunOptions,
   TableInput,
 } from '@acc/tracker';
-export { Accelerator } from './accelerator.js';
+export { Accelerator, type MeshView } from './accelerator.js';
 export { checkpoint } from './activation-checkpointing/checkpoint.js';
 export { findExecutableBatchSize } from './find-batch-size.js';
 export type { CompiledStep } from './compile/compile.js';
@@ -106,6 +107,7 @@ export type {
   CommHookName,
   CommHookState,
   DataLoaderOptions,
+  MeshOptions,
   GradientBucket,
   GradientClippingOptions,
   NamedCommHook,

@@ -20,6 +20,7 @@ import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
 import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { z } from 'zod';
+import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { Alert, AutoLogOptions } from '@acc/monitor';
 export type {
@@ -44,6 +45,10 @@ export interface AcceleratorOptions {
   readonly strategy?: 'auto' | 'single' | 'ddp' | 'fsdp' | Strategy;
   readonly ddp?: DdpOptions;
   readonly fsdp?: FsdpOptions;
+  /**
+   * How ranks are laid out. Default: one axis, `fsdp` under that strategy, else `data`.
+   */
+  readonly mesh?: MeshOptions;
   /** Options of the group of all ranks. */
   readonly collective?: CollectiveOptions;
   /** 16-bit computation with float32 weights. Default `no`. */
@@ -105,6 +110,17 @@ export interface AcceleratorOptions {
   readonly projectDir?: string;
 }
 
+/**
+ * The number of ranks along each axis of the mesh. The product is the number of ranks; one size may
+ * be -1. Ranks are numbered row by row: those of one `fsdp` line are neighbours.
+ */
+export interface MeshOptions {
+  /** Groups of ranks, each of which has all parameters. */
+  readonly data?: number;
+  /** Ranks over which `fsdp` divides parameters. */
+  readonly fsdp?: number;
+}
+
 /** How ranks communicate, with any strategy. */
 export interface CollectiveOptions {
   /**
@@ -156,10 +172,13 @@ const STRATEGY_MEMBERS: readonly (keyof Strategy)[] = [
   'beginReduction',
 ];
 
+const axisSize = z.number().int().min(-1).optional();
+
 const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>().default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
   fsdp: z.custom<FsdpOptions>((value) => typeof value === 'object').optional(),
+  mesh: z.object({ data: axisSize, fsdp: axisSize }).optional(),
   collective: z
     .object({
       engine: z.enum(ENGINE_CHOICES).optional(),
@@ -207,6 +226,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
     checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
   }
   if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
+  if (options.mesh !== undefined) checkKeys('mesh', options.mesh, ['data', 'fsdp']);
   refuseGroupOptions(options.ddp);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Validated even if the chosen strategy does not use them.
@@ -215,7 +235,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
-  const resolved = parseOptions('AcceleratorOptions', schema, options);
+  const resolved = withFsdpPrecision(parseOptions('AcceleratorOptions', schema, options), options);
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
   if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
   for (const plugin of resolved.plugins) {
@@ -237,7 +257,7 @@ const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform', 'tape'] 
  */
 export function comparedOptions(options: ResolvedOptions): Record<string, unknown> {
   const { mixedPrecision, gradientAccumulationSteps, gradientClipping, checkpointEvery } = options;
-  const { deterministic, autoLog, seed, dataLoader, plugins } = options;
+  const { deterministic, autoLog, seed, dataLoader, plugins, mesh } = options;
   const { dir: _, storage: __, ...checkpoint } = resolveCheckpointOptions(options.checkpoint);
   return {
     mixedPrecision,
@@ -245,6 +265,7 @@ export function comparedOptions(options: ResolvedOptions): Record<string, unknow
     gradientAccumulationSteps,
     gradientClipping,
     checkpointEvery,
+    mesh,
     seed,
     dataLoader,
     deterministic: deterministic !== false && resolveDeterministicOptions(recordOf(deterministic)),

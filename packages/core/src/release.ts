@@ -15,6 +15,7 @@ export function release(components: Components, running: Running, training: Disp
   training.dispose();
   components.preparation.undoAll();
   components.strategy.detach?.();
+  components.mesh.close();
   components.restoreGradients();
   components.pipeline.dispose();
   components.determinism?.end();

@@ -15,6 +15,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import {
   requireSameOptions,
+  type Collective,
   type Defer,
   type KernelLayer,
   type GradientReduction,
@@ -27,35 +28,37 @@ import {
 import { ddp, requireSameVariables } from '@acc/ddp';
 import { isElementwise, isLive, registeredVariable } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
-import { cannotDefer, needsWhole } from './errors.js';
+import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { boxesOf } from './layout.js';
 import { Gathering } from './gathering.js';
 import {
   comparedOptions,
   resolveFsdpOptions,
+  type FsdpDtype,
   type FsdpOptions,
   type ResolvedFsdpOptions,
 } from './options.js';
 import { withShardsRegistered } from './registered.js';
+import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import type { Shard } from './shard.js';
 import { ShardReduction } from './shard-reduction.js';
 import { splitReduction } from './split-reduction.js';
-import { Unit } from './unit.js';
-import { unitsOf } from './wrap.js';
+import { Unit, type WireDtype } from './unit.js';
+import { frozenIn, unitsOf } from './wrap.js';
 
 /**
  * Sharded data parallelism: parameters, gradients and optimizer state are divided over ranks
  * (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
- * 2020; PyTorch's FSDP). Trained float32 variables with at least one dim are divided; others are
- * treated as by `ddp`.
+ * 2020; PyTorch's FSDP). Trained float32 variables with at least one dim are divided, and in stage 3
+ * weights of frozen layers; others are treated as by `ddp`.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function fsdp(options?: FsdpOptions): Strategy {
   const resolved = resolveFsdpOptions(options);
-  return resolved.stage === 0 ? ddp() : new Fsdp(resolved);
+  return resolved.stage === 0 ? wholeBy(resolved) : new Fsdp(resolved);
 }
 
 class Fsdp implements Strategy {
@@ -64,17 +67,24 @@ class Fsdp implements Strategy {
   readonly tape?: TapeHooks;
   readonly #options: ResolvedFsdpOptions;
   /** For variables that are not divided, and for statistics of layers. */
-  readonly #whole = ddp();
+  readonly #whole: Strategy;
+  readonly #buffers: RoundedBuffers;
   readonly #gathering: Gathering;
   readonly #units: Unit[] = [];
   readonly #unitOf = new Map<Variable, Unit>();
   readonly #shardOf = new Map<Variable, Shard>();
   #context!: StrategyContext;
+  /** The ranks over which parameters are divided. */
+  #sharing!: Collective;
+  /** The ranks that have the same shards. */
+  #replicas: Collective | undefined;
   #exposed!: ExposedGradients;
   #hasLayers = false;
 
   constructor(options: ResolvedFsdpOptions) {
     this.#options = options;
+    this.#whole = wholeBy(options);
+    this.#buffers = new RoundedBuffers(wireDtypeOf(options.mixedPrecision.buffer));
     this.traits = {
       parameters: 'sharded',
       isRecordable: false,
@@ -92,7 +102,13 @@ class Fsdp implements Strategy {
   attach(context: StrategyContext): void {
     this.#context = context;
     if (!context.kernels.defer) throw cannotDefer(context.kernels.backendName);
-    this.#exposed = new ExposedGradients(context.collective, deferBy(context.kernels));
+    const { mesh, collective } = context;
+    const hasAxis = mesh.axes.includes('fsdp');
+    if (this.#options.isHybrid && !hasAxis) throw withoutMesh();
+    this.#sharing = hasAxis ? mesh.along('fsdp') : collective;
+    this.#replicas = hasAxis && mesh.size('data') > 1 ? mesh.along('data') : undefined;
+    this.#buffers.attach(context.kernels);
+    this.#exposed = new ExposedGradients(this.#sharing, deferBy(context.kernels));
     this.#whole.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
   }
@@ -101,29 +117,39 @@ class Fsdp implements Strategy {
     const { collective, kernels } = this.#context;
     requireSameVariables(variables, collective);
     this.#forgetDisposed();
-    const isNew = (variable: Variable) => isDivided(variable) && !this.#unitOf.has(variable);
-    this.#whole.prepareVariables(variables.filter((variable) => !isNew(variable)));
-    const lists = unitsOf(variables.filter(isNew), layers, this.#options);
+    const fresh = variables.filter((variable) => canDivide(variable) && !this.#unitOf.has(variable));
+    const frozen = this.#keepsWhole ? new Set<Variable>() : frozenIn(layers);
+    // Frozen weights have no gradients, so they form units of their own.
+    const groups = [fresh.filter(({ trainable }) => trainable), fresh.filter((one) => frozen.has(one))];
+    const divided = new Set(groups.flat());
+    this.#whole.prepareVariables(variables.filter((variable) => !divided.has(variable)));
+    const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));
     requireSameUnits(lists, collective);
+    const { param, reduce } = this.#options.mixedPrecision;
+    const wire = { param: wireDtypeOf(param), reduce: wireDtypeOf(reduce) };
+    const replicas = this.#replicas;
     const load = (unit: Unit) => this.#load(unit);
     // Programs may change the backend at any time.
     const defer = deferBy(kernels);
     for (const list of lists) {
       // One by one: a variable without memory gets its values here, and loses them in its unit.
       for (const variable of list) this.#whole.prepareVariables([variable]);
-      const unit = new Unit(list, { collective, defer, load });
+      const unit = new Unit(list, { collective: this.#sharing, replicas, wire, defer, load });
       this.#units.push(unit);
       for (const shard of unit.shards) {
         this.#unitOf.set(shard.variable, unit);
         this.#shardOf.set(shard.variable, shard);
       }
-      if (this.#keepsWhole) unit.startGather();
+      if (this.#keepsWhole) unit.startGather('reading');
     }
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
     this.#hasLayers = true;
-    return this.#whole.prepareLayers!(layers);
+    const undos = [this.#whole.prepareLayers!(layers), this.#buffers.add(layers)];
+    return () => {
+      for (const undo of undos) undo();
+    };
   }
 
   prepareOptimizer(optimizer: Optimizer): void {
@@ -133,6 +159,7 @@ class Fsdp implements Strategy {
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { collective } = this.#context;
     const end = () => {
+      this.#buffers.round();
       if (!this.#keepsWhole) this.#gathering.endPass();
     };
     return splitReduction(variables, (variable) => this.#unitOf.has(variable), {
@@ -173,17 +200,17 @@ class Fsdp implements Strategy {
     withShardsRegistered(shards, () => apply(own));
     for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
-    if (this.#keepsWhole) for (const unit of units) unit.startGather();
+    if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {
-    const { collective, kernels } = this.#context;
+    const { kernels } = this.#context;
     const shards = this.#shardsOf(grads);
     const names = new Set(shards.map(({ variable }) => variable.name));
     const own = shards.flatMap(({ variable }) => (grads[variable.name] as Tensor | null) ?? []);
     const others = Object.keys(grads).flatMap((name) => (names.has(name) ? [] : (grads[name] ?? [])));
     return tidy(() => {
-      const squares = collective.allReduce(square(kernels.lists.norm(own)), 'sum');
+      const squares = this.#sharing.allReduce(square(kernels.lists.norm(own)), 'sum');
       return sqrt(others.length > 0 ? add(squares, square(kernels.lists.norm(others))) : squares);
     });
   }
@@ -200,15 +227,15 @@ class Fsdp implements Strategy {
   }
 
   materialize(variables: readonly Variable[]): Tensor[] {
-    const { collective } = this.#context;
+    const sharing = this.#sharing;
     return variables.map((variable) => {
       const shard = this.#shardOf.get(variable);
       if (!shard) return variable.clone();
       const unit = this.#unitOf.get(variable)!;
       unit.takeOverAssigned();
       // Whether a gather was started is the same on all ranks; whether it has ended is not.
-      if (!unit.isWanted) return tidy(() => reshape(collective.allGather(shard.own), variable.shape));
-      unit.gather();
+      if (!unit.isWanted) return tidy(() => reshape(sharing.allGather(shard.own), variable.shape));
+      unit.gather('reading');
       return tidy(() => mul(variable, 1));
     });
   }
@@ -232,6 +259,7 @@ class Fsdp implements Strategy {
     this.#unitOf.clear();
     this.#shardOf.clear();
     this.#hasLayers = false;
+    this.#buffers.clear();
   }
 
   /** Frees the shards of variables that a program has disposed. */
@@ -254,7 +282,7 @@ class Fsdp implements Strategy {
   }
 
   #load(unit: Unit): void {
-    if (this.#keepsWhole) besideTape(() => unit.gather());
+    if (this.#keepsWhole) besideTape(() => unit.gather('reading'));
     else this.#gathering.load(unit);
   }
 
@@ -273,6 +301,16 @@ class Fsdp implements Strategy {
   }
 }
 
+/** The strategy for variables of which every rank has all elements. */
+function wholeBy({ mixedPrecision: { reduce = 'float32' } }: ResolvedFsdpOptions): Strategy {
+  return ddp(reduce === 'float32' ? {} : { commHook: reduce });
+}
+
+function wireDtypeOf(dtype: FsdpDtype = 'float32'): WireDtype {
+  const dtypes = { float32: undefined, bf16: 'bfloat16', fp16: 'float16' } as const;
+  return dtypes[dtype];
+}
+
 /** Creates deferred tensors on the backend that is active then. */
 function deferBy(kernels: KernelLayer): Defer {
   return (info, load) => {
@@ -284,8 +322,8 @@ function deferBy(kernels: KernelLayer): Defer {
 /** In tfjs's records, missing gradients are null or undefined. */
 const isThere = (grad: Tensor | null | undefined): boolean => grad != null;
 
-function isDivided({ trainable, dtype, shape, size }: Variable): boolean {
-  return trainable && dtype === 'float32' && shape.length > 0 && size > 0;
+function canDivide({ dtype, shape, size }: Variable): boolean {
+  return dtype === 'float32' && shape.length > 0 && size > 0;
 }
 
 /** This rank's elements of a gradient, which has only these, or is a whole one of a program. */

@@ -39,9 +39,9 @@ export class Gathering {
     try {
       for (const unit of units) {
         unit.takeOverAssigned();
+        this.#use(unit, phase);
         unit.uses++;
         used++;
-        this.#use(unit, phase);
       }
     } catch (error) {
       // `after` is not called if this call throws.
@@ -68,7 +68,7 @@ export class Gathering {
     besideTape(() => {
       if (this.#current !== unit && !isInKernel) this.#releaseOthers(unit);
       this.#resident.add(unit);
-      unit.gather();
+      unit.gather('reading');
     });
   }
 
@@ -95,18 +95,18 @@ export class Gathering {
     this.#resident.add(unit);
     const { backwardPrefetch } = this.options;
     if (phase === 'forward' || backwardPrefetch === 'pre') this.#gatherAhead(unit);
-    else unit.gather();
+    else unit.gather('step');
   }
 
   /** Gathers a unit, and starts to gather those that will be used next. */
   #gatherAhead(unit: Unit): void {
-    unit.startGather();
+    unit.startGather('step');
     for (const next of this.#order.next(this.options.limitAllGathers ? 1 : UNLIMITED)) {
       this.#resident.add(next);
       next.takeOverAssigned();
-      next.startGather();
+      next.startGather('step');
     }
-    unit.gather();
+    unit.gather('step');
   }
 
   #releaseOthers(unit: Unit): void {

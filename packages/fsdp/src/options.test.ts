@@ -10,6 +10,8 @@ describe('fsdp options', () => {
       backwardPrefetch: 'pre',
       reshardAfterForward: true,
       limitAllGathers: true,
+      isHybrid: false,
+      mixedPrecision: {},
     });
   });
 
@@ -20,6 +22,7 @@ describe('fsdp options', () => {
     ['NO_SHARD', 0],
     ['SHARD_GRAD_OP', 2],
     ['FULL_SHARD', 3],
+    ['HYBRID_SHARD', 3],
   ] as const)('name stage %s by both names', (stage, number) => {
     expect(resolveFsdpOptions({ stage }).stage).toBe(number);
   });
@@ -36,6 +39,13 @@ describe('fsdp options', () => {
       'ACC_INVALID_OPTION',
     ],
     ['a unit where nothing is sharded', { stage: 'NO_SHARD', wrap: 'layer' }, 'ACC_INVALID_OPTION'],
+    ['a precision that is none', { mixedPrecision: { param: 'bfloat16' } }, 'ACC_INVALID_OPTION'],
+    ['an unknown kind of precision', { mixedPrecision: { parameters: 'bf16' } }, 'ACC_UNKNOWN_OPTION'],
+    [
+      'buffers that nothing rounds',
+      { stage: 'NO_SHARD', mixedPrecision: { buffer: 'bf16' } },
+      'ACC_INVALID_OPTION',
+    ],
     ['a bucket size that joins no units', { wrap: { minParams: 9 }, bucketBytes: 1 }, 'ACC_INVALID_OPTION'],
   ])('refuse %s', (_, options, code) => {
     expect(() => resolveFsdpOptions(options as never)).toThrowError(

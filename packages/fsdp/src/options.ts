@@ -3,7 +3,27 @@ import type { Variable } from '@tensorflow/tfjs-core';
 import { z } from 'zod';
 
 /** A number of the ZeRO paper, or a name of PyTorch's FSDP. */
-export type FsdpStage = 1 | 2 | 3 | 'NO_SHARD' | 'SHARD_GRAD_OP' | 'FULL_SHARD';
+export type FsdpStage = 1 | 2 | 3 | 'NO_SHARD' | 'SHARD_GRAD_OP' | 'FULL_SHARD' | 'HYBRID_SHARD';
+
+/** A floating-point type, by the names of `mixedPrecision`. */
+export type FsdpDtype = 'float32' | 'bf16' | 'fp16';
+
+/** The types in which parts of a step compute and travel. Weights and optimizer state are float32. */
+export interface FsdpMixedPrecision {
+  /**
+   * The type of products, as by the Accelerator's `mixedPrecision`. In stage 3 the steps also gather
+   * parameters in this type, so all their operators see rounded parameters. Default: that of the
+   * Accelerator; parameters are then gathered in float32.
+   */
+  readonly param?: FsdpDtype;
+  /** The type in which gradients travel and are summed over ranks. Default `float32`. */
+  readonly reduce?: FsdpDtype;
+  /**
+   * The type to which weights that no gradient changes are rounded after each step, such as the
+   * moving statistics of batch normalization. Default `float32`: they are not rounded.
+   */
+  readonly buffer?: FsdpDtype;
+}
 
 /** Layers with at least so many parameters are units. */
 export interface WrapBySize {
@@ -15,7 +35,9 @@ export interface WrapBySize {
 export interface FsdpOptions {
   /**
    * What is divided over ranks. 1: optimizer state. 2 (`SHARD_GRAD_OP`): gradients as well. 3
-   * (`FULL_SHARD`, default): parameters as well. `NO_SHARD`: nothing, which is the strategy `ddp`.
+   * (`FULL_SHARD`, default): parameters as well. `HYBRID_SHARD`: as stage 3, over the ranks of each
+   * host, or over those of `mesh.fsdp`; every host then has all parameters, and gradients are summed
+   * over hosts. `NO_SHARD`: nothing, which is the strategy `ddp`.
    */
   readonly stage?: FsdpStage;
   /**
@@ -42,11 +64,15 @@ export interface FsdpOptions {
   readonly reshardAfterForward?: boolean;
   /** Stage 3: true (default) gathers at most one unit ahead of its use, false up to three. */
   readonly limitAllGathers?: boolean;
+  /** 16-bit types. Default: those of the Accelerator's `mixedPrecision`. */
+  readonly mixedPrecision?: FsdpMixedPrecision;
 }
+
+const dtype = z.enum(['float32', 'bf16', 'fp16']).optional();
 
 const schema = z.object({
   stage: z
-    .enum(['NO_SHARD', 'SHARD_GRAD_OP', 'FULL_SHARD'])
+    .enum(['NO_SHARD', 'SHARD_GRAD_OP', 'FULL_SHARD', 'HYBRID_SHARD'])
     .or(z.literal([1, 2, 3]))
     .default(3),
   wrap: z
@@ -58,15 +84,18 @@ const schema = z.object({
   backwardPrefetch: z.enum(['pre', 'post', 'none']).optional(),
   reshardAfterForward: z.boolean().optional(),
   limitAllGathers: z.boolean().optional(),
+  mixedPrecision: z.strictObject({ param: dtype, reduce: dtype, buffer: dtype }).default({}),
 });
 
-const STAGES = { NO_SHARD: 0, SHARD_GRAD_OP: 2, FULL_SHARD: 3 } as const;
+const STAGES = { NO_SHARD: 0, SHARD_GRAD_OP: 2, FULL_SHARD: 3, HYBRID_SHARD: 3 } as const;
 const ONLY_STAGE_3 = ['backwardPrefetch', 'reshardAfterForward', 'limitAllGathers'] as const;
 const MIB = 1024 * 1024;
 
 export interface ResolvedFsdpOptions extends Required<Omit<FsdpOptions, 'stage'>> {
   /** 0: nothing is divided. */
   readonly stage: 0 | 1 | 2 | 3;
+  /** Whether parameters are divided over some ranks, and the same on others. */
+  readonly isHybrid: boolean;
 }
 
 /**
@@ -91,6 +120,8 @@ export function resolveFsdpOptions(options: FsdpOptions = {}): ResolvedFsdpOptio
     backwardPrefetch: parsed.backwardPrefetch ?? 'pre',
     reshardAfterForward: parsed.reshardAfterForward ?? true,
     limitAllGathers: parsed.limitAllGathers ?? true,
+    isHybrid: named === 'HYBRID_SHARD',
+    mixedPrecision: parsed.mixedPrecision,
   };
 }
 
@@ -120,7 +151,10 @@ const wrapBySize = z.strictObject({
 /** @throws AccError `ACC_INVALID_OPTION` for options beside `NO_SHARD`. */
 function requireAlone(options: FsdpOptions): void {
   const [other] = Object.keys(options).filter(
-    (name) => name !== 'stage' && options[name as 'wrap'] !== undefined,
+    (name) => !['stage', 'mixedPrecision'].includes(name) && options[name as 'wrap'] !== undefined,
   );
   if (other) throw withoutEffect(other, "with stage 'NO_SHARD'", 'Nothing is sharded there.');
+  const { buffer = 'float32' } = options.mixedPrecision ?? {};
+  if (buffer !== 'float32')
+    throw withoutEffect('mixedPrecision.buffer', "with stage 'NO_SHARD'", 'It is for stages that shard.');
 }

@@ -9,7 +9,7 @@ export interface ShardReductionParts {
   /** The variables of the pass that are divided over ranks. */
   readonly variables: readonly Variable[];
   readonly unitOf: ReadonlyMap<Variable, Unit>;
-  /** The ranks that share the units. */
+  /** All ranks that train together. */
   readonly collective: Collective;
 }
 
@@ -48,6 +48,7 @@ export class ShardReduction implements GradientReduction {
   finish(): (Tensor | null)[] {
     while (this.#launched < this.#units.length) this.#launchNext();
     const isUsed = this.#areUsed();
+    for (const unit of this.#units) unit.sumReplicas();
     for (const unit of this.#units) unit.wait();
     return this.parts.variables.map((variable, i) => {
       const own = this.#unitAt[i]!.take(variable);
@@ -62,6 +63,8 @@ export class ShardReduction implements GradientReduction {
     unit.launch();
     this.#travelling.push(unit);
     if (this.#travelling.length > MAX_TRAVELLING) this.#travelling.shift()!.wait();
+    // Once the sum over the ranks of a unit has arrived, the one over replicas can follow.
+    this.#travelling.at(-2)?.sumReplicas();
   }
 
   /** Whether some rank has a gradient of the variable. Every rank calls it. */
@@ -83,6 +86,7 @@ class UnitGradients {
   readonly #given = new Map<Variable, Tensor>();
   readonly #present = new Set<Variable>();
   #pending: Pending<Tensor> | undefined;
+  #isSummed = false;
   #own: Map<Variable, Tensor> | undefined;
 
   constructor(private readonly unit: Unit) {}
@@ -112,8 +116,17 @@ class UnitGradients {
     this.#given.clear();
   }
 
+  /** Waits for the sum over the ranks of the unit, and starts the one over replicas, if any. */
+  sumReplicas(): void {
+    if (this.#isSummed || !this.unit.hasReplicas) return;
+    this.#isSummed = true;
+    const chunk = this.#pending!.wait();
+    this.#pending = this.unit.sumReplicas(chunk);
+  }
+
   wait(): void {
     if (this.#own) return;
+    this.sumReplicas();
     const chunk = this.#pending!.wait();
     const own = tidy(() => this.unit.cutChunk(chunk));
     chunk.dispose();

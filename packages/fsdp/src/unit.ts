@@ -1,11 +1,25 @@
 import { concat, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, Defer, Pending } from '@acc/contract';
+import type { Collective, Defer, Pending, ShardVerbOptions } from '@acc/contract';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
+
+/** The types in which elements travel. Undefined: float32. */
+export interface WireDtypes {
+  readonly param: WireDtype;
+  readonly reduce: WireDtype;
+}
+
+export type WireDtype = ShardVerbOptions<Tensor>['wireDtype'];
+
+/** What the values of a unit are for. Those of a step may be rounded. */
+export type Purpose = 'step' | 'reading';
 
 export interface UnitContext {
   /** The ranks over which parameters are divided. */
   readonly collective: Collective;
+  /** The ranks that have the same shards. Undefined if this is the only one. */
+  readonly replicas?: Collective | undefined;
+  readonly wire?: WireDtypes;
   readonly defer: Defer;
   /** Called when values of the unit are read that are not in memory. It gathers the unit. */
   load(unit: Unit): void;
@@ -19,13 +33,17 @@ export class Unit {
   /** The number of operators that use it now. */
   uses = 0;
 
+  readonly #context: UnitContext;
   readonly #collective: Collective;
   #travelling: Pending<Tensor> | undefined;
   #isGathered = false;
+  /** Whether the values that are in memory, or on their way, were rounded for a step. */
+  #isRounded = false;
 
   /** @param variables Have the same values on all ranks. Their memory is freed. */
   constructor(variables: readonly Variable[], context: UnitContext) {
     const { collective, defer } = context;
+    this.#context = context;
     const { name } = variables[0]!;
     this.name = variables.length === 1 ? name : `${name} … ${variables.at(-1)!.name}`;
     this.#collective = collective;
@@ -39,22 +57,28 @@ export class Unit {
     );
   }
 
-  /** Whether the values are in memory or on their way. */
+  /** Whether the values are in memory or on their way, as they are read outside of a step. */
   get isWanted(): boolean {
-    return this.#isGathered || this.#travelling !== undefined;
+    return this.#isThere && !this.#isRounded;
   }
 
   /** Starts to gather, if that was not done. Every rank calls it. */
-  startGather(): void {
-    if (this.isWanted) return;
+  startGather(purpose: Purpose): void {
+    const wireDtype = purpose === 'step' ? this.#context.wire?.param : undefined;
+    const isRounded = wireDtype !== undefined;
+    if (this.#isThere && this.#isRounded !== isRounded && this.uses === 0) this.release();
+    if (this.#isThere) return;
     const own = tidy(() => this.#flatten(this.shards.map((shard) => shard.own)));
-    this.#travelling = this.#named(() => this.#collective.allGatherAsync(own, { donate: true, even: true }));
+    this.#isRounded = isRounded;
+    this.#travelling = this.#named(() =>
+      this.#collective.allGatherAsync(own, { donate: true, even: true, ...(wireDtype && { wireDtype }) }),
+    );
   }
 
   /** Gathers. Every rank calls it. */
-  gather(): void {
+  gather(purpose: Purpose): void {
+    this.startGather(purpose);
     if (this.#isGathered) return;
-    this.startGather();
     const flat = this.#travelling!.wait();
     this.#travelling = undefined;
     tidy(() => {
@@ -96,7 +120,7 @@ export class Unit {
   }
 
   /**
-   * Starts the sum of gradients over ranks. The result is this rank's chunk.
+   * Starts the sum of gradients over the ranks that share the unit. The result is this rank's chunk.
    *
    * @param grads A gradient or undefined, for each variable. Disposed.
    */
@@ -109,7 +133,21 @@ export class Unit {
       return concat(pieces);
     });
     for (const grad of grads) grad?.dispose();
-    return this.#named(() => this.#collective.reduceScatterAsync(flat, 'sum', { donate: true }));
+    return this.#named(() => this.#collective.reduceScatterAsync(flat, 'sum', this.#reducing));
+  }
+
+  /** Whether other ranks have the same shards. */
+  get hasReplicas(): boolean {
+    return this.#context.replicas !== undefined;
+  }
+
+  /**
+   * Starts the sum of a chunk over the ranks with the same shards. Requires {@link hasReplicas}.
+   *
+   * @param chunkOfRank Disposed.
+   */
+  sumReplicas(chunkOfRank: Tensor): Pending<Tensor> {
+    return this.#named(() => this.#context.replicas!.allReduceAsync(chunkOfRank, 'sum', this.#reducing));
   }
 
   /** This rank's elements of each variable in this rank's chunk of a flat buffer. */
@@ -148,13 +186,24 @@ export class Unit {
     return concat([...pieces, ...gap(this.layout.chunk - at)]);
   }
 
+  get #isThere(): boolean {
+    return this.#isGathered || this.#travelling !== undefined;
+  }
+
+  get #reducing(): { readonly donate: true } & Pick<ShardVerbOptions<Tensor>, 'wireDtype'> {
+    const wireDtype = this.#context.wire?.reduce;
+    return { donate: true, ...(wireDtype && { wireDtype }) };
+  }
+
   #startInChunk(place: number): number {
     const { offsets, chunk } = this.layout;
     return offsets[place]! + this.shards[place]!.range.begin - this.#collective.rank * chunk;
   }
 
   #named<T>(call: () => T): T {
-    return this.#collective.named(this.name, call);
+    const { replicas } = this.#context;
+    const named = () => this.#collective.named(this.name, call);
+    return replicas ? replicas.named(this.name, named) : named();
   }
 }
 

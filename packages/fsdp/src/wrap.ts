@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { nestedLayers } from '@acc/tfjs-internals';
+import { nestedLayers, type LayerWithBuffers } from '@acc/tfjs-internals';
 import type { ResolvedFsdpOptions, WrapBySize } from './options.js';
 
 /** The members of a tfjs-layers layer that wrap policies read. */
@@ -39,6 +39,15 @@ export function unitsOf(
   const isLarge = (layer: Layer) => countOf(layer) >= wrap.minParams && !isExcluded(layer, wrap);
   if (layers.length > 0) return byOwner(variables, ownersIn(layers, isLarge as never), 'together');
   return bySize(variables, wrap.minParams);
+}
+
+/** Weights of layers that are frozen. Statistics, which the layers change themselves, are not. */
+export function frozenIn(layers: readonly unknown[]): Set<Variable> {
+  const nested = [...nestedLayers(layers)] as (Layer & LayerWithBuffers)[];
+  const variables = (weights: Layer['weights'] = []) => weights.map((weight) => weight.read());
+  const statistics = new Set(nested.flatMap((layer) => variables(layer._nonTrainableWeights)));
+  const all = nested.flatMap((layer) => variables(layer.weights));
+  return new Set(all.filter((variable) => !variable.trainable && !statistics.has(variable)));
 }
 
 /** The innermost layer of each variable for which `isUnit` is true. */

@@ -48,6 +48,9 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     get defer() {
       return layer().defer;
     },
+    get resetPeakMemory() {
+      return layer().resetPeakMemory;
+    },
     get recorder() {
       const own = layer().recorder;
       recorder = own ?? recorder;

@@ -39,6 +39,7 @@ function completed(backendName: string, slots: KernelLayerSlots): KernelLayer {
     fuseLayers,
     freeActivations,
     ...(slots.defer && { defer: (info, load) => slots.defer!(info, load) }),
+    ...(slots.resetPeakMemory && { resetPeakMemory: () => slots.resetPeakMemory!() }),
     ...(recorder && { recorder }),
     ...(precision && { precision }),
     ...(random && { random }),

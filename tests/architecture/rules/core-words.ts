@@ -17,6 +17,8 @@ export const FORBIDDEN_IN_CORE = [
 
 export const MAY_NAME_THEM = [
   'packages/core/src/presets/plugins.ts',
+  'packages/core/src/presets/fsdp-precision.ts',
+  'packages/core/src/presets/mesh.ts',
   'packages/core/src/presets/strategy.ts',
   'packages/core/src/presets/trackers.ts',
   'packages/core/src/options.ts',

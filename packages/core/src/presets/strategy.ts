@@ -16,8 +16,11 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
   const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
-  // One process has nothing to divide.
-  if (name === 'fsdp') return size > 1 ? fsdp(options.fsdp) : singleStrategy();
+  if (name === 'fsdp') {
+    // One process has nothing to divide.
+    const { buffer = 'float32' } = options.fsdp?.mixedPrecision ?? {};
+    return size > 1 || buffer !== 'float32' ? fsdp(options.fsdp) : singleStrategy();
+  }
   if (name !== 'ddp') return singleStrategy();
   return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });
 }

@@ -6,6 +6,7 @@ import {
   memoryFlags,
   numThreads,
   operator,
+  resetPeakMemory,
   setNumThreads,
   setSeed,
 } from '@acc/native';
@@ -49,6 +50,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       layerCalls: accLayerCalls(backend),
       fusedApply,
       defer: deferOn(backend),
+      resetPeakMemory,
       recorder: new StepRecorder(backend),
       random: randomLayer(bridge),
       // On a GPU, many threads add sums in an arbitrary order.

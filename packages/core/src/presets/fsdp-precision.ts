@@ -1,0 +1,20 @@
+import { AccError } from '@acc/contract';
+import type { AcceleratorOptions, ResolvedOptions } from '../options.js';
+
+/**
+ * The options with `fsdp.mixedPrecision.param` as the precision of the Accelerator.
+ *
+ * @throws AccError `ACC_INVALID_OPTION` if both are given and differ.
+ */
+export function withFsdpPrecision(resolved: ResolvedOptions, given: AcceleratorOptions): ResolvedOptions {
+  const param = resolved.strategy === 'fsdp' ? resolved.fsdp?.mixedPrecision?.param : undefined;
+  if (param === undefined) return resolved;
+  const mixedPrecision = param === 'float32' ? 'no' : param;
+  if (given.mixedPrecision === undefined || given.mixedPrecision === mixedPrecision)
+    return { ...resolved, mixedPrecision };
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `fsdp.mixedPrecision.param is '${param}', but mixedPrecision is '${given.mixedPrecision}'.`,
+    { help: 'Both are the type of products. Give one of them, or the same type.' },
+  );
+}

@@ -1,0 +1,62 @@
+import { AccError, type Collective, type Mesh } from '@acc/contract';
+import { dataMesh, meshOf as layOut } from '@acc/collective';
+import { resolveFsdpOptions } from '@acc/fsdp';
+import type { LaunchEnvironment } from '../environment.js';
+import type { ResolvedOptions } from '../options.js';
+
+/**
+ * The mesh that the options ask for. Every rank calls it.
+ *
+ * @throws AccError `ACC_INVALID_OPTION` for sizes that do not fit the number of ranks, or that the
+ * strategy does not use.
+ */
+export function meshOf(
+  { mesh, strategy, fsdp }: ResolvedOptions,
+  collective: Collective,
+  environment: Pick<LaunchEnvironment, 'localRank' | 'localSize'>,
+): Mesh {
+  const isSharded = strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
+  if (mesh) {
+    if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
+    if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
+    return layOut(collective, mesh);
+  }
+  if (!isSharded) return dataMesh(collective);
+  if (!resolveFsdpOptions(fsdp).isHybrid) return layOut(collective, { fsdp: collective.size });
+  return layOut(collective, { data: -1, fsdp: ranksPerHost(collective, environment) });
+}
+
+/** @throws AccError `ACC_HOSTS_DIFFER` if hosts cannot form the rows of a mesh. */
+function ranksPerHost(
+  collective: Collective,
+  { localRank, localSize }: Pick<LaunchEnvironment, 'localRank' | 'localSize'>,
+): number {
+  const places = collective.allGatherObject({ localRank, localSize });
+  const isEven = places.every((place, rank) => {
+    return place.localSize === localSize && place.localRank === rank % localSize;
+  });
+  if (isEven && collective.size % localSize === 0) return localSize;
+  const lines = places.map((place, rank) => `  rank ${rank}: ${place.localRank} of ${place.localSize}`);
+  throw new AccError(
+    'ACC_HOSTS_DIFFER',
+    `HYBRID_SHARD shards over the ranks of each host. Hosts do not have the same number of ranks, or their ranks are not numbered one host after the other. Each rank's place on its host:\n${lines.join('\n')}`,
+    {
+      help: 'Start as many ranks on every host, or say over how many ranks to shard: mesh: { data: -1, fsdp: … }.',
+      details: { places },
+    },
+  );
+}
+
+function withoutAxis(): AccError {
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    "mesh: the strategy 'fsdp' shards over the axis fsdp, which the mesh does not have.",
+    { help: 'Add it, for example mesh: { data: -1, fsdp: 2 }, or leave mesh out to shard over all ranks.' },
+  );
+}
+
+function unusedAxis(strategy: string): AccError {
+  return new AccError('ACC_INVALID_OPTION', `mesh.fsdp has no effect: strategy is '${strategy}'.`, {
+    help: "Give strategy: 'fsdp' with a stage that shards, or mesh: { data: … }.",
+  });
+}
