@@ -12,7 +12,7 @@ import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
 import { commHookOf } from './comm-hooks/named.js';
 import { settling } from './comm-hooks/settling.js';
-import { requireSameVariables } from './manifest.js';
+import { requireSameVariables } from './same-variables.js';
 import { comparedOptions, resolveDdpOptions, type DdpOptions } from './options.js';
 import { Plans } from './plans.js';
 import { BucketedReduction } from './reduction.js';

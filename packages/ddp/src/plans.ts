@@ -1,7 +1,7 @@
 import { util, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 import { planBuckets, type BucketPlan } from './bucket-plan.js';
-import { requireSameVariables } from './manifest.js';
+import { requireSameVariables } from './same-variables.js';
 
 const FIRST_BUCKET_BYTES = 1024 * 1024;
 

@@ -1,8 +1,9 @@
-import { tensor1d, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { AccError, type GradientReduction } from '@acc/contract';
 import type { SharedBuffers } from './batch-norm/shared-buffers.js';
 import type { BucketPlan } from './bucket-plan.js';
 import { Bucket, type Transport } from './bucket.js';
+import { countUsers } from './count-users.js';
 
 export interface ReductionTransport extends Transport {
   /** False: buckets are sent only when all gradients are complete. */
@@ -53,15 +54,12 @@ export class BucketedReduction implements GradientReduction {
 
   /** The number of ranks with a gradient of each variable. */
   #countUsers(): ArrayLike<number> {
-    const own = new Float32Array(this.variables.length);
-    for (const bucket of this.#buckets)
-      for (const index of bucket.members) own[index] = bucket.has(index) ? 1 : 0;
-    const sum = this.transport.collective
-      .allReduceAsync(tensor1d(own), 'sum', { donate: true, agreed: true })
-      .wait();
-    const users = sum.dataSync();
-    sum.dispose();
-    return users;
+    const { bucketOf } = this.plan;
+    const own = this.variables.map((_, index) => this.#buckets[bucketOf[index]!]!.has(index));
+    const users = countUsers(own, this.transport.collective, { agreed: true });
+    const counts = users.dataSync();
+    users.dispose();
+    return counts;
   }
 }
 

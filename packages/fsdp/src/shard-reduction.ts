@@ -1,5 +1,6 @@
-import { tensor1d, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, GradientReduction, Pending } from '@acc/contract';
+import { countUsers } from '@acc/ddp';
 import type { Unit } from './unit.js';
 
 /** Units whose gradients travel at the same time: each needs memory for its whole gradients. */
@@ -72,10 +73,10 @@ export class ShardReduction implements GradientReduction {
     const { variables, collective } = this.parts;
     const own = variables.map((variable, i) => this.#unitAt[i]!.has(variable));
     if (own.length === 0) return () => false;
-    const sum = collective.allReduce(tensor1d(own.map(Number)), 'sum', { donate: true });
-    // A rank with all gradients need not ask the others.
-    const counts = own.every(Boolean) ? undefined : sum.dataSync();
-    sum.dispose();
+    const users = countUsers(own, collective);
+    // A rank with all gradients need not read the others' answers.
+    const counts = own.every(Boolean) ? undefined : users.dataSync();
+    users.dispose();
     return (index) => own[index]! || counts![index]! > 0;
   }
 }

@@ -1,0 +1,18 @@
+import type { Collective } from '@acc/contract';
+import type { Variable } from '@tensorflow/tfjs-core';
+import { requireSameLists } from './same-lists.js';
+
+/**
+ * Requires that names, shapes and dtypes are the same on every rank.
+ *
+ * @throws AccError `ACC_VARIABLES_DIFFER` with the first differences on each rank.
+ */
+export function requireSameVariables(variables: readonly Variable[], collective: Collective): void {
+  const own = variables.map(({ name, shape, dtype }) => `${name} ${dtype}[${shape.join(',')}]`);
+  requireSameLists(collective.allGatherObject(own), {
+    code: 'ACC_VARIABLES_DIFFER',
+    message: 'Ranks prepared different variables',
+    help: 'Build the same models in the same order on every rank before prepare.',
+    entry: 'variable',
+  });
+}
