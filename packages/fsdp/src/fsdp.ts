@@ -26,7 +26,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-import { isElementwise, isLive, registeredVariable } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withShardedNorms } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
@@ -43,6 +43,7 @@ import { withShardsRegistered } from './registered.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import type { Shard } from './shard.js';
+import { sumSquaresOver } from './shard-norms.js';
 import { ShardReduction } from './shard-reduction.js';
 import { splitReduction } from './split-reduction.js';
 import { Unit, type WireDtype } from './unit.js';
@@ -153,7 +154,7 @@ class Fsdp implements Strategy {
   }
 
   prepareOptimizer(optimizer: Optimizer): void {
-    if (!isElementwise(optimizer)) throw needsWhole(optimizer);
+    if (!canUpdateShards(optimizer)) throw needsWhole(optimizer);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
@@ -197,7 +198,11 @@ class Fsdp implements Strategy {
       const grad = grads[name] as Tensor | null;
       if (grad) own[name] = ownOf(grad, shard);
     }
-    withShardsRegistered(shards, () => apply(own));
+    const sumSquares = sumSquaresOver(
+      shards.map(({ variable }) => variable.name),
+      this.#sharing,
+    );
+    withShardsRegistered(shards, () => withShardedNorms(sumSquares, () => apply(own)));
     for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
     if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');

@@ -18,7 +18,9 @@ export { kernelLayerOf } from './kernel-layer.js';
 export {
   adafactor,
   adamw,
-  isElementwise,
+  canUpdateShards,
+  withShardedNorms,
+  type SumSquares,
   lamb,
   lion,
   oneBitAdam,

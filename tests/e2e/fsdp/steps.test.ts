@@ -5,7 +5,7 @@ import type { Case, Result, Way } from './ranks/steps.js';
 const SIZES = [1, 2, 3];
 const WAYS: readonly Way[] = ['stage1', 'stage2', 'stage3', 'together', 'bySize'];
 const CASES: readonly Case[] = [
-  ...(['sgd', 'momentum', 'adam', 'adamw'] as const),
+  ...(['sgd', 'momentum', 'adam', 'adamw', 'lamb'] as const),
   ...(['clipped', 'accumulated', 'checkpointed', 'skipped'] as const),
 ];
 const results = new Map<number, Result[]>();

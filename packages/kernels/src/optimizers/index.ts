@@ -1,6 +1,7 @@
 export { adafactor, type Adafactor, type AdafactorOptions } from './adafactor.js';
 export { adamw, type AdamW, type AdamWOptions } from './adamw.js';
-export { isElementwise } from './elementwise.js';
+export { canUpdateShards } from './can-update-shards.js';
+export { withShardedNorms, type SumSquares } from './sharded-norms.js';
 export { fusedApply } from './fused/fused-apply.js';
 export { lamb, type Lamb, type LambOptions } from './lamb.js';
 export { lion, type Lion, type LionOptions } from './lion.js';

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { registerAccBackend } from '../register-backend.js';
 import { expectLikeReference, type ReferenceUpdate } from '../testing/optimizer-reference.js';
 import { lamb } from './lamb.js';
+import { withShardedNorms, type SumSquares } from './sharded-norms.js';
 
 interface Constants {
   readonly lr: number;
@@ -69,4 +70,37 @@ describe('lamb', () => {
     zero.dataSync().forEach((x) => expect(x).toBeCloseTo(-0.1 / 1.001, 5));
     expect([...still.dataSync()]).toEqual([1, 1]);
   });
+
+  it.each(['acc', 'cpu'])(
+    'takes the norms of whole weights where ranks have shards, on %s',
+    async (backend) => {
+      registerAccBackend();
+      await tf.setBackend(backend);
+      const asked: string[][] = [];
+      /** The squares of the weights over all ranks are four times those of this rank. */
+      const sumSquares: SumSquares = (squares, names) => {
+        asked.push(names.map((name) => name.split('/').at(-1)!));
+        return squares.mul([[4], [1]]);
+      };
+      const stepOf = (learningRate: number, isSharded: boolean) => {
+        const shapes = { w: [2, 3], b: [4], alone: [2], empty: [0] };
+        const weights = Object.entries(shapes).map(([name, shape]) =>
+          tf.variable(tf.ones(shape).mul(3), true, `${backend}/${learningRate}/${isSharded}/${name}`),
+        );
+        const optimizer = lamb({ learningRate, excludeFromLayerAdaptation: ['/alone$'] });
+        const gradients = weights.map(({ name, shape }) => ({ name, tensor: tf.ones(shape) }));
+        if (isSharded) withShardedNorms(sumSquares, () => optimizer.applyGradients(gradients));
+        else optimizer.applyGradients(gradients);
+        return weights.map((weight) => [...weight.dataSync()]);
+      };
+      const sharded = stepOf(0.01, true);
+      // Norms that are twice as large double the steps of the weights that are adapted.
+      const [w, b] = stepOf(0.02, false);
+      const [, , alone] = stepOf(0.01, false);
+      const expected = [...w!, ...b!, ...alone!];
+      sharded.flat().forEach((value, i) => expect(value).toBeCloseTo(expected[i]!, 6));
+      expect(sharded.flat().length).toBe(expected.length);
+      expect(asked.map((names) => names.filter((name) => name !== 'alone'))).toEqual([['w', 'b']]);
+    },
+  );
 });

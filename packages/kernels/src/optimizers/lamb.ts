@@ -1,13 +1,21 @@
 import {
   add,
+  concat,
   div,
   greater,
   logicalAnd,
   mul,
   norm,
+  reshape,
   scalar,
+  slice,
+  split,
+  stack,
   sub,
+  tidy,
+  unstack,
   where,
+  zeros,
   zerosLike,
   type serialization,
   type Tensor,
@@ -16,8 +24,10 @@ import { adamDirection } from './adam-direction.js';
 import * as lists from './fused/foreach.js';
 import { selected, type StepChunk } from './fused/native-step.js';
 import { norms, ratiosOrOne, scaleEach_ } from './fused/norms.js';
+import { backendForLists } from './fused/fused-apply.js';
 import { filterToConfig, NAME_FILTER, nameTest, type NameFilter } from './name-filter.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
+import { hasShardedNorms, wholeNorms } from './sharded-norms.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { Update } from './slots.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
@@ -92,9 +102,32 @@ export class Lamb extends SlotOptimizer {
   }
 
   protected override updateChunk(chunk: StepChunk): void {
+    using directions = this.#directionsOf(chunk);
+    const adapted = this.#adapted({ ...chunk, state: [directions.list] });
+    if (adapted.weights.length > 0) adapt(adapted.weights, adapted.state[0]!);
+    lists.add_(chunk.weights, directions.list, -this.learningRate);
+  }
+
+  protected override updateChunks(chunks: readonly StepChunk[]): void {
+    if (!hasShardedNorms()) {
+      super.updateChunks(chunks);
+      return;
+    }
+    const directions = chunks.map((chunk) => this.#directionsOf(chunk));
+    const directed = chunks.map((chunk, i) => ({ ...chunk, state: [directions[i]!.list] }));
+    adaptShards(directed.map((chunk) => this.#adapted(chunk)));
+    chunks.forEach(({ weights }, i) => lists.add_(weights, directions[i]!.list, -this.learningRate));
+    for (const each of directions) each[Symbol.dispose]();
+  }
+
+  #adapted(chunk: StepChunk): StepChunk {
+    return selected(chunk, (name) => !this.#isUnadapted(name));
+  }
+
+  /** Updates m and v; returns u. Caller disposes. */
+  #directionsOf(chunk: StepChunk): lists.Temporaries {
     const { beta1, beta2, epsilon } = this.#options;
     const {
-      weights: w,
       grads: g,
       state: [m, v],
     } = chunk;
@@ -104,23 +137,50 @@ export class Lamb extends SlotOptimizer {
     using denominators = lists.scale(v, 1 / (1 - beta2 ** this.step));
     lists.sqrt_(denominators.list);
     lists.addScalar_(denominators.list, epsilon);
-    using directions = lists.div(m, denominators.list);
+    const directions = lists.div(m, denominators.list);
     lists.scale_(directions.list, 1 / (1 - beta1 ** this.step));
 
     const directed: StepChunk = { ...chunk, state: [directions.list] };
     const { decaying } = this.#decay.split(directed);
     if (decaying.weights.length > 0) lists.add_(decaying.state[0], decaying.weights, this.#decay.rate);
-    const adapted = selected(directed, (name) => !this.#isUnadapted(name));
-    if (adapted.weights.length > 0) adapt(adapted.weights, adapted.state[0]!);
-    lists.add_(w, directions.list, -this.learningRate);
+    return directions;
   }
 
   protected override updateOne(update: Update): void {
+    const direction = this.#directionOf(update);
+    this.#move(update, direction, () => ratioOrOne(norm(update.variable), norm(direction)));
+  }
+
+  protected override updateEach(updates: readonly Update[]): void {
+    if (!hasShardedNorms()) {
+      super.updateEach(updates);
+      return;
+    }
+    tidy(() => {
+      const directions = updates.map((update) => this.#directionOf(update));
+      const own = [updates.map(({ variable }) => norm(variable)), directions.map((each) => norm(each))];
+      const [weights, others] = unstack(
+        wholeNorms(
+          updates.length > 0 ? stack(own.map((norms) => stack(norms))) : zeros([2, 0]),
+          updates.map(({ variable }) => variable.name),
+        ),
+      ) as [Tensor, Tensor];
+      updates.forEach((update, i) =>
+        this.#move(update, directions[i]!, () => ratioOrOne(slice(weights, i, 1), slice(others, i, 1))),
+      );
+    });
+  }
+
+  /** Updates m and v; returns u. */
+  #directionOf(update: Update): Tensor {
     const { variable: w } = update;
     const adam = adamDirection(update, { ...this.#options, step: this.step });
-    const direction = add(adam, mul(w, this.#decay.of(w.name)));
-    const ratio = this.#isUnadapted(w.name) ? scalar(1) : ratioOrOne(norm(w), norm(direction));
-    w.assign(sub(w, mul(direction, mul(ratio, this.learningRate))));
+    return add(adam, mul(w, this.#decay.of(w.name)));
+  }
+
+  #move({ variable: w }: Update, direction: Tensor, ratioOf: () => Tensor): void {
+    const ratio = this.#isUnadapted(w.name) ? scalar(1) : ratioOf();
+    w.assign(sub(w, reshape(mul(direction, mul(ratio, this.learningRate)), w.shape)));
   }
 
   override getConfig(): serialization.ConfigDict {
@@ -145,6 +205,26 @@ function adapt(weights: lists.TensorList, directions: lists.TensorList): void {
   using directionNorms = norms(directions);
   using ratios = ratiosOrOne(weightNorms, directionNorms);
   scaleEach_(directions, ratios);
+}
+
+/** As {@link adapt}, where ranks have shards of the tensors. */
+function adaptShards(chunks: readonly StepChunk[]): void {
+  const backend = backendForLists()!;
+  const filled = chunks.filter(({ weights }) => weights.length > 0);
+  tidy(() => {
+    const own = filled.map(({ weights, state: [directions] }) =>
+      stack([weights, directions!].map((list) => backend.tensorOf(norms(list), 'float32'))),
+    );
+    const names = filled.flatMap((chunk) => chunk.names);
+    const whole = wholeNorms(own.length > 0 ? concat(own, 1) : zeros([2, 0]), names);
+    if (names.length === 0) return;
+    const [weights, directions] = unstack(whole) as [Tensor, Tensor];
+    const ratios = split(
+      ratioOrOne(weights, directions),
+      filled.map((chunk) => chunk.names.length),
+    );
+    filled.forEach(({ state: [list] }, i) => scaleEach_(list!, backend.native(ratios[i]!)));
+  });
 }
 
 function ratioOrOne(a: Tensor, b: Tensor): Tensor {

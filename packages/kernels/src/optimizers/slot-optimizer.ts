@@ -44,8 +44,18 @@ export abstract class SlotOptimizer extends Optimizer {
   /** Updates weights and state in place. */
   protected abstract updateChunk(chunk: StepChunk): void;
 
+  /** Updates the weights and state of all chunks of a step. */
+  protected updateChunks(chunks: readonly StepChunk[]): void {
+    for (const chunk of chunks) this.updateChunk(chunk);
+  }
+
   /** Assigns new values to one variable and its state. Called in a tidy. */
   protected abstract updateOne(update: Update): void;
+
+  /** Assigns new values to the variables of a step, all of which have elements. */
+  protected updateEach(updates: readonly Update[]): void {
+    for (const update of updates) tidy(() => this.updateOne(update));
+  }
 
   /** The number of the current step, from 1. */
   protected get step(): number {
@@ -63,9 +73,7 @@ export abstract class SlotOptimizer extends Optimizer {
     const updates = updatesOf(gradients, gradients.map(variableOf), this.slotLists);
     const backend = backendForLists();
     if (!backend || !this.#applyNatively(backend, updates)) {
-      for (const update of updates) {
-        if (update.variable.size > 0) tidy(() => this.updateOne(update));
-      }
+      this.updateEach(updates.filter(({ variable }) => variable.size > 0));
     }
     this.incrementIterations();
   }
@@ -129,7 +137,7 @@ export abstract class SlotOptimizer extends Optimizer {
   #applyNatively(backend: AccBackend, updates: readonly Update[]): boolean {
     using step = openStep(backend, updates, this.slotLists, []);
     if (!step) return false;
-    for (const chunk of step.chunks) this.updateChunk(chunk);
+    this.updateChunks(step.chunks);
     return true;
   }
 }

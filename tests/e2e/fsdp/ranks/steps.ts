@@ -1,6 +1,6 @@
 // Trains one network by each stage of fsdp, by ddp and by one process, step by step on the same global batches.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, adamw, checkpoint, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, adamw, checkpoint, lamb, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
@@ -29,6 +29,10 @@ const KINDS = {
   momentum: { optimizer: () => tf.train.momentum(0.1, 0.9) },
   adam: {},
   adamw: { optimizer: () => adamw({ learningRate: 0.02, weightDecay: 0.1, excludeFromWeightDecay: ['^b'] }) },
+  lamb: {
+    optimizer: () =>
+      lamb({ learningRate: 0.05, excludeFromLayerAdaptation: ['^b5'], excludeFromWeightDecay: ['^b'] }),
+  },
   clipped: { options: { gradientClipping: { norm: 0.3 } } },
   accumulated: { options: { gradientAccumulationSteps: 3 }, optimizer: () => tf.train.momentum(0.1, 0.9) },
   checkpointed: { isCheckpointed: true },

@@ -1,0 +1,20 @@
+import type { Optimizer } from '@tensorflow/tfjs-core';
+import { AdamW } from './adamw.js';
+import { hasOwnRule } from './fused/fused-apply.js';
+import { Lamb } from './lamb.js';
+import { Lion } from './lion.js';
+import { SgdW } from './sgdw.js';
+
+const OURS: readonly unknown[] = [AdamW, Lamb, Lion, SgdW];
+
+/**
+ * Whether an optimizer may update shards inside `withShardedNorms`. True if it computes each element
+ * of a weight from that element, its gradient and its state alone: tfjs's own classes, `adamw`,
+ * `lion` and `sgdw`. `lamb` also needs the norms of whole weights. An optimizer of another class
+ * says so by a member `elementwise: true`.
+ */
+export function canUpdateShards(optimizer: Optimizer): boolean {
+  const { elementwise } = optimizer as { elementwise?: unknown };
+  if (typeof elementwise === 'boolean') return elementwise;
+  return hasOwnRule(optimizer) || OURS.includes(optimizer.constructor);
+}
