@@ -80,3 +80,29 @@ export function fileTruncated(path: string): AccError {
     help: 'Another program has changed it. Start the run again.',
   });
 }
+
+/** The error for a tensor that shared the values that an offloaded weight had before it changed. */
+export function outdatedWeight(name: string): AccError {
+  return new AccError(
+    'ACC_WEIGHT_OUTDATED',
+    `A tensor shares its values with the offloaded weight '${name}', which has changed since. The earlier values are gone.`,
+    { help: 'Copy the values that are needed later: tf.tidy(() => variable.mul(1)).' },
+  );
+}
+
+/** The error for a model that is dispatched for a second time. */
+export function alreadyDispatched(caller: string, name: string): AccError {
+  return new AccError('ACC_ALREADY_DISPATCHED', `${caller}: the weight '${name}' is offloaded already.`, {
+    help: 'Dispatch a model once. loadCheckpointAndDispatch without maxMemory and offloadFolder loads other values into it.',
+  });
+}
+
+export function notAModel(caller: string): AccError {
+  return new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `${caller} expects a tf.LayersModel or a list of tf.Variable.`,
+    {
+      help: `Write await ${caller}(model, …).`,
+    },
+  );
+}

@@ -1,2 +1,5 @@
-export { fillingEmpty, isEmptyWeight } from './empty-weight.js';
-export { initEmptyWeights } from './init-empty-weights.js';
+export { planDispatch, type Dispatch } from './dispatch/dispatch-model.js';
+export { handingOver, isOffloaded, storeChangedWeights } from './dispatch/offloaded-weights.js';
+export type { DeviceBytes, DispatchOptions } from './dispatch/options.js';
+export { fillingEmpty } from './empty/empty-weight.js';
+export { initEmptyWeights } from './empty/init-empty-weights.js';

@@ -7,6 +7,7 @@ export {
   type CheckpointOptions,
   type ResolvedCheckpointOptions,
 } from './options.js';
+export { matchExactly } from './model/exact-weights.js';
 export {
   matchWeights,
   type LoadedWeights,

@@ -72,7 +72,7 @@ export class Accelerator {
   private constructor(components: Components) {
     if (!(components as Partial<Components> | undefined)?.lifetime) throw notConstructed();
     this.#components = components;
-    const { environment, pipeline, kernels, collective } = components;
+    const { environment, pipeline, kernels, collective, strategy } = components;
     this.#collectives = new JobCollectives(components);
     this.#role = new ProcessRole(environment, {
       waitForEveryone: () => this.waitForEveryone(),
@@ -82,7 +82,7 @@ export class Accelerator {
     this.#training = new TrainingSteps(components);
     this.#communication = new Communication(components);
     this.#run = new SavedRun(components);
-    this.#running = { pipeline, kernels, collective, freeMemory: () => this.freeMemory() };
+    this.#running = { pipeline, kernels, collective, strategy, freeMemory: () => this.freeMemory() };
     setRunning(this.#running);
     offerLocalTraining(this, components);
   }

@@ -1,4 +1,4 @@
-export { initEmptyWeights } from '@acc/big-model';
+export { initEmptyWeights, type DeviceBytes, type DispatchOptions } from '@acc/big-model';
 export {
   AccError,
   isAccError,
@@ -123,6 +123,7 @@ export type { PadOptions } from './nested/pad-across.js';
 export type { SplitOptions, Splittable } from './nested/split-between.js';
 export { setSeed } from './random/math-random.js';
 export { synchronizeRngStates, type RandomSourceName } from './random/synchronize.js';
+export { dispatchModel, loadCheckpointAndDispatch } from './state/dispatch.js';
 export type { Weighted } from './state/model-weights.js';
 export type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
 export type { AccumulateOptions } from './step/step-pipeline.js';

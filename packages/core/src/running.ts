@@ -1,4 +1,4 @@
-import type { Collective, KernelLayer } from '@acc/contract';
+import type { Collective, KernelLayer, Strategy } from '@acc/contract';
 import type { StepPipeline } from './step/step-pipeline.js';
 
 /** The members of the running Accelerator that other modules need. */
@@ -6,6 +6,7 @@ export interface Running {
   readonly pipeline: StepPipeline;
   readonly kernels: KernelLayer;
   readonly collective: Collective;
+  readonly strategy: Strategy;
   freeMemory(): void;
 }
 

@@ -69,6 +69,7 @@ const PLACES: Readonly<Record<string, Place>> = {
   'Engine.gradients, of minimize': [() => engine, 'gradients', () => minimize(tf.train.sgd(0.1))],
   'Engine.gradients, of fit': [() => engine, 'gradients', fit],
   'Engine.makeVariable': [() => engine, 'makeVariable', () => tf.variable(tf.scalar(1))],
+  'Engine.disposeVariable': [() => engine, 'disposeVariable', () => tf.variable(tf.scalar(1)).dispose()],
   'Engine.setBackend': [() => engine, 'setBackend', () => tf.setBackend('cpu')],
   'Engine.runKernel': [() => engine, 'runKernel', () => tf.add(x, x)],
   'Engine.runKernelFunc': [() => engine, 'runKernelFunc', customGrad],

@@ -66,7 +66,7 @@ export interface LoadedWeights {
   readonly unused: readonly string[];
 }
 
-interface Match {
+export interface Match {
   readonly stored: StoredWeight;
   /** The name of the weight that receives it. */
   readonly name: string;
@@ -98,10 +98,19 @@ export async function matchWeights(
   const missing = names.filter((name) => !taken.has(name));
   if (missing.length > 0 && !options.allowMissing) throw nothingFor(missing, stored, path);
   for (const each of matches) requireShape(each);
+  return matchedWeights(matches, stored, missing);
+}
+
+/** @param stored All stored weights. Those without a match are not read. */
+export function matchedWeights(
+  matches: readonly Match[],
+  stored: readonly StoredWeight[],
+  missing: readonly string[] = [],
+): MatchedWeights {
   const used = new Set(matches.map(({ stored: source }) => source.name));
   const unused = stored.map(({ name }) => name).filter((name) => !used.has(name));
   return {
-    report: { loaded: [...taken], missing, unused },
+    report: { loaded: [...new Set(matches.map(({ name }) => name))], missing, unused },
     async assign(layer) {
       try {
         for (const each of matches) await readInto(each, layer);

@@ -1,4 +1,5 @@
 import { tensor, tidy, type NamedTensorMap, type Variable } from '@tensorflow/tfjs-core';
+import { storeChangedWeights } from '@acc/big-model';
 import {
   matchWeights,
   together,
@@ -9,7 +10,7 @@ import {
   type WeightReceiver,
   type WriteModelOptions,
 } from '@acc/checkpoint';
-import { AccError, type TensorShard } from '@acc/contract';
+import { AccError, type Strategy, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { WholeWeights, type NamedWeight, type WeightContext } from './whole-weights.js';
 
@@ -53,18 +54,29 @@ export async function loadModel(
   model: Weighted,
   path: string,
   options: LoadWeightsOptions,
-  { collective, kernels, strategy }: WeightContext,
+  context: WeightContext,
 ): Promise<LoadedWeights> {
-  const receivers = weightsOf(model).flatMap(({ name, variable }) => {
+  const { collective, kernels, strategy } = context;
+  const receivers = receiversFor(model, strategy);
+  const names = collective.allGatherObject(receivers.map(({ name }) => name)).flat();
+  const matched = await together(collective, () => matchWeights(receivers, path, options, names));
+  await together(collective, () => matched.assign(kernels.state));
+  return matched.report;
+}
+
+/** What receives the elements of the weights that this rank holds. */
+export function receiversFor(model: Weighted, strategy: Strategy): WeightReceiver[] {
+  return weightsOf(model).flatMap(({ name, variable }) => {
     const shards = strategy.shardsOf?.(variable);
     return shards
       ? receiversOfShards(name, strategy.heldBy?.(variable) ?? variable, shards)
       : [receiverOf(name, variable)];
   });
-  const names = collective.allGatherObject(receivers.map(({ name }) => name)).flat();
-  const matched = await together(collective, () => matchWeights(receivers, path, options, names));
-  await together(collective, () => matched.assign(kernels.state));
-  return matched.report;
+}
+
+/** Whether ranks hold shards of a weight of the model. */
+export function isSharded(model: Weighted, strategy: Strategy): boolean {
+  return weightsOf(model).some(({ variable }) => strategy.shardsOf?.(variable) !== undefined);
 }
 
 /** @throws AccError `ACC_INVALID_ARGUMENT` if `model` is neither a model nor a list. */
@@ -84,7 +96,16 @@ function weightsOf(model: Weighted): NamedWeight[] {
 function receiverOf(name: string, variable: Variable): WeightReceiver {
   const { shape, dtype } = variable;
   const boxes = [wholeBox(shape)];
-  return { name, shape, dtype, boxes, assign: ([values]) => void variable.assign(values!) };
+  return {
+    name,
+    shape,
+    dtype,
+    boxes,
+    assign([values]) {
+      variable.assign(values!);
+      storeChangedWeights();
+    },
+  };
 }
 
 /** A receiver for each whole tensor, with the boxes that this rank holds. */

@@ -3,12 +3,10 @@ import type { Defer, DeferredTensor } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { layerPrototype, patch, replaceData, type LayerPrototype, type Undo } from '@acc/tfjs-internals';
 import { EmptyWeight, noteEmpty, type InitialValues } from './empty-weight.js';
-import { cannotDefer, notAFunction, notSynchronous } from './errors.js';
+import { cannotDefer, notAFunction, notSynchronous } from '../errors.js';
 import { converted, valuesOf, type Initializer } from './initial-values.js';
+import { isOffloadable } from '../value-bytes.js';
 import { keptValues } from './kept-values.js';
-
-/** Dtypes that backends can defer. */
-const DTYPES: readonly DataType[] = ['float32', 'int32', 'bool'];
 
 let isActive = false;
 
@@ -52,7 +50,7 @@ function emptyVariables(): Undo {
   return patch(tfjs, 'makeVariable', (own) => (given, ...rest) => {
     const [, , dtype] = rest;
     const known = emptyOf.get(given);
-    if (!known && !DTYPES.includes(dtype ?? given.dtype)) return own.call(tfjs, given, ...rest);
+    if (!known && !isOffloadable(dtype ?? given.dtype)) return own.call(tfjs, given, ...rest);
     const empty = known ?? withoutMemory(given, dtype ?? given.dtype);
     const variable = own.call(tfjs, empty.tensor, ...rest);
     noteEmpty(variable, empty);

@@ -1,7 +1,7 @@
 import type { DataType, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
-import { emptyWeight } from './errors.js';
+import { emptyWeight } from '../errors.js';
 
 /** Where the initial values of a weight come from. */
 export interface InitialValues {
@@ -93,9 +93,6 @@ export function emptyWeightOf(variable: Variable): EmptyWeight | undefined {
   emptyWeights.delete(variable);
   return undefined;
 }
-
-/** Whether the variable was created by `initEmptyWeights` and was not filled yet. */
-export const isEmptyWeight = (variable: Variable): boolean => emptyWeightOf(variable) !== undefined;
 
 /**
  * Runs `prepare`, in which reading an empty weight of the list gives its initial values, and

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { memoryStats } from '@acc/native';
 import { patch, type Undo } from '@acc/tfjs-internals';
-import { fillingEmpty, isEmptyWeight } from './empty-weight.js';
+import { emptyWeightOf, fillingEmpty } from './empty-weight.js';
 import { initEmptyWeights } from './init-empty-weights.js';
 
 beforeAll(() => registerAccBackend());
@@ -64,6 +64,7 @@ function createModel(): tf.LayersModel {
 
 const variablesOf = (model: tf.LayersModel) => model.weights.map((weight) => weight.read() as tf.Variable);
 const valuesOf = (variables: readonly tf.Tensor[]) => variables.map((variable) => [...variable.dataSync()]);
+const isEmptyWeight = (variable: tf.Variable) => emptyWeightOf(variable) !== undefined;
 const codeOf = (run: () => unknown): unknown => {
   try {
     run();

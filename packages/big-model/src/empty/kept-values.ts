@@ -1,9 +1,8 @@
 import { tmpdir } from 'node:os';
 import { tensor, type Tensor } from '@tensorflow/tfjs-core';
 import type { InitialValues } from './empty-weight.js';
-import { ValueFile } from './value-file.js';
-
-type Elements = Float32Array | Int32Array | Uint8Array;
+import { bytesOf, type Elements } from '../value-bytes.js';
+import { ValueFile } from '../value-file.js';
 
 /** In the system's temporary folder, while any values are kept. */
 let file: ValueFile | undefined;
@@ -58,8 +57,4 @@ function written(elements: Elements): { read(into: Elements): void; drop(): void
       file = undefined;
     },
   };
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: Elements): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }

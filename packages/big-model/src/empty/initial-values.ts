@@ -1,7 +1,7 @@
 import { cast, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { ownClassName, patch } from '@acc/tfjs-internals';
 import type { InitialValues } from './empty-weight.js';
-import { drawsDiffer } from './errors.js';
+import { drawsDiffer } from '../errors.js';
 import { keptValues } from './kept-values.js';
 
 /** An initializer of tfjs-layers. */

@@ -1,0 +1,178 @@
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { registerAccBackend } from '@acc/kernels';
+import { memoryStats, resetPeakMemory } from '@acc/native';
+import { engineInternals } from '@acc/tfjs-internals';
+import { initEmptyWeights } from '../empty/init-empty-weights.js';
+import { planDispatch } from './dispatch-model.js';
+import { isOffloaded } from './offloaded-weights.js';
+import type { DispatchOptions } from './options.js';
+
+beforeAll(() => registerAccBackend());
+afterEach(() => tf.disposeVariables());
+
+const WIDTH = 64;
+const LAYER_BYTES = 4 * (WIDTH * WIDTH + WIDTH);
+const LAYERS = 5;
+
+const folder = () => mkdtempSync(join(tmpdir(), 'acc-dispatch-'));
+const dispatch = (model: object, options: DispatchOptions) =>
+  planDispatch('dispatchModel', model, { offloadFolder: folder(), ...options }).apply();
+
+function createModel(): tf.Sequential {
+  const { dense, layerNormalization } = tf.layers;
+  const layers = Array.from({ length: LAYERS }, (_, i) =>
+    dense({
+      units: WIDTH,
+      inputShape: [WIDTH],
+      activation: 'tanh',
+      kernelInitializer: tf.initializers.glorotUniform({ seed: i + 1 }),
+    }),
+  );
+  return tf.sequential({ layers: [...layers, layerNormalization()] });
+}
+
+const variablesOf = (model: tf.LayersModel) => model.weights.map((weight) => weight.read() as tf.Variable);
+const valuesOf = (model: tf.LayersModel) => variablesOf(model).map((variable) => [...variable.dataSync()]);
+const input = () => tf.tidy(() => tf.sin(tf.range(0, 3 * WIDTH)).reshape([3, WIDTH]));
+
+function predict(model: tf.LayersModel): number[] {
+  return tf.tidy(() => [...(model.predict(input()) as tf.Tensor).dataSync()]);
+}
+
+/** Three steps of `fit`, which draws nothing. */
+async function train(model: tf.LayersModel, optimizer: tf.Optimizer): Promise<number[]> {
+  model.compile({ optimizer, loss: 'meanSquaredError' });
+  const [x, y] = [input(), tf.ones([3, WIDTH])];
+  const { history } = await model.fit(x, y, { epochs: 3, verbose: 0, shuffle: false });
+  tf.dispose([x, y]);
+  return history['loss'] as number[];
+}
+
+describe.each(['acc', 'cpu'])('on %s a dispatched model', (backend) => {
+  beforeAll(() => tf.setBackend(backend));
+
+  it.each([1, 2, 3.5])('predicts like one in memory, with room for %f layers', (layers) => {
+    const whole = predict(createModel());
+    const model = createModel();
+    const path = folder();
+    dispatch(model, { maxMemory: Math.floor(layers * LAYER_BYTES), offloadFolder: path });
+    expect(variablesOf(model).filter(isOffloaded).length).toBeGreaterThanOrEqual(4);
+    for (let pass = 0; pass < 2; pass++) expect(predict(model)).toEqual(whole);
+    // What is not in memory has no name on the disk, and goes with the process.
+    expect(readdirSync(path)).toEqual([]);
+  });
+
+  it.each([
+    ['sgd', () => tf.train.sgd(0.1)],
+    ['momentum', () => tf.train.momentum(0.1, 0.9)],
+    ['adam', () => tf.train.adam(0.01)],
+    ['adamax', () => tf.train.adamax(0.01)],
+    ['rmsprop', () => tf.train.rmsprop(0.01)],
+    ['adagrad', () => tf.train.adagrad(0.01)],
+    ['adadelta', () => tf.train.adadelta(0.1)],
+  ])('is trained like one in memory: %s', async (_, optimizer) => {
+    const whole = createModel();
+    const losses = await train(whole, optimizer());
+    const model = createModel();
+    dispatch(model, { maxMemory: 2 * LAYER_BYTES });
+    expect(await train(model, optimizer())).toEqual(losses);
+    expect(valuesOf(model)).toEqual(valuesOf(whole));
+    expect(losses[2]).toBeLessThan(losses[0]!);
+  });
+
+  it('gives gradients through weights that are frozen, and keeps trained ones in memory', async () => {
+    const frozen = () => {
+      const model = createModel();
+      for (const layer of model.layers.slice(1)) layer.trainable = false;
+      return model;
+    };
+    const whole = frozen();
+    const losses = await train(whole, tf.train.adam(0.01));
+    const model = frozen();
+    dispatch(model, { maxMemory: 2 * LAYER_BYTES });
+    expect(isOffloaded(variablesOf(model)[0]!)).toBe(false);
+    expect(await train(model, tf.train.adam(0.01))).toEqual(losses);
+    expect(valuesOf(model)).toEqual(valuesOf(whole));
+  });
+
+  it('takes values that a program assigns, and keeps those of copies', () => {
+    const [a, b] = [tf.variable(tf.ones([16])), tf.variable(tf.fill([16], 2))];
+    dispatch([a, b], { maxMemory: 64 });
+    const first = (compute: () => tf.Tensor) => tf.tidy(() => compute().dataSync()[0]);
+    const [ofA, ofB] = [a.clone(), b.clone()];
+    expect(ofA.dataSync()[0]).toBe(1);
+    // The values of a are in memory, those of b are not.
+    tf.tidy(() => a.assign(tf.fill([16], 7)));
+    tf.tidy(() => b.assign(tf.fill([16], 8)));
+    expect(first(() => tf.addN([a, b, b]))).toBe(23);
+    expect(first(() => tf.sub(a, b))).toBe(-1);
+    expect(ofA.dataSync()[0]).toBe(1);
+    expect(() => ofB.dataSync()).toThrowError(expect.objectContaining({ code: 'ACC_WEIGHT_OUTDATED' }));
+    tf.dispose([ofA, ofB]);
+  });
+
+  it('goes without a trace: tensors, and what watched the operators', () => {
+    const { runKernelFunc } = engineInternals();
+    const before = tf.memory().numTensors;
+    for (const disposeAll of [(model: tf.LayersModel) => model.dispose(), () => tf.disposeVariables()]) {
+      const model = createModel();
+      dispatch(model, { maxMemory: LAYER_BYTES });
+      expect(engineInternals().runKernelFunc).not.toBe(runKernelFunc);
+      predict(model);
+      disposeAll(model);
+      expect(tf.memory().numTensors).toBe(before);
+      expect(engineInternals().runKernelFunc).toBe(runKernelFunc);
+    }
+  });
+
+  it('says what is wrong', () => {
+    const codeOf = (run: () => unknown): unknown => {
+      try {
+        run();
+      } catch (error) {
+        return (error as { code?: string }).code;
+      }
+      return undefined;
+    };
+    const model = createModel();
+    const values = valuesOf(model);
+    const file = join(folder(), 'a file');
+    writeFileSync(file, '');
+    expect(codeOf(() => planDispatch('dispatchModel', model, { maxMemory: LAYER_BYTES }))).toBe(
+      'ACC_OFFLOAD_FOLDER',
+    );
+    expect(codeOf(() => dispatch(model, { maxMemory: LAYER_BYTES - 1 }))).toBe('ACC_MEMORY_TOO_SMALL');
+    expect(codeOf(() => dispatch({}, {}))).toBe('ACC_INVALID_ARGUMENT');
+    expect(codeOf(() => dispatch([], {}))).toBe('ACC_INVALID_ARGUMENT');
+    expect(codeOf(() => dispatch(model, { maxMemory: LAYER_BYTES, offloadFolder: file }))).toBe(
+      'ACC_STORAGE_DENIED',
+    );
+    const half = [model.layers[0]!.getWeights(), initEmptyWeights(createModel)] as const;
+    expect(codeOf(() => dispatch(half[1], { maxMemory: LAYER_BYTES }))).toBe('ACC_WEIGHT_EMPTY');
+    // Nothing has changed.
+    expect(valuesOf(model)).toEqual(values);
+    expect(variablesOf(model).some(isOffloaded)).toBe(false);
+    dispatch(model, { maxMemory: LAYER_BYTES });
+    expect(codeOf(() => dispatch(model, { maxMemory: LAYER_BYTES }))).toBe('ACC_ALREADY_DISPATCHED');
+  });
+});
+
+it('never has more weights in memory than it may', async () => {
+  await tf.setBackend('acc');
+  const start = memoryStats().allocatedBytes;
+  const model = createModel();
+  const maxMemory = 2 * LAYER_BYTES;
+  dispatch(model, { maxMemory });
+  expect(memoryStats().allocatedBytes - start).toBeLessThanOrEqual(1.02 * LAYER_BYTES);
+  resetPeakMemory();
+  predict(model);
+  const { peakAllocatedBytes, allocatedBytes } = memoryStats();
+  // Activations are small beside the weights.
+  expect(peakAllocatedBytes - start).toBeLessThanOrEqual(maxMemory + 8 * 4 * 3 * WIDTH);
+  expect(allocatedBytes - start).toBeLessThanOrEqual(1.02 * maxMemory);
+  expect(peakAllocatedBytes - start).toBeGreaterThan(LAYER_BYTES);
+});

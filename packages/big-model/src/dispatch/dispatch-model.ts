@@ -1,0 +1,99 @@
+import { backend, getBackend, type Variable } from '@tensorflow/tfjs-core';
+import type { KernelLayer } from '@acc/contract';
+import { kernelLayerOf } from '@acc/kernels';
+import { emptyWeightOf } from '../empty/empty-weight.js';
+import { alreadyDispatched, cannotDefer } from '../errors.js';
+import { isOffloadable } from '../value-bytes.js';
+import { byteLength, deviceMap, type DeviceMap, type WeightGroup } from './device-map.js';
+import { bytesForWeights } from './free-memory.js';
+import { OffloadedWeight } from './offloaded-weight.js';
+import { abandon, bringBack, isOffloaded, offloadedWeights } from './offloaded-weights.js';
+import { resolveLimits, type DispatchOptions } from './options.js';
+import { onHost, PlacesOnDisk, type Place } from './places.js';
+import { Residency } from './residency.js';
+import { weightGroups, type Weighted } from './weight-groups.js';
+
+/** Where the weights of a model will be. */
+export interface Dispatch {
+  /** Moves weights out of memory. */
+  apply(): void;
+  /** Lets weights go that were to be replaced and were not. They have no values. */
+  abandon(): void;
+}
+
+/**
+ * Plans where the weights of a model are. Changes nothing.
+ *
+ * @param replaced `areReplaced`: whether the weights are about to be assigned other values. Then those that leave
+ * memory are not stored, and have no values until then.
+ */
+export function planDispatch(
+  caller: string,
+  model: Weighted,
+  options: DispatchOptions,
+  replaced: { readonly areReplaced?: boolean } = {},
+): Dispatch {
+  const { areReplaced = false } = replaced;
+  const kernels = kernelLayerOf(getBackend(), backend());
+  const limits = resolveLimits(caller, options, kernels.device);
+  const groups = weightGroups(caller, model).map(offloadablePart);
+  const offloaded = groups.flatMap(({ weights }) => weights.filter(isOffloaded));
+  if (offloaded.length > 0) {
+    // New values go where the weights are.
+    if (areReplaced && Object.keys(options).length === 0) return { apply() {}, abandon() {} };
+    throw alreadyDispatched(caller, offloaded[0]!.name);
+  }
+  const device = limits.device ?? inferred(groups, kernels, areReplaced);
+  const map = deviceMap(groups, { ...limits, device });
+  const outside = [...map.onHost, ...map.onDisk];
+  if (outside.length > 0 && !kernels.defer) throw cannotDefer(caller, kernels.backendName);
+  return {
+    apply: () =>
+      void (outside.length > 0 && moveOut(map, { kernels, folder: limits.folder ?? '', areReplaced })),
+    abandon: () => abandon(outside),
+  };
+}
+
+interface Moving {
+  readonly kernels: KernelLayer;
+  readonly folder: string;
+  readonly areReplaced: boolean;
+}
+
+function moveOut(map: DeviceMap, { kernels, folder, areReplaced }: Moving): void {
+  const residency = new Residency(map.roomBytes);
+  const disk = new PlacesOnDisk(folder);
+  const moved = new Map<Variable, Place>();
+  for (const variable of map.onHost) moved.set(variable, onHost());
+  for (const variable of map.onDisk) moved.set(variable, disk.place(byteLength(variable)));
+  let left = moved.size;
+  const onGone = () => --left === 0 && disk[Symbol.dispose]();
+  const all = offloadedWeights;
+  const weights = Array.from(moved, ([variable, place]) => {
+    const weight = new OffloadedWeight(variable, place, { kernels, residency, all });
+    all.add({ weight, residency, onGone });
+    return weight;
+  });
+  try {
+    for (const weight of weights) {
+      if (areReplaced) weight.leaveEmpty();
+      else weight.store();
+    }
+  } catch (error) {
+    bringBack([...moved.keys()]);
+    throw error;
+  }
+}
+
+function offloadablePart({ name, weights }: WeightGroup): WeightGroup {
+  return { name, weights: weights.filter(({ dtype, size }) => isOffloadable(dtype) && size > 0) };
+}
+
+/** The memory that the weights may take. Those that have memory now may keep it. */
+function inferred(groups: readonly WeightGroup[], kernels: KernelLayer, areReplaced: boolean): number {
+  // libtorch does not tell how much memory of a GPU is free.
+  if (kernels.device !== 'cpu') return Infinity;
+  const have = (variable: Variable) => (areReplaced && emptyWeightOf(variable) ? 0 : byteLength(variable));
+  const held = groups.flatMap(({ weights }) => weights.map(have)).reduce((sum, bytes) => sum + bytes, 0);
+  return bytesForWeights() + held;
+}

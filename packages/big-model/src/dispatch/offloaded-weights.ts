@@ -1,0 +1,139 @@
+import { engine, type DataId, type NamedTensorMap, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { engineInternals, patch, type Undo } from '@acc/tfjs-internals';
+import type { OffloadedWeight, OffloadedWeights } from './offloaded-weight.js';
+import type { Residency } from './residency.js';
+
+interface Known {
+  readonly weight: OffloadedWeight;
+  readonly residency: Residency;
+  /** Called when the weight is not offloaded any more. */
+  readonly onGone: () => void;
+}
+
+/** The offloaded weights of this process. While there are any, operators tell which ones they use. */
+class ProcessWeights implements OffloadedWeights {
+  readonly #known = new Map<Variable, Known>();
+  readonly #byData = new Map<DataId, Known>();
+  readonly #changed = new Set<OffloadedWeight>();
+  #undos: Undo[] = [];
+
+  add(known: Known): void {
+    if (this.#known.size === 0) this.#undos = [this.#watchOperators(), this.#watchDisposal()];
+    this.#known.set(known.weight.variable, known);
+  }
+
+  of(variable: Variable): OffloadedWeight | undefined {
+    return this.#known.get(variable)?.weight;
+  }
+
+  remove(variable: Variable): void {
+    const known = this.#known.get(variable);
+    if (!known) return;
+    const { weight, residency, onGone } = known;
+    weight.handOver();
+    residency.forget(weight);
+    this.#changed.delete(weight);
+    this.#known.delete(variable);
+    if (weight.dataId) this.#byData.delete(weight.dataId);
+    onGone();
+    if (this.#known.size === 0) for (const undo of this.#undos.splice(0)) undo();
+  }
+
+  changed(weight: OffloadedWeight): void {
+    this.#changed.add(weight);
+  }
+
+  renamed({ variable }: OffloadedWeight, before: DataId | undefined, after: DataId): void {
+    if (before) this.#byData.delete(before);
+    this.#byData.set(after, this.#known.get(variable)!);
+  }
+
+  /** Stores the values that programs and optimizers have assigned. */
+  storeChanged(): void {
+    for (const weight of this.#changed) {
+      if (weight.isChanged) weight.store();
+      this.#changed.delete(weight);
+    }
+  }
+
+  /** What an operator uses stays in memory until its end. */
+  #watchOperators(): Undo {
+    const tfjs = engineInternals();
+    return patch(tfjs, 'runKernelFunc', (own) => (params) => {
+      this.storeChanged();
+      const used = this.#usedIn(params.inputs);
+      if (used.length === 0) return own.call(tfjs, params);
+      for (const { weight, residency } of used) {
+        weight.uses++;
+        residency.touch(weight);
+      }
+      try {
+        return own.call(tfjs, params);
+      } finally {
+        for (const { weight } of used) weight.uses--;
+      }
+    });
+  }
+
+  #usedIn(inputs: NamedTensorMap): Known[] {
+    const used: Known[] = [];
+    for (const name of Object.keys(inputs)) {
+      const input = inputs[name] as Tensor | readonly Tensor[] | null | undefined;
+      for (const tensor of Array.isArray(input) ? (input as Tensor[]) : [input as Tensor]) {
+        const known = tensor && this.#byData.get(tensor.dataId);
+        if (known) used.push(known);
+      }
+    }
+    return used;
+  }
+
+  #watchDisposal(): Undo {
+    const tfjs = engine();
+    return patch(tfjs, 'disposeVariable', (own) => (variable) => {
+      own.call(tfjs, variable);
+      this.remove(variable);
+    });
+  }
+}
+
+export const offloadedWeights = new ProcessWeights();
+
+/** Whether the values of the variable are elsewhere while they are not used. */
+export const isOffloaded = (variable: Variable): boolean => offloadedWeights.of(variable) !== undefined;
+
+/**
+ * Stores values that were assigned to offloaded weights, and frees their memory. Otherwise the next
+ * operator does that.
+ */
+export function storeChangedWeights(): void {
+  offloadedWeights.storeChanged();
+}
+
+/** Gives offloaded variables their values back, in memory. */
+export function bringBack(variables: readonly Variable[]): void {
+  for (const variable of variables) {
+    const weight = offloadedWeights.of(variable);
+    offloadedWeights.remove(variable);
+    weight?.restore();
+  }
+}
+
+/** Lets offloaded variables go. What was read of their values is gone, too. */
+export function abandon(variables: readonly Variable[]): void {
+  for (const variable of variables) {
+    offloadedWeights.of(variable)?.forgetValues();
+    offloadedWeights.remove(variable);
+  }
+}
+
+/**
+ * Runs `prepare`, which takes offloaded variables over: it reads them and gives them other data.
+ * Afterwards they are not offloaded any more.
+ */
+export function handingOver<T>(variables: readonly Variable[], prepare: () => T): T {
+  const handed = variables.flatMap((variable) => offloadedWeights.of(variable) ?? []);
+  for (const weight of handed) weight.handOver();
+  const result = prepare();
+  for (const { variable } of handed) offloadedWeights.remove(variable);
+  return result;
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { AccError, parseOptions } from '@acc/contract';
+
+/** Devices by name (`cpu`, `cuda:0`, `disk`), and the most bytes of weights that each holds. */
+export type DeviceBytes = Readonly<Record<string, number>>;
+
+/** Options of `dispatchModel` and `loadCheckpointAndDispatch`. */
+export interface DispatchOptions {
+  /**
+   * The most bytes of weights that are in the memory of this process at a time, or of each device:
+   * that of the backend, `cpu` for host memory beside a GPU, and `disk`. Default: three quarters of
+   * the memory that is free, and all of the disk.
+   */
+  readonly maxMemory?: number | DeviceBytes;
+  /** The folder for weights that are on disk. Made if missing. Needed if there are any. */
+  readonly offloadFolder?: string;
+}
+
+const bytes = z.number().int().nonnegative();
+const schema = z.object({
+  maxMemory: z
+    .union([bytes, z.record(z.string(), bytes)], {
+      error: 'expected a whole number of bytes from 0, or { device: bytes }',
+    })
+    .optional(),
+  offloadFolder: z.string().min(1).optional(),
+});
+
+/** The most bytes of weights by where they are. */
+export interface Limits {
+  /** Undefined: what is free. */
+  readonly device: number | undefined;
+  readonly host: number;
+  readonly disk: number;
+  readonly folder: string | undefined;
+}
+
+/**
+ * @param device Where the backend has its tensors: `cpu`, `cuda:0`.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function resolveLimits(caller: string, options: DispatchOptions, device: string): Limits {
+  const { maxMemory, offloadFolder: folder } = parseOptions(caller, schema, options);
+  if (typeof maxMemory !== 'object') return { device: maxMemory, host: 0, disk: Infinity, folder };
+  const known = [...new Set([device, 'cpu', 'disk'])];
+  const unknown = Object.keys(maxMemory).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw noDevice(caller, unknown, known);
+  const { [device]: own, cpu = 0, disk = Infinity } = maxMemory;
+  return { device: own, host: device === 'cpu' ? 0 : cpu, disk, folder };
+}
+
+function noDevice(caller: string, name: string, known: readonly string[]): AccError {
+  return new AccError('ACC_INVALID_OPTION', `${caller}.maxMemory: there is no device '${name}'.`, {
+    help: `Weights can be on ${known.map((each) => `'${each}'`).join(', ')}.`,
+    details: { device: name, known },
+  });
+}

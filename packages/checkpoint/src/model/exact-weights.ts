@@ -1,0 +1,79 @@
+import { AccError } from '@acc/contract';
+import { matchedWeights, type MatchedWeights, type WeightReceiver } from './load-weights.js';
+import { openWeights } from './stored-weights.js';
+
+/** Names and shapes in which files and a model differ. */
+interface Differences {
+  /** Weights of the model that the files lack. */
+  readonly missing: readonly string[];
+  /** Stored weights that the model lacks. */
+  readonly surplus: readonly string[];
+  readonly misshapen: readonly {
+    readonly name: string;
+    readonly stored: readonly number[];
+    readonly here: readonly number[];
+  }[];
+}
+
+const SHOWN = 8;
+
+/**
+ * Finds the stored tensor for each weight, by name. Reads no values.
+ *
+ * @param path As for `matchWeights`.
+ * @param elsewhere Names of weights that other ranks hold.
+ * @throws AccError `ACC_WEIGHTS_MISMATCH` with all weights that are missing, surplus or misshapen.
+ * `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
+ */
+export async function matchExactly(
+  receivers: readonly WeightReceiver[],
+  path: string,
+  elsewhere: readonly string[],
+): Promise<MatchedWeights> {
+  const stored = await openWeights(path);
+  const byName = new Map(stored.map((weight) => [weight.name, weight]));
+  const targets = new Map(receivers.map((receiver) => [receiver.name, receiver]));
+  const names = new Set([...targets.keys(), ...elsewhere]);
+  const found: Differences = {
+    missing: [...names].filter((name) => !byName.has(name)),
+    surplus: [...byName.keys()].filter((name) => !names.has(name)),
+    misshapen: receivers.flatMap(({ name, shape: here }) => {
+      const shape = byName.get(name)?.shape ?? here;
+      return shape.join() === here.join() ? [] : [{ name, stored: shape, here }];
+    }),
+  };
+  if (Object.values(found).some((list) => list.length > 0)) throw differ(path, found);
+  const matches = stored.map((weight) => {
+    const { name } = weight;
+    return { stored: weight, name, target: targets.get(name), permute: undefined };
+  });
+  return matchedWeights(matches, stored);
+}
+
+function differ(path: string, found: Differences): AccError {
+  const { missing, surplus, misshapen } = found;
+  const shapes = misshapen.map(
+    ({ name, stored, here }) => `'${name}' is [${stored.join()}] there and [${here.join()}] here`,
+  );
+  const lines = [
+    ...line('weights that it lacks', missing.map(quoted)),
+    ...line('weights that the model lacks', surplus.map(quoted)),
+    ...line('other shapes', shapes),
+  ];
+  return new AccError(
+    'ACC_WEIGHTS_MISMATCH',
+    `${path} does not have the weights of the model:\n${lines.join('\n')}`,
+    {
+      help: 'Build the model from which the weights were saved, with the same names of layers. accelerator.loadModel maps other names, and loads only some of the weights.',
+      details: { ...found },
+    },
+  );
+}
+
+const quoted = (name: string): string => `'${name}'`;
+
+function line(what: string, list: readonly string[]): string[] {
+  if (list.length === 0) return [];
+  const more = list.length > SHOWN ? ` and ${list.length - SHOWN} more` : '';
+  return [`  ${what}: ${list.slice(0, SHOWN).join(', ')}${more}`];
+}

@@ -1,0 +1,92 @@
+import { planDispatch, type DispatchOptions } from '@acc/big-model';
+import { matchExactly, together } from '@acc/checkpoint';
+import { AccError } from '@acc/contract';
+import { activeKernels } from '../presets/kernels.js';
+import { requirePath } from '../require-arguments.js';
+import { whatRuns } from '../running.js';
+import { isSharded, receiversFor, type Weighted } from './model-weights.js';
+import { singleStrategy } from '../single-strategy/single-strategy.js';
+
+/**
+ * Moves the weights of a model that do not fit in memory to host memory beside a GPU, or to a file.
+ * Each is brought in when an operator uses it, and let go when others need the room: those that were
+ * used least recently go first. Values that a program or an optimizer assigns are stored.
+ *
+ * Which weights stay in memory is decided layer by layer, in the order of the model. It may be called
+ * before or after `prepare`.
+ *
+ * @param model A tf.LayersModel, or a list of variables.
+ * @returns The model itself.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT`,
+ * `ACC_OFFLOAD_FOLDER` if weights do not fit and there is no `offloadFolder`. `ACC_MEMORY_TOO_SMALL`
+ * if a layer does not fit. `ACC_ALREADY_DISPATCHED`, `ACC_STRATEGY_CANNOT` for sharded weights,
+ * `ACC_WEIGHT_EMPTY`, `ACC_STORAGE_FULL`, `ACC_STORAGE_DENIED`.
+ */
+export async function dispatchModel<T extends Weighted>(model: T, options: DispatchOptions = {}): Promise<T> {
+  const { strategy } = surroundings();
+  if (isSharded(model, strategy)) throw shardedAlready('dispatchModel', strategy.name);
+  planDispatch('dispatchModel', model, options).apply();
+  return model;
+}
+
+/**
+ * Loads weights by name into a model, one after the other, and moves those that do not fit in memory
+ * where `dispatchModel` moves them. So a model from `initEmptyWeights` is loaded that is larger than
+ * memory. Weights that have values get others.
+ *
+ * If the strategy has sharded the weights, every rank calls it and reads the elements that it holds.
+ * They are not moved then.
+ *
+ * @param folder As `saveModel` writes it, or one safetensors file.
+ * @returns The model itself.
+ * @throws AccError As `dispatchModel`. `ACC_WEIGHTS_MISMATCH` with all weights that are missing,
+ * surplus or have another shape; nothing is loaded then. `ACC_WEIGHTS_NOT_FOUND`,
+ * `ACC_SAFETENSORS_INVALID`.
+ */
+export async function loadCheckpointAndDispatch<T extends Weighted>(
+  model: T,
+  folder: string,
+  options: DispatchOptions = {},
+): Promise<T> {
+  const caller = 'loadCheckpointAndDispatch';
+  requirePath(caller, folder);
+  const { strategy, kernels, collective } = surroundings();
+  const receivers = receiversFor(model, strategy);
+  if (isSharded(model, strategy)) {
+    if (Object.keys(options).length > 0) throw shardedAlready(caller, strategy.name);
+    const names = collective!.allGatherObject(receivers.map(({ name }) => name)).flat();
+    const matched = await together(collective!, () => matchExactly(receivers, folder, names));
+    await together(collective!, () => matched.assign(kernels.state));
+    return model;
+  }
+  const plan = planDispatch(caller, model, options, { areReplaced: true });
+  const matched = await matchExactly(receivers, folder, []);
+  plan.apply();
+  try {
+    await matched.assign(kernels.state);
+  } catch (error) {
+    plan.abandon();
+    throw error;
+  }
+  return model;
+}
+
+/** What an Accelerator has, or what there is without one. */
+function surroundings() {
+  const running = whatRuns();
+  return {
+    strategy: running?.strategy ?? singleStrategy(),
+    kernels: running?.kernels ?? activeKernels(),
+    collective: running?.collective,
+  };
+}
+
+function shardedAlready(caller: string, strategy: string): AccError {
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `${caller}: the strategy '${strategy}' has sharded the weights of this model.`,
+    {
+      help: 'Ranks hold shards of them, so they need less memory already. Leave maxMemory and offloadFolder out, or use the offload option of the strategy.',
+    },
+  );
+}

@@ -1,0 +1,169 @@
+// Models that are loaded and dispatched, alone and prepared by each strategy, beside the same models in memory.
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import {
+  Accelerator,
+  dispatchModel,
+  initEmptyWeights,
+  isAccError,
+  loadCheckpointAndDispatch,
+  type AcceleratorOptions,
+} from '@acc/core';
+import { memoryStats, resetPeakMemory } from '@acc/native';
+import { reportResult } from '@acc/testkit';
+
+const WAYS = {
+  ddp: {},
+  stage3: { strategy: 'fsdp', fsdp: { bucketBytes: 1 } },
+} satisfies Record<string, AcceleratorOptions>;
+export type Way = keyof typeof WAYS;
+
+export interface Trained {
+  readonly losses: number[];
+  readonly weights: number[][];
+}
+
+export interface Result {
+  readonly saved: number[][];
+  /** Weights that were loaded: before prepare, into a dispatched model, from one file, and after prepare. */
+  readonly loaded: Record<string, number[][]>;
+  readonly trained: Record<Way, { whole: Trained; dispatched: Trained }>;
+  /** Stage 3 loads: bytes at the peak and at the end above those before, and those of the largest weight. */
+  readonly loadBytes: { readonly peak: number; readonly shards: number; readonly largest: number };
+  readonly codes: Record<string, string>;
+  readonly differences: unknown;
+}
+
+const [root, offloadFolder] = process.argv.slice(2) as [string, string];
+const folder = join(root, 'model');
+const WIDTH = 96;
+const LAYER_BYTES = 4 * (WIDTH * WIDTH + WIDTH);
+const dispatched = { maxMemory: 2 * LAYER_BYTES, offloadFolder };
+
+const createModel = (layers = 5, units = WIDTH) =>
+  tf.sequential({
+    layers: Array.from({ length: layers }, (_, i) =>
+      tf.layers.dense({
+        name: `layer${i}`,
+        units,
+        inputShape: [units],
+        activation: 'tanh',
+        kernelInitializer: tf.initializers.glorotUniform({ seed: i + 1 }),
+        biasInitializer: tf.initializers.randomNormal({ seed: i + 2 }),
+      }),
+    ),
+  });
+const variablesOf = (model: tf.LayersModel) => model.weights.map((weight) => weight.read() as tf.Variable);
+const weightsOf = (model: tf.LayersModel) => variablesOf(model).map((weight) => [...weight.dataSync()]);
+
+/** Gradients are clipped and accumulated, so that more than the optimizer meets offloaded weights. */
+async function train(way: Way, isDispatched: boolean): Promise<Trained> {
+  tf.disposeVariables();
+  const accelerator = await Accelerator.create({ ...WAYS[way], gradientClipping: { norm: 0.5 } });
+  const model = createModel();
+  if (isDispatched) await dispatchModel(model, dispatched);
+  const optimizer = tf.train.adam(0.01);
+  accelerator.prepare(model, optimizer);
+  const losses: number[] = [];
+  for (let step = 0; step < 3; step++) {
+    const x = tf.sin(tf.range(0, 4 * WIDTH).add(100 * accelerator.processIndex + step)).reshape([4, WIDTH]);
+    const loss = optimizer.minimize(
+      () => tf.square(model.predict(x) as tf.Tensor).mean() as tf.Scalar,
+      true,
+      variablesOf(model),
+    );
+    losses.push(loss!.dataSync()[0]!);
+    tf.dispose([x, loss!]);
+  }
+  const weights = weightsOf(model);
+  accelerator.freeMemory(model, optimizer);
+  return { losses, weights };
+}
+
+async function load(): Promise<Pick<Result, 'saved' | 'loaded' | 'loadBytes'>> {
+  let accelerator = await Accelerator.create();
+  const model = createModel();
+  await accelerator.saveModel(model, folder);
+  const saved = weightsOf(model);
+  const loaded: Record<string, number[][]> = {};
+  const empty = await loadCheckpointAndDispatch(initEmptyWeights(createModel), folder);
+  loaded['into an empty model'] = weightsOf(empty);
+  const offloaded = await loadCheckpointAndDispatch(initEmptyWeights(createModel), folder, dispatched);
+  loaded['and dispatched'] = weightsOf(offloaded);
+  tf.tidy(() => variablesOf(offloaded)[9]!.assign(tf.ones([WIDTH])));
+  await loadCheckpointAndDispatch(offloaded, join(folder, 'model.safetensors'));
+  loaded['again, from one file'] = weightsOf(offloaded);
+  accelerator.prepare(empty, offloaded);
+  tf.tidy(() => variablesOf(empty)[0]!.assign(tf.zeros([WIDTH, WIDTH])));
+  await loadCheckpointAndDispatch(empty, folder);
+  loaded['after prepare'] = weightsOf(empty);
+  loaded['dispatched before prepare'] = weightsOf(offloaded);
+  accelerator.freeMemory(model, empty, offloaded);
+
+  tf.disposeVariables();
+  accelerator = await Accelerator.create(WAYS.stage3);
+  const sharded = initEmptyWeights(createModel);
+  const start = memoryStats().allocatedBytes;
+  accelerator.prepare(sharded);
+  resetPeakMemory();
+  await loadCheckpointAndDispatch(sharded, folder);
+  const { peakAllocatedBytes, allocatedBytes } = memoryStats();
+  const largest = 4 * WIDTH * WIDTH;
+  const loadBytes = { peak: peakAllocatedBytes - start, shards: allocatedBytes - start, largest };
+  loaded['by stage 3, after prepare'] = weightsOf(sharded);
+  accelerator.freeMemory(sharded);
+  return { saved, loaded, loadBytes };
+}
+
+async function codeOf(run: () => unknown): Promise<string> {
+  try {
+    await run();
+  } catch (error) {
+    return isAccError(error) ? error.code : String(error);
+  }
+  return 'none';
+}
+
+async function mistakes(): Promise<Pick<Result, 'codes' | 'differences'>> {
+  tf.disposeVariables();
+  const accelerator = await Accelerator.create(WAYS.stage3);
+  const model = createModel();
+  let differences: unknown;
+  const codes: Record<string, string> = {
+    'a folder without weights': await codeOf(() => loadCheckpointAndDispatch(model, root)),
+    'a folder that is missing': await codeOf(() => loadCheckpointAndDispatch(model, join(root, 'nowhere'))),
+    'no folder': await codeOf(() => loadCheckpointAndDispatch(model, undefined as never)),
+    'an option that is misspelled': await codeOf(() => dispatchModel(model, { maxMemmory: 1 } as never)),
+    'a negative number': await codeOf(() => loadCheckpointAndDispatch(model, folder, { maxMemory: -1 })),
+    'no offloadFolder': await codeOf(() => dispatchModel(model, { maxMemory: 2 * LAYER_BYTES })),
+    'an empty model': await codeOf(() => dispatchModel(initEmptyWeights(createModel), dispatched)),
+    'another model': await codeOf(async () => {
+      const other = tf.sequential({ layers: [...createModel(4).layers] });
+      other.add(tf.layers.dense({ name: 'layer5', units: 3 }));
+      const [kernel] = variablesOf(createModel(1, 7));
+      try {
+        await loadCheckpointAndDispatch(other, folder);
+      } catch (error) {
+        if (isAccError(error)) differences = error.details;
+        throw error;
+      } finally {
+        kernel!.dispose();
+      }
+    }),
+    'another width': await codeOf(() => loadCheckpointAndDispatch(createModel(5, 8), folder)),
+  };
+  accelerator.prepare(model);
+  if (accelerator.numProcesses > 1) {
+    codes['dispatch of sharded weights'] = await codeOf(() => dispatchModel(model, dispatched));
+    codes['load and dispatch'] = await codeOf(() => loadCheckpointAndDispatch(model, folder, dispatched));
+  }
+  accelerator.freeMemory(model);
+  return { codes, differences };
+}
+
+const loadedFirst = await load();
+const trained = {
+  ddp: { whole: await train('ddp', false), dispatched: await train('ddp', true) },
+  stage3: { whole: await train('stage3', false), dispatched: await train('stage3', true) },
+};
+reportResult({ ...loadedFirst, trained, ...(await mistakes()) } satisfies Result);
