@@ -156,8 +156,10 @@ export interface Strategy {
    * It calls `apply` once, with gradients by the names of the registered variables to update. These
    * may be this rank's shards, whose state the optimizer then keeps. The strategy disposes
    * gradients that it makes. Absent: the variables themselves are updated.
+   *
+   * @param optimizer The optimizer whose update `apply` is.
    */
-  update?(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void;
+  update?(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void;
   /**
    * Gives every rank the parameters of `fromRank`, and the other strategy state that is the same on
    * every rank. Called after ranks have taken different numbers of steps.

@@ -32,6 +32,7 @@ import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { boxesOf } from './layout.js';
 import { Gathering } from './gathering.js';
+import { openOffload, type Offload } from './offload/index.js';
 import {
   comparedOptions,
   resolveFsdpOptions,
@@ -80,6 +81,7 @@ class Fsdp implements Strategy {
   /** The ranks that have the same shards. */
   #replicas: Collective | undefined;
   #exposed!: ExposedGradients;
+  #offload: Offload | undefined;
   #hasLayers = false;
 
   constructor(options: ResolvedFsdpOptions) {
@@ -112,6 +114,8 @@ class Fsdp implements Strategy {
     this.#exposed = new ExposedGradients(this.#sharing, deferBy(context.kernels));
     this.#whole.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
+    const { offload } = this.#options;
+    this.#offload = offload && openOffload(offload, context);
   }
 
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
@@ -135,7 +139,8 @@ class Fsdp implements Strategy {
     for (const list of lists) {
       // One by one: a variable without memory gets its values here, and loses them in its unit.
       for (const variable of list) this.#whole.prepareVariables([variable]);
-      const unit = new Unit(list, { collective: this.#sharing, replicas, wire, defer, load });
+      const context = { collective: this.#sharing, replicas, wire, defer, load, offload: this.#offload };
+      const unit = new Unit(list, context);
       this.#units.push(unit);
       for (const shard of unit.shards) {
         this.#unitOf.set(shard.variable, unit);
@@ -155,6 +160,7 @@ class Fsdp implements Strategy {
 
   prepareOptimizer(optimizer: Optimizer): void {
     if (!canUpdateShards(optimizer)) throw needsWhole(optimizer);
+    this.#offload?.requireKnown(optimizer);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
@@ -188,7 +194,7 @@ class Fsdp implements Strategy {
     return held;
   }
 
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void {
+  update(grads: NamedTensorMap, applyGradients: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
     const shards = this.#shardsOf(grads);
     const units = [...new Set(shards.map(({ variable }) => this.#unitOf.get(variable)!))];
     for (const unit of units) unit.takeOverAssigned();
@@ -202,7 +208,9 @@ class Fsdp implements Strategy {
       shards.map(({ variable }) => variable.name),
       this.#sharing,
     );
-    withShardsRegistered(shards, () => withShardedNorms(sumSquares, () => apply(own)));
+    const apply = () => withShardedNorms(sumSquares, () => applyGradients(own));
+    const given = { optimizer, grads: own, units: units.map((unit) => unit.shards), apply };
+    withShardsRegistered(shards, () => (this.#offload ? this.#offload.update(given) : apply()));
     for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
     if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');
@@ -263,6 +271,8 @@ class Fsdp implements Strategy {
     }
     this.#unitOf.clear();
     this.#shardOf.clear();
+    this.#offload?.dispose();
+    this.#offload = undefined;
     this.#hasLayers = false;
     this.#buffers.clear();
   }

@@ -32,6 +32,11 @@ export class Gathering {
     this.#order = new UseOrder(() => 64 * countUnits());
   }
 
+  /** The number of units that are gathered ahead of their use. */
+  get #ahead(): number {
+    return this.options.limitAllGathers ? 1 : UNLIMITED;
+  }
+
   /** An operator is about to use the units. */
   before(units: readonly Unit[], phase: TapePhase): void {
     this.#isBackward = phase === 'backward';
@@ -101,17 +106,21 @@ export class Gathering {
   /** Gathers a unit, and starts to gather those that will be used next. */
   #gatherAhead(unit: Unit): void {
     unit.startGather('step');
-    for (const next of this.#order.next(this.options.limitAllGathers ? 1 : UNLIMITED)) {
+    for (const next of this.#order.next(this.#ahead)) {
       this.#resident.add(next);
       next.takeOverAssigned();
       next.startGather('step');
     }
+    this.#order
+      .next(this.#ahead + 1)
+      .at(-1)
+      ?.readAhead();
     unit.gather('step');
   }
 
   #releaseOthers(unit: Unit): void {
     if (!this.#isBackward && !this.options.reshardAfterForward) return;
-    const next = this.#order.next(this.options.limitAllGathers ? 1 : UNLIMITED);
+    const next = this.#order.next(this.#ahead);
     for (const other of this.#resident) {
       if (other === unit || other.uses > 0 || next.includes(other)) continue;
       other.release();

@@ -1,5 +1,6 @@
 export { fsdp } from './fsdp.js';
 export {
+  keepsFiles,
   resolveFsdpOptions,
   type FsdpDtype,
   type FsdpMixedPrecision,
@@ -7,3 +8,4 @@ export {
   type FsdpStage,
   type WrapBySize,
 } from './options.js';
+export type { OffloadOptions } from './offload/index.js';

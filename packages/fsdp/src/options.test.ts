@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveFsdpOptions } from './options.js';
+import { comparedOptions, keepsFiles, resolveFsdpOptions } from './options.js';
 
 describe('fsdp options', () => {
   it('have defaults', () => {
@@ -12,6 +12,7 @@ describe('fsdp options', () => {
       limitAllGathers: true,
       isHybrid: false,
       mixedPrecision: {},
+      offload: undefined,
     });
   });
 
@@ -28,6 +29,42 @@ describe('fsdp options', () => {
   });
 
   it.each([
+    [
+      { offload: { optimizer: true }, stage: 1 },
+      { params: false, optimizer: true, to: 'cpu' },
+    ],
+    [{ offload: { params: true, to: '/a' } }, { params: true, optimizer: false, to: '/a' }],
+    [{ cpuOffload: true }, { params: true, optimizer: true, to: 'cpu' }],
+    [{ cpuOffload: false }, undefined],
+  ] as const)('resolve offload: %o', (options, offload) => {
+    expect(resolveFsdpOptions(options).offload).toEqual(offload);
+    expect(keepsFiles(options)).toBe(offload?.to === '/a');
+  });
+
+  it('are the same on all ranks, but for the folder', () => {
+    const compared = (to: string) =>
+      comparedOptions(resolveFsdpOptions({ offload: { optimizer: true, to } }))['offload'];
+    expect(compared('/a')).toEqual(compared('/b'));
+    expect(compared('/a')).not.toEqual(compared('cpu'));
+  });
+
+  it.each([
+    ['an unknown option of offload', { offload: { optimiser: true } }, 'ACC_UNKNOWN_OPTION'],
+    ['an offload of nothing', { offload: {} }, 'ACC_INVALID_OPTION'],
+    ['a folder without a use', { offload: { to: '/a', params: false } }, 'ACC_INVALID_OPTION'],
+    ['a folder without a name', { offload: { params: true, to: '' } }, 'ACC_INVALID_OPTION'],
+    ['parameters in files that are whole in memory', { stage: 2, cpuOffload: true }, 'ACC_INVALID_OPTION'],
+    ['the same for a folder', { stage: 1, offload: { params: true, to: '/a' } }, 'ACC_INVALID_OPTION'],
+    [
+      'two ways to say it',
+      { cpuOffload: false, offload: { optimizer: true, to: '/a' } },
+      'ACC_INVALID_OPTION',
+    ],
+    [
+      'offload where nothing is sharded',
+      { stage: 'NO_SHARD', offload: { optimizer: true, to: '/a' } },
+      'ACC_INVALID_OPTION',
+    ],
     ['an unknown option', { stages: 3 }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown stage', { stage: 4 }, 'ACC_INVALID_OPTION'],
     ['a policy without a size', { wrap: { exclude: ['embedding'] } }, 'ACC_INVALID_OPTION'],

@@ -1,6 +1,7 @@
 import { AccError, parseOptions } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
 import { z } from 'zod';
+import { offloadSchema, resolveOffload, type OffloadOptions, type ResolvedOffload } from './offload/index.js';
 
 /** A number of the ZeRO paper, or a name of PyTorch's FSDP. */
 export type FsdpStage = 1 | 2 | 3 | 'NO_SHARD' | 'SHARD_GRAD_OP' | 'FULL_SHARD' | 'HYBRID_SHARD';
@@ -66,6 +67,10 @@ export interface FsdpOptions {
   readonly limitAllGathers?: boolean;
   /** 16-bit types. Default: those of the Accelerator's `mixedPrecision`. */
   readonly mixedPrecision?: FsdpMixedPrecision;
+  /** What lies in files, or in host memory, between its uses. Default: nothing. */
+  readonly offload?: OffloadOptions;
+  /** True: `offload: { params: true, optimizer: true, to: 'cpu' }`. Default false. */
+  readonly cpuOffload?: boolean;
 }
 
 const dtype = z.enum(['float32', 'bf16', 'fp16']).optional();
@@ -85,13 +90,16 @@ const schema = z.object({
   reshardAfterForward: z.boolean().optional(),
   limitAllGathers: z.boolean().optional(),
   mixedPrecision: z.strictObject({ param: dtype, reduce: dtype, buffer: dtype }).default({}),
+  offload: offloadSchema.optional(),
+  cpuOffload: z.boolean().optional(),
 });
 
 const STAGES = { NO_SHARD: 0, SHARD_GRAD_OP: 2, FULL_SHARD: 3, HYBRID_SHARD: 3 } as const;
 const ONLY_STAGE_3 = ['backwardPrefetch', 'reshardAfterForward', 'limitAllGathers'] as const;
 const MIB = 1024 * 1024;
 
-export interface ResolvedFsdpOptions extends Required<Omit<FsdpOptions, 'stage'>> {
+export interface ResolvedFsdpOptions extends Required<Omit<FsdpOptions, 'stage' | 'offload' | 'cpuOffload'>> {
+  readonly offload: ResolvedOffload | undefined;
   /** 0: nothing is divided. */
   readonly stage: 0 | 1 | 2 | 3;
   /** Whether parameters are divided over some ranks, and the same on others. */
@@ -122,13 +130,16 @@ export function resolveFsdpOptions(options: FsdpOptions = {}): ResolvedFsdpOptio
     limitAllGathers: parsed.limitAllGathers ?? true,
     isHybrid: named === 'HYBRID_SHARD',
     mixedPrecision: parsed.mixedPrecision,
+    offload: resolveOffload(parsed, stage),
   };
 }
 
 /** The options that must be the same on every rank. Units are compared by themselves. */
-export function comparedOptions({ wrap, ...others }: ResolvedFsdpOptions): Record<string, unknown> {
+export function comparedOptions({ wrap, offload, ...others }: ResolvedFsdpOptions): Record<string, unknown> {
   return {
     ...others,
+    // Hosts may have different folders.
+    offload: offload && { ...offload, to: offload.to === 'cpu' ? 'cpu' : 'a folder' },
     wrap: typeof wrap === 'function' ? 'a function' : Array.isArray(wrap) ? 'lists' : wrap,
   };
 }
@@ -157,4 +168,14 @@ function requireAlone(options: FsdpOptions): void {
   const { buffer = 'float32' } = options.mixedPrecision ?? {};
   if (buffer !== 'float32')
     throw withoutEffect('mixedPrecision.buffer', "with stage 'NO_SHARD'", 'It is for stages that shard.');
+}
+
+/**
+ * Whether the options move parameters or state to files.
+ *
+ * @throws AccError as {@link resolveFsdpOptions}.
+ */
+export function keepsFiles(options?: FsdpOptions): boolean {
+  const { offload } = resolveFsdpOptions(options);
+  return offload !== undefined && offload.to !== 'cpu';
 }

@@ -1,5 +1,6 @@
-import { concat, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { concat, keep, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, Pending, ShardVerbOptions } from '@acc/contract';
+import type { Offload } from './offload/index.js';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
 
@@ -23,6 +24,8 @@ export interface UnitContext {
   readonly defer: Defer;
   /** Called when values of the unit are read that are not in memory. It gathers the unit. */
   load(unit: Unit): void;
+  /** Keeps shards of parameters in a file between their uses. */
+  readonly offload: Offload | undefined;
 }
 
 /** Variables that are gathered and reduced together, in one flat buffer. */
@@ -35,6 +38,7 @@ export class Unit {
 
   readonly #context: UnitContext;
   readonly #collective: Collective;
+  readonly #offload: Offload | undefined;
   #travelling: Pending<Tensor> | undefined;
   #isGathered = false;
   /** Whether the values that are in memory, or on their way, were rounded for a step. */
@@ -42,11 +46,12 @@ export class Unit {
 
   /** @param variables Have the same values on all ranks. Their memory is freed. */
   constructor(variables: readonly Variable[], context: UnitContext) {
-    const { collective, defer } = context;
+    const { collective, defer, offload } = context;
     this.#context = context;
     const { name } = variables[0]!;
     this.name = variables.length === 1 ? name : `${name} … ${variables.at(-1)!.name}`;
     this.#collective = collective;
+    this.#offload = offload;
     this.layout = layoutOf(
       variables.map(({ size }) => size),
       collective.size,
@@ -55,11 +60,17 @@ export class Unit {
     this.shards = variables.map(
       (variable, place) => new Shard(variable, rangeOf(this.layout, place, collective.rank), source),
     );
+    offload?.moveOut(this.shards);
   }
 
   /** Whether the values are in memory or on their way, as they are read outside of a step. */
   get isWanted(): boolean {
     return this.#isThere && !this.#isRounded;
+  }
+
+  /** Starts to read this rank's shards, if they are in a file and will be gathered. */
+  readAhead(): void {
+    if (!this.#isThere) this.#offload?.readAhead(this.shards);
   }
 
   /** Starts to gather, if that was not done. Every rank calls it. */
@@ -68,11 +79,13 @@ export class Unit {
     const isRounded = wireDtype !== undefined;
     if (this.#isThere && this.#isRounded !== isRounded && this.uses === 0) this.release();
     if (this.#isThere) return;
-    const own = tidy(() => this.#flatten(this.shards.map((shard) => shard.own)));
+    const start = () => {
+      const own = tidy(() => this.#flatten(this.shards.map((shard) => shard.own)));
+      const options = { donate: true, even: true, ...(wireDtype && { wireDtype }) };
+      return this.#started(() => this.#collective.allGatherAsync(own, options));
+    };
     this.#isRounded = isRounded;
-    this.#travelling = this.#named(() =>
-      this.#collective.allGatherAsync(own, { donate: true, even: true, ...(wireDtype && { wireDtype }) }),
-    );
+    this.#travelling = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
   }
 
   /** Gathers. Every rank calls it. */
@@ -133,7 +146,7 @@ export class Unit {
       return concat(pieces);
     });
     for (const grad of grads) grad?.dispose();
-    return this.#named(() => this.#collective.reduceScatterAsync(flat, 'sum', this.#reducing));
+    return this.#started(() => this.#collective.reduceScatterAsync(flat, 'sum', this.#reducing));
   }
 
   /** Whether other ranks have the same shards. */
@@ -204,6 +217,14 @@ export class Unit {
     const { replicas } = this.#context;
     const named = () => this.#collective.named(this.name, call);
     return replicas ? replicas.named(this.name, named) : named();
+  }
+
+  /** The result of a collective over the ranks that share the unit. */
+  #started(call: () => Pending<Tensor>): Pending<Tensor> {
+    const pending = this.#named(call);
+    // One rank alone has the result at once. The scope of this call must not free it.
+    if (this.#collective.size === 1) keep(pending.wait());
+    return pending;
   }
 }
 

@@ -18,6 +18,7 @@ export { kernelLayerOf } from './kernel-layer.js';
 export {
   adafactor,
   adamw,
+  canUpdateInPieces,
   canUpdateShards,
   withShardedNorms,
   type SumSquares,
@@ -28,6 +29,8 @@ export {
   registerOptimizers,
   SlotOptimizer,
   sgdw,
+  slotListsOf,
+  updateInPieces,
   type Adafactor,
   type AdafactorOptions,
   type AdamW,
@@ -42,6 +45,8 @@ export {
   type OptimizerState,
   type SgdW,
   type SgdWOptions,
+  type SlotList,
+  type UpdatePiece,
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { isLive, registeredVariable } from './live-variables.js';

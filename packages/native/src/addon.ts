@@ -25,6 +25,11 @@ export interface Addon {
   createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
   mapTensor(path: string, start: number, scalarType: number, shape: readonly number[]): number | undefined;
   mappedChecksum(id: number, start: number, length: number): Promise<number | undefined>;
+  openTensorFile(folder: string, name: string): number;
+  tensorFilePath(file: number): string;
+  startTransfer(file: number, isWrite: boolean, tensors: Float64Array, offsets: Float64Array): number;
+  waitTransfer(transfer: number): void;
+  closeTensorFile(file: number): void;
   readTensor(id: number, scalarType: number): ArrayBuffer;
   readTensorAsync(id: number, scalarType: number): Promise<ArrayBuffer>;
   aliasTensor(id: number): number;

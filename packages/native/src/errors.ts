@@ -4,6 +4,11 @@ const HELP: Readonly<Record<string, string>> = {
   ACC_TENSOR_DISPOSED: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
   ACC_DEVICE_UNAVAILABLE: 'Run `npx acc env` to see which libtorch is used, and whether it is a CUDA build.',
   ACC_OUT_OF_MEMORY: 'Use a smaller batch, gradient accumulation or more ranks.',
+  ACC_STORAGE_DENIED: 'Give a folder on a local disk that this process may write.',
+  ACC_STORAGE_FULL: 'Free space on the disk, or give a folder on another one.',
+  ACC_STORAGE_FAILED: 'Check the disk, or give a folder on another one.',
+  ACC_OFFLOAD_DAMAGED:
+    'The file belongs to this process. Load the last checkpoint, and keep other programs away from the folder.',
   ACC_OPERATOR_UNKNOWN: 'The installed libtorch may be older than this package: run `npx acc env`.',
 };
 

@@ -48,6 +48,7 @@ export {
   type OutputMeta,
 } from './recording.js';
 export { Store, type StoreOptions } from './store.js';
+export { FileTransfer, TensorFile } from './tensor-file.js';
 export { TensorMemory } from './tensor-memory.js';
 export { mappedChecksum, mapTensor } from './mapped-tensor.js';
 export { libtorchTensor, MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';

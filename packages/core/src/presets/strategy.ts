@@ -1,6 +1,6 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
 import { ddp } from '@acc/ddp';
-import { fsdp } from '@acc/fsdp';
+import { fsdp, keepsFiles } from '@acc/fsdp';
 import { Deterministic } from '@acc/deterministic';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
@@ -17,9 +17,10 @@ export function strategyOf(options: ResolvedOptions, size: number): Strategy {
   const isShared = size > 1 || options.deterministic !== false;
   const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
   if (name === 'fsdp') {
-    // One process has nothing to divide.
+    // One process has nothing to divide, but may have something to round or to move to files.
     const { buffer = 'float32' } = options.fsdp?.mixedPrecision ?? {};
-    return size > 1 || buffer !== 'float32' ? fsdp(options.fsdp) : singleStrategy();
+    const isNeeded = size > 1 || buffer !== 'float32' || keepsFiles(options.fsdp);
+    return isNeeded ? fsdp(options.fsdp) : singleStrategy();
   }
   if (name !== 'ddp') return singleStrategy();
   return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });

@@ -61,7 +61,7 @@ export class OptimizerUpdates {
     const held = strategy.heldGradients?.(reduced) ?? reduced;
     clipping.clip(held, reduced);
     for (const plugin of plugins) plugin.transform?.(held, info);
-    if (strategy.update) strategy.update(held, applyGradients);
+    if (strategy.update) strategy.update(held, applyGradients, optimizer);
     else applyGradients(held);
     if (held !== reduced) disposeNew(held, reduced);
     if (reduced !== grads) disposeNew(reduced, grads);

@@ -2,7 +2,7 @@ import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import { optimizerInternals } from '@acc/tfjs-internals';
 import { ruleOf } from './fused/fused-apply.js';
 import type { SlotOptimizer } from './slot-optimizer.js';
-import type { Slot } from './slots.js';
+import type { Slot, SlotList } from './slots.js';
 
 /** The state that an optimizer keeps between steps, for reading and changing. */
 export interface OptimizerState {
@@ -45,13 +45,18 @@ export function optimizerState(optimizer: Optimizer): OptimizerState | undefined
   };
 }
 
-function kindsOf(optimizer: Optimizer): Pick<OptimizerState, 'slots' | 'scalars'> | undefined {
+/**
+ * The kinds of state of an optimizer, with the first value of each. Undefined for a class whose
+ * state is not known.
+ */
+export function slotListsOf(optimizer: Optimizer): readonly SlotList[] | undefined {
   // instanceof does not work here: tfjs defines it to be true for every optimizer.
-  const { stateLists } = optimizer as Partial<SlotOptimizer>;
-  if (stateLists) return { slots: bySuffix(stateLists), scalars: [] };
-  const rule = ruleOf(optimizer);
-  if (!rule) return undefined;
-  return { slots: bySuffix(rule.slotLists(optimizer)), scalars: rule.scalars?.(optimizer) ?? [] };
+  return (optimizer as Partial<SlotOptimizer>).stateLists ?? ruleOf(optimizer)?.slotLists(optimizer);
+}
+
+function kindsOf(optimizer: Optimizer): Pick<OptimizerState, 'slots' | 'scalars'> | undefined {
+  const lists = slotListsOf(optimizer);
+  return lists && { slots: bySuffix(lists), scalars: ruleOf(optimizer)?.scalars?.(optimizer) ?? [] };
 }
 
 function bySuffix(lists: readonly { readonly suffix: string; readonly slots: Slot[] }[]) {

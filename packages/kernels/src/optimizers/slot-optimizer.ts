@@ -4,7 +4,8 @@ import type { AccBackend } from '../backend.js';
 import { backendForLists } from './fused/fused-apply.js';
 import { registeredVariable } from '../live-variables.js';
 import { filterFromConfig } from './name-filter.js';
-import { openStep, type StepChunk } from './fused/native-step.js';
+import type { StepChunk } from './fused/native-step.js';
+import { takeStep } from './fused/take-step.js';
 import {
   namedGradients,
   updatesOf,
@@ -135,10 +136,8 @@ export abstract class SlotOptimizer extends Optimizer {
 
   /** Returns false, and changes nothing, if the step cannot run on lists. */
   #applyNatively(backend: AccBackend, updates: readonly Update[]): boolean {
-    using step = openStep(backend, updates, this.slotLists, []);
-    if (!step) return false;
-    this.updateChunks(step.chunks);
-    return true;
+    const update = (chunks: readonly StepChunk[]) => this.updateChunks(chunks);
+    return takeStep(backend, { updates, kinds: this.slotLists, scalars: [], update });
   }
 }
 

@@ -8,6 +8,7 @@
 #include "engine/operator_table.h"
 #include "engine/recorder.h"
 #include "engine/string_table.h"
+#include "engine/tensor_file.h"
 #include "engine/tensor_table.h"
 
 namespace acc {
@@ -42,6 +43,8 @@ struct Context {
   // The recorder of the step that is being recorded. It also exists while the recording pauses.
   std::shared_ptr<Recorder> recorder;
   HandleMap<std::shared_ptr<Recording>> recordings;
+  HandleMap<std::shared_ptr<TensorFile>> files;
+  HandleMap<std::shared_ptr<FileTransfer>> transfers;
   // Stores, groups and works. Only binding/distributed.cpp includes their types, because their
   // headers take long to compile.
   std::shared_ptr<void> distributed;
@@ -56,6 +59,7 @@ void bind_tensors(Napi::Env env, Napi::Object exports, Context& context);
 void bind_operators(Napi::Env env, Napi::Object exports, Context& context);
 void bind_recording(Napi::Env env, Napi::Object exports, Context& context);
 void bind_memory(Napi::Env env, Napi::Object exports, Context& context);
+void bind_tensor_file(Napi::Env env, Napi::Object exports, Context& context);
 void bind_distributed(Napi::Env env, Napi::Object exports, Context& context);
 
 }  // namespace acc

@@ -12,6 +12,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   acc::bind_operators(env, exports, *context);
   acc::bind_recording(env, exports, *context);
   acc::bind_memory(env, exports, *context);
+  acc::bind_tensor_file(env, exports, *context);
   acc::bind_distributed(env, exports, *context);
   exports.Set("torchVersion", Napi::String::New(env, TORCH_VERSION));
   return exports;

@@ -23,7 +23,7 @@ import { momentum } from '../tfjs/momentum.js';
 import { rmsprop } from '../tfjs/rmsprop.js';
 import { sgd } from '../tfjs/sgd.js';
 import type { FusedRule } from './fused-rule.js';
-import { openStep } from './native-step.js';
+import { takeStep } from './take-step.js';
 
 /** Keyed by the exact class: a subclass may take other steps. */
 const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule<never>>([
@@ -38,7 +38,7 @@ const RULES: ReadonlyMap<unknown, FusedRule<never>> = new Map<unknown, FusedRule
 
 /**
  * `optimizer.applyGradients` in a few native calls, for tfjs's own optimizers; undefined for
- * others. tfjs's own method takes the steps that cannot run on lists ({@link openStep}), and all
+ * others. tfjs's own method takes the steps that cannot run on lists ({@link takeStep}), and all
  * steps in debug mode, where tfjs checks the result of every operation.
  */
 export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | undefined {
@@ -90,12 +90,17 @@ function applyFused(
   if (!variables) return false;
   const lists = rule.slotLists(optimizer);
   const updates = updatesOf(gradients, variables, lists);
-  using step = openStep(backend, updates, lists, rule.scalars?.(optimizer) ?? []);
-  if (!step) return false;
-  for (const chunk of step.chunks) rule.update(optimizer, chunk, backend.epsilon());
-  rule.advance?.(optimizer, step.scalars);
-  optimizerInternals(optimizer).incrementIterations();
-  return true;
+  const isTaken = takeStep(backend, {
+    updates,
+    kinds: lists,
+    scalars: rule.scalars?.(optimizer) ?? [],
+    update: (chunks) => {
+      for (const chunk of chunks) rule.update(optimizer, chunk, backend.epsilon());
+    },
+    advance: (natives) => rule.advance?.(optimizer, natives),
+  });
+  if (isTaken) optimizerInternals(optimizer).incrementIterations();
+  return isTaken;
 }
 
 /**

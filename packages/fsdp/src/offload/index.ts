@@ -1,0 +1,7 @@
+export { openOffload, type Offload } from './offload.js';
+export {
+  offloadSchema,
+  resolveOffload,
+  type OffloadOptions,
+  type ResolvedOffload,
+} from './offload-options.js';

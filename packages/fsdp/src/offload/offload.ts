@@ -1,0 +1,166 @@
+import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
+import { AccError, isAccError, type Collective, type KernelLayer } from '@acc/contract';
+import { canUpdateInPieces, slotListsOf, updateInPieces } from '@acc/kernels';
+import { TensorFile } from '@acc/native';
+import type { Shard } from '../shard.js';
+import { needsAcc, needsHost, unknownState } from './errors.js';
+import type { ResolvedOffload } from './offload-options.js';
+import { storedSlots } from './slots.js';
+import type { StoredVariable } from './stored-variable.js';
+import { UpdatePipeline, type StoredPiece } from './update-pipeline.js';
+import { VariableStore, type Fetch } from './variable-store.js';
+
+export interface OffloadContext {
+  readonly kernels: KernelLayer;
+  readonly collective: Collective;
+}
+
+/** An update by an optimizer. */
+export interface OffloadedUpdate {
+  readonly optimizer: Optimizer;
+  /** This rank's elements, by the names of the variables. */
+  readonly grads: NamedTensorMap;
+  /** The shards of each unit. */
+  readonly units: readonly (readonly Shard[])[];
+  readonly apply: () => void;
+}
+
+/**
+ * Keeps optimizer state, parameters or both in a file of this rank, except while they are in use.
+ *
+ * @returns Undefined if they are in host memory already.
+ * @throws AccError `ACC_STRATEGY_CANNOT`; on every rank, if one of them cannot create its file,
+ * `ACC_STORAGE_DENIED`, `ACC_STORAGE_FULL`, `ACC_STORAGE_FAILED`.
+ */
+export function openOffload(
+  options: ResolvedOffload,
+  { kernels, collective }: OffloadContext,
+): Offload | undefined {
+  if (kernels.device !== 'cpu') throw needsHost(kernels.device);
+  if (options.to === 'cpu') {
+    if (collective.rank === 0) {
+      console.warn(
+        "acc: fsdp.offload.to is 'cpu', and the device is a CPU: parameters and optimizer state are in host memory already. Give a folder to keep them in files.",
+      );
+    }
+    return undefined;
+  }
+  if (!canUpdateInPieces()) throw needsAcc(kernels.backendName);
+  return new Offload(options, new VariableStore(openFile(options.to, collective), kernels));
+}
+
+export class Offload {
+  /** Reads of parameters that were started ahead of their use. */
+  readonly #ahead = new Map<readonly Shard[], Fetch>();
+
+  constructor(
+    private readonly options: ResolvedOffload,
+    private readonly store: VariableStore,
+  ) {}
+
+  /** @throws AccError `ACC_STRATEGY_CANNOT`. */
+  requireKnown(optimizer: Optimizer): void {
+    if (this.options.optimizer && !slotListsOf(optimizer)) throw unknownState(optimizer);
+  }
+
+  /** Moves the parameters of a new unit to the file. */
+  moveOut(shards: readonly Shard[]): void {
+    this.store.write(this.#parameters(shards));
+  }
+
+  /** Starts to read the parameters of a unit that will be gathered. */
+  readAhead(shards: readonly Shard[]): void {
+    const list = this.#parameters(shards);
+    if (list.length === 0 || this.#ahead.has(shards)) return;
+    this.#ahead.set(shards, this.store.startRead(list));
+  }
+
+  /** Runs `fn` while the parameters of a unit are in memory, to be read. */
+  withParameters<T>(shards: readonly Shard[], fn: () => T): T {
+    const list = this.#parameters(shards);
+    if (list.length === 0) return fn();
+    for (const { stored, values } of this.#takeAhead(shards, list).wait()) {
+      stored.fill(values);
+      values.dispose();
+    }
+    try {
+      return fn();
+    } finally {
+      for (const stored of list) stored.release();
+      // Values that a program or a checkpoint has assigned are in memory until now.
+      this.store.write(list);
+    }
+  }
+
+  /** Runs an optimizer's update piece by piece. */
+  update({ optimizer, grads, units, apply }: OffloadedUpdate): void {
+    this.#dropAhead();
+    const { store, options } = this;
+    const held = new Map(units.flat().map(({ variable, own }): [string, Variable] => [variable.name, own]));
+    const slots = options.optimizer ? storedSlots(optimizer, grads, held, store) : new Map<string, never[]>();
+    const pieces = units.flatMap((shards): StoredPiece | [] => {
+      const used = shards.filter(
+        ({ variable }) => (grads[variable.name] as Tensor | null | undefined) != null,
+      );
+      const stored = [
+        ...this.#parameters(used),
+        ...used.flatMap(({ variable }) => slots.get(variable.name) ?? []),
+      ];
+      // Ranks have the same pieces, because an optimizer may exchange norms in each.
+      return used.length > 0 ? { names: new Set(used.map(({ variable }) => variable.name)), stored } : [];
+    });
+    const pipeline = new UpdatePipeline(pieces, store);
+    try {
+      updateInPieces(pipeline.pieces, apply);
+      pipeline.finish();
+    } finally {
+      pipeline.drop();
+    }
+  }
+
+  /** Removes the file. Values in it are gone. */
+  dispose(): void {
+    this.#dropAhead();
+    this.store.dispose();
+  }
+
+  /** This rank's parameters of a unit, as far as they are kept in the file. */
+  #parameters(shards: readonly Shard[]): StoredVariable[] {
+    if (!this.options.params) return [];
+    return shards.flatMap(({ own }) => (own.size > 0 ? this.store.of(own) : []));
+  }
+
+  #takeAhead(shards: readonly Shard[], list: readonly StoredVariable[]): Fetch {
+    const ahead = this.#ahead.get(shards);
+    this.#ahead.delete(shards);
+    if (ahead?.isCurrent && ahead.list.length === list.filter(({ isAway }) => isAway).length) return ahead;
+    ahead?.drop();
+    return this.store.startRead(list);
+  }
+
+  #dropAhead(): void {
+    for (const fetch of this.#ahead.values()) fetch.drop();
+    this.#ahead.clear();
+  }
+}
+
+/** Every rank calls it. @throws AccError on every rank, if one of them has no file. */
+function openFile(folder: string, collective: Collective): TensorFile {
+  let file: TensorFile | undefined;
+  let failure: AccError | undefined;
+  try {
+    file = new TensorFile(folder, `rank${collective.rank}`);
+  } catch (error) {
+    if (!isAccError(error)) throw error;
+    failure = error;
+  }
+  const failures = collective.allGatherObject(failure ? [failure.code, failure.message] : null);
+  const lines = failures.flatMap((each, rank) => (each ? `rank ${rank}: ${each[1]}` : []));
+  if (lines.length === 0) return file!;
+  file?.dispose();
+  const [code] = failures.find((each) => each !== null)!;
+  throw new AccError(code!, `fsdp.offload: no file can be kept in ${folder}.\n    ${lines.join('\n    ')}`, {
+    details: { folder, ranks: failures.map((each) => each?.[0] ?? 'ok') },
+    cause: failure,
+  });
+}

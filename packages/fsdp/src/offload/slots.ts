@@ -1,0 +1,34 @@
+import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
+import { slotListsOf } from '@acc/kernels';
+import type { StoredVariable } from './stored-variable.js';
+import type { VariableStore } from './variable-store.js';
+
+/**
+ * The state of each variable, by the variable's name. Missing state is created without memory,
+ * where the optimizer looks for it: at the position of the gradient.
+ *
+ * @param grads What the optimizer will be given.
+ * @param held The variables to update, by name.
+ */
+export function storedSlots(
+  optimizer: Optimizer,
+  grads: NamedTensorMap,
+  held: ReadonlyMap<string, Variable>,
+  store: VariableStore,
+): ReadonlyMap<string, readonly StoredVariable[]> {
+  const lists = slotListsOf(optimizer) ?? [];
+  const found = new Map<string, StoredVariable[]>();
+  Object.keys(grads).forEach((name, i) => {
+    const variable = held.get(name);
+    if (!variable || variable.size === 0) return;
+    const stored = lists.map(({ slots, suffix, initial, shapeFor }) => {
+      if (slots[i]) return store.of(slots[i].variable);
+      const shape = shapeFor?.(variable) ?? variable.shape;
+      const made = store.create({ shape, initial: () => initial(variable) });
+      slots[i] = { originalName: `${name}/${suffix}`, variable: made.variable };
+      return made;
+    });
+    found.set(name, stored);
+  });
+  return found;
+}

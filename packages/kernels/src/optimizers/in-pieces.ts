@@ -1,0 +1,39 @@
+import { activeAcc } from '../acc-layer/active-acc.js';
+
+/** Variables that an optimizer updates together. Their values are needed between the two calls. */
+export interface UpdatePiece {
+  /** The names of the variables. */
+  readonly names: ReadonlySet<string>;
+  /** Called before the piece is updated. It brings the variables and their state into memory. */
+  readonly enter: () => void;
+  /** Called after the piece was updated. */
+  readonly leave: () => void;
+}
+
+/** Whether the active backend updates piece by piece. */
+export function canUpdateInPieces(): boolean {
+  return activeAcc() !== undefined;
+}
+
+let active: readonly UpdatePiece[] | undefined;
+
+/**
+ * Runs `fn`, in which an optimizer updates variables piece by piece, in this order, after those in
+ * no piece. The result is the same, bit for bit, and the step counts once. Optimizers that compute
+ * with tfjs's operators (classes of users, tfjs's debug mode, other backends) update all variables
+ * at once and call neither `enter` nor `leave`.
+ */
+export function updateInPieces(pieces: readonly UpdatePiece[], fn: () => void): void {
+  const before = active;
+  active = pieces;
+  try {
+    fn();
+  } finally {
+    active = before;
+  }
+}
+
+/** Undefined outside of {@link updateInPieces}. */
+export function activePieces(): readonly UpdatePiece[] | undefined {
+  return active;
+}

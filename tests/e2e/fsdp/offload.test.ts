@@ -1,0 +1,94 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, runRanks } from '@acc/testkit';
+import type { Case, Result, Way } from './ranks/offload.js';
+
+const SIZES = [1, 2, 3];
+const CASES: readonly Case[] = [
+  ...(['sgd', 'momentum', 'adam', 'adamw', 'adagrad', 'adadelta', 'rmsprop', 'adamax', 'lion'] as const),
+  ...(['clipped', 'accumulated'] as const),
+];
+const WAYS: readonly Way[] = ['stage1', 'stage2', 'optimizer', 'params', 'both'];
+const results = new Map<number, Result[]>();
+const folders = new Map<number, string>();
+
+beforeAll(async () => {
+  const script = new URL('./ranks/offload.ts', import.meta.url);
+  for (const ranks of SIZES) {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-offload-'));
+    folders.set(ranks, folder);
+    const ended = await runRanks<Result>({
+      script,
+      ranks,
+      args: [folder],
+      env: { OMP_NUM_THREADS: '1' },
+      timeoutMs: 150_000,
+    });
+    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
+    results.set(
+      ranks,
+      ended.map(({ result }) => result!),
+    );
+  }
+}, 480_000);
+
+afterAll(() => {
+  for (const folder of folders.values()) rmSync(folder, { recursive: true });
+});
+
+describe.each(SIZES)('on %i ranks, offload to a folder', (ranks) => {
+  it.each(CASES)('changes no bit of losses and weights, in any stage: %s', (kind) => {
+    for (const { cases } of results.get(ranks)!) {
+      for (const way of WAYS) {
+        const { plain, offloaded } = cases[kind][way];
+        expect(offloaded.losses, way).toEqual(plain.losses);
+        expect(offloaded.weights, way).toEqual(plain.weights);
+        expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
+        expect(offloaded.leaked, way).toBe(0);
+      }
+    }
+  });
+
+  it('changes no step of lamb, whose norms are summed over ranks unit by unit', () => {
+    for (const { cases } of results.get(ranks)!) {
+      for (const way of WAYS) {
+        const { plain, offloaded } = cases.lamb[way];
+        expectClose(offloaded.weights.flat(), plain.weights.flat(), { rtol: 1e-5, atol: 1e-7 });
+        expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
+        expect(offloaded.leaked, way).toBe(0);
+      }
+    }
+  });
+
+  it('loads what was saved without it, and the other way round, and goes on as if not interrupted', () => {
+    for (const { resumed } of results.get(ranks)!) {
+      expect(Object.keys(resumed)).toHaveLength(8);
+      for (const [name, { found, expected }] of Object.entries(resumed)) {
+        expect(found, name).toEqual(expected);
+        expect(found.length, name).toBeGreaterThan(60);
+      }
+    }
+  });
+
+  it('keeps old values that a program holds, and takes over those that it assigns', () => {
+    for (const { kept } of results.get(ranks)!) expect(kept.found).toEqual(kept.expected);
+  });
+
+  it('leaves a few pieces of state and parameters in memory', () => {
+    for (const { memory } of results.get(ranks)!) {
+      const { stateBytes, restingBytes, peakBytes, fileBytes, pieceBytes } = memory;
+      expect(fileBytes).toBeGreaterThanOrEqual(stateBytes);
+      expect(restingBytes).toBeLessThan(stateBytes / 10);
+      // Two units are gathered whole while a piece is read.
+      expect(peakBytes).toBeLessThan(4 * pieceBytes + 2 * ranks * pieceBytes);
+      expect(peakBytes).toBeLessThan(0.75 * stateBytes);
+    }
+  });
+
+  it('leaves no file', () => {
+    for (const { left } of results.get(ranks)!) expect(left).toEqual([]);
+    expect(readdirSync(join(folders.get(ranks)!, 'made', 'files'))).toEqual([]);
+  });
+});
