@@ -5,7 +5,7 @@ import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { beginPassWithCandidates } from './candidate-pass.js';
 import type { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
-import { accumulatesReduced, beginPass, freshWeight, type Pass } from './pass.js';
+import { accumulatesReduced, beginPass, freshWeight, type Pass, type PassOptions } from './pass.js';
 import type { StepPipelineOptions } from './step-options.js';
 import type { StepState } from './step-state.js';
 import { uniqueIndices } from './unique-indices.js';
@@ -18,11 +18,14 @@ interface PassState extends StepState {
 export class BackwardPasses {
   readonly #options: StepPipelineOptions;
   readonly #state: PassState;
+  /** For passes that give this rank's own gradients. */
+  readonly #local: PassOptions;
   #samples: number | undefined;
 
   constructor(options: StepPipelineOptions, state: PassState) {
     this.#options = options;
     this.#state = state;
+    this.#local = { ...options, strategy: singleStrategy() };
   }
 
   /** The number of samples on all ranks that the gradients of the last pass come from. */
@@ -82,7 +85,8 @@ export class BackwardPasses {
 
   /** Runs calls that a replay must repeat. Not needed if nothing changes or observes gradients. */
   #performer(): Recorder['runAction'] {
-    const { recorder, strategy, plugins } = this.#options;
+    const { kernels, strategy, plugins } = this.#options;
+    const { recorder } = kernels;
     const isRepeated =
       !strategy.traits.isLocal || plugins.some(({ loss, ready, settle }) => loss ?? ready ?? settle);
     return (inputs, action) => (recorder && isRepeated ? recorder.runAction(inputs, action) : action(inputs));
@@ -94,14 +98,13 @@ export class BackwardPasses {
     const { sync, trained, batch } = this.#state;
     const counts = this.#countsOf(y);
     const isLocal = sync.isAfterPass;
-    const options = { ...this.#options, settles: !sync.isAtApply };
-    const used = isLocal ? { ...options, strategy: singleStrategy() } : options;
-    const { ownSamples } = batch;
+    const used = isLocal ? this.#local : this.#options;
+    const about = { counts, ownSamples: batch.ownSamples, settles: !sync.isAtApply };
     const pass = beginPassWithCandidates(variables, {
       trained,
       strategy,
       collective,
-      begin: (some) => beginPass({ variables: some, counts, ownSamples }, used),
+      begin: (some) => beginPass({ variables: some, ...about }, used),
       weight: () => freshWeight(counts, used),
       isLocal,
       isInWindow: accumulation.isInWindow,

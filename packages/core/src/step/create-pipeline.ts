@@ -27,10 +27,7 @@ export function createPipeline(options: ResolvedOptions, context: PipelineContex
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),
-    // Read on each use, because the active backend may change.
-    get recorder() {
-      return kernels.recorder;
-    },
+    kernels,
     lists: kernels.lists,
     accumulation: accumulationOf(options, kernels),
     clipping: new GradientClipping(options.gradientClipping, strategy, kernels.lists),

@@ -34,7 +34,8 @@ export class OptimizerUpdates {
 
   /** See `StepPipeline.apply`. */
   apply(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: ApplyGradients): void {
-    const { recorder, collective } = this.#options;
+    const { kernels, collective } = this.#options;
+    const { recorder } = kernels;
     const name = this.#state.names.ofUpdate(optimizer);
     const update = (given: NamedTensorMap) =>
       collective.named(name, () => this.#update(optimizer, given, applyGradients));

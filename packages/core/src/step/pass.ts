@@ -38,8 +38,6 @@ export interface PassOptions {
   readonly dataRanks: Collective;
   readonly accumulation: GradientAccumulation;
   readonly lists: ListMath;
-  /** False: plugins settle the gradients later, after they have been reduced. */
-  readonly settles: boolean;
 }
 
 /** Whether gradients of micro-batches are reduced before they are added up. */
@@ -53,6 +51,8 @@ export interface PassSubject {
   readonly counts: ItemCounts;
   /** The samples of this rank. Undefined if the loop does not use prepared data. */
   readonly ownSamples: number | undefined;
+  /** False: plugins settle the gradients later, after they have been reduced. */
+  readonly settles: boolean;
 }
 
 /**
@@ -132,8 +132,8 @@ function reducedHoldingPass({ variables, counts }: PassSubject, options: PassOpt
 }
 
 /** Gives held gradients to the strategy, or adds them to its result. Then settles the sum. */
-function flushingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
-  const { strategy, accumulation, settles } = options;
+function flushingPass({ variables, counts, settles }: PassSubject, options: PassOptions): Pass {
+  const { strategy, accumulation } = options;
   const held = accumulation.take(variables);
   const isReduced = accumulatesReduced(strategy);
   const total = held ? sumOfCounts(held.counts, counts) : counts;

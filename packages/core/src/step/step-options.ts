@@ -1,5 +1,12 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import type { Collective, GradientAccumulation, ListMath, Plugin, Recorder, Strategy } from '@acc/contract';
+import type {
+  Collective,
+  GradientAccumulation,
+  KernelLayer,
+  ListMath,
+  Plugin,
+  Strategy,
+} from '@acc/contract';
 import type { GradientClipping } from './clipping.js';
 
 /** What an Accelerator gives to its step pipeline. */
@@ -18,6 +25,10 @@ export interface StepPipelineOptions {
   readonly lists: ListMath;
   /** @throws AccError if a step of `variables` may not be taken now. */
   readonly requireTurn?: (variables: readonly Variable[]) => void;
-  /** Calls of the strategy and of plugins are not recorded. Every replay repeats them. */
-  readonly recorder?: Recorder | undefined;
+  /**
+   * The recorder is read on each use, because the active backend may change. Calls of the strategy
+   * and of plugins are not recorded. Every replay repeats them. Not a getter of these options: V8
+   * keeps an object literal with a getter as a dictionary, and each step reads and copies options.
+   */
+  readonly kernels: Pick<KernelLayer, 'recorder'>;
 }

@@ -59,7 +59,7 @@ export class StepPipeline implements DriverHooks {
     this.names = new StepNames(options.collective);
     this.limits = new Limits(options);
     this.sync = new GradientSync(strategy);
-    this.participants = tapeParticipants([strategy, ...plugins], () => options.recorder);
+    this.participants = tapeParticipants([strategy, ...plugins], () => options.kernels.recorder);
     this.#batch = new CurrentBatch(options);
     this.#slots = new PluginSlots({ plugins, trained, participants: this.participants });
     const { names, sync, limits } = this;

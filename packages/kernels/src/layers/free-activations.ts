@@ -63,7 +63,7 @@ export function freeActivations(model: object): () => void {
       uses?.releaseMasked();
       const result = own.call(layer, inputs, kwargs);
       if (!uses || !kwargs?.training) return result;
-      const taken = [inputs].flat() as Tensor[];
+      const taken = (Array.isArray(inputs) ? inputs : [inputs]) as Tensor[];
       // tfjs passes the mask of the first input only. That mask may be missing while other inputs
       // have one.
       if ('mask' in kwargs) uses.releaseLater(taken);
@@ -101,7 +101,7 @@ function usesOf(layer: GraphLayer, members: ReadonlySet<GraphLayer>, outputs: re
 class Uses {
   readonly #left = new Map<Tensor, number>();
   /** Inputs of the latest layer, if it was called with masks. */
-  #masked: readonly Tensor[] = [];
+  #masked: readonly Tensor[] | undefined;
 
   expect(result: Tensor, count: number): void {
     this.#left.set(result, count);
@@ -109,7 +109,7 @@ class Uses {
 
   /** Counts one use of each tensor in `taken`, and disposes a tensor after its last use. */
   release(taken: readonly Tensor[]): void {
-    for (const input of new Set(taken)) {
+    for (const input of taken.length > 1 ? new Set(taken) : taken) {
       const left = this.#left.get(input);
       if (left === undefined) continue;
       if (left > 1) {
@@ -131,7 +131,7 @@ class Uses {
 
   releaseMasked(): void {
     const taken = this.#masked;
-    this.#masked = [];
-    this.release(taken);
+    this.#masked = undefined;
+    if (taken) this.release(taken);
   }
 }
