@@ -41,15 +41,21 @@ function brief(value: unknown): string {
 /**
  * The known name nearest to `name` by edit distance. Undefined if none is near enough to be a
  * typing error.
+ *
+ * @param mostEdits The largest distance from a known name. Default: half of the letters of `name`,
+ * at least 2.
  */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
+export function nearestName(
+  name: string,
+  known: readonly string[],
+  mostEdits: (known: string) => number = () => Math.max(2, Math.floor(name.length / 2)),
+): string | undefined {
   const { distance } = levenshtein();
-  const limit = Math.max(2, Math.floor(name.length / 2));
   let best: string | undefined;
-  let bestDistance = limit + 1;
+  let bestDistance = Infinity;
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase());
-    if (edits < bestDistance) [best, bestDistance] = [candidate, edits];
+    if (edits <= mostEdits(candidate) && edits < bestDistance) [best, bestDistance] = [candidate, edits];
   }
   return best;
 }

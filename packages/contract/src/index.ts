@@ -88,13 +88,15 @@ export { sendRequest, type Answer, type SentRequest } from './send-request.js';
 export type { GetOptions, Storage, StoredObject } from './storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './state.js';
 export type { MappedTensor, StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
-export type {
-  BatchRows,
-  GradientReduction,
-  Strategy,
-  StrategyContext,
-  StrategyTraits,
-  TensorShard,
+export {
+  STRATEGY_MEMBERS,
+  STRATEGY_TRAITS,
+  type BatchRows,
+  type GradientReduction,
+  type Strategy,
+  type StrategyContext,
+  type StrategyTraits,
+  type TensorShard,
 } from './strategy.js';
 export {
   decodeTagged,

@@ -189,6 +189,41 @@ export interface Strategy {
   detach?(): void;
 }
 
+/** The members of a strategy and their types. Core rejects others. */
+export const STRATEGY_MEMBERS: Readonly<Record<keyof Strategy, 'string' | 'object' | 'function'>> = {
+  name: 'string',
+  traits: 'object',
+  attach: 'function',
+  prepareVariables: 'function',
+  prepareLayers: 'function',
+  prepareOptimizer: 'function',
+  tape: 'object',
+  beginReduction: 'function',
+  wholeGradients: 'function',
+  heldGradients: 'function',
+  globalNorm: 'function',
+  allFinite: 'function',
+  materialize: 'function',
+  update: 'function',
+  synchronize: 'function',
+  shardsOf: 'function',
+  heldBy: 'function',
+  getState: 'function',
+  setState: 'function',
+  detach: 'function',
+};
+
+const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {
+  parameters: true,
+  isLocal: true,
+  syncAt: true,
+  accumulates: true,
+  isRecordable: true,
+};
+
+/** The traits that a strategy may have. Core rejects others. */
+export const STRATEGY_TRAITS: readonly string[] = Object.keys(TRAITS);
+
 /** The reduction of the gradients of one backward pass over ranks. */
 export interface GradientReduction {
   /** Reports that the gradient of `variables[index]` is final. The reduction takes it over. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Strategy } from '@acc/contract';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
 
 describe('AcceleratorOptions', () => {
@@ -44,6 +45,76 @@ describe('AcceleratorOptions', () => {
     expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
       expect.objectContaining({ code }),
     );
+  });
+
+  describe('of a strategy', () => {
+    const members = {
+      name: 'mine',
+      traits: { parameters: 'replicated' },
+      attach() {},
+      prepareVariables() {},
+      beginReduction: () => ({ ready() {}, finish: () => [] }),
+    };
+    class Mine {
+      readonly name = 'mine';
+      readonly traits = members.traits;
+      readonly counts = 0;
+      attach() {}
+      prepareVariables() {}
+      beginReduction = members.beginReduction;
+    }
+    class Misspelt extends Mine {
+      materialise() {
+        return [];
+      }
+    }
+    class Former extends Mine {
+      partsOf() {}
+    }
+    class WithHelpers extends Mine {
+      /** A value, not a method. */
+      readonly updates = 3;
+      #detatch = 1;
+      type() {
+        return this.#detatch;
+      }
+      shardsOf() {}
+      /** Resembles a member that this class has. */
+      shardOf() {}
+      get materialise() {
+        throw new Error('called');
+      }
+    }
+
+    it.each<[string, object, string]>([
+      ['a former name', { ...members, partsOf() {} }, 'shardsOf'],
+      ['a typing error', { ...members, beginReducton() {} }, 'beginReduction'],
+      ['a typing error in a class', new Misspelt(), 'materialize'],
+      ['a former name in a class', new Former(), 'shardsOf'],
+      ['an unknown trait', { ...members, traits: { ...members.traits, isLocl: true } }, 'isLocal'],
+      ['an unknown trait in a class', Object.assign(new Mine(), { traits: { parameter: 1 } }), 'parameters'],
+      ['an unknown hook', { ...members, tape: { befor() {} } }, 'before'],
+    ])('refuse %s and give the right name', (_, strategy, nearest) => {
+      expect(() => resolveOptions({ strategy } as AcceleratorOptions)).toThrowError(
+        expect.objectContaining({
+          code: 'ACC_UNKNOWN_OPTION',
+          help: expect.stringContaining(`'${nearest}'`) as unknown,
+          details: expect.objectContaining({ nearest }) as unknown,
+        }),
+      );
+    });
+
+    it('refuse other members of a literal', () => {
+      const strategy = { ...members, helper() {} } as unknown as Strategy;
+      expect(() => resolveOptions({ strategy })).toThrowError(
+        expect.objectContaining({ code: 'ACC_UNKNOWN_OPTION' }),
+      );
+    });
+
+    it('accept members of its own in a class', () => {
+      const strategy = new WithHelpers() as unknown as Strategy;
+      expect(resolveOptions({ strategy }).strategy).toBe(strategy);
+    });
   });
 
   it('name the new place of group options that ddp had before', () => {

@@ -13,6 +13,7 @@ import {
   type Strategy,
   type Tracker,
 } from '@acc/contract';
+import { checkStrategy } from './check-strategy.js';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
@@ -242,9 +243,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
     if (plugin.tape) checkKeys(`plugin '${plugin.name}'.tape`, plugin.tape, TAPE_HOOK_KEYS);
   }
-  const { strategy } = options;
-  if (typeof strategy === 'object' && strategy.tape)
-    checkKeys('strategy.tape', strategy.tape, TAPE_HOOK_KEYS);
+  if (typeof options.strategy === 'object') checkStrategy(options.strategy);
   return resolved;
 }
 
