@@ -1,4 +1,4 @@
-export { planDispatch, type Dispatch } from './dispatch/dispatch-model.js';
+export { planDispatch, type Circumstances, type Dispatch } from './dispatch/dispatch-model.js';
 export { handingOver, isOffloaded, storeChangedWeights } from './dispatch/offloaded-weights.js';
 export type { DeviceBytes, DispatchOptions } from './dispatch/options.js';
 export { fillingEmpty } from './empty/empty-weight.js';

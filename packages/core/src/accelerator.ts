@@ -82,7 +82,10 @@ export class Accelerator {
     this.#training = new TrainingSteps(components);
     this.#communication = new Communication(components);
     this.#run = new SavedRun(components);
-    this.#running = { pipeline, kernels, collective, strategy, freeMemory: () => this.freeMemory() };
+    this.#running = {
+      ...{ pipeline, kernels, collective, strategy, localSize: environment.localSize },
+      freeMemory: () => this.freeMemory(),
+    };
     setRunning(this.#running);
     offerLocalTraining(this, components);
   }

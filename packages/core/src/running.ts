@@ -7,6 +7,8 @@ export interface Running {
   readonly kernels: KernelLayer;
   readonly collective: Collective;
   readonly strategy: Strategy;
+  /** The number of ranks on this host. */
+  readonly localSize: number;
   freeMemory(): void;
 }
 

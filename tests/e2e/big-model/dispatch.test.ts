@@ -58,6 +58,13 @@ describe.each(SIZES)('on %i ranks', (ranks) => {
     }
   });
 
+  it('a step of a dispatched model is not repeated from a recording, and trains it all the same', () => {
+    for (const { compiled } of results.get(ranks)!) {
+      expect(compiled.dispatched).toEqual(compiled.whole);
+      expect(new Set(compiled.whole).size).toBe(5);
+    }
+  });
+
   it('mistakes are errors with codes, and all differences from a file are one error', () => {
     for (const { codes, differences } of results.get(ranks)!) {
       expect(codes).toEqual({

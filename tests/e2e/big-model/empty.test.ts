@@ -71,3 +71,11 @@ describe.each(SIZES)('on %i ranks, a model from initEmptyWeights', (ranks) => {
     }
   });
 });
+
+it.each([1, 2])('on %i ranks, training that is deterministic begins with the same bits', (ranks) => {
+  const [first] = results.get(1)!;
+  for (const { deterministic } of results.get(ranks)!) {
+    expect(deterministic!.empty).toEqual(first!.deterministic!.whole);
+    expect(deterministic!.whole).toEqual(first!.deterministic!.whole);
+  }
+});

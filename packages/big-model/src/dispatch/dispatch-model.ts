@@ -21,19 +21,23 @@ export interface Dispatch {
   abandon(): void;
 }
 
-/**
- * Plans where the weights of a model are. Changes nothing.
- *
- * @param replaced `areReplaced`: whether the weights are about to be assigned other values. Then those that leave
- * memory are not stored, and have no values until then.
- */
+export interface Circumstances {
+  /**
+   * Whether the weights are about to be assigned other values. Then those that leave memory are not
+   * stored, and have no values until then. Default false.
+   */
+  readonly areReplaced?: boolean;
+  /** The processes that share the memory of this host. Default 1. */
+  readonly processes?: number;
+}
+
+/** Plans where the weights of a model are. Changes nothing. */
 export function planDispatch(
   caller: string,
   model: Weighted,
   options: DispatchOptions,
-  replaced: { readonly areReplaced?: boolean } = {},
+  { areReplaced = false, processes = 1 }: Circumstances = {},
 ): Dispatch {
-  const { areReplaced = false } = replaced;
   const kernels = kernelLayerOf(getBackend(), backend());
   const limits = resolveLimits(caller, options, kernels.device);
   const groups = weightGroups(caller, model).map(offloadablePart);
@@ -43,7 +47,7 @@ export function planDispatch(
     if (areReplaced && Object.keys(options).length === 0) return { apply() {}, abandon() {} };
     throw alreadyDispatched(caller, offloaded[0]!.name);
   }
-  const device = limits.device ?? inferred(groups, kernels, areReplaced);
+  const device = limits.device ?? inferred(groups, kernels, { areReplaced, processes });
   const map = deviceMap(groups, { ...limits, device });
   const outside = [...map.onHost, ...map.onDisk];
   if (outside.length > 0 && !kernels.defer) throw cannotDefer(caller, kernels.backendName);
@@ -63,9 +67,7 @@ interface Moving {
 function moveOut(map: DeviceMap, { kernels, folder, areReplaced }: Moving): void {
   const residency = new Residency(map.roomBytes);
   const disk = new PlacesOnDisk(folder);
-  const moved = new Map<Variable, Place>();
-  for (const variable of map.onHost) moved.set(variable, onHost());
-  for (const variable of map.onDisk) moved.set(variable, disk.place(byteLength(variable)));
+  const moved = placesFor(map, disk);
   let left = moved.size;
   const onGone = () => --left === 0 && disk[Symbol.dispose]();
   const all = offloadedWeights;
@@ -85,15 +87,32 @@ function moveOut(map: DeviceMap, { kernels, folder, areReplaced }: Moving): void
   }
 }
 
+/** @throws AccError of the disk. Nothing was moved then. */
+function placesFor(map: DeviceMap, disk: PlacesOnDisk): Map<Variable, Place> {
+  const places = new Map<Variable, Place>();
+  try {
+    for (const variable of map.onHost) places.set(variable, onHost());
+    for (const variable of map.onDisk) places.set(variable, disk.place(byteLength(variable)));
+  } catch (error) {
+    disk[Symbol.dispose]();
+    throw error;
+  }
+  return places;
+}
+
 function offloadablePart({ name, weights }: WeightGroup): WeightGroup {
   return { name, weights: weights.filter(({ dtype, size }) => isOffloadable(dtype) && size > 0) };
 }
 
 /** The memory that the weights may take. Those that have memory now may keep it. */
-function inferred(groups: readonly WeightGroup[], kernels: KernelLayer, areReplaced: boolean): number {
+function inferred(
+  groups: readonly WeightGroup[],
+  kernels: KernelLayer,
+  { areReplaced, processes }: Required<Circumstances>,
+): number {
   // libtorch does not tell how much memory of a GPU is free.
   if (kernels.device !== 'cpu') return Infinity;
   const have = (variable: Variable) => (areReplaced && emptyWeightOf(variable) ? 0 : byteLength(variable));
   const held = groups.flatMap(({ weights }) => weights.map(have)).reduce((sum, bytes) => sum + bytes, 0);
-  return bytesForWeights() + held;
+  return bytesForWeights(processes) + held;
 }

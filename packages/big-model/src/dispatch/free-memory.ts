@@ -4,11 +4,16 @@ import { freemem } from 'node:os';
 /** The part of free memory that weights may take. The rest is left for what operators compute. */
 const SHARE = 0.75;
 
-/** Bytes of host memory that weights may take now, by the memory of the host and the limits of this process. */
-export function bytesForWeights(): number {
+/**
+ * Bytes of host memory that weights may take now, by the memory of the host and the limits of this
+ * process.
+ *
+ * @param processes Share the memory of the host.
+ */
+export function bytesForWeights(processes: number): number {
   const { availableMemory } = process as { availableMemory?: () => number };
   const free = availableMemory?.() ?? freemem();
-  return Math.max(0, Math.floor(SHARE * Math.min(free, ...underLimits())));
+  return Math.max(0, Math.floor(SHARE * Math.min(free / processes, ...underLimits())));
 }
 
 /** What is left under the limits of setrlimit. Empty where the system does not tell. */

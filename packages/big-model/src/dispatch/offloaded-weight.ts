@@ -111,9 +111,11 @@ export class OffloadedWeight {
     if (!this.#hasValues) throw emptyWeight(name, shape);
     if (deferred !== this.#deferred) throw outdatedWeight(name);
     const { kernels, residency } = this.surroundings;
-    // A replay would repeat the allocation, and not the read.
-    if (kernels.recorder?.isRecording) refuseRecording('reads an offloaded weight');
-    residency.enter(this);
+    // A replay would repeat the allocation, and not the read. The recorder collects the memory of
+    // several tensors, so they stay.
+    const isRecording = kernels.recorder?.isRecording ?? false;
+    if (isRecording) refuseRecording('reads an offloaded weight');
+    residency.enter(this, !isRecording);
     besideTape(() => {
       try {
         const values = this.#read();

@@ -12,9 +12,13 @@ export class Residency {
   /** @param roomBytes The most bytes of weights at a time. An operator that uses more gets more. */
   constructor(private readonly roomBytes: number) {}
 
-  /** The weight is about to be read into memory. */
-  enter(weight: OffloadedWeight): void {
-    for (const other of this.#inMemory) {
+  /**
+   * The weight is about to be read into memory.
+   *
+   * @param mayFree Whether others may leave for it.
+   */
+  enter(weight: OffloadedWeight, mayFree: boolean): void {
+    for (const other of mayFree ? this.#inMemory : []) {
       if (this.#bytes + weight.bytes <= this.roomBytes) break;
       if (other.uses === 0) this.leave(other);
     }

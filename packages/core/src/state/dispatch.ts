@@ -23,9 +23,9 @@ import { singleStrategy } from '../single-strategy/single-strategy.js';
  * `ACC_WEIGHT_EMPTY`, `ACC_STORAGE_FULL`, `ACC_STORAGE_DENIED`.
  */
 export async function dispatchModel<T extends Weighted>(model: T, options: DispatchOptions = {}): Promise<T> {
-  const { strategy } = surroundings();
+  const { strategy, processes } = surroundings();
   if (isSharded(model, strategy)) throw shardedAlready('dispatchModel', strategy.name);
-  planDispatch('dispatchModel', model, options).apply();
+  planDispatch('dispatchModel', model, options, { processes }).apply();
   return model;
 }
 
@@ -50,7 +50,7 @@ export async function loadCheckpointAndDispatch<T extends Weighted>(
 ): Promise<T> {
   const caller = 'loadCheckpointAndDispatch';
   requirePath(caller, folder);
-  const { strategy, kernels, collective } = surroundings();
+  const { strategy, kernels, collective, processes } = surroundings();
   const receivers = receiversFor(model, strategy);
   if (isSharded(model, strategy)) {
     if (Object.keys(options).length > 0) throw shardedAlready(caller, strategy.name);
@@ -59,7 +59,7 @@ export async function loadCheckpointAndDispatch<T extends Weighted>(
     await together(collective!, () => matched.assign(kernels.state));
     return model;
   }
-  const plan = planDispatch(caller, model, options, { areReplaced: true });
+  const plan = planDispatch(caller, model, options, { areReplaced: true, processes });
   const matched = await matchExactly(receivers, folder, []);
   plan.apply();
   try {
@@ -78,6 +78,7 @@ function surroundings() {
     strategy: running?.strategy ?? singleStrategy(),
     kernels: running?.kernels ?? activeKernels(),
     collective: running?.collective,
+    processes: running?.localSize ?? 1,
   };
 }
 

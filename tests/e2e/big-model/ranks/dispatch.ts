@@ -28,6 +28,8 @@ export interface Result {
   /** Weights that were loaded: before prepare, into a dispatched model, from one file, and after prepare. */
   readonly loaded: Record<string, number[][]>;
   readonly trained: Record<Way, { whole: Trained; dispatched: Trained }>;
+  /** Losses of a step that is compiled. */
+  readonly compiled: { readonly whole: number[]; readonly dispatched: number[] };
   /** Stage 3 loads: bytes at the peak and at the end above those before, and those of the largest weight. */
   readonly loadBytes: { readonly peak: number; readonly shards: number; readonly largest: number };
   readonly codes: Record<string, string>;
@@ -78,6 +80,24 @@ async function train(way: Way, isDispatched: boolean): Promise<Trained> {
   const weights = weightsOf(model);
   accelerator.freeMemory(model, optimizer);
   return { losses, weights };
+}
+
+async function compile(isDispatched: boolean): Promise<number[]> {
+  tf.disposeVariables();
+  const accelerator = await Accelerator.create();
+  const model = createModel();
+  if (isDispatched) await dispatchModel(model, dispatched);
+  const optimizer = tf.train.sgd(0.1);
+  accelerator.prepare(model, optimizer);
+  const loss = (x: tf.Tensor) => tf.square(model.predict(x) as tf.Tensor).mean() as tf.Scalar;
+  const step = accelerator.compile((x: tf.Tensor) =>
+    optimizer.minimize(() => loss(x), true, variablesOf(model))!,
+  );
+  const x = tf.ones([4, WIDTH]);
+  const losses = [1, 2, 3, 4, 5].map(() => tf.tidy(() => step(x).dataSync()[0]!));
+  x.dispose();
+  accelerator.freeMemory(model, optimizer);
+  return losses;
 }
 
 async function load(): Promise<Pick<Result, 'saved' | 'loaded' | 'loadBytes'>> {
@@ -166,4 +186,5 @@ const trained = {
   ddp: { whole: await train('ddp', false), dispatched: await train('ddp', true) },
   stage3: { whole: await train('stage3', false), dispatched: await train('stage3', true) },
 };
-reportResult({ ...loadedFirst, trained, ...(await mistakes()) } satisfies Result);
+const compiled = { whole: await compile(false), dispatched: await compile(true) };
+reportResult({ ...loadedFirst, trained, compiled, ...(await mistakes()) } satisfies Result);

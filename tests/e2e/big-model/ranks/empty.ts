@@ -28,6 +28,11 @@ export interface Result {
   readonly empty: Record<Way, Values>;
   /** Weights that each rank builds from numbers of its own. */
   readonly unequal: Record<Way, { whole: number[][]; empty: number[][] }>;
+  /**
+   * Weights with `deterministic`, where random operators take their seeds elsewhere. Null on a number of ranks that
+   * cannot train so.
+   */
+  readonly deterministic: { readonly whole: number[][]; readonly empty: number[][] } | null;
   /** The most bytes that were allocated at a time while stage 3 prepared, and those of one weight. */
   readonly peakBytes: { readonly above: number; readonly shards: number; readonly largest: number };
   readonly loaded: Record<Way, { state: number[][]; model: number[][]; expected: number[][] }>;
@@ -97,6 +102,21 @@ async function run(way: Way, build: () => Created, isBefore = false): Promise<Va
   const losses = train(accelerator, created);
   accelerator.freeMemory(created.model, created.plain);
   return { weights, drawn, losses };
+}
+
+async function deterministic(): Promise<Result['deterministic']> {
+  if (process.env['WORLD_SIZE'] === '3') return null;
+  const weights = async (build: () => Created) => {
+    tf.disposeVariables();
+    const accelerator = await Accelerator.create({ deterministic: true });
+    setSeed(31);
+    const created = build();
+    accelerator.prepare(created.model, created.plain);
+    const found = [...weightsOf(created), [Math.random()]];
+    accelerator.freeMemory(created.model, created.plain);
+    return found;
+  };
+  return { whole: await weights(create), empty: await weights(() => initEmptyWeights(create)) };
 }
 
 async function unequal(way: Way): Promise<{ whole: number[][]; empty: number[][] }> {
@@ -194,6 +214,7 @@ reportResult({
   empty: await forEach((way) => run(way, () => initEmptyWeights(create))),
   emptyBefore: await forEach((way) => run(way, () => initEmptyWeights(create), true)),
   unequal: await forEach(unequal),
+  deterministic: await deterministic(),
   peakBytes: await peak(),
   loaded: await forEach(loads),
   codes: await codes(),
