@@ -2,6 +2,7 @@ import { AccError, isAccError } from '@acc/contract';
 
 const HELP: Readonly<Record<string, string>> = {
   ACC_TENSOR_DISPOSED: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
+  ACC_TOO_MANY_TENSORS: 'Dispose tensors that are not needed, or compute within tf.tidy.',
   ACC_DEVICE_UNAVAILABLE: 'Run `npx acc env` to see which libtorch is used, and whether it is a CUDA build.',
   ACC_OUT_OF_MEMORY: 'Use a smaller batch, gradient accumulation or more ranks.',
   ACC_STORAGE_DENIED: 'Give a folder on a local disk that this process may write.',

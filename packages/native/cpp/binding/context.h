@@ -24,7 +24,10 @@ class HandleMap {
   }
   T& get(double id, const char* what) {
     const auto found = values_.find(id);
-    if (found == values_.end()) throw Error(kInvalidArgument, std::string("no ") + what + " has that number");
+    if (found == values_.end()) {
+      throw Error(kInvalidArgument,
+                  std::string("There is no ") + what + " with this number. It may be closed already.");
+    }
     return found->second;
   }
   void remove(double id) { values_.erase(id); }

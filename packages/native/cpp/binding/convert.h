@@ -16,23 +16,27 @@ inline Napi::Error to_js_error(Napi::Env env, const ErrorInfo& info) {
   return error;
 }
 
+inline std::string not_a(size_t index, const char* expected) {
+  return "Argument " + std::to_string(index) + " of a call to the addon is not " + expected + ".";
+}
+
 inline double number_at(const Napi::CallbackInfo& info, size_t index) {
-  if (!info[index].IsNumber()) throw Error(kInvalidArgument, "argument " + std::to_string(index) + " must be a number");
+  if (!info[index].IsNumber()) throw Error(kInvalidArgument, not_a(index, "a number"));
   return info[index].As<Napi::Number>().DoubleValue();
 }
 
 inline std::string string_at(const Napi::CallbackInfo& info, size_t index) {
-  if (!info[index].IsString()) throw Error(kInvalidArgument, "argument " + std::to_string(index) + " must be a string");
+  if (!info[index].IsString()) throw Error(kInvalidArgument, not_a(index, "a string"));
   return info[index].As<Napi::String>().Utf8Value();
 }
 
 inline bool bool_at(const Napi::CallbackInfo& info, size_t index) {
-  if (!info[index].IsBoolean()) throw Error(kInvalidArgument, "argument " + std::to_string(index) + " must be a boolean");
+  if (!info[index].IsBoolean()) throw Error(kInvalidArgument, not_a(index, "a boolean"));
   return info[index].As<Napi::Boolean>().Value();
 }
 
 inline std::vector<std::string> strings_at(const Napi::CallbackInfo& info, size_t index) {
-  if (!info[index].IsArray()) throw Error(kInvalidArgument, "argument " + std::to_string(index) + " must be an array");
+  if (!info[index].IsArray()) throw Error(kInvalidArgument, not_a(index, "an array"));
   const auto array = info[index].As<Napi::Array>();
   std::vector<std::string> values(array.Length());
   for (uint32_t i = 0; i < array.Length(); ++i) values[i] = array.Get(i).ToString().Utf8Value();
@@ -46,7 +50,7 @@ struct Bytes {
 
 inline Bytes bytes_at(const Napi::CallbackInfo& info, size_t index) {
   if (!info[index].IsTypedArray()) {
-    throw Error(kInvalidArgument, "argument " + std::to_string(index) + " must be a typed array");
+    throw Error(kInvalidArgument, not_a(index, "a typed array"));
   }
   const auto array = info[index].As<Napi::TypedArray>();
   const auto* data = static_cast<const uint8_t*>(array.ArrayBuffer().Data()) + array.ByteOffset();

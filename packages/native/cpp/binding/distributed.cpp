@@ -56,7 +56,7 @@ auto use_keys(Distributed& held, const Napi::CallbackInfo& info, Use use) {
   try {
     return use(*keys);
   } catch (const std::exception& error) {
-    throw Error(kRendezvousFailed, std::string("the job's store does not answer: ") + error.what());
+    throw Error(kRendezvousFailed, std::string("The store of the job, on rank 0, does not answer: ") + error.what());
   }
 }
 

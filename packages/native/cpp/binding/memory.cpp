@@ -36,8 +36,9 @@ void set_default_device(const std::string& name, Context& context) {
   const c10::Device device(name);
   const int count = device_count(device.type());
   if (device.index() >= count || count == 0) {
-    throw Error(kDeviceUnavailable, "this libtorch has " + std::to_string(count) + " devices of kind '" +
-                                        c10::DeviceTypeName(device.type(), true) + "', '" + name + "' was asked for");
+    throw Error(kDeviceUnavailable, "The device '" + name + "' was requested, but libtorch finds " +
+                                        std::to_string(count) + " devices of type '" +
+                                        c10::DeviceTypeName(device.type(), true) + "'.");
   }
   context.operators.default_device = device;
 }

@@ -12,7 +12,7 @@ std::vector<double> numbers_at(const Napi::CallbackInfo& info, size_t index) {
 }
 
 Recorder& recorder_of(Context& context) {
-  if (!context.recorder) throw Error(kInvalidArgument, "nothing is being recorded");
+  if (!context.recorder) throw Error(kInvalidArgument, "A call needs a recording, but none is in progress.");
   return *context.recorder;
 }
 

@@ -18,12 +18,16 @@ std::vector<at::Tensor> tensors_at(const Napi::CallbackInfo& info, size_t index,
 
 std::vector<uint64_t> offsets_at(const Napi::CallbackInfo& info, size_t index, size_t count) {
   const auto given = info[index].As<Napi::Float64Array>();
-  if (given.ElementLength() != count) throw Error(kInvalidArgument, "each tensor needs a place in the file");
+  if (given.ElementLength() != count) {
+    throw Error(kInvalidArgument, std::to_string(given.ElementLength()) + " places in a file were given for " +
+                                      std::to_string(count) + " tensors. Expected one for each.");
+  }
   std::vector<uint64_t> offsets;
   for (size_t i = 0; i < count; ++i) {
     offsets.push_back(static_cast<uint64_t>(given[i]));
     if (offsets.back() % TensorFile::kAlignment != 0) {
-      throw Error(kInvalidArgument, "places in a file must be multiples of " + std::to_string(TensorFile::kAlignment));
+      throw Error(kInvalidArgument,
+                  "A place in a file is not a multiple of " + std::to_string(TensorFile::kAlignment) + " bytes.");
     }
   }
   return offsets;

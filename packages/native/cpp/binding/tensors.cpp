@@ -11,7 +11,7 @@ namespace acc {
 namespace {
 
 std::vector<int64_t> shape_at(const Napi::CallbackInfo& info, size_t index) {
-  if (!info[index].IsArray()) throw Error(kInvalidArgument, "a shape must be an array of numbers");
+  if (!info[index].IsArray()) throw Error(kInvalidArgument, "A shape is not an array. Expected an array of numbers.");
   const auto array = info[index].As<Napi::Array>();
   std::vector<int64_t> shape(array.Length());
   for (uint32_t i = 0; i < array.Length(); ++i) shape[i] = array.Get(i).ToNumber().Int64Value();
@@ -91,7 +91,9 @@ Napi::Value mapped_checksum(const Napi::CallbackInfo& info, Context& context) {
   const auto start = static_cast<size_t>(number_at(info, 1));
   const auto size = static_cast<size_t>(number_at(info, 2));
   if (start > tensor.nbytes() || size > tensor.nbytes() - start) {
-    throw Error(kInvalidArgument, "the tensor has " + std::to_string(tensor.nbytes()) + " bytes");
+    throw Error(kInvalidArgument, "A checksum was requested of bytes " + std::to_string(start) + " to " +
+                                      std::to_string(start + size) + " of a tensor that has " +
+                                      std::to_string(tensor.nbytes()) + " bytes.");
   }
   const auto result = std::make_shared<std::optional<uint32_t>>();
   return AsyncCall::start(

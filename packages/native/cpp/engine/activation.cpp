@@ -56,7 +56,7 @@ Activation activation_of(const std::string& name) {
   if (name == "tanh") return Activation::kTanh;
   if (name == "sigmoid") return Activation::kSigmoid;
   if (name == "hardSigmoid") return Activation::kHardSigmoid;
-  throw Error(kOperatorArgument, "recurrent operators have no activation '" + name + "'");
+  throw Error(kOperatorArgument, "Recurrent operators do not support the activation '" + name + "'.");
 }
 
 void activate(Activation activation, const at::Tensor& x) {

@@ -102,7 +102,7 @@ std::shared_ptr<Pending> BackendGroup::dispatch(CollectiveCall& call) {
     case CollectiveKind::kSend:
     case CollectiveKind::kReceive: return message(call);
   }
-  throw Error(kInvalidArgument, "no collective has that number");
+  throw Error(kInvalidArgument, "The collective has an unknown number.");
 }
 
 std::shared_ptr<Pending> BackendGroup::pending(Work work, Finish finish) const {

@@ -144,8 +144,8 @@ class CachingAllocator final : public c10::Allocator {
   }
 
   [[noreturn]] void out_of_memory(size_t bytes) const {
-    TORCH_CHECK_WITH(OutOfMemoryError, false, "out of memory: tried to allocate ", bytes,
-                     " bytes of CPU memory; tensors use ", allocated_, " bytes");
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "Out of memory: ", bytes,
+                     " bytes of CPU memory were requested, and tensors use ", allocated_, " bytes.");
     std::abort();  // not reached: the check throws
   }
 

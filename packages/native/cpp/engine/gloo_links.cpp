@@ -27,7 +27,8 @@ std::map<std::string, int> exchange_ends(const std::string& own, const StorePtr&
       for (std::string theirs, ours; lines >> theirs >> ours;) ranks[ends_of(ours, theirs)] = rank;
     }
   } catch (const std::exception& error) {
-    throw Error(kRendezvousFailed, "group '" + options.name + "' did not come together: " + error.what());
+    throw Error(kRendezvousFailed,
+                "The ranks of group '" + options.name + "' could not connect to each other: " + error.what());
   }
   return ranks;
 }
@@ -50,9 +51,10 @@ GlooLinks::GlooLinks(const NewSockets& sockets, const StorePtr& store, const Gro
   }
 #ifdef __linux__
   if (links_.size() + 1 < static_cast<size_t>(options.size)) {
-    throw Error(kRendezvousFailed, "group '" + options.name + "' did not come together: a connection of rank " +
+    throw Error(kRendezvousFailed, "The ranks of group '" + options.name + "' could not connect to each other: rank " +
                                        std::to_string(options.rank) +
-                                       " leads to nobody of the job, who reached a port of it while it started");
+                                       " has a connection to a process that is not a rank of the job and that "
+                                       "connected to one of its ports during the start");
   }
 #endif
 }

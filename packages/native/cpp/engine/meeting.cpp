@@ -39,7 +39,7 @@ void Meeting::together(const std::string& name, const std::function<void()>& bod
     const auto reason = take(name, rank);
     if (!reason.empty()) failures += "\n  " + options_.names.of(rank) + ": " + reason;
   }
-  if (!failures.empty()) throw Error(kEngineUnavailable, "ranks cannot share memory:" + failures);
+  if (!failures.empty()) throw Error(kEngineUnavailable, "The ranks cannot share memory:" + failures);
 }
 
 }  // namespace acc

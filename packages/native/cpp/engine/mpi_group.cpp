@@ -136,7 +136,9 @@ class Message final : public Pending {
 
 std::shared_ptr<Pending> MpiGroup::start(CollectiveCall call) {
   require_fitting(call, options_.rank, options_.size);
-  if (call.input.defined() && !call.input.is_cpu()) throw Error(kInvalidArgument, "the engine mpi moves tensors of the CPU");
+  if (call.input.defined() && !call.input.is_cpu()) {
+    throw Error(kInvalidArgument, "The engine mpi accepts tensors on the CPU only.");
+  }
   if (is_message(call)) {
     acc_mpi_call message{};
     message.kind = static_cast<int>(call.kind);
@@ -254,12 +256,17 @@ void MpiGroup::move(const CollectiveCall& call) {
 std::shared_ptr<Mpi> open_library(const std::string& library) {
   // Symbols are global because MPI's own plugins need them.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (handle == nullptr) throw Error(kEngineUnavailable, std::string("the MPI library does not load: ") + ::dlerror());
+  if (handle == nullptr) {
+    throw Error(kEngineUnavailable, std::string("The MPI library cannot be loaded: ") + ::dlerror());
+  }
   const auto open = reinterpret_cast<acc_mpi_open_function>(::dlsym(handle, ACC_MPI_OPEN));
   auto mpi = std::make_shared<Mpi>();
-  const char* failure = open == nullptr ? "it is not of acc setup --mpi" : open(&mpi->api);
-  if (failure != nullptr) throw Error(kEngineUnavailable, std::string("MPI does not start: ") + failure);
-  if (mpi->api.version != ACC_MPI_VERSION) throw Error(kEngineUnavailable, "the MPI library is of another version");
+  const char* failure = open == nullptr ? "the library was not built by `acc setup --mpi`" : open(&mpi->api);
+  if (failure != nullptr) throw Error(kEngineUnavailable, std::string("MPI cannot be started: ") + failure);
+  if (mpi->api.version != ACC_MPI_VERSION) {
+    throw Error(kEngineUnavailable,
+                "The MPI library belongs to another version of this package. Run `acc setup --mpi` again.");
+  }
   return mpi;
 }
 
@@ -268,11 +275,11 @@ std::weak_ptr<Mpi> running_mpi;
 
 std::shared_ptr<ProcessGroup> create_subgroup(const GroupOptions& options) {
   const auto mpi = running_mpi.lock();
-  if (!mpi) throw Error(kEngineUnavailable, "MPI has ended in this process");
+  if (!mpi) throw Error(kEngineUnavailable, "MPI has ended in this process and cannot be started again.");
   int number = 0;
   const auto& ranks = options.names.world_ranks();
   const std::lock_guard guard(mpi->mutex);
-  if (mpi->is_over) throw Error(kEngineUnavailable, "MPI has ended in this process");
+  if (mpi->is_over) throw Error(kEngineUnavailable, "MPI has ended in this process and cannot be started again.");
   if (const char* failure = mpi->api.open_group(ranks.data(), options.size, &number)) throw Error(kCollectiveFailed, failure);
   return std::make_shared<MpiGroup>(mpi, number, options);
 }
@@ -283,10 +290,10 @@ std::shared_ptr<ProcessGroup> create_mpi_group(const std::string& library, const
   if (options.names.is_subgroup()) return create_subgroup(options);
   const auto mpi = open_library(library);
   if (mpi->api.rank != options.rank || mpi->api.size != options.size) {
-    throw Error(kEngineUnavailable, "MPI has this process as rank " + std::to_string(mpi->api.rank) + " of " +
-                                        std::to_string(mpi->api.size) + ", the job as rank " +
+    throw Error(kEngineUnavailable, "This process is rank " + std::to_string(mpi->api.rank) + " of " +
+                                        std::to_string(mpi->api.size) + " in MPI, but rank " +
                                         std::to_string(options.rank) + " of " + std::to_string(options.size) +
-                                        ": the program must be started by this MPI's own mpirun, or by srun");
+                                        " in the job. Start the program with this MPI's own mpirun, or with srun.");
   }
   running_mpi = mpi;
   return std::make_shared<MpiGroup>(mpi, 0, options);

@@ -4,7 +4,7 @@
 namespace acc {
 
 std::shared_ptr<ProcessGroup> create_mpi_group(const std::string&, const GroupOptions&) {
-  throw Error(kEngineUnavailable, "the engine mpi is for Linux");
+  throw Error(kEngineUnavailable, "The engine mpi needs Linux.");
 }
 
 }  // namespace acc

@@ -44,7 +44,7 @@ class NcclGroup final : public BackendGroup, public std::enable_shared_from_this
     bool is_done() override { return work_->is_done(); }
     void wait() override {
       work_->wait();
-      if (group_->is_ended_) throw Error(kPeerLost, "the group was cut");
+      if (group_->is_ended_) throw Error(kPeerLost, "the group was closed");
     }
 
    private:
@@ -97,7 +97,7 @@ std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::S
     return std::make_shared<NcclGroup>(std::move(nccl), std::move(control), options);
   } catch (const std::exception&) {
     const auto info = describe_current_exception(kEngineUnavailable);
-    throw Error(kEngineUnavailable, "NCCL does not start: " + info.message);
+    throw Error(kEngineUnavailable, "NCCL cannot be started: " + info.message);
   }
 }
 

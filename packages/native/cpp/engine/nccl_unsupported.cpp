@@ -4,7 +4,7 @@
 namespace acc {
 
 std::string nccl_unavailable_reason() {
-  return "the addon was built without NCCL, which takes a libtorch with CUDA and CUDA's headers";
+  return "the addon was built without NCCL, which needs a libtorch for CUDA and CUDA's headers";
 }
 
 std::string gpu_id(int) { throw Error(kEngineUnavailable, nccl_unavailable_reason()); }

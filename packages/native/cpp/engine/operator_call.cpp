@@ -73,7 +73,7 @@ std::string describe(const at::Tensor& tensor) {
 }
 
 [[noreturn]] void bad_argument(const Operator& op, const ArgPlan& plan, const char* what) {
-  throw Error(kOperatorArgument, op.name + ": argument '" + plan.name + "' " + what);
+  throw Error(kOperatorArgument, op.name + ": The argument '" + plan.name + "' " + what + ".");
 }
 
 // The number of numbers that a result takes in the buffer.
@@ -157,7 +157,7 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
   }
   if (is_none(first)) {
     ++cursor;
-    if (!plan.optional) bad_argument(op, plan, "must not be null");
+    if (!plan.optional) bad_argument(op, plan, "is null, which the operator does not accept");
     return {};
   }
   switch (plan.kind) {
@@ -191,7 +191,7 @@ c10::IValue OperatorTable::read_argument(const Operator& op, const ArgPlan& plan
     case ArgKind::kUnsupported:
       break;
   }
-  bad_argument(op, plan, "is of a kind that cannot be given from JavaScript");
+  bad_argument(op, plan, "has a type that JavaScript cannot pass");
 }
 
 void OperatorTable::write_results(const Operator& op, double* out, size_t capacity) {
@@ -199,10 +199,13 @@ void OperatorTable::write_results(const Operator& op, double* out, size_t capaci
   size_t needed = 1;
   for (const auto& value : stack_) {
     const bool is_known = value.isTensor() || value.isTensorList() || value.isScalar() || value.isNone();
-    if (!is_known) throw Error(kOperatorFailed, op.name + ": a result is of a kind that JavaScript cannot hold");
+    if (!is_known) throw Error(kOperatorFailed, op.name + ": A result has a type that JavaScript cannot receive.");
     needed += result_length(value);
   }
-  if (needed > capacity) throw Error(kOperatorFailed, op.name + ": the results do not fit the call buffer");
+  if (needed > capacity) {
+    throw Error(kOperatorFailed, op.name + ": The results do not fit into one call. The limit is " +
+                                     std::to_string(capacity) + " numbers.");
+  }
 
   double* cursor = out + 1;
   int count = 0;
@@ -233,8 +236,9 @@ void OperatorTable::call(int index, const double* in, double* out, size_t capaci
   const Operator& op = at(index);
   const auto given = static_cast<size_t>(*in++);
   if (given > op.args.size()) {
-    throw Error(kOperatorArgument, op.name + " takes " + std::to_string(op.args.size()) + " arguments, " +
-                                       std::to_string(given) + " came");
+    throw Error(kOperatorArgument, op.name + ": " + std::to_string(given) +
+                                       " arguments were given, but the operator has " +
+                                       std::to_string(op.args.size()) + ".");
   }
   const StackScope scope(stack_);
   if (recorder) recorder->begin(op, in);

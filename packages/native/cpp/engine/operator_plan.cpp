@@ -80,7 +80,7 @@ int OperatorTable::resolve(const std::string& name) {
   const auto base = name.substr(0, dot);
   const auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
   const auto handle = c10::Dispatcher::singleton().findSchema({base, overload});
-  if (!handle) throw Error(kOperatorUnknown, "libtorch has no operator '" + name + "'");
+  if (!handle) throw Error(kOperatorUnknown, "libtorch has no operator '" + name + "'.");
 
   Operator op{*handle, name, {}, {}};
   const auto& schema = handle->schema();
@@ -96,7 +96,7 @@ int OperatorTable::resolve(const std::string& name) {
 
 const Operator& OperatorTable::at(int index) const {
   if (index < 0 || index >= static_cast<int>(operators_.size())) {
-    throw Error(kOperatorUnknown, "no operator has index " + std::to_string(index));
+    throw Error(kOperatorUnknown, "The operator has the unknown index " + std::to_string(index) + ".");
   }
   return operators_[static_cast<size_t>(index)];
 }

@@ -10,8 +10,11 @@
 namespace acc {
 namespace {
 
-void require(bool holds, const char* what) {
-  if (!holds) throw Error(kInvalidArgument, std::string("a collective needs ") + what);
+constexpr const char* kOtherSize = "Input and output of a collective do not have the same number of elements.";
+constexpr const char* kOtherShare = "The output of a collective does not have one rank's share of the elements.";
+
+void require(bool holds, const char* problem) {
+  if (!holds) throw Error(kInvalidArgument, problem);
 }
 
 int64_t sum_of(const std::vector<int64_t>& counts, size_t start, size_t size) {
@@ -26,26 +29,32 @@ void require_parts(const CollectiveCall& call, int rank, size_t size) {
   const int64_t own = call.input.numel();
   if (call.counts.empty()) {
     const auto ranks = static_cast<int64_t>(size);
-    require(has_elements(call.output, is_gather ? own * ranks : own), "an output of as many elements as come");
-    require(is_gather || own % ranks == 0, "as many elements for each rank");
+    require(has_elements(call.output, is_gather ? own * ranks : own),
+            "The output of a collective does not have the number of elements that arrive.");
+    require(is_gather || own % ranks == 0, "The elements of a tensor cannot be divided equally over the ranks.");
     return;
   }
-  require(call.counts.size() == (is_gather ? size : 2 * size), "a count for each rank");
-  for (const auto count : call.counts) require(count >= 0, "counts from 0");
+  require(call.counts.size() == (is_gather ? size : 2 * size), "A collective needs one count for each rank.");
+  for (const auto count : call.counts) require(count >= 0, "A count of elements for a rank is negative.");
   const auto place = static_cast<size_t>(rank);
-  require(own == (is_gather ? call.counts[place] : sum_of(call.counts, 0, size)), "an input of as many elements as counted");
+  require(own == (is_gather ? call.counts[place] : sum_of(call.counts, 0, size)),
+          "The input of a collective does not have the number of elements that the counts say.");
   require(has_elements(call.output, sum_of(call.counts, is_gather ? 0 : size, size)),
-          "an output of as many elements as counted");
+          "The output of a collective does not have the number of elements that the counts say.");
   if (is_gather) return;
-  require(call.counts[place] == call.counts[size + place], "one count of what stays here");
-  for (size_t to = 0; to < size; ++to) require(call.counts[to] <= call.most, "the most elements of any part");
+  require(call.counts[place] == call.counts[size + place],
+          "The counts disagree on the number of elements that this rank keeps.");
+  for (size_t to = 0; to < size; ++to) {
+    require(call.counts[to] <= call.most, "A count for a rank is larger than the given largest count.");
+  }
 }
 
 void require_alike(const std::vector<at::Tensor>& tensors) {
   for (const auto& tensor : tensors) {
-    require(tensor.is_contiguous(), "contiguous tensors");
-    require(tensor.scalar_type() == tensors.front().scalar_type(), "tensors of one type");
-    require(tensor.device() == tensors.front().device(), "tensors on one device");
+    require(tensor.is_contiguous(), "A tensor of a collective is not contiguous.");
+    require(tensor.scalar_type() == tensors.front().scalar_type(),
+            "The tensors of a collective do not have the same element type.");
+    require(tensor.device() == tensors.front().device(), "The tensors of a collective are not on the same device.");
   }
 }
 
@@ -64,22 +73,24 @@ void throw_mismatch(const std::vector<int32_t>& words) {
 }
 
 void require_fitting(const CollectiveCall& call, int rank, int size) {
-  require(call.root >= 0 && call.root < size, "a rank of the group");
+  require(call.root >= 0 && call.root < size, "The root of a collective is not a rank of the group.");
   if (call.kind == CollectiveKind::kAllReduceMany) return require_alike(call.many);
-  require(call.input.is_contiguous(), "a contiguous input");
+  require(call.input.is_contiguous(), "The input of a collective is not contiguous.");
   if (call.output.defined()) {
-    require(call.output.is_contiguous(), "a contiguous output");
-    require(call.output.scalar_type() == call.input.scalar_type(), "input and output of one type");
-    require(call.output.device() == call.input.device(), "input and output on one device");
+    require(call.output.is_contiguous(), "The output of a collective is not contiguous.");
+    require(call.output.scalar_type() == call.input.scalar_type(),
+            "Input and output of a collective do not have the same element type.");
+    require(call.output.device() == call.input.device(),
+            "Input and output of a collective are not on the same device.");
   }
   const auto ranks = static_cast<int64_t>(size);
   switch (call.kind) {
-    case CollectiveKind::kAllReduce: return require(has_elements(call.output, call.input.numel()), "an output as large");
+    case CollectiveKind::kAllReduce: return require(has_elements(call.output, call.input.numel()), kOtherSize);
     case CollectiveKind::kReduce:
-      return require(rank != call.root || has_elements(call.output, call.input.numel()), "an output as large");
+      return require(rank != call.root || has_elements(call.output, call.input.numel()), kOtherSize);
     case CollectiveKind::kReduceScatter:
-      require(call.input.numel() % ranks == 0, "as many elements for each rank");
-      return require(has_elements(call.output, call.input.numel() / ranks), "an output of one part");
+      require(call.input.numel() % ranks == 0, "The elements of a tensor cannot be divided equally over the ranks.");
+      return require(has_elements(call.output, call.input.numel() / ranks), kOtherShare);
     case CollectiveKind::kAllGather:
     case CollectiveKind::kAllToAll: return require_parts(call, rank, static_cast<size_t>(size));
     case CollectiveKind::kSend:

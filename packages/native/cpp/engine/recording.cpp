@@ -153,7 +153,10 @@ void Recording::find_last_uses() {
 
 void Recording::run(size_t index, TensorTable& tensors, const double* in, double* out, size_t capacity) {
   const auto& segment = list_.segments.at(index);
-  if (segment.outputs.size() > capacity) throw Error(kOperatorFailed, "too many results for the call buffer");
+  if (segment.outputs.size() > capacity) {
+    throw Error(kOperatorFailed, "A recorded step has " + std::to_string(segment.outputs.size()) +
+                                     " results. The limit is " + std::to_string(capacity) + ".");
+  }
   try {
     for (const int value : segment.inputs) {
       const double id = *in++;
@@ -170,7 +173,7 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
     for (const auto& output : segment.outputs) {
       auto tensor = take(output.use);
       if (tensor.scalar_type() != output.dtype || tensor.sizes() != at::IntArrayRef(output.sizes)) {
-        throw Error(kOperatorFailed, "a result of a recorded step has another shape or dtype than when it was recorded");
+        throw Error(kOperatorFailed, "A result of a replay has a different shape or dtype than in the recorded step.");
       }
       *out++ = tensors.add(std::move(tensor));
     }
@@ -189,7 +192,9 @@ void Recording::reset() {
 
 at::Tensor Recording::take(const Use& use) {
   auto& slot = slots_[static_cast<size_t>(use.value)];
-  if (!slot.defined()) throw Error(kOperatorFailed, "a value that was there when the step was recorded is missing");
+  if (!slot.defined()) {
+    throw Error(kOperatorFailed, "A replay needs a tensor that existed in the recorded step and is missing now.");
+  }
   return use.is_last ? std::move(slot) : slot;
 }
 

@@ -31,7 +31,7 @@ AddressList resolve(const std::string& host, uint16_t port) {
   addrinfo* found = nullptr;
   const int failure = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failure != 0) {
-    throw Error(kRendezvousFailed, "host '" + host + "' cannot be resolved: " + gai_strerror(failure));
+    throw Error(kRendezvousFailed, "The host name '" + host + "' cannot be resolved: " + gai_strerror(failure));
   }
   return AddressList(found);
 }
@@ -96,7 +96,7 @@ std::shared_ptr<JobStore> JobStore::connect(const StoreOptions& options) {
   } catch (const std::exception&) {
     const auto info = describe_current_exception(kRendezvousFailed);
     throw Error(kRendezvousFailed,
-                "no connection to the store at " + options.host + ":" + std::to_string(options.port) + " within " +
+                "No connection to the store at " + options.host + ":" + std::to_string(options.port) + " within " +
                     std::to_string(options.timeout.count()) + " ms: " + info.message);
   }
 }

@@ -20,7 +20,7 @@ class StringTable {
 
   const std::string& get(double index) const {
     if (!(index >= 0) || index >= static_cast<double>(strings_.size())) {
-      throw Error(kInvalidArgument, "a string argument is not interned");
+      throw Error(kInvalidArgument, "A string argument has an unknown number.");
     }
     return strings_[static_cast<size_t>(index)];
   }

@@ -28,7 +28,7 @@ std::unique_ptr<char, Free> aligned_buffer() {
 #if !defined(_WIN32)
   if (posix_memalign(&memory, TensorFile::kAlignment, kBufferBytes) != 0) memory = nullptr;
 #endif
-  if (memory == nullptr) throw Error(kOutOfMemory, "there is no memory for the buffer of a file");
+  if (memory == nullptr) throw Error(kOutOfMemory, "There is not enough memory for the buffer of a file.");
   return std::unique_ptr<char, Free>(static_cast<char*>(memory));
 }
 
@@ -102,7 +102,8 @@ void TensorFile::serve(Lane& lane) {
       transfer = std::move(lane.waiting.front());
       lane.waiting.pop_front();
       if (is_closing_) {
-        transfer->finish(std::make_exception_ptr(Error(kStorageFailed, "the file " + path() + " was closed")));
+        transfer->finish(std::make_exception_ptr(
+            Error(kStorageFailed, "The file " + path() + " was closed before its transfers ended.")));
         continue;
       }
     }
@@ -152,7 +153,9 @@ void TensorFile::read(const Window& window, char* buffer) {
       if (errno == EINTR || (errno == EINVAL && drop_direct())) continue;
       fail("read", errno);
     }
-    if (count == 0) throw Error(kOffloadDamaged, "the file " + path() + " is shorter than what was written to it");
+    if (count == 0) {
+      throw Error(kOffloadDamaged, "The file " + path() + " is shorter than the data that was written to it.");
+    }
     done += static_cast<size_t>(count);
   }
   for (const auto& piece : window.pieces) std::memcpy(piece.memory, buffer + piece.begin, piece.bytes);
@@ -181,7 +184,7 @@ void TensorFile::require_whole() {
   struct stat facts = {};
   if (fstat(file_.descriptor(), &facts) != 0) fail("examined", errno);
   if (static_cast<uint64_t>(facts.st_size) < written_) {
-    throw Error(kOffloadDamaged, "the file " + path() + " is shorter than what was written to it");
+    throw Error(kOffloadDamaged, "The file " + path() + " is shorter than the data that was written to it.");
   }
 }
 

@@ -8,7 +8,7 @@ double TensorTable::add(at::Tensor tensor) {
   uint32_t index;
   if (free_.empty()) {
     index = static_cast<uint32_t>(slots_.size());
-    if (index > kSlotMask) throw Error(kTooManyTensors, "more than 16 million tensors are alive");
+    if (index > kSlotMask) throw Error(kTooManyTensors, "More than 16 million native tensors exist.");
     slots_.emplace_back();
   } else {
     index = free_.back();
@@ -28,7 +28,7 @@ bool TensorTable::has(double id) const {
 }
 
 const TensorTable::Slot& TensorTable::slot_of(double id) const {
-  if (!has(id)) throw Error(kTensorDisposed, "a native tensor was used after it had been disposed");
+  if (!has(id)) throw Error(kTensorDisposed, "A native tensor was used after it was disposed.");
   return slots_[static_cast<uint64_t>(id) & kSlotMask];
 }
 

@@ -16,9 +16,9 @@ at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dty
   // done.
   auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype).pinned_memory(!device.is_cpu()));
   if (tensor.nbytes() != bytes) {
-    throw Error(kInvalidArgument, "a tensor of " + std::to_string(tensor.numel()) + " elements takes " +
-                                      std::to_string(tensor.nbytes()) + " bytes, " + std::to_string(bytes) +
-                                      " came");
+    throw Error(kInvalidArgument, std::to_string(bytes) + " bytes were given for a tensor of " +
+                                      std::to_string(tensor.numel()) + " elements, which has " +
+                                      std::to_string(tensor.nbytes()) + " bytes.");
   }
   if (bytes > 0) std::memcpy(tensor.mutable_data_ptr(), data, bytes);
   return device.is_cpu() ? tensor : tensor.to(device, /*non_blocking=*/true);
@@ -31,7 +31,7 @@ at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {
 
 void* row_major_memory(const at::Tensor& tensor) {
   if (!tensor.device().is_cpu() || !tensor.is_contiguous()) {
-    throw Error(kInvalidArgument, "only a row-major tensor in the host's memory can be looked at as bytes");
+    throw Error(kInvalidArgument, "The bytes of a tensor can only be accessed if it is row-major and in host memory.");
   }
   return tensor.mutable_data_ptr();
 }
@@ -45,7 +45,7 @@ uint8_t memory_flags(const at::Tensor& tensor) {
 
 c10::ScalarType scalar_type_from(int code) {
   if (code < 0 || code >= static_cast<int>(c10::ScalarType::Undefined)) {
-    throw Error(kInvalidArgument, "no element type has number " + std::to_string(code));
+    throw Error(kInvalidArgument, "The element type has the unknown number " + std::to_string(code) + ".");
   }
   return static_cast<c10::ScalarType>(code);
 }

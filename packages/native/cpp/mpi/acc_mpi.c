@@ -103,7 +103,7 @@ static int start_even(const struct acc_mpi_call *call, struct request *request, 
 static const char *start(const struct acc_mpi_call *call, void **out) {
   int size = 0;
   MPI_Comm_size(groups[call->group].collectives, &size);
-  if (call->count > INT_MAX / size) return "MPI counts no more than 2^31 elements of all ranks together";
+  if (call->count > INT_MAX / size) return "the ranks together have 2^31 elements or more, which MPI cannot count";
   struct request *request = malloc(sizeof *request + 4 * (size_t)size * sizeof(int));
   if (request == NULL) return "out of memory";
   const MPI_Datatype type = type_of(call->type);
@@ -158,10 +158,10 @@ const char *acc_mpi_open(struct acc_mpi *mpi) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Initialized(&is_initialized);
-  if (is_initialized) return "MPI runs in this process already";
+  if (is_initialized) return "MPI is already running in this process";
   const char *failure = checked(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided));
   if (failure) return failure;
-  if (provided < MPI_THREAD_SERIALIZED) return "this MPI was built without threads";
+  if (provided < MPI_THREAD_SERIALIZED) return "this MPI does not support calls from several threads";
   MPI_Comm all;
   int number;
   if ((failure = checked(MPI_Comm_dup(MPI_COMM_WORLD, &all)))) return failure;

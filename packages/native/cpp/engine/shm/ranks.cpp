@@ -82,7 +82,7 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankName
     if (processes_[peer] < 0 || !segment_.is_held_by(control.pid, control.fd)) {
       const auto what = names_.of(peer) + " (process " + std::to_string(control.pid) + ") ";
       for (const int fd : processes_) ::close(fd);
-      throw Error(kEngineUnavailable, what + "cannot be seen from " + names_.of(rank_));
+      throw Error(kEngineUnavailable, what + "is not visible to " + names_.of(rank_));
     }
   }
 }

@@ -53,10 +53,10 @@ Segment make_or_open(const Meeting& meeting, const GroupOptions& options) {
     return segment;
   }
   const auto text = meeting.take("place", 0);
-  if (text.empty()) throw Error(kEngineUnavailable, "rank 0 has none");
+  if (text.empty()) throw Error(kEngineUnavailable, "rank 0 could not create the shared memory");
   const auto place = place_from(text);
   if (place.host != host_name()) {
-    throw Error(kEngineUnavailable, "is on host " + host_name() + ", rank 0 on " + place.host);
+    throw Error(kEngineUnavailable, "it is on host " + host_name() + ", but rank 0 is on host " + place.host);
   }
   return Segment::open(options.size, place.nonce, place.pid, place.fd);
 }

@@ -28,10 +28,10 @@ std::string path_of(int pid, int fd) { return "/proc/" + std::to_string(pid) + "
 
 std::string Segment::unavailable_reason() {
   const int memory = ::memfd_create("acc-probe", MFD_CLOEXEC);
-  if (memory < 0) return std::string("memfd_create: ") + std::strerror(errno);
+  if (memory < 0) return std::string("memfd_create failed: ") + std::strerror(errno);
   ::close(memory);
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
-  if (process < 0) return std::string("pidfd_open (Linux 5.3): ") + std::strerror(errno);
+  if (process < 0) return std::string("pidfd_open failed, which needs Linux 5.3: ") + std::strerror(errno);
   ::close(process);
   return {};
 }
@@ -47,10 +47,10 @@ Segment::Segment(int ranks, int fd) : ranks_(ranks), fd_(fd) {
 
 Segment Segment::create(int ranks, uint64_t nonce) {
   Segment segment(ranks, ::memfd_create("acc-collectives", MFD_CLOEXEC));
-  if (segment.fd_ < 0) unavailable("memfd_create");
+  if (segment.fd_ < 0) unavailable("memfd_create failed");
   // The kernel allocates a page on first use, so the blocks of ranks that never send to each other
   // cost no memory.
-  if (::ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0) unavailable("ftruncate");
+  if (::ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0) unavailable("ftruncate failed");
   segment.map();
   segment.header().bytes = segment.bytes_;
   segment.header().nonce = nonce;
@@ -60,14 +60,14 @@ Segment Segment::create(int ranks, uint64_t nonce) {
 Segment Segment::open(int ranks, uint64_t nonce, int pid, int fd) {
   const auto path = path_of(pid, fd);
   Segment segment(ranks, ::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (segment.fd_ < 0) unavailable("the memory of rank 0 (" + path + ") cannot be opened");
+  if (segment.fd_ < 0) unavailable("the shared memory of rank 0 (" + path + ") cannot be opened");
   const auto facts = facts_of(segment.fd_);
   // On another host or in another pid namespace, the path may be any file.
   if (!facts || facts->bytes != segment.bytes_) {
-    throw Error(kEngineUnavailable, path + " is not the memory of rank 0");
+    throw Error(kEngineUnavailable, path + " is not the shared memory of rank 0");
   }
   segment.map();
-  if (segment.header().nonce != nonce) throw Error(kEngineUnavailable, path + " is not the memory of rank 0");
+  if (segment.header().nonce != nonce) throw Error(kEngineUnavailable, path + " is not the shared memory of rank 0");
   return segment;
 }
 

@@ -35,8 +35,8 @@ Element element_of(const at::Tensor& tensor) {
     case at::kInt: return Element::kInt32;
     case at::kLong: return Element::kInt64;
     case at::kBool: return Element::kBool;
-    default: throw Error(kInvalidArgument, std::string("elements of type ") + toString(tensor.scalar_type()) +
-                                               " cannot be reduced over ranks");
+    default: throw Error(kInvalidArgument, std::string("Elements of type ") + toString(tensor.scalar_type()) +
+                                               " cannot be reduced over ranks.");
   }
 }
 
@@ -48,12 +48,13 @@ shm::Op op_of(ReduceOp op) {
     case ReduceOp::kMin: return shm::Op::kMin;
     case ReduceOp::kMax: return shm::Op::kMax;
   }
-  throw Error(kInvalidArgument, "no reduction has that number");
+  throw Error(kInvalidArgument, "The reduction has an unknown number.");
 }
 
 void require_cpu(const at::Tensor& tensor) {
   if (!tensor.is_cpu()) {
-    throw Error(kInvalidArgument, "shared memory moves tensors of the CPU; one of " + tensor.device().str() + " came");
+    throw Error(kInvalidArgument,
+                "The engine shm accepts tensors on the CPU, but one is on " + tensor.device().str() + ".");
   }
 }
 
@@ -174,7 +175,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
         const size_t most = static_cast<size_t>(call.most) * call.input.element_size();
         return shm::all_to_all(ranks_, input, output, bytes_of(call, 0), bytes_of(call, size), most);
       }
-      default: throw Error(kInvalidArgument, "no collective has that number");
+      default: throw Error(kInvalidArgument, "The collective has an unknown number.");
     }
   }
 

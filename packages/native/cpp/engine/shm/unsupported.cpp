@@ -5,7 +5,7 @@
 
 namespace acc {
 
-std::string shm_unavailable_reason() { return "needs Linux"; }
+std::string shm_unavailable_reason() { return "it needs Linux"; }
 
 std::shared_ptr<ProcessGroup> create_shm_group(const c10::intrusive_ptr<c10d::Store>&, const GroupOptions&) {
   throw Error(kEngineUnavailable, shm_unavailable_reason());

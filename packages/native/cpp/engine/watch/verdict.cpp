@@ -38,7 +38,8 @@ std::string Verdict::message(long timeout_ms, const RankNames& rank_names) const
   switch (kind) {
     case Kind::kDied: return names + has + " died";
     case Kind::kLeft: return names + has + " left the group";
-    case Kind::kSilent: return names + (ranks.size() == 1 ? " does" : " do") + " not answer any more: its host is cut off or down";
+    case Kind::kSilent:
+      return names + (ranks.size() == 1 ? " does" : " do") + " not answer any more. The host is down or not connected";
     case Kind::kLate:
       if (ranks.empty()) return "all ranks came, but the call did not end within " + std::to_string(timeout_ms) + " ms";
       return names + " did not come within " + std::to_string(timeout_ms) + " ms";
