@@ -37,6 +37,9 @@ export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
 /** Times our steps with and without `deterministic`. */
 export const timeDeterministic = (job, { ranks }) => runOurs('deterministic/ours.ts', job, ranks);
 
+/** Trains with parameters and optimizer state in files or in memory. */
+export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job, ranks);
+
 function runOurs(script, job, ranks) {
   requireBuild();
   return runJob(job, (jobPath) =>
