@@ -86,7 +86,24 @@ export class StoredVariable {
     deferred.tensor.dispose();
   }
 
-  /** Frees the memory of the variable, whose values are being written. */
+  /**
+   * Called before other values of the variable are written. Tensors that share the earlier values
+   * keep these in memory. Requires {@link isHere}.
+   */
+  separate(): void {
+    const deferred = this.#deferred;
+    if (!deferred) return;
+    // The variable is no holder, because it has memory of its own.
+    if (deferred.holders === 1) {
+      deferred.release();
+      return;
+    }
+    if (!deferred.isFilled) this.#load();
+    this.#deferred = undefined;
+    deferred.tensor.dispose();
+  }
+
+  /** Frees the memory of the variable, whose values are being written. Called after {@link separate}. */
   putAway(writing: FileTransfer): void {
     this.#writing = writing;
     this.#initial = undefined;

@@ -65,6 +65,7 @@ export class VariableStore {
   write(list: readonly StoredVariable[]): void {
     const here = list.filter(({ isHere }) => isHere);
     if (here.length === 0) return;
+    for (const stored of here) stored.separate();
     const natives = here.map(({ variable }) => libtorchTensor(this.kernels.toNative(variable)));
     const transfer = this.file.write(
       natives,

@@ -171,7 +171,7 @@ async function resume(): Promise<Result['resumed']> {
   return resumed;
 }
 
-/** Clones of state, reads of it between steps, and values that a program assigns. */
+/** Clones of state, reads of it between steps, and values that a program assigns to variables and state. */
 async function keep(): Promise<Result['kept']> {
   const found: number[][] = [];
   for (const options of [undefined, { ...both }]) {
@@ -180,14 +180,27 @@ async function keep(): Promise<Result['kept']> {
       { bucketBytes: 1, ...(options && { offload: options }) },
     );
     step(0);
-    const state = (await optimizer.getWeights()).slice(1).map(({ tensor }) => tensor);
+    const state = (await optimizer.getWeights()).slice(1).map(({ tensor }) => tensor as tf.Variable);
     const clones = state.map((tensor) => tensor.clone());
     const before = state.map((tensor) => tensor.add(1));
     step(1);
     tf.tidy(() => variables[1]!.assign(values([7], 40)));
     step(2);
-    found.push([...numbers(clones), ...numbers(before), ...numbers(state), ...read()]);
+    const shown = [...numbers(clones), ...numbers(before), ...numbers(state), ...read()];
     tf.dispose([clones, before]);
+    // State that was just read gets other values, and state that has a clone without memory.
+    const later = state.map((tensor) => tensor.clone());
+    for (const [i, tensor] of state.entries()) {
+      if (i % 2 === 0) tensor.dataSync();
+      tf.tidy(() => tensor.assign(tf.fill(tensor.shape, 9 + i)));
+    }
+    step(3);
+    shown.push(...numbers(later), ...numbers(state), ...read());
+    for (const tensor of state) tf.tidy(() => tensor.assign(values(tensor.shape, 3).square()));
+    shown.push(...numbers(state));
+    step(4);
+    found.push([...shown, ...numbers(later), ...numbers(state), ...read()]);
+    tf.dispose(later);
     end();
   }
   return { found: found[1]!, expected: found[0]! };
