@@ -1,4 +1,4 @@
-import { Accelerator } from '@acc/core';
+import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { numThreads, torchVersion } from '@acc/native';
 import * as tf from '@tensorflow/tfjs';
 import { countParameters, createModel, seededRandom, type Sizes } from './models/index.js';
@@ -21,6 +21,8 @@ export interface Job {
   readonly seed: number;
   /** Whether a step is recorded and replayed: `accelerator.compile`. */
   readonly compile: boolean;
+  /** How ranks share the work. Default: that of `Accelerator.create`. */
+  readonly strategy?: Pick<AcceleratorOptions, 'strategy' | 'fsdp'>;
   readonly resultPath: string;
 }
 
@@ -46,7 +48,13 @@ export interface Training {
 export async function startTraining(job: Job): Promise<Training> {
   const { device, seed, precision } = job;
   const mixedPrecision = precision === 'fp32' ? 'no' : precision;
-  const accelerator = await Accelerator.create({ engine: 'acc', device, seed, mixedPrecision });
+  const accelerator = await Accelerator.create({
+    engine: 'acc',
+    device,
+    seed,
+    mixedPrecision,
+    ...job.strategy,
+  });
   const bench = createModel(tf, job.model, job.sizes);
   const parameterCount = countParameters(bench);
   if (parameterCount !== job.parameterCount) {

@@ -50,6 +50,15 @@ export const checkpointingUsage = `node bench/checkpointing.mjs [options]
   --name NAME     the name of the file in bench/results (default: checkpointing)
   --help          print this text`;
 
+export const shardingUsage = `node bench/sharding.mjs [options]
+  --model NAME    large: a GPT of 110 M parameters; small: the GPT of the other measurements (default: large)
+  --ranks N       the number of processes, of one thread each (default: 2)
+  --repeats N     the number of processes for each strategy and side, in turn (default: 3)
+  ${precisionUsage}
+  ${pythonUsage}
+  --name NAME     the name of the file in bench/results (default: sharding-large, or that of the model and precision)
+  --help          print this text`;
+
 export const checkpointUsage = `node bench/checkpoint.mjs [options]
   --folder PATH   the folder for checkpoints, which is deleted afterwards (default: bench/.checkpoints)
   --repeats N     the number of repeats of each measurement, in turn (default: 5)
@@ -199,6 +208,25 @@ export function parseCheckpointingOptions(args) {
     repeats: count('repeats', values.repeats),
     threads: count('threads', values.threads),
     precision: oneOf('precision', values.precision, PRECISIONS),
+  };
+}
+
+/** The options of `npm run bench:sharding`, see {@link parseOptions}. */
+export function parseShardingOptions(args) {
+  const known = {
+    ...{ model: text('large'), ranks: text('2'), repeats: text('3'), precision: text('fp32') },
+    ...{ python: given, name: given, help },
+  };
+  const values = parseValues(args, known, shardingUsage);
+  const model = oneOf('model', values.model, ['large', 'small']);
+  const precision = oneOf('precision', values.precision, PRECISIONS);
+  return {
+    ...values,
+    model,
+    precision,
+    ranks: count('ranks', values.ranks),
+    repeats: count('repeats', values.repeats),
+    name: values.name ?? ['sharding', model, ...(precision === 'fp32' ? [] : [precision])].join('-'),
   };
 }
 

@@ -31,6 +31,12 @@ export const memoryProbes = {
   theirs: (job, { python }) => runTheirs('memory_train.py', job, { ranks: 1, python }),
 };
 
+/** Times and measures the step of one strategy, on both sides. */
+export const shardingSides = {
+  ours: (job, { ranks }) => runOurs('sharding/ours.ts', job, ranks),
+  theirs: (job, { ranks, python }) => runTheirs('sharding_train.py', job, { ranks, python }),
+};
+
 /** Trains a model to the end and returns its losses. */
 export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
 

@@ -7,10 +7,14 @@ from typing import Callable
 
 import accelerate
 import torch
+import torch.distributed as dist
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from batches import make_batch
 from models import count_parameters, create_model
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 
 
@@ -36,8 +40,12 @@ def start_training(job: dict) -> Training:
     parameter_count = count_parameters(model)
     if parameter_count != job["parameterCount"]:
         raise SystemExit(f"{job['model']}: {parameter_count} parameters, expected {job['parameterCount']}")
+    is_sharded = job.get("sharding") == "fully_shard"
+    if is_sharded:
+        shard(model, job["precision"])
     optimizer = torch.optim.Adam(model.parameters(), lr=job["learningRate"])
-    model, optimizer = accelerator.prepare(model, optimizer)
+    if not is_sharded:
+        model, optimizer = accelerator.prepare(model, optimizer)
 
     generator = torch.Generator().manual_seed(job["seed"] + accelerator.process_index)
 
@@ -65,6 +73,16 @@ def start_training(job: dict) -> Training:
     first_loss = run_steps(1)
     run_steps(job["warmupSteps"])
     return Training(accelerator, parameter_count, first_loss, run_steps, steps_on)
+
+
+def shard(model: nn.Module, precision: str) -> None:
+    """Shards each block of a GPT and the rest, as PyTorch's documentation advises."""
+    dtype = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    policy = MixedPrecisionPolicy(param_dtype=dtype)
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh, mp_policy=policy)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
 def report_of(training: Training, **measured) -> str:
