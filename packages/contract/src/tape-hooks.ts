@@ -18,7 +18,8 @@ export type TapePhase = 'forward' | 'backward';
 export interface TapeHooks {
   /**
    * Called before an operator with variables runs, and before the gradient of its tape node is
-   * computed. For an operator within an operator, variables that the outer one also uses are left
+   * computed. Variables are also those that share their values with an input, such as a reshaped
+   * variable. For an operator within an operator, variables that the outer one also uses are left
    * out.
    */
   before?(variables: readonly Variable[], phase: TapePhase): void;

@@ -20,6 +20,8 @@ export class TapeParticipants {
   readonly #engine = engineInternals();
   /** The variables of operators that are running. */
   readonly #inUse = new Set<Variable>();
+  /** The variables that operators have used, by the data that they had then. */
+  readonly #byData = new WeakMap<object, Variable>();
   readonly #packs: readonly Pack[];
   #isForward = false;
 
@@ -101,7 +103,7 @@ export class TapeParticipants {
   }
 
   #around<T>(inputs: NamedTensorMap, phase: TapePhase, run: () => T): T {
-    const variables = variablesIn(inputs, this.#inUse);
+    const variables = this.#variablesIn(inputs);
     if (variables.length === 0) return run();
     for (const variable of variables) this.#inUse.add(variable);
     try {
@@ -109,6 +111,27 @@ export class TapeParticipants {
     } finally {
       for (const variable of variables) this.#inUse.delete(variable);
     }
+  }
+
+  /** The variables that the inputs are, or share values with, and that are not in use; each once. */
+  #variablesIn(inputs: NamedTensorMap): Variable[] {
+    const found: Variable[] = [];
+    for (const name of Object.keys(inputs)) {
+      const variable = this.#variableOf(inputOf(inputs, name));
+      if (variable && !this.#inUse.has(variable) && !found.includes(variable)) found.push(variable);
+    }
+    return found;
+  }
+
+  #variableOf(input: Tensor | null | undefined): Variable | undefined {
+    if (!input) return undefined;
+    if (input instanceof Variable) {
+      this.#byData.set(input.dataId, input);
+      return input;
+    }
+    // A reshaped variable, for example, is a tensor with the variable's data.
+    const variable = this.#byData.get(input.dataId);
+    return variable?.dataId === input.dataId && !variable.isDisposed ? variable : undefined;
   }
 
   /** Calls the hooks of the participants from `index` on, nested in each other. */
@@ -145,16 +168,6 @@ export function tapeParticipants(
 ): TapeParticipants | undefined {
   const hooks = candidates.flatMap(({ tape }) => tape ?? []);
   return hooks.length > 0 ? new TapeParticipants(hooks, recorder) : undefined;
-}
-
-/** The variables among the inputs that are not in `known`, each once. */
-function variablesIn(inputs: NamedTensorMap, known: ReadonlySet<Variable>): Variable[] {
-  const found: Variable[] = [];
-  for (const name of Object.keys(inputs)) {
-    const input = inputOf(inputs, name);
-    if (input instanceof Variable && !known.has(input) && !found.includes(input)) found.push(input);
-  }
-  return found;
 }
 
 /** Ignores errors of `call`: the error that is being thrown already describes the problem. */

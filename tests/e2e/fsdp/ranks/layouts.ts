@@ -55,7 +55,7 @@ async function start(options: AcceleratorOptions, isSpread: boolean) {
   const accelerator = await Accelerator.create(options);
   const { processIndex: rank, numProcesses: size } = accelerator;
   const w1 = tf.variable(values([WIDTH, WIDTH], rank) as tf.Tensor2D, true, 'w1');
-  const b1 = tf.variable(values([WIDTH], 1), true, 'b1');
+  const b1 = tf.variable(values([WIDTH], 1) as tf.Tensor1D, true, 'b1');
   const w2 = tf.variable(values([WIDTH, 2], 2) as tf.Tensor2D, true, 'w2');
   const unused = tf.variable(values([3], 3), true, 'unused');
   const variables = [w1, b1, w2, unused];
@@ -65,7 +65,7 @@ async function start(options: AcceleratorOptions, isSpread: boolean) {
     tf.tidy(() => {
       const rows = ROWS / size;
       const x = values([ROWS, WIDTH], 100 * index).slice([rank * rows], [rows]) as tf.Tensor2D;
-      const hidden = () => tf.tanh(tf.add(tf.matMul(x, w1), b1)) as tf.Tensor2D;
+      const hidden = () => tf.tanh(tf.fused.matMul({ a: x, b: w1, bias: b1 }));
       const loss = () => tf.matMul(hidden(), w2).sub(1).square().mean() as tf.Scalar;
       accelerator.accumulate(() => optimizer.minimize(loss, false, variables));
     });
