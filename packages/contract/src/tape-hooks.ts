@@ -29,6 +29,11 @@ export interface TapeHooks {
    */
   after?(variables: readonly Variable[], phase: TapePhase): void;
   /**
+   * Called when an outermost pass has ended, also by an error: a gradient computation, a forward or
+   * backward pass of `runForward`, a prediction of a prepared model. No operator is running then.
+   */
+  end?(): void;
+  /**
    * Called when an operator is recorded on the tape, for each tensor that is saved for its
    * gradient, and for variables that an activation checkpoint uses. The result replaces the tensor,
    * whose memory is then freed. Undefined: the tensor is kept. Tensors whose values no gradient
@@ -41,7 +46,7 @@ export interface TapeHooks {
 }
 
 /** The members of {@link TapeHooks}. Core rejects others. */
-export const TAPE_HOOK_KEYS = ['before', 'after', 'pack'] as const;
+export const TAPE_HOOK_KEYS = ['before', 'after', 'end', 'pack'] as const;
 
 /** Replaces a tensor that is saved for a gradient. */
 export interface PackedTensor {

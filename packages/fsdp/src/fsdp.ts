@@ -98,6 +98,7 @@ class Fsdp implements Strategy {
       this.tape = {
         before: (variables, phase) => this.#gathering.before(this.#unitsWith(variables), phase),
         after: (variables, phase) => this.#gathering.after(this.#unitsWith(variables), phase),
+        end: () => this.#gathering.release(),
       };
     }
   }

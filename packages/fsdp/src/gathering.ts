@@ -80,6 +80,14 @@ export class Gathering {
   /** A backward pass has ended. */
   endPass(): void {
     this.#order.end();
+    this.release();
+  }
+
+  /**
+   * Releases all units. A pass may end without gradients, or by an error. Then no value stays that
+   * was rounded for it.
+   */
+  release(): void {
     this.#current = undefined;
     this.#isBackward = false;
     for (const unit of this.#resident) unit.release();

@@ -90,6 +90,10 @@ describe('on four ranks', () => {
       expect(ways['param']).toEqual(rounded);
       // In stage 2, parameters stay in memory between steps, as they are.
       expectClose(ways['param2']!.flat(), plain.flat(), { rtol: 1e-6, atol: 1e-6 });
+      for (const [way, reads] of Object.entries(precise.later)) {
+        for (const read of reads) expect(read).toEqual(ways[way]!.at(-1));
+      }
+      expect(Object.keys(precise.later)).toEqual(['param', 'param2', 'reduce', 'whole']);
       const most = Math.max(...rounded[3]!.map((value, i) => Math.abs(value - plain[3]![i]!)));
       expect(most).toBeGreaterThan(1e-4);
     }

@@ -104,6 +104,7 @@ function gradients(
     if (isOutermost) {
       freeUnused(tape, new Set());
       engine.state.activeTape = null;
+      participants?.end();
     }
   }
 }

@@ -203,6 +203,38 @@ describe('hooks around operators', () => {
     expect(log).toEqual([]);
   });
 
+  it('learn when an outermost pass has ended, also by an error', async () => {
+    const log: string[] = [];
+    await create({
+      before: () => void log.push('before'),
+      end: () => void log.push('end'),
+    });
+    const { first } = network();
+    accelerator.prepare([first]);
+    tf.dispose(
+      tf.variableGrads(
+        () =>
+          tf
+            .grad((x) => x.square())(first)
+            .sum(),
+        [first],
+      ),
+    );
+    expect([log.filter((each) => each === 'end').length, log.at(-1)]).toEqual([1, 'end']);
+    log.length = 0;
+    const failing = () => {
+      tf.square(first);
+      throw new Error('a mistake');
+    };
+    expect(() => tf.variableGrads(failing, [first])).toThrow('a mistake');
+    expect(log).toEqual(['before', 'end']);
+    log.length = 0;
+    const model = tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [3] })] });
+    accelerator.prepare(model);
+    tf.dispose(model.predict(input()));
+    expect(log).toEqual(['before', 'end']);
+  });
+
   it('run outside the tape, trigger no hooks, and leave no tensors', async () => {
     let depth = 0;
     const own = tf.variable(tf.ones([3, 5]));

@@ -48,6 +48,18 @@ export class TapeParticipants {
     });
   }
 
+  /** Tells the participants that an outermost pass has ended. Does nothing inside another one. */
+  end(): void {
+    if (this.#engine.state.gradientDepth > 0 || isInHook) return;
+    for (const hooks of this.hooks) {
+      if (!hooks.end) continue;
+      this.#runHook([], () => {
+        hooks.end!();
+        return [];
+      });
+    }
+  }
+
   /** Packs the tensors that operators on `tape` save from now on. */
   packOn(tape: TapeNode[]): void {
     if (this.#packs.length === 0) return;

@@ -34,6 +34,7 @@ export function runForward(
   } finally {
     engine.state.activeTape = null;
     freeUnused(tape, new Set(path?.nodes.map(({ node }) => node)));
+    hooks.participants?.end();
   }
 }
 
@@ -66,6 +67,7 @@ class KeptPass implements TapedForward {
       return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, walk) : walk()));
     } finally {
       this.dispose();
+      hooks.participants?.end();
     }
   }
 

@@ -1,5 +1,5 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { GradientAccumulation } from '@acc/contract';
+import { finallyAfter, type GradientAccumulation } from '@acc/contract';
 import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js';
 import { tapeParticipants, type TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { BackwardPasses } from './backward-passes.js';
@@ -148,7 +148,9 @@ export class StepPipeline implements DriverHooks {
 
   /** Runs a forward pass of prepared models without gradients. */
   predict<T>(compute: () => T): T {
-    return this.#slots.predict(compute);
+    const { participants } = this;
+    const predict = () => this.#slots.predict(compute);
+    return participants ? finallyAfter(predict, () => participants.end()) : predict();
   }
 
   /** Returns a function that runs a forward pass later as plugins would run it now. */

@@ -132,6 +132,8 @@ export interface Precise {
   /** Of one process, in which operators see parameters rounded to bfloat16, and not rounded. */
   readonly rounded: number[][];
   readonly plain: number[][];
+  /** By the dtypes: after a loss that throws, and after gradients that no optimizer asks for. */
+  readonly later: Record<string, number[][]>;
 }
 
 function rounded(x: tf.Tensor): tf.Tensor {
@@ -158,7 +160,7 @@ async function precise(): Promise<Precise> {
     reduce: { mixedPrecision: { reduce: 'bf16' } },
     whole: { stage: 'NO_SHARD', mixedPrecision: { reduce: 'fp16' } },
   };
-  const result: Precise = { ways: {}, rounded: [], plain: [] };
+  const result: Precise = { ways: {}, rounded: [], plain: [], later: {} };
   for (const [way, fsdp] of Object.entries(ways)) {
     const accelerator = await Accelerator.create({ strategy: 'fsdp', fsdp: fsdp! });
     const { processIndex: rank, numProcesses: size } = accelerator;
@@ -176,6 +178,22 @@ async function precise(): Promise<Precise> {
       });
       result.ways[way].push([...w.dataSync(), ...b.dataSync()]);
     }
+    const failing = () => {
+      lossOf(xOf(0), w, b);
+      throw new Error('a mistake in the loss');
+    };
+    const disturbances = [
+      () => void optimizer.minimize(failing, false, [w, b]),
+      () => void tf.grad((x) => lossOf(x, w, b))(xOf(0)),
+    ];
+    result.later[way] = disturbances.map((disturb) => {
+      try {
+        tf.tidy(disturb);
+      } catch {
+        // Reads must be right nevertheless.
+      }
+      return [...w.mul(1).dataSync(), ...b.dataSync()];
+    });
     accelerator.freeMemory(w, b, optimizer);
   }
   for (const round of [rounded, (x: tf.Tensor) => x]) {
