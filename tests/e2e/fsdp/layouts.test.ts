@@ -6,7 +6,7 @@ import { expectClose, runRanks } from '@acc/testkit';
 import type { Result, Way } from './ranks/layouts.js';
 
 const RANKS = 4;
-const PARAMETERS = 48 * 48 + 48 + 2 * 48 + 3;
+const PARAMETERS = 2 * 48 * 48 + 48 + 3 * 48 + 2 * 3 + 3;
 const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 let results: Result[];
 

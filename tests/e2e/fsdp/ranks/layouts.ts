@@ -54,19 +54,29 @@ async function start(options: AcceleratorOptions, isSpread: boolean) {
   Object.assign(process.env, isSpread ? hosts : onOneHost);
   const accelerator = await Accelerator.create(options);
   const { processIndex: rank, numProcesses: size } = accelerator;
-  const w1 = tf.variable(values([WIDTH, WIDTH], rank) as tf.Tensor2D, true, 'w1');
-  const b1 = tf.variable(values([WIDTH], 1) as tf.Tensor1D, true, 'b1');
-  const w2 = tf.variable(values([WIDTH, 2], 2) as tf.Tensor2D, true, 'w2');
+  const matrix = (rows: number, columns: number, seed: number, name: string) =>
+    tf.variable(values([rows, columns], seed) as tf.Tensor2D, true, name);
+  const w1 = matrix(WIDTH, WIDTH, rank, 'w1');
+  const w2 = matrix(WIDTH, WIDTH, 2, 'w2');
+  const bias = tf.variable(values([WIDTH], 1) as tf.Tensor1D, true, 'bias');
+  // The last units stay in memory from forward to backward. They are small here.
+  const w3 = matrix(WIDTH, 3, 4, 'w3');
+  const w4 = matrix(3, 2, 5, 'w4');
   const unused = tf.variable(values([3], 3), true, 'unused');
-  const variables = [w1, b1, w2, unused];
+  const variables = [w1, w2, bias, w3, w4, unused];
   const optimizer = tf.train.adam(0.01);
   accelerator.prepare(variables, optimizer);
   const step = (index: number) =>
     tf.tidy(() => {
       const rows = ROWS / size;
       const x = values([ROWS, WIDTH], 100 * index).slice([rank * rows], [rows]) as tf.Tensor2D;
-      const hidden = () => tf.tanh(tf.fused.matMul({ a: x, b: w1, bias: b1 }));
-      const loss = () => tf.matMul(hidden(), w2).sub(1).square().mean() as tf.Scalar;
+      const hidden = () => tf.fused.matMul({ a: tf.tanh(tf.matMul(x, w1)) as tf.Tensor2D, b: w2, bias });
+      const loss = () =>
+        tf
+          .matMul(tf.matMul(tf.tanh(hidden()), w3), w4)
+          .sub(1)
+          .square()
+          .mean() as tf.Scalar;
       accelerator.accumulate(() => optimizer.minimize(loss, false, variables));
     });
   const read = () => variables.flatMap((variable) => [...variable.dataSync()]);
