@@ -81,12 +81,27 @@ export function fileTruncated(path: string): AccError {
   });
 }
 
-/** The error for a tensor that shared the values that an offloaded weight had before it changed. */
-export function outdatedWeight(name: string): AccError {
+export function fileClosed(path: string): AccError {
+  return new AccError('ACC_STORAGE_FAILED', `The file of weights ${path} is closed already.`, {
+    help: 'This is a defect of @acc/big-model. Please report it.',
+  });
+}
+
+export function valuesDropped(): AccError {
+  return new AccError('ACC_STORAGE_FAILED', 'The initial values of a weight were dropped already.', {
+    help: 'This is a defect of @acc/big-model. Please report it.',
+  });
+}
+
+/** The error for a weight whose values were freed for others that did not come. */
+export function lostWeight(name: string): AccError {
   return new AccError(
-    'ACC_WEIGHT_OUTDATED',
-    `A tensor shares its values with the offloaded weight '${name}', which has changed since. The earlier values are gone.`,
-    { help: 'Copy the values that are needed later: tf.tidy(() => variable.mul(1)).' },
+    'ACC_WEIGHT_LOST',
+    `The weight '${name}' has no values. loadCheckpointAndDispatch freed them to load others, and has not loaded those.`,
+    {
+      help: 'If loadCheckpointAndDispatch has failed, call it again. If it still runs, await it. Or assign values to the weight.',
+      details: { weight: name },
+    },
   );
 }
 

@@ -1,5 +1,6 @@
 export { planDispatch, type Circumstances, type Dispatch } from './dispatch/dispatch-model.js';
 export { handingOver, isOffloaded, storeChangedWeights } from './dispatch/offloaded-weights.js';
-export type { DeviceBytes, DispatchOptions } from './dispatch/options.js';
+export { hasLimits, type DeviceBytes, type DispatchOptions } from './dispatch/options.js';
+export { requireValues } from './dispatch/stored-values.js';
 export { fillingEmpty } from './empty/empty-weight.js';
 export { initEmptyWeights } from './empty/init-empty-weights.js';

@@ -22,7 +22,25 @@ it('keeps values in places of their own, and has no name in its folder', () => {
   };
   expect(read(a, 3)).toEqual([1, 2, 3]);
   expect(read(b, 2)).toEqual([7, 6]);
+  file.free(a, 3);
+  expect([file.reserve(5), file.reserve(5)]).toEqual([a, 2 * 4096]);
   file.close();
+});
+
+it('reads and writes nothing after it is closed: the system gives its number to others', () => {
+  const file = new ValueFile(folder());
+  const at = file.reserve(1);
+  file.close();
+  const other = new ValueFile(folder());
+  other.write(other.reserve(1), bytes(9));
+  const closed = expect.objectContaining({ code: 'ACC_STORAGE_FAILED' }) as Error;
+  expect(() => file.read(at, new Uint8Array(1))).toThrowError(closed);
+  expect(() => file.write(at, bytes(1))).toThrowError(closed);
+  file.close();
+  const into = new Uint8Array(1);
+  other.read(0, into);
+  expect([...into]).toEqual([9]);
+  other.close();
 });
 
 it('says what is wrong with a folder, and with a file that is too short', () => {

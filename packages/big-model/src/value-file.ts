@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileFailed, fileTruncated } from './errors.js';
+import { fileClosed, fileFailed, fileTruncated } from './errors.js';
 
 /** Values begin at multiples of this, the size of a page. */
 const ALIGNMENT = 4096;
@@ -15,6 +15,9 @@ export class ValueFile {
   readonly #where: string;
   readonly #file: number;
   #end = 0;
+  #isClosed = false;
+  /** The positions of ranges that are free, by their length. */
+  readonly #free = new Map<number, number[]>();
 
   /**
    * @param folder Made if missing.
@@ -35,12 +38,23 @@ export class ValueFile {
     });
   }
 
-  /** Reserves bytes at the end of the file. Returns their position. */
+  /** Reserves bytes: a range of this length that was freed, or else the end of the file. Returns the position. */
   reserve(byteLength: number): number {
+    const length = aligned(byteLength);
+    const freed = this.#free.get(length)?.pop();
+    if (freed !== undefined) return freed;
     const start = this.#end;
-    this.#end += Math.ceil(byteLength / ALIGNMENT) * ALIGNMENT;
-    this.#do('extending', () => ftruncateSync(this.#file, this.#end));
+    this.#do('extending', () => ftruncateSync(this.#file, start + length));
+    this.#end = start + length;
     return start;
+  }
+
+  /** The bytes that were reserved at `start` are not used any more. */
+  free(start: number, byteLength: number): void {
+    const length = aligned(byteLength);
+    const known = this.#free.get(length);
+    if (known) known.push(start);
+    else this.#free.set(length, [start]);
   }
 
   /** @throws AccError `ACC_STORAGE_FULL` if the disk is full. */
@@ -63,15 +77,21 @@ export class ValueFile {
     });
   }
 
+  /** From now on, reads and writes are errors: the system may give the number of the file to another one. */
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     closeSync(this.#file);
   }
 
   #do<T>(doing: string, run: () => T): T {
     try {
+      if (this.#isClosed) throw fileClosed(this.#where);
       return run();
     } catch (error) {
       throw fileFailed(doing, this.#where, error);
     }
   }
 }
+
+const aligned = (byteLength: number): number => Math.ceil(byteLength / ALIGNMENT) * ALIGNMENT;

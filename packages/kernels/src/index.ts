@@ -53,6 +53,7 @@ export { isLive, registeredVariable } from './live-variables.js';
 export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
+export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';
 export { kernelChoices, shareKernelChoices } from './tuning/tuning.js';

@@ -6,10 +6,12 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { memoryStats, resetPeakMemory } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
+import { emptyWeightOf, fillingEmpty } from '../empty/empty-weight.js';
 import { initEmptyWeights } from '../empty/init-empty-weights.js';
 import { planDispatch } from './dispatch-model.js';
-import { isOffloaded } from './offloaded-weights.js';
+import { handingOver, isOffloaded } from './offloaded-weights.js';
 import type { DispatchOptions } from './options.js';
+import { requireValues } from './stored-values.js';
 
 beforeAll(() => registerAccBackend());
 afterEach(() => tf.disposeVariables());
@@ -111,8 +113,94 @@ describe.each(['acc', 'cpu'])('on %s a dispatched model', (backend) => {
     expect(first(() => tf.addN([a, b, b]))).toBe(23);
     expect(first(() => tf.sub(a, b))).toBe(-1);
     expect(ofA.dataSync()[0]).toBe(1);
-    expect(() => ofB.dataSync()).toThrowError(expect.objectContaining({ code: 'ACC_WEIGHT_OUTDATED' }));
+    expect(ofB.dataSync()[0]).toBe(2);
+    // As in a swap.
+    tf.tidy(() => {
+      const before = a.clone();
+      a.assign(b);
+      b.assign(before);
+    });
+    expect(first(() => tf.add(1, 1))).toBe(2);
+    expect([a, b].map((each) => each.dataSync()[0])).toEqual([8, 7]);
+    expect([ofA, ofB].map((each) => each.dataSync()[0])).toEqual([1, 2]);
     tf.dispose([ofA, ofB]);
+  });
+
+  it('keeps the values of copies when the variables go, and another file takes the number of theirs', () => {
+    const create = (factor: number) => {
+      const list = [1, 2, 3, 4].map((value) => tf.variable(tf.fill([16], factor * value)));
+      dispatch(list, { maxMemory: 64 });
+      return list;
+    };
+    const disposed = create(1);
+    const handed = create(10);
+    const copies = [disposed[0]!, handed[1]!].map((each) => each.clone());
+    const reshaped = disposed[2]!.reshape([4, 4]);
+    tf.dispose(disposed);
+    handingOver(handed, () => {});
+    expect(handed.some(isOffloaded)).toBe(false);
+    const others = create(100);
+    expect([...copies, reshaped].map((each) => each.dataSync()[5])).toEqual([1, 20, 3]);
+    expect(handed.map((each) => each.dataSync()[0])).toEqual([10, 20, 30, 40]);
+    expect(others.map((each) => each.dataSync()[0])).toEqual([100, 200, 300, 400]);
+    tf.dispose([...copies, reshaped]);
+  });
+
+  it('keeps weights offloaded if what takes them over throws', () => {
+    const list = [1, 2, 3].map((value) => tf.variable(tf.fill([16], value)));
+    dispatch(list, { maxMemory: 64 });
+    const fail = () =>
+      handingOver(list, () => {
+        tf.tidy(() => list[0]!.assign(tf.fill([16], 7)));
+        throw new Error('stopped');
+      });
+    expect(fail).toThrow('stopped');
+    tf.tidy(() => list[1]!.assign(tf.fill([16], 8)));
+    // The operator stores what was assigned.
+    tf.dispose(tf.add(1, 1));
+    const data = list.map(({ dataId }) => dataId);
+    expect(list.map((each) => each.dataSync()[0])).toEqual([7, 8, 3]);
+    tf.tidy(() => list[1]!.assign(tf.fill([16], 9)));
+    expect(list[1]!.dataId).not.toBe(data[1]);
+    tf.dispose(tf.add(1, 1));
+    expect(list.map((each) => each.dataSync()[0])).toEqual([7, 9, 3]);
+  });
+
+  it('says that weights are lost whose values were freed for others that did not come', () => {
+    const list = [1, 2, 3].map((value) => tf.variable(tf.fill([16], value)));
+    const load = () =>
+      planDispatch('load', list, { maxMemory: 64, offloadFolder: folder() }, { areReplaced: true });
+    const failed = load();
+    failed.apply();
+    tf.tidy(() => list[0]!.assign(tf.fill([16], 7)));
+    failed.abandon();
+    const lost = expect.objectContaining({ code: 'ACC_WEIGHT_LOST' }) as Error;
+    for (const each of list) expect(() => each.dataSync()).toThrowError(lost);
+    expect(() => requireValues(list)).toThrowError(lost);
+    const second = load();
+    second.apply();
+    list.forEach((each, i) => tf.tidy(() => each.assign(tf.fill([16], 10 * i))));
+    requireValues(list);
+    expect(list.map((each) => each.dataSync()[0])).toEqual([0, 10, 20]);
+  });
+
+  it('leaves a model empty that was empty, if other values did not come', () => {
+    const before = tf.memory().numTensors;
+    const create = () => [1, 2, 3].map((value) => tf.tidy(() => tf.variable(tf.range(value, value + 16))));
+    const list = initEmptyWeights(create);
+    const options = { maxMemory: 64, offloadFolder: folder() };
+    {
+      using failed = planDispatch('load', list, options, { areReplaced: true });
+      failed.apply();
+      tf.tidy(() => list[0]!.assign(tf.zeros([16])));
+      tf.dispose(tf.add(1, 1));
+      failed.abandon();
+    }
+    expect(list.every((each) => emptyWeightOf(each) !== undefined)).toBe(true);
+    fillingEmpty(list, () => requireValues(list));
+    expect(list.map((each) => each.dataSync()[1])).toEqual([2, 3, 4]);
+    tf.dispose(list);
+    expect(tf.memory().numTensors).toBe(before);
   });
 
   it('goes without a trace: tensors, and what watched the operators', () => {

@@ -1,23 +1,28 @@
 import { backend, getBackend, type Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
-import { emptyWeightOf } from '../empty/empty-weight.js';
+import { emptyWeightOf, GivenEmpty } from '../empty/empty-weight.js';
 import { alreadyDispatched, cannotDefer } from '../errors.js';
 import { isOffloadable } from '../value-bytes.js';
 import { byteLength, deviceMap, type DeviceMap, type WeightGroup } from './device-map.js';
 import { bytesForWeights } from './free-memory.js';
 import { OffloadedWeight } from './offloaded-weight.js';
 import { abandon, bringBack, isOffloaded, offloadedWeights } from './offloaded-weights.js';
-import { resolveLimits, type DispatchOptions } from './options.js';
+import { hasLimits, resolveLimits, type DispatchOptions } from './options.js';
 import { onHost, PlacesOnDisk, type Place } from './places.js';
 import { Residency } from './residency.js';
 import { weightGroups, type Weighted } from './weight-groups.js';
 
 /** Where the weights of a model will be. */
-export interface Dispatch {
-  /** Moves weights out of memory. */
+export interface Dispatch extends Disposable {
+  /** Moves weights out of memory. If it throws, they stay where they are. */
   apply(): void;
-  /** Lets weights go that were to be replaced and were not. They have no values. */
+  /** Gives weights their memory back. */
+  undo(): void;
+  /**
+   * Lets weights go that were to be replaced and were not. Those that were empty are empty again. The
+   * others have no values if they had left memory.
+   */
   abandon(): void;
 }
 
@@ -44,18 +49,33 @@ export function planDispatch(
   const offloaded = groups.flatMap(({ weights }) => weights.filter(isOffloaded));
   if (offloaded.length > 0) {
     // New values go where the weights are.
-    if (areReplaced && Object.keys(options).length === 0) return { apply() {}, abandon() {} };
+    if (areReplaced && !hasLimits(caller, options)) return staying();
     throw alreadyDispatched(caller, offloaded[0]!.name);
   }
   const device = limits.device ?? inferred(groups, kernels, { areReplaced, processes });
   const map = deviceMap(groups, { ...limits, device });
   const outside = [...map.onHost, ...map.onDisk];
   if (outside.length > 0 && !kernels.defer) throw cannotDefer(caller, kernels.backendName);
+  const moving = { kernels, folder: limits.folder ?? '', areReplaced };
+  const all = groups.flatMap(({ weights }) => weights);
+  let empty: GivenEmpty | undefined;
   return {
-    apply: () =>
-      void (outside.length > 0 && moveOut(map, { kernels, folder: limits.folder ?? '', areReplaced })),
-    abandon: () => abandon(outside),
+    apply() {
+      if (areReplaced) empty = new GivenEmpty(all);
+      if (outside.length > 0) moveOut(map, moving);
+    },
+    undo: () => bringBack(outside),
+    abandon() {
+      abandon(outside);
+      empty?.giveBack();
+    },
+    [Symbol.dispose]: () => empty?.[Symbol.dispose](),
   };
+}
+
+/** Weights that were dispatched before, and stay where they are. */
+function staying(): Dispatch {
+  return { apply() {}, undo() {}, abandon() {}, [Symbol.dispose]() {} };
 }
 
 interface Moving {
@@ -72,8 +92,8 @@ function moveOut(map: DeviceMap, { kernels, folder, areReplaced }: Moving): void
   const onGone = () => --left === 0 && disk[Symbol.dispose]();
   const all = offloadedWeights;
   const weights = Array.from(moved, ([variable, place]) => {
-    const weight = new OffloadedWeight(variable, place, { kernels, residency, all });
-    all.add({ weight, residency, onGone });
+    const weight = new OffloadedWeight(variable, place, { kernels, residency }, all);
+    all.add({ weight, onGone });
     return weight;
   });
   try {

@@ -1,142 +1,119 @@
-import type { DataId, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { DeferredTensor, KernelLayer } from '@acc/contract';
-import { refuseRecording } from '@acc/native';
+import type { Variable } from '@tensorflow/tfjs-core';
 import { besideTape, patch, type Undo } from '@acc/tfjs-internals';
-import { emptyWeight, outdatedWeight } from '../errors.js';
-import type { OffloadableDtype } from '../value-bytes.js';
-import { byteLength } from './device-map.js';
 import type { Place } from './places.js';
-import type { Residency } from './residency.js';
+import { StoredValues, type WeightSurroundings } from './stored-values.js';
 import { writeValues } from './write-values.js';
 
-/** What the weights of all dispatched models tell, and are asked. */
+/** What the weights of all dispatched models tell. */
 export interface OffloadedWeights {
   /** The variable has data of its own again, which is to be stored. */
   changed(weight: OffloadedWeight): void;
-  /** The data id of the weight's variable has changed. */
-  renamed(weight: OffloadedWeight, before: DataId | undefined, after: DataId): void;
-}
-
-export interface WeightSurroundings {
-  readonly kernels: KernelLayer;
-  readonly residency: Residency;
-  readonly all: OffloadedWeights;
+  /** Operators use these values. */
+  uses(values: StoredValues): void;
+  /** No operator uses these values any more. */
+  forget(values: StoredValues): void;
 }
 
 /** A variable whose values are elsewhere, and in memory while operators use them. */
 export class OffloadedWeight {
-  readonly bytes: number;
-  /** The number of operators that use it now. */
-  uses = 0;
-  #deferred: DeferredTensor | undefined;
-  #hasValues = false;
+  /** The values of the variable. Undefined if it has memory only. */
+  #current: StoredValues | undefined;
+  /** Values from before, which other tensors share. Each has a place of its own. */
+  #earlier: StoredValues[] = [];
+  /** Where the next values go if nobody shares those from before. */
+  #place: Place;
   #undo: Undo;
 
   /** @param variable Keeps its memory until {@link store} or {@link leaveEmpty}. */
   constructor(
     readonly variable: Variable,
-    private readonly place: Place,
+    place: Place,
     private readonly surroundings: WeightSurroundings,
+    private readonly all: OffloadedWeights,
   ) {
-    this.bytes = byteLength(variable);
-    this.#undo = patch(variable, 'assign', (own) => (values) => {
-      own.call(variable, values);
-      if (this.isChanged) surroundings.all.changed(this);
-    });
-  }
-
-  /** The data id of the values that are elsewhere. */
-  get dataId(): DataId | undefined {
-    return this.#deferred?.tensor.dataId;
+    this.#place = place;
+    this.#undo = this.#watch();
   }
 
   /** Whether the variable has data of its own, which is newer than what is stored. */
   get isChanged(): boolean {
-    return !this.variable.isDisposed && this.variable.dataId !== this.dataId;
+    return !this.variable.isDisposed && this.variable.dataId !== this.#current?.dataId;
   }
 
-  /** Stores the values of the variable, and frees its memory. */
+  /**
+   * Stores the values of the variable, and frees its memory. Tensors that share earlier values keep
+   * those. If it throws, the variable keeps its memory.
+   */
   store(): void {
     besideTape(() => {
-      writeValues(this.variable, this.place, this.surroundings.kernels);
-      this.#hasValues = true;
+      this.#sweep();
+      const isShared = this.#current?.isHeld ?? false;
+      const place = isShared ? this.#place.another() : this.#place;
+      try {
+        writeValues(this.variable, place, this.surroundings.kernels);
+      } catch (error) {
+        if (isShared) place.free();
+        throw error;
+      }
+      if (isShared) this.#earlier.push(this.#current!);
+      this.#place = place;
       this.#defer();
     });
   }
 
   /** Frees what memory the variable has. Reading it is an error until it is assigned values. */
   leaveEmpty(): void {
-    this.#defer();
+    if (this.isChanged) this.#defer();
+    this.#current?.lose();
   }
 
-  /** From now on, a read of the weight is an error. */
-  forgetValues(): void {
-    this.#hasValues = false;
-    this.release();
-  }
-
-  /** Frees the memory of the values. The next use reads them again. */
-  release(): void {
-    this.#deferred?.release();
-  }
-
-  /** Lets the variable go: assignments to it give it memory. Values that it has can still be read. */
+  /** Lets the variable go for now: assignments to it give it memory. */
   handOver(): void {
     this.#undo();
   }
 
-  #defer(): void {
-    const { kernels, residency, all } = this.surroundings;
-    const before = this.#deferred;
-    // Tensors that share the values from before keep them.
-    if (before && before.holders > 0) residency.forget(this);
-    else residency.leave(this);
-    const deferred = kernels.defer!(this.variable, () => this.#load(deferred));
-    this.#deferred = deferred;
-    this.variable.assign(deferred.tensor);
-    deferred.tensor.dispose();
-    all.renamed(this, before?.tensor.dataId, deferred.tensor.dataId);
+  /** Takes the variable again that was handed over. */
+  takeBack(): void {
+    this.#undo = this.#watch();
+    if (this.isChanged) this.all.changed(this);
   }
 
-  /** Gives the variable its memory back. It was let go before. */
-  restore(): void {
-    if (!this.#hasValues || this.isChanged) return;
-    const values = this.#read();
-    this.variable.assign(values);
-    values.dispose();
+  /** Lets the variable go. Tensors that share its values, and itself, have memory from now on. */
+  letGo(): void {
+    this.#undo();
+    for (const values of this.#earlier) this.#leave(values);
+    if (this.#current) this.#leave(this.#current);
+    this.#earlier = [];
   }
 
-  #load(deferred: DeferredTensor): void {
-    const { name, shape } = this.variable;
-    if (!this.#hasValues) throw emptyWeight(name, shape);
-    if (deferred !== this.#deferred) throw outdatedWeight(name);
-    const { kernels, residency } = this.surroundings;
-    // A replay would repeat the allocation, and not the read. The recorder collects the memory of
-    // several tensors, so they stay.
-    const isRecording = kernels.recorder?.isRecording ?? false;
-    if (isRecording) refuseRecording('reads an offloaded weight');
-    residency.enter(this, !isRecording);
-    besideTape(() => {
-      try {
-        const values = this.#read();
-        deferred.fill(values);
-        values.dispose();
-      } catch (error) {
-        residency.leave(this);
-        throw error;
-      }
+  #leave(values: StoredValues): void {
+    values.leavePlace();
+    this.all.forget(values);
+  }
+
+  /** Frees the places of earlier values that nobody shares any more. */
+  #sweep(): void {
+    for (const values of this.#earlier) if (!values.isHeld) this.#leave(values);
+    this.#earlier = this.#earlier.filter(({ isHeld }) => isHeld);
+  }
+
+  #watch(): Undo {
+    const { variable } = this;
+    return patch(variable, 'assign', (own) => (values) => {
+      own.call(variable, values);
+      if (this.isChanged) this.all.changed(this);
     });
   }
 
-  #read(): Tensor {
-    const { dtype, shape } = this.variable;
-    const target = this.surroundings.kernels.state.allocate(dtype as OffloadableDtype, shape);
-    try {
-      this.place.read(target.bytes);
-    } catch (error) {
-      target.dispose();
-      throw error;
+  #defer(): void {
+    const before = this.#current;
+    if (before && !this.#earlier.includes(before)) {
+      this.surroundings.residency.leave(before);
+      this.all.forget(before);
     }
-    return target.toTensor();
+    const values = new StoredValues(this.variable, this.#place, this.surroundings);
+    this.#current = values;
+    values.assignTo(this.variable);
+    this.all.uses(values);
   }
 }

@@ -1,11 +1,10 @@
 import { engine, type DataId, type NamedTensorMap, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { engineInternals, patch, type Undo } from '@acc/tfjs-internals';
 import type { OffloadedWeight, OffloadedWeights } from './offloaded-weight.js';
-import type { Residency } from './residency.js';
+import type { StoredValues } from './stored-values.js';
 
 interface Known {
   readonly weight: OffloadedWeight;
-  readonly residency: Residency;
   /** Called when the weight is not offloaded any more. */
   readonly onGone: () => void;
 }
@@ -13,7 +12,7 @@ interface Known {
 /** The offloaded weights of this process. While there are any, operators tell which ones they use. */
 class ProcessWeights implements OffloadedWeights {
   readonly #known = new Map<Variable, Known>();
-  readonly #byData = new Map<DataId, Known>();
+  readonly #byData = new Map<DataId, StoredValues>();
   readonly #changed = new Set<OffloadedWeight>();
   #undos: Undo[] = [];
 
@@ -29,13 +28,10 @@ class ProcessWeights implements OffloadedWeights {
   remove(variable: Variable): void {
     const known = this.#known.get(variable);
     if (!known) return;
-    const { weight, residency, onGone } = known;
-    weight.handOver();
-    residency.forget(weight);
-    this.#changed.delete(weight);
+    this.#changed.delete(known.weight);
     this.#known.delete(variable);
-    if (weight.dataId) this.#byData.delete(weight.dataId);
-    onGone();
+    known.weight.letGo();
+    known.onGone();
     if (this.#known.size === 0) for (const undo of this.#undos.splice(0)) undo();
   }
 
@@ -43,16 +39,22 @@ class ProcessWeights implements OffloadedWeights {
     this.#changed.add(weight);
   }
 
-  renamed({ variable }: OffloadedWeight, before: DataId | undefined, after: DataId): void {
-    if (before) this.#byData.delete(before);
-    this.#byData.set(after, this.#known.get(variable)!);
+  uses(values: StoredValues): void {
+    this.#byData.set(values.dataId, values);
   }
 
-  /** Stores the values that programs and optimizers have assigned. */
+  forget({ dataId }: StoredValues): void {
+    this.#byData.delete(dataId);
+  }
+
+  /**
+   * Stores the values that programs and optimizers have assigned. A weight that cannot be stored
+   * stays in memory until it is assigned other values.
+   */
   storeChanged(): void {
     for (const weight of this.#changed) {
-      if (weight.isChanged) weight.store();
       this.#changed.delete(weight);
+      if (weight.isChanged) weight.store();
     }
   }
 
@@ -63,25 +65,25 @@ class ProcessWeights implements OffloadedWeights {
       this.storeChanged();
       const used = this.#usedIn(params.inputs);
       if (used.length === 0) return own.call(tfjs, params);
-      for (const { weight, residency } of used) {
-        weight.uses++;
-        residency.touch(weight);
+      for (const values of used) {
+        values.uses++;
+        values.touch();
       }
       try {
         return own.call(tfjs, params);
       } finally {
-        for (const { weight } of used) weight.uses--;
+        for (const values of used) values.uses--;
       }
     });
   }
 
-  #usedIn(inputs: NamedTensorMap): Known[] {
-    const used: Known[] = [];
+  #usedIn(inputs: NamedTensorMap): StoredValues[] {
+    const used: StoredValues[] = [];
     for (const name of Object.keys(inputs)) {
       const input = inputs[name] as Tensor | readonly Tensor[] | null | undefined;
       for (const tensor of Array.isArray(input) ? (input as Tensor[]) : [input as Tensor]) {
-        const known = tensor && this.#byData.get(tensor.dataId);
-        if (known) used.push(known);
+        const values = tensor && this.#byData.get(tensor.dataId);
+        if (values) used.push(values);
       }
     }
     return used;
@@ -111,29 +113,31 @@ export function storeChangedWeights(): void {
 
 /** Gives offloaded variables their values back, in memory. */
 export function bringBack(variables: readonly Variable[]): void {
-  for (const variable of variables) {
-    const weight = offloadedWeights.of(variable);
-    offloadedWeights.remove(variable);
-    weight?.restore();
-  }
+  for (const variable of variables) offloadedWeights.remove(variable);
 }
 
-/** Lets offloaded variables go. What was read of their values is gone, too. */
+/** Lets offloaded variables go. Their values are gone, too. */
 export function abandon(variables: readonly Variable[]): void {
   for (const variable of variables) {
-    offloadedWeights.of(variable)?.forgetValues();
+    offloadedWeights.of(variable)?.leaveEmpty();
     offloadedWeights.remove(variable);
   }
 }
 
 /**
  * Runs `prepare`, which takes offloaded variables over: it reads them and gives them other data.
- * Afterwards they are not offloaded any more.
+ * Afterwards they are not offloaded any more. If it throws, they stay offloaded.
  */
 export function handingOver<T>(variables: readonly Variable[], prepare: () => T): T {
   const handed = variables.flatMap((variable) => offloadedWeights.of(variable) ?? []);
   for (const weight of handed) weight.handOver();
-  const result = prepare();
+  let result: T;
+  try {
+    result = prepare();
+  } catch (error) {
+    for (const weight of handed) weight.takeBack();
+    throw error;
+  }
   for (const { variable } of handed) offloadedWeights.remove(variable);
   return result;
 }

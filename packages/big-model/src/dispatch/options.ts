@@ -26,6 +26,15 @@ const schema = z.object({
   offloadFolder: z.string().min(1).optional(),
 });
 
+/**
+ * Whether any option has a value.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function hasLimits(caller: string, options: DispatchOptions): boolean {
+  return Object.values(parseOptions(caller, schema, options)).some((value) => value !== undefined);
+}
+
 /** The most bytes of weights by where they are. */
 export interface Limits {
   /** Undefined: what is free. */

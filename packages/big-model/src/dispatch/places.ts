@@ -5,6 +5,10 @@ export interface Place {
   write(bytes: Uint8Array): void;
   /** Fills `bytes`. */
   read(bytes: Uint8Array): void;
+  /** Another place of the same kind and size. */
+  another(): Place;
+  /** Nobody uses the place any more. */
+  free(): void;
 }
 
 /** Host memory, beside a GPU. */
@@ -13,6 +17,8 @@ export function onHost(): Place {
   return {
     write: (bytes) => (values = bytes.slice()),
     read: (bytes) => bytes.set(values),
+    another: onHost,
+    free: () => (values = new Uint8Array()),
   };
 }
 
@@ -30,6 +36,8 @@ export class PlacesOnDisk implements Disposable {
     return {
       write: (bytes) => file.write(start, bytes),
       read: (bytes) => file.read(start, bytes),
+      another: () => this.place(byteLength),
+      free: () => file.free(start, byteLength),
     };
   }
 

@@ -1,4 +1,11 @@
-import type { OffloadedWeight } from './offloaded-weight.js';
+/** Values that take memory. */
+export interface Resident {
+  readonly bytes: number;
+  /** The number of operators that use them now. */
+  readonly uses: number;
+  /** Frees the memory. */
+  release(): void;
+}
 
 /**
  * The offloaded weights of a model that are in memory. When one more is needed, those that were used
@@ -6,7 +13,7 @@ import type { OffloadedWeight } from './offloaded-weight.js';
  */
 export class Residency {
   /** The least recently used one comes first. */
-  readonly #inMemory = new Set<OffloadedWeight>();
+  readonly #inMemory = new Set<Resident>();
   #bytes = 0;
 
   /** @param roomBytes The most bytes of weights at a time. An operator that uses more gets more. */
@@ -17,7 +24,7 @@ export class Residency {
    *
    * @param mayFree Whether others may leave for it.
    */
-  enter(weight: OffloadedWeight, mayFree: boolean): void {
+  enter(weight: Resident, mayFree: boolean): void {
     for (const other of mayFree ? this.#inMemory : []) {
       if (this.#bytes + weight.bytes <= this.roomBytes) break;
       if (other.uses === 0) this.leave(other);
@@ -27,17 +34,17 @@ export class Residency {
   }
 
   /** An operator uses the weight. */
-  touch(weight: OffloadedWeight): void {
+  touch(weight: Resident): void {
     if (this.#inMemory.delete(weight)) this.#inMemory.add(weight);
   }
 
   /** Frees the memory of the weight, if it has any. */
-  leave(weight: OffloadedWeight): void {
+  leave(weight: Resident): void {
     if (this.forget(weight)) weight.release();
   }
 
   /** The memory of the weight belongs to others now. Returns whether it had any. */
-  forget(weight: OffloadedWeight): boolean {
+  forget(weight: Resident): boolean {
     const wasInMemory = this.#inMemory.delete(weight);
     if (wasInMemory) this.#bytes -= weight.bytes;
     return wasInMemory;

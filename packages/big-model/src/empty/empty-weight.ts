@@ -1,6 +1,6 @@
-import type { DataType, Tensor, Variable } from '@tensorflow/tfjs-core';
+import { keep, type DataId, type DataType, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
-import { besideTape } from '@acc/tfjs-internals';
+import { besideTape, patch, type Undo } from '@acc/tfjs-internals';
 import { emptyWeight } from '../errors.js';
 
 /** Where the initial values of a weight come from. */
@@ -9,8 +9,16 @@ export interface InitialValues {
   readonly dtype: DataType;
   /** Makes the values, the same ones each time. The caller disposes the tensor. */
   make(): Tensor;
-  /** Frees what the values are made from. */
+  /** Frees what the values are made from. May be called again. */
   drop(): void;
+}
+
+/** Forgets what values are made from when nothing refers to their data any more. */
+const collected = new FinalizationRegistry<() => void>((forget) => forget());
+
+/** @param forget Does not refer to the data. */
+export function whenCollected(data: DataId, forget: () => void): void {
+  collected.register(data, forget);
 }
 
 /** The values of a weight before it has memory. */
@@ -25,6 +33,7 @@ export class EmptyWeight {
   ) {
     const { shape, dtype } = initial;
     this.#deferred = defer({ shape, dtype }, () => this.#load());
+    whenCollected(this.tensor.dataId, () => initial.drop());
   }
 
   /** Has shape and dtype. The caller disposes it; variables that were made of it stay. */
@@ -53,9 +62,9 @@ export class EmptyWeight {
     this.#deferred.release();
   }
 
-  /** The initial values are not needed any more. */
-  drop(): void {
-    this.initial.drop();
+  /** Drops what the initial values are made from if no tensor has them any more. */
+  dropIfUnused(): void {
+    if (this.#deferred.holders === 0) this.initial.drop();
   }
 
   /** Gives the variable memory with the initial values. */
@@ -75,23 +84,69 @@ export class EmptyWeight {
   }
 }
 
-const emptyWeights = new WeakMap<Variable, EmptyWeight>();
+interface Noted {
+  readonly empty: EmptyWeight;
+  readonly undos: readonly Undo[];
+}
 
-/** Notes that the variable was made of `empty`. */
+const emptyWeights = new WeakMap<Variable, Noted>();
+
+/** Notes that the variable has the values of `empty`, until it is assigned others or disposed. */
 export function noteEmpty(variable: Variable, empty: EmptyWeight): void {
   empty.name = variable.name;
-  emptyWeights.set(variable, empty);
+  const undos = [
+    patch(variable, 'assign', (own) => (values) => {
+      own.call(variable, values);
+      forgetFilled(variable);
+    }),
+    patch(variable, 'dispose', (own) => () => {
+      own.call(variable);
+      forgetFilled(variable);
+    }),
+  ];
+  emptyWeights.set(variable, { empty, undos });
+}
+
+function forgetFilled(variable: Variable): void {
+  const noted = emptyWeights.get(variable);
+  if (!noted || noted.empty.isIn(variable)) return;
+  emptyWeights.delete(variable);
+  for (const undo of noted.undos) undo();
+  noted.empty.dropIfUnused();
 }
 
 /** The variable's weight without memory. Undefined if it has values. */
 export function emptyWeightOf(variable: Variable): EmptyWeight | undefined {
-  const empty = emptyWeights.get(variable);
-  if (!empty) return undefined;
-  if (empty.isIn(variable)) return empty;
-  // It was assigned other values.
-  empty.drop();
-  emptyWeights.delete(variable);
-  return undefined;
+  forgetFilled(variable);
+  return emptyWeights.get(variable)?.empty;
+}
+
+/** Empty weights that others fill. Until it is disposed, they can be given back. */
+export class GivenEmpty implements Disposable {
+  readonly #given: readonly { variable: Variable; empty: EmptyWeight; tensor: Tensor }[];
+
+  constructor(variables: readonly Variable[]) {
+    this.#given = variables.flatMap((variable) => {
+      const empty = emptyWeightOf(variable);
+      return empty ? [{ variable, empty, tensor: besideTape(() => keep(variable.clone())) }] : [];
+    });
+  }
+
+  /** The weights are empty again. */
+  giveBack(): void {
+    for (const { variable, empty, tensor } of this.#given) {
+      if (variable.isDisposed || empty.isIn(variable)) continue;
+      variable.assign(tensor);
+      noteEmpty(variable, empty);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const { empty, tensor } of this.#given) {
+      tensor.dispose();
+      empty.dropIfUnused();
+    }
+  }
 }
 
 /**
@@ -109,7 +164,6 @@ export function fillingEmpty<T>(variables: readonly Variable[], prepare: () => T
     const result = prepare();
     for (const { variable, weight } of empty) {
       if (weight.isIn(variable)) weight.fill(variable);
-      weight.drop();
     }
     return result;
   } catch (error) {

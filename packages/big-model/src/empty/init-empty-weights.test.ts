@@ -1,3 +1,4 @@
+import { readdirSync, readlinkSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
@@ -160,6 +161,49 @@ describe.each(['acc', 'cpu'])('on %s', (backend) => {
     expect(isEmptyWeight(variable)).toBe(false);
     fillingEmpty([variable], () => {});
     expect(valuesOf([variable])).toEqual([[1, 2, 3, 4]]);
+  });
+
+  it('clones of what a variable is made of keep its values while other models are built', () => {
+    const built: tf.Tensor[] = [];
+    const create = (start: number) => () => {
+      const given = tf.range(start, start + 2000);
+      built.push(given.clone());
+      const variable = tf.variable(given);
+      given.dispose();
+      return variable;
+    };
+    const first = initEmptyWeights(create(0));
+    const copy = first.clone();
+    fillingEmpty([first], () => {});
+    const second = initEmptyWeights(create(5000));
+    expect([...built, copy, first].map((each) => each.dataSync()[1])).toEqual([1, 5001, 1, 1]);
+    fillingEmpty([second], () => {});
+    expect(second.dataSync()[1]).toBe(5001);
+    tf.dispose([...built, copy]);
+  });
+
+  it.each([
+    ['filled', (variable: tf.Variable) => fillingEmpty([variable], () => {})],
+    ['assigned values', (variable: tf.Variable) => tf.tidy(() => variable.assign(tf.zeros([5000])))],
+    ['disposed', (variable: tf.Variable) => variable.dispose()],
+  ])('keeps a temporary file until the last variable is %s', (_, end) => {
+    const files = () =>
+      readdirSync('/proc/self/fd').filter((name) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${name}`).includes('.values');
+        } catch {
+          return false;
+        }
+      }).length;
+    const before = files();
+    const variables = initEmptyWeights(() =>
+      [1, 2].map((seed) => tf.tidy(() => tf.variable(tf.randomNormal([5000], 0, 1, 'float32', seed)))),
+    );
+    expect(files()).toBe(1);
+    end(variables[0]!);
+    expect(files()).toBe(1);
+    end(variables[1]!);
+    expect(files()).toBeLessThanOrEqual(before);
   });
 
   it('leaves tfjs as it was, also after a builder that throws, and leaks nothing', () => {

@@ -2,7 +2,7 @@ import { engine, Variable, type DataType, type Tensor } from '@tensorflow/tfjs-c
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { layerPrototype, patch, replaceData, type LayerPrototype, type Undo } from '@acc/tfjs-internals';
-import { EmptyWeight, noteEmpty, type InitialValues } from './empty-weight.js';
+import { EmptyWeight, noteEmpty, whenCollected, type InitialValues } from './empty-weight.js';
 import { cannotDefer, notAFunction, notSynchronous } from '../errors.js';
 import { converted, valuesOf, type Initializer } from './initial-values.js';
 import { isOffloadable } from '../value-bytes.js';
@@ -59,18 +59,29 @@ function emptyVariables(): Undo {
   });
 }
 
-/** Forgets values that a tensor was made from when nothing refers to the tensor any more. */
-const abandoned = new FinalizationRegistry<() => void>((forget) => forget());
-
 /** The empty weight of a variable with the values of `given`, which then has no memory either. */
 function withoutMemory(given: Tensor, dtype: DataType): EmptyWeight {
   const kept = keptValues(given.clone());
-  let users = 1;
-  const drop = () => void (--users === 0 && kept.drop());
+  const users = new Set(['variable']);
+  const dropFor = (user: string) => void (users.delete(user) && users.size === 0 && kept.drop());
+  // Set if the tensor can still be read.
+  const again: { readable?: DeferredTensor } = {};
+  const drop = () => {
+    if (again.readable?.holders === 0) dropFor('tensor');
+    dropFor('variable');
+  };
   const make = () => converted(kept.make(), dtype);
   const empty = create({ shape: given.shape, dtype, make, drop });
   if (given instanceof Variable) return empty;
-  users++;
+  users.add('tensor');
+  again.readable = readableAgain(given, kept);
+  // Clones and reshaped tensors share the data.
+  whenCollected(given.dataId, () => dropFor('tensor'));
+  return empty;
+}
+
+/** Frees the memory of a tensor. A read of it gets the values that are kept. */
+function readableAgain(given: Tensor, kept: InitialValues): DeferredTensor {
   const readable: DeferredTensor = deferOfBackend()(given, () => {
     const values = kept.make();
     readable.fill(values);
@@ -78,8 +89,7 @@ function withoutMemory(given: Tensor, dtype: DataType): EmptyWeight {
   });
   replaceData(given, readable.tensor);
   readable.tensor.dispose();
-  abandoned.register(given, drop);
-  return empty;
+  return readable;
 }
 
 /** Makes layers create weights whose initializers have not run. */

@@ -2,11 +2,17 @@ import { tmpdir } from 'node:os';
 import { tensor, type Tensor } from '@tensorflow/tfjs-core';
 import type { InitialValues } from './empty-weight.js';
 import { bytesOf, type Elements } from '../value-bytes.js';
+import { valuesDropped } from '../errors.js';
 import { ValueFile } from '../value-file.js';
 
-/** In the system's temporary folder, while any values are kept. */
-let file: ValueFile | undefined;
-let users = 0;
+/** A file in the system's temporary folder, and the number of tensors whose values are in it. */
+interface Shared {
+  readonly file: ValueFile;
+  users: number;
+}
+
+/** Takes the values of further tensors. Undefined while no values are kept. */
+let shared: Shared | undefined;
 
 /**
  * The values of a tensor, kept without memory: as one number if all elements are equal, else in a
@@ -42,19 +48,31 @@ function isConstant(elements: Elements): boolean {
 }
 
 function written(elements: Elements): { read(into: Elements): void; drop(): void } {
-  file ??= new ValueFile(tmpdir());
-  const start = file.reserve(elements.byteLength);
-  file.write(start, bytesOf(elements));
-  users++;
+  const { byteLength } = elements;
+  const own = (shared ??= { file: new ValueFile(tmpdir()), users: 0 });
+  own.users++;
   let isDropped = false;
+  let start: number | undefined;
+  const drop = () => {
+    if (isDropped) return;
+    isDropped = true;
+    if (start !== undefined) own.file.free(start, byteLength);
+    if (--own.users > 0) return;
+    own.file.close();
+    if (shared === own) shared = undefined;
+  };
+  try {
+    start = own.file.reserve(byteLength);
+    own.file.write(start, bytesOf(elements));
+  } catch (error) {
+    drop();
+    throw error;
+  }
   return {
-    read: (into) => file!.read(start, bytesOf(into)),
-    drop() {
-      if (isDropped) return;
-      isDropped = true;
-      if (--users > 0) return;
-      file!.close();
-      file = undefined;
+    read(into) {
+      if (isDropped) throw valuesDropped();
+      own.file.read(start, bytesOf(into));
     },
+    drop,
   };
 }

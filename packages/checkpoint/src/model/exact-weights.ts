@@ -1,8 +1,10 @@
+import type { DataType } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { byDistinctNames } from './distinct-names.js';
 import { matchedWeights, type MatchedWeights, type WeightReceiver } from './load-weights.js';
 import { openWeights } from './stored-weights.js';
 
-/** Names and shapes in which files and a model differ. */
+/** Names, shapes and dtypes in which files and a model differ. */
 interface Differences {
   /** Weights of the model that the files lack. */
   readonly missing: readonly string[];
@@ -13,6 +15,11 @@ interface Differences {
     readonly stored: readonly number[];
     readonly here: readonly number[];
   }[];
+  readonly mistyped: readonly {
+    readonly name: string;
+    readonly stored: DataType;
+    readonly here: DataType;
+  }[];
 }
 
 const SHOWN = 8;
@@ -22,7 +29,8 @@ const SHOWN = 8;
  *
  * @param path As for `matchWeights`.
  * @param elsewhere Names of weights that other ranks hold.
- * @throws AccError `ACC_WEIGHTS_MISMATCH` with all weights that are missing, surplus or misshapen.
+ * @throws AccError `ACC_WEIGHTS_MISMATCH` with all weights that are missing, surplus, or have
+ * another shape or dtype.
  * `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
  */
 export async function matchExactly(
@@ -32,7 +40,7 @@ export async function matchExactly(
 ): Promise<MatchedWeights> {
   const stored = await openWeights(path);
   const byName = new Map(stored.map((weight) => [weight.name, weight]));
-  const targets = new Map(receivers.map((receiver) => [receiver.name, receiver]));
+  const targets = byDistinctNames(receivers);
   const names = new Set([...targets.keys(), ...elsewhere]);
   const found: Differences = {
     missing: [...names].filter((name) => !byName.has(name)),
@@ -40,6 +48,10 @@ export async function matchExactly(
     misshapen: receivers.flatMap(({ name, shape: here }) => {
       const shape = byName.get(name)?.shape ?? here;
       return shape.join() === here.join() ? [] : [{ name, stored: shape, here }];
+    }),
+    mistyped: receivers.flatMap(({ name, dtype: here }) => {
+      const dtype = byName.get(name)?.dtype ?? here;
+      return dtype === here ? [] : [{ name, stored: dtype, here }];
     }),
   };
   if (Object.values(found).some((list) => list.length > 0)) throw differ(path, found);
@@ -51,20 +63,22 @@ export async function matchExactly(
 }
 
 function differ(path: string, found: Differences): AccError {
-  const { missing, surplus, misshapen } = found;
+  const { missing, surplus, misshapen, mistyped } = found;
   const shapes = misshapen.map(
     ({ name, stored, here }) => `'${name}' is [${stored.join()}] there and [${here.join()}] here`,
   );
+  const dtypes = mistyped.map(({ name, stored, here }) => `'${name}' is ${stored} there and ${here} here`);
   const lines = [
     ...line('weights that it lacks', missing.map(quoted)),
     ...line('weights that the model lacks', surplus.map(quoted)),
     ...line('other shapes', shapes),
+    ...line('other dtypes', dtypes),
   ];
   return new AccError(
     'ACC_WEIGHTS_MISMATCH',
     `${path} does not have the weights of the model:\n${lines.join('\n')}`,
     {
-      help: 'Build the model from which the weights were saved, with the same names of layers. accelerator.loadModel maps other names, and loads only some of the weights.',
+      help: 'Build the model from which the weights were saved, with the same names of layers and the same dtypes. accelerator.loadModel maps other names, and loads only some of the weights.',
       details: { ...found },
     },
   );

@@ -2,6 +2,7 @@ import { transpose, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
 import type { Box } from '../format/boxes.js';
 import type { StoredWeight } from './safetensors-weights.js';
+import { byDistinctNames } from './distinct-names.js';
 import { openWeights } from './stored-weights.js';
 
 /** The variable that receives a stored tensor. */
@@ -38,6 +39,8 @@ export interface LoadWeightsOptions {
 /** Receives the values of a weight, or of those of its elements that a rank holds. */
 export interface WeightReceiver {
   readonly name: string;
+  /** The name of the variable, which no other variable of this process has. */
+  readonly variable: string;
   /** The shape of the whole weight. */
   readonly shape: readonly number[];
   readonly dtype: DataType;
@@ -76,7 +79,7 @@ export interface Match {
 }
 
 /**
- * Finds the stored tensor for each weight. Compares names and shapes; reads no values.
+ * Finds the stored tensor for each weight. Compares names, shapes and dtypes; reads no values.
  *
  * @param path A safetensors file, or a folder of them as on the Hugging Face Hub; a tfjs
  * `model.json`; a checkpoint.
@@ -97,7 +100,7 @@ export async function matchWeights(
   const taken = new Set(matches.map(({ name }) => name));
   const missing = names.filter((name) => !taken.has(name));
   if (missing.length > 0 && !options.allowMissing) throw nothingFor(missing, stored, path);
-  for (const each of matches) requireShape(each);
+  for (const each of matches) requireFit(each);
   return matchedWeights(matches, stored, missing);
 }
 
@@ -130,7 +133,7 @@ async function readInto({ stored, target, permute }: Match, layer: StateLayer): 
       const read = await stored.read(layer, permute ? boxBefore(box, permute) : box);
       values.push(permute ? permuted(read, permute) : read);
     }
-    assign(target, values);
+    target.assign(values);
   } finally {
     for (const value of values) value.dispose();
   }
@@ -152,7 +155,7 @@ function match(
   known: readonly string[],
   names: NameMap | undefined,
 ): Match[] {
-  const targets = new Map(receivers.map((each) => [each.name, each]));
+  const targets = byDistinctNames(receivers);
   const isKnown = new Set(known);
   return stored.flatMap((source) => {
     const mapped = mappedName(source, names);
@@ -176,10 +179,10 @@ function mappedName({ name, shape }: StoredWeight, names: NameMap | undefined) {
   return Object.hasOwn(names, name) ? names[name] : undefined;
 }
 
-function requireShape({ stored, target, permute }: Match): void {
+function requireFit({ stored, target, permute }: Match): void {
   if (!target) return;
   const shape = permute ? permute.map((dim) => stored.shape[dim]) : stored.shape;
-  if (shape.join() === target.shape.join()) return;
+  if (shape.join() === target.shape.join()) return requireDtype(stored, target);
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
     `'${stored.name}' has the shape [${shape.join()}]${permute ? ' when it is permuted' : ''}, but the variable '${target.name}' has [${target.shape.join()}].`,
@@ -195,12 +198,12 @@ function permuted(read: Tensor, permute: readonly number[]): Tensor {
   return turned;
 }
 
-function assign(target: WeightReceiver, values: readonly Tensor[]): void {
-  const other = values.find(({ dtype }) => dtype !== target.dtype);
-  if (!other) return target.assign(values);
+function requireDtype({ name, dtype }: StoredWeight, target: WeightReceiver): void {
+  if (dtype === target.dtype) return;
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
-    `The variable '${target.name}' is ${target.dtype}, but the stored weight is ${other.dtype}.`,
+    `'${name}' is ${dtype} in the file, but the variable '${target.name}' is ${target.dtype}.`,
+    { help: 'Create the variable with the dtype of the file.' },
   );
 }
 

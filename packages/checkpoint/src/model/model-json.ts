@@ -103,9 +103,10 @@ export async function readModelJsonWeights(location: Location, name: string): Pr
     const [entries, data] = await readManifest(location, json.weightsManifest);
     return io.decodeWeights(data, entries);
   };
-  return specs.map(({ name: weight, shape }) => ({
+  return specs.map(({ name: weight, shape, dtype }) => ({
     name: weight,
     shape,
+    dtype,
     async read(_layer, box) {
       const whole = (await (reading ??= readAll()))[weight]!;
       return box ? slice(whole, [...box.offset], [...box.sizes]) : clone(whole);

@@ -1,5 +1,6 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import type { DataType, Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type StateLayer, type Storage } from '@acc/contract';
+import { labelOf } from '@acc/kernels';
 import { sharedRuns, wholeBox, type Box, type Run } from '../format/boxes.js';
 import { elementBytes, nativeDtypeOf } from '../format/dtypes.js';
 import { headerLength, LENGTH_BYTES, parseHeader, type StoredEntry } from '../format/safetensors.js';
@@ -9,6 +10,12 @@ import { describeLocation, type Location } from '../location.js';
 export interface StoredWeight {
   readonly name: string;
   readonly shape: readonly number[];
+  /**
+   * The tfjs dtype of what {@link read} gives.
+   *
+   * @throws AccError `ACC_DTYPE_UNSUPPORTED` for element types that tensors do not have here.
+   */
+  readonly dtype: DataType;
   /** Reads a box of the tensor, by default all of it. The caller disposes the result. */
   read(layer: StateLayer, box?: Box): Promise<Tensor>;
   /** Frees data that was read for several weights together. Absent if there is no such data. */
@@ -92,6 +99,9 @@ async function openFile({ storage, prefix }: Location, name: string): Promise<St
   return entries.map((entry) => ({
     name: entry.key,
     shape: entry.shape,
+    get dtype() {
+      return labelOf(nativeDtypeOf(entry.dtype, entry.key));
+    },
     read: (layer, box) => readEntry({ storage, file: key, entry }, box ?? wholeBox(entry.shape), layer),
   }));
 }

@@ -1,5 +1,7 @@
 import { AccError, isAccError, type Storage } from '@acc/contract';
 import { basename, dirname } from 'node:path';
+import { labelOf } from '@acc/kernels';
+import { nativeDtypeOf } from '../format/dtypes.js';
 import { MARKER } from '../format/manifest.js';
 import { locationOf, type Location } from '../location.js';
 import { openCheckpoint } from '../read/open.js';
@@ -43,9 +45,12 @@ async function openFolder(location: Location): Promise<StoredWeight[]> {
 async function openRun(location: Location): Promise<StoredWeight[]> {
   const checkpoint = await openCheckpoint(location);
   const stored = Object.entries(checkpoint.index.tensors).filter(([name]) => name.startsWith(PARAMETERS));
-  return stored.map(([name, { shape }]) => ({
+  return stored.map(([name, { shape, dtype }]) => ({
     name: name.slice(PARAMETERS.length),
     shape,
+    get dtype() {
+      return labelOf(nativeDtypeOf(dtype, name));
+    },
     async read(layer, box) {
       const held = box && { shape: box.sizes, shards: [{ ...box, name, shape, start: 0 }] };
       const [target] = await readTensors(checkpoint, [{ name, held }], layer);

@@ -67,7 +67,7 @@ export function wholesOf(
     const problem = overlapIn(whole) ?? (mayLack(whole.name) ? undefined : gapIn(whole));
     if (problem) problems.push(problem);
   }
-  if (problems.length > 0) throw invalid(problems);
+  if (problems.length > 0) throw invalid(problems, claims.length);
   return wholes;
 }
 
@@ -79,6 +79,7 @@ interface Problem {
 
 function gather(claims: readonly (readonly Claim[])[], problems: Problem[]): ReadonlyMap<string, Gathered> {
   const byName = new Map<string, Gathered>();
+  const on = (rank: number) => (claims.length > 1 ? ` on rank ${rank}` : '');
   claims.forEach((list, rank) => {
     for (const claim of list) {
       const { name } = claim;
@@ -86,13 +87,13 @@ function gather(claims: readonly (readonly Claim[])[], problems: Problem[]): Rea
       byName.set(name, known);
       const { first, firstRank } = known;
       if (describe(first) !== describe(claim)) {
-        const message = `'${name}' is ${describe(first)} on rank ${firstRank} and ${describe(claim)} on rank ${rank}`;
+        const message = `'${name}' is ${describe(first)}${on(firstRank)} and ${describe(claim)}${on(rank)}`;
         problems.push({ name, ranks: [firstRank, rank], message });
       } else if (elementsOf(claim.sizes) > 0) {
         const key = `${claim.offset.join()}+${claim.sizes.join()}`;
         const held = known.boxes.get(key) ?? { box: claim, ranks: [] };
         if (held.ranks.includes(rank)) {
-          problems.push({ name, ranks: [rank], message: `rank ${rank} holds '${name}' twice` });
+          problems.push({ name, ranks: [rank], message: `two tensors${on(rank)} have the name '${name}'` });
         }
         held.ranks.push(rank);
         known.boxes.set(key, held);
@@ -132,12 +133,12 @@ function gapIn({ name, shape, boxes }: WholeTensor): Problem | undefined {
   };
 }
 
-function invalid(problems: readonly Problem[]): AccError {
+function invalid(problems: readonly Problem[], ranks: number): AccError {
   const shown = problems.slice(0, SHOWN).map(({ message }) => message);
   if (problems.length > SHOWN) shown.push(`${problems.length - SHOWN} more tensors like these`);
   return new AccError(
     'ACC_STATE_INVALID',
-    `Ranks disagree on the tensors that they hold: ${shown.join('; ')}.`,
+    `${ranks > 1 ? 'Ranks disagree on the tensors that they hold' : 'Tensors cannot be saved under their names'}: ${shown.join('; ')}.`,
     {
       help: 'Give different tensors different names. All shards of one tensor must state the same whole shape and must not overlap.',
       details: { tensors: problems.map(({ name, ranks }) => ({ name, ranks })) },

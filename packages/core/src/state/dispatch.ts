@@ -1,10 +1,10 @@
-import { planDispatch, type DispatchOptions } from '@acc/big-model';
+import { hasLimits, planDispatch, type DispatchOptions } from '@acc/big-model';
 import { matchExactly, together } from '@acc/checkpoint';
 import { AccError } from '@acc/contract';
 import { activeKernels } from '../presets/kernels.js';
 import { requirePath } from '../require-arguments.js';
 import { whatRuns } from '../running.js';
-import { isSharded, receiversFor, type Weighted } from './model-weights.js';
+import { isPrepared, isSharded, receiversFor, type Weighted } from './model-weights.js';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 
 /**
@@ -25,7 +25,12 @@ import { singleStrategy } from '../single-strategy/single-strategy.js';
 export async function dispatchModel<T extends Weighted>(model: T, options: DispatchOptions = {}): Promise<T> {
   const { strategy, processes } = surroundings();
   if (isSharded(model, strategy)) throw shardedAlready('dispatchModel', strategy.name);
-  planDispatch('dispatchModel', model, options, { processes }).apply();
+  const apply = () => {
+    const plan = planDispatch('dispatchModel', model, options, { processes });
+    plan.apply();
+    return plan;
+  };
+  await runnerFor(model)(apply, (plan) => plan.undo());
   return model;
 }
 
@@ -35,12 +40,16 @@ export async function dispatchModel<T extends Weighted>(model: T, options: Dispa
  * memory. Weights that have values get others.
  *
  * If the strategy has sharded the weights, every rank calls it and reads the elements that it holds.
- * They are not moved then.
+ * They are not moved then. Every rank calls it, too, if the model is prepared: if it fails on one
+ * rank, it throws on all.
+ *
+ * If reading fails midway, a model from `initEmptyWeights` is empty again. Weights that had values
+ * and had to leave memory are lost: `ACC_WEIGHT_LOST`, until they are loaded again.
  *
  * @param folder As `saveModel` writes it, or one safetensors file.
  * @returns The model itself.
  * @throws AccError As `dispatchModel`. `ACC_WEIGHTS_MISMATCH` with all weights that are missing,
- * surplus or have another shape; nothing is loaded then. `ACC_WEIGHTS_NOT_FOUND`,
+ * surplus or have another shape or dtype, or two with one name; nothing is loaded then. `ACC_WEIGHTS_NOT_FOUND`,
  * `ACC_SAFETENSORS_INVALID`.
  */
 export async function loadCheckpointAndDispatch<T extends Weighted>(
@@ -53,22 +62,41 @@ export async function loadCheckpointAndDispatch<T extends Weighted>(
   const { strategy, kernels, collective, processes } = surroundings();
   const receivers = receiversFor(model, strategy);
   if (isSharded(model, strategy)) {
-    if (Object.keys(options).length > 0) throw shardedAlready(caller, strategy.name);
     const names = collective!.allGatherObject(receivers.map(({ name }) => name)).flat();
-    const matched = await together(collective!, () => matchExactly(receivers, folder, names));
+    const matched = await together(collective!, async () => {
+      if (hasLimits(caller, options)) throw shardedAlready(caller, strategy.name);
+      return matchExactly(receivers, folder, names);
+    });
     await together(collective!, () => matched.assign(kernels.state));
     return model;
   }
-  const plan = planDispatch(caller, model, options, { areReplaced: true, processes });
-  const matched = await matchExactly(receivers, folder, []);
-  plan.apply();
-  try {
-    await matched.assign(kernels.state);
-  } catch (error) {
-    plan.abandon();
-    throw error;
-  }
+  const run = runnerFor(model);
+  const { plan, matched } = await run(async () => ({
+    plan: planDispatch(caller, model, options, { areReplaced: true, processes }),
+    matched: await matchExactly(receivers, folder, []),
+  }));
+  using dispatch = plan;
+  const load = async () => {
+    try {
+      dispatch.apply();
+      await matched.assign(kernels.state);
+    } catch (error) {
+      dispatch.abandon();
+      throw error;
+    }
+  };
+  await run(load, () => dispatch.abandon());
   return model;
+}
+
+type Work<T> = () => T | Promise<T>;
+
+/** Runs work on all ranks together if the model is prepared, so that no rank waits for one that failed. */
+function runnerFor(model: Weighted) {
+  const running = whatRuns();
+  const areAll = running !== undefined && isPrepared(model, running.pipeline.trained);
+  return async <T>(work: Work<T>, giveUp?: (result: T) => void): Promise<T> =>
+    areAll ? together(running.collective, async () => work(), giveUp) : work();
 }
 
 /** What an Accelerator has, or what there is without one. */

@@ -69,7 +69,7 @@ export function receiversFor(model: Weighted, strategy: Strategy): WeightReceive
   return weightsOf(model).flatMap(({ name, variable }) => {
     const shards = strategy.shardsOf?.(variable);
     return shards
-      ? receiversOfShards(name, strategy.heldBy?.(variable) ?? variable, shards)
+      ? receiversOfShards(name, { variable, held: strategy.heldBy?.(variable) ?? variable, shards })
       : [receiverOf(name, variable)];
   });
 }
@@ -77,6 +77,11 @@ export function receiversFor(model: Weighted, strategy: Strategy): WeightReceive
 /** Whether ranks hold shards of a weight of the model. */
 export function isSharded(model: Weighted, strategy: Strategy): boolean {
   return weightsOf(model).some(({ variable }) => strategy.shardsOf?.(variable) !== undefined);
+}
+
+/** Whether any weights of the model are prepared. */
+export function isPrepared(model: Weighted, prepared: { has(variable: Variable): boolean }): boolean {
+  return weightsOf(model).some(({ variable }) => prepared.has(variable));
 }
 
 /** @throws AccError `ACC_INVALID_ARGUMENT` if `model` is neither a model nor a list. */
@@ -98,6 +103,7 @@ function receiverOf(name: string, variable: Variable): WeightReceiver {
   const boxes = [wholeBox(shape)];
   return {
     name,
+    variable: variable.name,
     shape,
     dtype,
     boxes,
@@ -108,26 +114,30 @@ function receiverOf(name: string, variable: Variable): WeightReceiver {
   };
 }
 
+interface ShardedVariable {
+  readonly variable: Variable;
+  /** Has the elements that this rank holds. */
+  readonly held: Variable;
+  readonly shards: readonly TensorShard[];
+}
+
 /** A receiver for each whole tensor, with the boxes that this rank holds. */
-function receiversOfShards(
-  name: string,
-  variable: Variable,
-  shards: readonly TensorShard[],
-): WeightReceiver[] {
-  const { dtype } = variable;
+function receiversOfShards(name: string, { variable, held, shards }: ShardedVariable): WeightReceiver[] {
+  const { dtype } = held;
   const shapes = new Map(shards.map((shard) => [shard.name ?? name, shard.shape]));
   return Array.from(shapes, ([whole, shape]) => {
     const boxes = shards.filter((each) => (each.name ?? name) === whole && !each.sizes.includes(0));
     return {
       name: whole,
+      variable: variable.name,
       shape,
       dtype,
       boxes,
       assign(values) {
         if (boxes.length === 0) return;
-        const held = variable.dataSync().slice();
-        boxes.forEach(({ start }, i) => held.set(values[i]!.dataSync(), start));
-        tidy(() => variable.assign(tensor(held, variable.shape, dtype)));
+        const elements = held.dataSync().slice();
+        boxes.forEach(({ start }, i) => elements.set(values[i]!.dataSync(), start));
+        tidy(() => held.assign(tensor(elements, held.shape, dtype)));
       },
     };
   });
