@@ -62,17 +62,38 @@ export function assemble(
   given: Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determinism'>,
 ): Components {
   const { environment, kernels, joinable, determinism } = given;
-  const { rank, size } = environment;
+  const { size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
   const strategy = comparedStrategy(resolved, { size, kernels, determinism, collective });
   const mesh = meshOf(resolved, collective, environment);
+  const attached: Participant[] = [];
+  try {
+    return assembleOn(resolved, { ...given, collective, strategy, mesh }, attached);
+  } catch (error) {
+    for (const each of attached) each.detach?.();
+    mesh.close();
+    throw error;
+  }
+}
+
+type Base = Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determinism'> &
+  Pick<Components, 'collective' | 'strategy' | 'mesh'>;
+
+/** @param attached Gets what was attached. */
+function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participant[]): Components {
+  const { environment, kernels, joinable, determinism, collective, strategy, mesh } = given;
+  const { rank, size } = environment;
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
   const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
   const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
-  attach([strategy, ...plugins], context, () => pipeline);
+  const attach = attaching(context, () => pipeline);
+  for (const each of [strategy, ...plugins]) {
+    attach(each);
+    attached.push(each);
+  }
   const { dataRanks } = mesh;
   const countRanks = () => joinable.countActive();
   const pipeline = createPipeline(resolved, { ...context, strategy, plugins, dataRanks, countRanks, turns });
@@ -81,7 +102,7 @@ export function assemble(
   const onBatch = batchListener(turns, determinism, () => pipeline);
   const data = new DataPreparation({ dataRanks, options: resolved, onBatch, atBoundary });
   const fit = new FitProgress();
-  const shared = { ...given, collective, mesh, strategy, pipeline, data, fit, turns, atBoundary, plugins };
+  const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
@@ -109,22 +130,24 @@ function comparedStrategy(
     collective,
   }: Pick<Components, 'kernels' | 'determinism' | 'collective'> & { readonly size: number },
 ): Strategy {
-  const chosen = strategyOf(resolved, size);
+  const chosen = strategyOf(resolved, size, kernels);
   const strategy = determinism?.strategy(chosen) ?? chosen;
   const compared = { strategy: strategy.name, ...comparedOptions(resolved), engine: kernels.backendName };
   requireSameOptions('AcceleratorOptions', compared, collective);
   return strategy;
 }
 
-/** Gives the strategy and the plugins their context. The pipeline exists when steps run. */
-function attach(
-  participants: readonly Pick<Plugin, 'attach'>[],
+/** A strategy or a plugin. */
+type Participant = Pick<Plugin, 'attach' | 'detach'>;
+
+/** Gives a strategy or a plugin its context. The pipeline exists when steps run. */
+function attaching(
   context: Omit<StrategyContext, 'batchRows' | 'runForward'>,
   pipeline: () => StepPipeline,
-): void {
+): (participant: Participant) => void {
   const batchRows = () => pipeline().batch;
   const runLater: RunForward = (f, xs) => runForward(f, xs, pipeline());
-  for (const each of participants) each.attach?.({ ...context, batchRows, runForward: runLater });
+  return (participant) => participant.attach?.({ ...context, batchRows, runForward: runLater });
 }
 
 /** Components that plugins use when steps run. They exist by then. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Strategy } from '@acc/contract';
+import { fsdp, type FsdpOptions } from '@acc/fsdp';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
 
 describe('AcceleratorOptions', () => {
@@ -45,6 +46,23 @@ describe('AcceleratorOptions', () => {
     expect(() => resolveOptions(options as AcceleratorOptions)).toThrowError(
       expect.objectContaining({ code }),
     );
+  });
+
+  it('have the precision of products that the strategy has, by name and as an object', () => {
+    const options: FsdpOptions = { mixedPrecision: { param: 'bf16' } };
+    const none: FsdpOptions = { stage: 'NO_SHARD', ...options };
+    const ways: AcceleratorOptions[] = [
+      { strategy: 'fsdp', fsdp: options },
+      { strategy: fsdp(options) },
+      { strategy: fsdp(none) },
+    ];
+    for (const way of ways) {
+      expect(resolveOptions(way).mixedPrecision).toBe('bf16');
+      expect(() => resolveOptions({ ...way, mixedPrecision: 'no' })).toThrowError(
+        expect.objectContaining({ code: 'ACC_INVALID_OPTION' }),
+      );
+    }
+    expect(resolveOptions({ strategy: fsdp(), mixedPrecision: 'bf16' }).mixedPrecision).toBe('bf16');
   });
 
   describe('of a strategy', () => {

@@ -32,7 +32,7 @@ import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { boxesOf } from './layout.js';
 import { Gathering } from './gathering.js';
-import { openOffload, type Offload } from './offload/index.js';
+import { openOffload, requireState, type Offload } from './offload/index.js';
 import {
   comparedOptions,
   resolveFsdpOptions,
@@ -60,7 +60,16 @@ import { frozenIn, unitsOf } from './wrap.js';
  */
 export function fsdp(options?: FsdpOptions): Strategy {
   const resolved = resolveFsdpOptions(options);
-  return resolved.stage === 0 ? wholeBy(resolved) : new Fsdp(resolved);
+  const strategy = resolved.stage === 0 ? wholeBy(resolved) : new Fsdp(resolved);
+  precisions.set(strategy, resolved.mixedPrecision.param);
+  return strategy;
+}
+
+const precisions = new WeakMap<Strategy, FsdpDtype | undefined>();
+
+/** `mixedPrecision.param` of a strategy from {@link fsdp}. */
+export function precisionOf(strategy: Strategy): FsdpDtype | undefined {
+  return precisions.get(strategy);
 }
 
 class Fsdp implements Strategy {
@@ -162,6 +171,7 @@ class Fsdp implements Strategy {
   prepareOptimizer(optimizer: Optimizer): void {
     if (!canUpdateShards(optimizer)) throw needsWhole(optimizer);
     this.#offload?.requireKnown(optimizer);
+    requireState(optimizer, this.#context.collective);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {

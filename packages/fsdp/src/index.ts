@@ -1,6 +1,6 @@
-export { fsdp } from './fsdp.js';
+export { fsdp, precisionOf } from './fsdp.js';
 export {
-  keepsFiles,
+  isForOne,
   resolveFsdpOptions,
   type FsdpDtype,
   type FsdpMixedPrecision,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { comparedOptions, keepsFiles, resolveFsdpOptions } from './options.js';
+import { comparedOptions, resolveFsdpOptions } from './options.js';
 
 describe('fsdp options', () => {
   it('have defaults', () => {
@@ -36,9 +36,13 @@ describe('fsdp options', () => {
     [{ offload: { params: true, to: '/a' } }, { params: true, optimizer: false, to: '/a' }],
     [{ cpuOffload: true }, { params: true, optimizer: true, to: 'cpu' }],
     [{ cpuOffload: false }, undefined],
+    [{ cpuOffload: false, stage: 'NO_SHARD' }, undefined],
+    [
+      { cpuOffload: false, offload: { params: true, to: '/a' } },
+      { params: true, optimizer: false, to: '/a' },
+    ],
   ] as const)('resolve offload: %o', (options, offload) => {
     expect(resolveFsdpOptions(options).offload).toEqual(offload);
-    expect(keepsFiles(options)).toBe(offload?.to === '/a');
   });
 
   it('are the same on all ranks, but for the folder', () => {
@@ -57,7 +61,7 @@ describe('fsdp options', () => {
     ['the same for a folder', { stage: 1, offload: { params: true, to: '/a' } }, 'ACC_INVALID_OPTION'],
     [
       'two ways to say it',
-      { cpuOffload: false, offload: { optimizer: true, to: '/a' } },
+      { cpuOffload: true, offload: { optimizer: true, to: '/a' } },
       'ACC_INVALID_OPTION',
     ],
     [
@@ -65,6 +69,7 @@ describe('fsdp options', () => {
       { stage: 'NO_SHARD', offload: { optimizer: true, to: '/a' } },
       'ACC_INVALID_OPTION',
     ],
+    ['the same for host memory', { stage: 'NO_SHARD', cpuOffload: true }, 'ACC_INVALID_OPTION'],
     ['an unknown option', { stages: 3 }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown stage', { stage: 4 }, 'ACC_INVALID_OPTION'],
     ['a policy without a size', { wrap: { exclude: ['embedding'] } }, 'ACC_INVALID_OPTION'],

@@ -1,7 +1,13 @@
-import { AccError, parseOptions } from '@acc/contract';
+import { AccError, parseOptions, type KernelLayer } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
 import { z } from 'zod';
-import { offloadSchema, resolveOffload, type OffloadOptions, type ResolvedOffload } from './offload/index.js';
+import {
+  offloadSchema,
+  requireHost,
+  resolveOffload,
+  type OffloadOptions,
+  type ResolvedOffload,
+} from './offload/index.js';
 
 /** A number of the ZeRO paper, or a name of PyTorch's FSDP. */
 export type FsdpStage = 1 | 2 | 3 | 'NO_SHARD' | 'SHARD_GRAD_OP' | 'FULL_SHARD' | 'HYBRID_SHARD';
@@ -161,9 +167,9 @@ const wrapBySize = z.strictObject({
 
 /** @throws AccError `ACC_INVALID_OPTION` for options beside `NO_SHARD`. */
 function requireAlone(options: FsdpOptions): void {
-  const [other] = Object.keys(options).filter(
-    (name) => !['stage', 'mixedPrecision'].includes(name) && options[name as 'wrap'] !== undefined,
-  );
+  const { stage: _, mixedPrecision: __, cpuOffload, ...others } = options;
+  const given = { ...others, cpuOffload: cpuOffload || undefined };
+  const other = Object.keys(given).find((name) => given[name as 'wrap'] !== undefined);
   if (other) throw withoutEffect(other, "with stage 'NO_SHARD'", 'Nothing is sharded there.');
   const { buffer = 'float32' } = options.mixedPrecision ?? {};
   if (buffer !== 'float32')
@@ -171,11 +177,15 @@ function requireAlone(options: FsdpOptions): void {
 }
 
 /**
- * Whether the options move parameters or state to files.
+ * Whether one process alone uses fsdp: it has nothing to divide, but may round or keep files.
  *
- * @throws AccError as {@link resolveFsdpOptions}.
+ * @throws AccError as {@link resolveFsdpOptions}. `ACC_STRATEGY_CANNOT` for offload on a GPU.
  */
-export function keepsFiles(options?: FsdpOptions): boolean {
-  const { offload } = resolveFsdpOptions(options);
-  return offload !== undefined && offload.to !== 'cpu';
+export function isForOne(options: FsdpOptions | undefined, kernels: KernelLayer): boolean {
+  const { offload, mixedPrecision } = resolveFsdpOptions(options);
+  if (offload && offload.to !== 'cpu') return true;
+  const { buffer = 'float32' } = mixedPrecision;
+  if (buffer !== 'float32') return true;
+  if (offload) requireHost(offload, { kernels, rank: 0 });
+  return false;
 }

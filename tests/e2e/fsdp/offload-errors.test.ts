@@ -45,11 +45,15 @@ describe.each(ENDS)('offload to a folder, %s', (end) => {
       const { codes, messages } = result!;
       expect(codes).toMatchObject({
         'a folder of rank 1': 'ACC_STORAGE_DENIED',
+        'a relative folder of rank 1, which is nowhere': 'ACC_STORAGE_FAILED',
         'offload of rank 1': 'ACC_OPTIONS_DIFFER',
         'another backend': 'ACC_STRATEGY_CANNOT',
         'an optimizer of the program': 'ACC_STRATEGY_CANNOT',
         'state after freeMemory': 'ACC_SHARD_FREED',
+        'lost state, with offload': 'ACC_SHARD_FREED',
+        'lost state, without offload': 'ACC_SHARD_FREED',
       });
+      expect(messages['lost state, without offload']).toContain('The state of this Adam');
       expect(messages['a folder of rank 1']).toMatch(/rank 1: .*notes\.txt/);
     }
   });

@@ -1,4 +1,5 @@
 import { AccError } from '@acc/contract';
+import { precisionOf } from '@acc/fsdp';
 import type { AcceleratorOptions, ResolvedOptions } from '../options.js';
 
 /**
@@ -7,7 +8,9 @@ import type { AcceleratorOptions, ResolvedOptions } from '../options.js';
  * @throws AccError `ACC_INVALID_OPTION` if both are given and differ.
  */
 export function withFsdpPrecision(resolved: ResolvedOptions, given: AcceleratorOptions): ResolvedOptions {
-  const param = resolved.strategy === 'fsdp' ? resolved.fsdp?.mixedPrecision?.param : undefined;
+  const { strategy, fsdp } = resolved;
+  const byName = strategy === 'fsdp' ? fsdp?.mixedPrecision?.param : undefined;
+  const param = typeof strategy === 'object' ? precisionOf(strategy) : byName;
   if (param === undefined) return resolved;
   const mixedPrecision = param === 'float32' ? 'no' : param;
   if (given.mixedPrecision === undefined || given.mixedPrecision === mixedPrecision)

@@ -1,6 +1,6 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
 import { ddp } from '@acc/ddp';
-import { fsdp, keepsFiles } from '@acc/fsdp';
+import { fsdp, isForOne } from '@acc/fsdp';
 import { Deterministic } from '@acc/deterministic';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
@@ -9,18 +9,19 @@ import { singleStrategy } from '../single-strategy/single-strategy.js';
 
 export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
 
-/** Returns the strategy that the options name. */
-export function strategyOf(options: ResolvedOptions, size: number): Strategy {
+/**
+ * Returns the strategy that the options name.
+ *
+ * @throws AccError `ACC_STRATEGY_CANNOT` for options of the strategy that the device cannot follow.
+ */
+export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy } = options;
   if (typeof strategy === 'object') return strategy;
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
   const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
   if (name === 'fsdp') {
-    // One process has nothing to divide, but may have something to round or to move to files.
-    const { buffer = 'float32' } = options.fsdp?.mixedPrecision ?? {};
-    const isNeeded = size > 1 || buffer !== 'float32' || keepsFiles(options.fsdp);
-    return isNeeded ? fsdp(options.fsdp) : singleStrategy();
+    return size > 1 || isForOne(options.fsdp, kernels) ? fsdp(options.fsdp) : singleStrategy();
   }
   if (name !== 'ddp') return singleStrategy();
   return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });

@@ -10,6 +10,19 @@ export function storeClosed(): AccError {
   );
 }
 
+/** The error for an optimizer whose state was in a file that was removed by `freeMemory`. */
+export function stateLost(optimizer: Optimizer): AccError {
+  const kind = optimizer.getClassName();
+  return new AccError(
+    'ACC_SHARD_FREED',
+    `The state of this ${kind} was in a file of an Accelerator that was freed, and is lost.`,
+    {
+      help: 'Create a new optimizer. To go on from its state, call saveState() before freeMemory(), and loadState() with the new one.',
+      details: { optimizer: kind },
+    },
+  );
+}
+
 /** The error for a device whose memory the addon cannot read and write files from. */
 export function needsHost(device: string): AccError {
   return new AccError(

@@ -1,7 +1,8 @@
-export { openOffload, type Offload } from './offload.js';
+export { openOffload, requireHost, type Offload } from './offload.js';
 export {
   offloadSchema,
   resolveOffload,
   type OffloadOptions,
   type ResolvedOffload,
 } from './offload-options.js';
+export { requireState } from './slots.js';

@@ -39,7 +39,7 @@ export function resolveOffload(
   { cpuOffload, offload }: GivenOffload,
   stage: number,
 ): ResolvedOffload | undefined {
-  if (cpuOffload !== undefined && offload) {
+  if (cpuOffload && offload) {
     throw invalid('fsdp.cpuOffload and fsdp.offload are both given.', 'Give one of them.');
   }
   const given = cpuOffload ? { params: true, optimizer: true } : offload;

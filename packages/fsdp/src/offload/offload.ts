@@ -36,17 +36,26 @@ export function openOffload(
   options: ResolvedOffload,
   { kernels, collective }: OffloadContext,
 ): Offload | undefined {
-  if (kernels.device !== 'cpu') throw needsHost(kernels.device);
-  if (options.to === 'cpu') {
-    if (collective.rank === 0) {
-      console.warn(
-        "acc: fsdp.offload.to is 'cpu', and the device is a CPU: parameters and optimizer state are in host memory already. Give a folder to keep them in files.",
-      );
-    }
-    return undefined;
-  }
+  requireHost(options, { kernels, rank: collective.rank });
+  if (options.to === 'cpu') return undefined;
   if (!canUpdateInPieces()) throw needsAcc(kernels.backendName);
   return new Offload(options, new VariableStore(openFile(options.to, collective), kernels));
+}
+
+/**
+ * Says that nothing is moved, if that is so.
+ *
+ * @throws AccError `ACC_STRATEGY_CANNOT` on a GPU.
+ */
+export function requireHost(
+  { to }: ResolvedOffload,
+  { kernels, rank }: { readonly kernels: KernelLayer; readonly rank: number },
+): void {
+  if (kernels.device !== 'cpu') throw needsHost(kernels.device);
+  if (to !== 'cpu' || rank !== 0) return;
+  console.warn(
+    "acc: fsdp.offload.to is 'cpu', and the device is a CPU: parameters and optimizer state are in host memory already. Give a folder to keep them in files.",
+  );
 }
 
 export class Offload {
@@ -147,14 +156,13 @@ export class Offload {
 /** Every rank calls it. @throws AccError on every rank, if one of them has no file. */
 function openFile(folder: string, collective: Collective): TensorFile {
   let file: TensorFile | undefined;
-  let failure: AccError | undefined;
+  let failure: unknown;
   try {
     file = new TensorFile(folder, `rank${collective.rank}`);
   } catch (error) {
-    if (!isAccError(error)) throw error;
     failure = error;
   }
-  const failures = collective.allGatherObject(failure ? [failure.code, failure.message] : null);
+  const failures = collective.allGatherObject(failure === undefined ? null : codeAndMessage(failure));
   const lines = failures.flatMap((each, rank) => (each ? `rank ${rank}: ${each[1]}` : []));
   if (lines.length === 0) return file!;
   file?.dispose();
@@ -164,3 +172,6 @@ function openFile(folder: string, collective: Collective): TensorFile {
     cause: failure,
   });
 }
+
+const codeAndMessage = (error: unknown): [code: string, message: string] =>
+  isAccError(error) ? [error.code, error.message] : ['ACC_STORAGE_FAILED', String(error)];

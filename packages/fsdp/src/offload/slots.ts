@@ -1,7 +1,9 @@
 import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
+import type { Collective } from '@acc/contract';
 import { slotListsOf } from '@acc/kernels';
+import { stateLost } from './errors.js';
 import type { StoredVariable } from './stored-variable.js';
-import type { VariableStore } from './variable-store.js';
+import { isLost, type VariableStore } from './variable-store.js';
 
 /**
  * The state of each variable, by the variable's name. Missing state is created without memory,
@@ -31,4 +33,15 @@ export function storedSlots(
     found.set(name, stored);
   });
   return found;
+}
+
+/**
+ * Every rank calls it, because a rank without elements has lost nothing.
+ *
+ * @throws AccError `ACC_SHARD_FREED` on every rank, if state was in a file that is closed.
+ */
+export function requireState(optimizer: Optimizer, collective: Collective): void {
+  const lists = slotListsOf(optimizer) ?? [];
+  const hasLost = lists.some(({ slots }) => slots.some(({ variable }) => isLost(variable)));
+  if (collective.allGatherObject(hasLost).includes(true)) throw stateLost(optimizer);
 }

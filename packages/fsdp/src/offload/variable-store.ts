@@ -13,6 +13,15 @@ import { storeClosed } from './errors.js';
 import { StoredVariable, type NewVariable, type StoredSource } from './stored-variable.js';
 
 const empty = operator('aten::empty.memory_format');
+const toDtype = operator('aten::to.dtype');
+
+/** The store of each stored variable. */
+const stores = new WeakMap<Variable, VariableStore>();
+
+/** Whether the values of a variable were in a file that is closed. */
+export function isLost(variable: Variable): boolean {
+  return stores.get(variable)?.hasLost(variable) ?? false;
+}
 
 /** Lists whose values are written at the same time: each needs memory for all of its values. */
 const MAX_WRITES = 2;
@@ -66,7 +75,7 @@ export class VariableStore {
     const here = list.filter(({ isHere }) => isHere);
     if (here.length === 0) return;
     for (const stored of here) stored.separate();
-    const natives = here.map(({ variable }) => libtorchTensor(this.kernels.toNative(variable)));
+    const natives = here.map(({ variable }) => this.#floatsOf(variable));
     const transfer = this.file.write(
       natives,
       here.map(({ offset }) => offset),
@@ -83,6 +92,11 @@ export class VariableStore {
     this.#resident.clear();
   }
 
+  /** Whether a variable of this store has lost its values, because the file is closed. */
+  hasLost(variable: Variable): boolean {
+    return this.file.isDisposed && this.#stored.get(variable)!.isAway;
+  }
+
   dispose(): void {
     this.releaseRead();
     this.file.dispose();
@@ -90,7 +104,17 @@ export class VariableStore {
 
   #add(stored: StoredVariable): StoredVariable {
     this.#stored.set(stored.variable, stored);
+    stores.set(stored.variable, this);
     return stored;
+  }
+
+  /** The values as they lie in the file. An assigned product of autocast has 16 bits for each. */
+  #floatsOf(variable: Variable): NativeTensor {
+    const native = libtorchTensor(this.kernels.toNative(variable));
+    if (native.dtype === 'float32') return native;
+    const floats = toDtype(native, 'float32', false, false) as NativeTensor;
+    native.dispose();
+    return floats;
   }
 
   #noteRead(stored: StoredVariable): void {

@@ -1,5 +1,6 @@
 // What goes wrong with files of offload. Arguments: a folder, a file in it, and how rank 0 ends: `full` (its disk) or `truncated` (its file).
-import { readdirSync, truncateSync, unlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmdirSync, truncateSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, isAccError, type AcceleratorOptions } from '@acc/core';
@@ -73,6 +74,11 @@ async function alone(): Promise<void> {
   // Rank 1 alone has a file where the folder would be.
   const refused = async (...given: Parameters<typeof create>) => (await create(...given)).freeMemory();
   await attempt('a folder of rank 1', () => refused({ optimizer: true, to: rank === 1 ? file : folder }));
+  if (rank === 1) leaveFolder();
+  await attempt('a relative folder of rank 1, which is nowhere', () =>
+    refused({ optimizer: true, to: rank === 1 ? 'files' : folder }),
+  );
+  if (rank === 1) process.chdir(folder);
   await attempt('offload of rank 1', () => refused(rank === 1 ? { optimizer: true, to: folder } : undefined));
   await tf.setBackend('cpu');
   await attempt('another backend', () => refused({ optimizer: true, to: folder }, { engine: 'tfjs' }));
@@ -93,6 +99,32 @@ async function alone(): Promise<void> {
   onHost.freeMemory();
 }
 
+/** Makes a folder that is gone the current one. */
+function leaveFolder(): void {
+  const gone = mkdtempSync(join(tmpdir(), 'acc-gone-'));
+  process.chdir(gone);
+  rmdirSync(gone);
+}
+
+/** An optimizer goes on after its Accelerator was freed. Rank 1 has nothing of its state. */
+async function used(): Promise<void> {
+  const offload = { params: true, optimizer: true, to: folder };
+  const one = tf.variable(tf.ones([1]));
+  const optimizer = tf.train.adam(0.1);
+  const first = await create(offload);
+  first.prepare([one], optimizer);
+  tf.tidy(() => void optimizer.minimize(() => one.square().sum() as tf.Scalar, false, [one]));
+  first.freeMemory(one);
+  for (const [name, given] of [['with', offload] as const, ['without', undefined] as const]) {
+    const next = await create(given);
+    const other = tf.variable(tf.ones([1]));
+    await attempt(`lost state, ${name} offload`, () => next.prepare([other], optimizer));
+    next.freeMemory(other);
+    other.dispose();
+  }
+  one.dispose();
+}
+
 async function deleted(): Promise<[number[], number[]]> {
   const found: number[][] = [];
   for (const offload of [undefined, { params: true, optimizer: true, to: folder }]) {
@@ -111,6 +143,7 @@ async function deleted(): Promise<[number[], number[]]> {
 }
 
 await alone();
+await used();
 const result: Result = { codes, messages, deleted: await deleted() };
 // From here on rank 0 fails alone. The other rank must not wait for it.
 const full = join(folder, 'full');

@@ -28,6 +28,7 @@ export type Way = keyof typeof WAYS;
 
 interface Kind {
   readonly options?: AcceleratorOptions;
+  readonly fsdp?: FsdpOptions;
   readonly optimizer?: () => tf.Optimizer;
 }
 
@@ -43,6 +44,8 @@ const KINDS = {
   lamb: { optimizer: () => lamb({ learningRate: 0.02, weightDecay: 0.1 }) },
   lion: { optimizer: () => lion({ learningRate: 0.02 }) },
   clipped: { options: { gradientClipping: { norm: 0.3 } } },
+  // On one rank, without offload, nothing of fsdp is used.
+  rounded: { fsdp: { mixedPrecision: { param: 'bf16' } } },
   accumulated: { options: { gradientAccumulationSteps: 3 }, optimizer: () => tf.train.momentum(0.1, 0.9) },
 } satisfies Record<string, Kind>;
 export type Case = keyof typeof KINDS;
@@ -81,7 +84,7 @@ const numbers = (tensors: readonly tf.Tensor[]) => tensors.flatMap((tensor) => [
 async function start(kind: Kind, options: FsdpOptions | undefined) {
   const accelerator = await Accelerator.create({
     ...kind.options,
-    ...(options && { strategy: 'fsdp', fsdp: options }),
+    ...(options && { strategy: 'fsdp', fsdp: { ...kind.fsdp, ...options } }),
   });
   const { processIndex: rank, numProcesses: size } = accelerator;
   // The last variable is used by no loss. One has fewer elements than there are ranks.

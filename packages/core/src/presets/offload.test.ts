@@ -1,0 +1,67 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Accelerator } from '../accelerator.js';
+import { resolveOptions, type AcceleratorOptions } from '../options.js';
+import { activeKernels } from './kernels.js';
+import { strategyOf } from './strategy.js';
+
+let folder: string;
+let warnings: string[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'acc-offload-'));
+  warnings = [];
+  vi.spyOn(console, 'warn').mockImplementation((message: string) => void warnings.push(message));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+describe('offload to host memory, by one process alone', () => {
+  const given: NonNullable<AcceleratorOptions['fsdp']>[] = [
+    { cpuOffload: true },
+    { stage: 2, offload: { optimizer: true } },
+  ];
+
+  it.each(given)('is there already on a CPU, which is said: %o', async (fsdp) => {
+    const accelerator = await Accelerator.create({ strategy: 'fsdp', fsdp });
+    accelerator.freeMemory();
+    expect(warnings.filter((each) => each.includes('in host memory already'))).toHaveLength(1);
+  });
+
+  it.each(given)('is refused on a GPU: %o', (fsdp) => {
+    const kernels = { ...activeKernels(), device: 'cuda' as const };
+    expect(() => strategyOf(resolveOptions({ strategy: 'fsdp', fsdp }), 1, kernels)).toThrowError(
+      expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }),
+    );
+  });
+});
+
+it('an Accelerator that cannot be created keeps no file', async () => {
+  const detached: string[] = [];
+  let files = 0;
+  const options: AcceleratorOptions = {
+    strategy: 'fsdp',
+    fsdp: { offload: { params: true, optimizer: true, to: folder } },
+    plugins: [
+      { name: 'first', detach: () => void detached.push('first') },
+      {
+        name: 'second',
+        attach() {
+          files = readdirSync(folder).length;
+          throw new Error('It cannot attach.');
+        },
+        detach: () => void detached.push('second'),
+      },
+    ],
+  };
+  await expect(Accelerator.create(options)).rejects.toThrow('It cannot attach.');
+  expect([files, readdirSync(folder)]).toEqual([1, []]);
+  expect(detached).toEqual(['first']);
+  const next = await Accelerator.create();
+  next.freeMemory();
+  tf.disposeVariables();
+});
