@@ -77,6 +77,10 @@ describe.each(SIZES)('on %i ranks', (ranks) => {
         'an empty model': 'ACC_WEIGHT_EMPTY',
         'another model': 'ACC_WEIGHTS_MISMATCH',
         'another width': 'ACC_WEIGHTS_MISMATCH',
+        'an option that is misspelled, of sharded weights': 'ACC_UNKNOWN_OPTION',
+        'a folder that one rank lacks': 'ACC_WEIGHTS_NOT_FOUND',
+        'an option of one rank': 'ACC_INVALID_OPTION',
+        'dispatch afterwards': 'none',
         ...(ranks > 1 && {
           'dispatch of sharded weights': 'ACC_STRATEGY_CANNOT',
           'load and dispatch': 'ACC_STRATEGY_CANNOT',

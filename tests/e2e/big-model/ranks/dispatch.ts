@@ -144,6 +144,27 @@ async function codeOf(run: () => unknown): Promise<string> {
   return 'none';
 }
 
+/** The last rank alone makes them. */
+async function mistakesOfOneRank(): Promise<Record<string, string>> {
+  tf.disposeVariables();
+  const accelerator = await Accelerator.create();
+  const model = createModel();
+  accelerator.prepare(model);
+  const isLast = accelerator.processIndex === accelerator.numProcesses - 1;
+  const codes = {
+    'a folder that one rank lacks': await codeOf(() =>
+      loadCheckpointAndDispatch(model, isLast ? join(root, 'nowhere') : folder, dispatched),
+    ),
+    'an option of one rank': await codeOf(() =>
+      dispatchModel(model, isLast ? { ...dispatched, maxMemory: -1 } : dispatched),
+    ),
+    // Nothing was dispatched on any rank.
+    'dispatch afterwards': await codeOf(() => dispatchModel(model, dispatched)),
+  };
+  accelerator.freeMemory(model);
+  return codes;
+}
+
 async function mistakes(): Promise<Pick<Result, 'codes' | 'differences'>> {
   tf.disposeVariables();
   const accelerator = await Accelerator.create(WAYS.stage3);
@@ -177,7 +198,11 @@ async function mistakes(): Promise<Pick<Result, 'codes' | 'differences'>> {
     codes['dispatch of sharded weights'] = await codeOf(() => dispatchModel(model, dispatched));
     codes['load and dispatch'] = await codeOf(() => loadCheckpointAndDispatch(model, folder, dispatched));
   }
+  codes['an option that is misspelled, of sharded weights'] = await codeOf(() =>
+    loadCheckpointAndDispatch(model, folder, { maxMemmory: 1 } as never),
+  );
   accelerator.freeMemory(model);
+  Object.assign(codes, await mistakesOfOneRank());
   return { codes, differences };
 }
 
