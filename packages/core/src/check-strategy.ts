@@ -16,8 +16,8 @@ const RENAMED: ReadonlyMap<string, string> = new Map([['partsOf', 'shardsOf']]);
 const LETTERS_PER_ERROR = 5;
 
 /**
- * Rejects unknown members, traits and hooks of a strategy. A literal has no other members. A class
- * may have others, except those whose names resemble one that the class lacks.
+ * Rejects unknown traits and hooks of a strategy, former names of members, and members whose names
+ * resemble one that the strategy lacks. It may have other members of its own.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION` with the right name.
  */
@@ -26,14 +26,12 @@ export function checkStrategy(strategy: Strategy): void {
     const meant = RENAMED.get(key);
     if (meant) throw unknownMember(key, meant, `It is called '${meant}' now.`);
   }
-  const prototype = Object.getPrototypeOf(strategy) as object | null;
-  if (prototype === null || prototype === Object.prototype) checkKeys(WHERE, strategy, MEMBERS);
-  else checkClass(strategy);
+  checkMembers(strategy);
   checkKeys(`${WHERE}.traits`, strategy.traits, STRATEGY_TRAITS);
   if (strategy.tape) checkKeys(`${WHERE}.tape`, strategy.tape, TAPE_HOOK_KEYS);
 }
 
-function checkClass(strategy: Strategy): void {
+function checkMembers(strategy: Strategy): void {
   const lacking = MEMBERS.filter((member) => !(member in strategy));
   for (const [key, value] of membersOf(strategy)) {
     if (MEMBERS.includes(key)) continue;

@@ -7,11 +7,11 @@
 
 #if !defined(_WIN32)
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #endif
 
 #include "engine/error.h"
+#include "engine/file_facts.h"
 
 namespace acc {
 
@@ -181,9 +181,9 @@ void TensorFile::write(const Window& window, char* buffer) {
 
 // A write beyond the end of a truncated file would fill the gap with zeros, and hide the loss.
 void TensorFile::require_whole() {
-  struct stat facts = {};
-  if (fstat(file_.descriptor(), &facts) != 0) fail("examined", errno);
-  if (static_cast<uint64_t>(facts.st_size) < written_) {
+  const auto facts = facts_of(file_.descriptor());
+  if (!facts) fail("examined", errno);
+  if (facts->bytes < written_) {
     throw Error(kOffloadDamaged, "The file " + path() + " is shorter than the data that was written to it.");
   }
 }
