@@ -1,7 +1,7 @@
 import { tidy, type Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
 import { isLive } from '@acc/kernels';
-import { nestedLayers, type LayerWithBuffers } from '@acc/tfjs-internals';
+import { buffersOf } from '@acc/tfjs-internals';
 import { cannotRound } from './errors.js';
 import type { WireDtype } from './unit.js';
 
@@ -21,9 +21,7 @@ export class RoundedBuffers {
 
   /** Adds the weights of layers, and rounds them. Returns a function that removes them. */
   add(layers: readonly unknown[]): () => void {
-    const variables = [...nestedLayers(layers)].flatMap((layer) =>
-      ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),
-    );
+    const variables = buffersOf(layers);
     this.#models.add(variables);
     this.round();
     return () => {

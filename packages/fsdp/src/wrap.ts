@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { nestedLayers, type LayerWithBuffers } from '@acc/tfjs-internals';
+import { buffersOf, nestedLayers } from '@acc/tfjs-internals';
 import type { ResolvedFsdpOptions, WrapBySize } from './options.js';
 
 /** The members of a tfjs-layers layer that wrap policies read. */
@@ -43,10 +43,9 @@ export function unitsOf(
 
 /** Weights of layers that are frozen. Statistics, which the layers change themselves, are not. */
 export function frozenIn(layers: readonly unknown[]): Set<Variable> {
-  const nested = [...nestedLayers(layers)] as (Layer & LayerWithBuffers)[];
-  const variables = (weights: Layer['weights'] = []) => weights.map((weight) => weight.read());
-  const statistics = new Set(nested.flatMap((layer) => variables(layer._nonTrainableWeights)));
-  const all = nested.flatMap((layer) => variables(layer.weights));
+  const statistics = new Set(buffersOf(layers));
+  const variables = ({ weights = [] }: Partial<Layer>) => weights.map((weight) => weight.read());
+  const all = [...nestedLayers(layers)].flatMap(variables);
   return new Set(all.filter((variable) => !variable.trainable && !statistics.has(variable)));
 }
 

@@ -41,6 +41,7 @@ export {
   type ModelInternals,
   type StepFunction,
 } from './layers/model.js';
+export { buffersOf } from './layers/buffers.js';
 export { nestedLayers, type LayerNesting } from './layers/nested-layers.js';
 export { lossTable, type Loss } from './losses.js';
 export {

@@ -40,12 +40,15 @@ export class Joinable {
     const plain = new Map<PropertyKey, unknown>();
     this.collective = new Proxy(group, {
       get: (target, key) => {
+        const known = this.#isJoining ? undefined : plain.get(key);
+        if (known !== undefined) return known;
         const member = Reflect.get(target, key) as unknown;
         if (typeof member !== 'function') return member;
         if (this.#isJoining && key !== 'close')
           return whileJoining[key as keyof Verbs] ?? refuse(String(key));
-        if (!plain.has(key)) plain.set(key, member.bind(target));
-        return plain.get(key);
+        const bound = member.bind(target) as unknown;
+        plain.set(key, bound);
+        return bound;
       },
     });
   }

@@ -37,15 +37,14 @@ export class OptimizerUpdates {
     const { kernels, collective } = this.#options;
     const { recorder } = kernels;
     const name = this.#state.names.ofUpdate(optimizer);
-    const update = (given: NamedTensorMap) =>
-      collective.named(name, () => this.#update(optimizer, given, applyGradients));
-    if (!recorder?.isRecording) return update(grads);
+    if (!recorder?.isRecording)
+      return collective.named(name, () => this.#update(optimizer, grads, applyGradients));
     const entries = Object.entries(grads) as [string, Tensor | null][];
     const recorded = entries.flatMap(([, grad]) => grad ?? []);
     recorder.runAction(recorded, (tensors) => {
       // The recorded run keeps its record, because plugins may replace tensors in it.
       const record = tensors === recorded ? grads : withTensors(entries, tensors);
-      update(record);
+      collective.named(name, () => this.#update(optimizer, record, applyGradients));
       return [];
     });
   }

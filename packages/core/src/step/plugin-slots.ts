@@ -44,10 +44,13 @@ export class PluginSlots {
 
   /** Runs `compute` inside the slot of every plugin. The first plugin is the outermost. */
   #inSlot<T>(slot: 'forward' | 'backward', compute: () => T): T {
-    const run = this.#options.plugins.reduceRight<() => T>(
-      (inner, plugin) => (plugin[slot] ? () => plugin[slot]!(inner) : inner),
-      compute,
-    );
-    return run();
+    const { plugins } = this.#options;
+    const runFrom = (place: number): T => {
+      for (let i = place; i < plugins.length; i++) {
+        if (plugins[i]![slot]) return plugins[i]![slot]!(() => runFrom(i + 1));
+      }
+      return compute();
+    };
+    return runFrom(0);
   }
 }

@@ -95,7 +95,12 @@ export class TrainedVariables {
 
 /** The registered variables for which a record has a gradient. */
 export function variablesOfGrads(grads: NamedTensorMap): Variable[] {
-  return Object.keys(grads).flatMap((name) => (grads[name] == null ? [] : (registeredVariable(name) ?? [])));
+  const variables: Variable[] = [];
+  for (const name of Object.keys(grads)) {
+    const variable = grads[name] == null ? undefined : registeredVariable(name);
+    if (variable) variables.push(variable);
+  }
+  return variables;
 }
 
 function requireNone(what: string, missing: readonly Variable[]): void {

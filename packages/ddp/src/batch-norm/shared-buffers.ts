@@ -1,7 +1,7 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
 import { isLive } from '@acc/kernels';
-import { nestedLayers, type LayerWithBuffers } from '@acc/tfjs-internals';
+import { buffersOf } from '@acc/tfjs-internals';
 
 /** A pending broadcast. */
 type Travelling = readonly { readonly variables: readonly Variable[]; readonly pending: Pending<Tensor> }[];
@@ -16,9 +16,7 @@ export class SharedBuffers {
 
   /** Adds the weights of layers. Returns a function that removes them. */
   add(layers: readonly unknown[]): () => void {
-    const variables = [...nestedLayers(layers)].flatMap((layer) =>
-      ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),
-    );
+    const variables = buffersOf(layers);
     for (const buffers of this.#models) if (!buffers.some(isLive)) this.#models.delete(buffers);
     this.#models.add(variables);
     return () => {

@@ -1,0 +1,14 @@
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { LayerWithBuffers } from './layer.js';
+import { nestedLayers } from './nested-layers.js';
+
+/**
+ * Weights that the forward pass changes and no gradient does, such as the moving statistics of batch
+ * normalization: those of the layers and of the layers within them. Frozen weights are not among
+ * them.
+ */
+export function buffersOf(layers: readonly unknown[]): Variable[] {
+  return [...nestedLayers(layers)].flatMap((layer) =>
+    ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),
+  );
+}
