@@ -20,8 +20,8 @@ namespace {
 // Smaller blocks are kept by size class. Blocks of this size or more are in the heap.
 constexpr size_t kLarge = size_t{64} << 10;
 constexpr size_t kSteps = 8;
-// Unused segments go back to the system while the heap exceeds the peak use of tensors plus this
-// many bytes.
+// Unused segments go back to the system while the heap exceeds the peak use of tensors by more than
+// the slack, which starts with this many bytes.
 constexpr size_t kSlack = size_t{256} << 20;
 
 // Size classes of small blocks: multiples of 64 bytes up to 512 bytes, then eight classes per
@@ -76,7 +76,7 @@ class CachingAllocator final : public c10::Allocator {
 
   void release_cached() {
     const std::lock_guard lock(mutex_);
-    heap_.trim(0);
+    release_unused();
     for (auto& blocks : small_) {
       for (Block* block : blocks) {
         small_reserved_ -= block->bytes;
@@ -114,8 +114,20 @@ class CachingAllocator final : public c10::Allocator {
       return;
     }
     heap_.give_back(block);
-    const size_t limit = static_cast<size_t>(peak_) + kSlack;
-    if (heap_.reserved() > limit) heap_.trim(limit);
+    const size_t reserved = heap_.reserved();
+    const size_t limit = static_cast<size_t>(peak_) + slack_;
+    if (reserved <= limit) return;
+    heap_.trim(limit);
+    trimmed_ += reserved - heap_.reserved();
+  }
+
+  // The system clears every page that it hands out. If a step needs segments again that were
+  // returned, the slack grows by their size, up to the peak use of tensors, and later steps keep
+  // them.
+  void grow_slack(size_t bytes) {
+    const size_t again = std::min(bytes, trimmed_);
+    trimmed_ -= again;
+    slack_ = std::max(slack_, std::min(slack_ + again, static_cast<size_t>(peak_)));
   }
 
   Block* take_small(SizeClass wanted) {
@@ -134,13 +146,23 @@ class CachingAllocator final : public c10::Allocator {
   Block* take_large(size_t bytes) {
     // Larger sizes would overflow when the header and rounding are added.
     if (bytes > std::numeric_limits<size_t>::max() / 2) out_of_memory(bytes);
+    const size_t reserved = heap_.reserved();
     Block* block = heap_.take(bytes);
     if (block == nullptr) {
-      heap_.trim(0);
+      release_unused();
       block = heap_.take(bytes);
+    } else {
+      grow_slack(heap_.reserved() - reserved);
     }
     if (block == nullptr) out_of_memory(bytes);
     return block;
+  }
+
+  // Returns all unused segments to the system, and does not expect them to be needed again.
+  void release_unused() {
+    heap_.trim(0);
+    slack_ = kSlack;
+    trimmed_ = 0;
   }
 
   [[noreturn]] void out_of_memory(size_t bytes) const {
@@ -152,6 +174,8 @@ class CachingAllocator final : public c10::Allocator {
   std::mutex mutex_;
   std::vector<std::vector<Block*>> small_;
   BlockHeap heap_;
+  size_t slack_ = kSlack;
+  size_t trimmed_ = 0;  // bytes that went back to the system and were not needed again
   size_t small_reserved_ = 0;
   int64_t allocated_ = 0;
   int64_t peak_ = 0;
