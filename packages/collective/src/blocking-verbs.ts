@@ -3,6 +3,7 @@ import type {
   AllReduceOptions,
   CoalescedOptions,
   CollectiveOf,
+  FlatOptions,
   Pending,
   ReduceOp,
   ShardVerbOptions,
@@ -31,6 +32,7 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     op?: ReduceOp,
     options?: ShardVerbOptions<readonly T[]>,
   ): Pending<T[]>;
+  abstract reduceScatterFlatAsync(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): Pending<T>;
 
   broadcast(x: T, fromRank?: number): T {
     return this.broadcastAsync(x, fromRank).wait();
@@ -86,5 +88,9 @@ export abstract class BlockingVerbs<T> implements Started<T> {
 
   reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp, options?: ShardVerbOptions<readonly T[]>): T[] {
     return this.reduceScatterCoalescedAsync(xs, op, options).wait();
+  }
+
+  reduceScatterFlat(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): T {
+    return this.reduceScatterFlatAsync(xs, op, options).wait();
   }
 }

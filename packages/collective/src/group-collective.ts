@@ -3,6 +3,7 @@ import type {
   AllReduceOptions,
   CoalescedOptions,
   CollectiveOf,
+  FlatOptions,
   Pending,
   ReduceOp,
   ShardVerbOptions,
@@ -20,6 +21,7 @@ import {
   allReduceCoalesced,
   broadcastCoalesced,
   reduceScatterCoalesced,
+  reduceScatterFlat,
 } from './verbs/coalesced.js';
 import { Incoming, sendMessage } from './verbs/messages.js';
 import { allGather, allToAll, broadcast, gather, scatter } from './verbs/movements.js';
@@ -138,6 +140,10 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     options: ShardVerbOptions<readonly T[]> = {},
   ): Pending<T[]> {
     return reduceScatterCoalesced(this.#context, xs, op, options);
+  }
+
+  reduceScatterFlatAsync(xs: readonly T[], op: ReduceOp = 'sum', options: FlatOptions = {}): Pending<T> {
+    return reduceScatterFlat(this.#context, xs, op, options);
   }
 
   /** Exchanges call descriptions and no other data. */

@@ -1,4 +1,4 @@
-import { clone, reshape, type Tensor } from '@tensorflow/tfjs-core';
+import { clone, concat, reshape, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import {
   AccError,
   allPending,
@@ -6,6 +6,7 @@ import {
   type AllReduceOptions,
   type CoalescedOptions,
   type Collective,
+  type FlatOptions,
   type Pending,
   type ReduceOp,
   type ShardVerbOptions,
@@ -17,6 +18,7 @@ import {
   requireCount,
   requireNarrowable,
   requireNumeric,
+  requireOneDtype,
   requirePlace,
   requireRank,
   requireReducible,
@@ -139,6 +141,22 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     const scatter = (x: Tensor, own: ShardVerbOptions<Tensor>) =>
       scattered('reduceScatterCoalesced', x, op, own);
     return done(eachShard('reduceScatterCoalesced', xs, options, scatter));
+  }
+
+  reduceScatterFlatAsync(
+    xs: readonly Tensor[],
+    op: ReduceOp = 'sum',
+    { donate, wireDtype }: FlatOptions = {},
+  ): Pending<Tensor> {
+    for (const x of xs) {
+      requireNumeric(x, 'reduceScatterFlat');
+      requireReducible(x, op);
+      if (wireDtype) requireNarrowable(x, wireDtype);
+    }
+    requireOneDtype(xs, 'reduceScatterFlat');
+    const flat = tidy(() => concat(xs.map((x) => reshape(x, [-1]))));
+    if (donate) for (const x of xs) x.dispose();
+    return done(flat);
   }
 
   barrier(): void {}

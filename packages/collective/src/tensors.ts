@@ -77,6 +77,18 @@ export function requireNarrowable(
   });
 }
 
+/** @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE`. */
+export function requireOneDtype(xs: readonly Movable[], collective: string): void {
+  if (xs.length === 0) throw new AccError('ACC_COLLECTIVE_SHAPE', `${collective} needs at least one tensor.`);
+  const other = xs.find(({ dtype }) => dtype !== xs[0]!.dtype);
+  if (!other) return;
+  throw new AccError(
+    'ACC_COLLECTIVE_DTYPE',
+    `${collective} takes tensors of one dtype, but got ${xs[0]!.dtype} and ${other.dtype}.`,
+    { help: 'Make one call for each dtype.' },
+  );
+}
+
 /** Checks that `into` has one tensor for each result. @throws AccError `ACC_COLLECTIVE_SHAPE`. */
 export function requireCount(
   into: readonly unknown[],

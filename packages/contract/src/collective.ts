@@ -66,6 +66,12 @@ interface Verbs<T> {
   /** Runs {@link allGather} on several tensors. Every rank must have the same number of rows. */
   allGatherCoalesced(xs: readonly T[], options?: ShardVerbOptions<readonly T[]>): T[];
   reduceScatterCoalesced(xs: readonly T[], op?: ReduceOp, options?: ShardVerbOptions<readonly T[]>): T[];
+  /**
+   * Runs {@link reduceScatter} on the elements of several tensors of one dtype, one after the other,
+   * as if they were one flat tensor. Their number must be a multiple of `size`. Shared memory reads
+   * the tensors where they are. Returns the shard of this rank, `[elements / size]`.
+   */
+  reduceScatterFlat(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): T;
 }
 
 type WithHandle<V> = {
@@ -184,6 +190,9 @@ export interface ShardVerbOptions<Place> {
    */
   readonly into?: Place;
 }
+
+/** Options of a collective that takes a list of tensors as one flat tensor. */
+export type FlatOptions = Omit<ShardVerbOptions<unknown>, 'into'>;
 
 export interface AllGatherOptions<T> extends ShardVerbOptions<T> {
   /**

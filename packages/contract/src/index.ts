@@ -10,6 +10,7 @@ export { parseOptions, showValue } from './parse-options.js';
 export { checkKeys, nearestName } from './check-keys.js';
 export type {
   AllGatherOptions,
+  FlatOptions,
   AllReduceOptions,
   ShardVerbOptions,
   CoalescedOptions,

@@ -16,6 +16,7 @@ import {
   type AllReduceOptions,
   type CoalescedOptions,
   type Collective,
+  type FlatOptions,
   type Pending,
   type ReduceOp,
   type ShardVerbOptions,
@@ -43,6 +44,7 @@ export function treeCollective(given: Collective, whole: (x: Tensor) => Tensor):
     'reduceScatter',
     'allReduceCoalesced',
     'reduceScatterCoalesced',
+    'reduceScatterFlat',
   ] as const) {
     const start = verbs[`${name}Async`].bind(verbs) as (...args: unknown[]) => Pending<unknown>;
     members.set(`${name}Async`, start);
@@ -122,6 +124,17 @@ class TreeVerbs {
     const pending = xs.map((x) => this.reduceScatterAsync(x, op, others));
     for (const given of [...(into ?? []), ...(donate ? xs : [])]) given.dispose();
     return allPending(pending);
+  }
+
+  reduceScatterFlatAsync(
+    xs: readonly Tensor[],
+    op?: ReduceOp,
+    { donate, ...others }: FlatOptions = {},
+  ): Pending<Tensor> {
+    const wholes = xs.map((x) => this.#take(x, donate ?? false));
+    const flat = tidy(() => concat(wholes.map((x) => reshape(x, [-1]))));
+    for (const x of wholes) x.dispose();
+    return this.reduceScatterAsync(flat, op, { ...others, donate: true });
   }
 
   /** A whole tensor with the caller's values. With `donate`, the caller's tensor is disposed. */

@@ -1,4 +1,4 @@
-import { concat, keep, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { concat, keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, Pending, ShardVerbOptions } from '@acc/contract';
 import type { Offload } from './offload/index.js';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
@@ -138,15 +138,9 @@ export class Unit {
    * @param grads A gradient or undefined, for each variable. Disposed.
    */
   reduceScatter(grads: readonly (Tensor | undefined)[]): Pending<Tensor> {
-    const flat = tidy(() => {
-      const { sizes, gaps } = this.layout;
-      const pieces = grads.flatMap((grad, i) =>
-        grad ? [reshape(grad, [-1]), ...gap(gaps[i]!)] : gap(sizes[i]! + gaps[i]!),
-      );
-      return concat(pieces);
-    });
-    for (const grad of grads) grad?.dispose();
-    return this.#started(() => this.#collective.reduceScatterAsync(flat, 'sum', this.#reducing));
+    const { sizes, gaps } = this.layout;
+    const pieces = grads.flatMap((grad, i) => (grad ? [grad, ...gap(gaps[i]!)] : gap(sizes[i]! + gaps[i]!)));
+    return this.#started(() => this.#collective.reduceScatterFlatAsync(pieces, 'sum', this.#reducing));
   }
 
   /** Whether other ranks have the same shards. */

@@ -28,14 +28,13 @@ export {
   ProcessGroup,
   Work,
   type CallOptions,
-  type EngineSpec,
   type GroupOptions,
   type OnMismatch,
-  type HostLayout,
   type LoggedCall,
   type RankAccount,
   type AllToAllCounts,
 } from './process-group.js';
+export type { EngineSpec, HostLayout } from './engine-spec.js';
 export {
   abortRecording,
   areAlive,

@@ -1,5 +1,6 @@
 import type { NativeTensor, ReduceOp } from '@acc/contract';
 import { addon, type GroupGiven } from './addon.js';
+import type { EngineSpec } from './engine-spec.js';
 import { converted, guarded } from './errors.js';
 import type { Store } from './store.js';
 import { requireAlive, Tensor } from './tensor.js';
@@ -13,35 +14,6 @@ export interface GroupOptions {
   readonly timeoutMs: number;
   /** For a sub-group: the rank in the job of each of its ranks, for messages. */
   readonly worldRanks?: readonly number[];
-}
-
-/** The engine of a group and its parameters. */
-export type EngineSpec =
-  /** Shared memory, for ranks of one host with tensors on the CPU. */
-  | { readonly engine: 'shm' }
-  /** Sockets. `address` is the address of this host by which peers reach it. */
-  | { readonly engine: 'gloo'; readonly address: string }
-  /**
-   * Several hosts, tensors on the CPU. All-reduce uses shared memory within each host. All other
-   * collectives use Gloo.
-   */
-  | { readonly engine: 'hierarchical'; readonly address: string; readonly layout: HostLayout }
-  /**
-   * The MPI of the cluster, for tensors on the CPU and processes that mpirun or srun started. The
-   * first group of a process must contain all ranks. `library` is the result of `buildMpi`.
-   */
-  | { readonly engine: 'mpi'; readonly library: string }
-  /** NCCL, for tensors on GPUs. Each rank has its own GPU. */
-  | { readonly engine: 'nccl'; readonly address: string };
-
-/** The position of a rank among the hosts of its job. */
-export interface HostLayout {
-  /** The number of this host, from 0. */
-  readonly host: number;
-  readonly hosts: number;
-  /** The number of this rank among the ranks of its host, from 0. */
-  readonly localRank: number;
-  readonly localSize: number;
 }
 
 /** A running collective of a {@link ProcessGroup}. Its tensors stay alive until it ends. */
@@ -81,6 +53,7 @@ const Kind = {
   send: 6,
   receive: 7,
   allReduceMany: 8,
+  reduceScatterMany: 9,
 } as const;
 
 /** ReduceOp in cpp/engine/process_group.h. */
@@ -228,10 +201,23 @@ export class ProcessGroup {
   allReduceMany(tensors: readonly NativeTensor[], op: ReduceOp, options: CallOptions = {}): Work {
     ensureBuffer(tensors.length);
     this.#writeCall(Kind.allReduceMany, 0, 0, REDUCE_OPS[op], 0, options.words);
-    buffer[Slot.isBlocking] = options.isBlocking ? 1 : 0;
-    buffer[Slot.counts] = tensors.length;
-    for (let i = 0; i < tensors.length; i++) buffer[COUNTS_START + i] = requireAlive(tensors[i]!).id;
-    return new Work(guarded(startCollective));
+    return this.#startMany(tensors, options.isBlocking);
+  }
+
+  /**
+   * Reduces the elements of `tensors`, one after the other, over ranks. They have one dtype.
+   * `output` receives this rank's `1/size` shard of the result. Shared memory reads the tensors
+   * where they are; other engines join them first.
+   */
+  reduceScatterMany(
+    tensors: readonly NativeTensor[],
+    output: NativeTensor,
+    op: ReduceOp,
+    options: CallOptions = {},
+  ): Work {
+    ensureBuffer(tensors.length);
+    this.#writeCall(Kind.reduceScatterMany, 0, requireAlive(output).id, REDUCE_OPS[op], 0, options.words);
+    return this.#startMany(tensors, options.isBlocking);
   }
 
   /** Reduces elementwise to `root`. Other ranks need no `output`. */
@@ -316,6 +302,14 @@ export class ProcessGroup {
     buffer[Slot.isBlocking] = options.isBlocking ? 1 : 0;
     buffer[Slot.most] = most;
     buffer[Slot.counts] = counts;
+    return new Work(guarded(startCollective));
+  }
+
+  /** Starts the call that the buffer describes, on a list of tensors. */
+  #startMany(tensors: readonly NativeTensor[], isBlocking = false): Work {
+    buffer[Slot.isBlocking] = isBlocking ? 1 : 0;
+    buffer[Slot.counts] = tensors.length;
+    for (let i = 0; i < tensors.length; i++) buffer[COUNTS_START + i] = requireAlive(tensors[i]!).id;
     return new Work(guarded(startCollective));
   }
 

@@ -184,7 +184,7 @@ Napi::Value start(const Napi::CallbackInfo& info, Distributed& held, TensorTable
   CollectiveCall call;
   call.kind = static_cast<CollectiveKind>(static_cast<int>(given[kKind]));
   const std::vector<double> counts(given + kCountsStart, given + kCountsStart + static_cast<size_t>(given[kCounts]));
-  if (call.kind == CollectiveKind::kAllReduceMany) {
+  if (takes_many(call.kind)) {
     for (const double tensor : counts) call.many.push_back(tensors.get(tensor));
   } else {
     call.input = tensors.get(given[kInput]);

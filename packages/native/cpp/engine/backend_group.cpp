@@ -97,6 +97,7 @@ std::shared_ptr<Pending> BackendGroup::dispatch(CollectiveCall& call) {
     case CollectiveKind::kAllReduceMany: return all_reduce_many(call);
     case CollectiveKind::kReduce: return reduce(call);
     case CollectiveKind::kReduceScatter: return reduce_scatter(call);
+    case CollectiveKind::kReduceScatterMany: join_many(call); return reduce_scatter(call);
     case CollectiveKind::kAllGather: return call.counts.empty() ? all_gather(call) : all_gather_uneven(call);
     case CollectiveKind::kAllToAll: return all_to_all(call);
     case CollectiveKind::kSend:

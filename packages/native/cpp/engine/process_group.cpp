@@ -58,7 +58,33 @@ void require_alike(const std::vector<at::Tensor>& tensors) {
   }
 }
 
+void require_many(const CollectiveCall& call, int size) {
+  require_alike(call.many);
+  if (call.kind != CollectiveKind::kReduceScatterMany) return;
+  int64_t total = 0;
+  for (const auto& tensor : call.many) total += tensor.numel();
+  require(call.output.defined() && call.output.is_contiguous(), "The output of a collective is not contiguous.");
+  require(total == call.output.numel() * size, kOtherShare);
+  for (const auto& tensor : call.many) {
+    require(tensor.scalar_type() == call.output.scalar_type() && tensor.device() == call.output.device(),
+            "Input and output of a collective do not have the same element type and device.");
+  }
+}
+
 }  // namespace
+
+bool takes_many(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduceMany || kind == CollectiveKind::kReduceScatterMany;
+}
+
+void join_many(CollectiveCall& call) {
+  const c10::InferenceMode guard;
+  std::vector<at::Tensor> flat;
+  for (const auto& tensor : call.many) flat.push_back(tensor.view({-1}));
+  call.input = at::cat(flat);
+  call.many.clear();
+  call.kind = CollectiveKind::kReduceScatter;
+}
 
 void give_output(CollectiveCall& call) {
   const c10::InferenceMode guard;
@@ -74,7 +100,7 @@ void throw_mismatch(const std::vector<int32_t>& words) {
 
 void require_fitting(const CollectiveCall& call, int rank, int size) {
   require(call.root >= 0 && call.root < size, "The root of a collective is not a rank of the group.");
-  if (call.kind == CollectiveKind::kAllReduceMany) return require_alike(call.many);
+  if (takes_many(call.kind)) return require_many(call, size);
   require(call.input.is_contiguous(), "The input of a collective is not contiguous.");
   if (call.output.defined()) {
     require(call.output.is_contiguous(), "The output of a collective is not contiguous.");

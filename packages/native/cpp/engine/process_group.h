@@ -32,6 +32,7 @@ enum class CollectiveKind : int {
   kSend = 6,           // sends `input` to `root`
   kReceive = 7,        // receives `input` from `root`
   kAllReduceMany = 8,  // `many` in place; all of one dtype
+  kReduceScatterMany = 9,  // kReduceScatter of `many`, one after the other; all of one dtype
 };
 
 enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 4 };
@@ -59,6 +60,12 @@ struct CollectiveCall {
   // messages. All are 0 if the call was not made by the user.
   std::array<int32_t, kCallWords> words{};
 };
+
+// Whether the arguments are in `many`.
+bool takes_many(CollectiveKind kind);
+
+// Replaces `many` of a kReduceScatterMany by one `input`.
+void join_many(CollectiveCall& call);
 
 // Makes the input contiguous and allocates an output of the same shape and dtype.
 void give_output(CollectiveCall& call);

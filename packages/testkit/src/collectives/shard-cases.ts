@@ -167,6 +167,41 @@ const lists: CollectiveCase = {
   },
 };
 
+const flat: CollectiveCase = {
+  name: 'reduceScatterFlat takes a list as one flat tensor',
+  run(subject) {
+    const { collective, make, dispose } = subject;
+    const { rank, size } = collective;
+    for (const dtype of subject.dtypes) {
+      // The shards of ranks begin inside of tensors, and some tensors lie in several shards.
+      const shapes = [[size * 701, 3], [7], [size * 5 - 7]];
+      const ofRank = (r: number) => shapes.map((shape) => numbersOf(r, shape, dtype));
+      const joined = (r: number) => ofRank(r).flatMap(({ values }) => [...values]);
+      const all = Array.from({ length: size }, (_, r) => joined(r));
+      const sums = all[0]!.map((_, i) => all.reduce((sum, values) => sum + values[i]!, 0));
+      const length = sums.length / size;
+      const values = Float32Array.from(
+        (dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums).slice(
+          rank * length,
+          (rank + 1) * length,
+        ),
+      );
+      const expected = { values, shape: [length], dtype };
+      for (const donate of [false, true]) {
+        const xs = ofRank(rank).map((one) => make(one));
+        const part = collective.reduceScatterFlat(xs, 'sum', { donate });
+        requireSame(taken(subject, part), expected, `the part of ${dtype}, donate ${donate}`);
+        if (!donate) for (const x of xs) dispose(x);
+      }
+    }
+    const x = make(numbersOf(rank, [size], 'float32'));
+    const other = make(numbersOf(rank, [size], 'int32'));
+    requireCode(() => collective.reduceScatterFlat([x, other]), 'ACC_COLLECTIVE_DTYPE');
+    requireCode(() => collective.reduceScatterFlat([]), 'ACC_COLLECTIVE_SHAPE');
+    for (const one of [x, other]) dispose(one);
+  },
+};
+
 const refused: CollectiveCase = {
   name: 'given tensors of the wrong shape or dtype are refused',
   run(subject) {
@@ -202,4 +237,4 @@ function requireCode(call: () => unknown, code: string): void {
 }
 
 /** The cases for `reduceScatter` and `allGather` with each of their options. */
-export const shardCases: readonly CollectiveCase[] = [donated, placed, narrow, lists, refused];
+export const shardCases: readonly CollectiveCase[] = [donated, placed, narrow, lists, flat, refused];

@@ -163,7 +163,8 @@ void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Elem
   }
 }
 
-void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op) {
+void reduce_scatter(Ranks& ranks, const Pieces& input, void* output, size_t count, Element element, Op op) {
+  const int own = ranks.rank();
   const size_t part = count * bytes_of(element);
   const size_t room = Segment::kStepBytes / ranks.size() / kLine * kLine;
   const size_t steps = std::max<size_t>(steps_for(part, room), 1);
@@ -171,15 +172,15 @@ void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count,
     const size_t start = s * room;
     const size_t bytes = std::min(room, part - start);
     for (int rank = 0; rank < ranks.size(); ++rank) {
-      if (rank != ranks.rank()) show(ranks, room * rank, bytes_at(input, part * rank + start), bytes);
+      if (rank != own) show(ranks, room * rank, input, part * rank + start, bytes);
     }
     exchange(ranks, s == 0);
     std::vector<const void*> sources(ranks.size());
-    for (int rank = 0; rank < ranks.size(); ++rank) {
-      sources[rank] = rank == ranks.rank() ? bytes_at(input, part * rank + start)
-                                           : ranks.buffer_of(rank) + room * ranks.rank();
-    }
-    reduce(sources.data(), ranks.size(), bytes_at(output, start), bytes / bytes_of(element), element, op);
+    input.visit(part * own + start, bytes, [&](const uint8_t* data, size_t offset, size_t size) {
+      for (int rank = 0; rank < ranks.size(); ++rank) sources[rank] = ranks.buffer_of(rank) + room * own + offset;
+      sources[own] = data;
+      reduce(sources.data(), ranks.size(), bytes_at(output, start + offset), size / bytes_of(element), element, op);
+    });
   }
 }
 

@@ -23,7 +23,7 @@ void all_reduce(Ranks& ranks, const Pieces& input, const Pieces& output, Element
 // Only rank `root` writes `output`.
 void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op, int root);
 // `input` has `size` parts of `count` elements. Rank r gets the reduction of every rank's part r.
-void reduce_scatter(Ranks& ranks, const void* input, void* output, size_t count, Element element, Op op);
+void reduce_scatter(Ranks& ranks, const Pieces& input, void* output, size_t count, Element element, Op op);
 void broadcast(Ranks& ranks, void* data, size_t bytes, int root);
 // Rank r contributes `bytes[r]` bytes. `output` holds the contributions in the order of ranks.
 void all_gather(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& bytes);

@@ -143,11 +143,14 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     shm::Pieces pieces;
     for (const auto& tensor : call.many) pieces.add(tensor.mutable_data_ptr(), tensor.nbytes());
     const auto element = call.many.empty() ? Element::kFloat32 : element_of(call.many.front());
-    shm::all_reduce(ranks_, pieces, pieces, element, op_of(call.op));
+    const auto op = op_of(call.op);
+    if (call.kind == CollectiveKind::kAllReduceMany) return shm::all_reduce(ranks_, pieces, pieces, element, op);
+    const auto count = static_cast<size_t>(call.output.numel());
+    shm::reduce_scatter(ranks_, pieces, call.output.mutable_data_ptr(), count, element, op);
   }
 
   void move(const CollectiveCall& call) {
-    if (call.kind == CollectiveKind::kAllReduceMany) return reduce_many(call);
+    if (takes_many(call.kind)) return reduce_many(call);
     const void* input = call.input.const_data_ptr();
     void* output = call.output.defined() ? call.output.mutable_data_ptr() : nullptr;
     const auto count = static_cast<size_t>(call.input.numel());
@@ -161,7 +164,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
       case CollectiveKind::kReduce:
         return shm::reduce_to(ranks_, input, output, count, element_of(call.input), op_of(call.op), call.root);
       case CollectiveKind::kReduceScatter:
-        return shm::reduce_scatter(ranks_, input, output, count / size, element_of(call.input), op_of(call.op));
+        return shm::reduce_scatter(ranks_, {call.input.mutable_data_ptr(), call.input.nbytes()}, output, count / size, element_of(call.input), op_of(call.op));
       case CollectiveKind::kAllGather: {
         const auto bytes = call.counts.empty() ? std::vector<size_t>(size, call.input.nbytes()) : bytes_of(call, 0);
         return shm::all_gather(ranks_, input, output, bytes);
