@@ -33,6 +33,7 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     options?: ShardVerbOptions<readonly T[]>,
   ): Pending<T[]>;
   abstract reduceScatterFlatAsync(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): Pending<T>;
+  abstract allGatherFlatAsync(xs: readonly T[], options?: FlatOptions): Pending<T>;
 
   broadcast(x: T, fromRank?: number): T {
     return this.broadcastAsync(x, fromRank).wait();
@@ -92,5 +93,9 @@ export abstract class BlockingVerbs<T> implements Started<T> {
 
   reduceScatterFlat(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): T {
     return this.reduceScatterFlatAsync(xs, op, options).wait();
+  }
+
+  allGatherFlat(xs: readonly T[], options?: FlatOptions): T {
+    return this.allGatherFlatAsync(xs, options).wait();
   }
 }

@@ -21,8 +21,8 @@ import {
   allReduceCoalesced,
   broadcastCoalesced,
   reduceScatterCoalesced,
-  reduceScatterFlat,
 } from './verbs/coalesced.js';
+import { allGatherFlat, reduceScatterFlat } from './verbs/flat.js';
 import { Incoming, sendMessage } from './verbs/messages.js';
 import { allGather, allToAll, broadcast, gather, scatter } from './verbs/movements.js';
 import { allGatherObject, broadcastObject } from './verbs/objects.js';
@@ -144,6 +144,10 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
 
   reduceScatterFlatAsync(xs: readonly T[], op: ReduceOp = 'sum', options: FlatOptions = {}): Pending<T> {
     return reduceScatterFlat(this.#context, xs, op, options);
+  }
+
+  allGatherFlatAsync(xs: readonly T[], options: FlatOptions = {}): Pending<T> {
+    return allGatherFlat(this.#context, xs, options);
   }
 
   /** Exchanges call descriptions and no other data. */

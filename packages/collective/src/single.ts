@@ -146,17 +146,14 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   reduceScatterFlatAsync(
     xs: readonly Tensor[],
     op: ReduceOp = 'sum',
-    { donate, wireDtype }: FlatOptions = {},
+    options: FlatOptions = {},
   ): Pending<Tensor> {
-    for (const x of xs) {
-      requireNumeric(x, 'reduceScatterFlat');
-      requireReducible(x, op);
-      if (wireDtype) requireNarrowable(x, wireDtype);
-    }
-    requireOneDtype(xs, 'reduceScatterFlat');
-    const flat = tidy(() => concat(xs.map((x) => reshape(x, [-1]))));
-    if (donate) for (const x of xs) x.dispose();
-    return done(flat);
+    for (const x of xs) requireReducible(x, op);
+    return done(flat('reduceScatterFlat', xs, options));
+  }
+
+  allGatherFlatAsync(xs: readonly Tensor[], options: FlatOptions = {}): Pending<Tensor> {
+    return done(flat('allGatherFlat', xs, options));
   }
 
   barrier(): void {}
@@ -222,6 +219,18 @@ function eachShard(
   // A tensor that occurs twice in the list yields two results.
   if (donate) for (const x of xs) x.dispose();
   return results;
+}
+
+/** A list of tensors as one flat tensor. */
+function flat(verb: string, xs: readonly Tensor[], { donate, wireDtype }: FlatOptions): Tensor {
+  for (const x of xs) {
+    requireNumeric(x, verb);
+    if (wireDtype) requireNarrowable(x, wireDtype);
+  }
+  requireOneDtype(xs, verb);
+  const result = tidy(() => concat(xs.map((x) => reshape(x, [-1]))));
+  if (donate) for (const x of xs) x.dispose();
+  return result;
 }
 
 /** A handle to a result that is already there. */

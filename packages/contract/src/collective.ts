@@ -72,6 +72,13 @@ interface Verbs<T> {
    * the tensors where they are. Returns the shard of this rank, `[elements / size]`.
    */
   reduceScatterFlat(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): T;
+  /**
+   * Runs {@link allGather} on the elements of several tensors of one dtype, one after the other, as
+   * if they were one flat tensor. Every rank has the same number of elements. Shared memory reads the
+   * tensors where they are: an asynchronous call needs their values until it ends. Returns
+   * `[elements · size]`, in the order of ranks.
+   */
+  allGatherFlat(xs: readonly T[], options?: FlatOptions): T;
 }
 
 type WithHandle<V> = {

@@ -1,4 +1,4 @@
-import { concat, keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, Pending, ShardVerbOptions } from '@acc/contract';
 import type { Offload } from './offload/index.js';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
@@ -80,9 +80,11 @@ export class Unit {
     if (this.#isThere && this.#isRounded !== isRounded && this.uses === 0) this.release();
     if (this.#isThere) return;
     const start = () => {
-      const own = tidy(() => this.#flatten(this.shards.map((shard) => shard.own)));
-      const options = { donate: true, even: true, ...(wireDtype && { wireDtype }) };
-      return this.#started(() => this.#collective.allGatherAsync(own, options));
+      const { pieces, fillers } = this.#ownChunk();
+      const options = wireDtype ? { wireDtype } : {};
+      const pending = this.#started(() => this.#collective.allGatherFlatAsync(pieces, options));
+      for (const filler of fillers) filler.dispose();
+      return pending;
     };
     this.#isRounded = isRounded;
     this.#travelling = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
@@ -180,17 +182,25 @@ export class Unit {
     for (const shard of this.shards) shard.dispose();
   }
 
-  /** This rank's chunk, from its elements of each variable. */
-  #flatten(elements: readonly Tensor[]): Tensor {
+  /** The tensors that this rank's chunk consists of. The caller disposes the fillers. */
+  #ownChunk(): { readonly pieces: readonly Tensor[]; readonly fillers: readonly Tensor[] } {
     const pieces: Tensor[] = [];
+    const fillers: Tensor[] = [];
+    const fillUpTo = (place: number) => {
+      const filler = gap(place - at);
+      fillers.push(...filler);
+      pieces.push(...filler);
+    };
     let at = 0;
-    elements.forEach((each, i) => {
-      if (each.size === 0) return;
+    this.shards.forEach(({ own, length }, i) => {
+      if (length === 0) return;
       const begin = this.#startInChunk(i);
-      pieces.push(...gap(begin - at), each);
-      at = begin + each.size;
+      fillUpTo(begin);
+      pieces.push(own);
+      at = begin + length;
     });
-    return concat([...pieces, ...gap(this.layout.chunk - at)]);
+    fillUpTo(this.layout.chunk);
+    return { pieces, fillers };
   }
 
   get #isThere(): boolean {

@@ -54,6 +54,7 @@ const Kind = {
   receive: 7,
   allReduceMany: 8,
   reduceScatterMany: 9,
+  allGatherMany: 10,
 } as const;
 
 /** ReduceOp in cpp/engine/process_group.h. */
@@ -217,6 +218,17 @@ export class ProcessGroup {
   ): Work {
     ensureBuffer(tensors.length);
     this.#writeCall(Kind.reduceScatterMany, 0, requireAlive(output).id, REDUCE_OPS[op], 0, options.words);
+    return this.#startMany(tensors, options.isBlocking);
+  }
+
+  /**
+   * Gathers the elements of `tensors`, one after the other, from all ranks. They have one dtype and
+   * on every rank the same number of elements. Shared memory reads the tensors where they are; other
+   * engines join them first.
+   */
+  allGatherMany(tensors: readonly NativeTensor[], output: NativeTensor, options: CallOptions = {}): Work {
+    ensureBuffer(tensors.length);
+    this.#writeCall(Kind.allGatherMany, 0, requireAlive(output).id, 0, 0, options.words);
     return this.#startMany(tensors, options.isBlocking);
   }
 

@@ -2,19 +2,17 @@ import {
   afterAll,
   PendingResult,
   type CoalescedOptions,
-  type FlatOptions,
   type NativeTensor,
   type Pending,
   type ReduceOp,
   type ShardVerbOptions,
 } from '@acc/contract';
-import { operator, type Tensor as Native } from '@acc/native';
+import type { Tensor as Native } from '@acc/native';
 import { Context } from '../context.js';
 import { placeIn, travelling } from '../shards.js';
 import {
   nativeBridge,
   requireCount,
-  requireOneDtype,
   requirePlace,
   requireReducible,
   rowsOfShard,
@@ -25,9 +23,6 @@ import {
 import { allGather, broadcast } from './movements.js';
 import { pack, placesByDtype, unpack } from './packing.js';
 import { allReduce, reduceScatter } from './reductions.js';
-
-const newEmpty = operator('aten::new_empty');
-const toDtype = operator('aten::to.dtype');
 
 /** How a list of tensors is packed into one tensor, sent, and unpacked. */
 interface Journey {
@@ -131,33 +126,6 @@ export function reduceScatterCoalesced<T extends Movable>(
     start: (native, packed) => reduceScatter(native, packed, op, given),
   };
   return coalesced(context, xs, journey, options);
-}
-
-export function reduceScatterFlat<T extends Movable>(
-  context: Context<T>,
-  xs: readonly T[],
-  op: ReduceOp,
-  { donate, wireDtype, agreed }: FlatOptions,
-): Pending<T> {
-  const verb = 'reduceScatterFlat';
-  requireOneDtype(xs, verb);
-  for (const x of xs) requireReducible(x, op);
-  const { dtype } = xs[0]!;
-  const total = sum(xs.map(({ shape }) => sizeOf(shape)));
-  const rows = rowsOfShard([total], context.size, verb);
-  const natives = xs.map((x) => travelling(context, x, verb, { wireDtype }));
-  if (donate) for (const x of xs) x.dispose();
-  const output = newEmpty(natives[0]!, [rows]);
-  const call = { collective: 'reduceScatter', dtype: output.dtype, shape: [total], op } as const;
-  const words = context.calls.agree(call, agreed);
-  const start = () => context.group.reduceScatterMany(natives, output, op, { words });
-  return context.started(words, start, () => {
-    for (const native of natives) native.dispose();
-    if (!wireDtype) return context.bridge.fromNative(output, dtype);
-    const wide = toDtype(output, 'float32');
-    output.dispose();
-    return context.bridge.fromNative(wide, dtype);
-  });
 }
 
 /** Makes one call for each element type, in the order of first occurrence. */

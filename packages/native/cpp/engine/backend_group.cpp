@@ -98,6 +98,7 @@ std::shared_ptr<Pending> BackendGroup::dispatch(CollectiveCall& call) {
     case CollectiveKind::kReduce: return reduce(call);
     case CollectiveKind::kReduceScatter: return reduce_scatter(call);
     case CollectiveKind::kReduceScatterMany: join_many(call); return reduce_scatter(call);
+    case CollectiveKind::kAllGatherMany: join_many(call); return all_gather(call);
     case CollectiveKind::kAllGather: return call.counts.empty() ? all_gather(call) : all_gather_uneven(call);
     case CollectiveKind::kAllToAll: return all_to_all(call);
     case CollectiveKind::kSend:

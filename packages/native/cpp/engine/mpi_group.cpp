@@ -181,7 +181,7 @@ void MpiGroup::execute(CollectiveCall& call) {
   const c10::InferenceMode guard;
   compare(call);
   if (call.kind == CollectiveKind::kAllReduceMany) return reduce_many(call);
-  if (call.kind == CollectiveKind::kReduceScatterMany) join_many(call);
+  if (takes_many(call.kind)) join_many(call);
   perform(call);
 }
 

@@ -11,6 +11,7 @@ namespace acc {
 namespace {
 
 constexpr const char* kOtherSize = "Input and output of a collective do not have the same number of elements.";
+constexpr const char* kOtherArrival = "The output of a collective does not have the number of elements that arrive.";
 constexpr const char* kOtherShare = "The output of a collective does not have one rank's share of the elements.";
 
 void require(bool holds, const char* problem) {
@@ -29,8 +30,7 @@ void require_parts(const CollectiveCall& call, int rank, size_t size) {
   const int64_t own = call.input.numel();
   if (call.counts.empty()) {
     const auto ranks = static_cast<int64_t>(size);
-    require(has_elements(call.output, is_gather ? own * ranks : own),
-            "The output of a collective does not have the number of elements that arrive.");
+    require(has_elements(call.output, is_gather ? own * ranks : own), kOtherArrival);
     require(is_gather || own % ranks == 0, "The elements of a tensor cannot be divided equally over the ranks.");
     return;
   }
@@ -60,11 +60,12 @@ void require_alike(const std::vector<at::Tensor>& tensors) {
 
 void require_many(const CollectiveCall& call, int size) {
   require_alike(call.many);
-  if (call.kind != CollectiveKind::kReduceScatterMany) return;
+  if (call.kind == CollectiveKind::kAllReduceMany) return;
   int64_t total = 0;
   for (const auto& tensor : call.many) total += tensor.numel();
   require(call.output.defined() && call.output.is_contiguous(), "The output of a collective is not contiguous.");
-  require(total == call.output.numel() * size, kOtherShare);
+  if (call.kind == CollectiveKind::kAllGatherMany) require(call.output.numel() == total * size, kOtherArrival);
+  else require(total == call.output.numel() * size, kOtherShare);
   for (const auto& tensor : call.many) {
     require(tensor.scalar_type() == call.output.scalar_type() && tensor.device() == call.output.device(),
             "Input and output of a collective do not have the same element type and device.");
@@ -74,7 +75,12 @@ void require_many(const CollectiveCall& call, int size) {
 }  // namespace
 
 bool takes_many(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduceMany || kind == CollectiveKind::kReduceScatterMany;
+  switch (kind) {
+    case CollectiveKind::kAllReduceMany:
+    case CollectiveKind::kReduceScatterMany:
+    case CollectiveKind::kAllGatherMany: return true;
+    default: return false;
+  }
 }
 
 void join_many(CollectiveCall& call) {
@@ -83,7 +89,8 @@ void join_many(CollectiveCall& call) {
   for (const auto& tensor : call.many) flat.push_back(tensor.view({-1}));
   call.input = at::cat(flat);
   call.many.clear();
-  call.kind = CollectiveKind::kReduceScatter;
+  const bool is_gather = call.kind == CollectiveKind::kAllGatherMany;
+  call.kind = is_gather ? CollectiveKind::kAllGather : CollectiveKind::kReduceScatter;
 }
 
 void give_output(CollectiveCall& call) {

@@ -33,6 +33,7 @@ enum class CollectiveKind : int {
   kReceive = 7,        // receives `input` from `root`
   kAllReduceMany = 8,  // `many` in place; all of one dtype
   kReduceScatterMany = 9,  // kReduceScatter of `many`, one after the other; all of one dtype
+  kAllGatherMany = 10,     // kAllGather of `many`, one after the other; all of one dtype, no `counts`
 };
 
 enum class ReduceOp : int { kSum = 0, kMean = 1, kProduct = 2, kMin = 3, kMax = 4 };
@@ -64,7 +65,7 @@ struct CollectiveCall {
 // Whether the arguments are in `many`.
 bool takes_many(CollectiveKind kind);
 
-// Replaces `many` of a kReduceScatterMany by one `input`.
+// Replaces `many` of a kReduceScatterMany or kAllGatherMany by one `input`.
 void join_many(CollectiveCall& call);
 
 // Makes the input contiguous and allocates an output of the same shape and dtype.

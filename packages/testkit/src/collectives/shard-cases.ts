@@ -168,7 +168,7 @@ const lists: CollectiveCase = {
 };
 
 const flat: CollectiveCase = {
-  name: 'reduceScatterFlat takes a list as one flat tensor',
+  name: 'lists are taken as one flat tensor',
   run(subject) {
     const { collective, make, dispose } = subject;
     const { rank, size } = collective;
@@ -180,27 +180,61 @@ const flat: CollectiveCase = {
       const all = Array.from({ length: size }, (_, r) => joined(r));
       const sums = all[0]!.map((_, i) => all.reduce((sum, values) => sum + values[i]!, 0));
       const length = sums.length / size;
-      const values = Float32Array.from(
-        (dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums).slice(
-          rank * length,
-          (rank + 1) * length,
-        ),
-      );
-      const expected = { values, shape: [length], dtype };
+      const sumsOrAny = dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums;
+      const part = sumsOrAny.slice(rank * length, (rank + 1) * length);
+      const expected = {
+        reduceScatterFlat: { values: Float32Array.from(part), shape: [length], dtype },
+        allGatherFlat: { values: Float32Array.from(all.flat()), shape: [sums.length * size], dtype },
+      };
       for (const donate of [false, true]) {
-        const xs = ofRank(rank).map((one) => make(one));
-        const part = collective.reduceScatterFlat(xs, 'sum', { donate });
-        requireSame(taken(subject, part), expected, `the part of ${dtype}, donate ${donate}`);
-        if (!donate) for (const x of xs) dispose(x);
+        const given = () => ofRank(rank).map((one) => make(one));
+        const lists = [given(), given()] as const;
+        const results = {
+          reduceScatterFlat: collective.reduceScatterFlat(lists[0], 'sum', { donate }),
+          allGatherFlat: collective.allGatherFlat(lists[1], { donate }),
+        };
+        for (const verb of ['reduceScatterFlat', 'allGatherFlat'] as const) {
+          const about = `${verb} of ${dtype}, donate ${donate}`;
+          requireSame(taken(subject, results[verb]), expected[verb], about);
+        }
+        if (!donate) for (const x of lists.flat()) dispose(x);
       }
     }
+    narrowFlat(subject);
     const x = make(numbersOf(rank, [size], 'float32'));
     const other = make(numbersOf(rank, [size], 'int32'));
-    requireCode(() => collective.reduceScatterFlat([x, other]), 'ACC_COLLECTIVE_DTYPE');
-    requireCode(() => collective.reduceScatterFlat([]), 'ACC_COLLECTIVE_SHAPE');
+    for (const verb of ['reduceScatterFlat', 'allGatherFlat'] as const) {
+      requireCode(() => collective[verb]([x, other]), 'ACC_COLLECTIVE_DTYPE');
+      requireCode(() => collective[verb]([]), 'ACC_COLLECTIVE_SHAPE');
+    }
     for (const one of [x, other]) dispose(one);
   },
 };
+
+/** Small integers travel exactly in both types. */
+function narrowFlat<T>(subject: CollectiveSubject<T>): void {
+  const { collective, make } = subject;
+  const { rank, size } = collective;
+  const values = (r: number) => Float32Array.from({ length: size * 3 }, (_, i) => i + r);
+  const all = Array.from({ length: size }, (_, r) => [...values(r)]);
+  const sums = all[0]!.map((_, i) => all.reduce((sum, one) => sum + one[i]!, 0));
+  for (const wireDtype of ['bfloat16', 'float16'] as const) {
+    const given = () => {
+      const own = values(rank);
+      return [own.slice(0, 2), own.slice(2)].map((part) =>
+        make({ values: part, shape: [part.length], dtype: 'float32' }),
+      );
+    };
+    const options = { donate: true, wireDtype };
+    const part = Float32Array.from(sums.slice(rank * 3, (rank + 1) * 3));
+    const reduced = taken(subject, collective.reduceScatterFlat(given(), 'sum', options));
+    requireSame(reduced, { values: part, shape: [3], dtype: 'float32' }, `reduceScatterFlat by ${wireDtype}`);
+    const gathered = taken(subject, collective.allGatherFlat(given(), options));
+    const flatOfAll = Float32Array.from(all.flat());
+    const expected = { values: flatOfAll, shape: [flatOfAll.length], dtype: 'float32' } as const;
+    requireSame(gathered, expected, `allGatherFlat by ${wireDtype}`);
+  }
+}
 
 const refused: CollectiveCase = {
   name: 'given tensors of the wrong shape or dtype are refused',

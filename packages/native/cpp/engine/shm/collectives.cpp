@@ -195,7 +195,7 @@ void broadcast(Ranks& ranks, void* data, size_t bytes, int root) {
   }
 }
 
-void all_gather(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& bytes) {
+void all_gather(Ranks& ranks, const Pieces& input, void* output, const std::vector<size_t>& bytes) {
   const size_t most = *std::max_element(bytes.begin(), bytes.end());
   const size_t steps = std::max<size_t>(steps_for(most, Segment::kStepBytes), 1);
   const auto part_of = [&](int rank, size_t start) {
@@ -203,12 +203,17 @@ void all_gather(Ranks& ranks, const void* input, void* output, const std::vector
   };
   for (size_t s = 0; s < steps; ++s) {
     const size_t start = s * Segment::kStepBytes;
-    show(ranks, 0, bytes_at(input, start), part_of(ranks.rank(), start));
+    const size_t own = part_of(ranks.rank(), start);
+    show(ranks, 0, input, start, own);
     exchange(ranks, s == 0);
     size_t at = start;
     for (int rank = 0; rank < ranks.size(); ++rank) {
-      const void* from = rank == ranks.rank() ? bytes_at(input, start) : ranks.buffer_of(rank);
-      copy(bytes_at(output, at), from, part_of(rank, start));
+      uint8_t* to = bytes_at(output, at);
+      if (rank == ranks.rank()) {
+        input.visit(start, own, [&](const uint8_t* data, size_t offset, size_t part) { copy(to + offset, data, part); });
+      } else {
+        copy(to, ranks.buffer_of(rank), part_of(rank, start));
+      }
       at += bytes[rank];
     }
   }

@@ -26,7 +26,7 @@ void reduce_to(Ranks& ranks, const void* input, void* output, size_t count, Elem
 void reduce_scatter(Ranks& ranks, const Pieces& input, void* output, size_t count, Element element, Op op);
 void broadcast(Ranks& ranks, void* data, size_t bytes, int root);
 // Rank r contributes `bytes[r]` bytes. `output` holds the contributions in the order of ranks.
-void all_gather(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& bytes);
+void all_gather(Ranks& ranks, const Pieces& input, void* output, const std::vector<size_t>& bytes);
 // Sends `sent[r]` bytes to rank r and receives `received[r]` bytes from it. `most` is the largest
 // number of bytes that any rank sends to any other.
 void all_to_all(Ranks& ranks, const void* input, void* output, const std::vector<size_t>& sent,

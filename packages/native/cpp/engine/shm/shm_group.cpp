@@ -139,9 +139,15 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
     }
   }
 
-  void reduce_many(const CollectiveCall& call) {
+  static shm::Pieces pieces_of(const at::Tensor& tensor) { return {tensor.mutable_data_ptr(), tensor.nbytes()}; }
+
+  void move_many(const CollectiveCall& call) {
     shm::Pieces pieces;
     for (const auto& tensor : call.many) pieces.add(tensor.mutable_data_ptr(), tensor.nbytes());
+    if (call.kind == CollectiveKind::kAllGatherMany) {
+      const std::vector<size_t> bytes(static_cast<size_t>(ranks_.size()), pieces.bytes());
+      return shm::all_gather(ranks_, pieces, call.output.mutable_data_ptr(), bytes);
+    }
     const auto element = call.many.empty() ? Element::kFloat32 : element_of(call.many.front());
     const auto op = op_of(call.op);
     if (call.kind == CollectiveKind::kAllReduceMany) return shm::all_reduce(ranks_, pieces, pieces, element, op);
@@ -150,7 +156,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   }
 
   void move(const CollectiveCall& call) {
-    if (takes_many(call.kind)) return reduce_many(call);
+    if (takes_many(call.kind)) return move_many(call);
     const void* input = call.input.const_data_ptr();
     void* output = call.output.defined() ? call.output.mutable_data_ptr() : nullptr;
     const auto count = static_cast<size_t>(call.input.numel());
@@ -159,15 +165,16 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
       case CollectiveKind::kBroadcast:
         return shm::broadcast(ranks_, call.input.mutable_data_ptr(), call.input.nbytes(), call.root);
       case CollectiveKind::kAllReduce:
-        return shm::all_reduce(ranks_, {call.input.mutable_data_ptr(), call.input.nbytes()}, {output, call.input.nbytes()},
-                               element_of(call.input), op_of(call.op));
+        return shm::all_reduce(ranks_, pieces_of(call.input), {output, call.input.nbytes()}, element_of(call.input),
+                               op_of(call.op));
       case CollectiveKind::kReduce:
         return shm::reduce_to(ranks_, input, output, count, element_of(call.input), op_of(call.op), call.root);
       case CollectiveKind::kReduceScatter:
-        return shm::reduce_scatter(ranks_, {call.input.mutable_data_ptr(), call.input.nbytes()}, output, count / size, element_of(call.input), op_of(call.op));
+        return shm::reduce_scatter(ranks_, pieces_of(call.input), output, count / size, element_of(call.input),
+                                   op_of(call.op));
       case CollectiveKind::kAllGather: {
         const auto bytes = call.counts.empty() ? std::vector<size_t>(size, call.input.nbytes()) : bytes_of(call, 0);
-        return shm::all_gather(ranks_, input, output, bytes);
+        return shm::all_gather(ranks_, pieces_of(call.input), output, bytes);
       }
       case CollectiveKind::kAllToAll: {
         const size_t part = call.input.nbytes() / size;
