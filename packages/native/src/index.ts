@@ -26,7 +26,6 @@ export {
   CALL_WORDS,
   COMPARED_WORDS,
   ProcessGroup,
-  Work,
   type CallOptions,
   type GroupOptions,
   type OnMismatch,
@@ -35,6 +34,7 @@ export {
   type AllToAllCounts,
 } from './process-group.js';
 export type { EngineSpec, HostLayout } from './engine-spec.js';
+export { Work } from './work.js';
 export {
   abortRecording,
   areAlive,

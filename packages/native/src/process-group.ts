@@ -4,6 +4,7 @@ import type { EngineSpec } from './engine-spec.js';
 import { converted, guarded } from './errors.js';
 import type { Store } from './store.js';
 import { requireAlive, Tensor } from './tensor.js';
+import { Work } from './work.js';
 
 export interface GroupOptions {
   /** The name of the group. It must be unique in its store. */
@@ -14,32 +15,6 @@ export interface GroupOptions {
   readonly timeoutMs: number;
   /** For a sub-group: the rank in the job of each of its ranks, for messages. */
   readonly worldRanks?: readonly number[];
-}
-
-/** A running collective of a {@link ProcessGroup}. Its tensors stay alive until it ends. */
-export class Work {
-  #id: number;
-
-  /** @internal */
-  constructor(id: number) {
-    this.#id = id;
-  }
-
-  get isDone(): boolean {
-    return this.#id === 0 || addon().isWorkDone(this.#id);
-  }
-
-  /**
-   * Blocks until the collective has ended.
-   *
-   * @throws AccError, see {@link ProcessGroup}.
-   */
-  wait(): void {
-    if (this.#id === 0) return;
-    const id = this.#id;
-    this.#id = 0;
-    guarded(() => addon().waitWork(id));
-  }
 }
 
 /** CollectiveKind in cpp/engine/process_group.h. */

@@ -174,7 +174,7 @@ const flat: CollectiveCase = {
     const { rank, size } = collective;
     for (const dtype of subject.dtypes) {
       // The shards of ranks begin inside of tensors, and some tensors lie in several shards.
-      const shapes = [[size * 701, 3], [7], [size * 5 - 7]];
+      const shapes = [[size * 701, 3], [7], [size * 12 - 7]];
       const ofRank = (r: number) => shapes.map((shape) => numbersOf(r, shape, dtype));
       const joined = (r: number) => ofRank(r).flatMap(({ values }) => [...values]);
       const all = Array.from({ length: size }, (_, r) => joined(r));
