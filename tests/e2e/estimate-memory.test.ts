@@ -41,27 +41,57 @@ const FLOAT32: readonly Case[] = [
 ];
 const MIXED = FLOAT32.map((each): Case => ({ ...each, mixedPrecision: 'bf16' }));
 const LAMB: Case = { ...FLOAT32[3]!, optimizer: 'lamb', peakAt: 'optimizer step' };
+/** Layers of more than 4 MiB, so stage 3 has several units. */
+const LARGE: readonly Case[] = FLOAT32.map(({ config, ...each }) => ({
+  ...each,
+  config:
+    config.model_type === 'gpt2'
+      ? { ...config, n_embd: 384, n_head: 6 }
+      : {
+          ...config,
+          hidden_size: 384,
+          intermediate_size: 960,
+          num_attention_heads: 6,
+          num_key_value_heads: 3,
+        },
+}));
+const inStage = (stage: 1 | 2 | 3) => LARGE.map((each): Case => ({ ...each, stage }));
 /** Gradients travel the same way whatever the precision: on two ranks one case of it is enough. */
-const CASES = { single: [...FLOAT32, ...MIXED, LAMB], ddp: [...FLOAT32, MIXED[0]!] } as const;
+const CASES = {
+  single: [...FLOAT32, ...MIXED, LAMB],
+  ddp: [...FLOAT32, MIXED[0]!],
+  'zero-1': inStage(1),
+  'zero-2': inStage(2),
+  'zero-3': [...inStage(3), { ...LARGE[2]!, stage: 3, mixedPrecision: 'bf16' } as Case],
+} as const;
+const STRATEGIES = Object.keys(CASES) as (keyof typeof CASES)[];
 
-const measured = { single: [] as PeakMemory[], ddp: [] as PeakMemory[] };
+const measured = new Map<string, PeakMemory[]>();
 
 beforeAll(async () => {
-  for (const [strategy, ranks] of [
-    ['single', 1],
-    ['ddp', 2],
+  const shared = STRATEGIES.filter((strategy) => strategy !== 'single');
+  for (const [ranks, strategies] of [
+    [1, ['single']],
+    [2, shared],
   ] as const) {
+    const cases = strategies.flatMap((strategy) => CASES[strategy]);
     const results = await runRanks<PeakMemory>({
       script: new URL('./ranks/peak-memory.ts', import.meta.url),
       ranks,
-      args: [JSON.stringify(CASES[strategy]), ...(strategy === 'single' ? ['optimizers'] : [])],
+      args: [JSON.stringify(cases), ...(ranks === 1 ? ['optimizers'] : [])],
       env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 140_000,
+      timeoutMs: 280_000,
     });
     for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    measured[strategy] = results.map(({ result }) => result!);
+    let at = 0;
+    for (const strategy of strategies) {
+      const end = at + CASES[strategy].length;
+      const part = results.map(({ result }) => ({ ...result!, cases: result!.cases.slice(at, end) }));
+      measured.set(strategy, part);
+      at = end;
+    }
   }
-}, 300_000);
+}, 600_000);
 
 async function estimated({ config, batch, mixedPrecision, optimizer }: Case): Promise<Report> {
   const folder = await mkdtemp(join(tmpdir(), 'estimate-memory-'));
@@ -77,15 +107,15 @@ async function estimated({ config, batch, mixedPrecision, optimizer }: Case): Pr
 const namesOf = (cases: readonly Case[]) =>
   cases.map((each, i) => [each.name, each.mixedPrecision, each.optimizer, i] as const);
 
-describe.each(['single', 'ddp'] as const)('the estimate for %s', (strategy) => {
+describe.each(STRATEGIES)('the estimate for %s', (strategy) => {
   it.each(namesOf(CASES[strategy]))(
     'matches the measured peak: %s, precision %s, %s',
     async (_name, _precision, _optimizer, i) => {
       const { model, estimates } = await estimated(CASES[strategy][i]!);
       const { peakBytes, peakAt } = estimates.find((each): each is Estimate => each.strategy === strategy)!;
       expect(peakAt).toBe(CASES[strategy][i]!.peakAt);
-      expect(measured[strategy].length).toBe(strategy === 'single' ? 1 : 2);
-      for (const { cases } of measured[strategy]) {
+      expect(measured.get(strategy)!.length).toBe(strategy === 'single' ? 1 : 2);
+      for (const { cases } of measured.get(strategy)!) {
         expect(model.parameters).toBe(cases[i]!.parameters);
         expect(peakBytes / cases[i]!.peakBytes).toBeGreaterThan(0.85);
         expect(peakBytes / cases[i]!.peakBytes).toBeLessThan(1.15);
@@ -96,11 +126,11 @@ describe.each(['single', 'ddp'] as const)('the estimate for %s', (strategy) => {
 
 describe('what an optimizer takes', () => {
   it('is measured for all that are known', () => {
-    expect(Object.keys(measured.single[0]!.optimizers).sort()).toEqual([...OPTIMIZER_NAMES].sort());
+    expect(Object.keys(measured.get('single')![0]!.optimizers).sort()).toEqual([...OPTIMIZER_NAMES].sort());
   });
 
   it.each(OPTIMIZER_NAMES)('is what %s was measured to take', (name) => {
-    const { state, temporary } = measured.single[0]!.optimizers[name]!;
+    const { state, temporary } = measured.get('single')![0]!.optimizers[name]!;
     const expected = memoryOf(name);
     // Two matrices of 512 × 512; Adafactor has sums of rows and columns, and works on one at a time.
     const isFactored = expected.state === 'factored';

@@ -10,6 +10,8 @@ export interface MemoryCase {
   readonly batch: number;
   readonly optimizer: keyof typeof OPTIMIZERS;
   readonly mixedPrecision: 'no' | 'bf16';
+  /** Of fsdp. Undefined: the default strategy. */
+  readonly stage?: 1 | 2 | 3;
 }
 
 /** Bytes beside what there was before the model. */
@@ -46,8 +48,12 @@ const OPTIMIZERS = {
 
 const STEPS = 3;
 
-async function measure({ config, batch, optimizer: name, mixedPrecision }: MemoryCase): Promise<Measured> {
-  const accelerator = await Accelerator.create({ engine: 'acc', device: 'cpu', mixedPrecision });
+async function measure({ config, batch, optimizer: name, ...others }: MemoryCase): Promise<Measured> {
+  const { mixedPrecision, stage } = others;
+  const accelerator = await Accelerator.create({
+    ...{ engine: 'acc', device: 'cpu', mixedPrecision },
+    ...(stage && { strategy: 'fsdp', fsdp: { stage } }),
+  });
   const before = memoryStats().allocatedBytes;
   const { variables, loss } = createTransformer(config);
   const [, optimizer] = accelerator.prepare(variables, OPTIMIZERS[name]());

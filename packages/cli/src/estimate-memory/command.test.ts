@@ -169,7 +169,7 @@ describe('acc estimate-memory', () => {
     expect(text).toMatch(/^ {2}single +1 +7\.7 KB +7\.7 KB +15\.4 KB +16\.0 B .*$/m);
     expect(text).toMatch(/^ {2}ddp +2, 4 /m);
     expect(text).toMatch(/^ {2}zero-3 +2 /m);
-    expect(text).toContain('by the formulas of the ZeRO paper, not measured');
+    expect(text).toContain('what the stages of fsdp hold, with its default units');
     expect(text.split('\n').every((line) => line === line.trimEnd())).toBe(true);
   });
 

@@ -24,19 +24,21 @@ function find(estimates: readonly Estimate[], strategy: StrategyName, precision 
   )!;
 }
 
-describe('7.5 G parameters on 64 ranks, as in figure 1 of the ZeRO paper', () => {
+describe('7.5 G parameters on 64 ranks', () => {
   const model: ModelSizes = {
     ...{ parameters: 7.5e9, trainable: 7.5e9, architecture: undefined },
-    ...{ twoLargestUnits: undefined, largestTensor: undefined, factored: undefined },
+    ...{ layerSizes: undefined, largestTensor: undefined, factored: undefined },
   };
   const estimates = estimateMemory(model, OPTIONS);
 
+  // Whole weights are 30 GB, their shards, those of gradients and of both moments 0.47 GB each.
   it.each([
-    ['zero-1', 31.4],
-    ['zero-2', 16.6],
+    ['zero-1', 31.9],
+    ['zero-2', 31.9],
     ['zero-3', 1.9],
-  ] as const)('mixed precision, %s', (strategy, expected) => {
-    expect(statesOf(find(estimates, strategy, 'bf16'))).toBe(expected);
+  ] as const)('%s', (strategy, expected) => {
+    for (const precision of ['float32', 'bf16'])
+      expect(statesOf(find(estimates, strategy, precision))).toBe(expected);
   });
 
   it.each(['float32', 'bf16'])('one process with %s takes 16 bytes a parameter', (precision) => {
@@ -45,12 +47,38 @@ describe('7.5 G parameters on 64 ranks, as in figure 1 of the ZeRO paper', () =>
     expect(estimate.bytesPerParameter).toBe(16);
   });
 
-  it('float32 takes 16 / N bytes a parameter in stage 3', () => {
+  it('stage 3 takes 16 / N bytes a parameter', () => {
     expect(find(estimates, 'zero-3').bytesPerParameter).toBeCloseTo(16 / 64, 6);
   });
 
   it('says what it does not know', () => {
     expect(find(estimates, 'zero-3')).toMatchObject({ activationBytes: null, gatheredBytes: null });
+  });
+});
+
+describe('whole units', () => {
+  const MIB = 2 ** 20;
+  const ofLayers = (...layerSizes: number[]): Estimate[] => {
+    const parameters = layerSizes.reduce((sum, size) => sum + size, 0);
+    const model: ModelSizes = {
+      ...{ parameters, trainable: parameters, layerSizes },
+      ...{ architecture: undefined, largestTensor: undefined, factored: undefined },
+    };
+    return estimateMemory(model, { ...OPTIONS, ranks: [2] });
+  };
+
+  it('are the three largest of gradients, and in stage 3 the two largest of weights', () => {
+    const all = ofLayers(7 * MIB, 8 * MIB, 10 * MIB, 9 * MIB);
+    for (const strategy of ['zero-1', 'zero-2'] as const)
+      expect(find(all, strategy).gatheredBytes).toBe(4 * 27 * MIB);
+    expect(find(all, 'zero-3').gatheredBytes).toBe(4 * (27 + 19) * MIB);
+  });
+
+  it('are layers that follow each other, up to 25 MiB, in stage 3 to 4 MiB', () => {
+    const all = ofLayers(...Array<number>(20).fill(MIB / 2));
+    // 12 layers have 24 MiB; 2 have 4.
+    expect(find(all, 'zero-2').gatheredBytes).toBe(4 * 10 * MIB);
+    expect(find(all, 'zero-3').gatheredBytes).toBe(4 * (3 + 2) * MIB);
   });
 });
 
@@ -142,27 +170,29 @@ describe('a transformer', () => {
     expect(on2!.peakBytes - on1!.peakBytes).toBe(4 * PARAMETERS);
   });
 
-  it('gathers its two largest layers whole in stage 3', () => {
-    const estimate = find(estimates(gpt2, 4000), 'zero-3', 'float32', 4);
-    const gathered = 4 * 2 * LAYER;
-    const share = Math.ceil((4 * PARAMETERS) / 4) + (8 * PARAMETERS) / 4;
-    expect(estimate.gatheredBytes).toBe(gathered);
-    expect(estimate.peakBytes).toBe(share + gathered + estimate.activationBytes!);
+  it('has its weights whole in stage 3 while the loss is computed', () => {
+    const estimate = find(estimates({ ...gpt2, vocabulary: 4096 }, 4000), 'zero-3', 'float32', 4);
+    const { parameterBytes, optimizerBytes, activationBytes, peakBytes, peakAt } = estimate;
+    const parameters = PARAMETERS + 2 * (4096 - 16) * 8;
+    expect(parameterBytes).toBe(parameters);
+    expect(peakAt).toBe('loss');
+    // All layers are one unit.
+    expect(peakBytes).toBe(parameterBytes + optimizerBytes + activationBytes! + 4 * parameters);
   });
 
-  it('gathers nothing in forward in stage 2', () => {
-    const all = estimates({ ...gpt2, vocabulary: 4096 }, 4000);
-    for (const [strategy, isGathered] of [
-      ['zero-2', false],
-      ['zero-3', true],
-    ] as const) {
-      const estimate = find(all, strategy, 'float32', 4);
-      const { parameterBytes, optimizerBytes, activationBytes, gatheredBytes, peakBytes, peakAt } = estimate;
-      expect(peakAt).toBe('loss');
-      expect(gatheredBytes).toBe(4 * (2 * 4096 * 8 + 4 * 8));
-      const gathered = isGathered ? gatheredBytes! : 0;
-      expect(peakBytes).toBe(parameterBytes + optimizerBytes + activationBytes! + gathered);
-    }
+  it('has no weights beside the whole ones in stage 2', () => {
+    const estimate = find(estimates({ ...gpt2, vocabulary: 4096 }, 4000), 'zero-2', 'float32', 4);
+    const { parameterBytes, optimizerBytes, activationBytes, peakBytes } = estimate;
+    const parameters = PARAMETERS + 2 * (4096 - 16) * 8;
+    expect(parameterBytes).toBe(5 * parameters);
+    expect(peakBytes).toBe(parameterBytes + optimizerBytes + activationBytes!);
+  });
+
+  it('has its gradients whole, and their shards, when backward ends in stage 2', () => {
+    const { peakBytes, peakAt } = find(estimates(gpt2, 1), 'zero-2', 'float32', 4);
+    expect(peakAt).toBe('end of backward');
+    // Weights; shards of weights, gradients and moments; gradients; the embedding's gradient and labels.
+    expect(peakBytes).toBe(4 * PARAMETERS + 4 * PARAMETERS + 4 * PARAMETERS + 4 * (8 + 16));
   });
 
   it('is shared inside a host in the hybrid stage', () => {

@@ -31,7 +31,10 @@ export interface Estimate {
    * peak.
    */
   readonly activationBytes: number | null;
-  /** See {@link Layout}. Null: not known, and not in the peak. */
+  /**
+   * Whole units beside the shards: of gradients, and in stage 3 of weights. Null: not known, and not
+   * in the peak.
+   */
   readonly gatheredBytes: number | null;
   readonly peakBytes: number;
   readonly peakAt: Moment;
@@ -94,18 +97,22 @@ function estimateOf(
   precision: Precision,
   batch: BatchSizes | undefined,
 ): Estimate {
-  const { strategy, ranks, parameterBytes, gradientBytes, optimizerBytes, gatheredBytes } = layout;
+  const { strategy, ranks, parameterBytes, gradientBytes, optimizerBytes } = layout;
+  const { wholeWeightBytes, wholeGradientBytes } = layout;
   const { activationBytes, moments } = momentsOf(model, layout, precision, batch);
   const [peakAt, most] = moments.reduce((a, b) => (b[1] > a[1] ? b : a));
   return {
     ...{ precision, strategy, ranks, parameterBytes, gradientBytes, optimizerBytes },
     activationBytes,
-    gatheredBytes,
+    gatheredBytes:
+      wholeWeightBytes === null || wholeGradientBytes === null ? null : wholeWeightBytes + wholeGradientBytes,
     peakBytes: parameterBytes + optimizerBytes + most,
     peakAt,
     bytesPerParameter: (parameterBytes + gradientBytes + optimizerBytes) / model.parameters,
   };
 }
+
+const FLOAT_BYTES = 4;
 
 interface Moments {
   readonly activationBytes: number | null;
@@ -119,16 +126,17 @@ interface Moments {
  */
 function momentsOf(
   { architecture, trainable }: ModelSizes,
-  { gradientBytes, stepBytes, packedBytes, freshBytes, copyBytes, ...layout }: Layout,
+  { gradientBytes, stepBytes, packedBytes, copyBytes, ...layout }: Layout,
   precision: Precision,
   batch: BatchSizes | undefined,
 ): Moments {
-  const gathered = layout.gatheredBytes ?? 0;
+  const weights = layout.wholeWeightBytes ?? 0;
+  const gradients = layout.wholeGradientBytes ?? 0;
   const step: [Moment, number] = ['optimizer step', gradientBytes + stepBytes];
   if (!architecture || !batch) {
     return {
       activationBytes: null,
-      moments: [['end of backward', gradientBytes + packedBytes + gathered], step],
+      moments: [['end of backward', gradientBytes + packedBytes + gradients], step],
     };
   }
   const { layer, loss, head, mlp, end } = activationsOf(architecture, precision, batch);
@@ -136,21 +144,23 @@ function momentsOf(
   const kept = layer + copyBytes * parts.layer;
   const all = architecture.layers * kept;
   // 16-bit products give 16-bit gradients, which are then converted.
-  const fresh = copyBytes + freshBytes;
+  const fresh = copyBytes + FLOAT_BYTES;
   const above = Math.max(0, trainable - parts.embedding - parts.layer) / Math.max(1, trainable);
+  // Units are on their way only as far as backward has come.
+  const travelling = Math.min(layout.travellingBytes ?? 0, FLOAT_BYTES * trainable * above);
   // The gradient of a tied embedding has two terms, which exist beside their sum.
-  const terms = architecture.isTied ? 2 * freshBytes * parts.head : 0;
+  const terms = architecture.isTied ? 2 * FLOAT_BYTES * parts.head : 0;
   const inBackward = [
     all + head + (fresh + copyBytes) * parts.head,
-    all + mlp + freshBytes * parts.head + fresh * parts.contract,
-    kept + mlp + gradientBytes * above + fresh * parts.contract,
+    all + mlp + FLOAT_BYTES * parts.head + fresh * parts.contract,
+    kept + mlp + gradientBytes * above + travelling + fresh * parts.contract,
   ];
   return {
     activationBytes: all + Math.max(loss + copyBytes * parts.head, mlp),
     moments: [
-      ['loss', all + loss + copyBytes * parts.head + (layout.gathersInForward ? gathered : 0)],
-      ['backward', Math.max(...inBackward) + gathered],
-      ['end of backward', gradientBytes + packedBytes + end + terms + gathered],
+      ['loss', all + loss + copyBytes * parts.head + weights],
+      ['backward', Math.max(...inBackward) + weights],
+      ['end of backward', gradientBytes + packedBytes + end + terms + gradients],
       step,
     ],
   };

@@ -1,7 +1,7 @@
 import type { Precision } from './activations.js';
-import type { ModelSizes } from './model-sizes.js';
+import { largestUnits, type ModelSizes } from './model-sizes.js';
 
-/** `zero-…`: the stages of ZeRO; `hybrid` shards inside a host and replicates between hosts. */
+/** `zero-…`: the stages of `fsdp`; `hybrid` shards inside a host and replicates between hosts. */
 export type StrategyName = 'single' | 'ddp' | 'zero-1' | 'zero-2' | 'zero-3' | 'zero-3-hybrid';
 
 /** What a rank holds of weights, gradients and optimizer state, in bytes. */
@@ -11,22 +11,16 @@ export interface Layout {
   readonly parameterBytes: number;
   readonly gradientBytes: number;
   readonly optimizerBytes: number;
-  /**
-   * Whole units beside the shards: of gradients in stage 2, of parameters in stage 3. Null: the
-   * units are not known. 0 for the other strategies.
-   */
-  readonly gatheredBytes: number | null;
-  /** Whether units are also gathered in the forward pass. */
-  readonly gathersInForward: boolean;
+  /** Whole units of weights beside the shards. Null: the units are not known. */
+  readonly wholeWeightBytes: number | null;
+  /** Whole units of gradients beside the shards, when the last is complete. Null: the units are not known. */
+  readonly wholeGradientBytes: number | null;
+  /** Those of them that are on their way while backward continues. */
+  readonly travellingBytes: number | null;
   /** What the optimizer's step makes and frees. */
   readonly stepBytes: number;
   /** A bucket's packed copy on its way between hosts. */
   readonly packedBytes: number;
-  /**
-   * Bytes for each parameter of a gradient that backward has just made. 0 where it is among the
-   * gathered units.
-   */
-  readonly freshBytes: number;
   /** Bytes for each parameter of the copy that forward makes for backward. */
   readonly copyBytes: number;
 }
@@ -39,6 +33,12 @@ export interface OptimizerElements {
 
 /** `@acc/ddp` closes a bucket at this size. */
 const BUCKET_BYTES = 25 * 1024 * 1024;
+/** `@acc/fsdp` joins layers to units up to this size, by stage. */
+const UNIT_BYTES = { 1: 25 * 1024 * 1024, 2: 25 * 1024 * 1024, 3: 4 * 1024 * 1024 } as const;
+/** The unit in use, and the next one. */
+const WHOLE_WEIGHTS = 2;
+/** Units of gradients on their way to shards, beside the one that backward completes. */
+const TRAVELLING = 2;
 
 /**
  * What the packages here hold: float32 weights, gradients and state in every precision. Mixed
@@ -58,43 +58,41 @@ export function replicated(
     parameterBytes: 4 * parameters,
     gradientBytes: 4 * trainable,
     optimizerBytes: 4 * state,
-    gatheredBytes: 0,
-    gathersInForward: false,
+    wholeWeightBytes: 0,
+    wholeGradientBytes: 0,
+    travellingBytes: 0,
     stepBytes: 4 * temporary,
     packedBytes: isBetweenHosts ? bucket : 0,
-    freshBytes: 4,
     copyBytes: precision === 'float32' ? 0 : 2,
   };
 }
 
 /**
- * The stages by the formulas of Rajbhandari et al. ("ZeRO: Memory Optimizations Toward Training
- * Trillion Parameter Models", 2020, figure 1). With Ψ parameters, mixed precision takes 2Ψ for
- * weights, 2Ψ for gradients and KΨ for the optimizer: float32 weights and its state, so K = 12 for
- * Adam. Float32 takes 4Ψ, 4Ψ and the state. Stage 1 divides the optimizer's part among ranks, stage
- * 2 also the gradients, stage 3 also the weights. The two largest units exist whole beside the
- * shards: the one in use, and the next.
+ * What `@acc/fsdp` holds, which is what Rajbhandari et al. ("ZeRO: Memory Optimizations Toward
+ * Training Trillion Parameter Models", 2020) divide, in float32 as above. Stage 1 and 2: every rank
+ * has all weights, its shards of them, and its share of gradients and state; a gradient is freed
+ * when its shards are summed. Stage 3: only the shards, and whole units while they are used.
  *
  * @param shards The number of ranks that share.
  */
 export function sharded(
-  { parameters, trainable, twoLargestUnits }: ModelSizes,
+  { parameters, trainable, layerSizes }: ModelSizes,
   { state, temporary }: OptimizerElements,
   precision: Precision,
   { stage, shards }: { readonly stage: 1 | 2 | 3; readonly shards: number },
 ): Omit<Layout, 'strategy' | 'ranks'> {
-  const isMixed = precision !== 'float32';
-  const width = isMixed ? 2 : 4;
-  const share = (bytes: number, fromStage: number) => Math.ceil(stage >= fromStage ? bytes / shards : bytes);
+  const share = (elements: number) => Math.ceil((4 * elements) / shards);
+  const whole = (count: number) =>
+    layerSizes ? 4 * largestUnits(layerSizes, UNIT_BYTES[stage] / 4, count) : null;
   return {
-    parameterBytes: share(width * parameters, 3),
-    gradientBytes: share(width * trainable, 2),
-    optimizerBytes: share(4 * state + (isMixed ? 4 * trainable : 0), 1),
-    gatheredBytes: stage === 1 ? 0 : twoLargestUnits === undefined ? null : width * twoLargestUnits,
-    gathersInForward: stage === 3,
-    stepBytes: share(4 * temporary, 1),
+    parameterBytes: stage === 3 ? share(parameters) : 4 * parameters + share(trainable),
+    gradientBytes: share(trainable),
+    optimizerBytes: share(state),
+    wholeWeightBytes: stage === 3 ? whole(WHOLE_WEIGHTS) : 0,
+    wholeGradientBytes: whole(TRAVELLING + 1),
+    travellingBytes: whole(TRAVELLING),
+    stepBytes: share(temporary),
     packedBytes: 0,
-    freshBytes: stage === 1 ? width : 0,
-    copyBytes: 0,
+    copyBytes: precision === 'float32' ? 0 : 2,
   };
 }

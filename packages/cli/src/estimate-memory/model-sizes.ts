@@ -7,8 +7,8 @@ export interface ModelSizes {
   readonly parameters: number;
   /** Those that have gradients and optimizer state. */
   readonly trainable: number;
-  /** The parameters of the two largest units together. Undefined: the units are not known. */
-  readonly twoLargestUnits: number | undefined;
+  /** The number of parameters of each layer, in their order. Undefined: the layers are not known. */
+  readonly layerSizes: readonly number[] | undefined;
   /** The elements of the largest trained tensor. Undefined: the tensors are not known. */
   readonly largestTensor: number | undefined;
   /** The elements of Adafactor's state. Undefined: the tensors are not known. */
@@ -24,16 +24,25 @@ export function sizesOf(tensors: readonly SizedTensor[], architecture: Architect
   return {
     parameters: total(tensors, elementsOf),
     trainable: total(trained, elementsOf),
-    twoLargestUnits: twoLargest([...units.values()]),
+    layerSizes: [...units.values()],
     largestTensor: trained.reduce((most, { shape }) => Math.max(most, elementsOf(shape)), 0),
     factored: total(trained, factoredElements),
     architecture,
   };
 }
 
-export function twoLargest(sizes: readonly number[]): number {
-  const [first = 0, second = 0] = [...sizes].sort((a, b) => b - a);
-  return first + second;
+/** The `count` largest units together, if layers that follow each other are joined up to `most` parameters. */
+export function largestUnits(layerSizes: readonly number[], most: number, count: number): number {
+  const units: number[] = [];
+  for (const size of layerSizes) {
+    const last = units.at(-1);
+    if (last !== undefined && last + size <= most) units[units.length - 1] = last + size;
+    else units.push(size);
+  }
+  return units
+    .toSorted((a, b) => b - a)
+    .slice(0, count)
+    .reduce((sum, size) => sum + size, 0);
 }
 
 export const elementsOf = (shape: readonly number[]): number =>

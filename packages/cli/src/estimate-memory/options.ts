@@ -2,7 +2,7 @@ import { AccError } from '@acc/contract';
 import type { BatchSizes, Precision } from './activations.js';
 import type { Architecture } from './architecture.js';
 import type { EstimateOptions } from './estimate.js';
-import { twoLargest, type ModelSizes } from './model-sizes.js';
+import type { ModelSizes } from './model-sizes.js';
 import { requireOptimizer } from './optimizers.js';
 
 /** The options of the command, as commander gives them. */
@@ -70,7 +70,7 @@ function batchSizes(
 export function modelOfNumbers(parameters: number, flags: EstimateFlags): ModelSizes {
   const architecture = architectureOf(parameters, flags);
   const model = { parameters, trainable: parameters, largestTensor: undefined, factored: undefined };
-  if (!architecture) return { ...model, twoLargestUnits: undefined, architecture };
+  if (!architecture) return { ...model, layerSizes: undefined, architecture };
   const { hidden, vocabulary, layers, isTied } = architecture;
   const embedding = vocabulary * hidden;
   const rest = parameters - (isTied ? 1 : 2) * embedding;
@@ -81,8 +81,12 @@ export function modelOfNumbers(parameters: number, flags: EstimateFlags): ModelS
       { help: 'Give the number of all parameters.' },
     );
   }
-  const units = [embedding, ...(isTied ? [] : [embedding]), ...Array<number>(layers).fill(rest / layers)];
-  return { ...model, twoLargestUnits: Math.ceil(twoLargest(units)), architecture };
+  const layerSizes = [
+    embedding,
+    ...Array<number>(layers).fill(Math.ceil(rest / layers)),
+    ...(isTied ? [] : [embedding]),
+  ];
+  return { ...model, layerSizes, architecture };
 }
 
 function architectureOf(parameters: number, flags: EstimateFlags): Architecture | undefined {

@@ -31,7 +31,7 @@ export async function report(path: string | undefined, flags: EstimateFlags): Pr
     model: { path: path ?? null, kind: architecture?.kind ?? null, parameters, trainable },
     optimizer: options.optimizer,
     batch: options.batch ?? null,
-    assumptions: assumptionsOf(options.batch !== undefined, model.twoLargestUnits !== undefined),
+    assumptions: assumptionsOf(options.batch !== undefined, model.layerSizes !== undefined),
     estimates: estimateMemory(model, options),
   };
 }
@@ -41,11 +41,12 @@ function assumptionsOf(hasActivations: boolean, hasUnits: boolean): string[] {
     'Sizes are bytes of tensors on each rank: not those of Node.js, libtorch, and the cache of freed memory.',
     'single, ddp: what the Accelerator holds. float32 weights, gradients and optimizer state in every precision; ' +
       'mixed precision adds 16-bit copies of the weights of products during a step, counted with activations.',
-    'zero-1, zero-2, zero-3: by the formulas of the ZeRO paper, not measured. Mixed precision: 2 bytes a parameter ' +
-      "for weights, 2 for gradients, and float32 weights (4) with the optimizer's state, divided among ranks by stage.",
+    'zero-1, zero-2, zero-3: what the stages of fsdp hold, with its default units. Stages 1 and 2: all weights, and ' +
+      'shards of weights, gradients and optimizer state; stage 3: the shards. They differ in what a window of ' +
+      'accumulation holds: stage 1 holds whole gradients, which are not counted here.',
     hasUnits
-      ? 'gathered: the two largest layers, whole beside the shards: gradients in stage 2, weights in stage 3.'
-      : 'Layers are not known: units that are gathered whole in stages 2 and 3 come on top.',
+      ? 'gathered: whole units beside the shards, the three largest of gradients, and in stage 3 the two largest of weights.'
+      : 'Layers are not known: units that are whole beside the shards come on top.',
     hasActivations
       ? 'activations: pre-norm transformer with fused attention, one-hot labels, no dropout, no activation ' +
         'checkpointing, one micro-batch a step. Gradients grow while activations shrink: the peak is less than their sum.'

@@ -17,7 +17,7 @@ describe('stored tensors', () => {
     ]);
   });
 
-  it('are grouped by layer: the two largest are gathered', () => {
+  it('are grouped by layer', () => {
     const stored = [
       { name: 'model.embed_tokens.weight', shape: [10, 4] },
       { name: 'model.layers.0.self_attn.q_proj.weight', shape: [4, 4] },
@@ -25,7 +25,7 @@ describe('stored tensors', () => {
       { name: 'model.layers.1.mlp.up_proj.weight', shape: [8, 4] },
     ];
     const model = sizesOf(parametersAmong(stored), undefined);
-    expect(model).toMatchObject({ parameters: 120, twoLargestUnits: 48 + 40, largestTensor: 40 });
+    expect(model).toMatchObject({ parameters: 120, layerSizes: [40, 48, 32], largestTensor: 40 });
   });
 });
 
