@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { AccError } from '@acc/contract';
 
 /** The prefix of the line in which a rank passes its result to `runRanks`. */
@@ -21,11 +22,24 @@ type TypedArrayName = keyof typeof TYPED_ARRAYS;
 
 /**
  * Passes `value` from a rank's script to the test that called `runRanks`, as one line on stdout.
- * Call it once, at the start of a line. Besides JSON values, typed arrays, NaN, infinities and -0
- * are passed bit for bit.
+ * Call it once, at the start of a line. It returns when the line is written, so a rank may end or
+ * fail right after. Besides JSON values, typed arrays, NaN, infinities and -0 are passed bit for bit.
  */
 export function reportResult(value: unknown): void {
-  process.stdout.write(`${MARK}${encodeResult(value)}\n`);
+  writeNow(Buffer.from(`${MARK}${encodeResult(value)}\n`));
+}
+
+/** Writes to stdout. `process.stdout` would queue what does not fit into the pipe at once. */
+function writeNow(bytes: Uint8Array): void {
+  const sleeping = new Int32Array(new SharedArrayBuffer(4));
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(process.stdout.fd, bytes, at);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(sleeping, 0, 0, 1);
+    }
+  }
 }
 
 /**

@@ -51,7 +51,7 @@ const KEYS = ['script', 'ranks', 'args', 'env', 'nodeArgs', 'cwd', 'timeoutMs'];
  * ended, even if this process is killed.
  *
  * @throws AccError `ACC_RANKS_TIMEOUT` with the output of the ranks; `ACC_RANK_RESULT` for a
- * damaged result line.
+ * damaged result line of a rank that ended without an error.
  */
 export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<RankResult<T>[]> {
   checkKeys('runRanks', options, KEYS);
@@ -76,7 +76,7 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   try {
     const results = await Promise.all(running.map(({ ended }) => ended));
     if (timedOut) throw timeoutError(results, timeoutMs);
-    return results.map((result) => ({ ...result, result: parseResult(result.stdout) as T | undefined }));
+    return results.map((result) => ({ ...result, result: resultOf(result) as T | undefined }));
   } finally {
     clearTimeout(timer);
     killAll();
@@ -87,6 +87,16 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
 }
 
 type RankOutput = Omit<RankResult, 'result'>;
+
+/** A rank that failed may have left half a line, which must not hide how it failed. */
+function resultOf({ stdout, exitCode }: RankOutput): unknown {
+  try {
+    return parseResult(stdout);
+  } catch (error) {
+    if (exitCode === 0) throw error;
+    return undefined;
+  }
+}
 
 function startRank(
   options: RunRanksOptions,
