@@ -1,5 +1,6 @@
 import { AccError } from '@acc/contract';
-import { activationsOf, partsOf, type BatchSizes, type Precision } from './activations.js';
+import { activationsOf, partsOf, type Activations, type BatchSizes, type Precision } from './activations.js';
+import type { Architecture } from './architecture.js';
 import { replicated, sharded, type Layout, type OptimizerElements, type StrategyName } from './layouts.js';
 import type { ModelSizes } from './model-sizes.js';
 import { memoryOf, type OptimizerName } from './optimizers.js';
@@ -139,7 +140,40 @@ function momentsOf(
       moments: [['end of backward', gradientBytes + packedBytes + gradients], step],
     };
   }
-  const { layer, loss, head, mlp, end } = activationsOf(architecture, precision, batch);
+  const { all, loss, inBackward, end } = atMoments(
+    architecture,
+    activationsOf(architecture, precision, batch),
+    {
+      copyBytes,
+      gradientBytes,
+      trainable,
+      travellingBytes: layout.travellingBytes ?? 0,
+    },
+  );
+  return {
+    activationBytes: all + Math.max(loss, inBackward.mlp),
+    moments: [
+      ['loss', all + loss + weights],
+      ['backward', inBackward.most + weights],
+      ['end of backward', gradientBytes + packedBytes + end + gradients],
+      step,
+    ],
+  };
+}
+
+interface Held {
+  readonly copyBytes: number;
+  readonly gradientBytes: number;
+  readonly trainable: number;
+  readonly travellingBytes: number;
+}
+
+/** What a transformer holds at the moments of a step: for all its layers, and beside them. */
+function atMoments(
+  architecture: Architecture,
+  { layer, loss, head, mlp, end }: Activations,
+  { copyBytes, gradientBytes, trainable, travellingBytes }: Held,
+) {
   const parts = partsOf(architecture);
   const kept = layer + copyBytes * parts.layer;
   const all = architecture.layers * kept;
@@ -147,21 +181,13 @@ function momentsOf(
   const fresh = copyBytes + FLOAT_BYTES;
   const above = Math.max(0, trainable - parts.embedding - parts.layer) / Math.max(1, trainable);
   // Units are on their way only as far as backward has come.
-  const travelling = Math.min(layout.travellingBytes ?? 0, FLOAT_BYTES * trainable * above);
+  const travelling = Math.min(travellingBytes, FLOAT_BYTES * trainable * above);
   // The gradient of a tied embedding has two terms, which exist beside their sum.
   const terms = architecture.isTied ? 2 * FLOAT_BYTES * parts.head : 0;
-  const inBackward = [
+  const most = Math.max(
     all + head + (fresh + copyBytes) * parts.head,
     all + mlp + FLOAT_BYTES * parts.head + fresh * parts.contract,
     kept + mlp + gradientBytes * above + travelling + fresh * parts.contract,
-  ];
-  return {
-    activationBytes: all + Math.max(loss + copyBytes * parts.head, mlp),
-    moments: [
-      ['loss', all + loss + copyBytes * parts.head + weights],
-      ['backward', Math.max(...inBackward) + weights],
-      ['end of backward', gradientBytes + packedBytes + end + terms + gradients],
-      step,
-    ],
-  };
+  );
+  return { all, loss: loss + copyBytes * parts.head, inBackward: { mlp, most }, end: end + terms };
 }
