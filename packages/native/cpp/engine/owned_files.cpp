@@ -87,6 +87,20 @@ int create(const std::string& path) {
   return open(path.c_str(), flags, 0600);
 }
 
+// Another process that runs remove_abandoned may find the file before it is locked, and remove it.
+// Then the file is created again.
+int create_locked(const std::string& path) {
+  while (true) {
+    const int descriptor = create(path);
+    if (descriptor < 0) return -1;
+    // Some file systems have no locks. Nobody can lock the file there, so nobody removes it.
+    while (flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (access(path.c_str(), F_OK) == 0) return descriptor;
+    close(descriptor);
+  }
+}
+
 bool is_ours(const std::string& name) {
   const std::string prefix = kPrefix, suffix = kSuffix;
   return name.size() > prefix.size() + suffix.size() && name.compare(0, prefix.size(), prefix) == 0 &&
@@ -98,13 +112,12 @@ bool is_ours(const std::string& name) {
 OwnedFile::OwnedFile(const std::string& folder, const std::string& name)
     : path_(folder + "/" + kPrefix + name + kSuffix) {
   watch_endings();
-  descriptor_ = create(path_);
+  descriptor_ = create_locked(path_);
   if (descriptor_ < 0) {
     const int reason = errno;
     throw Error(reason == ENOSPC ? kStorageFull : kStorageDenied,
                 "the file " + path_ + " cannot be created: " + std::strerror(reason));
   }
-  flock(descriptor_, LOCK_EX | LOCK_NB);
   place_ = enlist(path_);
   if (place_ < 0) unlink(path_.c_str());
 }
