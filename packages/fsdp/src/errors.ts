@@ -35,7 +35,7 @@ export function needsWhole(optimizer: Optimizer): AccError {
     'ACC_STRATEGY_CANNOT',
     `The strategy 'fsdp' gives an optimizer this rank's elements of each weight. ${kind} may need all of them.`,
     {
-      help: 'Use an optimizer of tfjs, adamw, lamb, lion or sgdw. If an optimizer of your own computes each element by itself, give it a member elementwise: true.',
+      help: 'Use an optimizer of tfjs, adafactor, adamw, lamb, lion or sgdw. If an optimizer of your own computes each element by itself, give it a member elementwise: true.',
       details: { optimizer: kind },
     },
   );

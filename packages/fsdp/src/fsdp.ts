@@ -26,7 +26,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-import { canUpdateShards, isLive, registeredVariable, withShardedNorms } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withShards } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
@@ -44,7 +44,7 @@ import { withShardsRegistered } from './registered.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import type { Shard } from './shard.js';
-import { sumSquaresOver } from './shard-norms.js';
+import { shardedUpdateOf } from './sharded-update.js';
 import { ShardReduction } from './shard-reduction.js';
 import { splitReduction } from './split-reduction.js';
 import { Unit, type WireDtype } from './unit.js';
@@ -215,13 +215,10 @@ class Fsdp implements Strategy {
       const grad = grads[name] as Tensor | null;
       if (grad) own[name] = ownOf(grad, shard);
     }
-    const sumSquares = sumSquaresOver(
-      shards.map(({ variable }) => variable.name),
-      this.#sharing,
-    );
-    const apply = () => withShardedNorms(sumSquares, () => applyGradients(own));
+    const apply = () => applyGradients(own);
     const given = { optimizer, grads: own, units: units.map((unit) => unit.shards), apply };
-    withShardsRegistered(shards, () => (this.#offload ? this.#offload.update(given) : apply()));
+    const run = () => (this.#offload ? this.#offload.update(given) : apply());
+    withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
     for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
     if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');
