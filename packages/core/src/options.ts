@@ -329,11 +329,15 @@ function refuseGroupOptions(ddp: unknown): void {
 }
 
 /** Rejects options with which sums depend on the number of ranks. */
-function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
+function refuseBesideDeterministic({ strategy, ddp, fsdp }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
+  const isUnsharded = strategy === 'fsdp' && fsdp?.stage === 'NO_SHARD';
   const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
   const refused = [
-    !['auto', 'ddp'].includes(strategy as string) && "strategy: only 'auto' and 'ddp' are supported",
+    !['auto', 'ddp'].includes(strategy as string) &&
+      !isUnsharded &&
+      "strategy: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported",
+    isUnsharded && fsdp?.mixedPrecision && 'fsdp.mixedPrecision: not supported',
     commHook !== undefined &&
       'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',
     syncAt !== 'backward' && "ddp.syncAt: only 'backward' is supported",

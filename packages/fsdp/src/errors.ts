@@ -41,6 +41,27 @@ export function needsWhole(optimizer: Optimizer): AccError {
   );
 }
 
+/**
+ * The error for a unit for which there is no memory.
+ *
+ * @param act What is done with the unit: "gather".
+ */
+export function unitTooLarge(
+  unit: { readonly name: string; readonly bytes: number },
+  act: string,
+  cause: AccError,
+): AccError {
+  return new AccError(
+    'ACC_OUT_OF_MEMORY',
+    `fsdp cannot ${act} the unit '${unit.name}' of ${unit.bytes} bytes. ${cause.message.split('\n')[0]}`,
+    {
+      help: 'Make units smaller (fsdp.wrap, fsdp.bucketBytes), gather fewer ahead (fsdp.limitAllGathers: true, fsdp.reshardAfterForward: true), use stage 3, fsdp.offload, more ranks, a smaller batch or activation checkpointing.',
+      details: { unit: unit.name, bytes: unit.bytes },
+      cause,
+    },
+  );
+}
+
 /** The error for a tensor that shared values with a variable before a step. */
 export function outdated({ name }: Variable): AccError {
   return new AccError(

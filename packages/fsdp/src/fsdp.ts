@@ -40,6 +40,7 @@ import {
   type FsdpOptions,
   type ResolvedFsdpOptions,
 } from './options.js';
+import { requireOwnState, type OwnStateContext } from './own-state.js';
 import { withShardsRegistered } from './registered.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
@@ -92,6 +93,10 @@ class Fsdp implements Strategy {
   #exposed!: ExposedGradients;
   #offload: Offload | undefined;
   #hasLayers = false;
+  /** How often units were made. */
+  #preparations = 0;
+  /** At the last check of the state of each optimizer. */
+  readonly #checked = new WeakMap<Optimizer, number>();
 
   constructor(options: ResolvedFsdpOptions) {
     this.#options = options;
@@ -140,6 +145,7 @@ class Fsdp implements Strategy {
     this.#whole.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));
     requireSameUnits(lists, collective);
+    if (lists.length > 0) this.#preparations++;
     const { param, reduce } = this.#options.mixedPrecision;
     const wire = { param: wireDtypeOf(param), reduce: wireDtypeOf(reduce) };
     const replicas = this.#replicas;
@@ -217,7 +223,11 @@ class Fsdp implements Strategy {
     }
     const apply = () => applyGradients(own);
     const given = { optimizer, grads: own, units: units.map((unit) => unit.shards), apply };
-    const run = () => (this.#offload ? this.#offload.update(given) : apply());
+    const run = () => {
+      this.#checkState(optimizer, { names: Object.keys(grads), shards });
+      if (this.#offload) this.#offload.update(given);
+      else apply();
+    };
     withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
     for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
@@ -283,6 +293,13 @@ class Fsdp implements Strategy {
     this.#offload = undefined;
     this.#hasLayers = false;
     this.#buffers.clear();
+  }
+
+  /** Checks the state at the first update, and at the first one after new units were made. */
+  #checkState(optimizer: Optimizer, update: Omit<OwnStateContext, 'collective'>): void {
+    if (this.#checked.get(optimizer) === this.#preparations) return;
+    requireOwnState(optimizer, { ...update, collective: this.#context.collective });
+    this.#checked.set(optimizer, this.#preparations);
   }
 
   /** Frees the shards of variables that a program has disposed. */

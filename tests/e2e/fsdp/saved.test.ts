@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
-import type { Loaded, Saved, Way } from './ranks/saved.js';
+import type { Kind, Loaded, Saved, Way } from './ranks/saved.js';
 
 const script = new URL('./ranks/saved.ts', import.meta.url);
 const WAYS: readonly Way[] = ['ddp', 'stage1', 'stage3'];
 const CLOSE = { rtol: 1e-5, atol: 1e-6 };
-let saved: Saved[];
-const loaded = new Map<number, Loaded[]>();
+const KINDS: readonly Kind[] = ['adam', 'adafactor'];
+let saved: Record<Kind, Saved>[];
+const loaded = new Map<number, Record<Kind, Loaded>[]>();
 
 async function run<T>(ranks: number, phase: string, folder: string): Promise<T[]> {
   const ended = await runRanks<T>({
@@ -25,12 +26,12 @@ async function run<T>(ranks: number, phase: string, folder: string): Promise<T[]
 
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-fsdp-'));
-  saved = await run<Saved>(2, 'save', folder);
-  for (const ranks of [1, 2, 3]) loaded.set(ranks, await run<Loaded>(ranks, 'load', folder));
+  saved = await run<Record<Kind, Saved>>(2, 'save', folder);
+  for (const ranks of [1, 2, 3]) loaded.set(ranks, await run<Record<Kind, Loaded>>(ranks, 'load', folder));
 }, 480_000);
 
 it('every rank has the whole state dict of a sharded model', () => {
-  for (const { stateDicts, trained } of saved) {
+  for (const { stateDicts, trained } of saved.map(({ adam }) => adam)) {
     for (const way of WAYS) {
       expect(Object.keys(stateDicts[way])).toEqual(['weight0', 'weight1', 'weight2', 'weight3']);
       expect(Object.values(stateDicts[way]).flat()).toEqual(trained[way].saved);
@@ -40,10 +41,11 @@ it('every rank has the whole state dict of a sharded model', () => {
 
 describe.each([1, 2, 3])('on %i ranks', (ranks) => {
   const pairs = WAYS.flatMap((from) => WAYS.map((way) => [from, way] as const));
+  const table = KINDS.flatMap((kind) => pairs.map(([from, way]) => ({ kind, from, way })));
 
-  it.each(pairs)('what %s has saved goes on under %s as if it had not been interrupted', (from, way) => {
-    for (const { trained, models } of loaded.get(ranks)!) {
-      const uninterrupted = saved[0]!.trained[from];
+  it.each(table)('$kind goes on under $way from what $from has saved', ({ kind, from, way }) => {
+    for (const { trained, models } of loaded.get(ranks)!.map((result) => result[kind])) {
+      const uninterrupted = saved[0]![kind].trained[from];
       const found = trained[from][way];
       expect(found.saved).toEqual(uninterrupted.saved);
       expectClose(found.last, uninterrupted.last, CLOSE);

@@ -19,7 +19,8 @@ export function strategyOf(options: ResolvedOptions, size: number, kernels: Kern
   if (typeof strategy === 'object') return strategy;
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
-  const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
+  const isUnsharded = options.deterministic !== false && options.fsdp?.stage === 'NO_SHARD';
+  const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : isUnsharded ? 'ddp' : strategy;
   if (name === 'fsdp') {
     return size > 1 || isForOne(options.fsdp, kernels) ? fsdp(options.fsdp) : singleStrategy();
   }

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, adamw, lamb, lion, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, adafactor, adamw, lamb, lion, type AcceleratorOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 
@@ -39,9 +39,10 @@ const KINDS = {
   adamw: { optimizer: () => adamw({ learningRate: 0.02, weightDecay: 0.1, excludeFromWeightDecay: ['^b'] }) },
   adagrad: { optimizer: () => tf.train.adagrad(0.1) },
   adadelta: { optimizer: () => tf.train.adadelta(1, 0.9, 1e-4) },
-  rmsprop: { optimizer: () => tf.train.rmsprop(0.01, 0.9, 0.3, 1e-3, true) },
+  rmsprop: { optimizer: () => tf.train.rmsprop(0.01, 0.9, 0.3, 1e-10, true) },
   adamax: { optimizer: () => tf.train.adamax(0.02, 0.8, 0.95, 1e-4, 0.1) },
   lamb: { optimizer: () => lamb({ learningRate: 0.02, weightDecay: 0.1 }) },
+  adafactor: { optimizer: () => adafactor({ learningRate: 0.02, beta1: 0.9 }) },
   lion: { optimizer: () => lion({ learningRate: 0.02 }) },
   clipped: { options: { gradientClipping: { norm: 0.3 } } },
   // On one rank, without offload, nothing of fsdp is used.

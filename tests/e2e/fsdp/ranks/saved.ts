@@ -1,7 +1,7 @@
 // Saves training by each strategy in the middle, or goes on from every save by every strategy: `save` or `load`, and a folder.
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, adafactor, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
@@ -12,6 +12,13 @@ const WAYS = {
   stage3: { bucketBytes: 1 },
 } satisfies Record<string, FsdpOptions | undefined>;
 export type Way = keyof typeof WAYS;
+
+/** One with state of the shape of the weights, and one that keeps means of rows and columns. */
+const OPTIMIZERS = {
+  adam: () => tf.train.adam(0.05),
+  adafactor: () => adafactor({ learningRate: 0.05, beta1: 0.9 }),
+} satisfies Record<string, () => tf.Optimizer>;
+export type Kind = keyof typeof OPTIMIZERS;
 
 /** Whole weights: at the save, and after the last step. */
 export interface Trained {
@@ -38,7 +45,7 @@ const STEPS = 7;
 
 const [phase, folder] = process.argv.slice(2) as ['save' | 'load', string];
 
-async function start(way: Way) {
+async function start(way: Way, kind: Kind) {
   const options = WAYS[way] as FsdpOptions | undefined;
   const accelerator = await Accelerator.create({
     gradientAccumulationSteps: 2,
@@ -65,7 +72,7 @@ async function start(way: Way) {
     tf.Variable<tf.Rank.R2>,
     tf.Variable,
   ];
-  const optimizer = tf.train.adam(0.05);
+  const optimizer = OPTIMIZERS[kind]();
   accelerator.prepare(variables, optimizer);
   const step = (index: number) =>
     tf.tidy(() => {
@@ -81,15 +88,15 @@ async function start(way: Way) {
   return { accelerator, variables, step, read, end };
 }
 
-async function save(): Promise<Saved> {
+async function save(kind: Kind): Promise<Saved> {
   const result: Saved = { trained: {} as Saved['trained'], stateDicts: {} as Saved['stateDicts'] };
   for (const way of Object.keys(WAYS) as Way[]) {
-    const { accelerator, variables, step, read, end } = await start(way);
+    const { accelerator, variables, step, read, end } = await start(way, kind);
     // Windows close after every second step.
     for (let i = 0; i < MIDDLE; i++) step(i);
     const saved = read();
-    await accelerator.saveState(join(folder, way));
-    await accelerator.saveModel(variables, join(folder, `${way}-model`));
+    await accelerator.saveState(join(folder, kind, way));
+    await accelerator.saveModel(variables, join(folder, kind, `${way}-model`));
     const whole = accelerator.getStateDict(variables);
     result.stateDicts[way] = Object.fromEntries(
       Object.entries(whole).map(([name, tensor]) => [name, [...tensor.dataSync()]]),
@@ -102,18 +109,18 @@ async function save(): Promise<Saved> {
   return result;
 }
 
-async function load(): Promise<Loaded> {
+async function load(kind: Kind): Promise<Loaded> {
   const result: Loaded = { trained: {} as Loaded['trained'], models: {} as Loaded['models'] };
   for (const from of Object.keys(WAYS) as Way[]) {
     result.trained[from] = {} as Record<Way, Trained>;
     result.models[from] = {} as Record<Way, number[]>;
     for (const way of Object.keys(WAYS) as Way[]) {
-      const { accelerator, variables, step, read, end } = await start(way);
+      const { accelerator, variables, step, read, end } = await start(way, kind);
       step(0);
       step(1);
-      await accelerator.loadModel(variables, join(folder, `${from}-model`));
+      await accelerator.loadModel(variables, join(folder, kind, `${from}-model`));
       result.models[from][way] = read();
-      await accelerator.loadState(join(folder, from));
+      await accelerator.loadState(join(folder, kind, from));
       const saved = read();
       for (let i = MIDDLE; i < STEPS; i++) step(i);
       result.trained[from][way] = { saved, last: read() };
@@ -123,6 +130,10 @@ async function load(): Promise<Loaded> {
   return result;
 }
 
-reportResult(phase === 'save' ? await save() : await load());
+const result = {} as Record<Kind, Saved | Loaded>;
+for (const kind of Object.keys(OPTIMIZERS) as Kind[]) {
+  result[kind] = phase === 'save' ? await save(kind) : await load(kind);
+}
+reportResult(result);
 const last = await Accelerator.create();
 await last.endTraining();
