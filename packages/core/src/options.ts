@@ -337,7 +337,7 @@ function refuseBesideDeterministic({ strategy, ddp, fsdp }: ResolvedOptions): vo
     !['auto', 'ddp'].includes(strategy as string) &&
       !isUnsharded &&
       "strategy: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported",
-    isUnsharded && fsdp?.mixedPrecision && 'fsdp.mixedPrecision: not supported',
+    isUnsharded && fsdp.mixedPrecision !== undefined && 'fsdp.mixedPrecision: not supported',
     commHook !== undefined &&
       'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',
     syncAt !== 'backward' && "ddp.syncAt: only 'backward' is supported",

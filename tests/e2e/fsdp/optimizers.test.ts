@@ -10,7 +10,7 @@ const JOBS: readonly { readonly ranks: number; readonly layouts: readonly Layout
 ];
 const KINDS: readonly Kind[] = [
   ...(['sgd', 'momentum', 'nesterov', 'adagrad', 'adadelta', 'rmsprop', 'centered rmsprop'] as const),
-  ...(['adam', 'adamax', 'adamw', 'sgdw', 'lion', 'lamb'] as const),
+  ...(['adam', 'adamax', 'adamw', 'oneBitAdam', 'sgdw', 'lion', 'lamb'] as const),
   ...(['adafactor', 'adafactor with momentum', 'adafactor without scales'] as const),
 ];
 /**

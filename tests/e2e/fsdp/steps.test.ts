@@ -5,8 +5,8 @@ import type { Case, Result, Way } from './ranks/steps.js';
 const SIZES = [1, 2, 3];
 const WAYS: readonly Way[] = ['stage1', 'stage2', 'stage3', 'together', 'bySize'];
 const CASES: readonly Case[] = [
-  ...(['sgd', 'momentum', 'adam', 'adamw', 'lamb'] as const),
-  ...(['clipped', 'accumulated', 'checkpointed', 'skipped'] as const),
+  ...(['adam', 'lamb', 'clipped', 'clippedByValue', 'accumulated', 'checkpointed'] as const),
+  ...(['frozen', 'bf16', 'skipped'] as const),
 ];
 const results = new Map<number, Result[]>();
 
@@ -27,9 +27,11 @@ beforeAll(async () => {
   }
 }, 360_000);
 
-/** Products in 16 bits round other sums to other numbers. */
-const closeFor = (kind: Case) =>
-  kind === 'skipped' ? { rtol: 1e-2, atol: 1e-3 } : { rtol: 1e-4, atol: 1e-6 };
+/** Rounding of float32. Elements of about 1 that have come near 0 keep the errors of their size. */
+const CLOSE = { rtol: 1e-5, atol: 1e-6 };
+
+/** Products in 16 bits round a sum to another number where its last bits of float32 differ. */
+const closeFor = (kind: Case) => (kind === 'skipped' || kind === 'bf16' ? { rtol: 1e-2, atol: 1e-3 } : CLOSE);
 
 // One process alone is the reference: it has nothing to divide.
 describe.each([2, 3])('on %i ranks, fsdp', (ranks) => {
@@ -63,15 +65,14 @@ describe.each([2, 3])('on %i ranks, fsdp', (ranks) => {
     }
   });
 
-  it('fits, validates and predicts with a LayersModel as ddp does', () => {
+  it('fits, validates and predicts with a LayersModel with a frozen layer as ddp does', () => {
     for (const { fitted } of results.get(ranks)!) {
       for (const way of WAYS) {
         const { losses, validated, predicted, weights } = fitted[way];
-        const close = { rtol: 1e-4, atol: 1e-6 };
-        expectClose(losses, fitted.ddp.losses, close);
-        expectClose(validated, fitted.ddp.validated, close);
-        expectClose(predicted, fitted.ddp.predicted, close);
-        expectClose(weights.flat(), fitted.ddp.weights.flat(), close);
+        expectClose(losses, fitted.ddp.losses, CLOSE);
+        expectClose(validated, fitted.ddp.validated, CLOSE);
+        expectClose(predicted, fitted.ddp.predicted, CLOSE);
+        expectClose(weights.flat(), fitted.ddp.weights.flat(), CLOSE);
       }
     }
   });

@@ -1,6 +1,15 @@
 // Trains one network with every optimizer, by ddp and by each stage of fsdp, on the same global batches.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, adafactor, adamw, lamb, lion, sgdw, type AcceleratorOptions } from '@acc/core';
+import {
+  Accelerator,
+  adafactor,
+  adamw,
+  lamb,
+  lion,
+  oneBitAdam,
+  sgdw,
+  type AcceleratorOptions,
+} from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const OPTIMIZERS = {
@@ -14,6 +23,8 @@ const OPTIMIZERS = {
   adam: () => tf.train.adam(0.02),
   adamax: () => tf.train.adamax(0.02),
   adamw: () => adamw({ learningRate: 0.02, weightDecay: 0.1, excludeFromWeightDecay: ['^b'] }),
+  // The variance is frozen from the eleventh step on.
+  oneBitAdam: () => oneBitAdam({ learningRate: 0.01, warmupSteps: 10 }),
   sgdw: () => sgdw({ learningRate: 0.1, momentum: 0.9, nesterov: true, weightDecay: 0.01 }),
   lion: () => lion({ learningRate: 0.01, weightDecay: 0.1 }),
   lamb: () => lamb({ learningRate: 0.02, excludeFromLayerAdaptation: ['^b'] }),
