@@ -331,11 +331,11 @@ function refuseGroupOptions(ddp: unknown): void {
 /** Rejects options with which sums depend on the number of ranks. */
 function refuseBesideDeterministic({ strategy, ddp, fsdp }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
-  const isUnsharded = strategy === 'fsdp' && fsdp?.stage === 'NO_SHARD';
+  const isUnsharded = fsdp?.stage === 'NO_SHARD';
+  const names = isUnsharded ? ['auto', 'ddp', 'fsdp'] : ['auto', 'ddp'];
   const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
   const refused = [
-    !['auto', 'ddp'].includes(strategy as string) &&
-      !isUnsharded &&
+    !names.includes(strategy as string) &&
       "strategy: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported",
     isUnsharded && fsdp.mixedPrecision !== undefined && 'fsdp.mixedPrecision: not supported',
     commHook !== undefined &&
