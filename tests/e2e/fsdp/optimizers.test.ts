@@ -15,7 +15,13 @@ const KINDS: readonly Kind[] = [
 ];
 /**
  * Relative to the loss, and to the Euclidean norm of each variable. Single elements may lie near 0,
- * where a relative difference says nothing.
+ * where a relative difference says nothing. Found are at most 2e-6 (sgdw, whose momentum adds up
+ * rounding errors), for most optimizers 3e-7.
+ *
+ * Steps that do not grow with the gradient (lion's sign, adam's and adafactor's quotients) are as
+ * large for a gradient that consists of rounding errors. They agree because no gradient here does:
+ * see `batchOf` in the program. With targets that the network can learn, adafactor differed by 1e-5
+ * after 20 steps on three ranks, under ddp as under fsdp.
  */
 const TOLERANCE = 1e-5;
 const results = new Map<number, Result[]>();

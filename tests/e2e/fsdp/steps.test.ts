@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, runRanks, type CloseOptions } from '@acc/testkit';
 import type { Case, Result, Way } from './ranks/steps.js';
 
 const SIZES = [1, 2, 3];
@@ -30,8 +30,15 @@ beforeAll(async () => {
 /** Rounding of float32. Elements of about 1 that have come near 0 keep the errors of their size. */
 const CLOSE = { rtol: 1e-5, atol: 1e-6 };
 
-/** Products in 16 bits round a sum to another number where its last bits of float32 differ. */
-const closeFor = (kind: Case) => (kind === 'skipped' || kind === 'bf16' ? { rtol: 1e-2, atol: 1e-3 } : CLOSE);
+/**
+ * Products in 16 bits over all rows round other sums than those over each rank's rows. A difference
+ * of float32 in its last bits is a step of 2^-8 in bfloat16, of 2^-11 in float16. ddp computes with
+ * the same rows on each rank, so fsdp is as close to it as in float32.
+ */
+const CLOSE_TO_ALONE: Partial<Record<Case, CloseOptions>> = {
+  bf16: { rtol: 1e-2, atol: 4e-3 },
+  skipped: { rtol: 1e-2, atol: 1e-3 },
+};
 
 // One process alone is the reference: it has nothing to divide.
 describe.each([2, 3])('on %i ranks, fsdp', (ranks) => {
@@ -42,11 +49,11 @@ describe.each([2, 3])('on %i ranks, fsdp', (ranks) => {
       for (const way of WAYS) {
         const { weights, losses } = cases[kind][way];
         weights.forEach((values, step) => {
-          expectClose(values, ddp.weights[step]!, closeFor(kind));
-          expectClose(values, alone.weights[step]!, closeFor(kind));
+          expectClose(values, ddp.weights[step]!, CLOSE);
+          expectClose(values, alone.weights[step]!, CLOSE_TO_ALONE[kind] ?? CLOSE);
         });
         losses.forEach((loss, step) => {
-          if (Number.isFinite(ddp.losses[step]!)) expectClose([loss], [ddp.losses[step]!], closeFor(kind));
+          if (Number.isFinite(ddp.losses[step]!)) expectClose([loss], [ddp.losses[step]!], CLOSE);
           else expect(loss).toBe(ddp.losses[step]);
         });
         expect(weights.at(-1)).not.toEqual(weights[0]);

@@ -40,7 +40,7 @@ const KINDS = {
   accumulated: { options: { gradientAccumulationSteps: 3 }, optimizer: () => tf.train.momentum(0.1, 0.9) },
   checkpointed: { isCheckpointed: true },
   frozen: { isFrozen: true },
-  bf16: { options: { mixedPrecision: 'bf16' } },
+  bf16: { options: { mixedPrecision: 'bf16' }, optimizer: () => tf.train.momentum(0.1, 0.9) },
   skipped: {
     options: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } },
     isBad: (step: number) => step === 2,
