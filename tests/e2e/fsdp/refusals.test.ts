@@ -68,12 +68,15 @@ describe('ranks that do not agree', () => {
     ['list', /rank 0: .* for a.*\n.*rank 1: .* for c/],
   ])('get an error with the call of each: %s', async (mistake, calls) => {
     const ended = await run<Disagreed>('disagreeing', [mistake]);
+    // A rank that finds the difference first may be gone when the other one looks for its call.
     for (const { code, message } of ended) {
-      expect(code, message).toBe('ACC_COLLECTIVE_MISMATCH');
+      expect(['ACC_COLLECTIVE_MISMATCH', 'ACC_PEER_LOST'], message).toContain(code);
     }
+    const shown = ended.filter(({ code }) => code === 'ACC_COLLECTIVE_MISMATCH');
+    const messages = shown.map(({ message }) => message);
     expect(
-      ended.some(({ message }) => calls.test(message)),
-      ended[0]!.message,
+      messages.some((message) => calls.test(message)),
+      messages.join('\n'),
     ).toBe(true);
   });
 
