@@ -210,7 +210,7 @@ async function keep(): Promise<Result['kept']> {
 }
 
 export interface Memory {
-  /** Bytes of this rank's parameters and state. */
+  /** Bytes of this rank's parameters, state and gradients. */
   readonly stateBytes: number;
   readonly restingBytes: number;
   readonly peakBytes: number;
@@ -222,7 +222,7 @@ export interface Memory {
 const LAYERS = 24;
 const WIDTH = 256;
 
-/** A deep network of small layers: what this process allocates in a step, beyond the gradients. */
+/** A deep network of small layers: what this process allocates in a step. */
 async function measure(): Promise<Memory> {
   const accelerator = await Accelerator.create({
     strategy: 'fsdp',
@@ -251,12 +251,11 @@ async function measure(): Promise<Memory> {
   const [own] = readdirSync(files).filter((name) => name.includes(`rank${rank}-`));
   const layerBytes = 4 * WIDTH * WIDTH;
   const memory = {
-    stateBytes: (3 * LAYERS * layerBytes) / size,
+    stateBytes: (4 * LAYERS * layerBytes) / size,
     restingBytes: memoryStats().allocatedBytes - before,
-    // Gradients of this rank's elements are in memory until the update.
-    peakBytes: memoryStats().peakAllocatedBytes - before - (LAYERS * layerBytes) / size,
+    peakBytes: memoryStats().peakAllocatedBytes - before,
     fileBytes: statSync(join(files, own!)).size,
-    pieceBytes: (3 * layerBytes) / size,
+    pieceBytes: (4 * layerBytes) / size,
   };
   accelerator.freeMemory(...layers, optimizer);
   tf.dispose(layers);
