@@ -26,6 +26,21 @@ const STRATEGIES = {
   'stage 3': { strategy: 'fsdp', fsdp: { stage: 3 } },
 };
 
+const LABELS = {
+  title: 'Memory of a rank, GB',
+  parts: ['at rest: weights, optimizer state', 'with gradients, before the update', 'at most'],
+  mark: 'table of the ZeRO paper',
+  label: 'Memory of a rank by number of ranks and stage, beside the table of the ZeRO paper',
+};
+
+/** The figures of the rank that has the most. */
+const most = (ranks) =>
+  Object.fromEntries(
+    Object.keys(ranks[0]).map((name) => [name, Math.max(...ranks.map((rank) => rank[name]))]),
+  );
+
+const mb = (bytes) => Math.round(bytes / 1e6).toLocaleString('en');
+
 await exitOnError(async () => {
   const args = process.argv.slice(2);
   const options = parseShardingMemoryOptions(args);
@@ -55,14 +70,6 @@ function jobFor(model, strategy) {
   return { ...job, sizes, parameterCount, batch, warmupSteps: 1, batches: 2, strategy, optimizer: 'adamw' };
 }
 
-/** The figures of the rank that has the most. */
-const most = (ranks) =>
-  Object.fromEntries(
-    Object.keys(ranks[0]).map((name) => [name, Math.max(...ranks.map((rank) => rank[name]))]),
-  );
-
-const mb = (bytes) => Math.round(bytes / 1e6).toLocaleString('en');
-
 function cellsOf({ ranks, name, restingBytes, updateBytes, peakBytes, paper }) {
   const figures = [
     mb(restingBytes),
@@ -73,13 +80,6 @@ function cellsOf({ ranks, name, restingBytes, updateBytes, peakBytes, paper }) {
   ];
   return [`${ranks}`, name, ...figures];
 }
-
-const LABELS = {
-  title: 'Memory of a rank, GB',
-  parts: ['at rest: weights, optimizer state', 'with gradients, before the update', 'at most'],
-  mark: 'table of the ZeRO paper',
-  label: 'Memory of a rank by number of ranks and stage, beside the table of the ZeRO paper',
-};
 
 function groupsOf(rows) {
   const gb = (bytes) => bytes / 1e9;

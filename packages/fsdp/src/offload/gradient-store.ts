@@ -89,9 +89,13 @@ export class GradientStore {
   sweep(): void {
     for (const stored of this.#live) {
       if (stored.isUsed) continue;
-      stored.writing.wait();
-      this.file.free(stored.offset, stored.length * FLOAT_BYTES);
       this.#live.delete(stored);
+      try {
+        stored.writing.wait();
+      } catch {
+        // The write failed, which the next write or a read has reported. Nobody needs the values.
+      }
+      this.file.free(stored.offset, stored.length * FLOAT_BYTES);
     }
   }
 }

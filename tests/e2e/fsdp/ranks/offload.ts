@@ -30,6 +30,8 @@ interface Kind {
   readonly options?: AcceleratorOptions;
   readonly fsdp?: FsdpOptions;
   readonly optimizer?: () => tf.Optimizer;
+  /** The loop reads and clips gradients itself. */
+  readonly readsGradients?: boolean;
 }
 
 const KINDS = {
@@ -43,7 +45,10 @@ const KINDS = {
   adamax: { optimizer: () => tf.train.adamax(0.02, 0.8, 0.95, 1e-4, 0.1) },
   lamb: { optimizer: () => lamb({ learningRate: 0.02, weightDecay: 0.1 }) },
   lion: { optimizer: () => lion({ learningRate: 0.02 }) },
-  clipped: { options: { gradientClipping: { norm: 0.3 } } },
+  clipped: { options: { gradientClipping: { norm: 0.3, value: 0.05 } } },
+  // The check of the loss scale reads gradients.
+  scaled: { options: { mixedPrecision: 'fp16' } },
+  read: { readsGradients: true },
   // On one rank, without offload, nothing of fsdp is used.
   rounded: { fsdp: { mixedPrecision: { param: 'bf16' } } },
   accumulated: { options: { gradientAccumulationSteps: 3 }, optimizer: () => tf.train.momentum(0.1, 0.9) },
@@ -112,10 +117,20 @@ async function start(kind: Kind, options: FsdpOptions | undefined) {
           .sub(1)
           .square()
           .mean() as tf.Scalar;
+      if (kind.readsGradients) return ownStep(loss);
       const minimize = () => optimizer.minimize(loss, true, variables)!;
       const cost = kind.options?.gradientAccumulationSteps ? accelerator.accumulate(minimize) : minimize();
       return cost.dataSync()[0]!;
     });
+  /** Returns the loss, plus the elements of a clipped gradient. */
+  function ownStep(loss: () => tf.Scalar): number {
+    const { value, grads } = tf.variableGrads(loss, variables);
+    const before = numbers([grads['w0']!, grads['b1']!]);
+    accelerator.clipGradNorm(grads, 0.2);
+    const after = numbers([grads['w0']!]);
+    optimizer.applyGradients(grads);
+    return [value.dataSync()[0]!, ...before, ...after].reduce((sum, each) => sum + each);
+  }
   const read = () => numbers(variables);
   const end = () => {
     accelerator.freeMemory(...variables, optimizer);
