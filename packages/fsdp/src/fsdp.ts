@@ -126,11 +126,15 @@ class Fsdp implements Strategy {
     this.#sharing = hasAxis ? mesh.along('fsdp') : collective;
     this.#replicas = hasAxis && mesh.size('data') > 1 ? mesh.along('data') : undefined;
     this.#buffers.attach(context.kernels);
-    this.#exposed = new ExposedGradients(this.#sharing, deferBy(context.kernels));
     this.#whole.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
     const { offload } = this.#options;
     this.#offload = offload && openOffload(offload, context);
+    this.#exposed = new ExposedGradients({
+      collective: this.#sharing,
+      defer: deferBy(context.kernels),
+      offload: this.#offload,
+    });
   }
 
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
@@ -182,6 +186,7 @@ class Fsdp implements Strategy {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { collective } = this.#context;
+    this.#offload?.beginPass();
     const end = () => {
       this.#buffers.round();
       if (!this.#keepsWhole) this.#gathering.endPass();
@@ -241,20 +246,25 @@ class Fsdp implements Strategy {
     const own = shards.flatMap(({ variable }) => (grads[variable.name] as Tensor | null) ?? []);
     const others = Object.keys(grads).flatMap((name) => (names.has(name) ? [] : (grads[name] ?? [])));
     return tidy(() => {
-      const squares = this.#sharing.allReduce(square(kernels.lists.norm(own)), 'sum');
+      const squares = this.#sharing.allReduce(square(this.#normOf(own)), 'sum');
       return sqrt(others.length > 0 ? add(squares, square(kernels.lists.norm(others))) : squares);
     });
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
-    const { collective, kernels } = this.#context;
+    const { collective } = this.#context;
     return tidy(() => {
       const filled = grads.filter(({ size }) => size > 0);
       // A norm is finite if all elements are, unless their squares are too large.
-      const isSure = filled.length === 0 || Number.isFinite(kernels.lists.norm(filled).dataSync()[0]);
-      const every = isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
+      const isSure = filled.length === 0 || Number.isFinite(this.#normOf(filled).dataSync()[0]);
+      const isWhole = (grad: Tensor) => all(isFinite(grad)).dataSync()[0] === 1;
+      const every = isSure || (this.#offload?.every(filled, isWhole) ?? filled.every(isWhole));
       return collective.allReduce(scalar(Number(every)), 'min').dataSync()[0] === 1;
     });
+  }
+
+  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
+    return this.#offload?.changeGradients(grads, change) ?? change([...grads]);
   }
 
   materialize(variables: readonly Variable[]): Tensor[] {
@@ -319,6 +329,10 @@ class Fsdp implements Strategy {
   /** Whether every rank has whole parameters between steps. */
   get #keepsWhole(): boolean {
     return this.#options.stage < 3;
+  }
+
+  #normOf(grads: readonly Tensor[]): Tensor {
+    return this.#offload?.norm(grads) ?? this.#context.kernels.lists.norm(grads);
   }
 
   #load(unit: Unit): void {

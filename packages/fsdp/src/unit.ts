@@ -168,8 +168,20 @@ export class Unit {
     return this.#named(() => this.#context.replicas!.allReduceAsync(chunkOfRank, 'sum', this.#reducing));
   }
 
+  /**
+   * This rank's elements of the gradient of each variable. They may be in a file, and are read when
+   * they are used.
+   *
+   * @param chunkOfRank This rank's chunk of the sums. Disposed.
+   */
+  ownGradients(chunkOfRank: Tensor): Tensor[] {
+    const own = tidy(() => this.#cutChunk(chunkOfRank));
+    chunkOfRank.dispose();
+    return this.#offload?.moveGradients(own) ?? own;
+  }
+
   /** This rank's elements of each variable in this rank's chunk of a flat buffer. */
-  cutChunk(chunkOfRank: Tensor): Tensor[] {
+  #cutChunk(chunkOfRank: Tensor): Tensor[] {
     const cuts: number[] = [];
     let at = 0;
     this.shards.forEach(({ length }, i) => {

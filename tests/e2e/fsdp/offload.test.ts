@@ -8,7 +8,7 @@ import type { Case, Result, Way } from './ranks/offload.js';
 const SIZES = [1, 2, 3];
 const CASES: readonly Case[] = [
   ...(['sgd', 'momentum', 'adam', 'adamw', 'adagrad', 'adadelta', 'rmsprop', 'adamax', 'lion'] as const),
-  ...(['clipped', 'accumulated', 'rounded'] as const),
+  ...(['clipped', 'scaled', 'read', 'accumulated', 'rounded'] as const),
 ];
 const WAYS: readonly Way[] = ['stage1', 'stage2', 'optimizer', 'params', 'both'];
 const results = new Map<number, Result[]>();
