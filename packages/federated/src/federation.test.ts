@@ -43,14 +43,23 @@ describe('FedAvg', () => {
     const build = () =>
       tf.sequential({
         layers: [
-          tf.layers.dense({ inputShape: [4], units: 3, kernelInitializer: tf.initializers.glorotNormal({ seed: 4 }) }),
+          tf.layers.dense({
+            inputShape: [4],
+            units: 3,
+            kernelInitializer: tf.initializers.glorotNormal({ seed: 4 }),
+          }),
           tf.layers.batchNormalization(),
           tf.layers.dense({ units: 2, kernelInitializer: tf.initializers.glorotNormal({ seed: 5 }) }),
         ],
       });
     const [server, ...models] = [build(), build(), build()];
     const before = tf.memory().numTensors;
-    const { coordinator } = await coordinatorOf({ rounds: 3, model: server, variables: undefined, minClients: 2 });
+    const { coordinator } = await coordinatorOf({
+      rounds: 3,
+      model: server,
+      variables: undefined,
+      minClients: 2,
+    });
     const clients = models.map((model, i) =>
       clientOf(coordinator, {
         name: `c${i}`,
@@ -66,9 +75,13 @@ describe('FedAvg', () => {
     await coordinator.done;
     await Promise.all((await Promise.all(clients)).map(({ member }) => member.done));
     // Each round adds (1·1 + 2·2) / 3.
-    const expected = tf.tidy(() => start.map((weight) => Array.from(tf.add(tf.tensor(weight as number[]), 5).dataSync())));
+    const expected = tf.tidy(() =>
+      start.map((weight) => Array.from(tf.add(tf.tensor(weight as number[]), 5).dataSync())),
+    );
     expect(expected).toHaveLength(8);
-    server!.getWeights().forEach((weight, i) => expect(Array.from(weight.dataSync())).toEqual(near(expected[i]!, 1e-5)));
+    server!
+      .getWeights()
+      .forEach((weight, i) => expect(Array.from(weight.dataSync())).toEqual(near(expected[i]!, 1e-5)));
     // What the clients' `train` above assigned, and the variables of `coordinatorOf` and `clientOf`.
     expect(tf.memory().numTensors - before).toBe(6 + tensorsOfTrain(models.length));
   });
@@ -85,7 +98,16 @@ describe('FedProx', () => {
     const received = Float32Array.from((await readFlat(source)).map((value, i) => value + 0.1 * i - 0.4));
     const proximalMu = 0.3;
     const [order, layout, signal] = [[0, 1, 2], layoutOf(source.infos), new AbortController().signal];
-    const round = new ClientRound({ round: 0, rounds: 1, proximalMu, signal, source, order, layout, received });
+    const round = new ClientRound({
+      round: 0,
+      rounds: 1,
+      proximalMu,
+      signal,
+      source,
+      order,
+      layout,
+      received,
+    });
     const rows = rowsOf(6, 11);
     const plain = tf.variableGrads(() => model.loss(rows), model.variables);
     const proximal = tf.variableGrads(() => tf.add(model.loss(rows), round.proximalTerm()), model.variables);
@@ -107,7 +129,10 @@ describe('FedProx', () => {
   it('reaches the clients, and one that does not use it is an error', async () => {
     const { coordinator } = await coordinatorOf({ rounds: 1, proximalMu: 0.5 });
     const { member } = await clientOf(coordinator, { train: add(1) });
-    await expect(member.done).rejects.toMatchObject({ code: 'ACC_FEDERATED_PROXIMAL', details: { proximalMu: 0.5 } });
+    await expect(member.done).rejects.toMatchObject({
+      code: 'ACC_FEDERATED_PROXIMAL',
+      details: { proximalMu: 0.5 },
+    });
     const used: number[] = [];
     const user = await clientOf(coordinator, {
       train: () => (round) => {
@@ -125,7 +150,9 @@ describe('robust rounds', () => {
   const run = async (options: Parameters<typeof coordinatorOf>[0], amounts: readonly number[]) => {
     const { coordinator, model, records } = await coordinatorOf({ minClients: amounts.length, ...options });
     const before = valuesOf(model);
-    await Promise.all(amounts.map((amount, i) => clientOf(coordinator, { name: `c${i}`, train: add(amount) })));
+    await Promise.all(
+      amounts.map((amount, i) => clientOf(coordinator, { name: `c${i}`, train: add(amount) })),
+    );
     await coordinator.done;
     return { moved: valuesOf(model).map((value, i) => value - before[i]!), records };
   };
@@ -173,7 +200,12 @@ describe('robust rounds', () => {
   it.each(['bf16', 'int8'] as const)('updates that travel as %s', async (compression) => {
     const { moved, records } = await run({ rounds: 1, compression }, [1, 3]);
     // All elements are equal, so int8 is exact, apart from float32; bfloat16 holds 1 and 3.
-    expect(moved).toEqual(near(moved.map(() => 2), 1e-5));
+    expect(moved).toEqual(
+      near(
+        moved.map(() => 2),
+        1e-5,
+      ),
+    );
     expect(records[0]!.receivedBytes).toBeLessThan(4_000);
   });
 });

@@ -8,10 +8,13 @@ import type { ClientUpdate } from './update.js';
 
 const element = fc.float({ noNaN: true, noDefaultInfinity: true, min: -1e6, max: 1e6 });
 const updates = fc.integer({ min: 1, max: 6 }).chain((length) =>
-  fc.array(fc.tuple(fc.integer({ min: 1, max: 1000 }), fc.array(element, { minLength: length, maxLength: length })), {
-    minLength: 1,
-    maxLength: 9,
-  }),
+  fc.array(
+    fc.tuple(fc.integer({ min: 1, max: 1000 }), fc.array(element, { minLength: length, maxLength: length })),
+    {
+      minLength: 1,
+      maxLength: 9,
+    },
+  ),
 );
 
 const given = (rows: [number, number[]][]): ClientUpdate[] =>
@@ -20,7 +23,8 @@ const given = (rows: [number, number[]][]): ClientUpdate[] =>
 const columns = (rows: readonly ClientUpdate[]) =>
   Array.from(rows[0]!.update, (_, i) => rows.map(({ update }) => update[i]!));
 
-const plainMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const plainMean = (values: readonly number[]) =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
 const sorted = (values: readonly number[]) => [...values].sort((a, b) => a - b);
 
 function expectNear(actual: ArrayLike<number>, expected: readonly number[]): void {
@@ -62,7 +66,9 @@ describe('aggregators equal their definitions', () => {
       fc.property(updates, fc.double({ min: 0, max: 0.49, noNaN: true }), (rows, ratio) => {
         const all = given(rows);
         const cut = Math.floor(ratio * all.length);
-        const expected = columns(all).map((column) => plainMean(sorted(column).slice(cut, column.length - cut)));
+        const expected = columns(all).map((column) =>
+          plainMean(sorted(column).slice(cut, column.length - cut)),
+        );
         expectNear(trimmedMean(ratio)(all), expected);
       }),
     );

@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { parseOptions } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import { clientName } from '../protocol/messages.js';
 import type { FederatedModel } from '../weights/weight-source.js';
 import type { FederatedRound } from './federated-round.js';
@@ -32,6 +32,8 @@ export interface FederationOptions {
   readonly name?: string;
   /** How long a lost coordinator is tried again, in milliseconds. 0: not at all. Default 60,000. */
   readonly reconnectMs?: number;
+  /** Receives the number of each round for which the coordinator took an update of this client. */
+  readonly onAccepted?: (round: number) => void;
   /** Receives updates that the coordinator refused. Default: a warning on the console. */
   readonly onRefused?: (refused: RefusedUpdate) => void;
 }
@@ -51,6 +53,7 @@ const schema = z.object({
   train: functionOf<FederationOptions['train']>(),
   name: clientName.optional(),
   reconnectMs: z.number().nonnegative().default(60_000),
+  onAccepted: functionOf<NonNullable<FederationOptions['onAccepted']>>().optional(),
   onRefused: functionOf<NonNullable<FederationOptions['onRefused']>>().optional(),
 });
 

@@ -130,7 +130,10 @@ export class ClientSession {
     if (type === 'welcome') this.#enqueue(link, () => this.#agree(link, message));
     if (type === 'weights') this.#enqueue(link, () => this.#enter(link, frame));
     if (type === 'round') this.#enqueue(link, () => this.#train(link, message, frame));
-    if (type === 'accepted') this.#accepted++;
+    if (type === 'accepted') {
+      this.#accepted++;
+      this.#options.onAccepted?.(message.round);
+    }
     if (type === 'refused') this.#report(message);
     if (type === 'done') this.#enqueue(link, () => this.#complete(frame));
   }

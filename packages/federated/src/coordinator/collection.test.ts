@@ -100,5 +100,8 @@ describe('tickets', () => {
 
 it('metrics are averaged over the samples of the clients that report them', () => {
   const report = (samples: number, metrics: Record<string, number>) => ({ ...update('x'), samples, metrics });
-  expect(meanMetrics([report(1, { loss: 2, only: 5 }), report(3, { loss: 6 })])).toEqual({ loss: 5, only: 5 });
+  expect(meanMetrics([report(1, { loss: 2, only: 5 }), report(3, { loss: 6 })])).toEqual({
+    loss: 5,
+    only: 5,
+  });
 });

@@ -2,7 +2,7 @@ import type { CheckpointOptions } from '@acc/checkpoint';
 import type { Tracker } from '@acc/contract';
 import { parseOptions } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
-import { z } from 'zod';
+import * as z from 'zod';
 import { AGGREGATORS, type AggregatorName } from '../aggregate/aggregators.js';
 import type { Aggregator } from '../aggregate/update.js';
 import { COMPRESSIONS, type Compression } from '../protocol/compression.js';

@@ -1,6 +1,6 @@
 import { updateOf, Collection, type CollectedUpdate } from './collection.js';
 import { aggregatorOf, applyUpdates } from '../aggregate/aggregators.js';
-import { Refused, type RefusalCode } from '../errors.js';
+import { type Refused, type RefusalCode } from '../errors.js';
 import { bytesOf } from '../protocol/compression.js';
 import { entriesOf, type Frame } from '../protocol/frame.js';
 import type { WeightLayout } from '../protocol/layout.js';

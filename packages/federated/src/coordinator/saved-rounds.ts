@@ -73,7 +73,7 @@ export class SavedRounds {
    */
   async newest(): Promise<SavedRun | undefined> {
     const tried = new Set<string>();
-    let damaged: unknown;
+    let damaged: AccError | undefined;
     for (;;) {
       const name = await this.#checkpoints.newest(tried);
       if (name === undefined) {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { Refused } from '../errors.js';
 import { COMPRESSIONS } from './compression.js';
 

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bytesOf, decodeUpdate, encodeUpdate, UPDATE_DTYPE } from './compression.js';
-import { decodeFrame, encodeFrame, entriesOf, maxFrameBytes, maxHeaderBytes, requireEntries } from './frame.js';
+import {
+  decodeFrame,
+  encodeFrame,
+  entriesOf,
+  maxFrameBytes,
+  maxHeaderBytes,
+  requireEntries,
+} from './frame.js';
 import { layoutOf, matchWeights } from './layout.js';
 import { parseClientMessage } from './messages.js';
 
@@ -129,7 +136,11 @@ describe('weights of a model', () => {
   });
 
   it('that differ are refused', () => {
-    for (const own of [[kernel], [kernel, bias, { name: 'x', shape: [1] }], [kernel, { name: 'dense/bias', shape: [4] }]]) {
+    for (const own of [
+      [kernel],
+      [kernel, bias, { name: 'x', shape: [1] }],
+      [kernel, { name: 'dense/bias', shape: [4] }],
+    ]) {
       expect(() => matchWeights([kernel, bias], own)).toThrow(refused('MODEL'));
     }
   });

@@ -42,7 +42,9 @@ export const valuesOf = ({ variables }: Linear): number[] =>
   variables.flatMap((variable) => Array.from(variable.dataSync()));
 
 /** A coordinator that ends with the test, and its records. */
-export async function coordinatorOf(options: Partial<CoordinatorOptions> & Pick<CoordinatorOptions, 'rounds'>) {
+export async function coordinatorOf(
+  options: Partial<CoordinatorOptions> & Pick<CoordinatorOptions, 'rounds'>,
+) {
   const model = linear();
   const records: RoundRecord[] = [];
   const { onRound } = options;
@@ -63,11 +65,19 @@ type Given = Pick<FederationOptions, 'url' | 'token'>;
 /** A client with a model of its own. */
 export async function clientOf(
   { url, token }: Given,
-  options: Partial<FederationOptions> & { readonly train: (model: Linear) => FederationOptions['train'] },
+  options: Omit<Partial<FederationOptions>, 'train'> & {
+    readonly train: (model: Linear) => FederationOptions['train'];
+  },
 ) {
   const model = linear(99);
   const { train, ...rest } = options;
-  const member = await joinFederation({ url, token, variables: model.variables, ...rest, train: train(model) });
+  const member = await joinFederation({
+    url,
+    token,
+    variables: model.variables,
+    ...rest,
+    train: train(model),
+  });
   onTestFinished(async () => void (await member.leave().catch(() => {})));
   return { member, model };
 }

@@ -1,0 +1,98 @@
+import { mkdtemp, readFile, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { openWeights } from '@acc/checkpoint';
+import { startCoordinator, type RoundRecord } from '@acc/federated';
+import { kernelLayerOf } from '@acc/kernels';
+import { startProgram } from './programs.js';
+
+beforeAll(() => tf.setBackend('cpu'));
+
+const plus = (amount: number) => [1, 2, 3, 4].map((value) => value + amount).join();
+
+it('a coordinator that is killed continues with the same weights; clients find it again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'acc-federated-'));
+  const start = (port: string) => startProgram('resume-coordinator.ts', [folder, port, '6']);
+  const killed = await start('0');
+  const [, port, firstRound, firstWeights] = await killed.line(/^listening (\d+) (\d+) (.*)$/);
+  expect([firstRound, firstWeights]).toEqual(['0', plus(0)]);
+  const url = `ws://127.0.0.1:${port}`;
+  const clients = await Promise.all([
+    startProgram('client.ts', [url, 'a', '1']),
+    startProgram('client.ts', [url, 'b', '3']),
+  ]);
+  // Each round adds 2. Round 2 may or may not be saved when the signal arrives.
+  await killed.line(/^done 2 /);
+  killed.kill('SIGKILL');
+  expect(await killed.ended).toBe(null);
+
+  const second = await start(port!);
+  const [, , round, weights] = await second.line(/^listening (\d+) (\d+) (.*)$/);
+  expect(Number(round)).toBeGreaterThanOrEqual(2);
+  expect(weights).toBe(plus(2 * Number(round)));
+  expect((await second.line(/^(done|completed) (\d+) (.*)$/)).slice(2)).toEqual([
+    round,
+    plus(2 * (Number(round) + 1)),
+  ]);
+  await second.line(/^completed /);
+  expect(await Promise.all([second, ...clients].map(({ ended }) => ended))).toEqual([0, 0, 0]);
+  for (const program of [second, ...clients]) expect(program.output()).toContain(`completed ${plus(12)}\n`);
+
+  // One run of the trackers, which the second process continued.
+  const runs = await readdir(join(folder, 'runs', 'federated'));
+  expect(runs).toHaveLength(1);
+  const lines = (await readFile(join(folder, 'runs', 'federated', runs[0]!, 'metrics.jsonl'), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const text = JSON.stringify(lines);
+  expect(text).toContain('"clients/amount":2');
+  expect(text).toContain('"federated/samples":2');
+
+  // The weights of the last checkpoint, as any other program reads them.
+  const saved = (await readdir(join(folder, 'checkpoints'))).sort().at(-1)!;
+  const [stored] = await openWeights(join(folder, 'checkpoints', saved));
+  expect([stored!.name, stored!.shape]).toEqual(['weights', [2, 2]]);
+  const read = await stored!.read(kernelLayerOf('cpu', tf.backend()).state);
+  expect(Array.from(read.dataSync()).join()).toBe(plus(12));
+});
+
+it('a client that stands still and one that is killed are lost; the round goes on with another one', async () => {
+  const weights = tf.variable(tf.tensor2d([1, 2, 3, 4], [2, 2]));
+  const records: RoundRecord[] = [];
+  const coordinator = await startCoordinator({
+    ...{ variables: [weights], rounds: 2, token: 'a token of the test', minClients: 2, heartbeatMs: 300 },
+    onRound: (record) => void records.push(record),
+  });
+  onTestFinished(() => coordinator.close());
+  const { url } = coordinator;
+  const still = await startProgram('client.ts', [url, 'still', '1', 'hold']);
+  const dies = await startProgram('client.ts', [url, 'dies', '1']);
+  await still.line(/^trains 0 /);
+  await dies.line(/^accepted 0$/);
+  still.kill('SIGSTOP');
+  dies.kill('SIGKILL');
+  await until(() => coordinator.clients.length === 0);
+  await startProgram('client.ts', [url, 'new', '3']);
+  await until(() => coordinator.round === 1);
+  // It finds that it was lost, and joins again.
+  still.kill('SIGCONT');
+  await coordinator.done;
+  await still.line(/^completed /);
+  expect(await still.ended).toBe(0);
+  const clients = records.map(({ updates }) => updates.map(({ client }) => client));
+  expect(clients).toEqual([
+    ['dies', 'new'],
+    ['new', 'still'],
+  ]);
+  expect(records[0]!.lost).toEqual(['still']);
+  // (1 + 3) / 2 in each round.
+  expect(Array.from(weights.dataSync()).join()).toBe(plus(4));
+});
+
+/** The coordinator has no event for it: it is noticed in the next turn of the event loop. */
+async function until(isMet: () => boolean): Promise<void> {
+  while (!isMet()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
