@@ -235,6 +235,7 @@ describe('messages of a client that does not keep to the protocol', () => {
     const cases: [string, () => void][] = [
       ['PROTOCOL', () => send(new Uint8Array(20))],
       ['PROTOCOL', () => send(encodeFrame({ type: 'shutdown' }))],
+      ['PROTOCOL', () => send(encodeFrame({ type: 'hello' }))],
       ['LATE', () => update({ ticket: 'forged' }, values)],
     ];
     for (const [code, act] of cases) {
@@ -253,7 +254,7 @@ describe('messages of a client that does not keep to the protocol', () => {
     }
     await coordinator.done;
     await good.member.done;
-    expect(records[0]!.refused).toEqual({ ACC_FEDERATED_PROTOCOL: 2, ACC_FEDERATED_LATE: 2 });
+    expect(records[0]!.refused).toEqual({ ACC_FEDERATED_PROTOCOL: 3, ACC_FEDERATED_LATE: 2 });
     expect(records[1]!.refused).toEqual({ ACC_FEDERATED_SAMPLES: 1 });
     valuesOf(model).forEach((value, i) => expect(value).toBeCloseTo(before[i]! + 2, 5));
     expect(short.total).toBeLessThan(values.length);
@@ -290,12 +291,12 @@ describe('messages of a client that does not keep to the protocol', () => {
   it('the same update twice is refused the second time', async () => {
     const { coordinator, model } = await coordinatorOf({ rounds: 1, minClients: 2 });
     const before = valuesOf(model);
+    const replayed = gate();
     const raw = await rawClient(coordinator);
     await clientOf(coordinator, {
       name: 'z',
       train: (own) => async (round) => (await replayed.passed, add(1)(own)(round)),
     });
-    const replayed = gate();
     const { ticket } = await raw.next('round');
     const values = new Float32Array(layoutOf(raw.weights).total).fill(3);
     raw.update({ ticket }, values);
@@ -306,6 +307,38 @@ describe('messages of a client that does not keep to the protocol', () => {
     await coordinator.done;
     valuesOf(model).forEach((value, i) => expect(value).toBeCloseTo(before[i]! + 2, 5));
   });
+
+  it(
+    'one that does not read is not asked, so that messages for it do not pile up',
+    { timeout: 120_000 },
+    async () => {
+      // More than the buffers of the system take.
+      const bigs = [0, 1, 2].map(() => tf.variable(tf.zeros([3_500_000])));
+      onTestFinished(() => tf.dispose(bigs));
+      const askedAgain = gate();
+      const quietRounds = 2;
+      const { coordinator, records } = await coordinatorOf({
+        ...{ rounds: 10_000, variables: [bigs[0]!], waitForClients: 2, enoughClients: 1 },
+        onRound: ({ round, asked }) => {
+          // It says that it is ready for more, but has not read the first round.
+          if (round === 0) raw.send(encodeFrame({ type: 'ready' }));
+          if (round === quietRounds) raw.resume();
+          if (round > 0 && asked.includes('raw')) askedAgain.open();
+        },
+      });
+      const raw = await rawClient(coordinator);
+      raw.pause();
+      const train = () => () => ({ samples: 1 });
+      const onRefused = () => {};
+      await clientOf(coordinator, { name: 'reads', variables: [bigs[1]!], train, onRefused });
+      await clientOf(coordinator, { name: 'reads-too', variables: [bigs[2]!], train, onRefused });
+      await askedAgain.passed;
+      await coordinator.close();
+      const rounds = records.flatMap(({ round, asked }) => (asked.includes('raw') ? [round] : []));
+      expect(rounds[0]).toBe(0);
+      expect(rounds[1]).toBeGreaterThan(quietRounds);
+    },
+  );
 
   it('a message longer than any about the weights ends the connection unread', async () => {
     const { coordinator } = await coordinatorOf({ rounds: 1, minClients: 2 });
@@ -346,7 +379,7 @@ async function rawClient(coordinator: Coordinator) {
   const answers: string[] = [];
   let wake = () => {};
   socket.on('message', (data) => {
-    const message = decodeFrame(data as Buffer, 1e6).message as Record<string, unknown>;
+    const message = decodeFrame(data as Buffer, 1e9).message as Record<string, unknown>;
     answers.push(message['type'] as string);
     received.push(message);
     wake();
@@ -367,5 +400,7 @@ async function rawClient(coordinator: Coordinator) {
   send(encodeFrame({ type: 'hello' }));
   await next('weights');
   send(encodeFrame({ type: 'ready' }));
-  return { weights, answers, next, send, update, closed };
+  const pause = () => socket.pause();
+  const resume = () => socket.resume();
+  return { weights, answers, next, send, update, closed, pause, resume };
 }

@@ -1,4 +1,4 @@
-export { clipToNorm } from './aggregate/clip.js';
+export { clipToNorm, normOf } from './aggregate/clip.js';
 export { fedAvg } from './aggregate/fed-avg.js';
 export { coordinateMedian } from './aggregate/median.js';
 export { trimmedMean } from './aggregate/trimmed-mean.js';

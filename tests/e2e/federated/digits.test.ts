@@ -2,10 +2,10 @@ import * as tf from '@tensorflow/tfjs';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { startCoordinator } from '@acc/federated';
+import { startCoordinator, type Coordinator } from '@acc/federated';
 import { registerAccBackend } from '@acc/kernels';
 import { startChromium } from './chromium.js';
-import { accuracyOf, createModel, PLAN, toTensors, trainDigits } from './digits.js';
+import { accuracyOf, createModel, PLAN, toTensors, trainDigits, type DigitTensors } from './digits.js';
 import { bundle, servePage } from './pages.js';
 import { startProgram } from './programs.js';
 import { readDigits } from './read-digits.js';
@@ -28,6 +28,45 @@ it('the client alone is small in a page, and needs no configuration of the bundl
   expect(gzipSync(script).length).toBeLessThan(45_000);
 });
 
+/** Opens both pages, which join and train by themselves. */
+async function openPages(origin: string, coordinator: Coordinator): Promise<Page[]> {
+  const browser = await startChromium();
+  onTestFinished(() => browser.stop());
+  const opened: Page[] = [];
+  for (const [i, name] of (['page-a', 'page-b'] as const).entries()) {
+    const page = await browser.context.newPage();
+    const { url, token } = coordinator;
+    const query = {
+      url,
+      token,
+      name,
+      classes: CLASSES[name].join(),
+      seed: String(i),
+      backend: BACKENDS[name],
+    };
+    await page.goto(`${origin}/?${new URLSearchParams(query).toString()}`);
+    opened.push(page);
+  }
+  return opened;
+}
+
+/** Rejects with the titles of the pages, which have the error, when one of them fails. */
+async function failureOf(opened: readonly Page[]): Promise<never> {
+  const failed = "document.title.startsWith('failed')";
+  await Promise.race(opened.map((page) => page.waitForFunction(failed, undefined, { timeout: 0 })));
+  throw new Error((await Promise.all(opened.map((page) => page.title()))).join('\n'));
+}
+
+/** The accuracy of one program that trains on all digits, with as many steps on as many digits. */
+function centralAccuracy(heldBack: DigitTensors): number {
+  const central = createModel(tf, SEED);
+  const data = toTensors(tf, readDigits(ALL, 0, COUNT));
+  const { rounds, localSteps, batchSize } = PLAN;
+  const pass = { steps: localSteps, batchSize: 3 * batchSize, seed: SEED };
+  for (let round = 0; round < rounds; round++) trainDigits(tf, central, data, { round, ...pass });
+  return accuracyOf(tf, central, heldBack);
+}
+
 it('two pages and a process, with different digits each, learn as much as one program with all of them', async () => {
   const heldBack = toTensors(tf, readDigits(ALL, 600, 800));
   const model = createModel(tf, SEED);
@@ -39,23 +78,8 @@ it('two pages and a process, with different digits each, learn as much as one pr
     onRound: ({ metrics }) => void losses.push(metrics['loss']!),
   });
   onTestFinished(() => coordinator.close());
+  const opened = await openPages(pages.origin, coordinator);
   const { url, token } = coordinator;
-  const browser = await startChromium();
-  onTestFinished(() => browser.stop());
-  const opened: Page[] = [];
-  for (const [i, name] of (['page-a', 'page-b'] as const).entries()) {
-    const page = await browser.context.newPage();
-    const query = {
-      url,
-      token,
-      name,
-      classes: CLASSES[name].join(),
-      seed: String(i),
-      backend: BACKENDS[name],
-    };
-    await page.goto(`${pages.origin}/?${new URLSearchParams(query).toString()}`);
-    opened.push(page);
-  }
   const process = await startProgram('digits-process.ts', [
     url,
     token,
@@ -64,25 +88,13 @@ it('two pages and a process, with different digits each, learn as much as one pr
     String(COUNT),
   ]);
 
-  const failed = Promise.race(
-    opened.map((page) =>
-      page.waitForFunction("document.title.startsWith('failed')", undefined, { timeout: 0 }),
-    ),
-  ).then(async () => {
-    throw new Error((await Promise.all(opened.map((page) => page.title()))).join('\n'));
-  });
+  const failed = failureOf(opened);
   // It never settles in a good run, and is rejected when the browser stops.
   failed.catch(() => {});
   await Promise.race([coordinator.done, failed]);
   const federated = accuracyOf(tf, model, heldBack);
 
-  const central = createModel(tf, SEED);
-  const data = toTensors(tf, readDigits(ALL, 0, COUNT));
-  const { localSteps, batchSize } = PLAN;
-  for (let round = 0; round < PLAN.rounds; round++) {
-    trainDigits(tf, central, data, { round, steps: localSteps, batchSize: 3 * batchSize, seed: SEED });
-  }
-  const alone = accuracyOf(tf, central, heldBack);
+  const alone = centralAccuracy(heldBack);
   console.log(`accuracy: federated ${federated.toFixed(4)}, central ${alone.toFixed(4)}`);
   expect(alone).toBeGreaterThan(0.88);
   expect(federated).toBeGreaterThan(alone - 0.01);

@@ -1,12 +1,17 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { openWeights } from '@acc/checkpoint';
 import { startCoordinator, type RoundRecord } from '@acc/federated';
 import { kernelLayerOf } from '@acc/kernels';
+import { runRanks } from '@acc/testkit';
+import { provideDebianPackages } from '../../debian-packages.js';
 import { startProgram } from './programs.js';
+import { lossOf, rowsOfRank } from './rows.js';
 
 beforeAll(() => tf.setBackend('cpu'));
 
@@ -90,6 +95,49 @@ it('a client that stands still and one that is killed are lost; the round goes o
   expect(records[0]!.lost).toEqual(['still']);
   // (1 + 3) / 2 in each round.
   expect(Array.from(weights.dataSync()).join()).toBe(plus(4));
+});
+
+it('a job of two ranks is one client, and trains as one program with all rows does', async () => {
+  const weights = tf.variable(tf.ones([4, 2]));
+  const rounds = 3;
+  const coordinator = await startCoordinator({ variables: [weights], rounds });
+  onTestFinished(() => coordinator.close());
+  const script = new URL('./ranks.ts', import.meta.url);
+  const results = await runRanks<number[]>({ script, ranks: 2, args: [coordinator.url, coordinator.token] });
+  const alone = tf.variable(tf.ones([4, 2]));
+  const parts = [rowsOfRank(tf, 0), rowsOfRank(tf, 1)];
+  const rows = { x: tf.concat(parts.map(({ x }) => x)), y: tf.concat(parts.map(({ y }) => y)) };
+  const optimizer = tf.train.sgd(0.1);
+  for (let round = 0; round < rounds; round++)
+    optimizer.minimize(() => lossOf(tf, alone, rows), false, [alone]);
+  const [actual, expected] = [weights.dataSync(), alone.dataSync()];
+  expect(actual).not.toEqual(new Float32Array(8).fill(1));
+  expected.forEach((value, i) => expect(Math.abs(actual[i]! - value)).toBeLessThan(1e-6));
+  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+  // Rank 0 has the final weights.
+  expect(results[0]!.result).toEqual(Array.from(actual));
+});
+
+it('over TLS', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'acc-federated-'));
+  provideDebianPackages({ openssl: 'openssl' }, 'Tests with TLS');
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  await promisify(execFile)('openssl', [...kind, '-days', '2', '-keyout', key, '-out', cert, ...subject]);
+  const weights = tf.variable(tf.tensor2d([1, 2, 3, 4], [2, 2]));
+  const coordinator = await startCoordinator({
+    ...{ variables: [weights], rounds: 1, token: 'a token of the test' },
+    tls: { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') },
+  });
+  onTestFinished(() => coordinator.close());
+  expect(coordinator.url).toMatch(/^wss:/);
+  const stranger = await startProgram('client.ts', [coordinator.url, 'stranger', '1']);
+  await stranger.line(/ACC_FEDERATED_UNREACHABLE/);
+  const client = await startProgram('client.ts', [coordinator.url, 'a', '1'], { NODE_EXTRA_CA_CERTS: cert });
+  await coordinator.done;
+  expect([await client.ended, await stranger.ended]).toEqual([0, 1]);
+  expect(Array.from(weights.dataSync()).join()).toBe(plus(1));
 });
 
 /** The coordinator has no event for it: it is noticed in the next turn of the event loop. */

@@ -3,7 +3,12 @@ import { closeError, Refused } from '../errors.js';
 import { encodeUpdate, UPDATE_DTYPE, type Compression } from '../protocol/compression.js';
 import { entriesOf, requireEntries, type Frame } from '../protocol/frame.js';
 import { layoutOf, matchWeights, type WeightLayout } from '../protocol/layout.js';
-import { parseCoordinatorMessage, type RoundMessage, type WelcomeMessage } from '../protocol/messages.js';
+import {
+  parseCoordinatorMessage,
+  type CoordinatorMessage,
+  type RoundMessage,
+  type WelcomeMessage,
+} from '../protocol/messages.js';
 import { assignFlat, readFlat, weightSource, type WeightSource } from '../weights/weight-source.js';
 import { ClientRound } from './federated-round.js';
 import { checkedResult, connectionError, lacksProximalTerm, randomName } from './results.js';
@@ -117,23 +122,22 @@ export class ClientSession {
   }
 
   #receive(link: Link, frame: Frame): void {
-    let message;
     try {
-      message = parseCoordinatorMessage(frame.message);
+      this.#dispatch(link, parseCoordinatorMessage(frame.message), frame);
     } catch (error) {
+      // A bad message, or an error of a callback.
       this.#fail(fromRefused(error));
-      return;
     }
-    if (message.type === 'beat') return link.send({ type: 'beat' });
-    if (message.type === 'over' || message.type === 'done') this.#running?.abort();
+  }
+
+  #dispatch(link: Link, message: CoordinatorMessage, frame: Frame): void {
     const { type } = message;
+    if (type === 'beat') link.send({ type: 'beat' });
+    if (type === 'over' || type === 'done') this.#running?.abort();
     if (type === 'welcome') this.#enqueue(link, () => this.#agree(link, message));
     if (type === 'weights') this.#enqueue(link, () => this.#enter(link, frame));
     if (type === 'round') this.#enqueue(link, () => this.#train(link, message, frame));
-    if (type === 'accepted') {
-      this.#accepted++;
-      this.#options.onAccepted?.(message.round);
-    }
+    if (type === 'accepted') this.#count(message.round);
     if (type === 'refused') this.#report(message);
     if (type === 'done') this.#enqueue(link, () => this.#complete(frame));
   }
@@ -215,6 +219,11 @@ export class ClientSession {
   #complete(frame: Frame): void {
     this.#take(frame);
     this.#end('completed');
+  }
+
+  #count(round: number): void {
+    this.#accepted++;
+    this.#options.onAccepted?.(round);
   }
 
   #report({ code, message, round }: RefusedUpdate): void {

@@ -20,7 +20,7 @@ describe('a round', () => {
     expect([round.isComplete, round.updates.map(({ client }) => client)]).toEqual([true, ['a', 'b']]);
   });
 
-  it('asks a lost client again, but not one that was refused', () => {
+  it('asks a lost client again, and one that was refused after the deadline', () => {
     const round = new Collection({ minClients: 1, enoughClients: undefined });
     round.ask('a');
     round.ask('b');
@@ -28,6 +28,8 @@ describe('a round', () => {
     round.dismiss('b');
     expect([round.mayAsk('a'), round.mayAsk('b'), round.mayAsk('new')]).toEqual([true, false, true]);
     expect([round.isComplete, round.lost]).toEqual([false, ['a']]);
+    round.extend();
+    expect(round.mayAsk('b')).toBe(true);
     round.ask('a');
     round.take(update('a'));
     expect([round.isComplete, round.lost]).toEqual([true, []]);

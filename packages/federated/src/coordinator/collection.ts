@@ -16,13 +16,14 @@ export interface CollectionLimits {
  * The updates of one round while it is under way. It knows neither connections nor clocks.
  *
  * A client is asked, and then it answers (its update is taken or refused), or is lost. A lost client
- * that comes back may be asked again.
+ * that comes back may be asked again; one that was refused, after the next deadline.
  */
 export class Collection {
   readonly #limits: CollectionLimits;
   readonly #asked = new Set<string>();
   readonly #waitingFor = new Set<string>();
   readonly #lost = new Set<string>();
+  readonly #dismissed = new Set<string>();
   readonly #updates = new Map<string, CollectedUpdate>();
 
   constructor(limits: CollectionLimits) {
@@ -40,18 +41,23 @@ export class Collection {
     this.#updates.set(update.client, update);
   }
 
-  /** The client answered with nothing that counts. It is not asked again in this round. */
+  /** The client answered with nothing that counts. */
   dismiss(client: string): void {
-    this.#waitingFor.delete(client);
+    if (this.#waitingFor.delete(client)) this.#dismissed.add(client);
+  }
+
+  /** The deadline passed: clients that were refused may be asked again. */
+  extend(): void {
+    this.#dismissed.clear();
   }
 
   lose(client: string): void {
     if (this.#waitingFor.delete(client)) this.#lost.add(client);
   }
 
-  /** Whether the client may be asked in this round. */
+  /** Whether the client may be asked now. */
   mayAsk(client: string): boolean {
-    return !this.#asked.has(client) || this.#lost.has(client);
+    return [this.#waitingFor, this.#updates, this.#dismissed].every((each) => !each.has(client));
   }
 
   /** The clients whose answer is awaited, sorted. */

@@ -34,8 +34,8 @@ const TOO_LONG = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 /** A client that is connected. */
 export class Member {
   readonly name: string;
-  /** arriving: it does not have the weights yet. ready: it waits for a round. */
-  state: 'arriving' | 'ready' | 'busy' = 'arriving';
+  /** entering: the weights are on the way. ready: it waits for a round. busy: it was asked. */
+  state: 'arriving' | 'entering' | 'ready' | 'busy' = 'arriving';
   readonly closed: Promise<void>;
   readonly #socket: WebSocket;
   readonly #events: MemberEvents;

@@ -1,6 +1,6 @@
 import { updateOf, Collection, type CollectedUpdate } from './collection.js';
 import { aggregatorOf, applyUpdates } from '../aggregate/aggregators.js';
-import { type Refused, type RefusalCode } from '../errors.js';
+import { Refused, type RefusalCode } from '../errors.js';
 import { bytesOf } from '../protocol/compression.js';
 import { entriesOf, type Frame } from '../protocol/frame.js';
 import type { WeightLayout } from '../protocol/layout.js';
@@ -79,7 +79,14 @@ export class RoundRunner {
   /** @throws Refused */
   handle(member: Member, message: ClientMessage, frame: Frame): void {
     if (this.#members.get(member.name) !== member) return;
-    if (message.type === 'hello') this.#sendWeights(member, { type: 'weights' });
+    // Once: what a client does not read must not pile up.
+    if ((message.type === 'hello') !== (member.state === 'arriving')) {
+      throw new Refused('ACC_FEDERATED_PROTOCOL', `'${message.type}' came out of turn`);
+    }
+    if (message.type === 'hello') {
+      member.state = 'entering';
+      this.#sendWeights(member, { type: 'weights' });
+    }
     if (message.type === 'ready') this.#becomesReady(member);
     if (message.type === 'update') {
       member.state = 'ready';
@@ -157,7 +164,7 @@ export class RoundRunner {
 
   async #collect(): Promise<{ collection: Collection; extensions: number } | undefined> {
     const { minClients, waitForClients = minClients, enoughClients } = this.#parts.options;
-    await this.#until(() => this.#available().length >= waitForClients);
+    await this.#clientsPresent(waitForClients);
     if (this.#isStopped) return undefined;
     const collection = new Collection({ minClients, enoughClients });
     this.#collection = collection;
@@ -187,6 +194,7 @@ export class RoundRunner {
       if (this.#isOverdue) {
         if (collection.missing === 0) break;
         extensions++;
+        collection.extend();
         this.#tellExtension(collection);
         timer = this.#startDeadline(deadlineMs);
         this.#askOthers(collection);
@@ -268,7 +276,15 @@ export class RoundRunner {
     };
   }
 
-  async #until(isMet: () => boolean): Promise<void> {
-    while (!isMet() && !this.#isStopped) await this.#changes.next();
+  /** Waits for clients, and says so in the interval of deadlines. */
+  async #clientsPresent(count: number): Promise<void> {
+    const { deadlineMs } = this.#parts.options;
+    const timer = setInterval(() => {
+      console.warn(
+        `acc: round ${this.#round} waits for ${count} clients (waitForClients, minClients) that are ready. ${this.#available().length} are.`,
+      );
+    }, deadlineMs);
+    while (this.#available().length < count && !this.#isStopped) await this.#changes.next();
+    clearInterval(timer);
   }
 }

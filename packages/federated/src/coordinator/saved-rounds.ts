@@ -8,7 +8,7 @@ import {
   type CheckpointOptions,
 } from '@acc/checkpoint';
 import { SingleCollective } from '@acc/collective';
-import { AccError, isAccError, isRecord, type StateLayer } from '@acc/contract';
+import { AccError, checkKeys, isAccError, isRecord, type StateLayer } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import type { TrackersState } from '@acc/tracker';
 import { eachWeight, type WeightLayout } from '../protocol/layout.js';
@@ -24,6 +24,9 @@ export interface SavedRun {
   readonly place: string;
 }
 
+/** Rounds are saved one after the other, and a failure ends the run: the other options mean nothing. */
+const KEYS = ['dir', 'storage', 'keepLast', 'keepBest', 'keepEvery'];
+
 /** The weights have the names that those of other checkpoints have: `loadModel` reads them. */
 const nameOf = (weight: string) => `parameters/${weight}`;
 
@@ -35,6 +38,7 @@ export class SavedRounds {
 
   /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
   constructor(options: CheckpointOptions, layout: WeightLayout) {
+    checkKeys('startCoordinator.checkpoint', options, KEYS);
     this.#layout = layout;
     this.#layer = kernelLayerOf(getBackend(), backend()).state;
     const resolved = resolveCheckpointOptions(options);

@@ -41,7 +41,7 @@ export class FederationServer {
     const shared = { noServer: true, perMessageDeflate: false, handleProtocols: () => SUBPROTOCOL };
     this.#clients = new WebSocketServer({ ...shared, maxPayload: maxFrameBytes });
     this.#refusals = new WebSocketServer({ ...shared, maxPayload: REFUSED_BYTES });
-    this.#server = tls ? createTlsServer(tls) : createServer();
+    this.#server = tls ? tlsServer(tls) : createServer();
     this.#server.on('request', (_, response) => response.writeHead(426, { Connection: 'close' }).end());
     this.#server.on('upgrade', (request, socket, head) => this.#admit(request, socket, head));
   }
@@ -109,6 +109,22 @@ export class FederationServer {
   #hasToken(protocols: readonly string[]): boolean {
     const given = protocols.find((each) => each.startsWith(TOKEN_PREFIX))?.slice(TOKEN_PREFIX.length) ?? '';
     return timingSafeEqual(hashOf(Buffer.from(given, 'base64url')), this.#tokenHash);
+  }
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` for a certificate or key that cannot be used. */
+function tlsServer(tls: NonNullable<ListenOptions['tls']>): Server {
+  try {
+    return createTlsServer(tls);
+  } catch (cause) {
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `startCoordinator.tls cannot be used: ${(cause as Error).message}.`,
+      {
+        help: 'Pass the certificate (chain) and its private key as PEM texts.',
+        cause,
+      },
+    );
   }
 }
 
