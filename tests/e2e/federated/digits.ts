@@ -6,7 +6,7 @@ export const PIXELS = 28 * 28;
 const CLASSES = 10;
 
 /** The parameters of both trainings. */
-export const PLAN = { rounds: 120, localSteps: 3, batchSize: 64, rate: 0.3, decayRounds: 20 } as const;
+export const PLAN = { rounds: 160, localSteps: 2, batchSize: 64, rate: 0.3, decayRounds: 30 } as const;
 
 /** Digits as plain arrays: images one after another, and the digit of each. */
 export interface Digits {
