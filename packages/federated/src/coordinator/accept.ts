@@ -35,8 +35,8 @@ export function acceptUpdate(
   requireEntries(frame, layout, UPDATE_DTYPE[compression]);
   const update = decodeUpdate({ body: frame.body, steps }, layout, compression);
   const norm = normOf(update);
-  // The sum is checked, too: a round must not end with infinite weights.
-  if (Number.isNaN(norm) || !staysFinite(weights, update)) {
+  // The sum is checked: a round must not end with infinite weights.
+  if (!staysFinite(weights, update)) {
     throw new Refused('ACC_FEDERATED_NOT_FINITE', 'it contains NaN, an infinity, or values that lead to one');
   }
   const clipped = clipUpdateNorm === undefined ? update : clipToNorm(update, norm, clipUpdateNorm);
