@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import { distance } from 'fastest-levenshtein';
 import { AccError } from './errors.js';
 import { isRecord } from './records.js';
 
@@ -50,7 +50,6 @@ export function nearestName(
   known: readonly string[],
   mostEdits: (known: string) => number = () => Math.max(2, Math.floor(name.length / 2)),
 ): string | undefined {
-  const { distance } = levenshtein();
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of known) {
@@ -58,9 +57,4 @@ export function nearestName(
     if (edits <= mostEdits(candidate) && edits < bestDistance) [best, bestDistance] = [candidate, edits];
   }
   return best;
-}
-
-/** Loaded only for error messages. Every rank imports this package, and starts faster without it. */
-function levenshtein(): typeof import('fastest-levenshtein') {
-  return createRequire(import.meta.url)('fastest-levenshtein') as typeof import('fastest-levenshtein');
 }
