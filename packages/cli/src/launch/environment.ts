@@ -38,6 +38,9 @@ export function rankVariables(
     MASTER_ADDR: place.endpoint.host,
     MASTER_PORT: place.endpoint.port,
     OMP_NUM_THREADS: job.threads,
+    // tfjs-node's TensorFlow has thread pools of its own.
+    TF_NUM_INTRAOP_THREADS: job.threads,
+    TF_NUM_INTEROP_THREADS: job.threads,
     TORCHELASTIC_RESTART_COUNT: job.restarts?.count,
     TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
