@@ -39,12 +39,12 @@ const OPTIONS = {
 
 /**
  * Bundles tfjs-core's specs with `backend` and one copy of tfjs-core, or finds an earlier bundle of
- * the same sources.
+ * the same sources. For the backend `tensorflow`, `tfjsNode` is the folder of tfjs-node.
  *
  * @returns {Promise<string>} Path of an ES module that exports `defineSpecs({device})`.
  * @throws Error if a source or package is missing. The message names the command to run.
  */
-export async function bundleSpecs(backend) {
+export async function bundleSpecs(backend, tfjsNode) {
   if (backend === 'acc') checkAccPackages();
   const outfile = join(buildFolder, `specs.${backend}.mjs`);
   const keyFile = `${outfile}.key.json`;
@@ -53,6 +53,7 @@ export async function bundleSpecs(backend) {
   const { outputFiles, metafile } = await esbuild
     .build({
       ...OPTIONS,
+      ...(tfjsNode && { alias: { ...OPTIONS.alias, '@tensorflow/tfjs-node': tfjsNode } }),
       absWorkingDir: root,
       entryPoints: [join(here, 'entries', `${backend}.mjs`)],
       outfile,

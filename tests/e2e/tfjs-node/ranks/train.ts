@@ -145,7 +145,24 @@ async function tracked({ accelerator, model, step }: Program): Promise<number[]>
   return losses;
 }
 
+/** Trains a filter of a convolution, which is no part of the model. */
+async function convolve({ accelerator }: Program): Promise<number[]> {
+  const filter = tf.variable(tf.tidy(() => tf.sin(tf.range(0, 18)).reshape([3, 3, 1, 2]) as tf.Tensor4D));
+  const sgd = tf.train.sgd(0.1);
+  accelerator.prepare(sgd);
+  const images = tf.tidy(() => tf.cos(tf.range(0, 50)).reshape([2, 5, 5, 1]) as tf.Tensor4D);
+  try {
+    for (let i = 0; i < 2; i++) {
+      sgd.minimize(() => tf.conv2d(images, filter, 1, 'same').square().mean(), false, [filter]);
+    }
+    return [...filter.dataSync()];
+  } finally {
+    accelerator.freeMemory(sgd, [filter, images]);
+  }
+}
+
 await run('ddp', {}, steps(0, 1, 2, 3));
+await run('convolution', {}, convolve);
 await run('clipped', { gradientClipping: { norm: 0.3 } }, steps(0, 1, 2, 3));
 await run('window', { gradientAccumulationSteps: 2 }, steps(0, 1, 2, 3));
 for (const stage of [1, 2, 3] as const) {
