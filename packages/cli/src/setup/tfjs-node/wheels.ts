@@ -71,7 +71,7 @@ export interface CudaNeeds {
   readonly cudnn: string | undefined;
   /** The major version of the oldest NVIDIA driver. Undefined for a CUDA that is not known yet. */
   readonly driver: number | undefined;
-  /** The Python packages that bring the libraries, as requirements for pip. */
+  /** The Python packages that bring the libraries, each with the oldest version that is allowed. */
   readonly packages: readonly string[];
 }
 
@@ -82,17 +82,16 @@ export interface CudaNeeds {
  * @returns undefined if the wheel has no such extra.
  */
 export function cudaNeeds(metadata: string): CudaNeeds | undefined {
-  const required = metadata.matchAll(
-    /^Requires-Dist: (nvidia-[\w-]+?)\s*\(?((?:==|>=)[\w.]+)[^;\n]*;[^\n]*and-cuda/gim,
-  );
+  // `nvidia-cudnn-cu12 (==8.9.4.25) ; extra == 'and-cuda'`, or `nvidia-cudnn-cu12<10.0,>=9.3.0.75; …`.
+  const required = metadata.matchAll(/^Requires-Dist: (nvidia-[\w-]+)[^;\n]*?[=>]=([\d.]+)[^\n]*and-cuda/gm);
   const versions = new Map([...required].map(([, name, version]) => [name!, version!]));
-  const find = (pattern: RegExp) => [...versions].find(([name]) => pattern.test(name))?.[1]?.slice(2);
+  const find = (pattern: RegExp) => [...versions].find(([name]) => pattern.test(name))?.[1];
   const cuda = find(/^nvidia-cuda-runtime/);
   if (cuda === undefined) return undefined;
   return {
     cuda,
     cudnn: find(/^nvidia-cudnn/),
     driver: OLDEST_DRIVER[cuda.split('.')[0]!],
-    packages: [...versions].map(([name, version]) => `${name}${version}`),
+    packages: [...versions].map(([name, version]) => `${name}==${version}`),
   };
 }
