@@ -53,7 +53,7 @@ export async function bundleSpecs(backend, tfjsNode) {
   const { outputFiles, metafile } = await esbuild
     .build({
       ...OPTIONS,
-      ...(tfjsNode && { alias: { ...OPTIONS.alias, '@tensorflow/tfjs-node': tfjsNode } }),
+      ...(tfjsNode && { alias: aliasesFor(tfjsNode) }),
       absWorkingDir: root,
       entryPoints: [join(here, 'entries', `${backend}.mjs`)],
       outfile,
@@ -68,6 +68,12 @@ export async function bundleSpecs(backend, tfjsNode) {
   replaceFile(keyFile, JSON.stringify(keyOf(inputs.filter(isOurs)), null, 1));
   return outfile;
 }
+
+const aliasesFor = (tfjsNode) => ({
+  ...OPTIONS.alias,
+  '@tensorflow/tfjs-node': tfjsNode,
+  '@tensorflow/tfjs': join(here, 'entries', 'tfjs-of-es5.mjs'),
+});
 
 /**
  * The inputs of a bundle: versions of packages, options, and the content of the sources of this

@@ -85,9 +85,12 @@ const REFUSED: Readonly<Record<string, string>> = {
   bf16: 'ACC_PRECISION_UNSUPPORTED',
 };
 
-/** tfjs's wasm backend has no gradient of a convolution with respect to its filter. */
-const refusedBy = (engine: string): Readonly<Record<string, string>> =>
-  engine === 'wasm' ? { ...REFUSED, convolution: 'ACC_KERNEL_MISSING' } : REFUSED;
+function refusedBy(name: string): Readonly<Record<string, string>> {
+  // One rank shards nothing.
+  if (name.endsWith(' 1')) return { bf16: REFUSED['bf16']! };
+  // tfjs's wasm backend has no gradient of a convolution with respect to its filter.
+  return name.startsWith('wasm') ? { ...REFUSED, convolution: 'ACC_KERNEL_MISSING' } : REFUSED;
+}
 
 describe.each(NAMES)('on %s', (name) => {
   const [engine = ''] = name.split(' ');
@@ -107,7 +110,7 @@ describe.each(NAMES)('on %s', (name) => {
     expectWeights(trained(run(), kind).weights, trainPlainly({ batches: 4, ...options }));
   });
 
-  it.each(SAME.filter((kind) => !(kind in refusedBy(engine))))('%s gives what acc gives', (kind) => {
+  it.each(SAME.filter((kind) => !(kind in refusedBy(name))))('%s gives what acc gives', (kind) => {
     const { weights, losses } = trained(run(), kind);
     const expected = trained(acc, kind);
     expectWeights(weights, expected.weights);
@@ -130,7 +133,7 @@ describe.each(NAMES)('on %s', (name) => {
     const refused = Object.entries(run().results).flatMap(([kind, result]) =>
       isTrained(result) ? [] : [[kind, result.code]],
     );
-    expect(Object.fromEntries(refused)).toEqual(refusedBy(engine));
+    expect(Object.fromEntries(refused)).toEqual(refusedBy(name));
   });
 
   it('trackers record the losses', () => {

@@ -147,17 +147,16 @@ async function tracked({ accelerator, model, step }: Program): Promise<number[]>
 
 /** Trains a filter of a convolution, which is no part of the model. */
 async function convolve({ accelerator }: Program): Promise<number[]> {
-  const filter = tf.variable(tf.tidy(() => tf.sin(tf.range(0, 18)).reshape([3, 3, 1, 2]) as tf.Tensor4D));
-  const sgd = tf.train.sgd(0.1);
-  accelerator.prepare(sgd);
+  const filter = tf.tidy(() => tf.variable(tf.sin(tf.range(0, 18)).reshape([3, 3, 1, 2]) as tf.Tensor4D));
+  const optimizer = accelerator.prepare(makeOptimizer('adam'));
   const images = tf.tidy(() => tf.cos(tf.range(0, 50)).reshape([2, 5, 5, 1]) as tf.Tensor4D);
   try {
     for (let i = 0; i < 2; i++) {
-      sgd.minimize(() => tf.conv2d(images, filter, 1, 'same').square().mean(), false, [filter]);
+      optimizer.minimize(() => tf.conv2d(images, filter, 1, 'same').square().mean(), false, [filter]);
     }
     return [...filter.dataSync()];
   } finally {
-    accelerator.freeMemory(sgd, [filter, images]);
+    accelerator.freeMemory(optimizer, [filter, images]);
   }
 }
 
