@@ -10,7 +10,7 @@ const PART = 'gradient';
 let project: Project;
 beforeAll(async () => {
   project = await newProject();
-  await project.acc(['setup', 'tfjs-node']);
+  await project.setup();
 }, 400_000);
 afterAll(() => project[Symbol.dispose]());
 

@@ -59,7 +59,7 @@ let runs: Record<string, Run>;
 beforeAll(async () => {
   await tf.setBackend('cpu');
   project = await newProject();
-  await project.acc(['setup', 'tfjs-node']);
+  await project.setup();
   project.copy('train.ts');
   const two = await start('tensorflow', 2);
   // Each engine continues what the other saved, on another number of ranks.

