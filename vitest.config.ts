@@ -23,6 +23,7 @@ const REPEATED = [
   'tests/e2e/checkpoints/kill-while-saving.test.ts',
   'tests/e2e/conformance.test.ts',
   'tests/e2e/deterministic.test.ts',
+  'tests/e2e/tfjs-node/core-specs.test.ts',
 ];
 
 /** By default vitest leaves a core free. */

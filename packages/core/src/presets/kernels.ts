@@ -10,8 +10,9 @@ import {
 } from '@acc/kernels';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
+import '../backend/mend-tfjs-node.js';
 import '../backend/note-choices.js';
-import { activateBackend, chosenBackend } from '../backend/chosen-backend.js';
+import { activateBackend, chosenBackend, type Choice } from '../backend/chosen-backend.js';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
@@ -30,7 +31,7 @@ export interface ProcessKernels {
 
 /**
  * Activates the engine that the options name. With `auto`, a backend that the program chose with
- * `tf.setBackend` stays active.
+ * `tf.setBackend`, or by an import of tfjs-node, stays active.
  *
  * @throws AccError `ACC_LIBTORCH_MISSING` or `ACC_ADDON_MISSING` if libtorch is needed: for `acc`,
  * for a GPU, or for several ranks. `ACC_DEVICE_UNAVAILABLE`.
@@ -50,7 +51,7 @@ export async function kernelsOf(
     setDefaultDevice(nativeDevice);
     const chosen = engine === 'auto' ? chosenBackend() : undefined;
     if (chosen === undefined) await activateBackend(BACKEND_NAME);
-    else if (chosen !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
+    else if (chosen.backendName !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
   }
   await ready();
   const kernels = activeLayer({ hasNative });
@@ -58,10 +59,10 @@ export async function kernelsOf(
   return { kernels, nativeDevice };
 }
 
-function warnOfStaying(chosen: string): void {
+function warnOfStaying({ backendName, how }: Choice): void {
   warnOfLeaving(
-    `training uses the tfjs backend '${chosen}', because the program set it. It gives the same numbers as '${BACKEND_NAME}', but is slower. ` +
-      `To train on '${BACKEND_NAME}', remove tf.setBackend, or give engine: 'acc'.`,
+    `training uses the tfjs backend '${backendName}', because the program ${how}. It gives the same numbers as '${BACKEND_NAME}'. ` +
+      `To train on '${BACKEND_NAME}', give engine: 'acc'. To keep '${backendName}' without this message, give engine: 'tfjs'.`,
   );
 }
 
