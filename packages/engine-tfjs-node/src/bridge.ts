@@ -23,14 +23,29 @@ export function bridgeOn(operators: Operators): TensorBridge {
   };
 }
 
+/** The binding reads no 16-bit types, so pairs of elements are read as one int32. */
 function bitsOf(operators: Operators, x: Tensor): NativeTensor {
   const { dtype } = operators.entryOf(x);
-  const attributes = [operators.type('T', dtype), operators.type('type', DataTypes.uint8)];
-  const bytes = operators.run('Bitcast', attributes, [operators.idOf(x)]).id;
-  const { buffer, byteOffset } = operators.binding.tensorDataSync(bytes) as Uint8Array;
-  operators.delete(bytes);
   const name = dtype === DataTypes.bfloat16 ? 'bfloat16' : 'float16';
+  if (x.size === 0) return hostTensor(new Uint16Array(0), name, x.shape);
+  const flat = operators.reshape(operators.idOf(x), dtype, [x.size]);
+  const even = x.size % 2 === 0 ? operators.alias(flat, dtype) : twice(operators, flat, dtype);
+  const pairs = operators.reshape(even, dtype, [-1, 2]);
+  const attributes = [operators.type('T', dtype), operators.type('type', DataTypes.int32)];
+  const words = operators.run('Bitcast', attributes, [pairs]).id;
+  const { buffer, byteOffset } = operators.binding.tensorDataSync(words) as Int32Array;
+  operators.delete(flat, even, pairs, words);
   return hostTensor(new Uint16Array(buffer, byteOffset, x.size), name, x.shape);
+}
+
+/** `id` followed by itself, which has an even number of elements. */
+function twice(operators: Operators, id: number, dtype: number): number {
+  const axis = operators.binding.createTensor([], DataTypes.int32, Int32Array.of(0));
+  const count = { name: 'N', type: operators.binding.TF_ATTR_INT, value: 2 };
+  const attributes = [operators.type('T', dtype), operators.type('Tidx', DataTypes.int32), count];
+  const result = operators.run('ConcatV2', attributes, [id, id, axis]);
+  operators.delete(axis);
+  return result.id;
 }
 
 function ofBits(operators: Operators, native: NativeTensor, dtype: ShortDtype): Tensor {

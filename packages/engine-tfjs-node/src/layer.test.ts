@@ -161,20 +161,19 @@ describe('precision', () => {
 
   it('a weight is converted once until it changes, and its conversion is freed with it', () => {
     withoutLeak(() => {
-      const weight = tf.variable(tf.tensor1d([1, 2, 3]));
+      const weight = tf.tidy(() => tf.variable(tf.tensor1d([1, 2, 3])));
       const values = () => tf.tidy(() => [...short(weight).dataSync()]);
       expect(values()).toEqual([1, 2, 3]);
       const before = backend.binding.getNumOfTensors();
       expect(values()).toEqual([1, 2, 3]);
       expect(backend.binding.getNumOfTensors()).toBe(before);
-      weight.assign(tf.tensor1d([4, 5, 6]));
+      tf.tidy(() => weight.assign(tf.tensor1d([4, 5, 6])));
       expect(values()).toEqual([4, 5, 6]);
       const optimizer = tf.train.sgd(1);
-      layer.fusedApply!(optimizer)!({ [weight.name]: tf.ones([3]) });
+      tf.tidy(() => layer.fusedApply!(optimizer)!({ [weight.name]: tf.ones([3]) }));
       expect(values()).toEqual([3, 4, 5]);
       optimizer.dispose();
       weight.dispose();
-      tf.disposeVariables();
     });
   });
 
@@ -209,7 +208,7 @@ describe('bridge', () => {
     tf.dispose(made);
   });
 
-  it.each([[[2, 3]], [[]], [[0, 4]]])('carries bfloat16 %j by its bits', (shape) => {
+  it.each([[[2, 3]], [[3, 3]], [[]], [[0, 4]]])('carries bfloat16 %j by its bits', (shape) => {
     withoutLeak(() => {
       const x = tf.tidy(() => short(wave(shape)));
       const native = layer.toNative(x);
