@@ -56,11 +56,7 @@ export const tfjsNodeSides = {
 function runAlone(script, job) {
   requireBuild();
   return runJob(job, (jobPath) =>
-    runProcess(
-      process.execPath,
-      ['--import', 'tsx', `${benchDir}${script}`, jobPath],
-      environment(job),
-    ),
+    runProcess(process.execPath, ['--import', 'tsx', `${benchDir}${script}`, jobPath], environment(job)),
   );
 }
 

@@ -77,7 +77,8 @@ for (let block = 0; block < job.blocks; block++) {
   const cpu = process.cpuUsage(cpuStart);
   cpuMs.push((cpu.user + cpu.system) / 1e3);
 }
-if (counts().join() !== before) throw new Error(`${job.model}: tensors leaked: ${before}, then ${counts().join()}`);
+if (counts().join() !== before)
+  throw new Error(`${job.model}: tensors leaked: ${before}, then ${counts().join()}`);
 
 const result = {
   ranks: 1,
