@@ -1,9 +1,9 @@
 import {
   getGradient,
+  getKernel,
   registerGradient,
   registerKernel,
   Variable,
-  type KernelConfig,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { AccError, type NativeDtype, type PrecisionLayer } from '@acc/contract';
@@ -66,28 +66,33 @@ interface CastAttrs {
   readonly isWeight: boolean;
 }
 
+const known = new WeakMap<object, Operators>();
+
 /** The kernel `AccCast` of this backend. Its gradient is that of the backend `acc`. */
 function registerCast(operators: Operators): void {
+  known.set(operators.backend, operators);
   const { kernelName } = castDtypeGradient;
+  const backendName = 'tensorflow';
   if (!getGradient(kernelName)) registerGradient(castDtypeGradient);
-  const config: KernelConfig = {
+  if (getKernel(kernelName, backendName)) return;
+  registerKernel({
     kernelName,
-    backendName: 'tensorflow',
-    kernelFunc({ inputs, attrs }) {
-      const x = inputs['x'] as TensorInfo;
+    backendName,
+    kernelFunc({ inputs, attrs, backend }) {
       const { to, isWeight } = attrs as unknown as CastAttrs;
-      const dtype = FLOATS[to]!;
-      operators.idOf(x);
-      const entry = operators.entryOf(x);
-      const result = isWeight ? convertedWeight(operators, entry, dtype) : converted(operators, entry, dtype);
-      return {
-        dataId: operators.hold({ id: result, dtype, shape: [...x.shape] }),
-        shape: x.shape,
-        dtype: 'float32',
-      };
+      return castKernel(known.get(backend as object)!, inputs['x'] as TensorInfo, { to, isWeight });
     },
-  };
-  registerKernel(config);
+  });
+}
+
+function castKernel(operators: Operators, x: TensorInfo, { to, isWeight }: CastAttrs): TensorInfo {
+  const dtype = FLOATS[to]!;
+  // Uploads values that are not in TensorFlow yet.
+  operators.idOf(x);
+  const entry = operators.entryOf(x);
+  const id = isWeight ? convertedWeight(operators, entry, dtype) : converted(operators, entry, dtype);
+  const shape = [...x.shape];
+  return { dataId: operators.hold({ id, dtype, shape }), shape, dtype: 'float32' };
 }
 
 /** A tensor of the element type `dtype`, which the caller deletes. */

@@ -28,11 +28,15 @@ export class Registers {
    */
   update(xs: readonly (Tensor | Variable)[], write: (registers: readonly number[]) => void): void {
     const registers = xs.map((_, i) => this.#register(i));
-    xs.forEach((x, i) => this.#load(registers[i]!, x));
+    const loaded: (Tensor | Variable)[] = [];
     try {
+      for (const x of xs) {
+        this.#load(registers[loaded.length]!, x);
+        loaded.push(x);
+      }
       write(registers);
     } finally {
-      xs.forEach((x, i) => this.#store(registers[i]!, x));
+      loaded.forEach((x, i) => this.#store(registers[i]!, x));
     }
   }
 
