@@ -49,6 +49,20 @@ export const timeDeterministic = (job, { ranks }) => runOurs('deterministic/ours
 /** Trains with parameters and optimizer state in files or in memory. */
 export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job, ranks);
 
+/** Trains on tfjs-node's backend, without and with the Accelerator. */
+export const tfjsNodeSides = {
+  alone: (job) => runAlone('tfjs-node/train.ts', { ...job, isAlone: true }),
+  ours: (job) => runOurs('tfjs-node/train.ts', job, 1),
+};
+
+/** A plain program, which the launcher does not start. */
+function runAlone(script, job) {
+  requireBuild();
+  return runJob(job, (jobPath) =>
+    runProcess(process.execPath, ['--import', 'tsx', `${benchDir}${script}`, jobPath], environment(job)),
+  );
+}
+
 function runOurs(script, job, ranks) {
   requireBuild();
   return runJob(job, (jobPath) =>
@@ -74,4 +88,8 @@ function runTheirs(script, job, { ranks, python }) {
   );
 }
 
-const environment = ({ threads }) => ({ OMP_NUM_THREADS: `${threads}` });
+/** TensorFlow has a variable of its own. */
+const environment = ({ threads, tfjsNode }) => ({
+  OMP_NUM_THREADS: `${threads}`,
+  ...(tfjsNode && { TF_NUM_INTRAOP_THREADS: `${threads}`, TF_CPP_MIN_LOG_LEVEL: '2' }),
+});

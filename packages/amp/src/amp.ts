@@ -9,7 +9,7 @@ import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
  * Weights, their gradients and the optimizer stay in float32.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it
- * is attached to a backend without 16-bit types.
+ * is attached to a backend without this 16-bit type.
  */
 export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
   const resolved = resolveAmpOptions(options);
@@ -26,6 +26,13 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
           `The tfjs backend '${kernels.backendName}' computes in float32 only.`,
           { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or mixedPrecision 'no'." },
         );
+      }
+      const problem = kernels.precision.lowerProblem?.(dtype);
+      if (problem !== undefined) {
+        throw new AccError('ACC_PRECISION_UNSUPPORTED', problem, {
+          help: "Give another mixedPrecision: 'bf16' or 'no'.",
+          details: { dtype, backendName: kernels.backendName },
+        });
       }
       autocast = new Autocast(() => kernels.precision, dtype, lists);
     },

@@ -117,6 +117,11 @@ export interface PrecisionLayer {
    */
   cast(x: Tensor, dtype: NativeDtype): Tensor;
   /**
+   * Why the device cannot compute in the 16-bit type. Returns undefined if it can. Absent: it can
+   * compute in both.
+   */
+  lowerProblem?(dtype: 'bfloat16' | 'float16'): string | undefined;
+  /**
    * Lets float32 kernels save tensors for their gradients in `dtype` from now on. Undefined: in
    * float32.
    */

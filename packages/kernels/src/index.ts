@@ -18,6 +18,7 @@ export { kernelLayerOf } from './kernel-layer.js';
 export {
   adafactor,
   adamw,
+  AdamW,
   canUpdateInPieces,
   canUpdateShards,
   withShards,
@@ -30,12 +31,14 @@ export {
   optimizerState,
   registerOptimizers,
   SlotOptimizer,
+  namedGradients,
   sgdw,
+  SgdW,
   slotListsOf,
   updateInPieces,
+  updatesOf,
   type Adafactor,
   type AdafactorOptions,
-  type AdamW,
   type AdamWOptions,
   type Lamb,
   type LambOptions,
@@ -45,15 +48,20 @@ export {
   type OneBitAdam,
   type OneBitAdamOptions,
   type OptimizerState,
-  type SgdW,
   type SgdWOptions,
+  type Gradients,
+  type NamedGradient,
   type SlotList,
+  type Update,
   type UpdatePiece,
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { isLive, registeredVariable } from './live-variables.js';
 export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';
+export { portableBridge } from './portable-bridge.js';
+export { portableState } from './state/portable-state.js';
+export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
 export { registerAccBackend, type RegisterOptions } from './register-backend.js';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';

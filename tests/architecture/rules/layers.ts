@@ -9,6 +9,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/transpile': 1,
   '@acc/kernels': 2,
   '@acc/collective': 2,
+  '@acc/engine-tfjs-node': 3,
   '@acc/ddp': 3,
   '@acc/amp': 3,
   '@acc/deterministic': 3,

@@ -1,5 +1,12 @@
 import { backend, getBackend, ready } from '@tensorflow/tfjs-core';
-import { AccError, isAccError, type KernelLayer } from '@acc/contract';
+import {
+  AccError,
+  isAccError,
+  registeredKernelLayer,
+  registerKernelLayer,
+  type KernelLayer,
+} from '@acc/contract';
+import { TENSORFLOW_LAYER } from '@acc/engine-tfjs-node';
 import {
   activeLayer,
   BACKEND_NAME,
@@ -41,6 +48,7 @@ export async function kernelsOf(
   { rank, size, localRank }: LaunchEnvironment,
 ): Promise<ProcessKernels> {
   registerOptimizers();
+  registerLayers();
   const { engine, device: wanted } = options;
   const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
   const hasNative = engine !== 'tfjs' && isNativeReady(isNeeded);
@@ -57,6 +65,12 @@ export async function kernelsOf(
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
   return { kernels, nativeDevice };
+}
+
+/** A layer that the program has registered stays. */
+function registerLayers(): void {
+  const { backendName } = TENSORFLOW_LAYER;
+  if (!registeredKernelLayer(backendName)) registerKernelLayer(TENSORFLOW_LAYER);
 }
 
 function warnOfStaying({ backendName, how }: Choice): void {

@@ -67,6 +67,16 @@ export class AdamW extends SlotOptimizer {
     this.#decay = new WeightDecay(resolved);
   }
 
+  /** The options that do not change. For kernel layers. */
+  get settings(): Readonly<Required<AdamWOptions>> {
+    return this.#options;
+  }
+
+  /** λ of the variable with this name. For kernel layers. */
+  decayOf(name: string): number {
+    return this.#decay.of(name);
+  }
+
   protected override updateChunk(chunk: StepChunk): void {
     const { beta1, beta2, epsilon } = this.#options;
     const constants = { learningRate: this.learningRate, beta1, beta2, epsilon, step: this.step };

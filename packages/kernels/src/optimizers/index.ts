@@ -1,5 +1,5 @@
 export { adafactor, type Adafactor, type AdafactorOptions } from './adafactor.js';
-export { adamw, type AdamW, type AdamWOptions } from './adamw.js';
+export { adamw, AdamW, type AdamWOptions } from './adamw.js';
 export { canUpdateShards } from './can-update-shards.js';
 export { canUpdateInPieces, updateInPieces, type UpdatePiece } from './in-pieces.js';
 export { fusedApply } from './fused/fused-apply.js';
@@ -10,7 +10,14 @@ export { oneBitAdam, type OneBitAdam, type OneBitAdamOptions } from './one-bit-a
 export { optimizerState, slotListsOf, type OptimizerState } from './optimizer-state.js';
 export { registerOptimizers } from './register-optimizers.js';
 export { withShards, type ShardedUpdate, type ShardRange, type SumSquares } from './sharded-update.js';
-export { sgdw, type SgdW, type SgdWOptions } from './sgdw.js';
+export { sgdw, SgdW, type SgdWOptions } from './sgdw.js';
 export { SlotOptimizer } from './slot-optimizer.js';
-export type { SlotList } from './slots.js';
+export {
+  namedGradients,
+  updatesOf,
+  type Gradients,
+  type NamedGradient,
+  type SlotList,
+  type Update,
+} from './slots.js';
 export type { WeightDecayOptions } from './weight-decay.js';

@@ -66,6 +66,16 @@ export class SgdW extends SlotOptimizer {
     this.#decay = new WeightDecay(resolved);
   }
 
+  /** The options that do not change. For kernel layers. */
+  get settings(): Readonly<Required<SgdWOptions>> {
+    return this.#options;
+  }
+
+  /** λ of the variable with this name. For kernel layers. */
+  decayOf(name: string): number {
+    return this.#decay.of(name);
+  }
+
   protected override updateChunk(chunk: StepChunk): void {
     const { learningRate } = this;
     const { momentum, nesterov } = this.#options;

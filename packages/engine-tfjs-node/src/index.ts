@@ -1,0 +1,1 @@
+export { TENSORFLOW_LAYER } from './layer.js';

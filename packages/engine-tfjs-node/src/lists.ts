@@ -1,0 +1,68 @@
+import { scalar, type Tensor } from '@tensorflow/tfjs-core';
+import { portableLists } from '@acc/kernels';
+import type { ListMath } from '@acc/contract';
+import { DataTypes } from './backend.js';
+import type { Operators } from './operators.js';
+import type { Registers } from './registers.js';
+
+const FLOAT = DataTypes.float32;
+
+/**
+ * List math in one pass over each tensor: `add` in place, and `norm` without the tensors of squares.
+ * What TensorFlow has no shorter way for is computed by tfjs's operators.
+ */
+export function listsOn(operators: Operators, registers: Registers): ListMath {
+  const portable = portableLists();
+  const areFloats = (xs: readonly Tensor[]) =>
+    xs.every((x) => x.dtype === 'float32' && operators.entryOf(x).dtype === FLOAT);
+  return {
+    ...portable,
+    add(list, others, factor) {
+      const isInPlace =
+        areFloats(others) &&
+        list.every((x, i) => registers.canWrite(x) && x.dataId !== others[i]!.dataId && x.size > 0);
+      return isInPlace
+        ? addInPlace(operators, registers, { list, others, factor })
+        : portable.add(list, others, factor);
+    },
+    norm: (list) => (areFloats(list) ? norm(operators, list) : portable.norm(list)),
+  };
+}
+
+interface Sum {
+  readonly list: readonly Tensor[];
+  readonly others: readonly Tensor[];
+  readonly factor: number;
+}
+
+/** x ← x - (-factor) · y, which is gradient descent. */
+function addInPlace(operators: Operators, registers: Registers, { list, others, factor }: Sum): Tensor[] {
+  const rate = operators.scalar(-factor);
+  const attributes = [...operators.floats, operators.flag('use_locking', false)];
+  try {
+    list.forEach((x, i) =>
+      registers.update([x], ([register]) => {
+        const inputs = [register!, rate, operators.idOf(others[i]!)];
+        operators.binding.executeOp('ResourceApplyGradientDescent', attributes, inputs, 0);
+      }),
+    );
+  } finally {
+    operators.delete(rate);
+    registers.release();
+  }
+  return [...list];
+}
+
+/** L2Loss is half of the sum of squares. */
+function norm(operators: Operators, list: readonly Tensor[]): Tensor {
+  if (list.length === 0) return scalar(0);
+  const { binding, floats } = operators;
+  const halves = list.map((x) => operators.run('L2Loss', floats, [operators.idOf(x)]).id);
+  const count = { name: 'N', type: binding.TF_ATTR_INT, value: halves.length };
+  const half = operators.run('AddN', [...floats, count], halves).id;
+  const two = operators.scalar(2);
+  const sum = operators.run('Mul', floats, [half, two]).id;
+  const root = operators.run('Sqrt', floats, [sum]);
+  operators.delete(...halves, half, two, sum);
+  return operators.tensorOf(root, 'float32');
+}
