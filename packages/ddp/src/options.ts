@@ -1,5 +1,5 @@
 import { AccError, parseOptions } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CommHook } from './comm-hook.js';
 import { commHookOf, type NamedCommHook } from './comm-hooks/named.js';
 

@@ -2,7 +2,36 @@ export type { MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
 export { checksum, hasChecksum } from './checksum.js';
 export { arrayTypeOf, dtypeOf, scalarTypeOf } from './dtype.js';
-export * from './libtorch/index.js';
+export {
+  buildAddon,
+  buildMpi,
+  DEFAULT_VERSION,
+  describeSearch,
+  findLibtorch,
+  installLibtorch,
+  loadAddon,
+  locateAddon,
+  locateMpi,
+  prebuiltLines,
+  readEnvironment,
+  RELEASE_LINES,
+  requireLibtorch,
+  SUPPORTED_RANGE,
+} from '#platform/libtorch';
+export type {
+  AddonFiles,
+  BuildMpiOptions,
+  BuildOptions,
+  BuildProgress,
+  InstallOptions,
+  InstallProgress,
+  LibtorchEnvironment,
+  LibtorchInstall,
+  LibtorchOrigin,
+  LibtorchSearch,
+  MpiLibrary,
+  SearchCandidate,
+} from './libtorch/index.js';
 export {
   adjustExternalMemory,
   buildConfiguration,

@@ -8,6 +8,7 @@ import {
   registerAccBackend,
   registerOptimizers,
 } from '@acc/kernels';
+import { mayHaveNative } from '#platform/requirements';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
 import '../backend/note-choices.js';
@@ -42,7 +43,7 @@ export async function kernelsOf(
   registerOptimizers();
   const { engine, device: wanted } = options;
   const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
-  const hasNative = engine !== 'tfjs' && isNativeReady(isNeeded);
+  const hasNative = mayHaveNative && engine !== 'tfjs' && isNativeReady(isNeeded);
   let nativeDevice = 'cpu';
   if (hasNative) {
     nativeDevice = deviceOf(options, localRank);

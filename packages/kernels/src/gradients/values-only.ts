@@ -1,7 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { activeAcc } from '../acc-layer/active-acc.js';
+import { activeAcc, isStandIn } from '#platform/acc-backend';
 import type { TensorData } from '../tensor-data.js';
-import { isStandIn } from './saved-shapes.js';
 
 /**
  * Whether a gradient can read only values from `tensor`: it is not a stand-in, its data has no
