@@ -9,6 +9,7 @@ import {
   registerOptimizers,
 } from '@acc/kernels';
 import { mayHaveNative } from '#platform/requirements';
+import { guardSyncReads } from '#platform/sync-reads';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
 import '../backend/note-choices.js';
@@ -54,6 +55,7 @@ export async function kernelsOf(
     else if (chosen !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
   }
   await ready();
+  guardSyncReads();
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
   return { kernels, nativeDevice };

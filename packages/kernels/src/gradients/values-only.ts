@@ -1,6 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { activeAcc, isStandIn } from '#platform/acc-backend';
+import { activeAcc } from '#platform/active-acc';
 import type { TensorData } from '../tensor-data.js';
+import { isStandIn } from './saved-shapes.js';
 
 /**
  * Whether a gradient can read only values from `tensor`: it is not a stand-in, its data has no

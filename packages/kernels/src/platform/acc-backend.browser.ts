@@ -18,8 +18,6 @@ export const AccBackend = class AccBackend {
     refuse();
   }
 } as unknown as Acc['AccBackend'];
-export const activeAcc: Acc['activeAcc'] = () => undefined;
-export const isStandIn: Acc['isStandIn'] = () => false;
 export const kernelChoices: Acc['kernelChoices'] = () => [];
 export const randomLayer: Acc['randomLayer'] = refuse;
 export const registerAccBackend: Acc['registerAccBackend'] = refuse;

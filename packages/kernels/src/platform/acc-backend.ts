@@ -1,7 +1,5 @@
-export { activeAcc } from '../acc-layer/active-acc.js';
 export { AccBackend } from '../backend.js';
 export { randomLayer } from '../random-layer.js';
 export { registerAccBackend } from '../register-backend.js';
 export { restoreWays, savedWays } from '../state/ways.js';
-export { isStandIn } from '../gradients/saved-shapes.js';
 export { kernelChoices, shareKernelChoices } from '../tuning/tuning.js';
