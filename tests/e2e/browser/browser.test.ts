@@ -176,7 +176,7 @@ describe('trackers', () => {
   });
 });
 
-it('fit accumulates and reports automatic figures, and a second fit beside it is refused', async () => {
+it('fit accumulates and reports automatic figures, and a fit in its callback is refused', async () => {
   const { loss, second, figures } = await call('fit');
   expect(loss).toHaveLength(3);
   expect(loss[2]).toBeLessThan(loss[0]!);

@@ -27,12 +27,11 @@ function createModel(): tf.Sequential {
   );
   const model = tf.sequential({ layers });
   let start = 7;
-  model.setWeights(
-    model.getWeights().map((weight) => {
-      const values = numbers(weight.size, start++).map((value) => value / 2);
-      return tf.tensor(values, weight.shape);
-    }),
-  );
+  for (const weight of model.weights) {
+    const { shape } = weight;
+    const values = numbers(tf.util.sizeFromShape(shape as number[]), start++).map((value) => value / 2);
+    tf.tidy(() => weight.write(tf.tensor(values, shape as number[])));
+  }
   return model;
 }
 
@@ -64,7 +63,11 @@ export async function prepareTraining(options: AcceleratorOptions = {}) {
   };
   const weights = async () =>
     Promise.all(model.getWeights().map(async (weight) => Array.from(await weight.data())));
-  return { accelerator, model, losses, epoch, weights };
+  const free = () => {
+    accelerator.freeMemory(model, optimizer);
+    tf.dispose(rows);
+  };
+  return { accelerator, model, losses, epoch, weights, free };
 }
 
 export interface Trained {
@@ -75,9 +78,9 @@ export interface Trained {
 
 /** Trains some epochs on the active backend, from the start. */
 export async function train(epochs: number, options: AcceleratorOptions = {}): Promise<Trained> {
-  const { accelerator, losses, epoch, weights } = await prepareTraining(options);
+  const { accelerator, losses, epoch, weights, free } = await prepareTraining(options);
   for (let i = 0; i < epochs; i++) await epoch();
   const trained = { backend: accelerator.backendName, losses, weights: await weights() };
-  accelerator.freeMemory();
+  free();
   return trained;
 }
