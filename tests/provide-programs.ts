@@ -41,7 +41,8 @@ function missingPackages(packages: Packages): string[] {
 function apt(who: string, args: readonly string[], packages: readonly string[]): void {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const { status, stderr, error } = spawnSync('apt-get', args, { encoding: 'utf8', env });
-  if (status !== 0) throw unavailable(who, packages, `apt-get ${args[0]}: ${error?.message ?? stderr.trim()}`);
+  if (status !== 0)
+    throw unavailable(who, packages, `apt-get ${args[0]}: ${error?.message ?? stderr.trim()}`);
 }
 
 function unavailable(who: string, packages: readonly string[], reason: string): Error {

@@ -51,7 +51,10 @@ function call<Name extends keyof Calls>(
   ...args: Parameters<Calls[Name]>
 ): Promise<Awaited<ReturnType<Calls[Name]>>> {
   return page.evaluate(
-    ([which, given]) => (globalThis as never as Record<string, Record<string, (...all: never[]) => never>>)['calls']![which]!(...given),
+    ([which, given]) =>
+      (globalThis as never as Record<string, Record<string, (...all: never[]) => never>>)['calls']![which]!(
+        ...given,
+      ),
     [name, args as never[]] as const,
   );
 }
@@ -140,13 +143,22 @@ it('a model that a page saves as a download gives the same predictions in Node.j
 });
 
 describe('trackers', () => {
-  const json = (text: string) => text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const json = (text: string) =>
+    text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
 
   it('write JSONL and CSV into the files of the page, and lines to the console', async () => {
     const dir = await call('record', true);
     expect(dir).toMatch(/^\/runs of a page\/runs\/digits\//);
     const shown = said.filter((line) => line.startsWith('log: '));
-    expect(shown).toEqual(['log: config {"lr":0.1}', 'log: step 1  loss 0.5', 'log: step 2  loss NaN  accuracy 0.25', 'log: step 2  note: from a page']);
+    expect(shown).toEqual([
+      'log: config {"lr":0.1}',
+      'log: step 1  loss 0.5',
+      'log: step 2  loss NaN  accuracy 0.25',
+      'log: step 2  note: from a page',
+    ]);
     await open();
     const lines = json(await call('text', `${dir}/metrics.jsonl`));
     expect(lines).toMatchObject([
@@ -164,7 +176,13 @@ describe('trackers', () => {
     expect(json(await readFile(path, 'utf8'))).toEqual(lines);
     const whole = await downloadBy(() => call('download', dir));
     const files = Object.keys(await unzip(await readFile(whole.path)));
-    expect(files.sort()).toEqual(['config.csv', 'images/dot-3-4.png', 'metrics.csv', 'metrics.jsonl', 'run.json']);
+    expect(files.sort()).toEqual([
+      'config.csv',
+      'images/dot-3-4.png',
+      'metrics.csv',
+      'metrics.jsonl',
+      'run.json',
+    ]);
   });
 
   it('finish a run, as failed, whose page was closed before its end', async () => {
@@ -227,4 +245,28 @@ it('the storages of a page are refused in Node.js', async () => {
     expect.objectContaining({ code: 'ACC_BROWSER_ONLY' }),
   );
   accelerator.freeMemory();
+});
+
+it('the MNIST example learns digits in a page', { timeout: 180_000 }, async () => {
+  await using example = await serve(join(import.meta.dirname, '../../../examples/browser-mnist'));
+  const tab = await browser.context.newPage();
+  const errors: string[] = [];
+  tab.on('pageerror', (error) => errors.push(error.message));
+  tab.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  await tab.goto(`${example.url}?backend=webgl&epochs=3&digits=1000`);
+  await tab.locator('#train:enabled').click();
+  await tab.locator('html[data-state=trained]').waitFor({ timeout: 150_000 });
+  expect(await tab.locator('#line').textContent()).toMatch(/^Trained in [\d.]+ s on webgl\./);
+  // Of ten classes. The same digits, weights and order in every run.
+  expect(parseFloat((await tab.locator('#accuracy').textContent())!)).toBeGreaterThan(60);
+  const drawn = await tab.locator('#curve').evaluate((canvas: HTMLCanvasElement) => {
+    const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+    return data.filter((_, i) => i % 4 === 3).filter((alpha) => alpha > 0).length;
+  });
+  expect(drawn).toBeGreaterThan(1_000);
+  const offered = tab.waitForEvent('download');
+  await tab.locator('#model').click();
+  expect((await offered).suggestedFilename()).toBe('digits.zip');
+  expect(errors).toEqual([]);
+  await tab.close();
 });

@@ -11,7 +11,11 @@ export interface Site extends AsyncDisposable {
 /** Builds a page with Vite's defaults, and serves it at a port that the system chooses. */
 export async function serve(root: string): Promise<Site> {
   const outDir = await mkdtemp(join(tmpdir(), 'acc-site-'));
-  await build({ root, logLevel: 'error', build: { outDir, emptyOutDir: true, chunkSizeWarningLimit: 10_000 } });
+  await build({
+    root,
+    logLevel: 'error',
+    build: { outDir, emptyOutDir: true, chunkSizeWarningLimit: 10_000 },
+  });
   const server = await preview({
     root,
     logLevel: 'silent',

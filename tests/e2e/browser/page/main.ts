@@ -5,7 +5,14 @@ import { setWasmPaths } from '@tensorflow/tfjs-backend-wasm';
 import wasm from '@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm.wasm?url';
 import simd from '@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-simd.wasm?url';
 import threaded from '@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-threaded-simd.wasm?url';
-import { Accelerator, download, indexedDbStorage, isAccError, opfsStorage, type AcceleratorOptions } from '@acc/core';
+import {
+  Accelerator,
+  download,
+  indexedDbStorage,
+  isAccError,
+  opfsStorage,
+  type AcceleratorOptions,
+} from '@acc/core';
 import { storageCases } from '@acc/testkit/storages';
 import { prepareTraining, train, type Trained } from './training.js';
 
@@ -85,7 +92,9 @@ export const calls = {
   /** Loads the newest checkpoint and trains on. */
   async trainOn(dir: string, epochs: number): Promise<Trained & { path: string; step: number }> {
     await tf.setBackend('cpu');
-    const { accelerator, losses, epoch, weights } = await prepareTraining({ checkpoint: { dir, keepLast: 2 } });
+    const { accelerator, losses, epoch, weights } = await prepareTraining({
+      checkpoint: { dir, keepLast: 2 },
+    });
     const { path, step } = (await accelerator.loadState('latest'))!;
     for (let i = 0; i < epochs; i++) await epoch();
     const trained = { backend: 'cpu', losses, weights: await weights(), path, step };
@@ -114,7 +123,10 @@ export const calls = {
   /** Records a run, and gives its folder. */
   async record(isEnded: boolean): Promise<string> {
     await tf.setBackend('cpu');
-    const accelerator = await Accelerator.create({ logWith: ['jsonl', 'console', 'csv'], projectDir: 'runs of a page' });
+    const accelerator = await Accelerator.create({
+      logWith: ['jsonl', 'console', 'csv'],
+      projectDir: 'runs of a page',
+    });
     await accelerator.initTrackers('digits', { lr: 0.1 });
     accelerator.log({ loss: 0.5 }, { step: 1 });
     accelerator.log({ loss: NaN, accuracy: 0.25 }, { step: 2 });
@@ -142,7 +154,9 @@ export const calls = {
     const loss = { loss: 'meanSquaredError' as const };
     model.compile({ optimizer: tf.train.sgd(0.1), ...loss });
     accelerator.prepare(model);
-    const other = accelerator.prepare(tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [5] })] }));
+    const other = accelerator.prepare(
+      tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [5] })] }),
+    );
     other.compile({ optimizer: tf.train.sgd(0.1), ...loss });
     accelerator.prepare(other);
     const [xs, ys] = [tf.ones([8, 5]), tf.ones([8, 3])];
@@ -150,7 +164,12 @@ export const calls = {
     const onEpochEnd = async () => {
       second = await codeOf(() => other.fit(xs, tf.ones([8, 1]), { verbose: 0 }));
     };
-    const history = await model.fit(xs, ys, { batchSize: 2, epochs: 3, verbose: 0, callbacks: { onEpochEnd } });
+    const history = await model.fit(xs, ys, {
+      batchSize: 2,
+      epochs: 3,
+      verbose: 0,
+      callbacks: { onEpochEnd },
+    });
     await accelerator.endTraining();
     const lines = (await textAt(`${dir}/metrics.jsonl`)).trim().split('\n');
     const figures = new Set(lines.flatMap((line) => Object.keys(JSON.parse(line) as object)));
@@ -174,7 +193,8 @@ export const calls = {
       'an unknown option': { gradientClip: 1 } as AcceleratorOptions,
     };
     const codes: Record<string, string> = {};
-    for (const [what, given] of Object.entries(options)) codes[what] = await codeOf(() => created(given, () => {}));
+    for (const [what, given] of Object.entries(options))
+      codes[what] = await codeOf(() => created(given, () => {}));
     codes['a tracker by the name of its package'] = await codeOf(() =>
       created({ logWith: ['mlflow'] }, (accelerator) => accelerator.initTrackers('x')),
     );
@@ -192,7 +212,15 @@ export const calls = {
       const { numProcesses, processIndex, isMainProcess, device, backendName } = accelerator;
       const sum = accelerator.reduce(tf.tensor1d([1, 2])).dataSync();
       const objects = accelerator.gatherObject([{ a: new Uint8Array([1, 2]) }]);
-      return { numProcesses, processIndex, isMainProcess, device, backendName, sum: [...sum], objects: objects.length };
+      return {
+        numProcesses,
+        processIndex,
+        isMainProcess,
+        device,
+        backendName,
+        sum: [...sum],
+        objects: objects.length,
+      };
     });
   },
 

@@ -46,15 +46,25 @@ const ALL: AcceleratorOptions = {
 export async function prepareTraining(options: AcceleratorOptions = {}) {
   setSeed(3);
   const accelerator = await Accelerator.create({ ...ALL, ...options });
-  const rows = { xs: tf.tensor2d(numbers(ROWS * 5, 1), [ROWS, 5]), ys: tf.tensor2d(numbers(ROWS * 3, 2), [ROWS, 3]) };
+  const rows = {
+    xs: tf.tensor2d(numbers(ROWS * 5, 1), [ROWS, 5]),
+    ys: tf.tensor2d(numbers(ROWS * 3, 2), [ROWS, 3]),
+  };
   const loader = new DataLoader(rows, { batchSize: BATCH, shuffle: true, seed: 5 });
-  const [model, optimizer, data] = accelerator.prepare(createModel(), adamw({ learningRate: 0.02, weightDecay: 0.1 }), loader);
+  const [model, optimizer, data] = accelerator.prepare(
+    createModel(),
+    adamw({ learningRate: 0.02, weightDecay: 0.1 }),
+    loader,
+  );
   const schedule = accelerator.prepare(LRScheduler.cosine(optimizer, { warmupSteps: 2, totalSteps: 20 }));
   const losses: number[] = [];
   const epoch = async (): Promise<void> => {
     for await (const { xs, ys } of data) {
       const cost = accelerator.accumulate(() =>
-        optimizer.minimize(() => tf.losses.meanSquaredError(ys, model.apply(xs) as tf.Tensor).asScalar(), true),
+        optimizer.minimize(
+          () => tf.losses.meanSquaredError(ys, model.apply(xs) as tf.Tensor).asScalar(),
+          true,
+        ),
       )!;
       schedule.step();
       losses.push((await cost.data())[0]!);
