@@ -30,7 +30,7 @@ function createModel(): tf.Sequential {
   for (const weight of model.weights) {
     const { shape } = weight;
     const values = numbers(tf.util.sizeFromShape(shape as number[]), start++).map((value) => value / 2);
-    tf.tidy(() => weight.write(tf.tensor(values, shape as number[])));
+    tf.tidy(() => void weight.write(tf.tensor(values, shape as number[])));
   }
   return model;
 }
