@@ -50,7 +50,7 @@ export {
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
 export { gpuId, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
-export { operator, operatorInPlace, operatorWithResults } from './operator.js';
+export { operator, operatorInPlace, operatorWithResults, tensorFrom } from '#platform/operators';
 export {
   CALL_WORDS,
   COMPARED_WORDS,
@@ -79,4 +79,4 @@ export { Store, type StoreOptions } from './store.js';
 export { FileTransfer, TensorFile } from './tensor-file.js';
 export { TensorMemory } from './tensor-memory.js';
 export { mappedChecksum, mapTensor } from './mapped-tensor.js';
-export { libtorchTensor, MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';
+export { libtorchTensor, MemoryFlag, memoryFlags, Tensor } from './tensor.js';
