@@ -26,13 +26,15 @@ interface Need {
 }
 
 function missingPackages(packages: Readonly<Record<string, string>>): string[] {
-  return Object.entries(packages).flatMap(([program, name]) => (isInstalled(program) ? [] : [name]));
+  return Object.entries(packages).flatMap(([program, name]) => (pathOfProgram(program) ? [] : [name]));
 }
 
-function isInstalled(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+/** The path of a program. Undefined if it is not on the `PATH`. */
+export function pathOfProgram(program: string): string | undefined {
+  const paths = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, program));
+  return paths.find((path) => {
     try {
-      accessSync(join(folder, program), constants.X_OK);
+      accessSync(path, constants.X_OK);
       return true;
     } catch {
       return false;

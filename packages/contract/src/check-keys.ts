@@ -1,4 +1,4 @@
-import { distance } from 'fastest-levenshtein';
+import { levenshtein } from '#platform/levenshtein';
 import { AccError } from './errors.js';
 import { isRecord } from './records.js';
 
@@ -50,6 +50,7 @@ export function nearestName(
   known: readonly string[],
   mostEdits: (known: string) => number = () => Math.max(2, Math.floor(name.length / 2)),
 ): string | undefined {
+  const { distance } = levenshtein();
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of known) {

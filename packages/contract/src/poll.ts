@@ -35,15 +35,16 @@ export async function poll<T>(
   }
 }
 
-/** Waits, at most until the signal. Pages have no timer of Node.js that takes a signal. */
+/** Resolves after `ms` milliseconds, or with the signal. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, signal?.aborted ? 0 : ms);
+    const timer = setTimeout(end, ms);
     signal?.addEventListener('abort', end);
   });
 }

@@ -20,7 +20,8 @@ import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
 import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
-import { z } from 'zod';
+import { requireAvailable } from '#platform/requirements';
+import * as z from 'zod';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { Alert, AutoLogOptions } from '@acc/monitor';
@@ -237,6 +238,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
   const resolved = withFsdpPrecision(parseOptions('AcceleratorOptions', schema, options), options);
+  requireAvailable(options);
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
   if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
   for (const plugin of resolved.plugins) {

@@ -1,5 +1,7 @@
 export { activeLayer, type ActiveLayerOptions } from './active-layer.js';
-export { AccBackend, BACKEND_NAME, type AccMemoryInfo } from './backend.js';
+export { AccBackend, kernelChoices, registerAccBackend, shareKernelChoices } from '#platform/acc-backend';
+export { BACKEND_NAME } from './acc-names.js';
+export type { AccMemoryInfo } from './backend.js';
 export {
   dropout,
   gelu,
@@ -62,8 +64,7 @@ export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
 export { portableState } from './state/portable-state.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
-export { registerAccBackend, type RegisterOptions } from './register-backend.js';
+export type { RegisterOptions } from './register-backend.js';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';
-export { kernelChoices, shareKernelChoices } from './tuning/tuning.js';

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startCoordinator, type Coordinator } from '@acc/federated';
 import { registerAccBackend } from '@acc/kernels';
-import { startChromium } from './chromium.js';
+import { startChromium } from '../../chromium.js';
 import { accuracyOf, createModel, PLAN, toTensors, trainDigits, type DigitTensors } from './digits.js';
 import { bundle, servePage } from './pages.js';
 import { startProgram } from './programs.js';
@@ -31,7 +31,7 @@ it('the client alone is small in a page, and needs no configuration of the bundl
 /** Opens both pages, which join and train by themselves. */
 async function openPages(origin: string, coordinator: Coordinator): Promise<Page[]> {
   const browser = await startChromium();
-  onTestFinished(() => browser.stop());
+  onTestFinished(() => browser[Symbol.asyncDispose]());
   const opened: Page[] = [];
   for (const [i, name] of (['page-a', 'page-b'] as const).entries()) {
     const page = await browser.context.newPage();

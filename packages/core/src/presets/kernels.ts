@@ -15,6 +15,8 @@ import {
   registerAccBackend,
   registerOptimizers,
 } from '@acc/kernels';
+import { mayHaveNative } from '#platform/requirements';
+import { guardSyncReads } from '#platform/sync-reads';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
 import '../backend/mend-tfjs-node.js';
@@ -51,7 +53,7 @@ export async function kernelsOf(
   registerLayers();
   const { engine, device: wanted } = options;
   const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
-  const hasNative = engine !== 'tfjs' && isNativeReady(isNeeded);
+  const hasNative = mayHaveNative && engine !== 'tfjs' && isNativeReady(isNeeded);
   let nativeDevice = 'cpu';
   if (hasNative) {
     nativeDevice = deviceOf(options, localRank);
@@ -62,6 +64,7 @@ export async function kernelsOf(
     else if (chosen.backendName !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
   }
   await ready();
+  guardSyncReads();
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
   return { kernels, nativeDevice };

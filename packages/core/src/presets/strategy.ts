@@ -1,7 +1,5 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
-import { ddp } from '@acc/ddp';
-import { fsdp, isForOne } from '@acc/fsdp';
-import { Deterministic } from '@acc/deterministic';
+import { ddp, Deterministic, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
 import type { ResolvedOptions } from '../options.js';

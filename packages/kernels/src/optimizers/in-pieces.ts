@@ -1,4 +1,4 @@
-import { activeAcc } from '../acc-layer/active-acc.js';
+import { activeAcc } from '#platform/active-acc';
 import type { Update } from './slots.js';
 
 /** Variables that an optimizer updates together. Their values are needed between the two calls. */
