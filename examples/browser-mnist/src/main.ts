@@ -73,12 +73,13 @@ async function trainModel(): Promise<void> {
   await showReadings(model);
   const seconds = (performance.now() - startMs) / 1000;
   const { runDir } = accelerator;
+  await accelerator.saveModel(model, 'opfs://digits');
   await accelerator.endTraining();
   show(
     'line',
     `Trained in ${seconds.toFixed(1)} s on ${accelerator.backendName}. The run is kept in this browser.`,
   );
-  offer(modelButton, () => accelerator.saveModel(model, 'downloads://digits'));
+  offer(modelButton, () => download('opfs://digits'));
   offer(logButton, () => download(`${runDir}/metrics.jsonl`));
   trainButton.textContent = 'Trained';
   document.documentElement.dataset['state'] = 'trained';

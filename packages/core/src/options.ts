@@ -18,9 +18,10 @@ import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
-import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
+import type { DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { requireAvailable } from '#platform/requirements';
+import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
@@ -230,6 +231,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
   if (options.mesh !== undefined) checkKeys('mesh', options.mesh, ['data', 'fsdp']);
   refuseGroupOptions(options.ddp);
+  requireAvailable(options);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Validated even if the chosen strategy does not use them.
   resolveDdpOptions(options.ddp);
@@ -238,7 +240,6 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
   const resolved = withFsdpPrecision(parseOptions('AcceleratorOptions', schema, options), options);
-  requireAvailable(options);
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
   if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
   for (const plugin of resolved.plugins) {

@@ -101,6 +101,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
   { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
+  { where: 'packages/platform/src/platform/host.ts', reason: 'passes it on; a page has none' },
   { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'passes PATH to the search for a compiler' },
   { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows variables' },
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },

@@ -10,6 +10,8 @@ type Strategies = typeof strategies;
  */
 export const ddp: Strategies['ddp'] = singleStrategy;
 export const fsdp: Strategies['fsdp'] = singleStrategy;
+/** Never called with options: they are refused. */
+export const resolveDeterministicOptions = (() => ({})) as never as Strategies['resolveDeterministicOptions'];
 export const isForOne: Strategies['isForOne'] = () => false;
 export const precisionOf: Strategies['precisionOf'] = () => undefined;
 
