@@ -41,34 +41,33 @@ function scaleOf(call: ShardedCall, name: string): number | undefined {
 const named = (names: readonly string[], rule: Rule) => names.map((name): [string, Rule] => [name, rule]);
 
 /** Rules by kernel, for calls whose inputs are sums over rows or whole. */
-export const LINEAR_RULES: ReadonlyMap<string, Rule> = /* @__PURE__ */ (() =>
-  new Map([
-    ...named(['Add', 'AddN', 'Sub', 'Concat', 'Pack'], additive),
-    ...named(
-      ['Neg', 'Sum', 'Mean', 'Cumsum', 'Transpose', 'Slice', 'SplitV', 'Tile', 'Reverse'],
-      linearIn('x'),
-    ),
-    ...named(['AccCast', 'GatherV2', 'UnsortedSegmentSum'], linearIn('x')),
-    ...named(['Multiply', 'BatchMatMul'], linearIn('a', 'b')),
-    ...named(['Einsum'], linearIn('0', '1')),
-    ...named(['RealDiv'], linearIn('a')),
-    ...named(['Unpack'], linearIn('value')),
-    ...named(['Select'], linearIn('t', 'e')),
-    ...named(
-      [
-        'ReluGrad',
-        'Relu6Grad',
-        'ClipByValueGrad',
-        'LeakyReluGrad',
-        'SoftplusGrad',
-        'SigmoidGrad',
-        'TanhGrad',
-        'SoftmaxGrad',
-      ],
-      linearIn('dy'),
-    ),
-    ...named(['EluGrad', 'AccDropoutGrad'], linearIn('dy')),
-    ['Cast', toFloat],
-    ['PadV2', paddedWithZeros],
-    ...named(['ZerosLike', 'OnesLike'], constant),
-  ]))();
+export const LINEAR_RULES: ReadonlyMap<string, Rule> = new Map([
+  ...named(['Add', 'AddN', 'Sub', 'Concat', 'Pack'], additive),
+  ...named(
+    ['Neg', 'Sum', 'Mean', 'Cumsum', 'Transpose', 'Slice', 'SplitV', 'Tile', 'Reverse'],
+    linearIn('x'),
+  ),
+  ...named(['AccCast', 'GatherV2', 'UnsortedSegmentSum'], linearIn('x')),
+  ...named(['Multiply', 'BatchMatMul'], linearIn('a', 'b')),
+  ...named(['Einsum'], linearIn('0', '1')),
+  ...named(['RealDiv'], linearIn('a')),
+  ...named(['Unpack'], linearIn('value')),
+  ...named(['Select'], linearIn('t', 'e')),
+  ...named(
+    [
+      'ReluGrad',
+      'Relu6Grad',
+      'ClipByValueGrad',
+      'LeakyReluGrad',
+      'SoftplusGrad',
+      'SigmoidGrad',
+      'TanhGrad',
+      'SoftmaxGrad',
+    ],
+    linearIn('dy'),
+  ),
+  ...named(['EluGrad', 'AccDropoutGrad'], linearIn('dy')),
+  ['Cast', toFloat],
+  ['PadV2', paddedWithZeros],
+  ...named(['ZerosLike', 'OnesLike'], constant),
+]);
