@@ -30,11 +30,13 @@ show('line', `${train.count} digits are loaded, ${heldBack.count} more are held 
 trainButton.disabled = false;
 trainButton.addEventListener('click', () => {
   trainButton.disabled = backend.disabled = true;
-  trainModel().catch((error: unknown) => {
-    console.error(error);
-    show('line', error instanceof Error ? error.message : String(error));
-  });
+  trainModel().catch(showError);
 });
+
+function showError(error: unknown): void {
+  console.error(error);
+  show('line', error instanceof Error ? error.message : String(error));
+}
 
 async function trainModel(): Promise<void> {
   if (!(await tf.setBackend(backend.value))) throw new Error(`This browser has no ${backend.value}.`);
@@ -87,7 +89,7 @@ async function trainModel(): Promise<void> {
 
 function offer(button: HTMLButtonElement, work: () => Promise<void>): void {
   button.disabled = false;
-  button.addEventListener('click', () => void work());
+  button.addEventListener('click', () => void work().catch(showError));
 }
 
 function toTensors({ count, images, labels }: Digits) {

@@ -25,7 +25,7 @@ import { assemble, type Components } from './assemble.js';
 import type { CompiledStep } from './compile/compile.js';
 import { readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
-import { Joinable } from './join/joinable.js';
+import { Joinable } from '#platform/joinable';
 import { offerLocalTraining } from './local-steps/local-training.js';
 import { Communication } from './nested/communication.js';
 import type { Gathered } from './nested/gather-real.js';

@@ -1,9 +1,10 @@
 import { AccError, isAccError, type Storage } from '@acc/contract';
-import { basename, dirname } from '@acc/platform';
+import { basename } from '@acc/platform';
 import { labelOf } from '@acc/kernels';
 import { nativeDtypeOf } from '../format/dtypes.js';
 import { MARKER } from '../format/manifest.js';
 import { locationOf, type Location } from '../location.js';
+import { parentOf } from '../storage/schemes.js';
 import { openCheckpoint } from '../read/open.js';
 import { readTensors } from '../read/read-tensors.js';
 import { PARAMETERS } from './merge-weights.js';
@@ -19,7 +20,7 @@ import { openSafetensors, openSafetensorsIn, type StoredWeight } from './safeten
 export async function openWeights(path: string, storage?: Storage): Promise<StoredWeight[]> {
   try {
     if (/\.(?:safetensors|json)$/.test(path)) {
-      return await openFile(locationOf(dirname(path), storage), basename(path));
+      return await openFile(locationOf(parentOf(path), storage), basename(path));
     }
     return await openFolder(locationOf(path, storage));
   } catch (error) {

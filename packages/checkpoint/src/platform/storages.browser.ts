@@ -1,9 +1,9 @@
 import { AccError, type Storage } from '@acc/contract';
-import { basename, dirname, hasOpfs, settleFiles } from '@acc/platform';
+import { basename, hasOpfs, settleFiles } from '@acc/platform';
 import { memoryStorage, offer, zipOf } from '../storage/page/download.js';
 import { indexedDbStorage } from '../storage/page/indexed-db-storage.js';
 import { opfsStorage } from '../storage/page/opfs-storage.js';
-import { pathIn, schemeOf } from '../storage/schemes.js';
+import { parentOf, pathIn, schemeOf } from '../storage/schemes.js';
 import type { ModelTarget } from './storages.js';
 
 export { indexedDbStorage, opfsStorage };
@@ -47,7 +47,7 @@ export function modelTargetAt(path: string): ModelTarget {
  */
 export async function download(path: string): Promise<void> {
   await settleFiles();
-  const parent = storageAt(dirname(path));
+  const parent = storageAt(parentOf(path));
   const name = basename(path);
   const isFile = (await parent.list('')).some(({ key }) => key === name);
   const blob = isFile

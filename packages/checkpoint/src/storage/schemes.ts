@@ -1,3 +1,5 @@
+import { dirname } from '@acc/platform';
+
 const SCHEME = /^(opfs|indexeddb|downloads):\/\//;
 
 /** The storage of a page that a path names: `opfs`, `indexeddb` or `downloads`. */
@@ -8,4 +10,10 @@ export function schemeOf(path: string): string | undefined {
 /** The path without its scheme, from the root. */
 export function pathIn(path: string): string {
   return path.replace(SCHEME, '/');
+}
+
+/** The folder of a path, with its scheme. */
+export function parentOf(path: string): string {
+  const scheme = schemeOf(path);
+  return scheme === undefined ? dirname(path) : `${scheme}:/${dirname(pathIn(path))}`;
 }

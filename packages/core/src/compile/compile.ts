@@ -1,10 +1,10 @@
+import { MAX_VARIANTS, Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
 import { flatten } from './nested-values.js';
 import { Reasons } from './reasons.js';
 import type { Variant } from './variant.js';
-import { MAX_VARIANTS, Variants } from './variants.js';
 
 /** A step that is replayed after it has been recorded. See `Accelerator.compile`. */
 export interface CompiledStep<Args extends unknown[], R> {

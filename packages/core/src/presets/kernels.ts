@@ -1,12 +1,5 @@
 import { backend, getBackend, ready } from '@tensorflow/tfjs-core';
-import {
-  AccError,
-  isAccError,
-  registeredKernelLayer,
-  registerKernelLayer,
-  type KernelLayer,
-} from '@acc/contract';
-import { TENSORFLOW_LAYER } from '@acc/engine-tfjs-node';
+import { AccError, isAccError, type KernelLayer } from '@acc/contract';
 import {
   activeLayer,
   BACKEND_NAME,
@@ -15,6 +8,7 @@ import {
   registerAccBackend,
   registerOptimizers,
 } from '@acc/kernels';
+import { registerOtherLayers } from '#platform/other-layers';
 import { mayHaveNative } from '#platform/requirements';
 import { guardSyncReads } from '#platform/sync-reads';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
@@ -50,7 +44,7 @@ export async function kernelsOf(
   { rank, size, localRank }: LaunchEnvironment,
 ): Promise<ProcessKernels> {
   registerOptimizers();
-  registerLayers();
+  registerOtherLayers();
   const { engine, device: wanted } = options;
   const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
   const hasNative = mayHaveNative && engine !== 'tfjs' && isNativeReady(isNeeded);
@@ -68,12 +62,6 @@ export async function kernelsOf(
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
   return { kernels, nativeDevice };
-}
-
-/** A layer that the program has registered stays. */
-function registerLayers(): void {
-  const { backendName } = TENSORFLOW_LAYER;
-  if (!registeredKernelLayer(backendName)) registerKernelLayer(TENSORFLOW_LAYER);
 }
 
 function warnOfStaying({ backendName, how }: Choice): void {

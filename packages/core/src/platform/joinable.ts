@@ -1,0 +1,1 @@
+export { Joinable } from '../join/joinable.js';

@@ -1,0 +1,2 @@
+/** Does nothing: the backends of pages are used portably. */
+export function registerOtherLayers(): void {}

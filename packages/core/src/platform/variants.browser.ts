@@ -1,0 +1,16 @@
+import type * as variants from './variants.js';
+
+export const MAX_VARIANTS = 0;
+
+/** No backend of a page records steps, so there is never a recording. */
+export class Variants<R> implements Pick<
+  variants.Variants<R>,
+  'forget' | 'of' | 'replays' | 'failedReplays'
+> {
+  readonly replays = 0;
+  readonly failedReplays = 0;
+
+  of(): undefined {}
+
+  forget(): void {}
+}

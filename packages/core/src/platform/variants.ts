@@ -1,0 +1,1 @@
+export { MAX_VARIANTS, Variants } from '../compile/variants.js';
