@@ -2,7 +2,9 @@ import { defineConfig, type Options } from 'tsup';
 
 /** How every package is built: one ESM file an entry; `tsc -b` writes the types beside it. */
 export const base = {
-  entry: ['src/index.ts'],
+  // Modules that have another version for pages stay files of their own (the field `imports`).
+  entry: ['src/index.ts', 'src/platform/*.ts', '!src/**/*.test.ts'],
+  external: [/^#platform\//],
   format: 'esm',
   target: 'node20',
   platform: 'node',

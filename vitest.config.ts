@@ -12,6 +12,7 @@ const built = { resolve: { alias } };
 const env = { OMP_WAIT_POLICY: 'passive' };
 const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
+const provideTfjsNode = 'tests/provided-tfjs-node.ts';
 const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
 const provideTools = 'tests/hosts/provide-tools.ts';
 
@@ -23,6 +24,7 @@ const REPEATED = [
   'tests/e2e/checkpoints/kill-while-saving.test.ts',
   'tests/e2e/conformance.test.ts',
   'tests/e2e/deterministic.test.ts',
+  'tests/e2e/tfjs-node/core-specs.test.ts',
 ];
 
 /** By default vitest leaves a core free. */
@@ -47,7 +49,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           env,
-          globalSetup: buildSetup,
+          globalSetup: [...buildSetup, provideTfjsNode],
           include: [
             'packages/*/src/**/*.test.ts',
             'tests/layers-parity/*.test.ts',
@@ -72,7 +74,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           env,
-          globalSetup: ranksSetup,
+          globalSetup: [...ranksSetup, provideTfjsNode],
           include: ['tests/e2e/**/*.test.ts'],
           provide: { isRelease: false },
           testTimeout: 120_000,

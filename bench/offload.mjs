@@ -17,7 +17,7 @@ const USAGE = `npm run bench:offload -- [options]
   --layers N    square layers of the network (default 120)
   --width N     their width (default 1024)
   --batch N     rows per rank (default 256)
-  --ranks N     (default 4)
+  --ranks N,N   numbers of ranks (default 1,4)
   --steps N     timed steps (default 3)
   --folder F    where files are kept (default: a temporary folder)
   --name N      of the page in bench/results (default offload)`;
@@ -29,10 +29,16 @@ await exitOnError(async () => {
   const { values, job, ranks } = optionsOf(args);
   if (values.help) return console.log(USAGE);
   const machine = describeMachine();
-  const { rows, versions } = await measure(job, ranks, values.folder ?? tmpdir());
+  const rows = [];
+  let versions = {};
+  for (const count of ranks) {
+    const measured = await measure(job, count, values.folder ?? tmpdir());
+    rows.push(...measured.rows);
+    ({ versions } = measured);
+  }
   const head = formatHead({ name: values.name, machine, versions, options: { device: 'cpu' } });
   const command = ['npm run bench:offload --', ...args].join(' ').replace(/ --$/, '');
-  const page = `${head}\n\n${format(rows, job, ranks)}\n\nRepeat it: \`${command}\`\n`;
+  const page = `${head}\n\n${format(rows, job)}\n\nRepeat it: \`${command}\`\n`;
   console.log(`${page}\n${writeResult(`${values.name}.md`, page)}`);
 });
 
@@ -44,16 +50,17 @@ function optionsOf(args) {
       layers: text('120'),
       width: text('1024'),
       batch: text('256'),
-      ranks: text('4'),
+      ranks: text('1,4'),
       steps: text('3'),
       folder: text(),
       name: text('offload'),
       help: { type: 'boolean' },
     },
   });
-  const [layers, width, batch, steps, ranks] = ['layers', 'width', 'batch', 'steps', 'ranks'].map((name) =>
+  const [layers, width, batch, steps] = ['layers', 'width', 'batch', 'steps'].map((name) =>
     Number(values[name]),
   );
+  const ranks = values.ranks.split(',').map(Number);
   return { values, job: { layers, width, batch, steps, threads: 1 }, ranks };
 }
 
@@ -69,6 +76,7 @@ async function measure(job, ranks, parent) {
       plainMs ??= result.stepMs;
       const most = (bytesOf) => mb(Math.max(...result.ranks.map(bytesOf)));
       rows.push([
+        `${ranks}`,
         to ? 'in files' : 'in memory',
         most(({ idleBytes, peakBytes }) => peakBytes - idleBytes),
         most(({ peakBytes }) => peakBytes),
@@ -84,9 +92,10 @@ async function measure(job, ranks, parent) {
   return { rows, versions };
 }
 
-function format(rows, { layers, width, batch, steps }, ranks) {
+function format(rows, { layers, width, batch, steps }) {
   const parameters = layers * width * width;
   const titles = [
+    'ranks',
     'parameters and state',
     'MB above idle',
     'peak MB',
@@ -96,9 +105,9 @@ function format(rows, { layers, width, batch, steps }, ranks) {
   ];
   return `${formatColumns(titles, rows)}
 
-${layers} layers of ${width} × ${width} float32 weights, ${mb(parameters)} M parameters, ${batch} rows a rank, Adam, ${ranks} ranks of one
-thread, fsdp in stage 3. Over all ranks, parameters are ${mb(4 * parameters)} MB, Adam's state ${mb(8 * parameters)} MB, and gradients, which stay in
-memory until the update, ${mb(4 * parameters)} MB; a rank has ${(100 / ranks).toFixed(0)} % of each. Memory is resident memory of the process, as the kernel counts it, of the
-rank that has the most: its peak (\`VmHWM\`), and the same process before the network is made (\`VmRSS\`, when it has taken steps of one
+${layers} layers of ${width} × ${width} float32 weights, ${mb(parameters)} M parameters, ${batch} rows a rank, Adam, ranks of one
+thread, fsdp in stage 3. Over all ranks, parameters are ${mb(4 * parameters)} MB, Adam's state ${mb(8 * parameters)} MB, and gradients
+${mb(4 * parameters)} MB; a rank has its share of each. In a step, ${mb(40 * parameters)} MB of them are read from files and written to files: parameters
+are read in forward, backward and the update. Memory is resident memory of the process, as the kernel counts it, of the rank that has the most: its peak (\`VmHWM\`), and the same process before the network is made (\`VmRSS\`, when it has taken steps of one
 layer). Files are read and written past the page cache where the disk has direct I/O. Time is the mean of ${steps} steps.`;
 }

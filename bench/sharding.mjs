@@ -11,17 +11,9 @@ import { formatHead, writeResult } from './harness/report.mjs';
 import { shardingSides } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
 import { workloads } from './harness/workloads.mjs';
+import { LARGE } from './sharding/models.mjs';
 import { ensurePeer } from './peers/setup.mjs';
 
-/** A GPT with the sizes of GPT-2 and a smaller vocabulary. */
-const LARGE = {
-  title: 'GPT, 110 M parameters: 12 layers, width 768, 12 heads, sequence 128, vocabulary 16,384, batch 2',
-  sizes: { layers: 12, width: 768, heads: 12, sequence: 128, vocabulary: 16_384 },
-  parameterCount: 110_320_128,
-  batch: 2,
-  warmupSteps: 2,
-  steps: 2,
-};
 const BLOCKS = 3;
 
 const stage = (number) => ({ strategy: 'fsdp', fsdp: { stage: number } });

@@ -1,4 +1,4 @@
-import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, adamw, type AcceleratorOptions } from '@acc/core';
 import { numThreads, torchVersion } from '@acc/native';
 import * as tf from '@tensorflow/tfjs';
 import { countParameters, createModel, seededRandom, type Sizes } from './models/index.js';
@@ -23,12 +23,15 @@ export interface Job {
   readonly compile: boolean;
   /** How ranks share the work. Default: that of `Accelerator.create`. */
   readonly strategy?: Pick<AcceleratorOptions, 'strategy' | 'fsdp'>;
+  /** Default: Adam. */
+  readonly optimizer?: 'adam' | 'adamw';
   readonly resultPath: string;
 }
 
 /** A model after its warm-up steps. */
 export interface Training {
   readonly accelerator: Accelerator;
+  readonly optimizer: tf.Optimizer;
   readonly parameterCount: number;
   readonly firstLoss: number;
   /**
@@ -60,7 +63,9 @@ export async function startTraining(job: Job): Promise<Training> {
   if (parameterCount !== job.parameterCount) {
     throw new Error(`${job.model}: ${parameterCount} parameters, expected ${job.parameterCount}`);
   }
-  const [, optimizer] = accelerator.prepare(bench.trainable, tf.train.adam(job.learningRate));
+  const made =
+    job.optimizer === 'adamw' ? adamw({ learningRate: job.learningRate }) : tf.train.adam(job.learningRate);
+  const [, optimizer] = accelerator.prepare(bench.trainable, made);
 
   const random = seededRandom(seed + accelerator.processIndex);
   const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
@@ -87,7 +92,7 @@ export async function startTraining(job: Job): Promise<Training> {
   const firstLoss = runSteps(1);
   runSteps(job.warmupSteps);
   if (compiled && compiled.replays === 0) throw new Error(`${job.model} is not replayed: ${compiled.reason}`);
-  return { accelerator, parameterCount, firstLoss, runSteps, stepsOn };
+  return { accelerator, optimizer, parameterCount, firstLoss, runSteps, stepsOn };
 }
 
 /** The report of a process: what it measured, and on what. */

@@ -59,6 +59,12 @@ export const shardingUsage = `node bench/sharding.mjs [options]
   --name NAME     the name of the file in bench/results (default: sharding-large, or that of the model and precision)
   --help          print this text`;
 
+export const shardingMemoryUsage = `node bench/sharding-memory.mjs [options]
+  --model NAME    large: a GPT of 110 M parameters; small: the GPT of the other measurements (default: large)
+  --ranks 1,2     numbers of processes, of one thread each (default: 1,2,4)
+  --name NAME     the name of the files in bench/results (default: sharding-memory)
+  --help          print this text`;
+
 export const checkpointUsage = `node bench/checkpoint.mjs [options]
   --folder PATH   the folder for checkpoints, which is deleted afterwards (default: bench/.checkpoints)
   --repeats N     the number of repeats of each measurement, in turn (default: 5)
@@ -228,6 +234,14 @@ export function parseShardingOptions(args) {
     repeats: count('repeats', values.repeats),
     name: values.name ?? ['sharding', model, ...(precision === 'fp32' ? [] : [precision])].join('-'),
   };
+}
+
+/** The options of `npm run bench:sharding-memory`, see {@link parseOptions}. */
+export function parseShardingMemoryOptions(args) {
+  const known = { model: text('large'), ranks: text('1,2,4'), name: text('sharding-memory'), help };
+  const values = parseValues(args, known, shardingMemoryUsage);
+  const model = oneOf('model', values.model, ['large', 'small']);
+  return { ...values, model, ranks: counts('ranks', values.ranks) };
 }
 
 /** The options of `npm run bench:checkpoint`, see {@link parseOptions}. */

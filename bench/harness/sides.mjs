@@ -37,6 +37,9 @@ export const shardingSides = {
   theirs: (job, { ranks, python }) => runTheirs('sharding_train.py', job, { ranks, python }),
 };
 
+/** Measures what a rank holds in training by one strategy. */
+export const measureSharded = (job, { ranks }) => runOurs('sharding/memory.ts', job, ranks);
+
 /** Trains a model to the end and returns its losses. */
 export const trainOurs = (job) => runOurs('convergence/ours.ts', job, 1);
 

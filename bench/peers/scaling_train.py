@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from training import report_of, start_training
+from training import leave, report_of, start_training
 
 
 def main() -> None:
@@ -35,8 +35,7 @@ def main() -> None:
             block_ms[i].append((time.perf_counter() - start) * 1e3)
 
     Path(job["resultPath"]).write_text(report_of(training, blockMs=block_ms, lastLoss=last_loss))
-    accelerator.wait_for_everyone()  # c10d's threads may abort a rank that leaves long before the others
-    accelerator.end_training()
+    leave(accelerator)
 
 
 def meet(name: str, folder: str, index: int, count: int) -> None:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from training import report_of, start_training
+from training import leave, report_of, start_training
 
 
 def main() -> None:
@@ -28,8 +28,7 @@ def main() -> None:
     if accelerator.is_main_process:
         report = report_of(training, blockMs=block_ms, cpuMs=cpu_ms, lastLoss=last_loss)
         Path(job["resultPath"]).write_text(report)
-    accelerator.wait_for_everyone()  # c10d's threads may abort a rank that leaves long before the others
-    accelerator.end_training()
+    leave(accelerator)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,7 @@
-export { default } from '../../tsup.base.js';
+import { defineConfig } from 'tsup';
+import { base } from '../../tsup.base.js';
+
+export default defineConfig({
+  ...base,
+  entry: { index: 'src/index.ts', 'storages/index': 'src/storages/index.ts' },
+});

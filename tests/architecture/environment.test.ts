@@ -5,7 +5,8 @@ import { importsOf, nodesOf, parse } from './reading/syntax.js';
 import { ENVIRONMENT } from './rules/exceptions.js';
 
 /**
- * Uses of `process.env`: read, spread or passed on, also through an import of the module `process`.
+ * Uses of `process.env`: read, spread or passed on, also through an import of the module `process`,
+ * and calls of `environment()` of `@acc/platform`.
  */
 function touchesEnvironment(path: string): boolean {
   return (
@@ -13,6 +14,7 @@ function touchesEnvironment(path: string): boolean {
     nodesOf(parse(path)).some(
       (node) =>
         (ts.isPropertyAccessExpression(node) && node.getText() === 'process.env') ||
+        (ts.isCallExpression(node) && node.getText() === 'environment()') ||
         (ts.isElementAccessExpression(node) && node.expression.getText() === 'process'),
     )
   );

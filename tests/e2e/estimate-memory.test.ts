@@ -65,15 +65,22 @@ const CASES = {
   'zero-3': [...inStage(3), { ...LARGE[2]!, stage: 3, mixedPrecision: 'bf16' } as Case],
 } as const;
 const STRATEGIES = Object.keys(CASES) as (keyof typeof CASES)[];
+type StrategyName = (typeof STRATEGIES)[number];
 
+const SHARED = STRATEGIES.filter((strategy) => strategy !== 'single');
+const RUNS: readonly (readonly [ranks: number, strategies: readonly StrategyName[]])[] = [
+  [1, ['single']],
+  [2, SHARED],
+  // Stage 2 differs from stage 1 only within windows of accumulation.
+  [4, ['zero-1', 'zero-3']],
+];
+const PAIRS = RUNS.flatMap(([ranks, strategies]) => strategies.map((strategy) => ({ strategy, ranks })));
+
+/** By strategy and number of ranks. */
 const measured = new Map<string, PeakMemory[]>();
 
 beforeAll(async () => {
-  const shared = STRATEGIES.filter((strategy) => strategy !== 'single');
-  for (const [ranks, strategies] of [
-    [1, ['single']],
-    [2, shared],
-  ] as const) {
+  for (const [ranks, strategies] of RUNS) {
     const cases = strategies.flatMap((strategy) => CASES[strategy]);
     const results = await runRanks<PeakMemory>({
       script: new URL('./ranks/peak-memory.ts', import.meta.url),
@@ -87,18 +94,24 @@ beforeAll(async () => {
     for (const strategy of strategies) {
       const end = at + CASES[strategy].length;
       const part = results.map(({ result }) => ({ ...result!, cases: result!.cases.slice(at, end) }));
-      measured.set(strategy, part);
+      measured.set(`${strategy} ${ranks}`, part);
       at = end;
     }
   }
-}, 600_000);
+}, 900_000);
 
-async function estimated({ config, batch, mixedPrecision, optimizer }: Case): Promise<Report> {
+async function estimated(one: Case, ranks: number): Promise<Report> {
+  const { config, batch, mixedPrecision, optimizer } = one;
   const folder = await mkdtemp(join(tmpdir(), 'estimate-memory-'));
   try {
     const path = join(folder, 'config.json');
     await writeFile(path, JSON.stringify(config));
-    return await report(path, { batch, mixedPrecision: [mixedPrecision], optimizer, ranks: [2] });
+    return await report(path, {
+      batch,
+      mixedPrecision: [mixedPrecision],
+      optimizer,
+      ranks: [Math.max(ranks, 2)],
+    });
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -107,15 +120,16 @@ async function estimated({ config, batch, mixedPrecision, optimizer }: Case): Pr
 const namesOf = (cases: readonly Case[]) =>
   cases.map((each, i) => [each.name, each.mixedPrecision, each.optimizer, i] as const);
 
-describe.each(STRATEGIES)('the estimate for %s', (strategy) => {
+describe.each(PAIRS)('the estimate for $strategy on $ranks ranks', ({ strategy, ranks }) => {
   it.each(namesOf(CASES[strategy]))(
     'matches the measured peak: %s, precision %s, %s',
     async (_name, _precision, _optimizer, i) => {
-      const { model, estimates } = await estimated(CASES[strategy][i]!);
+      const { model, estimates } = await estimated(CASES[strategy][i]!, ranks);
       const { peakBytes, peakAt } = estimates.find((each): each is Estimate => each.strategy === strategy)!;
       expect(peakAt).toBe(CASES[strategy][i]!.peakAt);
-      expect(measured.get(strategy)!.length).toBe(strategy === 'single' ? 1 : 2);
-      for (const { cases } of measured.get(strategy)!) {
+      const perRank = measured.get(`${strategy} ${ranks}`)!;
+      expect(perRank).toHaveLength(ranks);
+      for (const { cases } of perRank) {
         expect(model.parameters).toBe(cases[i]!.parameters);
         expect(peakBytes / cases[i]!.peakBytes).toBeGreaterThan(0.85);
         expect(peakBytes / cases[i]!.peakBytes).toBeLessThan(1.15);
@@ -126,11 +140,11 @@ describe.each(STRATEGIES)('the estimate for %s', (strategy) => {
 
 describe('what an optimizer takes', () => {
   it('is measured for all that are known', () => {
-    expect(Object.keys(measured.get('single')![0]!.optimizers).sort()).toEqual([...OPTIMIZER_NAMES].sort());
+    expect(Object.keys(measured.get('single 1')![0]!.optimizers).sort()).toEqual([...OPTIMIZER_NAMES].sort());
   });
 
   it.each(OPTIMIZER_NAMES)('is what %s was measured to take', (name) => {
-    const { state, temporary } = measured.get('single')![0]!.optimizers[name]!;
+    const { state, temporary } = measured.get('single 1')![0]!.optimizers[name]!;
     const expected = memoryOf(name);
     // Two matrices of 512 × 512; Adafactor has sums of rows and columns, and works on one at a time.
     const isFactored = expected.state === 'factored';

@@ -39,12 +39,12 @@ const OPTIONS = {
 
 /**
  * Bundles tfjs-core's specs with `backend` and one copy of tfjs-core, or finds an earlier bundle of
- * the same sources.
+ * the same sources. For the backend `tensorflow`, `tfjsNode` is the folder of tfjs-node.
  *
  * @returns {Promise<string>} Path of an ES module that exports `defineSpecs({device})`.
  * @throws Error if a source or package is missing. The message names the command to run.
  */
-export async function bundleSpecs(backend) {
+export async function bundleSpecs(backend, tfjsNode) {
   if (backend === 'acc') checkAccPackages();
   const outfile = join(buildFolder, `specs.${backend}.mjs`);
   const keyFile = `${outfile}.key.json`;
@@ -53,6 +53,7 @@ export async function bundleSpecs(backend) {
   const { outputFiles, metafile } = await esbuild
     .build({
       ...OPTIONS,
+      ...(tfjsNode && { alias: aliasesFor(tfjsNode) }),
       absWorkingDir: root,
       entryPoints: [join(here, 'entries', `${backend}.mjs`)],
       outfile,
@@ -67,6 +68,12 @@ export async function bundleSpecs(backend) {
   replaceFile(keyFile, JSON.stringify(keyOf(inputs.filter(isOurs)), null, 1));
   return outfile;
 }
+
+const aliasesFor = (tfjsNode) => ({
+  ...OPTIONS.alias,
+  '@tensorflow/tfjs-node': tfjsNode,
+  '@tensorflow/tfjs': join(here, 'entries', 'tfjs-of-es5.mjs'),
+});
 
 /**
  * The inputs of a bundle: versions of packages, options, and the content of the sources of this

@@ -8,7 +8,8 @@ import { formatReport, progressLine } from './reporter.mjs';
 import { runSpecs } from './spec-process.mjs';
 
 const USAGE =
-  'usage: node tests/tfjs-core-specs/run.mjs --backend <cpu|acc> [--filter <substring>] [--device cpu|cuda] [--write-known]';
+  'usage: node tests/tfjs-core-specs/run.mjs --backend <cpu|acc|tensorflow> [--filter <substring>] [--device cpu|cuda] ' +
+  '[--tfjs-node <folder> [--plain]] [--write-known]';
 
 /** @throws Error with the usage if an option is unknown, missing or without effect. */
 function readOptions(args) {
@@ -16,8 +17,14 @@ function readOptions(args) {
     throw new Error(`${why}\n${USAGE}`);
   };
   const options = parse(args, refuse);
-  if (!['cpu', 'acc'].includes(options.backend)) refuse(`--backend is '${options.backend ?? ''}'.`);
+  if (!['cpu', 'acc', 'tensorflow'].includes(options.backend))
+    refuse(`--backend is '${options.backend ?? ''}'.`);
   if (options.device !== undefined && options.backend !== 'acc') refuse('--device is for --backend acc.');
+  const isTensorflow = options.backend === 'tensorflow';
+  if (isTensorflow !== (options['tfjs-node'] !== undefined)) {
+    refuse('--backend tensorflow and --tfjs-node go together.');
+  }
+  if (options.plain && !isTensorflow) refuse('--plain is for --backend tensorflow.');
   if (!['cpu', 'cuda', undefined].includes(options.device)) refuse(`--device is '${options.device}'.`);
   if (options.filter === '') refuse('--filter is empty.');
   if (options['write-known'] && process.env.CI === 'true') refuse('--write-known is not for CI.');
@@ -33,6 +40,8 @@ function parse(args, refuse) {
         backend: text,
         filter: text,
         device: text,
+        'tfjs-node': text,
+        plain: { type: 'boolean', default: false },
         'write-known': { type: 'boolean', default: false },
       },
     }).values;
@@ -70,11 +79,13 @@ async function main() {
   const { backend, device, filter } = options;
   const path = knownPath(backend, device);
   const known = readKnown(path);
-  const bundle = await bundleSpecs(backend);
+  const tfjsNode = options['tfjs-node'];
+  const bundle = await bundleSpecs(backend, tfjsNode);
   const logPath = join(buildFolder, `worker.${backend}.log`);
   const startedAt = performance.now();
   const progress = progressLine();
-  const run = await runSpecs({ bundle, device, filter, logPath }, progress.draw);
+  const setup = { device, tfjsNode, isPlain: options.plain };
+  const run = await runSpecs({ bundle, setup, filter, logPath }, progress.draw);
   progress.clear();
   if (run.unavailable !== undefined) {
     throw new Error(`The backend ${backend} could not be set up.\n${run.unavailable}`);

@@ -16,8 +16,8 @@ const SILENCE_MS = 90_000;
 /**
  * Runs the specs of a bundle in a separate process and waits for its end, also after a crash.
  *
- * @param {{bundle: string, device?: string, filter?: string, logPath: string}} job The output of
- * the specs is written to `logPath`.
+ * @param {{bundle: string, setup: object, filter?: string, logPath: string}} job `setup` is passed
+ * to `defineSpecs`. The output of the specs is written to `logPath`.
  * @param {(done: number, total: number) => void} onProgress Called after each spec that ran.
  * @returns `names` of all specs; `results` by name, without excluded ones; `outside`: failures of
  * beforeAll, afterAll and load; `crash`: the reason if the process ended early; `unavailable`: the

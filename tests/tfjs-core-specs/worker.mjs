@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 const Jasmine = createRequire(import.meta.url)('jasmine');
-const { bundle, device, filter, specTimeoutMs } = JSON.parse(process.argv[2]);
+const { bundle, setup, filter, specTimeoutMs } = JSON.parse(process.argv[2]);
 const send = (message) => process.send(message);
 
 process.once('disconnect', () => process.exit(1));
@@ -14,7 +14,7 @@ process.once('disconnect', () => process.exit(1));
 const jasmine = new Jasmine();
 try {
   const { defineSpecs } = await import(pathToFileURL(bundle).href);
-  await defineSpecs({ device });
+  await defineSpecs(setup);
 } catch (error) {
   send({ type: 'unavailable', message: `${error.code ? `${error.code}: ` : ''}${error.message ?? error}` });
   process.exit(1);

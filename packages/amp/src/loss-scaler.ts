@@ -1,6 +1,6 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
 import { AccError, type Collective } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ResolvedLossScaleOptions } from './options.js';
 
 const scalerState = z.object({

@@ -1,5 +1,5 @@
 import { AccError, checkKeys, isRecord, parseOptions, type Float32Precision } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import { OP_LISTS, type OpLists } from './op-lists.js';
 
 export interface AmpOptions {

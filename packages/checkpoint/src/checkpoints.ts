@@ -1,3 +1,4 @@
+import { storageAt } from '#platform/storages';
 import { isAccError, type Collective, type StateLayer, type Storage } from '@acc/contract';
 import { describeLocation, locationOf, type Location } from './location.js';
 import { onFirstRank } from './together.js';
@@ -6,7 +7,6 @@ import type { ResolvedCheckpointOptions } from './options.js';
 import { findCheckpoints, freeName, type Unreadable } from './read/find.js';
 import { openCheckpoint, type Checkpoint } from './read/open.js';
 import { expendable, newestFirst } from './retention.js';
-import { fileStorage } from './storage/file-storage.js';
 import { settleSave } from './write/settle.js';
 import { startSave, type SaveRequest, type StartedSave } from './write/save.js';
 
@@ -34,7 +34,7 @@ export class Checkpoints {
 
   constructor(context: CheckpointsContext) {
     this.#context = context;
-    this.#storage = context.options.storage ?? fileStorage(context.options.dir ?? DEFAULT_FOLDER);
+    this.#storage = context.options.storage ?? storageAt(context.options.dir ?? DEFAULT_FOLDER);
   }
 
   /**

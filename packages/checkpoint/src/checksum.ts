@@ -1,5 +1,5 @@
-import { crc32 } from 'node:zlib';
 import type { StateLayer } from '@acc/contract';
+import { crc32 } from '@acc/platform';
 
 /** Below this size, passing the work to another thread takes longer than computing it here. */
 const SMALL_BYTES = 64 * 1024;

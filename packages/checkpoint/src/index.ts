@@ -27,7 +27,7 @@ export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
 export { readTensors, storedTensor, type Want } from './read/read-tensors.js';
 export type { KeepBest, RetentionOptions } from './retention.js';
-export { fileStorage } from './storage/file-storage.js';
+export { download, fileStorage, indexedDbStorage, opfsStorage } from '#platform/storages';
 export type { S3Credentials, S3StorageOptions } from './storage/s3/options.js';
 export { s3Storage } from './storage/s3/s3-storage.js';
 export { onFirstRank, together } from './together.js';

@@ -1,4 +1,4 @@
-import { fileStorage } from './storage/file-storage.js';
+import { storageAt } from '#platform/storages';
 import type { Storage } from '@acc/contract';
 
 /** The place of one checkpoint. */
@@ -13,9 +13,12 @@ export function describeLocation({ storage, prefix }: Location): string {
   return prefix === '' ? storage.location : `${storage.location}/${prefix.slice(0, -1)}`;
 }
 
-/** @param path A folder. With `storage`, a prefix of keys. */
+/**
+ * @param path A folder, or a storage of a page: `opfs://…`, `indexeddb://…`. With `storage`, a prefix
+ * of keys.
+ */
 export function locationOf(path: string, storage: Storage | undefined): Location {
-  if (!storage) return { storage: fileStorage(path), prefix: '' };
+  if (!storage) return { storage: storageAt(path), prefix: '' };
   const name = path.replace(/^\/+|\/+$/g, '');
   return { storage, prefix: name === '' || name === '.' ? '' : `${name}/` };
 }

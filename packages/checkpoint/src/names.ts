@@ -1,5 +1,5 @@
 import { MARKER } from './format/manifest.js';
-import { UNFINISHED } from './storage/file-storage.js';
+import { UNFINISHED } from './storage/unfinished.js';
 
 /** Names of a checkpoint's files. `id` differs between two saves into the same place. */
 export const fileNames = {

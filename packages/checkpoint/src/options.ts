@@ -1,5 +1,5 @@
 import { parseOptions, type Storage } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { RetentionOptions } from './retention.js';
 
 export interface CheckpointOptions extends RetentionOptions {

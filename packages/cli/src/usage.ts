@@ -13,7 +13,8 @@ const CODES: Readonly<Record<string, string>> = {
  * the command.
  */
 export function throwUsageErrors(program: Command): void {
-  for (const command of [program, ...program.commands]) {
+  const commands = program.commands.flatMap((command) => [command, ...command.commands]);
+  for (const command of [program, ...commands]) {
     command.exitOverride((error) => {
       // Help was requested, or shown because no command was given.
       if (error.exitCode === 0 || error.code === 'commander.help') throw error;
@@ -27,7 +28,7 @@ function usageError(error: CommanderError, command: Command): AccError {
   const [message = '', ...suggestion] = error.message.replace(/^error: /, '').split('\n');
   const code = CODES[error.code] ?? 'ACC_USAGE';
   const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
-  const name = command.parent ? `acc ${command.name()}` : 'acc';
+  const name = fullName(command);
   const help =
     (command.name() === 'launch' ? oursFor(option) : undefined) ??
     (suggestion.join(' ').replace(/^\(|\)$/g, '') || `${name} --help lists the arguments and options.`);
@@ -35,6 +36,11 @@ function usageError(error: CommanderError, command: Command): AccError {
     help,
     cause: error,
   });
+}
+
+/** `acc setup tfjs-node`. */
+function fullName(command: Command): string {
+  return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 }
 
 /**

@@ -1,6 +1,7 @@
 import { AccError, type ReduceOp } from '@acc/contract';
 import { CALL_WORDS, COMPARED_WORDS } from '@acc/native';
-import { rankName, type Member } from './rendezvous.js';
+import { rankName } from './rank-name.js';
+import type { Member } from './rendezvous.js';
 
 /** Collectives that ranks compare. Their order is part of the wire format. */
 export const COLLECTIVES = [
@@ -175,7 +176,7 @@ export function mismatch(
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
     help: isForDifferent
-      ? 'Training loops that run concurrently take their steps in a different order on each rank. Await one loop before you start the next.'
+      ? 'Ranks do different work, or the same in a different order. Prepare the same variables and use the same layers, in the same order, on every rank. Await one training loop before you start the next.'
       : 'Every rank must call the same collectives in the same order, with the same dtype and shape. ' +
         'prepare, saveState, initTrackers and others call collectives: do not put them inside `if (isMainProcess)`.',
     details: { calls },

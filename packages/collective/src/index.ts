@@ -1,11 +1,10 @@
-export { isLoopback } from './addresses.js';
-export { GroupCollective, type GroupCollectiveOptions } from './group-collective.js';
-export { joinGroup, type JoinedGroup } from './join.js';
+export { coresOfRank, GroupCollective, isLoopback, joinGroup } from '#platform/group';
+export type { GroupCollectiveOptions } from './group-collective.js';
+export type { JoinedGroup } from './join.js';
 export { dataMesh, meshOf, type MeshSizes } from './mesh.js';
 export { collectiveOnTape, type CollectiveOperator } from './on-tape.js';
 export { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
 export type { RankGroup } from './rank-group.js';
 export type { Member } from './rendezvous.js';
-export { coresOfRank } from './share-cores.js';
 export { SingleCollective } from './single.js';
 export { nativeBridge, type BridgeOf, type Movable } from './tensors.js';

@@ -1,3 +1,4 @@
+import { fromBase64, toBase64 } from '@acc/platform';
 import {
   AccError,
   decodeTagged,
@@ -31,7 +32,7 @@ const RULES: TaggedJsonRules = {
     if (!ArrayBuffer.isView(value)) return undefined;
     const type = value.constructor.name;
     if (!(type in ARRAY_TYPES)) return undefined;
-    const base64 = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
+    const base64 = toBase64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
     return tagged({ kind: 'array', type, base64 });
   },
   nameOf(where, key) {
@@ -60,9 +61,7 @@ export function objectFromBytes(bytes: Uint8Array): unknown {
 function decode({ kind, text, type, base64 }: Tag): unknown {
   if (kind === 'undefined') return undefined;
   if (kind === 'bigint') return BigInt(text as string);
-  const bytes = Buffer.from(base64 as string, 'base64');
-  const copy = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  return new ARRAY_TYPES[type as ArrayName](copy as ArrayBuffer);
+  return new ARRAY_TYPES[type as ArrayName](fromBase64(base64 as string).buffer);
 }
 
 function notSerializable(where: string, what: string): AccError {

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import { levenshtein } from '#platform/levenshtein';
 import { AccError } from './errors.js';
 import { isRecord } from './records.js';
 
@@ -58,9 +58,4 @@ export function nearestName(
     if (edits <= mostEdits(candidate) && edits < bestDistance) [best, bestDistance] = [candidate, edits];
   }
   return best;
-}
-
-/** Loaded only for error messages. Every rank imports this package, and starts faster without it. */
-function levenshtein(): typeof import('fastest-levenshtein') {
-  return createRequire(import.meta.url)('fastest-levenshtein') as typeof import('fastest-levenshtein');
 }

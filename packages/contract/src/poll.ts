@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 export interface PollOptions {
   /** The time limit, in milliseconds. Default: none. */
   readonly timeoutMs?: number;
@@ -33,6 +31,20 @@ export async function poll<T>(
     const found = await ask();
     if (found !== undefined || isLast) return found;
     const pauseMs = Math.min(Math.max(waitedMs / 8, SHORTEST_PAUSE_MS), longestPauseMs);
-    await sleep(Math.min(pauseMs, Math.max(timeoutMs - waitedMs, 0)), undefined, { signal }).catch(() => {});
+    await pause(Math.min(pauseMs, Math.max(timeoutMs - waitedMs, 0)), signal);
   }
+}
+
+/** Resolves after `ms` milliseconds, or with the signal. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+  });
 }

@@ -144,6 +144,12 @@ export interface Strategy {
    */
   allFinite?(grads: readonly Tensor[]): boolean;
   /**
+   * Changes gradients that `finish` returned, such as clipping does. `change` takes its list over
+   * and returns the results in the same order; the strategy calls it for a few gradients at a time.
+   * The caller disposes the results. Absent: `change` is called for all of them.
+   */
+  changeGradients?(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[];
+  /**
    * The whole values of variables, in their order, on every rank. Every rank calls it with the same
    * variables, outside of gradient computations. The caller disposes the tensors. The variables do
    * not change, and no gathered value is kept: a caller that passes one variable at a time needs
@@ -203,6 +209,7 @@ export const STRATEGY_MEMBERS: Readonly<Record<keyof Strategy, 'string' | 'objec
   heldGradients: 'function',
   globalNorm: 'function',
   allFinite: 'function',
+  changeGradients: 'function',
   materialize: 'function',
   update: 'function',
   synchronize: 'function',

@@ -642,6 +642,14 @@ export class Accelerator {
   }
 
   /**
+   * The folder of the current or the last run. In a page it is in the private files of the page's
+   * origin (OPFS). Undefined before {@link initTrackers}.
+   */
+  get runDir(): string | undefined {
+    return this.#components.tracking.bus.run?.dir;
+  }
+
+  /**
    * Logs numbers to all trackers. It returns at once, and trackers get the values later, in order.
    * Scalar tensors are read, which waits for the device. Any rank may call it.
    *

@@ -1,6 +1,5 @@
-import { openMpiPlace } from './launchers/open-mpi.js';
-import { slurmPlace } from './launchers/slurm.js';
-import { torchrunPlace } from './launchers/torchrun.js';
+import { environment } from '@acc/platform';
+import { launchedPlace } from '#platform/launchers';
 import type { JobPlace, Variables } from './launchers/variables.js';
 
 /** The settings that the launcher gives a process. Only this file reads the environment. */
@@ -29,8 +28,8 @@ const ALONE: JobPlace = {
  *
  * @throws AccError `ACC_ENVIRONMENT` for a variable that is missing or not a number in range.
  */
-export function readLaunchEnvironment(env: Variables = process.env): LaunchEnvironment {
-  const place = torchrunPlace(env) ?? openMpiPlace(env) ?? slurmPlace(env) ?? ALONE;
+export function readLaunchEnvironment(env: Variables = environment()): LaunchEnvironment {
+  const place = launchedPlace(env) ?? ALONE;
   return {
     ...place,
     jobToken: env['ACC_JOB_TOKEN'] || place.jobToken,

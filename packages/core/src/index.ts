@@ -14,8 +14,11 @@ export {
   type Tracker,
 } from '@acc/contract';
 export {
+  download,
   fileStorage,
+  indexedDbStorage,
   modelFiles,
+  opfsStorage,
   s3Storage,
   type CheckpointOptions,
   type KeepBest,

@@ -18,9 +18,11 @@ import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
-import { resolveDeterministicOptions, type DeterministicOptions } from '@acc/deterministic';
+import type { DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
-import { z } from 'zod';
+import { requireAvailable } from '#platform/requirements';
+import { resolveDeterministicOptions } from '#platform/strategies';
+import * as z from 'zod';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { Alert, AutoLogOptions } from '@acc/monitor';
@@ -229,6 +231,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
   if (options.mesh !== undefined) checkKeys('mesh', options.mesh, ['data', 'fsdp']);
   refuseGroupOptions(options.ddp);
+  requireAvailable(options);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Validated even if the chosen strategy does not use them.
   resolveDdpOptions(options.ddp);
@@ -329,11 +332,15 @@ function refuseGroupOptions(ddp: unknown): void {
 }
 
 /** Rejects options with which sums depend on the number of ranks. */
-function refuseBesideDeterministic({ strategy, ddp }: ResolvedOptions): void {
+function refuseBesideDeterministic({ strategy, ddp, fsdp }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
+  const isUnsharded = fsdp?.stage === 'NO_SHARD';
+  const names = isUnsharded ? ['auto', 'ddp', 'fsdp'] : ['auto', 'ddp'];
   const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
   const refused = [
-    !['auto', 'ddp'].includes(strategy as string) && "strategy: only 'auto' and 'ddp' are supported",
+    !names.includes(strategy as string) &&
+      "strategy: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported",
+    isUnsharded && fsdp.mixedPrecision !== undefined && 'fsdp.mixedPrecision: not supported',
     commHook !== undefined &&
       'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',
     syncAt !== 'backward' && "ddp.syncAt: only 'backward' is supported",

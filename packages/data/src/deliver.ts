@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { nextTurn } from '@acc/platform';
 import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
 import type { Iteration } from './progress.js';
@@ -73,7 +73,7 @@ export async function* deliver<T>(
       iteration.advance(end, counts.isLast);
       yield batch;
       if (performance.now() - turnedMs > TURN_MS) {
-        await turn();
+        await nextTurn();
         turnedMs = performance.now();
       }
     }

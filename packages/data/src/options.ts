@@ -1,5 +1,5 @@
 import { AccError, parseOptions } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { AtBoundary, OnBatch } from './batch-counts.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {

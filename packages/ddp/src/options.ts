@@ -1,7 +1,8 @@
 import { AccError, parseOptions } from '@acc/contract';
-import { z } from 'zod';
+import { commHookOf } from '#platform/named-hooks';
+import * as z from 'zod';
 import type { CommHook } from './comm-hook.js';
-import { commHookOf, type NamedCommHook } from './comm-hooks/named.js';
+import type { NamedCommHook } from './comm-hooks/named.js';
 
 export interface DdpOptions {
   /** The size of gradient buckets, in bytes. Default 25 MiB, as in PyTorch. */

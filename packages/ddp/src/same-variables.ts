@@ -9,7 +9,8 @@ import { requireSameLists } from './same-lists.js';
  */
 export function requireSameVariables(variables: readonly Variable[], collective: Collective): void {
   const own = variables.map(({ name, shape, dtype }) => `${name} ${dtype}[${shape.join(',')}]`);
-  requireSameLists(collective.allGatherObject(own), {
+  const lists = collective.named('the variables to prepare', () => collective.allGatherObject(own));
+  requireSameLists(lists, {
     code: 'ACC_VARIABLES_DIFFER',
     message: 'Ranks prepared different variables',
     help: 'Build the same models in the same order on every rank before prepare.',

@@ -74,7 +74,7 @@ describe('precision', () => {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tensors of the ranks that each operator wants
   type Op = (...xs: any[]) => tf.Tensor;
   /** Operators, whether the result is in 16 bits, and the shapes of their inputs. */
-  const OPS: Readonly<Record<string, readonly [Op, boolean, ...number[][]]>> = {
+  const OPS: Readonly<Record<string, readonly [Op, boolean, ...(readonly number[])[]]>> = {
     matMul: [(a: tf.Tensor, b: tf.Tensor) => tf.matMul(a, b), true, [5, 7], [7, 3]],
     'matMul of stacks': [(a: tf.Tensor, b: tf.Tensor) => tf.matMul(a, b, true), true, [2, 7, 5], [2, 7, 3]],
     'fused.matMul': [

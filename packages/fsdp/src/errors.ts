@@ -35,8 +35,29 @@ export function needsWhole(optimizer: Optimizer): AccError {
     'ACC_STRATEGY_CANNOT',
     `The strategy 'fsdp' gives an optimizer this rank's elements of each weight. ${kind} may need all of them.`,
     {
-      help: 'Use an optimizer of tfjs, adamw, lamb, lion or sgdw. If an optimizer of your own computes each element by itself, give it a member elementwise: true.',
+      help: 'Use an optimizer of tfjs, adafactor, adamw, lamb, lion or sgdw. If an optimizer of your own computes each element by itself, give it a member elementwise: true.',
       details: { optimizer: kind },
+    },
+  );
+}
+
+/**
+ * The error for a unit for which there is no memory.
+ *
+ * @param act What is done with the unit: "gather".
+ */
+export function unitTooLarge(
+  unit: { readonly name: string; readonly bytes: number },
+  act: string,
+  cause: AccError,
+): AccError {
+  return new AccError(
+    'ACC_OUT_OF_MEMORY',
+    `fsdp cannot ${act} the unit '${unit.name}' of ${unit.bytes} bytes. ${cause.message.split('\n')[0]}`,
+    {
+      help: 'Make units smaller (fsdp.wrap, fsdp.bucketBytes), gather fewer ahead (fsdp.limitAllGathers: true, fsdp.reshardAfterForward: true), use stage 3, fsdp.offload, more ranks, a smaller batch or activation checkpointing.',
+      details: { unit: unit.name, bytes: unit.bytes },
+      cause,
     },
   );
 }

@@ -26,7 +26,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-import { canUpdateShards, isLive, registeredVariable, withShardedNorms } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withShards } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
@@ -40,11 +40,12 @@ import {
   type FsdpOptions,
   type ResolvedFsdpOptions,
 } from './options.js';
+import { requireOwnState, type OwnStateContext } from './own-state.js';
 import { withShardsRegistered } from './registered.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import type { Shard } from './shard.js';
-import { sumSquaresOver } from './shard-norms.js';
+import { shardedUpdateOf } from './sharded-update.js';
 import { ShardReduction } from './shard-reduction.js';
 import { splitReduction } from './split-reduction.js';
 import { Unit, type WireDtype } from './unit.js';
@@ -92,6 +93,10 @@ class Fsdp implements Strategy {
   #exposed!: ExposedGradients;
   #offload: Offload | undefined;
   #hasLayers = false;
+  /** How often units were made. */
+  #preparations = 0;
+  /** At the last check of the state of each optimizer. */
+  readonly #checked = new WeakMap<Optimizer, number>();
 
   constructor(options: ResolvedFsdpOptions) {
     this.#options = options;
@@ -121,11 +126,15 @@ class Fsdp implements Strategy {
     this.#sharing = hasAxis ? mesh.along('fsdp') : collective;
     this.#replicas = hasAxis && mesh.size('data') > 1 ? mesh.along('data') : undefined;
     this.#buffers.attach(context.kernels);
-    this.#exposed = new ExposedGradients(this.#sharing, deferBy(context.kernels));
     this.#whole.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
     const { offload } = this.#options;
     this.#offload = offload && openOffload(offload, context);
+    this.#exposed = new ExposedGradients({
+      collective: this.#sharing,
+      defer: deferBy(context.kernels),
+      offload: this.#offload,
+    });
   }
 
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
@@ -140,6 +149,7 @@ class Fsdp implements Strategy {
     this.#whole.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));
     requireSameUnits(lists, collective);
+    if (lists.length > 0) this.#preparations++;
     const { param, reduce } = this.#options.mixedPrecision;
     const wire = { param: wireDtypeOf(param), reduce: wireDtypeOf(reduce) };
     const replicas = this.#replicas;
@@ -176,6 +186,7 @@ class Fsdp implements Strategy {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { collective } = this.#context;
+    this.#offload?.beginPass();
     const end = () => {
       this.#buffers.round();
       if (!this.#keepsWhole) this.#gathering.endPass();
@@ -215,13 +226,14 @@ class Fsdp implements Strategy {
       const grad = grads[name] as Tensor | null;
       if (grad) own[name] = ownOf(grad, shard);
     }
-    const sumSquares = sumSquaresOver(
-      shards.map(({ variable }) => variable.name),
-      this.#sharing,
-    );
-    const apply = () => withShardedNorms(sumSquares, () => applyGradients(own));
+    const apply = () => applyGradients(own);
     const given = { optimizer, grads: own, units: units.map((unit) => unit.shards), apply };
-    withShardsRegistered(shards, () => (this.#offload ? this.#offload.update(given) : apply()));
+    const run = () => {
+      this.#checkState(optimizer, { names: Object.keys(grads), shards });
+      if (this.#offload) this.#offload.update(given);
+      else apply();
+    };
+    withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
     for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
     for (const unit of units) unit.forget();
     if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');
@@ -234,20 +246,25 @@ class Fsdp implements Strategy {
     const own = shards.flatMap(({ variable }) => (grads[variable.name] as Tensor | null) ?? []);
     const others = Object.keys(grads).flatMap((name) => (names.has(name) ? [] : (grads[name] ?? [])));
     return tidy(() => {
-      const squares = this.#sharing.allReduce(square(kernels.lists.norm(own)), 'sum');
+      const squares = this.#sharing.allReduce(square(this.#normOf(own)), 'sum');
       return sqrt(others.length > 0 ? add(squares, square(kernels.lists.norm(others))) : squares);
     });
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
-    const { collective, kernels } = this.#context;
+    const { collective } = this.#context;
     return tidy(() => {
       const filled = grads.filter(({ size }) => size > 0);
       // A norm is finite if all elements are, unless their squares are too large.
-      const isSure = filled.length === 0 || Number.isFinite(kernels.lists.norm(filled).dataSync()[0]);
-      const every = isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
+      const isSure = filled.length === 0 || Number.isFinite(this.#normOf(filled).dataSync()[0]);
+      const isWhole = (grad: Tensor) => all(isFinite(grad)).dataSync()[0] === 1;
+      const every = isSure || (this.#offload?.every(filled, isWhole) ?? filled.every(isWhole));
       return collective.allReduce(scalar(Number(every)), 'min').dataSync()[0] === 1;
     });
+  }
+
+  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
+    return this.#offload?.changeGradients(grads, change) ?? change([...grads]);
   }
 
   materialize(variables: readonly Variable[]): Tensor[] {
@@ -288,6 +305,13 @@ class Fsdp implements Strategy {
     this.#buffers.clear();
   }
 
+  /** Checks the state at the first update, and at the first one after new units were made. */
+  #checkState(optimizer: Optimizer, update: Omit<OwnStateContext, 'collective'>): void {
+    if (this.#checked.get(optimizer) === this.#preparations) return;
+    requireOwnState(optimizer, { ...update, collective: this.#context.collective });
+    this.#checked.set(optimizer, this.#preparations);
+  }
+
   /** Frees the shards of variables that a program has disposed. */
   #forgetDisposed(): void {
     for (const unit of [...this.#units]) {
@@ -305,6 +329,10 @@ class Fsdp implements Strategy {
   /** Whether every rank has whole parameters between steps. */
   get #keepsWhole(): boolean {
     return this.#options.stage < 3;
+  }
+
+  #normOf(grads: readonly Tensor[]): Tensor {
+    return this.#offload?.norm(grads) ?? this.#context.kernels.lists.norm(grads);
   }
 
   #load(unit: Unit): void {

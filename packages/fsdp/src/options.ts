@@ -1,6 +1,6 @@
 import { AccError, parseOptions, type KernelLayer } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   offloadSchema,
   requireHost,

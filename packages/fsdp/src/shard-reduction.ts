@@ -1,4 +1,4 @@
-import { tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective, GradientReduction, Pending } from '@acc/contract';
 import { countUsers } from '@acc/ddp';
 import type { Unit } from './unit.js';
@@ -129,8 +129,7 @@ class UnitGradients {
     if (this.#own) return;
     this.sumReplicas();
     const chunk = this.#pending!.wait();
-    const own = tidy(() => this.unit.cutChunk(chunk));
-    chunk.dispose();
+    const own = this.unit.ownGradients(chunk);
     this.#own = new Map(this.unit.shards.map(({ variable }, i) => [variable, own[i]!]));
     for (const [variable, grad] of this.#own) if (!this.#expected.has(variable)) grad.dispose();
   }

@@ -1,5 +1,6 @@
 import { keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, Defer, Pending, ShardVerbOptions } from '@acc/contract';
+import { isAccError, type Collective, type Defer, type Pending, type ShardVerbOptions } from '@acc/contract';
+import { unitTooLarge } from './errors.js';
 import type { Offload } from './offload/index.js';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
@@ -27,6 +28,8 @@ export interface UnitContext {
   /** Keeps shards of parameters in a file between their uses. */
   readonly offload: Offload | undefined;
 }
+
+const FLOAT_BYTES = 4;
 
 /** Variables that are gathered and reduced together, in one flat buffer. */
 export class Unit {
@@ -92,8 +95,13 @@ export class Unit {
 
   /** Gathers. Every rank calls it. */
   gather(purpose: Purpose): void {
-    this.startGather(purpose);
-    if (this.#isGathered) return;
+    this.#inMemory('gather', () => {
+      this.startGather(purpose);
+      if (!this.#isGathered) this.#finishGather();
+    });
+  }
+
+  #finishGather(): void {
     const flat = this.#travelling!.wait();
     this.#travelling = undefined;
     tidy(() => {
@@ -142,7 +150,8 @@ export class Unit {
   reduceScatter(grads: readonly (Tensor | undefined)[]): Pending<Tensor> {
     const { sizes, gaps } = this.layout;
     const pieces = grads.flatMap((grad, i) => (grad ? [grad, ...gap(gaps[i]!)] : gap(sizes[i]! + gaps[i]!)));
-    return this.#started(() => this.#collective.reduceScatterFlatAsync(pieces, 'sum', this.#reducing));
+    const start = () => this.#collective.reduceScatterFlatAsync(pieces, 'sum', this.#reducing);
+    return this.#inMemory('reduce the gradients of', () => this.#started(start));
   }
 
   /** Whether other ranks have the same shards. */
@@ -159,8 +168,20 @@ export class Unit {
     return this.#named(() => this.#context.replicas!.allReduceAsync(chunkOfRank, 'sum', this.#reducing));
   }
 
+  /**
+   * This rank's elements of the gradient of each variable. They may be in a file, and are read when
+   * they are used.
+   *
+   * @param chunkOfRank This rank's chunk of the sums. Disposed.
+   */
+  ownGradients(chunkOfRank: Tensor): Tensor[] {
+    const own = tidy(() => this.#cutChunk(chunkOfRank));
+    chunkOfRank.dispose();
+    return this.#offload?.moveGradients(own) ?? own;
+  }
+
   /** This rank's elements of each variable in this rank's chunk of a flat buffer. */
-  cutChunk(chunkOfRank: Tensor): Tensor[] {
+  #cutChunk(chunkOfRank: Tensor): Tensor[] {
     const cuts: number[] = [];
     let at = 0;
     this.shards.forEach(({ length }, i) => {
@@ -210,6 +231,17 @@ export class Unit {
   get #reducing(): { readonly donate: true } & Pick<ShardVerbOptions<Tensor>, 'wireDtype'> {
     const wireDtype = this.#context.wire?.reduce;
     return { donate: true, ...(wireDtype && { wireDtype }) };
+  }
+
+  /** @throws AccError `ACC_OUT_OF_MEMORY` that names the unit and what to change. */
+  #inMemory<T>(act: string, fn: () => T): T {
+    try {
+      return fn();
+    } catch (error) {
+      if (!isAccError(error, 'ACC_OUT_OF_MEMORY')) throw error;
+      const bytes = FLOAT_BYTES * this.layout.chunk * this.#collective.size;
+      throw unitTooLarge({ name: this.name, bytes }, act, error);
+    }
   }
 
   #startInChunk(place: number): number {

@@ -1,10 +1,9 @@
 import { engine, type Optimizer } from '@tensorflow/tfjs-core';
+import { randomLayer, restoreWays, savedWays } from '#platform/acc-backend';
 import type { KernelLayer, KernelLayerSlots, ListMath, Recorder, StateLayer } from '@acc/contract';
 import { kernelLayerWith } from './kernel-layer.js';
 import { fuseLayers, freeActivations } from './layers/index.js';
-import { randomLayer } from './random-layer.js';
 import { activeSlots } from './slots.js';
-import { restoreWays, savedWays } from './state/ways.js';
 
 export interface ActiveLayerOptions {
   /** Whether libtorch is loaded. The program may then choose the backend `acc` at any time. */

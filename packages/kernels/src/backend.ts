@@ -20,20 +20,10 @@ import {
   type Tensor as NativeTensor,
 } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
+import { BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
-
-/** The backend's name in tfjs. With an underscore, tfjs would skip the set-up of its kernels. */
-export const BACKEND_NAME = 'acc';
-
-/** The native dtype of new tensors, for each tfjs dtype. */
-export const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDtype>> = {
-  float32: 'float32',
-  int32: 'int32',
-  bool: 'bool',
-  complex64: 'complex64',
-};
 
 /** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
 const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {

@@ -11,7 +11,8 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { MathBackendCPU } from '@tensorflow/tfjs-backend-cpu';
 import { refuseRecording } from '@acc/native';
-import { BACKEND_NAME, type AccBackend } from './backend.js';
+import { BACKEND_NAME } from './acc-names.js';
+import type { AccBackend } from './backend.js';
 
 /**
  * Kernels that tfjs's cpu backend has and `native` does not. They run on the cpu backend, on

@@ -1,7 +1,7 @@
 import type { KernelBackend } from '@tensorflow/tfjs-core';
 import type { KernelLayerRegistration } from '@acc/contract';
+import { portablePieces } from '#platform/fixed-results';
 import { deferOnCpu } from './cpu-deferred.js';
-import { portablePieces } from './pieces/portable-pieces.js';
 
 const BACKEND = 'cpu';
 
@@ -13,6 +13,6 @@ export const CPU_LAYER: KernelLayerRegistration = {
   backendName: BACKEND,
   slotsOf: (backend: KernelBackend) => ({
     defer: deferOnCpu(backend),
-    fixResults: () => portablePieces(BACKEND, backend),
+    ...(portablePieces && { fixResults: () => portablePieces(BACKEND, backend) }),
   }),
 };

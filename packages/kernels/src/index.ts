@@ -1,5 +1,7 @@
 export { activeLayer, type ActiveLayerOptions } from './active-layer.js';
-export { AccBackend, BACKEND_NAME, type AccMemoryInfo } from './backend.js';
+export { AccBackend, kernelChoices, registerAccBackend, shareKernelChoices } from '#platform/acc-backend';
+export { BACKEND_NAME } from './acc-names.js';
+export type { AccMemoryInfo } from './backend.js';
 export {
   dropout,
   gelu,
@@ -21,7 +23,9 @@ export {
   AdamW,
   canUpdateInPieces,
   canUpdateShards,
-  withShardedNorms,
+  withShards,
+  type ShardedUpdate,
+  type ShardRange,
   type SumSquares,
   lamb,
   lion,
@@ -59,8 +63,7 @@ export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
-export { registerAccBackend, type RegisterOptions } from './register-backend.js';
+export type { RegisterOptions } from './register-backend.js';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';
-export { kernelChoices, shareKernelChoices } from './tuning/tuning.js';

@@ -1,5 +1,6 @@
 import type { KernelConfig, NamedTensorInfoMap, TensorInfo } from '@tensorflow/tfjs-core';
-import { BACKEND_NAME, type AccBackend } from './backend.js';
+import { BACKEND_NAME } from './acc-names.js';
+import type { AccBackend } from './backend.js';
 
 /**
  * tfjs types every input as possibly undefined; inputs that are not optional are always present.
@@ -17,6 +18,7 @@ export interface KernelCall<Inputs, Attrs> {
  * Makes a tfjs kernel config of this backend. `Inputs` and `Attrs` are tfjs-core's types for the
  * kernel (`AddInputs`), which state shapes and dtypes.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function kernel<Inputs, Attrs = unknown>(
   kernelName: string,
   compute: (call: KernelCall<Inputs, Attrs>) => TensorInfo | TensorInfo[],

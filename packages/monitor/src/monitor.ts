@@ -1,13 +1,12 @@
+import { GpuClock, StallWatch, SystemClock } from '#platform/watches';
 import { keep, type NamedTensorMap, type Optimizer, type Tensor } from '@tensorflow/tfjs-core';
 import type { LossInfo, Plugin, StepInfo, StrategyContext } from '@acc/contract';
 import { LossWatch, SlowRankWatch, stallAlert, type Alert } from './alerts.js';
 import { exchange, type Figures } from './exchange.js';
-import { GpuClock } from './gpu.js';
 import { metricsOf } from './metrics.js';
 import type { ResolvedAutoLog } from './options.js';
-import { StallWatch } from './stall-watch.js';
 import { StepClock } from './step-clock.js';
-import { SystemClock, type SystemFigures } from './system.js';
+import type { SystemFigures } from './system.js';
 
 /** The destination of figures and alerts. */
 export interface MonitorSink {

@@ -1,5 +1,5 @@
 import { parseOptions } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Alert } from './alerts.js';
 
 /** Options for figures that are logged automatically. */

@@ -1,4 +1,4 @@
-import { loadAddon } from './libtorch/index.js';
+import { loadAddon } from '#platform/libtorch';
 
 /**
  * The arguments of every function that creates a group. With `isBlocking` it returns the group,

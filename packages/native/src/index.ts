@@ -2,7 +2,36 @@ export type { MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
 export { checksum, hasChecksum } from './checksum.js';
 export { arrayTypeOf, dtypeOf, scalarTypeOf } from './dtype.js';
-export * from './libtorch/index.js';
+export {
+  buildAddon,
+  buildMpi,
+  DEFAULT_VERSION,
+  describeSearch,
+  findLibtorch,
+  installLibtorch,
+  loadAddon,
+  locateAddon,
+  locateMpi,
+  prebuiltLines,
+  readEnvironment,
+  RELEASE_LINES,
+  requireLibtorch,
+  SUPPORTED_RANGE,
+} from '#platform/libtorch';
+export type {
+  AddonFiles,
+  BuildMpiOptions,
+  BuildOptions,
+  BuildProgress,
+  InstallOptions,
+  InstallProgress,
+  LibtorchEnvironment,
+  LibtorchInstall,
+  LibtorchOrigin,
+  LibtorchSearch,
+  MpiLibrary,
+  SearchCandidate,
+} from './libtorch/index.js';
 export {
   adjustExternalMemory,
   buildConfiguration,
@@ -21,7 +50,7 @@ export {
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
 export { gpuId, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
-export { operator, operatorInPlace, operatorWithResults } from './operator.js';
+export { operator, operatorInPlace, operatorWithResults, tensorFrom } from '#platform/operators';
 export {
   CALL_WORDS,
   COMPARED_WORDS,
@@ -50,4 +79,4 @@ export { Store, type StoreOptions } from './store.js';
 export { FileTransfer, TensorFile } from './tensor-file.js';
 export { TensorMemory } from './tensor-memory.js';
 export { mappedChecksum, mapTensor } from './mapped-tensor.js';
-export { libtorchTensor, MemoryFlag, memoryFlags, Tensor, tensorFrom } from './tensor.js';
+export { libtorchTensor, MemoryFlag, memoryFlags, Tensor } from './tensor.js';

@@ -19,6 +19,7 @@ import type { Tensor } from './tensor.js';
  * @throws AccError `ACC_OPERATOR_UNKNOWN`, `ACC_OPERATOR_ARGUMENT`, `ACC_OPERATOR_FAILED` (with
  * shapes and dtypes), `ACC_OUT_OF_MEMORY`, `ACC_TENSOR_DISPOSED` when called.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function operator(name: string): (...args: OperatorArgument[]) => Tensor {
   const run = resolver(name);
   return (...args) => {
@@ -33,6 +34,7 @@ export function operator(name: string): (...args: OperatorArgument[]) => Tensor 
  * A libtorch operator with any number and types of results, in the order of the schema. Null stands
  * for an undefined tensor.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function operatorWithResults(name: string): (...args: OperatorArgument[]) => OperatorResult[] {
   const run = resolver(name);
   return (...args) => {
@@ -45,6 +47,7 @@ export function operatorWithResults(name: string): (...args: OperatorArgument[])
  * A libtorch operator that writes its arguments in place. Its results are ignored, because they are
  * its arguments.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function operatorInPlace(name: string): (...args: OperatorArgument[]) => void {
   const run = resolver(name);
   return (...args) => run(args);

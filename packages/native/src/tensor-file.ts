@@ -1,6 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { AccError } from '@acc/contract';
+import { makeFolder } from '#platform/libtorch';
+import { AccError, isAccError } from '@acc/contract';
 import { addon } from './addon.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';
@@ -35,13 +34,14 @@ export class TensorFile implements Disposable {
    * @throws AccError `ACC_STORAGE_DENIED`, `ACC_STORAGE_FULL` if the file cannot be created.
    */
   constructor(folder: string, label: string) {
-    const at = resolve(folder);
+    let at: string;
     try {
-      mkdirSync(at, { recursive: true });
+      at = makeFolder(folder);
     } catch (error) {
-      throw new AccError('ACC_STORAGE_DENIED', `The folder ${at} cannot be made: ${String(error)}`, {
+      if (isAccError(error)) throw error;
+      throw new AccError('ACC_STORAGE_DENIED', `The folder ${folder} cannot be made: ${String(error)}`, {
         help: 'Give a folder on a local disk that this process may write.',
-        details: { folder: at },
+        details: { folder },
         cause: error,
       });
     }

@@ -64,3 +64,4 @@ export {
   type TensorBufferInternals,
   type TensorInternals,
 } from './tensor.js';
+export { mendTfjsNode } from './tfjs-node.js';

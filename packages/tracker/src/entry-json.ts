@@ -7,6 +7,7 @@ import {
   type Tag,
   type TaggedJsonRules,
 } from '@acc/contract';
+import { fromBase64, toBase64 } from '@acc/platform';
 import type { Entry } from './entry.js';
 import { invalidValue } from './errors.js';
 import { Picture } from './payload/picture.js';
@@ -15,7 +16,7 @@ const RULES: TaggedJsonRules = {
   encode(value) {
     if (value instanceof Picture) {
       const { width, height, png } = value.getNow();
-      return tagged({ kind: 'image', width, height, base64: Buffer.from(png).toString('base64') });
+      return tagged({ kind: 'image', width, height, base64: toBase64(png) });
     }
     // A config may contain instances of classes. They are stored as their JSON: a Date becomes a
     // string.
@@ -43,6 +44,6 @@ export function decodeEntry(line: string): Entry | undefined {
 }
 
 function pictureOf({ width, height, base64 }: Tag): Picture {
-  const png = Buffer.from(base64 as string, 'base64');
+  const png = fromBase64(base64 as string);
   return new Picture({ width: width as number, height: height as number, png });
 }

@@ -1,6 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { RunStatus } from '@acc/contract';
+import { files, join, processId } from '@acc/platform';
 import { Lane } from './lane.js';
 import type { TrackerLimits } from './limits.js';
 import { EntryQueue } from './queue/entry-queue.js';
@@ -38,7 +37,7 @@ export function sendKept(options: SendKeptOptions): Lane[] {
     if (dir === options.exceptDir || record.unsent.length === 0 || !isAbandoned(record)) return [];
     const names = record.unsent.filter((name) => makers.get(name));
     const lanes = names.flatMap((name) => laneFor(name, makers.get(name)!, { dir, record }, options) ?? []);
-    if (lanes.length > 0) writeRecord(recordPath(dir, options.rank), { ...record, pid: process.pid });
+    if (lanes.length > 0) writeRecord(recordPath(dir, options.rank), { ...record, pid: processId });
     return lanes;
   });
 }
@@ -53,7 +52,7 @@ interface KeptRun {
  * nothing else would report it.
  */
 function recordsUnder(folder: string, { rank, warn }: SendKeptOptions): KeptRun[] {
-  if (!existsSync(folder)) return [];
+  if (!files.exists(folder)) return [];
   const projects = subfolders(folder);
   return projects.flatMap(subfolders).flatMap((dir) => {
     const path = recordPath(dir, rank);
@@ -70,8 +69,8 @@ function recordsUnder(folder: string, { rank, warn }: SendKeptOptions): KeptRun[
 }
 
 function subfolders(folder: string): string[] {
-  const entries = readdirSync(folder, { withFileTypes: true });
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
+  const entries = files.list(folder);
+  return entries.filter(({ isFolder }) => isFolder).map(({ name }) => join(folder, name));
 }
 
 function laneFor(

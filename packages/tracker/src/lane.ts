@@ -1,5 +1,5 @@
-import { randomInt } from 'node:crypto';
 import { isAccError, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
+import { randomBelow, soon, unref } from '@acc/platform';
 import { entriesCall, finishCall, limitOf, startCall, type Call } from './calls.js';
 import type { Entry } from './entry.js';
 import { isUnavailable } from './errors.js';
@@ -48,8 +48,8 @@ export class Lane {
   #state: 'new' | 'running' | 'broken' | 'finished' = 'new';
   #isBusy = false;
   #failures = 0;
-  #retry: NodeJS.Timeout | undefined;
-  #goingOn: NodeJS.Immediate | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #cancelGoingOn: (() => void) | undefined;
   #lastCallMs = -Infinity;
   /** The number of entries to send one by one, because the tracker refused them as a batch. */
   #singly = 0;
@@ -106,7 +106,7 @@ export class Lane {
 
   /** Calls the tracker until there is nothing left to send, or until a call has to be awaited. */
   advance(): void {
-    if (this.#isBusy || this.#retry || this.#goingOn) return;
+    if (this.#isBusy || this.#retry || this.#cancelGoingOn) return;
     const start = performance.now();
     for (;;) {
       const call = this.#next();
@@ -191,8 +191,8 @@ export class Lane {
   }
 
   #endPause(): void {
-    clearImmediate(this.#goingOn);
-    this.#goingOn = undefined;
+    this.#cancelGoingOn?.();
+    this.#cancelGoingOn = undefined;
   }
 
   #tryAgain(): void {
@@ -334,22 +334,21 @@ export class Lane {
     const asked = isAccError(error) ? Number(error.details['retryAfterMs'] ?? 0) : 0;
     // The jitter spreads the retries of many ranks and programs. It does not use Math.random, which
     // belongs to the training.
-    const jitter = 0.75 + randomInt(501) / 1000;
+    const jitter = 0.75 + randomBelow(501) / 1000;
     const waitMs = Math.max(Math.min(doubled, limits.retryMaxMs) * jitter, asked);
     this.#retry = setTimeout(
       () => this.#tryAgain(),
       this.#isHolding ? Math.min(waitMs, limits.retryMinMs) : waitMs,
     );
-    this.#retry.unref();
+    unref(this.#retry);
     return false;
   }
 
   #goOnLater(): void {
-    this.#goingOn = setImmediate(() => {
-      this.#goingOn = undefined;
+    this.#cancelGoingOn = soon(() => {
+      this.#cancelGoingOn = undefined;
       this.advance();
     });
-    this.#goingOn.unref();
   }
 
   /**

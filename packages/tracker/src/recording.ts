@@ -1,8 +1,7 @@
-import { mkdirSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { ProcessEnding } from '#platform/process';
 import { AccError, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
+import { files, hostName, processId, unref } from '@acc/platform';
 import { methodFor } from './calls.js';
-import { ProcessEnding } from './ending/process-ending.js';
 import type { Entry, Payload } from './entry.js';
 import { sendKept } from './kept-runs.js';
 import { Lane } from './lane.js';
@@ -35,7 +34,7 @@ export class Recording {
   /** Lanes for earlier runs that ended before everything was sent. */
   readonly #keptLanes: readonly Lane[];
   readonly #takers = new Map<Entry['kind'], readonly Lane[]>();
-  readonly #pulse: NodeJS.Timeout;
+  readonly #pulse: ReturnType<typeof setInterval>;
   readonly #ending: ProcessEnding;
   #sequence: number;
   #finishing: Promise<void> | undefined;
@@ -66,7 +65,7 @@ export class Recording {
       finishNow: (status) => this.#exiting(status),
     });
     this.#pulse = setInterval(() => this.#advance(), limits.batchMs / 2);
-    this.#pulse.unref();
+    unref(this.#pulse);
   }
 
   get trackers(): readonly Tracker[] {
@@ -209,8 +208,8 @@ export class Recording {
       version: 1,
       run: identity,
       status,
-      pid: status === 'running' ? process.pid : 0,
-      host: hostname(),
+      pid: status === 'running' ? processId : 0,
+      host: hostName(),
       trackers: { ...this.#given.earlier, ...this.trackerIds },
       unsent: this.#lanes.filter(({ isFinished }) => !isFinished).map(({ tracker }) => tracker.name),
     });
@@ -219,7 +218,7 @@ export class Recording {
 
 function makeFolder(dir: string): void {
   try {
-    mkdirSync(dir, { recursive: true });
+    files.makeFolder(dir);
   } catch (cause) {
     throw new AccError(
       'ACC_PROJECT_DIR',

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { AccError, checkKeys } from '@acc/contract';
+import { randomHex } from '@acc/platform';
 import { readRecord, recordPath, runFolder } from './run-record.js';
 
 /** Options of a run, for all trackers. */
@@ -66,7 +66,7 @@ export function identifyRun(
  */
 function newId(startTimeMs: number): string {
   const [date, time] = new Date(startTimeMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').split('T');
-  return `${date}-${time}-${randomBytes(3).toString('hex')}`;
+  return `${date}-${time}-${randomHex(3)}`;
 }
 
 function tagsOf(tags: RunOptions['tags'] = {}): Record<string, string> {

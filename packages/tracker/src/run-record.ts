@@ -1,7 +1,5 @@
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
 import type { RunInfo, RunStatus } from '@acc/contract';
+import { files, hostName, isProcessAlive, join, openFolder, processId } from '@acc/platform';
 
 /** The record of a run on disk. With it, another process can resume or finish the run. */
 export interface RunRecord {
@@ -42,11 +40,24 @@ export function spoolPath(runDir: string, tracker: string, rank: number): string
   return join(runDir, 'unsent', `${folderName(tracker)}${rank === 0 ? '' : `-rank${rank}`}.jsonl`);
 }
 
+/**
+ * Makes the records and the unsent data of all runs available.
+ *
+ * @param isReadToo Which other files of runs will be read.
+ */
+export function openRuns(projectDir: string, isReadToo?: (path: string) => boolean): Promise<void> {
+  return openFolder(runsFolder(projectDir), (path) => isOfRecording(path) || (isReadToo?.(path) ?? false));
+}
+
+function isOfRecording(path: string): boolean {
+  return /\/run(?:-rank\d+)?\.json$|\/unsent\/[^/]*$/.test(path);
+}
+
 /** Writes the record atomically. */
 export function writeRecord(path: string, record: RunRecord): void {
-  const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
-  renameSync(temporary, path);
+  const temporary = `${path}.${processId}.tmp`;
+  files.write(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
+  files.rename(temporary, path);
 }
 
 /** A record, or the reason why it cannot be used. */
@@ -56,7 +67,7 @@ export type FoundRecord =
 export function readRecord(path: string): FoundRecord {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = files.readText(path);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return { problem: code === 'ENOENT' ? 'it is missing' : message };
@@ -77,21 +88,13 @@ export function readRecord(path: string): FoundRecord {
 /** The files with unsent data of the trackers of one rank. */
 export function unsentFiles(runDir: string, rank: number): string[] {
   const folder = join(runDir, 'unsent');
-  if (!existsSync(folder)) return [];
+  if (!files.exists(folder)) return [];
   const rankOf = (name: string) => Number(/-rank(\d+)\.jsonl$/.exec(name)?.[1] ?? 0);
-  return readdirSync(folder).filter((name) => name.endsWith('.jsonl') && rankOf(name) === rank);
+  const names = files.list(folder).map(({ name }) => name);
+  return names.filter((name) => name.endsWith('.jsonl') && rankOf(name) === rank);
 }
 
 /** Whether the process that recorded the run is gone. A process of another host counts as alive. */
 export function isAbandoned({ pid, host }: RunRecord): boolean {
-  return host === hostname() && !isAlive(pid);
-}
-
-function isAlive(pid: number): boolean {
-  if (pid === 0) return false;
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+  return host === hostName() && !(pid !== 0 && isProcessAlive(pid));
 }

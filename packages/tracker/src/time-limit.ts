@@ -1,4 +1,5 @@
 import { AccError } from '@acc/contract';
+import { unref } from '@acc/platform';
 import { UNAVAILABLE } from './errors.js';
 
 export function isPending(outcome: unknown): outcome is Promise<unknown> {
@@ -16,7 +17,7 @@ export function callWithin<T>(outcome: Promise<T>, limitMs: number, controller: 
       reject(new AccError(UNAVAILABLE, `a call did not end within ${seconds} s.`));
       controller.abort();
     }, limitMs);
-    timer.unref();
+    unref(timer);
     outcome.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import {
   AccError,
   checkKeys,
@@ -8,6 +7,7 @@ import {
   type RunStatus,
   type Tracker,
 } from '@acc/contract';
+import { resolve, settleFiles } from '@acc/platform';
 import { invalidValue } from './errors.js';
 import { DEFAULT_LIMITS, type TrackerLimits } from './limits.js';
 import { takeArtifact } from './payload/artifact.js';
@@ -19,7 +19,7 @@ import { takeTable, type TableInput } from './payload/table.js';
 import { requireRecord } from './payload/values.js';
 import { Recording, type RecordedTracker } from './recording.js';
 import { identityOf, type RunIdentity, type TrackersState } from './run-identity.js';
-import { runFolder } from './run-record.js';
+import { openRuns, runFolder } from './run-record.js';
 
 export interface LogOptions {
   /** Default: the number of optimizer steps taken so far. */
@@ -103,6 +103,8 @@ export class TrackerBus {
     const ownConfig = takeConfig(config);
     const { rank, size } = this.#options;
     const dir = resolve(runFolder(projectDir, identity.project, identity.id));
+    // The tracker csv reads its file when it continues a run.
+    await openRuns(projectDir, (path) => path.startsWith(dir) && path.endsWith('.csv'));
     const own = trackers.filter(({ tracker }) => rank === 0 || tracker.ranks === 'all');
     requireDifferentNames(own);
     const run: RunInfo = { ...identityOf(identity), dir, rank, size };
@@ -204,6 +206,7 @@ export class TrackerBus {
     if (!this.isRunning) return;
     this.#isFinished = true;
     await this.#recording?.finish(status);
+    await settleFiles();
   }
 
   /** The state for a checkpoint, as plain JSON. */

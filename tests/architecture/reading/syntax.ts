@@ -69,6 +69,6 @@ export function importsOf(path: string): Import[] {
  * for modules of Node.
  */
 export function packageOf(specifier: string): string | undefined {
-  if (specifier.startsWith('.') || specifier.startsWith('node:')) return undefined;
+  if (/^(\.|node:|#)/.test(specifier)) return undefined;
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }

@@ -71,6 +71,11 @@ export const SIDE_EFFECTS: readonly Exception[] = [
   { where: 'packages/kernels/src/register.ts', reason: 'its purpose is to register the backend' },
   { where: 'packages/cli/src/acc.ts', reason: 'the program `acc` itself' },
   {
+    where: 'packages/core/src/backend/mend-tfjs-node.ts',
+    reason:
+      'tfjs-node fails in most operators on Node.js 23 and newer, also in those that a program calls before `create`',
+  },
+  {
     where: 'packages/core/src/backend/note-choices.ts',
     reason:
       'tfjs does not record calls of `tf.setBackend`; a choice of the program before `create` must be distinguished from the backend that tfjs activates by default',
@@ -86,7 +91,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   },
   {
     where: 'packages/core/src/presets/kernels.ts',
-    reason: 'choices of a backend are recorded from the start',
+    reason: 'choices of a backend are recorded, and tfjs-node is mended, from the start',
   },
 ];
 
@@ -96,6 +101,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
   { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
+  { where: 'packages/platform/src/platform/host.ts', reason: 'passes it on; a page has none' },
   { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'passes PATH to the search for a compiler' },
   { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows variables' },
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },

@@ -5,6 +5,7 @@
 export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/contract': 0,
   '@acc/tfjs-internals': 1,
+  '@acc/platform': 1,
   '@acc/native': 1,
   '@acc/transpile': 1,
   '@acc/kernels': 2,
@@ -27,6 +28,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   'acc-tracker-trackio': 3,
   '@acc/fsdp': 4,
   '@acc/big-model': 4,
+  '@acc/federated': 4,
   '@acc/cli': 4,
   '@acc/core': 5,
   'create-acc-tracker': 5,

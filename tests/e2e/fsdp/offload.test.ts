@@ -8,7 +8,7 @@ import type { Case, Result, Way } from './ranks/offload.js';
 const SIZES = [1, 2, 3];
 const CASES: readonly Case[] = [
   ...(['sgd', 'momentum', 'adam', 'adamw', 'adagrad', 'adadelta', 'rmsprop', 'adamax', 'lion'] as const),
-  ...(['clipped', 'accumulated', 'rounded'] as const),
+  ...(['clipped', 'scaled', 'read', 'accumulated', 'rounded'] as const),
 ];
 const WAYS: readonly Way[] = ['stage1', 'stage2', 'optimizer', 'params', 'both'];
 const results = new Map<number, Result[]>();
@@ -51,16 +51,19 @@ describe.each(SIZES)('on %i ranks, offload to a folder', (ranks) => {
     }
   });
 
-  it('changes no step of lamb, whose norms are summed over ranks unit by unit', () => {
-    for (const { cases } of results.get(ranks)!) {
-      for (const way of WAYS) {
-        const { plain, offloaded } = cases.lamb[way];
-        expectClose(offloaded.weights.flat(), plain.weights.flat(), { rtol: 1e-5, atol: 1e-7 });
-        expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
-        expect(offloaded.leaked, way).toBe(0);
+  it.each(['lamb', 'adafactor'] as const)(
+    'changes no step of %s, which adds up over ranks unit by unit',
+    (kind) => {
+      for (const { cases } of results.get(ranks)!) {
+        for (const way of WAYS) {
+          const { plain, offloaded } = cases[kind][way];
+          expectClose(offloaded.weights.flat(), plain.weights.flat(), { rtol: 1e-5, atol: 1e-7 });
+          expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
+          expect(offloaded.leaked, way).toBe(0);
+        }
       }
-    }
-  });
+    },
+  );
 
   it('loads what was saved without it, and the other way round, and goes on as if not interrupted', () => {
     for (const { resumed } of results.get(ranks)!) {

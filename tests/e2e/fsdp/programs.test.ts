@@ -61,7 +61,7 @@ describe.each([2, 3])('on %i ranks, under fsdp', (ranks) => {
     for (const { codes } of results.get(ranks)!) {
       expect(codes).toEqual({
         'a clone from before the step': 'ACC_SHARD_OUTDATED',
-        adafactor: 'ACC_STRATEGY_CANNOT',
+        'an optimizer of the program': 'ACC_STRATEGY_CANNOT',
         compile: 'ACC_STRATEGY_CANNOT',
         'an optimizer in noSync': 'ACC_STRATEGY_CANNOT',
         joinUnevenInputs: 'ACC_STRATEGY_CANNOT',

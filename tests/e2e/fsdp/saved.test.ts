@@ -1,17 +1,29 @@
-import { mkdtempSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mergeWeights } from '@acc/checkpoint';
 import { expectClose, runRanks } from '@acc/testkit';
 import type { Loaded, Saved, Way } from './ranks/saved.js';
 
 const script = new URL('./ranks/saved.ts', import.meta.url);
-const WAYS: readonly Way[] = ['ddp', 'stage1', 'stage3'];
+const acc = fileURLToPath(new URL('../../../packages/cli/bin/acc.js', import.meta.url));
+const SIZES = [1, 2, 3];
+const WAYS: readonly Way[] = ['ddp', 'stage1', 'stage2', 'stage3'];
 const CLOSE = { rtol: 1e-5, atol: 1e-6 };
-let saved: Saved[];
+/** What the program of the ranks saves. */
+const MANY = { bytes: 24_000_000, largest: 400_000 };
+const LARGE = { bytes: 160_000_000, tensors: 40, largest: 4_000_000 };
+/** What the README of the command states, beside the largest tensor. */
+const MERGE_BUFFERS = 64_000_000;
+const saved = new Map<number, Saved[]>();
 const loaded = new Map<number, Loaded[]>();
+const folder = mkdtempSync(join(tmpdir(), 'acc-fsdp-'));
 
-async function run<T>(ranks: number, phase: string, folder: string): Promise<T[]> {
+async function run<T>(ranks: number, phase: string): Promise<T[]> {
   const ended = await runRanks<T>({
     script,
     ranks,
@@ -24,31 +36,115 @@ async function run<T>(ranks: number, phase: string, folder: string): Promise<T[]
 }
 
 beforeAll(async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'acc-fsdp-'));
-  saved = await run<Saved>(2, 'save', folder);
-  for (const ranks of [1, 2, 3]) loaded.set(ranks, await run<Loaded>(ranks, 'load', folder));
-}, 480_000);
+  for (const ranks of SIZES) saved.set(ranks, await run<Saved>(ranks, 'save'));
+  for (const ranks of SIZES) loaded.set(ranks, await run<Loaded>(ranks, 'load'));
+}, 680_000);
 
-it('every rank has the whole state dict of a sharded model', () => {
-  for (const { stateDicts, trained } of saved) {
-    for (const way of WAYS) {
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The float32 tensors of a safetensors file, by name. */
+function tensorsIn(path: string): Record<string, Float32Array> {
+  const file = readFileSync(path);
+  const start = 8 + Number(file.readBigUInt64LE(0));
+  const header = JSON.parse(file.toString('utf8', 8, start)) as Record<string, { data_offsets: number[] }>;
+  const tensors = Object.entries(header).filter(([name]) => name !== '__metadata__');
+  return Object.fromEntries(
+    tensors.map(
+      ([
+        name,
+        {
+          data_offsets: [begin, end],
+        },
+      ]) => {
+        const bytes = new Uint8Array(file.subarray(start + begin!, start + end!));
+        return [name, new Float32Array(bytes.buffer)];
+      },
+    ),
+  );
+}
+
+describe.each(SIZES)('of a save on %i ranks', (ranks) => {
+  it.each(WAYS)('every rank has the whole state dict: %s', (way) => {
+    for (const { stateDicts, trained } of saved.get(ranks)!) {
       expect(Object.keys(stateDicts[way])).toEqual(['weight0', 'weight1', 'weight2', 'weight3']);
       expect(Object.values(stateDicts[way]).flat()).toEqual(trained[way].saved);
     }
-  }
+  });
+
+  it.each(WAYS)('merged weights are those of the state dict: %s', async (way) => {
+    const merged = join(folder, 'merged', `${ranks}-${way}`);
+    await mergeWeights(join(folder, 'runs', `${ranks}-adam-${way}`), merged);
+    const found = Object.entries(tensorsIn(join(merged, 'model.safetensors')));
+    const listed = Object.fromEntries(found.map(([name, values]) => [name, [...values]]));
+    expect(listed).toEqual(saved.get(ranks)![0]!.stateDicts[way]);
+  });
+
+  it.each(WAYS)('each call keeps within its bound of memory: %s', (way) => {
+    const { bytes, largest } = MANY;
+    const { saveModel, loadModel, saveState, getStateDict, loadState } = saved.get(ranks)![0]!.memory[way];
+    // A whole tensor, and a part of it from another rank.
+    expect(saveModel).toBeLessThanOrEqual(2 * largest);
+    if (ranks > 1 && way !== 'ddp') expect(saveModel).toBeGreaterThan(largest);
+    expect(loadModel).toBeLessThanOrEqual(2 * largest);
+    expect(saveState).toBeLessThanOrEqual(largest);
+    // The result is the whole model.
+    expect(getStateDict).toBeLessThanOrEqual(bytes + 2 * largest);
+    // Everything that a rank holds is read before anything changes.
+    expect(loadState).toBeLessThanOrEqual(bytes / (way === 'ddp' ? 1 : ranks) + largest);
+  });
 });
 
-describe.each([1, 2, 3])('on %i ranks', (ranks) => {
-  const pairs = WAYS.flatMap((from) => WAYS.map((way) => [from, way] as const));
+const saves = [
+  ...SIZES.flatMap((size) => WAYS.map((from) => ({ kind: 'adam', size, from }))),
+  ...WAYS.map((from) => ({ kind: 'adafactor', size: 2, from })),
+];
+const pairs = saves.flatMap((one) => SIZES.map((to) => ({ ...one, to })));
 
-  it.each(pairs)('what %s has saved goes on under %s as if it had not been interrupted', (from, way) => {
-    for (const { trained, models } of loaded.get(ranks)!) {
-      const uninterrupted = saved[0]!.trained[from];
-      const found = trained[from][way];
-      expect(found.saved).toEqual(uninterrupted.saved);
-      expectClose(found.last, uninterrupted.last, CLOSE);
-      expect(models[from][way]).toEqual(uninterrupted.saved);
-      expect(found.last).not.toEqual(found.saved);
+it.each(pairs)(
+  'what $size ranks save under $from goes on as if not interrupted on $to ranks: $kind',
+  ({ kind, size, from, to }) => {
+    const { trained: ofAdam, adafactor } = saved.get(size)![0]!;
+    const uninterrupted = (kind === 'adam' ? ofAdam : adafactor)[from];
+    const name = `${size}-${kind}-${from}`;
+    for (const { trained, models } of loaded.get(to)!) {
+      for (const way of WAYS) {
+        const found = trained[name]![way];
+        expect(found.saved, way).toEqual(uninterrupted.saved);
+        expectClose(found.last, uninterrupted.last, CLOSE);
+        expect(models[name]![way], way).toEqual(uninterrupted.saved);
+        expect(found.last).not.toEqual(found.saved);
+      }
     }
-  });
+  },
+);
+
+/** The most resident memory of `acc merge-weights`, in bytes, as the kernel counts it. */
+async function residentOfMerge(from: string, to: string): Promise<number> {
+  const status = `${to}.status`;
+  const note = `import { readFileSync, writeFileSync } from 'node:fs';
+    process.on('exit', () => writeFileSync(${JSON.stringify(status)}, readFileSync('/proc/self/status')));`;
+  const args = [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(note)}`,
+    acc,
+    'merge-weights',
+    from,
+    to,
+  ];
+  await promisify(execFile)(process.execPath, args);
+  return 1024 * Number(/VmHWM:\s*(\d+) kB/.exec(readFileSync(status, 'utf8'))![1]);
+}
+
+it.runIf(process.platform === 'linux')('acc merge-weights needs memory for the largest tensor', async () => {
+  const small = await residentOfMerge(join(folder, 'runs', '2-adam-stage3'), join(folder, 'merged-small'));
+  const large = await residentOfMerge(join(folder, 'large'), join(folder, 'merged-large'));
+  expect(LARGE.bytes).toBeGreaterThan(2 * (LARGE.largest + MERGE_BUFFERS));
+  expect(large - small).toBeLessThan(LARGE.largest + MERGE_BUFFERS);
+  const merged = tensorsIn(join(folder, 'merged-large', 'model.safetensors'));
+  const range = Float32Array.from({ length: LARGE.largest / 4 }, (_, i) => i);
+  expect(Object.keys(merged)).toHaveLength(LARGE.tensors);
+  for (let i = 0; i < LARGE.tensors; i++) {
+    const expected = range.map((value) => value + i);
+    expect(Buffer.compare(Buffer.from(merged[`matrix${i}`]!.buffer), Buffer.from(expected.buffer))).toBe(0);
+  }
 });

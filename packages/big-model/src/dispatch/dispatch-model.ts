@@ -5,7 +5,7 @@ import { emptyWeightOf, GivenEmpty } from '../empty/empty-weight.js';
 import { alreadyDispatched, cannotDefer } from '../errors.js';
 import { isOffloadable } from '../value-bytes.js';
 import { byteLength, deviceMap, type DeviceMap, type WeightGroup } from './device-map.js';
-import { bytesForWeights } from './free-memory.js';
+import { bytesForWeights } from '#platform/host-memory';
 import { OffloadedWeight } from './offloaded-weight.js';
 import { abandon, bringBack, isOffloaded, offloadedWeights } from './offloaded-weights.js';
 import { hasLimits, resolveLimits, type DispatchOptions } from './options.js';

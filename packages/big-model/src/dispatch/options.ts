@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AccError, parseOptions } from '@acc/contract';
 
 /** Devices by name (`cpu`, `cuda:0`, `disk`), and the most bytes of weights that each holds. */

@@ -1,4 +1,4 @@
-import { ValueFile } from '../value-file.js';
+import { ValueFile } from '#platform/host-memory';
 
 /** Where the values of a weight are while they are not on the device. */
 export interface Place {
@@ -24,7 +24,7 @@ export function onHost(): Place {
 
 /** Places in one file. */
 export class PlacesOnDisk implements Disposable {
-  #file: ValueFile | undefined;
+  #file: InstanceType<typeof ValueFile> | undefined;
 
   /** @param folder Made if missing. */
   constructor(private readonly folder: string) {}

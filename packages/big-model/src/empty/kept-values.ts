@@ -1,13 +1,12 @@
-import { tmpdir } from 'node:os';
+import { tmpdir, ValueFile } from '#platform/host-memory';
 import { tensor, type Tensor } from '@tensorflow/tfjs-core';
 import type { InitialValues } from './empty-weight.js';
 import { bytesOf, type Elements } from '../value-bytes.js';
 import { valuesDropped } from '../errors.js';
-import { ValueFile } from '../value-file.js';
 
 /** A file in the system's temporary folder, and the number of tensors whose values are in it. */
 interface Shared {
-  readonly file: ValueFile;
+  readonly file: InstanceType<typeof ValueFile>;
   users: number;
 }
 

@@ -1,5 +1,5 @@
 import { AccError, type Json } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import { STORED_DTYPES } from './dtypes.js';
 
 /**

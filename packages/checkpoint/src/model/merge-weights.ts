@@ -1,6 +1,6 @@
 import { locationOf } from '../location.js';
 import { openCheckpoint } from '../read/open.js';
-import { readBytes } from '../read/read-tensors.js';
+import { byteLengthOf, readBytes } from '../read/read-tensors.js';
 import type { Storage } from '@acc/contract';
 import { pieceOfBytes } from '../write/pieces.js';
 import { writeWeightPieces, type WriteWeightsOptions } from './write-weights.js';
@@ -16,8 +16,8 @@ export interface MergedWeights {
 
 /**
  * Merges the weights of a checkpoint, in which each rank has its own file, into one safetensors
- * file, or into several of `maxShardSize`. Only one tensor at a time is in memory. The optimizer's
- * state is left out.
+ * file, or into several of `maxShardSize`. The optimizer's state is left out. It needs memory for
+ * the largest tensor, and for some buffers of fixed size.
  *
  * @param from A checkpoint that `saveState` wrote.
  * @param to A folder.
@@ -30,8 +30,13 @@ export async function mergeWeights(
 ): Promise<MergedWeights> {
   const checkpoint = await openCheckpoint(locationOf(from, options.storage));
   const stored = Object.entries(checkpoint.index.tensors).filter(([name]) => name.startsWith(PARAMETERS));
-  const pieces = stored.map(([name, { dtype, shape }]) =>
-    pieceOfBytes({ name: name.slice(PARAMETERS.length), dtype, shape }, () => readBytes(checkpoint, name)),
+  // One memory for all tensors, which are written one after the other: memory of each would stay
+  // until the garbage collector runs.
+  const memory = new ArrayBuffer(Math.max(0, ...stored.map(([, tensor]) => byteLengthOf(tensor))));
+  const pieces = stored.map(([name, tensor]) =>
+    pieceOfBytes({ ...tensor, name: name.slice(PARAMETERS.length) }, () =>
+      readBytes(checkpoint, name, new Uint8Array(memory, 0, byteLengthOf(tensor))),
+    ),
   );
   const files = await writeWeightPieces(locationOf(to, options.storage), pieces, options);
   const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);

@@ -17,7 +17,11 @@ const SHARD_BYTES = 4 * 1024 * 1024;
  * @param path The folder. For loading, the path of a `model.json` is accepted too.
  */
 export function modelFiles(path: string, storage?: Storage): io.IOHandler {
-  const location = locationOf(path.endsWith('.json') ? path.replace(/[^/]*$/, '') || '.' : path, storage);
+  return modelFilesAt(locationOf(path.endsWith('.json') ? path.replace(/[^/]*$/, '') || '.' : path, storage));
+}
+
+/** As {@link modelFiles}, in a location. */
+export function modelFilesAt(location: Location): io.IOHandler {
   return {
     save: (artifacts) => saveArtifacts(location, artifacts),
     load: () => loadArtifacts(location),

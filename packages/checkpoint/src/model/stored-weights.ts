@@ -1,5 +1,5 @@
 import { AccError, isAccError, type Storage } from '@acc/contract';
-import { basename, dirname } from 'node:path';
+import { basename, dirname } from '@acc/platform';
 import { labelOf } from '@acc/kernels';
 import { nativeDtypeOf } from '../format/dtypes.js';
 import { MARKER } from '../format/manifest.js';

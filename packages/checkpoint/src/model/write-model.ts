@@ -1,7 +1,8 @@
 import { io, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
-import { locationOf } from '../location.js';
-import { modelFiles, writeModelJson } from './model-json.js';
+import { modelTargetAt } from '#platform/storages';
+import { locationOf, type Location } from '../location.js';
+import { modelFilesAt, writeModelJson } from './model-json.js';
 import { writeWeights, type WriteWeightsOptions, type WrittenWeight } from './write-weights.js';
 
 export interface WriteModelOptions extends WriteWeightsOptions {
@@ -31,17 +32,29 @@ const LAYERS_MODEL = 'layers-model';
  * Writes a model for use outside of the training run. `tf.loadLayersModel(modelFiles(path))` reads
  * both formats.
  *
- * @param path A folder.
+ * @param path A folder. In a page also `downloads://name`, which downloads `name.zip`.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and the errors of the storage.
  */
 export async function writeModel(
   path: string,
-  { topology, weights }: WrittenModel,
+  model: WrittenModel,
   options: WriteModelOptions,
   layer: StateLayer,
 ): Promise<void> {
   checkKeys('saveModel', options, ['format', 'maxShardSize', 'storage']);
-  const { format = 'safetensors', storage } = options;
+  if (options.storage) return writeTo(locationOf(path, options.storage), model, options, layer);
+  const { storage, finish } = modelTargetAt(path);
+  await writeTo({ storage, prefix: '' }, model, options, layer);
+  await finish();
+}
+
+async function writeTo(
+  location: Location,
+  { topology, weights }: WrittenModel,
+  options: WriteModelOptions,
+  layer: StateLayer,
+): Promise<void> {
+  const { format = 'safetensors' } = options;
   const about = {
     modelTopology: topology,
     format: LAYERS_MODEL,
@@ -50,7 +63,6 @@ export async function writeModel(
   };
   switch (format) {
     case 'safetensors': {
-      const location = locationOf(path, storage);
       await writeWeights(location, weights, options, layer);
       if (topology) await writeModelJson(location, about);
       return;
@@ -60,7 +72,7 @@ export async function writeModel(
       if (options.maxShardSize !== undefined)
         throw invalid("maxShardSize works only with format: 'safetensors'");
       const { data, specs } = await encodeWhole(weights, layer);
-      await modelFiles(path, storage).save!({ ...about, weightData: data, weightSpecs: specs });
+      await modelFilesAt(location).save!({ ...about, weightData: data, weightSpecs: specs });
       return;
     }
     default:

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { AccError, type NativeDtype, type StateLayer, type TensorBytes } from '@acc/contract';
+import { randomHex } from '@acc/platform';
 import { storedDtypeOf } from '../format/dtypes.js';
 import type { Location } from '../location.js';
 import { holdPieces, writePieces } from '../write/write-rank.js';
@@ -102,7 +102,7 @@ function shardNames(count: number, present: readonly string[]): string[] {
   const named = (id: string) =>
     Array.from({ length: count }, (_, i) => `model-${padded(i + 1)}-of-${padded(count)}${id}.safetensors`);
   const plain = named('');
-  return plain.some((name) => present.includes(name)) ? named(`.${randomBytes(4).toString('hex')}`) : plain;
+  return plain.some((name) => present.includes(name)) ? named(`.${randomHex(4)}`) : plain;
 }
 
 /** The weight files in a location. */

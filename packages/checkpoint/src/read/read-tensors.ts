@@ -116,10 +116,22 @@ export function storedTensor({ index, location }: Checkpoint, name: string): Sto
   );
 }
 
-/** The bytes of a whole stored tensor, row-major. */
-export async function readBytes(checkpoint: Checkpoint, name: string): Promise<Uint8Array<ArrayBuffer>> {
-  const { dtype, shape } = storedTensor(checkpoint, name);
-  const bytes = new Uint8Array(elementsOf(shape) * elementBytes(dtype));
+/** The number of bytes of a whole stored tensor. */
+export function byteLengthOf({ dtype, shape }: Pick<StoredTensor, 'dtype' | 'shape'>): number {
+  return elementsOf(shape) * elementBytes(dtype);
+}
+
+/**
+ * The bytes of a whole stored tensor, row-major.
+ *
+ * @param into Has their number of bytes.
+ */
+export async function readBytes(
+  checkpoint: Checkpoint,
+  name: string,
+  into?: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = into ?? new Uint8Array(byteLengthOf(storedTensor(checkpoint, name)));
   await runAll(readsOf(checkpoint, { name }, bytes));
   return bytes;
 }

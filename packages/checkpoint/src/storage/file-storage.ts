@@ -3,9 +3,7 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
 import { storageError, storageErrorOf } from './errors.js';
 import { writeSynced } from './block-file.js';
-
-/** The suffix of files that are being written, or whose process ended before they were complete. */
-export const UNFINISHED = '.unfinished';
+import { UNFINISHED } from './unfinished.js';
 
 /**
  * Files below `folder`, which need not exist yet. `put` writes a file beside its final place, syncs

@@ -110,7 +110,8 @@ async function putMarker(location: Location, marker: Marker): Promise<void> {
 /** Whether it is certain that `marker` is not stored: another marker is there, or none. */
 async function isAbsent({ storage, prefix }: Location, marker: Uint8Array): Promise<boolean> {
   try {
-    return Buffer.compare(await storage.get(prefix + MARKER), marker) !== 0;
+    const stored = await storage.get(prefix + MARKER);
+    return stored.length !== marker.length || stored.some((byte, i) => byte !== marker[i]);
   } catch (error) {
     return isAccError(error, 'ACC_STORAGE_NOT_FOUND');
   }

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { AccError, isAccError, type Collective, type StateLayer } from '@acc/contract';
+import { randomHex } from '@acc/platform';
 import { encodeTree, type EncodedTree } from '../format/state-tree.js';
 import { elementBytes, elementsOf } from '../format/dtypes.js';
 import type { RankRecord, RunInfo } from '../format/manifest.js';
@@ -67,7 +67,7 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
   const { collective } = context;
   const prepared = prepare(request, context);
   const announced = collective.allGatherObject<Announcement>({
-    id: randomBytes(4).toString('hex'),
+    id: randomHex(4),
     claims: prepared.pieces.map(claimOf),
     ...(prepared.error && { problem: prepared.error.message }),
   });

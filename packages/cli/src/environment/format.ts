@@ -6,7 +6,7 @@ const OUTCOMES = { found: '✓', refused: '✗', absent: '–' } as const;
 
 /** Formats the report for people, with the missing parts at the end. */
 export function formatReport(report: EnvironmentReport): string {
-  const { libtorch, addon, collective, tfjs, variables, missing } = report;
+  const { libtorch, addon, collective, tfjs, tfjsNode, engine, variables, missing } = report;
   const chosen = libtorch.chosen;
   const lines = [
     row('acc', report.acc),
@@ -27,6 +27,9 @@ export function formatReport(report: EnvironmentReport): string {
       'tfjs',
       tfjs.map(({ name, version, path }) => `${name} ${version}, ${path}`),
     ),
+    ...tfjsNode.map((state) => row(state.name.replace('@tensorflow/', ''), formatTfjsNode(state))),
+    row('engine', `auto takes ${engine.auto}: ${engine.reason}`),
+    ...(engine.withTfjsNode === undefined ? [] : [row('', `or ${engine.withTfjsNode}`)]),
     ...block(
       'variables',
       Object.entries(variables).map(([name, value]) => `${name}=${value}`),
@@ -50,6 +53,11 @@ function formatCollective({
     row('collective', `${oneHost} on one host (${reason}), ${severalHosts} between hosts`),
     row('', `${gpus} for tensors on GPUs${obstacle}; no ucc, which libtorch does not include`),
   ];
+}
+
+function formatTfjsNode({ problem, tensorflow, origin }: EnvironmentReport['tfjsNode'][number]): string {
+  if (problem !== undefined) return `cannot be loaded: ${problem}`;
+  return `TensorFlow ${tensorflow ?? 'of unknown version'}${origin === 'setup' ? ', by acc setup tfjs-node' : ''}`;
 }
 
 function formatAddon(addon: AddonState): string {

@@ -12,6 +12,12 @@ import {
   type LibtorchInstall,
   type LibtorchSearch,
 } from '@acc/native';
+import {
+  findTfjsNode,
+  inspectTfjsNode,
+  tfjsNodeName,
+  type TfjsNodeState,
+} from '../setup/tfjs-node/package.js';
 import { cliVersion } from '../version.js';
 import { visibleVariables } from './variables.js';
 
@@ -33,6 +39,10 @@ export interface EnvironmentReport {
   readonly collective?: CollectiveState;
   /** The tfjs packages that a program in the working directory uses. */
   readonly tfjs: readonly FoundPackage[];
+  /** Whether tfjs-node and tfjs-node-gpu of the working directory can be loaded, by their files. */
+  readonly tfjsNode: readonly TfjsNodeState[];
+  /** The engine that `engine: 'auto'` takes, and why. */
+  readonly engine: EngineState;
   /** The environment variables of the launcher and of this project. Secrets are shown as `(set)`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly missing: readonly Missing[];
@@ -57,6 +67,14 @@ export interface CollectiveState {
   readonly gpus: 'nccl' | 'gloo';
   /** The reason why NCCL cannot be used. */
   readonly ncclObstacle?: string;
+}
+
+export interface EngineState {
+  /** What a program gets that chooses no backend. `tfjs` is the backend that tfjs activates. */
+  readonly auto: 'acc' | 'tfjs';
+  readonly reason: string;
+  /** What a program gets that imports tfjs-node. Absent if there is none that can be loaded. */
+  readonly withTfjsNode?: string;
 }
 
 export interface FoundPackage {
@@ -93,6 +111,10 @@ export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): Environ
   const libtorch = describeSearch();
   const addon = inspectAddon(libtorch.chosen);
   const tfjs = findPackages(cwd, TFJS_PACKAGES);
+  const tfjsNode = [false, true].flatMap((gpu) => {
+    const found = findTfjsNode(cwd, tfjsNodeName(gpu));
+    return found ? [inspectTfjsNode(found)] : [];
+  });
   return {
     acc: cliVersion(),
     platform: `${process.platform}-${process.arch} ${release()}`,
@@ -103,8 +125,10 @@ export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): Environ
     addon,
     ...(addon.state === 'loads' && { collective: inspectCollective(env['ACC_COLLECTIVE_ENGINE'] || 'auto') }),
     tfjs,
+    tfjsNode,
+    engine: inspectEngine(libtorch.chosen, addon, tfjsNode),
     variables: visibleVariables(env),
-    missing: listMissing(libtorch, addon, tfjs),
+    missing: [...listMissing(libtorch, addon, tfjs), ...tfjsNode.flatMap(missingTensorflow)],
   };
 }
 
@@ -138,6 +162,31 @@ function inspectCollective(asked: string): CollectiveState {
   if (asked === 'gloo') return state('gloo', 'ACC_COLLECTIVE_ENGINE asks for it');
   if (obstacle) return state('gloo', `shared memory is not available: ${obstacle}`);
   return state('shm', 'memfd, futex and pidfd work on this host');
+}
+
+function inspectEngine(
+  libtorch: LibtorchInstall | undefined,
+  addon: AddonState,
+  tfjsNode: readonly TfjsNodeState[],
+): EngineState {
+  const usable = tfjsNode.find(({ problem }) => problem === undefined);
+  const withTfjsNode = usable && {
+    withTfjsNode: `tensorflow (TensorFlow ${usable.tensorflow ?? 'of its own download'}), because a program that imports ${usable.name} keeps its backend`,
+  };
+  const state: EngineState =
+    libtorch && addon.state === 'loads'
+      ? { auto: 'acc', reason: `libtorch ${libtorch.version} and its addon can be loaded` }
+      : {
+          auto: 'tfjs',
+          reason: `${libtorch ? 'the native addon' : 'libtorch'} is missing; one process only`,
+        };
+  return { ...state, ...withTfjsNode };
+}
+
+function missingTensorflow({ name, problem }: TfjsNodeState): Missing[] {
+  if (problem === undefined) return [];
+  const mend = `npx acc setup tfjs-node${name === tfjsNodeName(true) ? ' --gpu' : ''}`;
+  return [{ what: `${name}: ${problem}`, mend }];
 }
 
 /** Finds packages like Node.js does: in each `node_modules` folder from `cwd` upwards. */

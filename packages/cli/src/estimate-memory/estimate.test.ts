@@ -103,6 +103,16 @@ describe('the optimizer', () => {
     expect(peakBytes).toBe(4 * (207 + 200 + state + temporary));
   });
 
+  it.each([
+    ['adam', 200],
+    ['adafactor', 30],
+  ] as const)('with %s, a rank of two holds %i elements of state', (optimizer, elements) => {
+    const estimates = estimateMemory(model, { ...OPTIONS, ranks: [2], optimizer });
+    for (const stage of ['zero-1', 'zero-2', 'zero-3'] as const) {
+      expect(find(estimates, stage).optimizerBytes).toBe(4 * elements);
+    }
+  });
+
   it('adafactor needs shapes', () => {
     const numbers = { ...model, factored: undefined };
     expect(() => estimateMemory(numbers, { ...OPTIONS, optimizer: 'adafactor' })).toThrowError(

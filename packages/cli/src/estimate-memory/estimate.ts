@@ -64,7 +64,7 @@ function elementsOf(
   const { state, temporary } = memoryOf(optimizer);
   if (state !== 'factored') return { state: state * trainable, temporary: temporary * trainable };
   if (factored !== undefined && largestTensor !== undefined) {
-    return { state: factored, temporary: temporary * trainable + largestTensor };
+    return { state: factored, temporary: temporary * trainable + largestTensor, isStateWhole: true };
   }
   throw new AccError('ACC_BAD_OPTION', '--optimizer adafactor: its state depends on the shapes of weights.', {
     help: 'Give a model in place of --parameters.',

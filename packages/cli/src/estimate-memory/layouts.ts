@@ -29,6 +29,8 @@ export interface Layout {
 export interface OptimizerElements {
   readonly state: number;
   readonly temporary: number;
+  /** Whether ranks that share parameters all keep the whole state. Default false. */
+  readonly isStateWhole?: boolean;
 }
 
 /** `@acc/ddp` closes a bucket at this size. */
@@ -77,7 +79,7 @@ export function replicated(
  */
 export function sharded(
   { parameters, trainable, layerSizes }: ModelSizes,
-  { state, temporary }: OptimizerElements,
+  { state, temporary, isStateWhole = false }: OptimizerElements,
   precision: Precision,
   { stage, shards }: { readonly stage: 1 | 2 | 3; readonly shards: number },
 ): Omit<Layout, 'strategy' | 'ranks'> {
@@ -87,7 +89,7 @@ export function sharded(
   return {
     parameterBytes: stage === 3 ? share(parameters) : 4 * parameters + share(trainable),
     gradientBytes: share(trainable),
-    optimizerBytes: share(state),
+    optimizerBytes: isStateWhole ? 4 * state : share(state),
     wholeWeightBytes: stage === 3 ? whole(WHOLE_WEIGHTS) : 0,
     wholeGradientBytes: whole(TRAVELLING + 1),
     travellingBytes: whole(TRAVELLING),

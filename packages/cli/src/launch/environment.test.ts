@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { rankVariables, threadsPerRank } from './environment.js';
+import { rankVariables, tensorflowThreads, threadsPerRank } from './environment.js';
 
 const job = {
   threads: 2,
+  tensorflowThreads: 2,
   restarts: { count: 1, max: 3 },
   libtorch: '/opt/libtorch',
   networkInterface: undefined,
@@ -28,6 +29,8 @@ describe('rankVariables', () => {
       MASTER_ADDR: '127.0.0.1',
       MASTER_PORT: '4000',
       OMP_NUM_THREADS: '2',
+      TF_NUM_INTRAOP_THREADS: '2',
+      TF_NUM_INTEROP_THREADS: '2',
       TORCHELASTIC_RESTART_COUNT: '1',
       TORCHELASTIC_MAX_RESTARTS: '3',
       ACC_JOB_TOKEN: 'secret',
@@ -36,9 +39,16 @@ describe('rankVariables', () => {
   });
 
   it("keeps the user's own variables if the job sets none", () => {
-    const none = { ...job, threads: undefined, restarts: undefined, libtorch: undefined };
+    const none = {
+      ...job,
+      threads: undefined,
+      tensorflowThreads: undefined,
+      restarts: undefined,
+      libtorch: undefined,
+    };
     const names = Object.keys(rankVariables({ ...place, jobToken: undefined }, 1, none, 0));
     expect(names).not.toContain('OMP_NUM_THREADS');
+    expect(names).not.toContain('TF_NUM_INTRAOP_THREADS');
     expect(names).not.toContain('ACC_JOB_TOKEN');
     expect(names).not.toContain('TORCHELASTIC_RESTART_COUNT');
     expect(names).not.toContain('ACC_LIBTORCH');
@@ -60,5 +70,14 @@ describe('threadsPerRank', () => {
   it("prefers --threads to OMP_NUM_THREADS, and the user's value to ours", () => {
     expect(threadsPerRank({ nproc: 2, threads: 5 }, { OMP_NUM_THREADS: '3' }, 8)).toBe(5);
     expect(threadsPerRank({ nproc: 2, threads: undefined }, { OMP_NUM_THREADS: '3' }, 8)).toBeUndefined();
+  });
+});
+
+describe('tensorflowThreads', () => {
+  it('are those of the rank, unless the user sets them', () => {
+    expect(tensorflowThreads(3, {})).toBe(3);
+    expect(tensorflowThreads(undefined, { OMP_NUM_THREADS: '4' })).toBe(4);
+    expect(tensorflowThreads(undefined, {})).toBeUndefined();
+    expect(tensorflowThreads(3, { TF_NUM_INTEROP_THREADS: '1' })).toBeUndefined();
   });
 });

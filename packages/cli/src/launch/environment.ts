@@ -6,6 +6,11 @@ export interface JobEnvironment {
   /** The number of threads of each rank. Undefined: the user's OMP_NUM_THREADS remains. */
   readonly threads: number | undefined;
   /**
+   * The number of threads of each pool of tfjs-node's TensorFlow. Undefined: the user's variables
+   * remain.
+   */
+  readonly tensorflowThreads: number | undefined;
+  /**
    * The number of earlier starts of the job, and the maximum number of restarts. Undefined if the
    * job is never restarted.
    */
@@ -38,6 +43,8 @@ export function rankVariables(
     MASTER_ADDR: place.endpoint.host,
     MASTER_PORT: place.endpoint.port,
     OMP_NUM_THREADS: job.threads,
+    TF_NUM_INTRAOP_THREADS: job.tensorflowThreads,
+    TF_NUM_INTEROP_THREADS: job.tensorflowThreads,
     TORCHELASTIC_RESTART_COUNT: job.restarts?.count,
     TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
@@ -63,4 +70,16 @@ export function threadsPerRank(
 ): number | undefined {
   if (threads !== undefined) return threads;
   return env.OMP_NUM_THREADS ? undefined : Math.max(1, Math.floor(cores / nproc));
+}
+
+/**
+ * The number of threads of each pool of TensorFlow, which does not read OMP_NUM_THREADS and takes all
+ * cores by itself.
+ *
+ * @param threads What {@link threadsPerRank} gave.
+ * @returns undefined if the user's own variables are to remain.
+ */
+export function tensorflowThreads(threads: number | undefined, env: NodeJS.ProcessEnv): number | undefined {
+  if (env.TF_NUM_INTRAOP_THREADS || env.TF_NUM_INTEROP_THREADS) return undefined;
+  return threads ?? (Number(env.OMP_NUM_THREADS) || undefined);
 }

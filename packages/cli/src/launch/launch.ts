@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { AccError } from '@acc/contract';
-import { rankVariables, threadsPerRank, type JobEnvironment } from './environment.js';
+import { rankVariables, tensorflowThreads, threadsPerRank, type JobEnvironment } from './environment.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
 import { placementOf } from './placement.js';
 import type { RankCommand } from './rank-process.js';
@@ -75,8 +75,10 @@ async function jobEnvironment(
   env: NodeJS.ProcessEnv,
   restart: number,
 ): Promise<JobEnvironment> {
+  const threads = threadsPerRank(plan, env, availableParallelism());
   return {
-    threads: threadsPerRank(plan, env, availableParallelism()),
+    threads,
+    tensorflowThreads: tensorflowThreads(threads, env),
     restarts: plan.maxRestarts > 0 ? { count: restart, max: plan.maxRestarts } : undefined,
     // Searched once for all ranks, because the search may start Python.
     libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import type { SetupOptions } from './setup.js';
+import { addTfjsNodeCommand } from './tfjs-node/command.js';
 
 /** Adds the command `setup` to the program. */
 export function addSetupCommand(program: Command): void {
-  program
+  const setupCommand = program
     .command('setup')
+    .enablePositionalOptions()
     .description('install libtorch unless it is found, and build the native addon if no prebuilt one fits')
     .option('--libtorch <version>', 'install this version into the cache')
     .option('--from <path|url>', 'install from this libtorch archive (.zip) or torch wheel (.whl)')
@@ -20,4 +22,5 @@ export function addSetupCommand(program: Command): void {
       ]);
       await setup(flags, new SetupProgress(process.stderr));
     });
+  addTfjsNodeCommand(setupCommand);
 }

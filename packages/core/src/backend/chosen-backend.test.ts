@@ -17,12 +17,12 @@ it('a backend that tfjs takes by default was not chosen by the program', async (
 
 it('a backend that the program sets was chosen, before and after the first tensor', async () => {
   await tf.setBackend('cpu');
-  expect(chosenBackend()).toBe('cpu');
+  expect(chosenBackend()).toEqual({ backendName: 'cpu', how: 'set it' });
   tf.engine().reset();
   expect(chosenBackend()).toBeUndefined();
   tf.ones([2]).dispose();
   await tf.setBackend('cpu');
-  expect(chosenBackend()).toBe('cpu');
+  expect(chosenBackend()).toEqual({ backendName: 'cpu', how: 'set it' });
 });
 
 it('a backend that the Accelerator activates was not chosen by the program', async () => {
@@ -30,12 +30,16 @@ it('a backend that the Accelerator activates was not chosen by the program', asy
   expect([tf.getBackend(), chosenBackend()]).toEqual(['cpu', undefined]);
 });
 
-it('the backend of tfjs-node, which is activated on import, counts as chosen only after a call of setBackend', async () => {
+it('the backend of tfjs-node counts as chosen from its import on, which activates it', async () => {
   tf.registerBackend('tensorflow', tf.findBackendFactory('cpu') as () => tf.KernelBackend);
   await tf.setBackend('tensorflow');
-  expect(chosenBackend()).toBeUndefined();
+  expect(chosenBackend()).toEqual({ backendName: 'tensorflow', how: 'imports tfjs-node' });
+  await tf.setBackend('cpu');
+  expect(chosenBackend()).toEqual({ backendName: 'cpu', how: 'set it' });
   await tf.setBackend('tensorflow');
-  expect(chosenBackend()).toBe('tensorflow');
+  expect(chosenBackend()).toEqual({ backendName: 'tensorflow', how: 'set it' });
+  await activateBackend('cpu');
+  expect(chosenBackend()).toBeUndefined();
   tf.removeBackend('tensorflow');
 });
 
@@ -51,6 +55,6 @@ it('a backend that does not start was not chosen', async () => {
   } finally {
     Object.assign(console, { error, warn });
   }
-  expect(chosenBackend()).toBe('cpu');
+  expect(chosenBackend()).toEqual({ backendName: 'cpu', how: 'set it' });
   tf.removeBackend('broken');
 });

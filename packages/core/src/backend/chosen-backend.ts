@@ -15,17 +15,27 @@ let isOurs = false;
 export function noteChoices(): void {
   const tfjs = engineInternals();
   replaceForGood(tfjs, 'setBackend', (own) => (name) => {
-    chosen = isOurs || isByItself(name) ? undefined : name;
+    chosen = isOurs || isByItself(name) || isByImport(name) ? undefined : name;
     return own.call(tfjs, name);
   });
 }
 
+/** A backend that the program chose. */
+export interface Choice {
+  readonly backendName: string;
+  /** How, to follow "because the program": `set it`. */
+  readonly how: string;
+}
+
 /**
- * The active backend if the program chose it by `tf.setBackend`. Undefined if tfjs or the
- * Accelerator chose it.
+ * The active backend if the program chose it: by `tf.setBackend`, or by an import of tfjs-node,
+ * which activates its backend. Undefined if tfjs or the Accelerator chose it.
  */
-export function chosenBackend(): string | undefined {
-  return engine().backendName === chosen ? chosen : undefined;
+export function chosenBackend(): Choice | undefined {
+  const { backendName } = engine();
+  if (chosen !== undefined && backendName === chosen) return { backendName, how: 'set it' };
+  // The import may come before the first record.
+  return backendName === ACTIVE_BY_IMPORT ? { backendName, how: 'imports tfjs-node' } : undefined;
 }
 
 /** Calls `tf.setBackend` without recording it as the program's choice. */
@@ -44,5 +54,10 @@ function isByItself(name: string): boolean {
   if (backendInstance) return false;
   // tfjs creates a backend that it chooses by itself before this call. `tf.setBackend` creates it
   // afterwards.
-  return registry[name] !== undefined || name === ACTIVE_BY_IMPORT;
+  return registry[name] !== undefined;
+}
+
+/** Whether a call that sets `name` now may come from the import of tfjs-node. */
+function isByImport(name: string): boolean {
+  return name === ACTIVE_BY_IMPORT && engineInternals().registry[name] === undefined;
 }

@@ -14,10 +14,17 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
     if (model.isTraining) return run();
     if (turns.isWithin) requireWindowClosed(context);
     model.isTraining = true;
-    return turns.take(() => {
-      model.isTraining = false;
-      return keepingPlace(context, run);
-    });
+    let hasBegun = false;
+    try {
+      return await turns.take(() => {
+        hasBegun = true;
+        model.isTraining = false;
+        return keepingPlace(context, run);
+      });
+    } finally {
+      // The turn was refused.
+      if (!hasBegun) model.isTraining = false;
+    }
   };
   const undos = [
     patch(model, 'fit', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),

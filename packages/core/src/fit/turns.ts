@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncContext } from '#platform/async-context';
 import { AccError } from '@acc/contract';
 
 /** A running turn, or the program outside all turns. */
@@ -20,7 +20,7 @@ class Turn {
  */
 export class Turns {
   readonly #program = new Turn(undefined);
-  readonly #storage = new AsyncLocalStorage<Turn>();
+  readonly #context = new AsyncContext<Turn>();
 
   /** @param isNeeded False: every function runs at once. */
   constructor(readonly isNeeded: boolean) {}
@@ -59,7 +59,7 @@ export class Turns {
     await before;
     outer.isTaken = true;
     try {
-      return await this.#storage.run(own, fn);
+      return await this.#context.run(own, fn);
     } finally {
       own.hasEnded = true;
       outer.isTaken = false;
@@ -71,7 +71,7 @@ export class Turns {
    * The turn that contains the caller. Code that a callback left running may outlive its own turn.
    */
   #here(): Turn {
-    let turn = this.#storage.getStore();
+    let turn = this.#context.current();
     while (turn?.hasEnded) turn = turn.outer;
     return turn ?? this.#program;
   }

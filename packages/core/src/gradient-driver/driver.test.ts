@@ -235,3 +235,21 @@ describe('the gradient driver', () => {
     expect(sessions).toBe(1);
   });
 });
+
+it('a kernel that the backend lacks is an error with a code that says how to train all the same', () => {
+  const kernel = tf.getKernel('Cos', 'cpu');
+  tf.unregisterKernel('Cos', 'cpu');
+  drive();
+  try {
+    expect(() => tf.grad((t) => t.sin().sum())(x())).toThrow(
+      expect.objectContaining({
+        code: 'ACC_KERNEL_MISSING',
+        details: { kernel: 'Cos', backendName: 'cpu' },
+      }) as Error,
+    );
+  } finally {
+    tf.registerKernel(kernel);
+  }
+  const gradient = tf.grad((t) => t.sin().sum())(tf.scalar(0));
+  expect(gradient.dataSync()[0]).toBe(1);
+});

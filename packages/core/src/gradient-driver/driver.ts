@@ -7,6 +7,7 @@ import {
   type GradientsResult,
   type TapeNode,
 } from '@acc/tfjs-internals';
+import { explainMissingKernel } from './missing-kernel.js';
 import { freeSaved } from './packed-tensors.js';
 import { pathBetween } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
@@ -99,6 +100,8 @@ function gradients(
     };
     const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);
     return { value: y, grads };
+  } catch (error) {
+    throw isOutermost ? explainMissingKernel(error) : error;
   } finally {
     // Also after an error, for example in `f`. After an out-of-memory error this frees memory.
     if (isOutermost) {

@@ -11,6 +11,14 @@ describe('collectives within joinUnevenInputs', () => {
     expect(scatter()).toEqual([1, 1]);
     joinable.begin();
     expect(scatter).toThrowError(expect.objectContaining({ code: 'ACC_JOIN_COLLECTIVE' }));
+    const told = (code: string, message: string) =>
+      expect.objectContaining({ code, message: expect.stringContaining(message) as string }) as Error;
+    expect(() => collective.reduceScatterFlat([tf.ones([2])])).toThrowError(
+      told('ACC_JOIN_COLLECTIVE', 'reduceScatterFlat cannot be called within joinUnevenInputs'),
+    );
+    expect(() => collective.allGatherFlatAsync([tf.ones([2])])).toThrowError(
+      told('ACC_JOIN_COLLECTIVE', 'allGatherFlat'),
+    );
     expect(joinable.countActive()).toBe(1);
     expect(tf.tidy(() => [...collective.allReduce(tf.tensor1d([4, 6]), 'mean').dataSync()])).toEqual([4, 6]);
     expect(collective.allGatherObject('a')).toEqual(['a']);

@@ -1,5 +1,5 @@
 import { AccError } from '@acc/contract';
-import { precisionOf } from '@acc/fsdp';
+import { precisionOf } from '#platform/strategies';
 import type { AcceleratorOptions, ResolvedOptions } from '../options.js';
 
 /**

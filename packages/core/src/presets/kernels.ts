@@ -15,10 +15,13 @@ import {
   registerAccBackend,
   registerOptimizers,
 } from '@acc/kernels';
+import { mayHaveNative } from '#platform/requirements';
+import { guardSyncReads } from '#platform/sync-reads';
 import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
+import '../backend/mend-tfjs-node.js';
 import '../backend/note-choices.js';
-import { activateBackend, chosenBackend } from '../backend/chosen-backend.js';
+import { activateBackend, chosenBackend, type Choice } from '../backend/chosen-backend.js';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
@@ -37,7 +40,7 @@ export interface ProcessKernels {
 
 /**
  * Activates the engine that the options name. With `auto`, a backend that the program chose with
- * `tf.setBackend` stays active.
+ * `tf.setBackend`, or by an import of tfjs-node, stays active.
  *
  * @throws AccError `ACC_LIBTORCH_MISSING` or `ACC_ADDON_MISSING` if libtorch is needed: for `acc`,
  * for a GPU, or for several ranks. `ACC_DEVICE_UNAVAILABLE`.
@@ -50,7 +53,7 @@ export async function kernelsOf(
   registerLayers();
   const { engine, device: wanted } = options;
   const isNeeded = engine === 'acc' || wanted === 'cuda' || size > 1;
-  const hasNative = engine !== 'tfjs' && isNativeReady(isNeeded);
+  const hasNative = mayHaveNative && engine !== 'tfjs' && isNativeReady(isNeeded);
   let nativeDevice = 'cpu';
   if (hasNative) {
     nativeDevice = deviceOf(options, localRank);
@@ -58,9 +61,10 @@ export async function kernelsOf(
     setDefaultDevice(nativeDevice);
     const chosen = engine === 'auto' ? chosenBackend() : undefined;
     if (chosen === undefined) await activateBackend(BACKEND_NAME);
-    else if (chosen !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
+    else if (chosen.backendName !== BACKEND_NAME && rank === 0) warnOfStaying(chosen);
   }
   await ready();
+  guardSyncReads();
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
   return { kernels, nativeDevice };
@@ -72,10 +76,10 @@ function registerLayers(): void {
   if (!registeredKernelLayer(backendName)) registerKernelLayer(TENSORFLOW_LAYER);
 }
 
-function warnOfStaying(chosen: string): void {
+function warnOfStaying({ backendName, how }: Choice): void {
   warnOfLeaving(
-    `training uses the tfjs backend '${chosen}', because the program set it. It gives the same numbers as '${BACKEND_NAME}', but is slower. ` +
-      `To train on '${BACKEND_NAME}', remove tf.setBackend, or give engine: 'acc'.`,
+    `training uses the tfjs backend '${backendName}', because the program ${how}. It gives the same numbers as '${BACKEND_NAME}'. ` +
+      `To train on '${BACKEND_NAME}', give engine: 'acc'. To keep '${backendName}' without this message, give engine: 'tfjs'.`,
   );
 }
 

@@ -1,7 +1,5 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
-import { ddp } from '@acc/ddp';
-import { fsdp, isForOne } from '@acc/fsdp';
-import { Deterministic } from '@acc/deterministic';
+import { ddp, Deterministic, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
 import type { ResolvedOptions } from '../options.js';
@@ -19,7 +17,8 @@ export function strategyOf(options: ResolvedOptions, size: number, kernels: Kern
   if (typeof strategy === 'object') return strategy;
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
-  const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : strategy;
+  const isUnsharded = options.deterministic !== false && options.fsdp?.stage === 'NO_SHARD';
+  const name = strategy === 'auto' ? (isShared ? 'ddp' : 'single') : isUnsharded ? 'ddp' : strategy;
   if (name === 'fsdp') {
     return size > 1 || isForOne(options.fsdp, kernels) ? fsdp(options.fsdp) : singleStrategy();
   }

@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { randomBelow } from '@acc/platform';
 import { AccError } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { describe } from '../nested/nested.js';
@@ -63,7 +63,7 @@ export function setSeed(seed: number): void {
 }
 
 function replace(): void {
-  source ??= new RandomSource(randomInt(2 ** 47));
+  source ??= new RandomSource(randomBelow(2 ** 47));
   // Installed again, so that it replaces any function that others have installed since.
   undo?.();
   undo = patch(Math, 'random', () => draw);

@@ -3,7 +3,7 @@ import type { Collective } from '@acc/contract';
 import type { TrackerBus } from '@acc/tracker';
 import type { Joinable } from '../join/joinable.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
-import { Preemption } from './preemption.js';
+import { Preemption } from '#platform/preemption';
 import type { RunCheckpoints } from './run-checkpoints.js';
 
 interface BoundaryContext {

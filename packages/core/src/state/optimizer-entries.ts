@@ -18,6 +18,8 @@ export interface OptimizerEntry<T> {
   readonly weights?: readonly { readonly name: string; readonly value: T }[];
 }
 
+type OptimizerState = NonNullable<ReturnType<typeof optimizerStateOf>>;
+
 export interface OptimizerContext {
   readonly parameters: readonly Variable[];
   readonly names: NamedTensors;
@@ -46,7 +48,7 @@ export async function optimizerEntry(
   const slots = Object.entries(state.slots).map(([suffix, list]): [string, string[]] => [
     suffix,
     list.flatMap(({ originalName, variable }) =>
-      addSlot(variable, originalName.slice(0, -suffix.length - 1), suffix, context),
+      addSlot(variable, originalName.slice(0, -suffix.length - 1), suffix, { ...context, state }),
     ),
   ]);
   const { iterations, learningRate, scalars } = state;
@@ -64,10 +66,24 @@ function addSlot(
   slot: Variable,
   ofName: string,
   suffix: string,
-  { parameters, names, folderOf }: OptimizerContext,
+  { parameters, names, folderOf, state }: OptimizerContext & { readonly state: OptimizerState },
 ): string[] {
   const owner = parameters.find(({ name }) => name === ofName);
-  return owner ? names.add(slot, owner, folderOf(suffix)) : names.addWhole(slot, ofName, folderOf(suffix));
+  if (!owner) return names.addWhole(slot, ofName, folderOf(suffix));
+  if (isWholeOnRanks(suffix, owner, { names, state })) {
+    return names.addWhole(slot, names.nameOf(owner), folderOf(suffix));
+  }
+  return names.add(slot, owner, folderOf(suffix));
+}
+
+/** Whether every rank has the whole state of one kind of a parameter, whatever it holds of the parameter. */
+export function isWholeOnRanks(
+  kind: string,
+  parameter: Variable,
+  { names, state }: { readonly names: NamedTensors; readonly state: OptimizerState },
+): boolean {
+  // If the variable itself has the shape of a shard, the optimizer does not know the whole one.
+  return names.heldBy(parameter) !== parameter && state.isWhole(kind, parameter);
 }
 
 /**

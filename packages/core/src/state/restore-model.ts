@@ -4,7 +4,7 @@ import { AccError, type NativeDtype } from '@acc/contract';
 import { optimizerStateOf } from '../presets/kernels.js';
 import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
 import type { NamedTensors } from './named-tensors.js';
-import type { OptimizerEntry } from './optimizer-entries.js';
+import { isWholeOnRanks, type OptimizerEntry } from './optimizer-entries.js';
 import { assignTaken, takeOver, type Restoration } from './restoration.js';
 
 /** The model of this run that is to be restored. */
@@ -84,7 +84,7 @@ function restoreOptimizer(
   if (kinds.join() !== Object.keys(slots).join() || scalars.length !== state.scalars.length) {
     throw otherOptimizer(`${kind} with ${Object.keys(slots).join()}`, `${kind} with ${kinds.join()}`);
   }
-  const wanted = kinds.flatMap((suffix) => slotsOf(suffix, slots[suffix]!, context));
+  const wanted = kinds.flatMap((suffix) => slotsOf(suffix, slots[suffix]!, { ...context, state }));
   return {
     wants: [...wanted.map(({ want }) => want), ...scalars],
     apply(tensors) {
@@ -116,8 +116,16 @@ interface WantedSlot {
  *
  * @param storedFor Names of the whole tensors that have such state in the checkpoint.
  */
-function slotsOf(suffix: string, storedFor: readonly string[], context: OptimizerContext): WantedSlot[] {
-  const { parameters, stored, folderOf } = context;
+function slotsOf(
+  suffix: string,
+  storedFor: readonly string[],
+  context: OptimizerContext & Pick<Parameters<typeof isWholeOnRanks>[2], 'state'>,
+): WantedSlot[] {
+  const { parameters, stored, folderOf, names, storedName } = context;
+  const wanted = (parameter: Variable): Want =>
+    isWholeOnRanks(suffix, parameter, context)
+      ? { name: `${folderOf(suffix)}/${storedName(names.nameOf(parameter))}` }
+      : wantOf(parameter, undefined, folderOf(suffix), context);
   const places = new Map(storedFor.map((name, i) => [name, i]));
   const hasStoredOrder = ascends(
     parameters.flatMap((each) => firstPlace(wholesOf(each, context), (name) => stored.indexOf(name)) ?? []),
@@ -129,8 +137,8 @@ function slotsOf(suffix: string, storedFor: readonly string[], context: Optimize
     const storedPlace = hasStoredOrder ? firstPlace(wholes, (name) => places.get(name)!) : i;
     // A variable without elements keeps its position after the variable before it.
     place = storedPlace ?? place + 0.5;
-    const want = wantOf(parameter, undefined, folderOf(suffix), context);
-    return [{ place, slot: { suffix, originalName: `${parameter.name}/${suffix}`, want } }];
+    const slot = { suffix, originalName: `${parameter.name}/${suffix}`, want: wanted(parameter) };
+    return [{ place, slot }];
   });
   const ofParameters = new Set(stored);
   const others = storedFor

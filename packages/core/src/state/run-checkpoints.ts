@@ -1,6 +1,6 @@
 import { Checkpoints, describeLocation, resolveCheckpointOptions, type Checkpoint } from '@acc/checkpoint';
 import { AccError, checkKeys, isAccError, type Stateful } from '@acc/contract';
-import { join } from 'node:path';
+import { join } from '@acc/platform';
 import type { ResolvedOptions } from '../options.js';
 import { collectRun } from './collect-run.js';
 import { readRun } from './restore-run.js';

@@ -142,16 +142,27 @@ export class WholeWeights implements Disposable {
     const [first] = whole.boxes;
     if (!first) return bytesAlone(this.#nothing(whole), kernels);
     if (whole.boxes.length === 1) return bytesAlone(this.#received(whole, first), kernels);
-    let bytes = new Uint8Array();
-    for (const [i, box] of whole.boxes.entries()) {
-      using opened = await bytesAlone(this.#received(whole, box), kernels);
-      const size = opened.bytes.length / util.sizeFromShape([...box.sizes]);
-      if (i === 0) bytes = new Uint8Array(util.sizeFromShape([...whole.shape]) * size);
-      for (const { from, to, length } of sharedRuns(box, wholeBox(whole.shape))) {
-        bytes.set(opened.bytes.subarray(from * size, (from + length) * size), to * size);
+    return this.#assembled(whole);
+  }
+
+  /** On rank 0: the elements of all boxes. Memory of the backend is free again at once. */
+  async #assembled(whole: WholeTensor): Promise<TensorBytes> {
+    const { kernels } = this.#context;
+    const target = kernels.state.allocate(whole.dtype as NativeDtype, whole.shape);
+    const { bytes } = target;
+    try {
+      for (const box of whole.boxes) {
+        using opened = await bytesAlone(this.#received(whole, box), kernels);
+        const size = opened.bytes.length / util.sizeFromShape([...box.sizes]);
+        for (const { from, to, length } of sharedRuns(box, wholeBox(whole.shape))) {
+          bytes.set(opened.bytes.subarray(from * size, (from + length) * size), to * size);
+        }
       }
+    } catch (error) {
+      target.dispose();
+      throw error;
     }
-    const dispose = () => {};
+    const dispose = () => target.dispose();
     return { bytes, dispose, [Symbol.dispose]: dispose };
   }
 

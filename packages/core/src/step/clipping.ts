@@ -82,7 +82,7 @@ export class GradientClipping {
     this.#lastNorm?.dispose();
     this.#lastNorm = keep(norm);
     const factor = tidy(() => minimum(div(maxNorm, add(norm, EPSILON)), 1));
-    replace(grads, (list) => this.#lists.scale(list, factor));
+    this.#replace(grads, (list) => this.#lists.scale(list, factor));
     factor.dispose();
   }
 
@@ -148,13 +148,20 @@ export class GradientClipping {
   clipValue(grads: NamedTensorMap, value: number): void {
     requirePositive('clipGradValue', value);
     const hasLastNorm = this.#hasLastNorm(grads);
-    this.#change(grads, (held) => replace(held, (list) => this.#lists.clamp(list, -value, value)));
+    this.#change(grads, (held) => this.#replace(held, (list) => this.#lists.clamp(list, -value, value)));
     if (hasLastNorm) [this.#lastFirst] = tensorsOf(grads);
   }
 
   dispose(): void {
     this.#lastNorm?.dispose();
     this.#lastNorm = this.#lastFirst = undefined;
+  }
+
+  #replace(grads: NamedTensorMap, change: (list: Tensor[]) => Tensor[]): void {
+    const names = Object.keys(grads).filter((name) => grads[name] != null);
+    const list = names.map((name) => grads[name]!);
+    const changed = this.#strategy.changeGradients?.(list, change) ?? change(list);
+    names.forEach((name, i) => (grads[name] = changed[i]!));
   }
 
   #hasLastNorm(grads: NamedTensorMap): boolean {
@@ -165,12 +172,6 @@ export class GradientClipping {
 /** In tfjs records, missing gradients are null or undefined. */
 function tensorsOf(grads: NamedTensorMap): Tensor[] {
   return Object.values(grads).filter((grad) => grad != null);
-}
-
-function replace(grads: NamedTensorMap, change: (list: Tensor[]) => Tensor[]): void {
-  const names = Object.keys(grads).filter((name) => grads[name] != null);
-  const changed = change(names.map((name) => grads[name]!));
-  names.forEach((name, i) => (grads[name] = changed[i]!));
 }
 
 function requirePositive(where: string, value: number): void {

@@ -32,7 +32,7 @@ export class Limits {
     if (traits.isRecordable !== false) return;
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
-      `compile records the memory of parameters, which the strategy '${name}' frees between their uses.`,
+      `compile records where parameters are in memory. The strategy '${name}' frees and replaces their memory in each step.`,
       { help: 'Call the step without compile, or use a strategy that replicates parameters.' },
     );
   }
@@ -43,7 +43,7 @@ export class Limits {
     if (traits.parameters === 'replicated') return;
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
-      `${what} needs whole parameters on every rank; the strategy '${name}' shards them.`,
+      `${what} needs the parameters, their gradients and the optimizer's state on every rank. The strategy '${name}' divides them over ranks.`,
       { help: 'Use a strategy that replicates parameters.' },
     );
   }

@@ -12,9 +12,13 @@ export interface PluginSlotsOptions {
 /** Runs forward and backward passes in the slots of plugins, and operators inside tape hooks. */
 export class PluginSlots {
   readonly #options: PluginSlotsOptions;
+  readonly #forward: readonly Plugin[];
+  readonly #backward: readonly Plugin[];
 
   constructor(options: PluginSlotsOptions) {
     this.#options = options;
+    this.#forward = options.plugins.filter(({ forward }) => forward);
+    this.#backward = options.plugins.filter(({ backward }) => backward);
   }
 
   /** Runs a forward pass of a gradient computation. Plugins act on it only if it trains. */
@@ -27,12 +31,12 @@ export class PluginSlots {
   /** Runs a forward pass of prepared models without gradients. */
   predict<T>(compute: () => T): T {
     const { participants } = this.#options;
-    const run = () => this.#inSlot('forward', compute);
-    return participants ? participants.forward(run) : run();
+    if (!participants) return this.#inForward(compute);
+    return participants.forward(() => this.#inForward(compute));
   }
 
   backward<T>(compute: () => T): T {
-    return this.#inSlot('backward', compute);
+    return this.#backward.reduceRight<() => T>((inner, plugin) => () => plugin.backward!(inner), compute)();
   }
 
   /** Returns a function that runs a forward pass later as plugins would run it now. */
@@ -43,14 +47,7 @@ export class PluginSlots {
   }
 
   /** Runs `compute` inside the slot of every plugin. The first plugin is the outermost. */
-  #inSlot<T>(slot: 'forward' | 'backward', compute: () => T): T {
-    const { plugins } = this.#options;
-    const runFrom = (place: number): T => {
-      for (let i = place; i < plugins.length; i++) {
-        if (plugins[i]![slot]) return plugins[i]![slot]!(() => runFrom(i + 1));
-      }
-      return compute();
-    };
-    return runFrom(0);
+  #inForward<T>(compute: () => T): T {
+    return this.#forward.reduceRight<() => T>((inner, plugin) => () => plugin.forward!(inner), compute)();
   }
 }

@@ -113,7 +113,7 @@ export class StepPipeline implements DriverHooks {
    */
   trainAlone(owner: object, averaged: readonly Variable[]): void {
     this.limits.requireNotDeterministic('ranks that train independently');
-    this.limits.requireReplicated('Training without the other ranks');
+    this.limits.requireReplicated('Training apart (LocalSGD, DiLoCo)');
     this.sync.trainAlone(owner, averaged);
   }
 

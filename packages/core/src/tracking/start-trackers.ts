@@ -1,5 +1,5 @@
 import type { RunConfig } from '@acc/contract';
-import { identifyRun, type RunOptions, type TrackerBus } from '@acc/tracker';
+import { identifyRun, openRuns, type RunOptions, type TrackerBus } from '@acc/tracker';
 import type { ResolvedOptions } from '../options.js';
 import { trackersOf } from '../presets/trackers.js';
 
@@ -31,6 +31,7 @@ export async function startTrackers(
 ): Promise<void> {
   const { projectDir } = options;
   const trackers = await trackersOf(options, perTracker);
+  await openRuns(projectDir);
   const own = isMain ? identifyRun(project, run, { projectDir, loaded: bus.loaded }) : undefined;
   const identity = broadcastObject(own)!;
   await bus.start({ identity, config, projectDir, trackers });

@@ -16,7 +16,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { afterAll, parseOptions, type Pending } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { packSigns, unpackSigns, wordsOf } from './sign-bits.js';
 import { plainSum, StatefulHook } from './stateful-hook.js';

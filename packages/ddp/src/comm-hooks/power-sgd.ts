@@ -16,7 +16,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Tensor, Tensor2D } from '@tensorflow/tfjs-core';
 import { afterAll, parseOptions, type Pending } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BucketVariable, CommHook, GradientBucket } from '../comm-hook.js';
 import { orthonormalize } from './orthonormalize.js';
 import { plainSum, StatefulHook } from './stateful-hook.js';

@@ -15,7 +15,7 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import { afterAll, type Collective, parseOptions, type Pending } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CommHook, GradientBucket } from '../comm-hook.js';
 import { StatefulHook } from './stateful-hook.js';
 

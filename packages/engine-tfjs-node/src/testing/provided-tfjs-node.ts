@@ -1,13 +1,17 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { backend, setBackend } from '@tensorflow/tfjs-core';
 import type { TensorflowBackend } from '../backend.js';
 
-/** The folder of a project with a working tfjs-node that uses this repository's copy of tfjs. */
+const root = join(import.meta.dirname, '..', '..', '..', '..');
+
+/**
+ * The folder of a project with a working tfjs-node that uses this checkout's copy of tfjs.
+ * `tests/provided-tfjs-node.ts` makes it before the tests.
+ */
 export function providedTfjsNode(): string {
-  return join(homedir(), '.cache/acc/testing/tfjs-node');
+  return join(root, 'node_modules', '.cache', 'acc-tfjs-node');
 }
 
 /** Loads tfjs-node and activates its backend. */

@@ -48,7 +48,7 @@ export function unknownState(optimizer: Optimizer): AccError {
     'ACC_STRATEGY_CANNOT',
     `fsdp.offload.optimizer moves the state of an optimizer to a file. It is not known where ${kind} keeps its state.`,
     {
-      help: 'Use an optimizer of tfjs, adamw, lamb, lion or sgdw, or leave out offload.optimizer.',
+      help: 'Use an optimizer of tfjs, adafactor, adamw, lamb, lion or sgdw, or leave out offload.optimizer.',
       details: { optimizer: kind },
     },
   );

@@ -1,5 +1,5 @@
 import { AccError } from '@acc/contract';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What leaves memory between its uses. At least one of `params` and `optimizer` is true. */
 export interface OffloadOptions {

@@ -1,14 +1,16 @@
-import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
+import { tidy, type NamedTensorMap, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type Collective, type KernelLayer } from '@acc/contract';
 import { canUpdateInPieces, slotListsOf, updateInPieces } from '@acc/kernels';
 import { TensorFile } from '@acc/native';
 import type { Shard } from '../shard.js';
 import { needsAcc, needsHost, unknownState } from './errors.js';
+import { GradientStore, type StoredGradient } from './gradient-store.js';
 import type { ResolvedOffload } from './offload-options.js';
 import { storedSlots } from './slots.js';
 import type { StoredVariable } from './stored-variable.js';
 import { UpdatePipeline, type StoredPiece } from './update-pipeline.js';
-import { VariableStore, type Fetch } from './variable-store.js';
+import { ValueFile, type Fetch } from './value-file.js';
+import { VariableStore } from './variable-store.js';
 
 export interface OffloadContext {
   readonly kernels: KernelLayer;
@@ -39,7 +41,7 @@ export function openOffload(
   requireHost(options, { kernels, rank: collective.rank });
   if (options.to === 'cpu') return undefined;
   if (!canUpdateInPieces()) throw needsAcc(kernels.backendName);
-  return new Offload(options, new VariableStore(openFile(options.to, collective), kernels));
+  return new Offload(options, new ValueFile(openFile(options.to, collective), kernels));
 }
 
 /**
@@ -60,12 +62,18 @@ export function requireHost(
 
 export class Offload {
   /** Reads of parameters that were started ahead of their use. */
-  readonly #ahead = new Map<readonly Shard[], Fetch>();
+  readonly #ahead = new Map<readonly Shard[], Fetch<StoredVariable>>();
+  private readonly store: VariableStore;
+  /** Undefined: gradients stay in memory. */
+  readonly #gradients: GradientStore | undefined;
 
   constructor(
     private readonly options: ResolvedOffload,
-    private readonly store: VariableStore,
-  ) {}
+    private readonly file: ValueFile,
+  ) {
+    this.store = new VariableStore(file);
+    this.#gradients = options.optimizer ? new GradientStore(file) : undefined;
+  }
 
   /** @throws AccError `ACC_STRATEGY_CANNOT`. */
   requireKnown(optimizer: Optimizer): void {
@@ -101,6 +109,55 @@ export class Offload {
     }
   }
 
+  /** Called before a backward pass. */
+  beginPass(): void {
+    this.#gradients?.sweep();
+  }
+
+  /**
+   * Moves complete gradients of this rank's elements out of memory, if the optimizer's state is
+   * kept there. They are disposed. The results read them when they are used.
+   */
+  moveGradients(grads: readonly Tensor[]): Tensor[] {
+    return this.#gradients?.put(grads) ?? [...grads];
+  }
+
+  /** The gradient that a tensor of {@link moveGradients} stands for, if it is in the file. */
+  gradientOf(grad: Tensor): StoredGradient | undefined {
+    return this.#gradients?.handleOf(grad)?.stored;
+  }
+
+  /** A tensor that stands for a gradient in the file. The caller disposes it. */
+  tensorOf(stored: StoredGradient): Tensor {
+    return this.#gradients!.tensorOf(stored);
+  }
+
+  /** The norm of all gradients together, with one of them at a time in memory. A scalar. */
+  norm(grads: readonly Tensor[]): Tensor {
+    const { lists } = this.file.kernels;
+    const gradients = this.#gradients;
+    if (!gradients) return lists.norm(grads);
+    return tidy(() => {
+      const norms: Tensor[] = [];
+      gradients.forEach(grads, (grad) => norms.push(lists.norm([grad])));
+      return lists.norm(norms);
+    });
+  }
+
+  /** Whether `isTrue` holds for each gradient, with one of them at a time in memory. */
+  every(grads: readonly Tensor[], isTrue: (grad: Tensor) => boolean): boolean {
+    const gradients = this.#gradients;
+    if (!gradients) return grads.every(isTrue);
+    let are = true;
+    gradients.forEach(grads, (grad) => (are &&= isTrue(grad)));
+    return are;
+  }
+
+  /** See `Strategy.changeGradients`. */
+  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
+    return this.#gradients?.change(grads, change) ?? change([...grads]);
+  }
+
   /** Runs an optimizer's update piece by piece. */
   update({ optimizer, grads, units, apply }: OffloadedUpdate): void {
     this.#dropAhead();
@@ -116,9 +173,15 @@ export class Offload {
         ...used.flatMap(({ variable }) => slots.get(variable.name) ?? []),
       ];
       // Ranks have the same pieces, because an optimizer may exchange norms in each.
-      return used.length > 0 ? { names: new Set(used.map(({ variable }) => variable.name)), stored } : [];
+      if (used.length === 0) return [];
+      const names = used.map(({ variable }) => variable.name);
+      return {
+        names: new Set(names),
+        stored,
+        grads: names.flatMap((name) => this.#gradients?.handleOf(grads[name]!) ?? []),
+      };
     });
-    const pipeline = new UpdatePipeline(pieces, store);
+    const pipeline = new UpdatePipeline(pieces, { file: this.file, store });
     try {
       updateInPieces(pipeline.pieces, apply);
       pipeline.finish();
@@ -130,7 +193,8 @@ export class Offload {
   /** Removes the file. Values in it are gone. */
   dispose(): void {
     this.#dropAhead();
-    this.store.dispose();
+    this.store.releaseRead();
+    this.file.dispose();
   }
 
   /** This rank's parameters of a unit, as far as they are kept in the file. */
@@ -139,7 +203,7 @@ export class Offload {
     return shards.flatMap(({ own }) => (own.size > 0 ? this.store.of(own) : []));
   }
 
-  #takeAhead(shards: readonly Shard[], list: readonly StoredVariable[]): Fetch {
+  #takeAhead(shards: readonly Shard[], list: readonly StoredVariable[]): Fetch<StoredVariable> {
     const ahead = this.#ahead.get(shards);
     this.#ahead.delete(shards);
     if (ahead?.isCurrent && ahead.list.length === list.filter(({ isAway }) => isAway).length) return ahead;

@@ -1,4 +1,4 @@
-import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
+import { util, type NamedTensorMap, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 import { slotListsOf } from '@acc/kernels';
 import { stateLost } from './errors.js';
@@ -22,10 +22,11 @@ export function storedSlots(
   const found = new Map<string, StoredVariable[]>();
   Object.keys(grads).forEach((name, i) => {
     const variable = held.get(name);
-    if (!variable || variable.size === 0) return;
-    const stored = lists.map(({ slots, suffix, initial, shapeFor }) => {
-      if (slots[i]) return store.of(slots[i].variable);
+    if (!variable) return;
+    const stored = lists.flatMap(({ slots, suffix, initial, shapeFor }) => {
       const shape = shapeFor?.(variable) ?? variable.shape;
+      if (util.sizeFromShape([...shape]) === 0) return [];
+      if (slots[i]) return store.of(slots[i].variable);
       const made = store.create({ shape, initial: () => initial(variable) });
       slots[i] = { originalName: `${name}/${suffix}`, variable: made.variable };
       return made;

@@ -2,6 +2,7 @@ import { keep, tidy, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import type { FileTransfer } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
+import { FLOAT_BYTES, type FileValues } from './value-file.js';
 
 /** The file behind stored variables. */
 export interface StoredSource {
@@ -14,13 +15,11 @@ export interface StoredSource {
   noteRead(stored: StoredVariable): void;
 }
 
-const FLOAT_BYTES = 4;
-
 /**
  * A float32 variable whose values lie in a file, except while an optimizer updates them. A read at
  * another time brings them into memory.
  */
-export class StoredVariable {
+export class StoredVariable implements FileValues {
   readonly variable: Variable;
   /** The place in the file. */
   readonly offset: number;
@@ -46,6 +45,10 @@ export class StoredVariable {
       dispose.call(this.variable);
       this.#free();
     });
+  }
+
+  get shape(): readonly number[] {
+    return this.variable.shape;
   }
 
   get byteLength(): number {

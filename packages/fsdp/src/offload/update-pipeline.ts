@@ -1,11 +1,25 @@
 import type { UpdatePiece } from '@acc/kernels';
+import { fillFrom, type GradientHandle } from './gradient-store.js';
 import type { StoredVariable } from './stored-variable.js';
-import type { Fetch, VariableStore } from './variable-store.js';
+import type { Fetch, ValueFile } from './value-file.js';
+import type { VariableStore } from './variable-store.js';
 
 /** Variables that are updated together, and what must be in memory for that. */
 export interface StoredPiece {
   readonly names: ReadonlySet<string>;
   readonly stored: readonly StoredVariable[];
+  /** Gradients that are in the file. */
+  readonly grads: readonly GradientHandle[];
+}
+
+interface Started {
+  readonly variables: Fetch<StoredVariable>;
+  readonly grads: Fetch<GradientHandle>;
+}
+
+export interface PipelineFiles {
+  readonly file: ValueFile;
+  readonly store: VariableStore;
 }
 
 /**
@@ -15,42 +29,58 @@ export interface StoredPiece {
  */
 export class UpdatePipeline {
   readonly pieces: readonly UpdatePiece[];
-  readonly #started: (Fetch | undefined)[] = [];
+  readonly #started: (Started | undefined)[] = [];
 
   constructor(
     private readonly stored: readonly StoredPiece[],
-    private readonly store: VariableStore,
+    private readonly files: PipelineFiles,
   ) {
     this.pieces = stored.map(({ names }, i) => ({
       names,
       enter: () => this.#enter(i),
-      leave: () => store.write(stored[i]!.stored),
+      leave: () => this.#leave(i),
     }));
   }
 
   /** Writes what an optimizer has updated without the calls of a piece. */
   finish(): void {
-    this.store.releaseRead();
-    for (const { stored } of this.stored) this.store.write(stored);
+    const { store } = this.files;
+    store.releaseRead();
+    for (const { stored } of this.stored) store.write(stored);
   }
 
   /** Gives up values that were read for nothing, after an error. */
   drop(): void {
-    for (const fetch of this.#started) fetch?.drop();
-  }
-
-  #enter(i: number): void {
-    const fetch = this.#start(i)!;
-    this.#start(i + 1);
-    this.#started[i] = undefined;
-    for (const { stored, values } of fetch.wait()) {
-      stored.bring(values);
-      values.dispose();
+    for (const started of this.#started) {
+      started?.variables.drop();
+      started?.grads.drop();
     }
   }
 
-  #start(i: number): Fetch | undefined {
+  #enter(i: number): void {
+    const { variables, grads } = this.#start(i)!;
+    this.#start(i + 1);
+    this.#started[i] = undefined;
+    for (const { stored, values } of variables.wait()) {
+      stored.bring(values);
+      values.dispose();
+    }
+    fillFrom(grads.wait());
+  }
+
+  #leave(i: number): void {
+    const { stored, grads } = this.stored[i]!;
+    for (const grad of grads) grad.release();
+    this.files.store.write(stored);
+  }
+
+  #start(i: number): Started | undefined {
     const piece = this.stored[i];
-    return piece && (this.#started[i] ??= this.store.startRead(piece.stored));
+    if (!piece) return undefined;
+    const { file, store } = this.files;
+    return (this.#started[i] ??= {
+      variables: store.startRead(piece.stored),
+      grads: file.startRead(piece.grads.filter(({ isAway }) => isAway)),
+    });
   }
 }

@@ -10,7 +10,8 @@ import {
   setNumThreads,
   setSeed,
 } from '@acc/native';
-import { BACKEND_NAME, NATIVE_DTYPE, type AccBackend } from '../backend.js';
+import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
+import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
 import { fusedApply } from '../optimizers/index.js';
 import { nativePieces } from '../pieces/native-pieces.js';

@@ -8,15 +8,16 @@ import { rotaryGradient, rotaryKernel } from './rotary-embedding.js';
 
 const FUSED = [attentionFunction, geluFunction, layerNormFunction, rmsNormFunction];
 
+// Calls marked as pure, so that bundles of pages leave the kernels out.
 /** Kernels that only the functions of this package call. */
-export const FUNCTION_KERNELS: readonly KernelConfig[] = [
+export const FUNCTION_KERNELS: readonly KernelConfig[] = /* @__PURE__ */ (() => [
   ...FUSED.flatMap(({ kernels }) => kernels),
   ...dropoutKernels,
   rotaryKernel,
-];
+])();
 
-export const FUNCTION_GRADIENTS: readonly GradConfig[] = [
+export const FUNCTION_GRADIENTS: readonly GradConfig[] = /* @__PURE__ */ (() => [
   ...FUSED.map(({ gradient }) => gradient),
   ...dropoutGradients,
   rotaryGradient,
-];
+])();

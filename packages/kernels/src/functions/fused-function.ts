@@ -75,6 +75,7 @@ export interface FusedFunction<Attrs> {
  * operator, and its gradient is one native kernel too. Inside another gradient computation (second
  * derivatives), plain ops compute the gradient, because tfjs can differentiate those again.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function fusedFunction<Attrs extends object>(
   options: FusedFunctionOptions<Attrs>,
 ): FusedFunction<Attrs> {

@@ -18,7 +18,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { engineInternals, replaceForGood } from '@acc/tfjs-internals';
 import type { AccBackend } from '../backend.js';
-import { activeAcc } from '../acc-layer/active-acc.js';
+import { activeAcc } from '#platform/active-acc';
 import { isTaped } from '../tape.js';
 import type { TensorData } from '../tensor-data.js';
 

@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { activeAcc } from '../acc-layer/active-acc.js';
+import { activeAcc } from '#platform/active-acc';
 import type { TensorData } from '../tensor-data.js';
 import { isStandIn } from './saved-shapes.js';
 

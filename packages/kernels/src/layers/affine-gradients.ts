@@ -39,14 +39,14 @@ function affineGradient<Attrs extends AffineAttrs>(
     // The result of relu is above 0 exactly where its input is, so the result suffices. This
     // gradient is computed at once, because the gradients of all inputs need it.
     const before = attrs.activation === 'relu' ? run(`${Relu}Grad`, { dy, saved: y }, {}) : dy;
-    return {
-      ...gradientsOf(before, x, weight, attrs),
-      bias: () =>
-        sum(
-          before,
-          before.shape.slice(0, -1).map((_, dim) => dim),
-        ),
-    };
+    const gradients = gradientsOf(before, x, weight, attrs);
+    // V8 copies an object of closures slowly, so the record is completed in place.
+    gradients.bias = () =>
+      sum(
+        before,
+        before.shape.slice(0, -1).map((_, dim) => dim),
+      );
+    return gradients;
   };
   return {
     kernelName,

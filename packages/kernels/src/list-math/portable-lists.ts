@@ -26,8 +26,24 @@ export function portableLists(): ListMath {
       return { list: scaled, isFinite: finite.every(Boolean) };
     },
     clamp: (list, min, max) => replaced(list, (x) => clipByValue(x, min, max)),
-    norm: (list) => (list.length === 0 ? scalar(0) : tidy(() => sqrt(addN(list.map((x) => sum(square(x))))))),
+    norm: (list) => tidy(() => sqrt(added(list.map((x) => sum(square(x)))))),
   };
+}
+
+/**
+ * The most tensors that tfjs adds in one kernel on every backend. WebGPU gives a kernel 8 buffers, one
+ * of them for the result, and tfjs does not notice that a larger sum fails.
+ */
+const MOST_ADDED = 6;
+
+/** The sum of scalars, from the first to the last. */
+function added(list: readonly Tensor[]): Tensor {
+  if (list.length === 0) return scalar(0);
+  let sumSoFar = list[0]!;
+  for (let i = 1; i < list.length; i += MOST_ADDED - 1) {
+    sumSoFar = addN([sumSoFar, ...list.slice(i, i + MOST_ADDED - 1)]);
+  }
+  return sumSoFar;
 }
 
 function replaced(list: readonly Tensor[], change: (x: Tensor, i: number) => Tensor): Tensor[] {

@@ -5,18 +5,31 @@ import {
   maximum,
   mean,
   mul,
+  reshape,
   sqrt,
   square,
   sub,
+  tidy,
+  util,
   zeros,
   type serialization,
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import {
+  isFactored,
+  rootOfShard,
+  wholeSquares,
+  wholeSumsOf,
+  type ShardUpdate,
+  type WholeSums,
+} from './adafactor-shards.js';
 import { directionsOf, scaleDirections, type AdafactorRates } from './fused/adafactor-step.js';
 import { lerp_, sub_ } from './fused/foreach.js';
 import type { StepChunk } from './fused/native-step.js';
 import { BOOLEAN, FRACTION, NON_NEGATIVE, POSITIVE, resolveOptions } from './options.js';
+import { inPieces } from './in-pieces.js';
+import { shardedUpdate, type ShardedUpdate } from './sharded-update.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { SlotList, Update } from './slots.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
@@ -82,6 +95,10 @@ const KINDS = {
  *
  * For vectors and scalars, v ← β₂ v + (1 - β₂) (g² + ε₁) itself is kept, in the state of r.
  *
+ * Where ranks hold shards of weights, every rank keeps whole r and c, which are small, and its shard
+ * of m and of the v of vectors. A step takes two sums over ranks: of the parts of the means and of
+ * w², and of u².
+ *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function adafactor(options: AdafactorOptions = {}): Adafactor {
@@ -97,7 +114,7 @@ export class Adafactor extends SlotOptimizer {
 
   constructor(options: AdafactorOptions = {}) {
     const resolved = resolveOptions('adafactor', options, DEFAULTS, KINDS);
-    const lists = [slotList('r', rowShape), slotList('c', columnShape)];
+    const lists = [slotList('r', rowShape, isFactored), slotList('c', columnShape, () => true)];
     if (resolved.beta1 > 0) lists.push(slotList('m', ({ shape }) => shape));
     super(lists, resolved.learningRate);
     this.#options = resolved;
@@ -118,12 +135,56 @@ export class Adafactor extends SlotOptimizer {
     sub_(w, m ?? directions.list);
   }
 
-  protected override updateOne({ variable: w, grad: g, state: [r, c, m] }: Update): void {
+  protected override updateOne(update: Update): void {
+    const { grad: g, variable: w, state } = update;
+    const [r, c] = state as [Variable, Variable];
+    const rates = this.#rates();
+    const u = div(g, rootOfSecondMoment(g, r, c, rates));
+    this.#move(update, u, [rms(u), rms(w)]);
+  }
+
+  protected override takeStep(updates: readonly Update[]): void {
+    const sharded = shardedUpdate();
+    if (sharded) inPieces(updates, (some) => this.#updateSharded(some, sharded));
+    else super.takeStep(updates);
+  }
+
+  #updateSharded(updates: readonly Update[], sharded: ShardedUpdate): void {
+    const shards: ShardUpdate[] = [];
+    for (const update of updates) {
+      const range = sharded.shardOf(update.variable.name);
+      if (range) shards.push({ update, range });
+      else tidy(() => this.updateOne(update));
+    }
+    // Ranks update the same variables, so all of them have none.
+    if (shards.length > 0) tidy(() => this.#updateShards(shards, sharded));
+  }
+
+  /** Every rank calls it with the same variables, also one that has no elements of some. */
+  #updateShards(shards: readonly ShardUpdate[], sharded: ShardedUpdate): void {
+    const rates = this.#rates();
+    const squaresOf = ({ grad }: Update) => add(square(grad), rates.epsilon1);
+    const sums = wholeSumsOf(shards, squaresOf, sharded);
+    const directions = shards.map((each, i) => tidy(() => directionOfShard(each, sums[i]!, rates)));
+    const directionSquares = wholeSquares(directions, sharded);
+    shards.forEach(({ update, range: { shape } }, i) => {
+      if (update.variable.size === 0) return;
+      const rmsOf = (squares: Tensor) => sqrt(div(squares, util.sizeFromShape([...shape])));
+      const sizes = [rmsOf(directionSquares[i]!), rmsOf(reshape(sums[i]!.weightSquares, []))] as const;
+      tidy(() => this.#move(update, directions[i]!, sizes));
+    });
+  }
+
+  /** Changes a weight by its direction u. Called in a tidy. */
+  #move(
+    { variable: w, state: [, , m] }: Update,
+    u: Tensor,
+    [rmsOfDirection, rmsOfWeight]: readonly [Tensor, Tensor],
+  ): void {
     const { beta1 } = this.#options;
     const rates = this.#rates();
-    const u = div(g, rootOfSecondMoment(g, r!, c!, rates));
-    const clip = maximum(div(rms(u), rates.clipThreshold), 1);
-    const scale = rates.scaleParameter ? maximum(rms(w), rates.epsilon2) : 1;
+    const clip = maximum(div(rmsOfDirection, rates.clipThreshold), 1);
+    const scale = rates.scaleParameter ? maximum(rmsOfWeight, rates.epsilon2) : 1;
     const change = mul(u, div(mul(scale, rates.rho), clip));
     if (m) m.assign(add(mul(m, beta1), mul(change, 1 - beta1)));
     w.assign(sub(mul(w, 1 - rates.rho * this.#decay.of(w.name)), m ?? change));
@@ -140,15 +201,46 @@ export class Adafactor extends SlotOptimizer {
   }
 }
 
-const isFactored = ({ rank }: Variable): boolean => rank >= 2;
-const rowShape = (variable: Variable): number[] =>
-  isFactored(variable) ? variable.shape.slice(0, -1) : variable.shape;
-/** The shape of c; an unused scalar for variables with fewer than two dims. */
-const columnShape = (variable: Variable): number[] =>
-  isFactored(variable) ? [...variable.shape.slice(0, -2), ...variable.shape.slice(-1)] : [];
+/** The shape of a weight, which may be larger than what this rank holds of it. */
+const wholeShape = ({ name, shape }: Variable): readonly number[] =>
+  shardedUpdate()?.shardOf(name)?.shape ?? shape;
 
-function slotList(suffix: string, shapeFor: (variable: Variable) => number[]): SlotList {
-  return { slots: [], suffix, shapeFor, initial: (variable) => zeros(shapeFor(variable)) };
+function rowShape(variable: Variable): readonly number[] {
+  const shape = wholeShape(variable);
+  return isFactored({ shape }) ? shape.slice(0, -1) : variable.shape;
+}
+
+/** The shape of c; an unused scalar for variables with fewer than two dims. */
+function columnShape(variable: Variable): readonly number[] {
+  const shape = wholeShape(variable);
+  return isFactored({ shape }) ? [...shape.slice(0, -2), ...shape.slice(-1)] : [];
+}
+
+function slotList(
+  suffix: string,
+  shapeFor: (variable: Variable) => readonly number[],
+  isWhole: SlotList['isWhole'] = () => false,
+): SlotList {
+  return { slots: [], suffix, shapeFor, isWhole, initial: (variable) => zeros([...shapeFor(variable)]) };
+}
+
+/** Updates r and c of a shard; returns u = g / √v of this rank's elements. */
+function directionOfShard(
+  { update: { grad: g, state }, range }: ShardUpdate,
+  { means }: WholeSums,
+  { beta2, epsilon1 }: AdafactorRates,
+): Tensor {
+  const [r, c] = state as [Variable, Variable];
+  const mix = (old: Variable, values: Tensor) =>
+    old.assign(add(mul(old, beta2), mul(reshape(values, old.shape), 1 - beta2)));
+  if (!means) {
+    if (g.size === 0) return g.clone();
+    mix(r, add(square(g), epsilon1));
+    return div(g, sqrt(r));
+  }
+  mix(r, means[0]);
+  mix(c, means[1]);
+  return g.size === 0 ? g.clone() : div(g, rootOfShard(r, c, range));
 }
 
 /** Updates r and c with the gradient; returns √v. */

@@ -1,4 +1,5 @@
-import { activeAcc } from '../acc-layer/active-acc.js';
+import { activeAcc } from '#platform/active-acc';
+import type { Update } from './slots.js';
 
 /** Variables that an optimizer updates together. Their values are needed between the two calls. */
 export interface UpdatePiece {
@@ -36,4 +37,16 @@ export function updateInPieces(pieces: readonly UpdatePiece[], fn: () => void): 
 /** Undefined outside of {@link updateInPieces}. */
 export function activePieces(): readonly UpdatePiece[] | undefined {
   return active;
+}
+
+/** Runs `update` for the variables in no piece, then for each piece. Outside of pieces: for all. */
+export function inPieces(updates: readonly Update[], update: (some: readonly Update[]) => void): void {
+  const pieces = active ?? [];
+  const names = new Set(pieces.flatMap((piece) => [...piece.names]));
+  update(updates.filter(({ variable }) => !names.has(variable.name)));
+  for (const piece of pieces) {
+    piece.enter();
+    update(updates.filter(({ variable }) => piece.names.has(variable.name)));
+    piece.leave();
+  }
 }

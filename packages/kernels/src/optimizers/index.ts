@@ -2,7 +2,6 @@ export { adafactor, type Adafactor, type AdafactorOptions } from './adafactor.js
 export { adamw, AdamW, type AdamWOptions } from './adamw.js';
 export { canUpdateShards } from './can-update-shards.js';
 export { canUpdateInPieces, updateInPieces, type UpdatePiece } from './in-pieces.js';
-export { withShardedNorms, type SumSquares } from './sharded-norms.js';
 export { fusedApply } from './fused/fused-apply.js';
 export { lamb, type Lamb, type LambOptions } from './lamb.js';
 export { lion, type Lion, type LionOptions } from './lion.js';
@@ -10,6 +9,7 @@ export type { NameFilter } from './name-filter.js';
 export { oneBitAdam, type OneBitAdam, type OneBitAdamOptions } from './one-bit-adam.js';
 export { optimizerState, slotListsOf, type OptimizerState } from './optimizer-state.js';
 export { registerOptimizers } from './register-optimizers.js';
+export { withShards, type ShardedUpdate, type ShardRange, type SumSquares } from './sharded-update.js';
 export { sgdw, SgdW, type SgdWOptions } from './sgdw.js';
 export { SlotOptimizer } from './slot-optimizer.js';
 export {

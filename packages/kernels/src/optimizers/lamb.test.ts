@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { registerAccBackend } from '../register-backend.js';
 import { expectLikeReference, type ReferenceUpdate } from '../testing/optimizer-reference.js';
 import { lamb } from './lamb.js';
-import { withShardedNorms, type SumSquares } from './sharded-norms.js';
+import { withShards, type ShardedUpdate, type SumSquares } from './sharded-update.js';
 
 interface Constants {
   readonly lr: number;
@@ -82,6 +82,7 @@ describe('lamb', () => {
         asked.push(names.map((name) => name.split('/').at(-1)!));
         return squares.mul([[4], [1]]);
       };
+      const sharding: ShardedUpdate = { sumSquares, shardOf: () => undefined, sum: (own) => own.clone() };
       const stepOf = (learningRate: number, isSharded: boolean) => {
         const shapes = { w: [2, 3], b: [4], alone: [2], empty: [0] };
         const weights = Object.entries(shapes).map(([name, shape]) =>
@@ -89,7 +90,7 @@ describe('lamb', () => {
         );
         const optimizer = lamb({ learningRate, excludeFromLayerAdaptation: ['/alone$'] });
         const gradients = weights.map(({ name, shape }) => ({ name, tensor: tf.ones(shape) }));
-        if (isSharded) withShardedNorms(sumSquares, () => optimizer.applyGradients(gradients));
+        if (isSharded) withShards(sharding, () => optimizer.applyGradients(gradients));
         else optimizer.applyGradients(gradients);
         return weights.map((weight) => [...weight.dataSync()]);
       };

@@ -27,7 +27,7 @@ import { norms, ratiosOrOne, scaleEach_ } from './fused/norms.js';
 import { backendForLists } from './fused/fused-apply.js';
 import { filterToConfig, NAME_FILTER, nameTest, type NameFilter } from './name-filter.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
-import { hasShardedNorms, wholeNorms } from './sharded-norms.js';
+import { shardedUpdate, wholeNorms } from './sharded-update.js';
 import { SlotOptimizer } from './slot-optimizer.js';
 import type { Update } from './slots.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
@@ -109,7 +109,7 @@ export class Lamb extends SlotOptimizer {
   }
 
   protected override updateChunks(chunks: readonly StepChunk[]): void {
-    if (!hasShardedNorms()) {
+    if (!shardedUpdate()) {
       super.updateChunks(chunks);
       return;
     }
@@ -152,7 +152,7 @@ export class Lamb extends SlotOptimizer {
   }
 
   protected override updateEach(updates: readonly Update[]): void {
-    if (!hasShardedNorms()) {
+    if (!shardedUpdate()) {
       super.updateEach(updates);
       return;
     }

@@ -16,6 +16,11 @@ export interface OptimizerState {
    * variable, a slash and the kind.
    */
   readonly slots: Readonly<Record<string, Slot[]>>;
+  /**
+   * Whether the state of one kind of a variable of that shape is whole, and the same, on ranks that
+   * hold shards of the variable.
+   */
+  isWhole(kind: string, variable: { readonly shape: readonly number[] }): boolean;
   /** Further variables, which depend on the number of steps. */
   readonly scalars: readonly Variable[];
 }
@@ -54,9 +59,15 @@ export function slotListsOf(optimizer: Optimizer): readonly SlotList[] | undefin
   return (optimizer as Partial<SlotOptimizer>).stateLists ?? ruleOf(optimizer)?.slotLists(optimizer);
 }
 
-function kindsOf(optimizer: Optimizer): Pick<OptimizerState, 'slots' | 'scalars'> | undefined {
+function kindsOf(optimizer: Optimizer): Pick<OptimizerState, 'slots' | 'scalars' | 'isWhole'> | undefined {
   const lists = slotListsOf(optimizer);
-  return lists && { slots: bySuffix(lists), scalars: ruleOf(optimizer)?.scalars?.(optimizer) ?? [] };
+  return (
+    lists && {
+      slots: bySuffix(lists),
+      isWhole: (kind, variable) => lists.find(({ suffix }) => suffix === kind)?.isWhole?.(variable) ?? false,
+      scalars: ruleOf(optimizer)?.scalars?.(optimizer) ?? [],
+    }
+  );
 }
 
 function bySuffix(lists: readonly { readonly suffix: string; readonly slots: Slot[] }[]) {

@@ -71,12 +71,15 @@ export abstract class SlotOptimizer extends Optimizer {
    */
   override applyGradients(given: Gradients): void {
     const gradients = namedGradients(given);
-    const updates = updatesOf(gradients, gradients.map(variableOf), this.slotLists);
-    const backend = backendForLists();
-    if (!backend || !this.#applyNatively(backend, updates)) {
-      this.updateEach(updates.filter(({ variable }) => variable.size > 0));
-    }
+    this.takeStep(updatesOf(gradients, gradients.map(variableOf), this.slotLists));
     this.incrementIterations();
+  }
+
+  /** Assigns new values to the weights and state of a step. Some may have no elements. */
+  protected takeStep(updates: readonly Update[]): void {
+    const backend = backendForLists();
+    if (backend && this.#applyNatively(backend, updates)) return;
+    this.updateEach(updates.filter(({ variable }) => variable.size > 0));
   }
 
   /** Frees the state. */

@@ -30,6 +30,11 @@ export interface SlotList {
   readonly initial: (variable: Variable) => Tensor;
   /** The shape of the state of a variable. Default: the variable's own shape. */
   readonly shapeFor?: (variable: Variable) => readonly number[];
+  /**
+   * Whether the state of a variable of that shape is whole, and the same, on ranks that hold shards
+   * of the variable. Default: no, each rank has the state of its elements.
+   */
+  readonly isWhole?: (variable: { readonly shape: readonly number[] }) => boolean;
 }
 
 /** One variable's part of a step. */

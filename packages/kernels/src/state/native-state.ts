@@ -13,6 +13,7 @@ import {
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { labelOf, sizeOf } from './dtypes.js';
+import { bytesUnder, plainBytes, unfilled } from './plain-bytes.js';
 import { restoreWays, savedWays } from './ways.js';
 
 const contiguous = operator('aten::contiguous');
@@ -84,22 +85,4 @@ function hostBytes(backend: AccBackend, x: Tensor): TensorBytes {
 
 async function copiedBytes(backend: AccBackend, x: Tensor): Promise<TensorBytes> {
   return plainBytes(bytesUnder(await backend.native(x).readAsync()));
-}
-
-/** Bytes that need no disposal. */
-export function plainBytes(bytes: Uint8Array): TensorBytes {
-  return { bytes, dispose() {}, [Symbol.dispose]() {} };
-}
-
-export function bytesUnder({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
-}
-
-export function unfilled(
-  dtype: NativeDtype,
-  shape: readonly number[],
-  bytes: Uint8Array,
-  { toTensor, dispose }: Pick<UnfilledTensor, 'toTensor' | 'dispose'>,
-): UnfilledTensor {
-  return { dtype, shape, bytes, toTensor, dispose, [Symbol.dispose]: dispose };
 }

@@ -1,9 +1,9 @@
 import { cast, complex, tensor, tidy, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type NativeDtype, type NativeValues, type StateLayer } from '@acc/contract';
 import { arrayTypeOf } from '@acc/native';
-import { NATIVE_DTYPE } from '../backend.js';
+import { NATIVE_DTYPE } from '../acc-names.js';
 import { labelOf, sizeOf } from './dtypes.js';
-import { bytesUnder, plainBytes, unfilled } from './native-state.js';
+import { bytesUnder, plainBytes, unfilled } from './plain-bytes.js';
 import { widenBfloat16, widenFloat16 } from './widen.js';
 
 /**

@@ -1,6 +1,6 @@
 import { backend, memory, setBackend, tidy, type DataType, type Tensor } from '@tensorflow/tfjs-core';
 import { expect } from 'vitest';
-import { BACKEND_NAME } from '../backend.js';
+import { BACKEND_NAME } from '../acc-names.js';
 import { registerAccBackend } from '../register-backend.js';
 
 export interface CompareOptions {

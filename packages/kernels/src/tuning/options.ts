@@ -1,4 +1,5 @@
 import { AccError } from '@acc/contract';
+import { environment } from '@acc/platform';
 
 export interface TuningOptions {
   /** The way to use for all shapes, by family. */
@@ -16,7 +17,7 @@ let fromEnvironment: TuningOptions | undefined;
  * @throws AccError `ACC_INVALID_OPTION`.
  */
 export function tuningOptions(): TuningOptions {
-  fromEnvironment ??= parseTuning(process.env.ACC_KERNELS_TUNE ?? '');
+  fromEnvironment ??= parseTuning(environment()['ACC_KERNELS_TUNE'] ?? '');
   return fromEnvironment;
 }
 

@@ -1,11 +1,12 @@
 import { tuningOptions } from './options.js';
 import { Tuner, type Choice, type ChoiceStore, type Family, type Way } from './tuner.js';
 
-const tuner = new Tuner(tuningOptions);
+const tuner = /* @__PURE__ */ new Tuner(tuningOptions);
 
 /**
  * Returns a function that runs, for each class of shapes, the way that was fastest at first use.
  */
+/* @__NO_SIDE_EFFECTS__ */
 export function tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
   return tuner.tuned(family);
 }

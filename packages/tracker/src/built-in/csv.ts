@@ -1,5 +1,3 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import {
   AccError,
   checkKeys,
@@ -9,6 +7,7 @@ import {
   type RunInfo,
   type Tracker,
 } from '@acc/contract';
+import { dirname, files, join } from '@acc/platform';
 import { AppendFile } from './append-file.js';
 
 export interface CsvOptions {
@@ -42,7 +41,7 @@ export function csvTracker(options: CsvOptions = {}): Tracker {
     logBatch: (rows) => table!.add(rows),
     logConfig(config) {
       const rows = Object.entries(flattenConfig(config)).map(([key, value]) => rowText([key, String(value)]));
-      writeFileSync(join(dirname(table!.path), 'config.csv'), `key,value\n${rows.join('')}`);
+      files.write(join(dirname(table!.path), 'config.csv'), `key,value\n${rows.join('')}`);
     },
     finish() {
       table!.close();
@@ -59,7 +58,7 @@ class CsvFile {
   /** Opens the file, or continues an existing one. */
   constructor(path: string) {
     this.path = path;
-    const header = existsSync(path) ? readFileSync(path, 'utf8').split('\n', 1)[0]! : '';
+    const header = files.exists(path) ? files.readText(path).split('\n', 1)[0]! : '';
     this.#metrics = parseRow(header).slice(FIXED.length);
     this.#file = new AppendFile(path);
   }
@@ -85,11 +84,11 @@ class CsvFile {
   /** Adds columns. Existing rows get empty cells. */
   #widen(added: readonly string[]): void {
     this.#metrics.push(...added);
-    const rows = readFileSync(this.path, 'utf8').split('\n').slice(1).filter(Boolean);
+    const rows = files.readText(this.path).split('\n').slice(1).filter(Boolean);
     const header = rowText([...FIXED, ...this.#metrics]);
     const temporary = `${this.path}.tmp`;
-    writeFileSync(temporary, header + rows.map((row) => `${row}${','.repeat(added.length)}\n`).join(''));
-    renameSync(temporary, this.path);
+    files.write(temporary, header + rows.map((row) => `${row}${','.repeat(added.length)}\n`).join(''));
+    files.rename(temporary, this.path);
     this.#file.close();
     this.#file = new AppendFile(this.path);
   }

@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { AccError, checkKeys, withLifecycle, type RunInfo, type Tracker } from '@acc/contract';
+import { dirname, files, join } from '@acc/platform';
 import { AppendFile } from './append-file.js';
 
 export interface JsonlOptions {
@@ -43,8 +42,8 @@ export function jsonlTracker(options: JsonlOptions = {}): Tracker {
     logText: (step, key, text, { timeMs }) => write([line(step, timeMs, { _text: { [key]: text } })]),
     logImage(step, key, { width, height, png }, { timeMs, sequence }) {
       const path = join(imageFolder, `${key.replace(/[^\w.-]/g, '_')}-${step}-${sequence}.png`);
-      mkdirSync(imageFolder, { recursive: true });
-      writeFileSync(path, png);
+      files.makeFolder(imageFolder);
+      files.write(path, png);
       write([line(step, timeMs, { _image: { [key]: { path, width, height } } })]);
     },
     logHistogram: (step, key, histogram, { timeMs }) =>

@@ -1,6 +1,5 @@
-import { readdirSync, statSync, type Stats } from 'node:fs';
-import { basename, join, relative, resolve, sep } from 'node:path';
 import { AccError, type TrackedArtifact, type TrackedFile } from '@acc/contract';
+import { basename, files, join, relative, resolve, sep } from '@acc/platform';
 
 /**
  * Lists the files at `path`, which is a file or a folder, as they are now. Their content is read
@@ -10,22 +9,34 @@ import { AccError, type TrackedArtifact, type TrackedFile } from '@acc/contract'
  */
 export function takeArtifact(name: string, path: string, type: string): TrackedArtifact {
   const root = resolve(path);
-  const stats = statSync(root, { throwIfNoEntry: false });
-  const files = stats?.isDirectory() ? filesUnder(root) : stats ? [fileAt(root, basename(root), stats)] : [];
-  if (files.length === 0) {
+  const found = files.look(root);
+  const listed = found?.isFolder
+    ? filesUnder(root)
+    : found
+      ? [fileAt(root, basename(root), found.bytes)]
+      : [];
+  if (listed.length === 0) {
     throw new AccError('ACC_ARTIFACT_MISSING', `logArtifact('${name}'): ${root} does not exist.`, {
       help: 'Write it first. If a checkpoint is saved in the background, await saveState.',
     });
   }
-  return { name, type, files };
+  return { name, type, files: listed };
 }
 
 function filesUnder(root: string): TrackedFile[] {
-  const entries = readdirSync(root, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return paths.sort().map((path) => fileAt(path, relative(root, path).split(sep).join('/'), statSync(path)));
+  return pathsUnder(root)
+    .sort()
+    .map((path) => fileAt(path, relative(root, path).split(sep).join('/'), files.look(path)!.bytes));
 }
 
-function fileAt(path: string, name: string, { size }: Stats): TrackedFile {
-  return { name, path, bytes: size };
+function pathsUnder(folder: string): string[] {
+  return files.list(folder).flatMap(({ name, isFolder, isFile }) => {
+    const path = join(folder, name);
+    if (isFolder) return pathsUnder(path);
+    return isFile ? [path] : [];
+  });
+}
+
+function fileAt(path: string, name: string, bytes: number): TrackedFile {
+  return { name, path, bytes };
 }

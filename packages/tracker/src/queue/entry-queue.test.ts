@@ -102,7 +102,7 @@ describe('a queue', () => {
     const back = new EntryQueue(queue.path!, LIMITS).peek(5);
     expect(back.slice(0, 4)).toEqual(entries.slice(0, 4));
     const image = back[4] as Entry & { kind: 'image' };
-    expect(image.image.getNow()).toMatchObject({ width: 1, height: 2, png: Buffer.from(png) });
+    expect(image.image.getNow()).toMatchObject({ width: 1, height: 2, png });
   });
 
   it('drops the newest entries and counts them if the disk is full', () => {

@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, files } from '@acc/platform';
 import { encodeEntry } from '../entry-json.js';
 import { bytesOf, type Entry } from '../entry.js';
 import { SpoolFile } from './spool-file.js';
@@ -106,7 +105,7 @@ export class EntryQueue {
     try {
       if (this.#offsets) return this.#writeTail();
       if (this.#front.length === 0) return;
-      mkdirSync(dirname(this.#disk.path), { recursive: true });
+      files.makeFolder(dirname(this.#disk.path));
       this.#offsets = this.#disk.append(this.#front.map(encodeEntry));
       this.#frontBytes -= sumOfBytes(this.#front.splice(FRONT_ENTRIES));
       this.#offsets.splice(FRONT_ENTRIES);

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { files, type OpenFile } from '@acc/platform';
 import { decodeEntry } from '../entry-json.js';
 import type { Entry } from '../entry.js';
 
@@ -27,7 +17,7 @@ export interface SpooledEntry {
  */
 export class SpoolFile {
   readonly path: string;
-  #file: number | undefined;
+  #file: OpenFile | undefined;
   #readBytes: number;
   #sizeBytes: number;
 
@@ -35,9 +25,9 @@ export class SpoolFile {
   constructor(path: string) {
     this.path = path;
     this.#readBytes = this.#sizeBytes = 0;
-    if (!existsSync(path)) return;
-    this.#sizeBytes = fstatSync(this.#open()).size;
-    this.#readBytes = existsSync(this.#sentPath) ? Number(readFileSync(this.#sentPath, 'utf8')) : 0;
+    if (!files.exists(path)) return;
+    this.#sizeBytes = this.#open().bytes;
+    this.#readBytes = files.exists(this.#sentPath) ? Number(files.readText(this.#sentPath)) : 0;
   }
 
   get sizeBytes(): number {
@@ -51,10 +41,10 @@ export class SpoolFile {
 
   /** Appends lines and returns the offset after each. */
   append(lines: readonly string[]): number[] {
-    const chunks = lines.map((line) => Buffer.from(`${line}\n`));
-    const all = Buffer.concat(chunks);
-    for (let done = 0; done < all.length;) done += writeSync(this.#open(), all, done);
-    return chunks.map(({ length }) => (this.#sizeBytes += length));
+    const encoder = new TextEncoder();
+    const lengths = lines.map((line) => encoder.encode(line).length + 1);
+    this.#open().write(encoder.encode(lines.map((line) => `${line}\n`).join('')));
+    return lengths.map((length) => (this.#sizeBytes += length));
   }
 
   /** Skips everything before an offset. */
@@ -67,11 +57,12 @@ export class SpoolFile {
     const bytes = this.#readLines(READ_BYTES);
     const start = this.#readBytes;
     this.#readBytes += bytes.length;
+    const decoder = new TextDecoder();
     const entries: SpooledEntry[] = [];
     for (let from = 0; from < bytes.length;) {
       const newline = bytes.indexOf(NEWLINE, from);
       const end = newline < 0 ? bytes.length : newline + 1;
-      const entry = decodeEntry(bytes.toString('utf8', from, end));
+      const entry = decodeEntry(decoder.decode(bytes.subarray(from, end)));
       if (entry) entries.push({ entry, endBytes: start + end });
       from = end;
     }
@@ -80,18 +71,18 @@ export class SpoolFile {
 
   /** Records that everything before `offsetBytes` was sent. */
   markSent(offsetBytes: number): void {
-    writeFileSync(this.#sentPath, String(offsetBytes));
+    files.write(this.#sentPath, String(offsetBytes));
   }
 
   close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file?.close();
     this.#file = undefined;
   }
 
   remove(): void {
     this.close();
-    rmSync(this.path, { force: true });
-    rmSync(this.#sentPath, { force: true });
+    files.remove(this.path);
+    files.remove(this.#sentPath);
     this.#readBytes = this.#sizeBytes = 0;
   }
 
@@ -99,19 +90,16 @@ export class SpoolFile {
     return `${this.path}.sent`;
   }
 
-  #open(): number {
-    return (this.#file ??= openSync(this.path, 'a+'));
+  #open(): OpenFile {
+    return (this.#file ??= files.open(this.path));
   }
 
   /** Reads whole lines. Reads more than `wantedBytes` if a line is longer. */
-  #readLines(wantedBytes: number): Buffer {
+  #readLines(wantedBytes: number): Uint8Array {
     const left = this.#sizeBytes - this.#readBytes;
-    const buffer = Buffer.alloc(Math.min(left, wantedBytes));
-    for (let done = 0; done < buffer.length;) {
-      const count = readSync(this.#open(), buffer, done, buffer.length - done, this.#readBytes + done);
-      if (count === 0) return buffer.subarray(0, done);
-      done += count;
-    }
+    const buffer = new Uint8Array(Math.min(left, wantedBytes));
+    const count = this.#open().read(buffer, this.#readBytes);
+    if (count < buffer.length) return buffer.subarray(0, count);
     const end = buffer.lastIndexOf(NEWLINE) + 1;
     if (end > 0) return buffer.subarray(0, end);
     return left > wantedBytes ? this.#readLines(2 * wantedBytes) : buffer;

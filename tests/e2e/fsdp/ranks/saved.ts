@@ -1,7 +1,10 @@
 // Saves training by each strategy in the middle, or goes on from every save by every strategy: `save` or `load`, and a folder.
+// The first also measures what saves and loads take.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, adafactor, type AcceleratorOptions } from '@acc/core';
+import { memoryStats, resetPeakMemory } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
@@ -9,9 +12,17 @@ type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
 const WAYS = {
   ddp: undefined,
   stage1: { stage: 1 },
+  stage2: { stage: 2 },
   stage3: { bucketBytes: 1 },
 } satisfies Record<string, FsdpOptions | undefined>;
 export type Way = keyof typeof WAYS;
+
+/** One with state of the shape of the weights, and one that keeps means of rows and columns. */
+const OPTIMIZERS = {
+  adam: () => tf.train.adam(0.05),
+  adafactor: () => adafactor({ learningRate: 0.05, beta1: 0.9 }),
+} satisfies Record<string, () => tf.Optimizer>;
+type Kind = keyof typeof OPTIMIZERS;
 
 /** Whole weights: at the save, and after the last step. */
 export interface Trained {
@@ -21,24 +32,42 @@ export interface Trained {
 
 export interface Saved {
   readonly trained: Record<Way, Trained>;
+  /** On two ranks. */
+  readonly adafactor: Record<Way, Trained>;
   /** Of each way: the model's weights by name as `getStateDict` gives them. */
   readonly stateDicts: Record<Way, Record<string, number[]>>;
+  readonly memory: Record<Way, Memory>;
 }
 
-/** By the way that saved, then the way that loaded. */
+/** By the save (`2-adam-stage1`: that way on two ranks), then the way that loaded. */
 export interface Loaded {
-  readonly trained: Record<Way, Record<Way, Trained>>;
+  readonly trained: Record<string, Record<Way, Trained>>;
   /** Weights that `loadModel` gave. */
-  readonly models: Record<Way, Record<Way, number[]>>;
+  readonly models: Record<string, Record<Way, number[]>>;
+}
+
+/** Bytes of the allocator at the highest, above those before the call: on the rank with the most. */
+export interface Memory {
+  readonly saveModel: number;
+  readonly getStateDict: number;
+  readonly loadModel: number;
+  readonly saveState: number;
+  readonly loadState: number;
 }
 
 const ROWS = 12;
 const MIDDLE = 4;
 const STEPS = 7;
 
-const [phase, folder] = process.argv.slice(2) as ['save' | 'load', string];
+/** A model of 24 MB. */
+export const MANY = { tensors: 60, tensorBytes: 400_000 };
+/** A model of 160 MB. */
+export const LARGE = { tensors: 40, tensorBytes: 4_000_000 };
 
-async function start(way: Way) {
+const [phase, folder] = process.argv.slice(2) as ['save' | 'load', string];
+const world = process.env.WORLD_SIZE!;
+
+async function start(way: Way, kind: Kind) {
   const options = WAYS[way] as FsdpOptions | undefined;
   const accelerator = await Accelerator.create({
     gradientAccumulationSteps: 2,
@@ -65,7 +94,7 @@ async function start(way: Way) {
     tf.Variable<tf.Rank.R2>,
     tf.Variable,
   ];
-  const optimizer = tf.train.adam(0.05);
+  const optimizer = OPTIMIZERS[kind]();
   accelerator.prepare(variables, optimizer);
   const step = (index: number) =>
     tf.tidy(() => {
@@ -82,41 +111,106 @@ async function start(way: Way) {
 }
 
 async function save(): Promise<Saved> {
-  const result: Saved = { trained: {} as Saved['trained'], stateDicts: {} as Saved['stateDicts'] };
+  const result = { trained: {}, adafactor: {}, stateDicts: {}, memory: {} } as Saved;
   for (const way of Object.keys(WAYS) as Way[]) {
-    const { accelerator, variables, step, read, end } = await start(way);
-    // Windows close after every second step.
-    for (let i = 0; i < MIDDLE; i++) step(i);
-    const saved = read();
-    await accelerator.saveState(join(folder, way));
-    await accelerator.saveModel(variables, join(folder, `${way}-model`));
-    const whole = accelerator.getStateDict(variables);
-    result.stateDicts[way] = Object.fromEntries(
-      Object.entries(whole).map(([name, tensor]) => [name, [...tensor.dataSync()]]),
-    );
-    tf.dispose(whole);
-    for (let i = MIDDLE; i < STEPS; i++) step(i);
-    result.trained[way] = { saved, last: read() };
-    end();
+    result.trained[way] = await saveOne(way, 'adam', (whole) => (result.stateDicts[way] = whole));
+    if (world === '2') result.adafactor[way] = await saveOne(way, 'adafactor');
+    result.memory[way] = await measure(way);
   }
+  if (world === '2') await saveLarge();
   return result;
 }
 
+async function saveOne(
+  way: Way,
+  kind: Kind,
+  onStateDict?: (whole: Record<string, number[]>) => void,
+): Promise<Trained> {
+  const { accelerator, variables, step, read, end } = await start(way, kind);
+  // Windows close after every second step.
+  for (let i = 0; i < MIDDLE; i++) step(i);
+  const saved = read();
+  const name = `${world}-${kind}-${way}`;
+  await accelerator.saveState(join(folder, 'runs', name));
+  await accelerator.saveModel(variables, join(folder, 'models', name));
+  const whole = accelerator.getStateDict(variables);
+  onStateDict?.(
+    Object.fromEntries(Object.entries(whole).map(([name, tensor]) => [name, [...tensor.dataSync()]])),
+  );
+  tf.dispose(whole);
+  for (let i = MIDDLE; i < STEPS; i++) step(i);
+  const trained = { saved, last: read() };
+  end();
+  return trained;
+}
+
+/** Values differ between tensors, and between the elements of one. */
+function matrices(accelerator: Accelerator, { tensors, tensorBytes }: typeof MANY): tf.Variable[] {
+  const columns = 1000;
+  // One by one, so that no rank ever holds all of them whole.
+  return Array.from({ length: tensors }, (_, i) => {
+    const matrix = tf.tidy(() =>
+      tf.variable(
+        tf
+          .range(0, tensorBytes / 4)
+          .add(i)
+          .reshape([-1, columns]),
+        true,
+        `matrix${i}`,
+      ),
+    );
+    return accelerator.prepare([matrix])[0]!;
+  });
+}
+
+async function measure(way: Way): Promise<Memory> {
+  const options = WAYS[way] as FsdpOptions | undefined;
+  const accelerator = await Accelerator.create({ ...(options && { strategy: 'fsdp', fsdp: options }) });
+  const variables = matrices(accelerator, MANY);
+  const peakOf = async (work: () => unknown): Promise<number> => {
+    accelerator.waitForEveryone();
+    const { allocatedBytes } = memoryStats();
+    resetPeakMemory();
+    await work();
+    const peak = memoryStats().peakAllocatedBytes - allocatedBytes;
+    return Math.max(...accelerator.gatherObject([peak]));
+  };
+  const place = join(folder, 'many', `${world}-${way}`);
+  const memory = {
+    saveModel: await peakOf(() => accelerator.saveModel(variables, `${place}-model`)),
+    getStateDict: await peakOf(() => tf.dispose(accelerator.getStateDict(variables))),
+    loadModel: await peakOf(() => accelerator.loadModel(variables, `${place}-model`)),
+    saveState: await peakOf(() => accelerator.saveState(place)),
+    loadState: await peakOf(() => accelerator.loadState(place)),
+  };
+  accelerator.freeMemory(...variables);
+  tf.dispose(variables);
+  return memory;
+}
+
+async function saveLarge(): Promise<void> {
+  const accelerator = await Accelerator.create({ strategy: 'fsdp' });
+  const variables = matrices(accelerator, LARGE);
+  await accelerator.saveState(join(folder, 'large'));
+  accelerator.freeMemory(...variables);
+  tf.dispose(variables);
+}
+
 async function load(): Promise<Loaded> {
-  const result: Loaded = { trained: {} as Loaded['trained'], models: {} as Loaded['models'] };
-  for (const from of Object.keys(WAYS) as Way[]) {
-    result.trained[from] = {} as Record<Way, Trained>;
-    result.models[from] = {} as Record<Way, number[]>;
+  const result: Loaded = { trained: {}, models: {} };
+  for (const from of readdirSync(join(folder, 'runs'))) {
+    const trained = (result.trained[from] = {} as Record<Way, Trained>);
+    const models = (result.models[from] = {} as Record<Way, number[]>);
     for (const way of Object.keys(WAYS) as Way[]) {
-      const { accelerator, variables, step, read, end } = await start(way);
+      const { accelerator, variables, step, read, end } = await start(way, from.split('-')[1] as Kind);
       step(0);
       step(1);
-      await accelerator.loadModel(variables, join(folder, `${from}-model`));
-      result.models[from][way] = read();
-      await accelerator.loadState(join(folder, from));
+      await accelerator.loadModel(variables, join(folder, 'models', from));
+      models[way] = read();
+      await accelerator.loadState(join(folder, 'runs', from));
       const saved = read();
       for (let i = MIDDLE; i < STEPS; i++) step(i);
-      result.trained[from][way] = { saved, last: read() };
+      trained[way] = { saved, last: read() };
       end();
     }
   }

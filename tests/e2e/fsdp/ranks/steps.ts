@@ -1,6 +1,6 @@
 // Trains one network by each stage of fsdp, by ddp and by one process, step by step on the same global batches.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, adamw, checkpoint, lamb, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, checkpoint, lamb, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
@@ -21,21 +21,26 @@ interface Kind {
   readonly options?: AcceleratorOptions;
   readonly optimizer?: () => tf.Optimizer;
   readonly isCheckpointed?: boolean;
+  /** Whether the first layer is not trained. */
+  readonly isFrozen?: boolean;
   readonly isBad?: (step: number) => boolean;
 }
 
 const KINDS = {
-  sgd: { optimizer: () => tf.train.sgd(0.1) },
-  momentum: { optimizer: () => tf.train.momentum(0.1, 0.9) },
   adam: {},
-  adamw: { optimizer: () => adamw({ learningRate: 0.02, weightDecay: 0.1, excludeFromWeightDecay: ['^b'] }) },
   lamb: {
     optimizer: () =>
       lamb({ learningRate: 0.05, excludeFromLayerAdaptation: ['^b5'], excludeFromWeightDecay: ['^b'] }),
   },
   clipped: { options: { gradientClipping: { norm: 0.3 } } },
+  clippedByValue: {
+    options: { gradientClipping: { value: 0.02 } },
+    optimizer: () => tf.train.momentum(0.1, 0.9),
+  },
   accumulated: { options: { gradientAccumulationSteps: 3 }, optimizer: () => tf.train.momentum(0.1, 0.9) },
   checkpointed: { isCheckpointed: true },
+  frozen: { isFrozen: true },
+  bf16: { options: { mixedPrecision: 'bf16' }, optimizer: () => tf.train.momentum(0.1, 0.9) },
   skipped: {
     options: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } },
     isBad: (step: number) => step === 2,
@@ -55,13 +60,14 @@ const WAYS = {
 export type Way = keyof typeof WAYS;
 
 /** Ranks start from rank 0's values. */
-function weightsOf(rank: number): tf.Variable[] {
+function weightsOf(rank: number, isFrozen: boolean): tf.Variable[] {
   // The last variable is used by no loss, and the one before has fewer elements than there are ranks.
   const shapes = [[4, 7], [7], [7, 3], [3], [7, 7], [1], [5]];
   return shapes.map((shape, place) => {
     const size = shape.reduce((a, b) => a * b);
     const values = tf.sin(tf.range(0, size)).mul(0.5 + rank);
-    return tf.variable(values.reshape(shape), true, `${shape.length > 1 ? 'w' : 'b'}${place}`);
+    const isTrained = !isFrozen || place > 1;
+    return tf.variable(values.reshape(shape), isTrained, `${shape.length > 1 ? 'w' : 'b'}${place}`);
   });
 }
 
@@ -71,7 +77,7 @@ async function train(kind: Kind, way: FsdpOptions | undefined): Promise<Trained>
     ...(way && { strategy: 'fsdp', fsdp: way }),
   });
   const { processIndex: rank, numProcesses: size } = accelerator;
-  const weights = weightsOf(rank);
+  const weights = weightsOf(rank, kind.isFrozen ?? false);
   const [w1, b1, w2, b2, shared, scale] = weights as [
     tf.Variable<tf.Rank.R2>,
     tf.Variable,
@@ -134,9 +140,10 @@ export interface Fitted {
 async function fit(way: FsdpOptions | undefined): Promise<Fitted> {
   const accelerator = await Accelerator.create({ ...(way && { strategy: 'fsdp', fsdp: way }) });
   const { processIndex: rank } = accelerator;
-  const dense = (units: number, seed: number, inputShape?: number[]) =>
+  const dense = (units: number, seed: number, inputShape?: number[], trainable = true) =>
     tf.layers.dense({
       units,
+      trainable,
       kernelInitializer: tf.initializers.glorotUniform({ seed: seed + rank }),
       ...(inputShape && { inputShape }),
     });
@@ -151,6 +158,7 @@ async function fit(way: FsdpOptions | undefined): Promise<Fitted> {
       }),
       tf.layers.flatten(),
       inner,
+      dense(5, 6, undefined, false),
       dense(1, 4),
     ],
   });

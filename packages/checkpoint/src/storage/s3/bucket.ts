@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { AwsClient } from 'aws4fetch';
 import type { AccError } from '@acc/contract';
+import { sleep } from '@acc/platform';
 import { storageErrorOf } from '../errors.js';
 import { importClients } from './clients.js';
 import { areCredentials, type ResolvedS3Options } from './options.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseOptions } from '@acc/contract';
 
 export interface S3Credentials {

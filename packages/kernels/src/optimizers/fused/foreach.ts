@@ -16,6 +16,7 @@ export class Temporaries implements Disposable {
 }
 
 /** An operator whose single result is a list. */
+/* @__NO_SIDE_EFFECTS__ */
 function listOperator(name: string): (...args: OperatorArgument[]) => Temporaries {
   const run = operatorWithResults(name);
   return (...args) => new Temporaries(run(...args)[0] as Tensor[]);

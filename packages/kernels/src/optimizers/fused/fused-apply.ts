@@ -11,7 +11,7 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import { optimizerInternals } from '@acc/tfjs-internals';
-import { activeAcc } from '../../acc-layer/active-acc.js';
+import { activeAcc } from '#platform/active-acc';
 import type { AccBackend } from '../../backend.js';
 import { registeredVariable } from '../../live-variables.js';
 import { namedGradients, updatesOf, type Gradients, type NamedGradient } from '../slots.js';

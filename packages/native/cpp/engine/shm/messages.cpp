@@ -31,6 +31,10 @@ std::shared_ptr<Messages::Message> Messages::start(Message message) {
 
 void Messages::advance() {
   const std::lock_guard guard(mutex_);
+  advance_lines();
+}
+
+void Messages::advance_lines() {
   for (auto& line : lines_) {
     while (!line.empty() && advance_one(*line.front())) {
       line.front()->is_done = true;
@@ -82,7 +86,11 @@ void Messages::look_after(Message& message) {
   if (now - message.looked < Ranks::kLookAround) return;
   message.looked = now;
   try {
-    ranks_.check({message.peer}, *message.asked);
+    const auto is_done = [&] {
+      advance_lines();
+      return message.is_done;
+    };
+    ranks_.check(is_done, {message.peer}, *message.asked);
   } catch (const Error&) {
     message.error = std::current_exception();
   }

@@ -48,6 +48,8 @@ class Messages {
 
  private:
   std::shared_ptr<Message> start(Message message);
+  // As advance(); the caller holds the mutex.
+  void advance_lines();
   // Moves what can be moved. Returns true when the message is complete.
   bool advance_one(Message& message);
   void look_after(Message& message);

@@ -160,29 +160,27 @@ void Ranks::wait_until(const std::function<bool()>& is_ready, const std::functio
     if (!is_ready()) sleep_on(own.doorbell, seen);
     own.sleepers.fetch_sub(1, std::memory_order_seq_cst);
     if (is_ready()) return;
-    require_whole();
     if (const auto now = Clock::now(); now - looked >= kLookAround) {
       looked = now;
-      check(late(), started);
+      check(is_ready, late(), started);
+    } else if (!is_whole() && !is_ready()) {
+      require_whole();
     }
   }
 }
 
-// A rank that leaves after it has published its step does not break this call.
-void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
-  require_whole();
-  auto& broken = segment_.header().broken;
-  uint64_t cause = 0;
-  for (const int peer : late) {
-    pollfd process{processes_[peer], POLLIN, 0};
-    const bool has_died = peer != rank_ && ::poll(&process, 1, 0) > 0;
-    if (segment_.control(peer).has_left.load() != 0) cause = broken_by(Broken::kLeft, peer);
-    else if (has_died) cause = broken_by(Broken::kDied, peer);
-    if (cause != 0) break;
-  }
+// A rank that leaves or dies after it has published its step does not break this call. It may do
+// both after `late` was made. So is_ready() looks again after a reason to give up was seen: the
+// loads of has_left and `broken` acquire, and poll() reports an exit that the kernel has ordered
+// after all writes of the process. What the rank published before is visible by then.
+void Ranks::check(const std::function<bool()>& is_ready, const std::vector<int>& late, Clock::time_point started) {
+  uint64_t cause = is_whole() ? cause_among(late) : 0;
   const bool is_late = Clock::now() - started >= timeout_;
-  if (cause == 0 && !is_late) return;
+  if (cause == 0 && !is_late && is_whole()) return;
+  if (is_ready()) return;
+  require_whole();
   if (cause == 0) cause = broken_by(Broken::kLate, late.empty() ? rank_ : late.front());
+  auto& broken = segment_.header().broken;
   // The first rank that notices the failure tells the others.
   uint64_t expected = 0;
   broken.compare_exchange_strong(expected, cause);
@@ -193,6 +191,22 @@ void Ranks::check(const std::vector<int>& late, Clock::time_point started) {
     throw Error(kCollectiveTimeout, names_.of(late) + " did not come within " + std::to_string(timeout_.count()) + " ms");
   }
   fail(expected == 0 ? cause : expected);
+}
+
+// The first of the ranks that has left or died, as broken_by() writes it; 0 if none has.
+uint64_t Ranks::cause_among(const std::vector<int>& late) const {
+  for (const int peer : late) {
+    pollfd process{processes_[peer], POLLIN, 0};
+    const bool has_died = peer != rank_ && ::poll(&process, 1, 0) > 0;
+    if (segment_.control(peer).has_left.load(std::memory_order_acquire) != 0) return broken_by(Broken::kLeft, peer);
+    if (has_died) return broken_by(Broken::kDied, peer);
+  }
+  return 0;
+}
+
+bool Ranks::is_whole() const {
+  return segment_.control(rank_).has_left.load() == 0 &&
+         segment_.header().broken.load(std::memory_order_acquire) == 0;
 }
 
 void Ranks::require_whole() const {

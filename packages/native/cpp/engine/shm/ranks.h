@@ -60,9 +60,11 @@ class Ranks {
   // Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST.
   void wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late);
   // Throws if the group is broken. Also throws if a rank in `late` has died, has left, or has been
-  // waited for since `started` for longer than the time-out. A thread that waits calls it every
+  // waited for since `started` for longer than the time-out. Returns if `is_ready` is true all the
+  // same: what was waited for may have come before that. A thread that waits calls it every
   // kLookAround.
-  void check(const std::vector<int>& late, std::chrono::steady_clock::time_point started);
+  void check(const std::function<bool()>& is_ready, const std::vector<int>& late,
+             std::chrono::steady_clock::time_point started);
   // The interval of check(). Live peers answer within microseconds, so the search for dead ones may
   // be slow.
   static constexpr Milliseconds kLookAround{50};
@@ -80,7 +82,9 @@ class Ranks {
 
  private:
   bool has_arrived(int peer, uint32_t step) const;
+  bool is_whole() const;
   void require_whole() const;
+  uint64_t cause_among(const std::vector<int>& late) const;
   [[noreturn]] void fail(uint64_t broken) const;
 
   Segment segment_;

@@ -1,13 +1,28 @@
 import { gather, reshape, scatterND, tensor1d, where, zeros } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import type { SumSquares } from '@acc/kernels';
+import type { ShardedUpdate, SumSquares } from '@acc/kernels';
+import type { Shard } from './shard.js';
+
+/**
+ * An update of shards, the same on every rank.
+ *
+ * @param sharing The ranks that share units.
+ */
+export function shardedUpdateOf(shards: readonly Shard[], sharing: Collective): ShardedUpdate {
+  const ranges = new Map(shards.map(({ variable: { name, shape }, range }) => [name, { shape, ...range }]));
+  return {
+    sumSquares: sumSquaresOver([...ranges.keys()], sharing),
+    shardOf: (name) => ranges.get(name),
+    sum: (own) => sharing.allReduce(own, 'sum'),
+  };
+}
 
 /**
  * Sums of squares over the ranks that share units.
  *
  * @param sharded The names of the sharded variables of an update, the same on every rank.
  */
-export function sumSquaresOver(sharded: readonly string[], sharing: Collective): SumSquares {
+function sumSquaresOver(sharded: readonly string[], sharing: Collective): SumSquares {
   const places = new Map(sharded.map((name, place) => [name, place]));
   return (squares, names) => {
     const [kinds, count] = squares.shape as [number, number];

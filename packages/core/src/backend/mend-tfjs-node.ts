@@ -1,0 +1,3 @@
+import { mendTfjsNode } from '@acc/tfjs-internals';
+
+mendTfjsNode();

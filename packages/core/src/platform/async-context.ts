@@ -1,0 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** A value for everything that a function starts, also after its awaits. */
+export class AsyncContext<T> {
+  readonly #storage = new AsyncLocalStorage<T>();
+
+  run<R>(value: T, fn: () => Promise<R>): Promise<R> {
+    return this.#storage.run(value, fn);
+  }
+
+  current(): T | undefined {
+    return this.#storage.getStore();
+  }
+}

@@ -1,0 +1,2 @@
+/** Nothing launches a page. */
+export function launchedPlace(): undefined {}

@@ -1,0 +1,9 @@
+import { openMpiPlace } from '../launchers/open-mpi.js';
+import { slurmPlace } from '../launchers/slurm.js';
+import { torchrunPlace } from '../launchers/torchrun.js';
+import type { JobPlace, Variables } from '../launchers/variables.js';
+
+/** The place that a launcher gave this process. Undefined if none did. */
+export function launchedPlace(env: Variables): JobPlace | undefined {
+  return torchrunPlace(env) ?? openMpiPlace(env) ?? slurmPlace(env);
+}

@@ -1,0 +1,1 @@
+export { Preemption } from '../state/preemption.js';

@@ -1,0 +1,1 @@
+export { commHookOf } from '../comm-hooks/named.js';

@@ -1,0 +1,194 @@
+import { randomBytes } from 'node:crypto';
+import { CLOSE } from '../errors.js';
+import { maxFrameBytes, maxHeaderBytes } from '../protocol/frame.js';
+import { layoutOf } from '../protocol/layout.js';
+import { assignFlat, readFlat, weightSource, type WeightSource } from '../weights/weight-source.js';
+import { Member, type Traffic } from './member.js';
+import {
+  resolveCoordinatorOptions,
+  type CoordinatorOptions,
+  type ResolvedCoordinatorOptions,
+} from './options.js';
+import { Recording } from './recording.js';
+import type { RoundRecord } from './round-record.js';
+import { RoundRunner } from './round-runner.js';
+import { SavedRounds, type SavedRun } from './saved-rounds.js';
+import { FederationServer } from './server.js';
+
+/** A federated training that this program coordinates. */
+export interface Coordinator {
+  /** The address for clients. */
+  readonly url: string;
+  readonly port: number;
+  readonly token: string;
+  /** The round that is under way, from 0. */
+  readonly round: number;
+  /** The names of the clients that are connected, sorted. */
+  readonly clients: readonly string[];
+  /** The checkpoint from which the run continues. */
+  readonly resumedFrom: string | undefined;
+  /**
+   * Resolves when all rounds are done, all clients have the final weights, and nothing listens any
+   * more; or after `close`. Rejects with the error that ended the run, such as one of `onRound`.
+   */
+  readonly done: Promise<CoordinatorSummary>;
+  /** Ends the run. The round that is under way does not count. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface CoordinatorSummary {
+  readonly status: 'completed' | 'closed';
+  /** The number of rounds that are done, those before a resume included. */
+  readonly rounds: number;
+}
+
+/**
+ * Starts a coordinator of federated training, which begins as soon as enough clients have joined.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_FEDERATED_MODEL`,
+ * `ACC_FEDERATED_LISTEN`; errors of checkpoints and trackers.
+ */
+export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
+  const resolved = resolveCoordinatorOptions(options);
+  const source = weightSource('startCoordinator', resolved);
+  const layout = layoutOf(source.infos);
+  const saves = resolved.checkpoint && new SavedRounds(resolved.checkpoint, layout);
+  const saved = resolved.resume ? await saves!.newest() : undefined;
+  if (saved) assignFlat(source, saved.weights);
+  const recording = new Recording(resolved);
+  await recording.start(saved?.trackers);
+  const weights = await readFlat(source);
+  const coordinator = new RunningCoordinator({ options: resolved, source, saves, saved, recording, weights });
+  try {
+    await coordinator.listen();
+  } catch (error) {
+    await recording.finish('failed');
+    throw error;
+  }
+  return coordinator;
+}
+
+interface CoordinatorParts {
+  readonly options: ResolvedCoordinatorOptions;
+  readonly source: WeightSource;
+  readonly saves: SavedRounds | undefined;
+  readonly saved: SavedRun | undefined;
+  readonly recording: Recording;
+  readonly weights: Float32Array;
+}
+
+/** How long a client may take to close its connection when the run is closed. */
+const CLOSING_MS = 2_000;
+
+class RunningCoordinator implements Coordinator {
+  readonly token: string;
+  readonly resumedFrom: string | undefined;
+  done!: Promise<CoordinatorSummary>;
+  readonly #parts: CoordinatorParts;
+  readonly #runner: RoundRunner;
+  readonly #traffic: Traffic = { received: 0, sent: 0 };
+  #server!: FederationServer;
+
+  constructor(parts: CoordinatorParts) {
+    const { options, source, saved, weights } = parts;
+    this.#parts = parts;
+    this.token = options.token ?? randomBytes(32).toString('base64url');
+    this.resumedFrom = saved?.place;
+    this.#runner = new RoundRunner({
+      options,
+      layout: layoutOf(source.infos),
+      traffic: this.#traffic,
+      weights,
+      round: saved?.round ?? 0,
+      afterRound: (record, newWeights) => this.#afterRound(record, newWeights),
+    });
+  }
+
+  async listen(): Promise<void> {
+    const { host, port, tls, origins, maxClients, heartbeatMs } = this.#parts.options;
+    const layout = layoutOf(this.#parts.source.infos);
+    const memberOptions = { heartbeatMs, headerLimit: maxHeaderBytes(layout), traffic: this.#traffic };
+    const runner = this.#runner;
+    const events = {
+      onMessage: runner.handle.bind(runner),
+      onRefused: runner.refuse.bind(runner),
+      onGone: runner.remove.bind(runner),
+      onDrained: runner.wake.bind(runner),
+    };
+    this.#server = await FederationServer.listen({
+      ...{ host, port, tls, origins, token: this.token, maxFrameBytes: maxFrameBytes(layout) },
+      hasRoom: () => runner.members.length < maxClients,
+      onClient: (socket, name) => {
+        const member = new Member(socket, name, memberOptions, events);
+        runner.add(member, (before) => before.close(CLOSE.replaced));
+      },
+    });
+    this.done = this.#run();
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  get round(): number {
+    return this.#runner.round;
+  }
+
+  get clients(): string[] {
+    return this.#runner.members.map(({ name }) => name).sort();
+  }
+
+  async close(): Promise<void> {
+    this.#runner.stop();
+    // The error of a run that failed belongs to whoever waits for `done`.
+    await this.done.catch(() => {});
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #run(): Promise<CoordinatorSummary> {
+    try {
+      const isComplete = await this.#runner.run();
+      await this.#dismiss(isComplete);
+      await this.#parts.recording.finish(isComplete ? 'completed' : 'aborted');
+      return { status: isComplete ? 'completed' : 'closed', rounds: this.#runner.round };
+    } catch (error) {
+      await this.#dismiss(false);
+      await this.#parts.recording.finish('failed');
+      throw error;
+    }
+  }
+
+  async #afterRound(record: RoundRecord, weights: Float32Array): Promise<void> {
+    const { source, saves, recording, options } = this.#parts;
+    assignFlat(source, weights);
+    const metrics = (await options.onRound?.(record)) ?? {};
+    recording.log(record, metrics);
+    await saves?.save(record.round + 1, source, {
+      trackers: recording.state,
+      metrics: { ...record.metrics, ...metrics },
+    });
+  }
+
+  /** Ends all connections. After a complete run, clients first get the final weights. */
+  async #dismiss(isComplete: boolean): Promise<void> {
+    const stopped = this.#server.close();
+    const { members } = this.#runner;
+    for (const member of members) {
+      if (isComplete && member.state !== 'arriving') this.#runner.sendFinal(member);
+      member.close(isComplete ? CLOSE.done : CLOSE.goingAway);
+    }
+    const longestMs = isComplete ? this.#parts.options.deadlineMs : CLOSING_MS;
+    const timer = setTimeout(() => members.forEach((member) => member.terminate()), longestMs);
+    await Promise.all(members.map(({ closed }) => closed));
+    clearTimeout(timer);
+    await stopped;
+  }
+}

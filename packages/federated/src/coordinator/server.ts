@@ -1,0 +1,151 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { AccError } from '@acc/contract';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { CLOSE } from '../errors.js';
+import { clientName, SUBPROTOCOL, TOKEN_PREFIX } from '../protocol/messages.js';
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly token: string;
+  readonly origins: readonly string[] | undefined;
+  /** The longest message of a client, in bytes. Longer ones end the connection unread. */
+  readonly maxFrameBytes: number;
+  /** Whether another client may join. */
+  readonly hasRoom: () => boolean;
+  readonly onClient: (socket: WebSocket, name: string) => void;
+}
+
+/** What a connection that is refused may send before it is closed. */
+const REFUSED_BYTES = 1024;
+/** How long a refused connection may take to close. */
+const CLOSING_MS = 2_000;
+
+/** The listening side: it admits clients with the token, and closes other connections. */
+export class FederationServer {
+  readonly #server: Server;
+  readonly #options: ListenOptions;
+  readonly #clients: WebSocketServer;
+  readonly #refusals: WebSocketServer;
+  readonly #tokenHash: Buffer;
+
+  private constructor(options: ListenOptions) {
+    const { tls, maxFrameBytes, token } = options;
+    this.#options = options;
+    this.#tokenHash = hashOf(token);
+    const shared = { noServer: true, perMessageDeflate: false, handleProtocols: () => SUBPROTOCOL };
+    this.#clients = new WebSocketServer({ ...shared, maxPayload: maxFrameBytes });
+    this.#refusals = new WebSocketServer({ ...shared, maxPayload: REFUSED_BYTES });
+    this.#server = tls ? tlsServer(tls) : createServer();
+    this.#server.on('request', (_, response) => response.writeHead(426, { Connection: 'close' }).end());
+    this.#server.on('upgrade', (request, socket, head) => this.#admit(request, socket, head));
+  }
+
+  /** @throws AccError `ACC_FEDERATED_LISTEN`. */
+  static async listen(options: ListenOptions): Promise<FederationServer> {
+    const listening = new FederationServer(options);
+    const { host, port } = options;
+    await new Promise<void>((resolve, reject) => {
+      listening.#server.once('error', (cause) => reject(cannotListen(host, port, cause)));
+      listening.#server.listen({ host, port }, resolve);
+    });
+    return listening;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** The address for clients on this machine, or of the host that was given. */
+  get url(): string {
+    const { host, tls } = this.#options;
+    const name = host.includes(':') ? `[${host}]` : host;
+    return `${tls ? 'wss' : 'ws'}://${name}:${this.port}`;
+  }
+
+  /**
+   * Stops listening and ends connections that are not clients. Resolves when those of clients have
+   * ended, too.
+   */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const socket of this.#refusals.clients) socket.terminate();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #admit(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const name = nameIn(request.url ?? '');
+    const closeCode = this.#refusalOf(request, name);
+    if (closeCode === undefined) {
+      this.#clients.handleUpgrade(request, socket, head, (client) => this.#options.onClient(client, name));
+      return;
+    }
+    // A page learns the reason of a refusal only from a close code.
+    this.#refusals.handleUpgrade(request, socket, head, (refused) => {
+      refused.on('error', () => refused.terminate());
+      refused.close(closeCode);
+      setTimeout(() => refused.terminate(), CLOSING_MS).unref();
+    });
+  }
+
+  /** The close code if the connection is refused. */
+  #refusalOf({ headers }: IncomingMessage, name: string): number | undefined {
+    const { origins, hasRoom } = this.#options;
+    const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((each) => each.trim());
+    if (!this.#hasToken(protocols)) return CLOSE.token;
+    // Programs other than browsers send no origin. They have shown the token.
+    if (origins && headers.origin !== undefined && !origins.includes(headers.origin)) return CLOSE.origin;
+    if (!protocols.includes(SUBPROTOCOL) || !clientName.safeParse(name).success) return CLOSE.protocol;
+    return hasRoom() ? undefined : CLOSE.full;
+  }
+
+  /** Compares hashes of equal length in constant time. */
+  #hasToken(protocols: readonly string[]): boolean {
+    const given = protocols.find((each) => each.startsWith(TOKEN_PREFIX))?.slice(TOKEN_PREFIX.length) ?? '';
+    return timingSafeEqual(hashOf(Buffer.from(given, 'base64url')), this.#tokenHash);
+  }
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` for a certificate or key that cannot be used. */
+function tlsServer(tls: NonNullable<ListenOptions['tls']>): Server {
+  try {
+    return createTlsServer(tls);
+  } catch (cause) {
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `startCoordinator.tls cannot be used: ${(cause as Error).message}.`,
+      {
+        help: 'Pass the certificate (chain) and its private key as PEM texts.',
+        cause,
+      },
+    );
+  }
+}
+
+/** The name that a client gives itself in its address, or '' if there is none. */
+function nameIn(path: string): string {
+  const url = URL.canParse(path, 'ws://any') ? new URL(path, 'ws://any') : undefined;
+  return url?.searchParams.get('name') ?? '';
+}
+
+function hashOf(token: string | Buffer): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function cannotListen(host: string, port: number, cause: Error): AccError {
+  return new AccError(
+    'ACC_FEDERATED_LISTEN',
+    `The coordinator cannot listen on ${host}:${port}: ${cause.message}.`,
+    {
+      help: 'Choose another port, or 0 for a free one. The host must be an address of this machine.',
+      cause,
+      details: { host, port },
+    },
+  );
+}

@@ -1,0 +1,230 @@
+import * as tf from '@tensorflow/tfjs';
+import { createServer } from 'node:net';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { joinFederation } from './client/join-in-node.js';
+import type { FederationOptions } from './client/options.js';
+import type { RefusedUpdate } from './client/session.js';
+import type { Coordinator } from './coordinator/coordinator.js';
+import { decodeFrame } from './protocol/frame.js';
+import { add, clientOf, coordinatorOf, gate, linear, valuesOf } from './testing/federation.js';
+import { socketTo } from './testing/raw-client.js';
+
+beforeAll(() => tf.setBackend('cpu'));
+
+const refusal = (code: string) => ({ code: `ACC_FEDERATED_${code}` });
+
+describe('clients that come and go', () => {
+  it('a late update is refused with its round, and its client goes on', async () => {
+    const late = gate();
+    const refused: RefusedUpdate[] = [];
+    const told = gate();
+    const { coordinator, model, records } = await coordinatorOf({
+      ...{ rounds: 3, waitForClients: 2, enoughClients: 1 },
+      onRound: async ({ round }) => {
+        // The first round has ended without the slow client. The others wait for its answer.
+        if (round === 0) late.open();
+        if (round === 0) await told.passed;
+      },
+    });
+    const before = valuesOf(model);
+    const slow = await clientOf(coordinator, {
+      name: 'slow',
+      onRefused: (each) => {
+        refused.push(each);
+        told.open();
+      },
+      train: (own) => async (round) => {
+        if (round.round === 0) await late.passed;
+        return add(1)(own)(round);
+      },
+    });
+    await clientOf(coordinator, { name: 'fast', train: add(1) });
+    await coordinator.done;
+    // Whoever answers second in a later round is late, too.
+    expect(refused.slice(0, 1)).toEqual([
+      { ...refusal('LATE'), round: 1, message: expect.stringContaining('round 0') as string },
+    ]);
+    expect(records.map(({ asked, updates }) => [asked.length, updates.length])).toEqual([
+      [2, 1],
+      [2, 1],
+      [2, 1],
+    ]);
+    expect(records[0]!.updates[0]!.client).toBe('fast');
+    expect(records[1]!.refused).toEqual({ ACC_FEDERATED_LATE: 1 });
+    expect(valuesOf(model)[0]! - before[0]!).toBeCloseTo(3, 5);
+    expect((await slow.member.done).status).toBe('completed');
+  });
+
+  it('a lost client is replaced, and one that joins has the current weights at once', async () => {
+    const { coordinator, model, records } = await coordinatorOf({ rounds: 2, minClients: 2 });
+    const start = valuesOf(model);
+    const inRound1 = gate();
+    const never = gate();
+    await clientOf(coordinator, { name: 'stays', train: add(1) });
+    const leaving = await clientOf(coordinator, {
+      name: 'leaves',
+      train: (own) => async (round) => {
+        if (round.round === 0) return add(1)(own)(round);
+        inRound1.open();
+        await never.passed;
+        return { samples: 1 };
+      },
+    });
+    await inRound1.passed;
+    await leaving.member.leave();
+    const joining = linear(50);
+    const member = await joinFederation({
+      ...{ url: coordinator.url, token: coordinator.token, name: 'joins', variables: joining.variables },
+      train: add(3)(joining),
+    });
+    onTestFinished(async () => void (await member.leave()));
+    // It has what the first round left, before it trains.
+    const joined = start.map((value) => expect.closeTo(value + 1, 5) as number);
+    expect([joined, start.map((value) => expect.closeTo(value + 4, 5) as number)]).toContainEqual(
+      valuesOf(joining),
+    );
+    await coordinator.done;
+    expect(records[1]!.lost).toEqual(['leaves']);
+    expect(records[1]!.updates.map(({ client }) => client)).toEqual(['joins', 'stays']);
+    // (1 + 3) / 2
+    expect(valuesOf(model)[0]! - start[0]!).toBeCloseTo(1 + 2, 5);
+    never.open();
+  });
+
+  it('a round without enough updates at its deadline is extended, and says so', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const { coordinator, records } = await coordinatorOf({
+      ...{ rounds: 1, minClients: 2, waitForClients: 2, deadlineMs: 100 },
+    });
+    const extended = gate();
+    warn.mockImplementation(
+      (text: string) => void (text.startsWith('acc: round 0 has 1 of the 2') && extended.open()),
+    );
+    await clientOf(coordinator, { name: 'fast', train: add(1) });
+    await clientOf(coordinator, {
+      name: 'slow',
+      train: (own) => async (round) => {
+        await extended.passed;
+        return add(1)(own)(round);
+      },
+    });
+    await coordinator.done;
+    expect(records[0]!.extensions).toBeGreaterThanOrEqual(1);
+    expect(records[0]!.updates).toHaveLength(2);
+  });
+
+  it('a client that cannot reach the coordinator says so; one that loses it tries again', async () => {
+    const port = await freePort();
+    const options = { url: `ws://127.0.0.1:${port}`, token: 'a token of the test' };
+    const lone = linear();
+    await expect(
+      joinFederation({ ...options, variables: lone.variables, train: add(1)(lone) }),
+    ).rejects.toMatchObject(refusal('UNREACHABLE'));
+
+    const first = await coordinatorOf({
+      rounds: 1,
+      port,
+      token: options.token,
+      waitForClients: 2,
+      minClients: 2,
+    });
+    const { member } = await clientOf(options, { name: 'stays', train: add(1) });
+    await first.coordinator.close();
+    const second = await coordinatorOf({ rounds: 1, port, token: options.token });
+    await second.coordinator.done;
+    expect(await member.done).toEqual({ status: 'completed', accepted: 1, refused: 0 });
+    expect(await first.coordinator.done).toEqual({ status: 'closed', rounds: 0 });
+  });
+
+  it('an error of train ends the client, with that error', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1 });
+    const problem = new Error('no data');
+    const { member } = await clientOf(coordinator, {
+      train: () => () => {
+        throw problem;
+      },
+    });
+    await expect(member.done).rejects.toBe(problem);
+    const wrong = await clientOf(coordinator, { train: () => () => ({ samples: NaN }) });
+    await expect(wrong.member.done).rejects.toMatchObject(refusal('RESULT'));
+  });
+});
+
+describe('joining', () => {
+  const join = (coordinator: Coordinator, options: Partial<FederationOptions> = {}) => {
+    const model = linear();
+    const { url, token } = coordinator;
+    return joinFederation({ url, token, variables: model.variables, train: add(1)(model), ...options });
+  };
+
+  it('needs the token', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1 });
+    expect(coordinator.token.length).toBeGreaterThan(40);
+    await expect(join(coordinator, { token: `${coordinator.token}x` })).rejects.toMatchObject(
+      refusal('TOKEN'),
+    );
+    await expect(join(coordinator, { token: 'ключ' })).rejects.toMatchObject(refusal('TOKEN'));
+    expect(coordinator.clients).toEqual([]);
+    const own = await coordinatorOf({ rounds: 1, token: 'ein Schlüssel aus Wörtern' });
+    await (
+      await join(own.coordinator)
+    ).done;
+  });
+
+  it('needs the same model', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1 });
+    const other = linear(1, 5);
+    await expect(join(coordinator, { variables: other.variables })).rejects.toMatchObject(refusal('MODEL'));
+    const small = tf.variable(tf.zeros([1]));
+    await expect(join(coordinator, { variables: [small] })).rejects.toMatchObject(refusal('MODEL'));
+    const whole = tf.variable(tf.zeros([4, 2], 'int32'));
+    await expect(join(coordinator, { variables: [whole] })).rejects.toMatchObject(refusal('MODEL'));
+  });
+
+  it('needs room, and a name of its own', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1, maxClients: 2, waitForClients: 2 });
+    const { member } = await clientOf(coordinator, { name: 'twice', train: add(1) });
+    const replaced = expect(member.done).rejects.toMatchObject(refusal('REPLACED'));
+    await clientOf(coordinator, { name: 'twice', train: add(1) });
+    await replaced;
+    const { coordinator: full } = await coordinatorOf({
+      rounds: 1,
+      maxClients: 1,
+      waitForClients: 1,
+      enoughClients: 1,
+    });
+    const stuck = gate();
+    await clientOf(full, { train: () => () => stuck.passed.then(() => ({ samples: 1 })) });
+    await expect(join(full)).rejects.toMatchObject(refusal('FULL'));
+    stuck.open();
+  });
+
+  it('of pages needs an origin in the list', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1, origins: ['https://example.org'] });
+    const close = (origin: string) =>
+      new Promise((resolve) => socketTo(coordinator, { origin }).once('close', resolve));
+    expect(await close('https://evil.example')).toBe(4403);
+    const welcome = new Promise((resolve) =>
+      socketTo(coordinator, { origin: 'https://example.org' }).once('message', resolve),
+    );
+    expect(decodeFrame((await welcome) as Buffer, 1e5).message).toMatchObject({ type: 'welcome' });
+  });
+
+  it('over plain HTTP, or with a bad address, is refused', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1 });
+    expect((await fetch(coordinator.url.replace('ws:', 'http:'))).status).toBe(426);
+    const closed = new Promise((resolve) => socketTo(coordinator, {}, '/?name=%00').once('close', resolve));
+    expect(await closed).toBe(4400);
+    const odd = new Promise((resolve) => socketTo(coordinator, {}, '//[').once('close', resolve));
+    expect(await odd).toBe(4400);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

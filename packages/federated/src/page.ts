@@ -1,0 +1,7 @@
+// The entry for pages: what joins, without the coordinator and without Node.js.
+export type { FederatedRound } from './client/federated-round.js';
+export { joinFederation } from './client/join-in-page.js';
+export type { Membership } from './client/membership.js';
+export type { FederationOptions, LocalResult } from './client/options.js';
+export type { FederationSummary, RefusedUpdate } from './client/session.js';
+export type { FederatedModel, FederatedWeight } from './weights/weight-source.js';

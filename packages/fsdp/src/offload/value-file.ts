@@ -1,0 +1,144 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { KernelLayer } from '@acc/contract';
+import {
+  libtorchTensor,
+  operator,
+  type FileTransfer,
+  type Tensor as NativeTensor,
+  type TensorFile,
+} from '@acc/native';
+import { storeClosed } from './errors.js';
+
+const empty = operator('aten::empty.memory_format');
+const toDtype = operator('aten::to.dtype');
+
+/** Lists whose values are written at the same time: each needs memory for all of its values. */
+const MAX_WRITES = 2;
+
+export const FLOAT_BYTES = 4;
+
+/** Float32 values with a place in the file. */
+export interface FileValues {
+  readonly shape: readonly number[];
+  /** The place. */
+  readonly offset: number;
+  /** The last write to the place; undefined if nothing was written. */
+  readonly writing: FileTransfer | undefined;
+  /** Whether the values are only in the file. */
+  readonly isAway: boolean;
+  /** Values that were never written. The caller disposes them. */
+  firstValues?(): Tensor;
+}
+
+/** The file of this rank, with a limit to the memory of what is being written to it. */
+export class ValueFile {
+  readonly #writes: FileTransfer[] = [];
+
+  /** @param file Belongs to this object. */
+  constructor(
+    private readonly file: TensorFile,
+    readonly kernels: KernelLayer,
+  ) {}
+
+  get isDisposed(): boolean {
+    return this.file.isDisposed;
+  }
+
+  reserve(bytes: number): number {
+    return this.file.reserve(bytes);
+  }
+
+  free(offset: number, bytes: number): void {
+    this.file.free(offset, bytes);
+  }
+
+  /** Starts to read values that are away. */
+  startRead<T extends FileValues>(list: readonly T[]): Fetch<T> {
+    return new Fetch(list, this.file, this.kernels);
+  }
+
+  /** Reads values that are away. The caller disposes them. */
+  read(values: FileValues): Tensor {
+    return this.startRead([values]).wait()[0]!.values;
+  }
+
+  /** Starts to write tensors, which keep their owners. Their memory lives until the end. */
+  startWrite(tensors: readonly Tensor[], offsets: readonly number[]): FileTransfer {
+    const natives = tensors.map((tensor) => this.#floatsOf(tensor));
+    const transfer = this.file.write(natives, offsets);
+    for (const native of natives) native.dispose();
+    this.#writes.push(transfer);
+    while (this.#writes.length > MAX_WRITES) this.#writes.shift()!.wait();
+    return transfer;
+  }
+
+  dispose(): void {
+    this.file.dispose();
+  }
+
+  /** The values as they lie in the file. An assigned product of autocast has 16 bits for each. */
+  #floatsOf(tensor: Tensor): NativeTensor {
+    const native = libtorchTensor(this.kernels.toNative(tensor));
+    if (native.dtype === 'float32') return native;
+    const floats = toDtype(native, 'float32', false, false) as NativeTensor;
+    native.dispose();
+    return floats;
+  }
+}
+
+/** Values on their way from the file. */
+export class Fetch<T extends FileValues> {
+  readonly #written: readonly T[];
+  readonly #unwritten: readonly T[];
+  readonly #versions: readonly (FileTransfer | undefined)[];
+  readonly #natives: NativeTensor[];
+  readonly #transfer: FileTransfer | undefined;
+
+  /** @param list Values that are away. */
+  constructor(
+    readonly list: readonly T[],
+    file: TensorFile,
+    private readonly kernels: KernelLayer,
+  ) {
+    if (file.isDisposed) throw storeClosed();
+    this.#versions = list.map(({ writing }) => writing);
+    this.#written = list.filter(({ writing }) => writing);
+    this.#unwritten = list.filter(({ writing }) => !writing);
+    for (const { writing } of this.#written) writing!.wait();
+    this.#natives = this.#written.map(({ shape }) => empty(shape, 'float32') as NativeTensor);
+    this.#transfer =
+      this.#natives.length === 0
+        ? undefined
+        : file.read(
+            this.#natives,
+            this.#written.map(({ offset }) => offset),
+          );
+  }
+
+  /** Whether no values have changed since the start. */
+  get isCurrent(): boolean {
+    return this.list.every((stored, i) => stored.isAway && stored.writing === this.#versions[i]);
+  }
+
+  /** Waits for the values. Called once. The caller disposes them. */
+  wait(): { stored: T; values: Tensor }[] {
+    try {
+      this.#transfer?.wait();
+    } catch (error) {
+      this.drop();
+      throw error;
+    }
+    return [
+      ...this.#written.map((stored, i) => ({
+        stored,
+        values: this.kernels.fromNative(this.#natives[i]!, 'float32'),
+      })),
+      ...this.#unwritten.map((stored) => ({ stored, values: stored.firstValues!() })),
+    ];
+  }
+
+  /** Gives up the values. */
+  drop(): void {
+    for (const native of this.#natives) native.dispose();
+  }
+}

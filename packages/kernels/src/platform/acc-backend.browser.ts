@@ -1,0 +1,26 @@
+import { AccError } from '@acc/contract';
+import { BACKEND_NAME } from '../acc-names.js';
+import type * as accBackend from './acc-backend.js';
+
+type Acc = typeof accBackend;
+
+/** @throws AccError `ACC_PLATFORM_UNSUPPORTED`: the backend computes with a native library. */
+function refuse(): never {
+  throw new AccError(
+    'ACC_PLATFORM_UNSUPPORTED',
+    `The backend '${BACKEND_NAME}' computes with libtorch, a native library, which a page in a browser cannot load.`,
+    { help: "Use a backend of tfjs in the page: 'webgl', 'webgpu', 'wasm' or 'cpu'." },
+  );
+}
+
+export const AccBackend = class AccBackend {
+  constructor() {
+    refuse();
+  }
+} as unknown as Acc['AccBackend'];
+export const kernelChoices: Acc['kernelChoices'] = () => [];
+export const randomLayer: Acc['randomLayer'] = refuse;
+export const registerAccBackend: Acc['registerAccBackend'] = refuse;
+export const restoreWays: Acc['restoreWays'] = refuse;
+export const savedWays: Acc['savedWays'] = refuse;
+export const shareKernelChoices: Acc['shareKernelChoices'] = () => {};

@@ -1,0 +1,1 @@
+export { activeAcc } from '../acc-layer/active-acc.js';

@@ -1,0 +1,1 @@
+export { portablePieces } from '../pieces/portable-pieces.js';

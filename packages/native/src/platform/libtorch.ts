@@ -1,0 +1,2 @@
+export * from '../libtorch/index.js';
+export { makeFolder } from '../make-folder.js';

@@ -1,0 +1,2 @@
+export { operator, operatorInPlace, operatorWithResults } from '../operator.js';
+export { tensorFrom } from '../tensor.js';

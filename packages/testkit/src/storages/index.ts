@@ -1,0 +1,1 @@
+export { storageCases, type StorageCase } from './storage-cases.js';

@@ -1,0 +1,2 @@
+export { ProcessEnding } from '../ending/process-ending.js';
+export { importPackage } from '../import-package.js';

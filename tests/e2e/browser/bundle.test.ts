@@ -1,0 +1,61 @@
+import { builtinModules } from 'node:module';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build, type Metafile } from 'esbuild';
+import { beforeAll, expect, it } from 'vitest';
+import { build as buildWithVite } from 'vite';
+
+/** What a page downloads of `@acc/core` at most, compressed. tfjs comes on top. */
+const MOST_GZIP_BYTES = 150_000;
+
+const PROGRAM = `
+  import { Accelerator } from '@acc/core';
+  globalThis.start = (options) => Accelerator.create(options);
+`;
+/** Packages that a program installs only if it saves to S3. */
+const OPTIONAL = ['aws4fetch', 'fast-xml-parser'];
+
+let metafile: Metafile;
+let bytes: number;
+beforeAll(async () => {
+  const result = await build({
+    stdin: { contents: PROGRAM, resolveDir: import.meta.dirname },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+    external: ['@tensorflow/*', ...OPTIONAL],
+  });
+  metafile = result.metafile;
+  bytes = gzipSync(result.outputFiles[0]!.contents, { level: 9 }).length;
+});
+
+it('esbuild bundles @acc/core for a page in less than 150 KB, compressed', () => {
+  console.log(`@acc/core in a page, bundled by esbuild: ${bytes} bytes of gzip, without tfjs`);
+  expect(bytes).toBeLessThan(MOST_GZIP_BYTES);
+  expect(bytes).toBeGreaterThan(50_000);
+});
+
+it('nothing that a page loads imports a module of Node.js or the addon', () => {
+  const imports = Object.entries(metafile.inputs).flatMap(([path, input]) =>
+    input.imports.map((one) => ({ from: path, to: one.path })),
+  );
+  const ofNode = new Set([...builtinModules, ...builtinModules.map((name) => `node:${name}`)]);
+  expect(imports.length).toBeGreaterThan(100);
+  expect(imports.filter(({ to }) => ofNode.has(to) || to.endsWith('.node'))).toEqual([]);
+});
+
+it('Vite bundles it with its defaults', async () => {
+  const root = join(import.meta.dirname, 'page');
+  const warnings: string[] = [];
+  const built = await buildWithVite({
+    root,
+    logLevel: 'silent',
+    build: { write: false, rollupOptions: { onwarn: (warning) => void warnings.push(warning.message) } },
+  });
+  const output = 'output' in built ? built.output : [];
+  expect(output.some(({ fileName }) => fileName.endsWith('.js'))).toBe(true);
+  expect(warnings.filter((text) => /externalized for browser|node:/.test(text))).toEqual([]);
+});
