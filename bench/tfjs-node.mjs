@@ -3,7 +3,6 @@
  * the backend `acc` and PyTorch, in one run. See README.md.
  */
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
@@ -13,12 +12,12 @@ import { jobOf } from './harness/measure.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { sides as usual, tfjsNodeSides } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
-import { parameterCountOf, workloads } from './harness/workloads.mjs';
+import { parameterCountOf, rootDir, workloads } from './harness/workloads.mjs';
 import { ensurePeer } from './peers/setup.mjs';
 
 const usage = `node bench/tfjs-node.mjs [options]
   --models a,b       some of convnet, mlp, gpt (default: all)
-  --tfjs-node PATH   a project with a working tfjs-node and this repository's tfjs (default: ~/.cache/acc/testing/tfjs-node)
+  --tfjs-node PATH   a project with a working tfjs-node and this repository's tfjs (default: that of this checkout's tests)
   --threads N        the number of threads of each side (default: 2)
   --repeats N        the number of processes of each side and model, in turn (default: 2)
   --blocks N         the number of timed blocks in each process (default: 3)
@@ -27,7 +26,7 @@ const usage = `node bench/tfjs-node.mjs [options]
 
 const OPTIONS = {
   models: { type: 'string', default: 'convnet,mlp,gpt' },
-  'tfjs-node': { type: 'string', default: join(homedir(), '.cache/acc/testing/tfjs-node') },
+  'tfjs-node': { type: 'string', default: `${rootDir}node_modules/.cache/acc-tfjs-node` },
   threads: { type: 'string', default: '2' },
   repeats: { type: 'string', default: '2' },
   blocks: { type: 'string', default: '3' },
@@ -65,7 +64,7 @@ await exitOnError(async () => {
   if (values.help) return console.log(usage);
   const options = { ...values, tfjsNode: values['tfjs-node'], python: ensurePeer(values.python) };
   if (!existsSync(join(options.tfjsNode, 'package.json'))) {
-    throw new Error(`${options.tfjsNode} has no tfjs-node. See --tfjs-node.`);
+    throw new Error(`${options.tfjsNode} has no tfjs-node. Run a test that needs it, or give --tfjs-node.`);
   }
   const machine = describeMachine();
   const measured = [];
