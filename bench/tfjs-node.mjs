@@ -3,7 +3,6 @@
  * the backend `acc` and PyTorch, in one run. See README.md.
  */
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
@@ -13,12 +12,12 @@ import { jobOf } from './harness/measure.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { sides as usual, tfjsNodeSides } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
-import { parameterCountOf, workloads } from './harness/workloads.mjs';
+import { parameterCountOf, rootDir, workloads } from './harness/workloads.mjs';
 import { ensurePeer } from './peers/setup.mjs';
 
 const usage = `node bench/tfjs-node.mjs [options]
   --models a,b       some of convnet, mlp, gpt (default: all)
-  --tfjs-node PATH   a project with a working tfjs-node and this repository's tfjs (default: ~/.cache/acc/testing/tfjs-node)
+  --tfjs-node PATH   a project with a working tfjs-node and this repository's tfjs (default: that of this checkout's tests)
   --threads N        the number of threads of each side (default: 2)
   --repeats N        the number of processes of each side and model, in turn (default: 2)
   --blocks N         the number of timed blocks in each process (default: 3)
@@ -27,7 +26,7 @@ const usage = `node bench/tfjs-node.mjs [options]
 
 const OPTIONS = {
   models: { type: 'string', default: 'convnet,mlp,gpt' },
-  'tfjs-node': { type: 'string', default: join(homedir(), '.cache/acc/testing/tfjs-node') },
+  'tfjs-node': { type: 'string', default: `${rootDir}node_modules/.cache/acc-tfjs-node` },
   threads: { type: 'string', default: '2' },
   repeats: { type: 'string', default: '2' },
   blocks: { type: 'string', default: '3' },
@@ -48,6 +47,13 @@ const SIDES = {
   PyTorch: (job, python) => usual.theirs({ ...job, ...FLOATS }, { ranks: 1, python }),
 };
 
+/** How many times faster the second side is. */
+const RATIOS = [
+  ['tfjs-node', 'with us'],
+  ['with us', 'with us, bf16'],
+  ['tfjs-node', 'with us, bf16'],
+];
+
 const mib = (bytes) => (bytes / 2 ** 20).toFixed(0);
 const ratio = (a, b) => (a / b).toFixed(2);
 const time = (ms) => (ms < 1 ? ms.toFixed(2) : ms.toPrecision(3));
@@ -58,7 +64,7 @@ await exitOnError(async () => {
   if (values.help) return console.log(usage);
   const options = { ...values, tfjsNode: values['tfjs-node'], python: ensurePeer(values.python) };
   if (!existsSync(join(options.tfjsNode, 'package.json'))) {
-    throw new Error(`${options.tfjsNode} has no tfjs-node. See --tfjs-node.`);
+    throw new Error(`${options.tfjsNode} has no tfjs-node. Run a test that needs it, or give --tfjs-node.`);
   }
   const machine = describeMachine();
   const measured = [];
@@ -89,26 +95,28 @@ async function measureModel(model, { threads, blocks, repeats, tfjsNode, python 
   const stepMs = Object.fromEntries(
     Object.entries(runs).map(([side, results]) => [
       side,
-      median(results.flatMap(({ blockMs }) => blockMs.map((ms) => ms / job.steps))),
+      Math.min(...results.map(({ blockMs }) => median(blockMs) / job.steps)),
     ]),
   );
+  // Sides of one repeat run one after the other, so each repeat has its own ratios.
+  const ratioOf = (a, b) =>
+    median(runs[a].map(({ blockMs }, i) => median(blockMs) / median(runs[b][i].blockMs)));
+  const ratios = RATIOS.map(([a, b]) => ratioOf(a, b));
   const ownWalk = await tfjsNodeSides.ours({ ...job, ...FLOATS, blocks: 1, hasOwnWalk: true });
   const peakOf = (side) => median(runs[side].map(({ peakBytes }) => peakBytes));
   const peaks = { alone: peakOf('tfjs-node'), ownWalk: ownWalk.peakBytes, ours: peakOf('with us') };
   const versions = Object.values(runs).map(([{ versions: own }]) => own);
-  return { model, stepMs, peaks: { ...peaks, short: peakOf('with us, bf16') }, versions };
+  return { model, stepMs, ratios, peaks: { ...peaks, short: peakOf('with us, bf16') }, versions };
 }
 
 function format(measured, { threads, repeats, blocks }) {
   const names = Object.keys(SIDES);
-  const times = measured.map(({ model, stepMs }) => [
+  const times = measured.map(({ model, stepMs, ratios }) => [
     model,
     ...names.map((side) => time(stepMs[side])),
-    ratio(stepMs['tfjs-node'], stepMs['with us']),
-    ratio(stepMs['with us'], stepMs['with us, bf16']),
-    ratio(stepMs['tfjs-node'], stepMs['with us, bf16']),
+    ...ratios.map((value) => value.toFixed(2)),
   ]);
-  const ratios = ['tfjs-node/with us', 'with us, float32/bf16', 'tfjs-node/with us, bf16'];
+  const titlesOfRatios = RATIOS.map(([a, b]) => `${a} / ${b}`);
   const memory = measured.map(({ model, peaks }) => [
     model,
     ...[peaks.alone, peaks.ownWalk, peaks.ours, peaks.short].map(mib),
@@ -116,10 +124,10 @@ function format(measured, { threads, repeats, blocks }) {
   ]);
   const columns = ['tfjs-node', "with us, tfjs's own walk", 'with us', 'with us, bf16', "ours/tfjs's walk"];
   const titles = measured.map(({ model }) => `- ${model}: ${workloads[model].title}`);
-  return `${formatColumns(['model', ...names, ...ratios], times)}
+  return `${formatColumns(['model', ...names, ...titlesOfRatios], times)}
 
-Milliseconds of one training step with Adam, in float32 or in mixed precision of bfloat16: the median over ${repeats} processes of ${blocks}
-blocks, on ${threads} threads, all sides in turn. Ratios above 1 say how many times faster the second is. \`tfjs-node\` is the program without the
+Milliseconds of one training step with Adam, in float32 or in mixed precision of bfloat16: the median of ${blocks} blocks, of the fastest of
+${repeats} processes, on ${threads} threads, all sides in turn. A ratio is the median of the ratios of the repeats; above 1, the second side is faster. \`tfjs-node\` is the program without the
 Accelerator. \`with us\` is the same program with \`Accelerator.create\` and \`prepare\`, on tfjs-node's backend. \`acc\` is the
 program on our backend, and PyTorch is PyTorch + Accelerate.
 

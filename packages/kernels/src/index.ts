@@ -62,7 +62,6 @@ export { isLive, registeredVariable } from './live-variables.js';
 export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
-export { portableState } from './state/portable-state.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
 export type { RegisterOptions } from './register-backend.js';
 export { labelOf } from './state/dtypes.js';
