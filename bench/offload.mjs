@@ -109,5 +109,5 @@ ${layers} layers of ${width} × ${width} float32 weights, ${mb(parameters)} M pa
 thread, fsdp in stage 3. Over all ranks, parameters are ${mb(4 * parameters)} MB, Adam's state ${mb(8 * parameters)} MB, and gradients
 ${mb(4 * parameters)} MB; a rank has its share of each. In a step, ${mb(40 * parameters)} MB of them are read from files and written to files: parameters
 are read in forward, backward and the update. Memory is resident memory of the process, as the kernel counts it, of the rank that has the most: its peak (\`VmHWM\`), and the same process before the network is made (\`VmRSS\`, when it has taken steps of one
-layer). Files are read and written past the page cache where the disk has direct I/O. Time is the mean of ${steps} steps.`;
+layer). ${mb(8 * layers * batch * width)} MB of it are activations: results of products and of tanh. Files are read and written past the page cache where the disk has direct I/O. Time is the mean of ${steps} steps.`;
 }
