@@ -75,18 +75,41 @@ afterAll(() => project[Symbol.dispose]());
 
 const NAMES = ['tensorflow 1', 'tensorflow 2', 'tensorflow 3', 'wasm 2'];
 /** Cases whose numbers equal those of plain tfjs in one process. */
-const PLAIN = { ddp: {}, clipped: { norm: 0.3 }, window: { window: 2 } };
-const SAME = ['ddp', 'clipped', 'window', 'fit', 'whole', 'tracked', 'convolution'];
-const STAGES = ['stage 1', 'stage 2', 'stage 3'];
-/** What wasm refuses, with its code. Everything else must train. */
-const REFUSED_BY_WASM: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(STAGES.map((stage) => [stage, 'ACC_STRATEGY_CANNOT'])),
-  bf16: 'ACC_PRECISION_UNSUPPORTED',
-  // tfjs's wasm backend has no gradient of a convolution with respect to its filter.
-  convolution: 'ACC_KERNEL_MISSING',
+const PLAIN = {
+  ddp: {},
+  clipped: { norm: 0.3 },
+  window: { window: 2 },
+  'stage 1': {},
+  'stage 2': {},
+  'stage 3': {},
+};
+/** Cases whose numbers equal those of acc, within the tolerance. Products of bf16 have 8 bits. */
+const SAME = {
+  ddp: 1e-4,
+  clipped: 1e-4,
+  window: 1e-4,
+  fit: 1e-4,
+  whole: 1e-4,
+  tracked: 1e-4,
+  convolution: 1e-4,
+  bf16: 2e-2,
 };
 
-const refusedBy = (name: string) => (name.startsWith('wasm') ? REFUSED_BY_WASM : {});
+/**
+ * What tfjs's wasm backend cannot do, with the code of the refusal: it has no gradient of a
+ * convolution with respect to its filter. On tensorflow everything must train.
+ */
+const REFUSED_ON_WASM: Readonly<Record<string, string>> = {
+  'stage 1': 'ACC_STRATEGY_CANNOT',
+  'stage 2': 'ACC_STRATEGY_CANNOT',
+  'stage 3': 'ACC_STRATEGY_CANNOT',
+  bf16: 'ACC_PRECISION_UNSUPPORTED',
+  convolution: 'ACC_KERNEL_MISSING',
+};
+const refusedBy = (name: string) => (name.startsWith('wasm') ? REFUSED_ON_WASM : {});
+/** The cases that must train on an engine. */
+const trainable = <T>(cases: Readonly<Record<string, T>>, name: string): [string, T][] =>
+  Object.entries(cases).filter(([kind]) => !(kind in refusedBy(name)));
 
 describe.each(NAMES)('on %s', (name) => {
   const [engine = ''] = name.split(' ');
@@ -102,19 +125,16 @@ describe.each(NAMES)('on %s', (name) => {
     expect(run().stderr).toContain("engine: 'acc'");
   });
 
-  it.each(Object.entries(PLAIN))('%s gives the weights of one process in plain tfjs', (kind, options) => {
+  it.each(trainable(PLAIN, name))('%s gives the weights of one process in plain tfjs', (kind, options) => {
     expectWeights(trained(run(), kind).weights, trainPlainly({ batches: 4, ...options }));
   });
 
-  it.each([...SAME, ...STAGES].filter((kind) => !(kind in refusedBy(name))))(
-    '%s gives what acc gives',
-    (kind) => {
-      const { weights, losses } = trained(run(), kind);
-      const expected = trained(acc, kind);
-      expectWeights(weights, expected.weights);
-      if (losses) expectClose(losses, expected.losses!, { rtol: 1e-4, atol: 1e-5 });
-    },
-  );
+  it.each(trainable(SAME, name))('%s gives what acc gives', (kind, tolerance) => {
+    const { weights, losses } = trained(run(), kind);
+    const expected = trained(acc, kind);
+    expectWeights(weights, expected.weights, tolerance);
+    if (losses) expectClose(losses, expected.losses!, { rtol: tolerance, atol: 1e-5 });
+  });
 
   it('a checkpoint in mid-epoch is resumed with the remaining batches', () => {
     expectWeights(trained(run(), 'resumed').weights, trained(run(), 'whole').weights, 1e-6);
