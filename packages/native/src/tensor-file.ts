@@ -1,5 +1,4 @@
 import { makeFolder } from '#platform/libtorch';
-import { AccError, isAccError } from '@acc/contract';
 import { addon } from './addon.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';
@@ -34,17 +33,7 @@ export class TensorFile implements Disposable {
    * @throws AccError `ACC_STORAGE_DENIED`, `ACC_STORAGE_FULL` if the file cannot be created.
    */
   constructor(folder: string, label: string) {
-    let at: string;
-    try {
-      at = makeFolder(folder);
-    } catch (error) {
-      if (isAccError(error)) throw error;
-      throw new AccError('ACC_STORAGE_DENIED', `The folder ${folder} cannot be made: ${String(error)}`, {
-        help: 'Give a folder on a local disk that this process may write.',
-        details: { folder },
-        cause: error,
-      });
-    }
+    const at = makeFolder(folder);
     this.#id = guarded(() => addon().openTensorFile(at, `${label}-${process.pid}-${opened++}`));
   }
 
