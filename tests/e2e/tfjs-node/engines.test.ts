@@ -92,7 +92,7 @@ const SAME = {
   whole: 1e-4,
   tracked: 1e-4,
   convolution: 1e-4,
-  bf16: 2e-2,
+  bf16: 5e-3,
 };
 
 /**
