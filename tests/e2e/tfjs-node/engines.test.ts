@@ -136,6 +136,11 @@ describe.each(NAMES)('on %s', (name) => {
     if (losses) expectClose(losses, expected.losses!, { rtol: tolerance, atol: 1e-5 });
   });
 
+  // Products of bf16 round their factors to 8 bits.
+  it.each(['bf16'].filter((kind) => !(kind in refusedBy(name))))('%s gives about what acc gives', (kind) => {
+    expectWeights(trained(run(), kind).weights, trained(acc, kind).weights, 5e-3);
+  });
+
   it('a checkpoint in mid-epoch is resumed with the remaining batches', () => {
     expectWeights(trained(run(), 'resumed').weights, trained(run(), 'whole').weights, 1e-6);
     expect(trained(run(), 'stopped').weights).not.toEqual(trained(run(), 'whole').weights);
