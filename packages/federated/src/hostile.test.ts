@@ -9,6 +9,15 @@ beforeAll(() => tf.setBackend('cpu'));
 
 const refusal = (code: string) => ({ code: `ACC_FEDERATED_${code}` });
 
+/** A frame of a header alone. */
+function headerOnly(header: string): Uint8Array {
+  const text = new TextEncoder().encode(header);
+  const frame = new Uint8Array(8 + text.length);
+  new DataView(frame.buffer).setBigUint64(0, BigInt(text.length), true);
+  frame.set(text, 8);
+  return frame;
+}
+
 describe('messages of a client that does not keep to the protocol', () => {
   it('are refused and counted, with the reason, and do not change the weights', async () => {
     const { coordinator, model, records } = await coordinatorOf({ rounds: 2, maxSamples: 50, minClients: 1 });
@@ -19,6 +28,7 @@ describe('messages of a client that does not keep to the protocol', () => {
     const short = layoutOf([{ ...weights[0]!, shape: [1, 2] }, weights[1]!]);
     const cases: [string, () => void][] = [
       ['PROTOCOL', () => send(new Uint8Array(20))],
+      ['PROTOCOL', () => send(headerOnly('{"__metadata__":null}'))],
       ['PROTOCOL', () => send(encodeFrame({ type: 'shutdown' }))],
       ['PROTOCOL', () => send(encodeFrame({ type: 'hello' }))],
       ['LATE', () => update({ ticket: 'forged' }, values)],
@@ -39,7 +49,7 @@ describe('messages of a client that does not keep to the protocol', () => {
     }
     await coordinator.done;
     await good.member.done;
-    expect(records[0]!.refused).toEqual({ ACC_FEDERATED_PROTOCOL: 3, ACC_FEDERATED_LATE: 2 });
+    expect(records[0]!.refused).toEqual({ ACC_FEDERATED_PROTOCOL: 4, ACC_FEDERATED_LATE: 2 });
     expect(records[1]!.refused).toEqual({ ACC_FEDERATED_SAMPLES: 1 });
     valuesOf(model).forEach((value, i) => expect(value).toBeCloseTo(before[i]! + 2, 5));
     expect(short.total).toBeLessThan(values.length);

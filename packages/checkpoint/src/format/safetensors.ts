@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, isRecord } from '@acc/contract';
 import { elementBytes, elementsOf, isStoredDtype, type StoredDtype } from './dtypes.js';
 
 /** A tensor to write. Tensors are stored in the order of the list. */
@@ -87,6 +87,7 @@ export function parseHeader(text: Uint8Array, fileBytes: number | undefined, whe
   const json = parseObject(text, where);
   const first = LENGTH_BYTES + text.length;
   const { __metadata__: metadata = {}, ...tensors } = json;
+  if (!isRecord(metadata)) throw invalid(where, "its '__metadata__' is not an object");
   const entries = Object.entries(tensors).map(([key, value]) => parseEntry(key, value, first, where));
   entries.sort((a, b) => a.start - b.start || a.byteLength - b.byteLength);
   let end = first;
@@ -104,8 +105,7 @@ export function parseHeader(text: Uint8Array, fileBytes: number | undefined, whe
 function parseObject(text: Uint8Array, where: string): Record<string, unknown> {
   try {
     const json = JSON.parse(new TextDecoder().decode(text)) as unknown;
-    if (typeof json === 'object' && json !== null && !Array.isArray(json))
-      return json as Record<string, unknown>;
+    if (isRecord(json)) return json;
   } catch (cause) {
     throw invalid(where, 'its header is not JSON', cause);
   }

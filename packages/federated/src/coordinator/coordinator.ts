@@ -118,7 +118,9 @@ class RunningCoordinator implements Coordinator {
     };
     this.#server = await FederationServer.listen({
       ...{ host, port, tls, origins, token: this.token, maxFrameBytes: maxFrameBytes(layout) },
-      hasRoom: () => runner.members.length < maxClients,
+      // A client that joins again takes the place of its lost connection.
+      hasRoom: (name) =>
+        runner.members.length < maxClients || runner.members.some((member) => member.name === name),
       onClient: (socket, name) => {
         const member = new Member(socket, name, memberOptions, events);
         runner.add(member, (before) => before.close(CLOSE.replaced));

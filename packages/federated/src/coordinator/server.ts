@@ -16,8 +16,8 @@ export interface ListenOptions {
   readonly origins: readonly string[] | undefined;
   /** The longest message of a client, in bytes. Longer ones end the connection unread. */
   readonly maxFrameBytes: number;
-  /** Whether another client may join. */
-  readonly hasRoom: () => boolean;
+  /** Whether a client of this name may join. */
+  readonly hasRoom: (name: string) => boolean;
   readonly onClient: (socket: WebSocket, name: string) => void;
 }
 
@@ -102,7 +102,7 @@ export class FederationServer {
     // Programs other than browsers send no origin. They have shown the token.
     if (origins && headers.origin !== undefined && !origins.includes(headers.origin)) return CLOSE.origin;
     if (!protocols.includes(SUBPROTOCOL) || !clientName.safeParse(name).success) return CLOSE.protocol;
-    return hasRoom() ? undefined : CLOSE.full;
+    return hasRoom(name) ? undefined : CLOSE.full;
   }
 
   /** Compares hashes of equal length in constant time. */
