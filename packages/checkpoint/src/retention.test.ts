@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { markerOf } from './format/manifest.js';
+import { markerOf, parseMarker } from './format/manifest.js';
 import { bestFirst, expendable, newestFirst, type SavedCheckpoint } from './retention.js';
 
 const saved = (step: number, loss?: number): SavedCheckpoint => ({
@@ -38,4 +38,10 @@ it('the newest checkpoint is the one that was saved last, whatever its step', ()
   expect(bestFirst(run, { metric: 'loss', mode: 'min' }).map(({ marker }) => marker.step)).toEqual([
     40, 20, 60, 10,
   ]);
+});
+
+it('a marker with a metric that is no finite number is read again, with NaN', () => {
+  const { marker } = saved(50, NaN);
+  const bytes = new TextEncoder().encode(JSON.stringify(marker));
+  expect(parseMarker(bytes, 'here')).toEqual(marker);
 });

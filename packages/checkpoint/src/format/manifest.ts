@@ -40,7 +40,14 @@ const run = z.object({
   epoch: count,
   /** The time of the save in ISO 8601 format. */
   savedAt: z.string(),
-  metrics: z.record(z.string(), z.number()),
+  /** JSON writes NaN and infinities as null. A diverged run stays readable. */
+  metrics: z.record(
+    z.string(),
+    z
+      .number()
+      .nullable()
+      .transform((value) => value ?? NaN),
+  ),
 });
 
 const head = { format: z.literal(FORMAT), version: z.literal(READ_VERSIONS), ...run.shape };
