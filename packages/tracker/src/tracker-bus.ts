@@ -122,6 +122,8 @@ export class TrackerBus {
       this.#recording.give({ kind: 'config', config: ownConfig }, this.step);
     }
     await this.#recording.started();
+    // A page may end at any time. From here on, the next one finds the run.
+    await settleFiles();
   }
 
   /**

@@ -142,38 +142,23 @@ export const calls = {
   download,
 
   /** What `fit` reports, with accumulation, clipping and automatic figures. */
-  async fit(): Promise<{ loss: number[]; second: string; figures: string[] }> {
+  async fit(): Promise<{ losses: number[]; second: string; figures: string[] }> {
     await tf.setBackend('cpu');
-    const { accelerator, model } = await prepareTraining({
-      autoLog: { every: 1 },
-      logWith: ['jsonl'],
-      projectDir: 'fit',
-    });
+    const tracked = { autoLog: { every: 1 }, logWith: ['jsonl'], projectDir: 'fit' } as const;
+    const { accelerator, model, fit } = await prepareTraining(tracked);
     await accelerator.initTrackers('fit');
-    const dir = accelerator.runDir!;
-    const loss = { loss: 'meanSquaredError' as const };
-    model.compile({ optimizer: tf.train.sgd(0.1), ...loss });
-    accelerator.prepare(model);
-    const other = accelerator.prepare(
-      tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [5] })] }),
-    );
-    other.compile({ optimizer: tf.train.sgd(0.1), ...loss });
+    const other = tf.sequential({ layers: [tf.layers.dense({ units: 3, inputShape: [5] })] });
+    other.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
     accelerator.prepare(other);
-    const [xs, ys] = [tf.ones([8, 5]), tf.ones([8, 3])];
     let second = '';
-    const onEpochEnd = async () => {
-      second = await codeOf(() => other.fit(xs, tf.ones([8, 1]), { verbose: 0 }));
-    };
-    const history = await model.fit(xs, ys, {
-      batchSize: 2,
-      epochs: 3,
-      verbose: 0,
-      callbacks: { onEpochEnd },
+    const losses = await fit(model, async () => {
+      second = await codeOf(() => fit(other));
     });
+    const dir = accelerator.runDir!;
     await accelerator.endTraining();
     const lines = (await textAt(`${dir}/metrics.jsonl`)).trim().split('\n');
     const figures = new Set(lines.flatMap((line) => Object.keys(JSON.parse(line) as object)));
-    return { loss: history.history['loss'] as number[], second, figures: [...figures].sort() };
+    return { losses, second, figures: [...figures].sort() };
   },
 
   /** The code of each refusal, by what was asked for. */

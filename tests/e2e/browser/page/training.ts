@@ -73,11 +73,26 @@ export async function prepareTraining(options: AcceleratorOptions = {}) {
   };
   const weights = async () =>
     Promise.all(model.getWeights().map(async (weight) => Array.from(await weight.data())));
+  /** Trains a model with tfjs's own loop, and gives the loss of each epoch. */
+  const fit = async (trained: tf.LayersModel = model, onEpochEnd?: () => Promise<void>) => {
+    if (trained === model) {
+      model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
+      accelerator.prepare(model);
+    }
+    const { xs, ys } = rows;
+    const given = {
+      batchSize: BATCH,
+      epochs: 2,
+      verbose: 0,
+      ...(onEpochEnd && { callbacks: { onEpochEnd } }),
+    };
+    return (await trained.fit(xs, ys, given)).history['loss'] as number[];
+  };
   const free = () => {
     accelerator.freeMemory(model, optimizer);
     tf.dispose(rows);
   };
-  return { accelerator, model, losses, epoch, weights, free };
+  return { accelerator, model, losses, epoch, fit, weights, free };
 }
 
 export interface Trained {
