@@ -50,7 +50,7 @@ export interface Entry {
   refCount: number;
   /** The same values in another element type, which live as long as the entry. */
   converted?: Converted | undefined;
-  /** Frees the tensor of an entry whose {@link id} is loaded when it is read. Absent: it is not. */
+  /** Frees the tensor of an entry whose {@link id} is loaded when it is read. Absent for entries that are loaded from the start. */
   readonly release?: () => void;
 }
 

@@ -9,7 +9,7 @@ const FLOAT = DataTypes.float32;
 
 /**
  * List math in one pass over each tensor: `add` in place, and `norm` without the tensors of squares.
- * What TensorFlow has no shorter way for is computed by tfjs's operators.
+ * Other operations use tfjs's operators.
  */
 export function listsOn(operators: Operators, registers: Registers): ListMath {
   const portable = portableLists();

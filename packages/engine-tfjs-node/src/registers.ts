@@ -7,8 +7,8 @@ const FLOAT = DataTypes.float32;
 let registersMade = 0;
 
 /**
- * TensorFlow's operators that write in place take resource variables, and tfjs's tensors are none.
- * So the memory of a tensor passes through a resource variable, a register, for the time of such an
+ * TensorFlow's operators that write in place take resource variables, and tfjs's tensors are not
+ * resource variables. So the memory of a tensor passes through a resource variable, a register, for the time of such an
  * operator. No element is copied: a register shares the memory that it is given and gives it back.
  * TensorFlow itself copies memory before it writes if anything else holds it, such as a clone, a
  * saved tensor, or an array of the program.

@@ -4,7 +4,7 @@ import { slotListsOf } from '@acc/kernels';
 import type { Shard } from './shard.js';
 
 export interface OwnStateContext {
-  /** The names of the gradients of an update, in their order. The optimizer finds its state by it. */
+  /** The names of the gradients of an update, in their order. The optimizer finds its state by this order. */
   readonly names: readonly string[];
   readonly shards: readonly Shard[];
   readonly collective: Collective;
@@ -12,8 +12,8 @@ export interface OwnStateContext {
 
 /**
  * Requires that an optimizer has the state of this rank's elements, or none yet. It has other state
- * if it took steps before its variables were divided, or if a variable was replaced by another one,
- * of which this rank has other elements. Every rank calls it.
+ * if it took steps before its variables were divided. It also has other state if a variable was
+ * replaced by one of which this rank has other elements. Every rank calls it.
  *
  * @throws AccError `ACC_STATE_MISMATCH` on every rank, with the state of each rank that does not fit.
  */

@@ -1,7 +1,7 @@
 import { keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { isAccError, type Collective, type Defer, type Pending, type ShardVerbOptions } from '@acc/contract';
 import { unitTooLarge } from './errors.js';
-import type { Offload } from './offload/index.js';
+import { FLOAT_BYTES, type Offload } from './offload/index.js';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
 
@@ -28,8 +28,6 @@ export interface UnitContext {
   /** Keeps shards of parameters in a file between their uses. */
   readonly offload: Offload | undefined;
 }
-
-const FLOAT_BYTES = 4;
 
 /** Variables that are gathered and reduced together, in one flat buffer. */
 export class Unit {

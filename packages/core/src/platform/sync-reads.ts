@@ -1,2 +1,2 @@
-/** Finds out whether values are read synchronously as they are. In Node.js they always are. */
+/** Does nothing: synchronous reads work in Node.js. */
 export function guardSyncReads(): void {}

@@ -9,16 +9,18 @@ export interface PluginSlotsOptions {
   readonly trained: TrainedVariables;
 }
 
+type Slot = <T>(compute: () => T) => T;
+
 /** Runs forward and backward passes in the slots of plugins, and operators inside tape hooks. */
 export class PluginSlots {
   readonly #options: PluginSlotsOptions;
-  readonly #forward: readonly Plugin[];
-  readonly #backward: readonly Plugin[];
+  readonly #forward: readonly Slot[];
+  readonly #backward: readonly Slot[];
 
   constructor(options: PluginSlotsOptions) {
     this.#options = options;
-    this.#forward = options.plugins.filter(({ forward }) => forward);
-    this.#backward = options.plugins.filter(({ backward }) => backward);
+    this.#forward = options.plugins.flatMap((plugin) => plugin.forward?.bind(plugin) ?? []);
+    this.#backward = options.plugins.flatMap((plugin) => plugin.backward?.bind(plugin) ?? []);
   }
 
   /** Runs a forward pass of a gradient computation. Plugins act on it only if it trains. */
@@ -31,23 +33,22 @@ export class PluginSlots {
   /** Runs a forward pass of prepared models without gradients. */
   predict<T>(compute: () => T): T {
     const { participants } = this.#options;
-    if (!participants) return this.#inForward(compute);
-    return participants.forward(() => this.#inForward(compute));
+    if (!participants) return inside(this.#forward, compute);
+    return participants.forward(() => inside(this.#forward, compute));
   }
 
   backward<T>(compute: () => T): T {
-    return this.#backward.reduceRight<() => T>((inner, plugin) => () => plugin.backward!(inner), compute)();
+    return inside(this.#backward, compute);
   }
 
   /** Returns a function that runs a forward pass later as plugins would run it now. */
   capture(): <T>(compute: () => T) => T {
     const captured = this.#options.plugins.flatMap((plugin) => plugin.capture?.() ?? []);
-    return <T>(compute: () => T) =>
-      captured.reduceRight<() => T>((inner, run) => () => run(inner), compute)();
+    return (compute) => inside(captured, compute);
   }
+}
 
-  /** Runs `compute` inside the slot of every plugin. The first plugin is the outermost. */
-  #inForward<T>(compute: () => T): T {
-    return this.#forward.reduceRight<() => T>((inner, plugin) => () => plugin.forward!(inner), compute)();
-  }
+/** Runs `compute` inside every slot. The first slot is the outermost. */
+function inside<T>(slots: readonly Slot[], compute: () => T): T {
+  return slots.reduceRight<() => T>((inner, slot) => () => slot(inner), compute)();
 }

@@ -12,7 +12,7 @@ export interface Rule<Optimizer> {
   advance?(optimizer: Optimizer): void;
 }
 
-/** What a step has in TensorFlow. Everything that it makes is deleted at its end. */
+/** The tensors of one optimizer step in TensorFlow. Those that it makes are deleted at its end. */
 export class Step implements Disposable {
   readonly #made: number[] = [];
   readonly #attributes: readonly Attribute[];

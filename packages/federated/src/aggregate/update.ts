@@ -1,7 +1,7 @@
 /** An accepted update of one client: its weights after training minus those of the round. */
 export interface ClientUpdate {
   readonly client: string;
-  /** The number of samples that the client trained on, at least 1. */
+  /** The number of samples that the client trained on, above 0. */
   readonly samples: number;
   /** All weights as one vector, in the order of the coordinator. It must not be changed. */
   readonly update: Float32Array;

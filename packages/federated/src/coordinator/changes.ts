@@ -1,4 +1,4 @@
-/** Wakes whoever waits, when something has changed. */
+/** Wakes waiting tasks when something has changed. */
 export class Changes {
   #wake: (() => void) | undefined;
   #next: Promise<void> | undefined;

@@ -103,7 +103,7 @@ export class RoundRunner {
 
   refuse(member: Member, refused: Refused): void {
     this.#refused.set(refused.code, (this.#refused.get(refused.code) ?? 0) + 1);
-    // Nobody knows which message this was meant to be, and nothing else may come.
+    // The message cannot be identified, and the client may send no other, so its part in the round ends.
     if (refused.code === 'ACC_FEDERATED_PROTOCOL' && member.state === 'busy') this.#becomesReady(member);
     member.refuse(refused, this.#round);
     this.#changes.notify();

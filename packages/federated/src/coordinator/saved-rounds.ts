@@ -14,7 +14,7 @@ import type { TrackersState } from '@acc/tracker';
 import { eachWeight, type WeightLayout } from '../protocol/layout.js';
 import type { WeightSource } from '../weights/weight-source.js';
 
-/** A saved run, as it goes on. */
+/** The state from which a run continues. */
 export interface SavedRun {
   /** The number of rounds that are done. */
   readonly round: number;
@@ -24,7 +24,7 @@ export interface SavedRun {
   readonly place: string;
 }
 
-/** Rounds are saved one after the other, and a failure ends the run: the other options mean nothing. */
+/** Rounds are saved one after the other, and a failure ends the run: the other options do not apply. */
 const KEYS = ['dir', 'storage', 'keepLast', 'keepBest', 'keepEvery'];
 
 /** The weights have the names that those of other checkpoints have: `loadModel` reads them. */

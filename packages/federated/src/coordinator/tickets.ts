@@ -47,7 +47,7 @@ export class Tickets {
     if (!issued || issued.client !== client) {
       throw new Refused(
         'ACC_FEDERATED_LATE',
-        `its ticket is none of this client, or too old; round ${current} is under way`,
+        `its ticket was not issued to this client, or is too old; round ${current} is under way`,
       );
     }
     const { state, round } = issued;

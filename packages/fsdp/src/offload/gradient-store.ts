@@ -74,7 +74,7 @@ export class GradientStore {
     }
   }
 
-  /** Changes gradients, one at a time. `change` takes its list over, and so does this call. */
+  /** Changes gradients, one at a time. Both dispose the tensors of their list. */
   change(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
     const changed: Tensor[] = [];
     this.forEach(grads, (grad) => {

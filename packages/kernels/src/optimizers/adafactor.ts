@@ -224,6 +224,11 @@ function slotList(
   return { slots: [], suffix, shapeFor, isWhole, initial: (variable) => zeros([...shapeFor(variable)]) };
 }
 
+/** Assigns β₂ · old + (1 − β₂) · values. */
+function mixInto(old: Variable, values: Tensor, beta2: number): void {
+  old.assign(add(mul(old, beta2), mul(values, 1 - beta2)));
+}
+
 /** Updates r and c of a shard; returns u = g / √v of this rank's elements. */
 function directionOfShard(
   { update: { grad: g, state }, range }: ShardUpdate,
@@ -231,15 +236,13 @@ function directionOfShard(
   { beta2, epsilon1 }: AdafactorRates,
 ): Tensor {
   const [r, c] = state as [Variable, Variable];
-  const mix = (old: Variable, values: Tensor) =>
-    old.assign(add(mul(old, beta2), mul(reshape(values, old.shape), 1 - beta2)));
   if (!means) {
     if (g.size === 0) return g.clone();
-    mix(r, add(square(g), epsilon1));
+    mixInto(r, add(square(g), epsilon1), beta2);
     return div(g, sqrt(r));
   }
-  mix(r, means[0]);
-  mix(c, means[1]);
+  mixInto(r, reshape(means[0], r.shape), beta2);
+  mixInto(c, reshape(means[1], c.shape), beta2);
   return g.size === 0 ? g.clone() : div(g, rootOfShard(r, c, range));
 }
 
@@ -251,13 +254,12 @@ function rootOfSecondMoment(
   { beta2, epsilon1 }: AdafactorRates,
 ): Tensor {
   const squares = add(square(g), epsilon1);
-  const mix = (old: Variable, values: Tensor) => old.assign(add(mul(old, beta2), mul(values, 1 - beta2)));
   if (g.rank < 2) {
-    mix(r, squares);
+    mixInto(r, squares, beta2);
     return sqrt(r);
   }
-  mix(r, mean(squares, -1));
-  mix(c, mean(squares, -2));
+  mixInto(r, mean(squares, -1), beta2);
+  mixInto(c, mean(squares, -2), beta2);
   const rows = sqrt(div(r, mean(r, -1, true)));
   return mul(expandDims(rows, -1), expandDims(sqrt(c), -2));
 }

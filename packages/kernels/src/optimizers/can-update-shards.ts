@@ -10,10 +10,11 @@ import { SgdW } from './sgdw.js';
 const OURS: readonly unknown[] = [Adafactor, AdamW, Lamb, Lion, OneBitAdam, SgdW];
 
 /**
- * Whether an optimizer may update shards inside `withShards`. True if it computes each element of a
- * weight from that element, its gradient and its state alone: tfjs's own classes, `adamw`, `lion`,
- * `oneBitAdam` and `sgdw`. An optimizer of another class says so by a member `elementwise: true`.
- * `lamb` and `adafactor` add up over ranks what they need of whole weights.
+ * Whether an optimizer may update shards inside `withShards`. True for optimizers that compute
+ * each element of a weight from that element, its gradient and its state alone: tfjs's own classes,
+ * `adamw`, `lion`, `oneBitAdam` and `sgdw`. An optimizer of another class says so by a member
+ * `elementwise: true`. Also true for `lamb` and `adafactor`, which sum over ranks what they need of
+ * whole weights.
  */
 export function canUpdateShards(optimizer: Optimizer): boolean {
   const { elementwise } = optimizer as { elementwise?: unknown };

@@ -20,9 +20,9 @@ let active: readonly UpdatePiece[] | undefined;
 
 /**
  * Runs `fn`, in which an optimizer updates variables piece by piece, in this order, after those in
- * no piece. The result is the same, bit for bit, and the step counts once. Optimizers that compute
- * with tfjs's operators (classes of users, tfjs's debug mode, other backends) update all variables
- * at once and call neither `enter` nor `leave`.
+ * no piece. The result is the same, bit for bit, and the step counts once. Classes of
+ * users, and updates in tfjs's debug mode or on other backends, update all variables at once and
+ * call neither `enter` nor `leave`.
  */
 export function updateInPieces(pieces: readonly UpdatePiece[], fn: () => void): void {
   const before = active;

@@ -2,11 +2,11 @@ import { AccError } from '@acc/contract';
 
 /** The content of a file in memory, and how much of it is stored. */
 export class MemoryFile {
-  /** The bytes before this position are only stored. */
+  /** Bytes before this offset are not in memory. */
   readonly #start: number;
   #held: Uint8Array<ArrayBuffer>;
   #bytes: number;
-  /** The bytes at the start that are stored as they are here. Undefined: the stored file is another. */
+  /** The number of leading bytes that match the stored file. Undefined: the whole file must be written. */
   storedBytes: number | undefined;
 
   private constructor(start: number, held: Uint8Array<ArrayBuffer>) {
