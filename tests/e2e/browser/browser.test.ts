@@ -112,7 +112,7 @@ describe.each(['opfs', 'indexeddb'] as const)('the storage %s', (kind) => {
   });
 });
 
-describe.each(['opfs://runs/kept', 'indexeddb://kept', 'plain folder'])('a run in %s', (dir) => {
+describe.each(['opfs://runs/kept', 'indexeddb://kept', 'plain folder', './beside'])('a run in %s', (dir) => {
   it('goes on after the page was loaded again, as if it had not ended', async () => {
     const saved = await call('trainAndSave', dir);
     await open();

@@ -1,4 +1,5 @@
 import type { Storage } from '@acc/contract';
+import { resolve } from '@acc/platform';
 import { piecesOf } from '../content.js';
 import { namesOf } from '../keys.js';
 import { attempt } from './errors.js';
@@ -13,7 +14,7 @@ const AFTER = '\uffff';
  * The content of objects is not in the page's memory.
  */
 export function indexedDbStorage(folder: string): Storage {
-  const base = folder.split('/').filter(Boolean).join('/');
+  const base = resolve('/', folder).slice(1);
   const location = `indexeddb://${base}`;
   const prefix = base === '' ? '' : `${base}/`;
   const pathOf = (key: string) => prefix + namesOf(key, location).join('/');

@@ -1,6 +1,6 @@
 import type { Storage, StoredObject } from '@acc/contract';
 import { AccError } from '@acc/contract';
-import { filesBelow, isAbsent, opfsFolder, opfsRoot } from '@acc/platform';
+import { filesBelow, isAbsent, opfsFolder, opfsRoot, resolve } from '@acc/platform';
 import { piecesOf } from '../content.js';
 import { namesOf } from '../keys.js';
 import { UNFINISHED } from '../unfinished.js';
@@ -12,8 +12,8 @@ import { readBlob } from './read-blob.js';
  * beside its final place and moves it there.
  */
 export function opfsStorage(folder: string): Storage {
-  const location = `opfs://${folder.split('/').filter(Boolean).join('/')}`;
-  const prefix = location.slice('opfs:/'.length);
+  const prefix = resolve('/', folder);
+  const location = `opfs:/${prefix}`;
   const base = prefix === '/' ? '' : prefix;
   /** The folder of a key's file, and the name of the file. */
   const placeOf = async (key: string, create: boolean) => {
