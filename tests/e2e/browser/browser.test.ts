@@ -194,6 +194,15 @@ describe('trackers', () => {
   });
 });
 
+it('fitDataset accumulates and validates as in Node.js', async () => {
+  const { fitDataset, free } = await prepareTraining({ engine: 'tfjs' });
+  const expected = await fitDataset();
+  free();
+  expect(expected).toHaveLength(4);
+  const losses = await call('fitDataset');
+  losses.forEach((loss, i) => expect(loss).toBeCloseTo(expected[i]!, 6));
+});
+
 it('fit accumulates as in Node.js and reports automatic figures, and a fit in its callback is refused', async () => {
   const { losses, second, figures } = await call('fit');
   const { fit, free } = await prepareTraining({ engine: 'tfjs' });

@@ -29,12 +29,12 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
   const undos = [
     patch(model, 'fit', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),
     patch(model, 'fitDataset', (own) => (dataset, args) => train(() => own.call(model, dataset, args))),
-    patch(
-      model,
-      'evaluateDataset',
-      (own) => (dataset, args) =>
-        turns.take(() => keepingPlace(context, () => own.call(model, dataset, args))),
-    ),
+    patch(model, 'evaluateDataset', (own) => (dataset, args) => {
+      const evaluate = () => keepingPlace(context, () => own.call(model, dataset, args));
+      // The validation of a `fitDataset`, whose turn it is part of.
+      if (!turns.tellsCallers && model.isTraining) return evaluate();
+      return turns.take(evaluate);
+    }),
   ];
   return () => {
     for (const undo of undos) undo();

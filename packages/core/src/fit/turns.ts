@@ -30,6 +30,11 @@ export class Turns {
     return this.#program.isTaken && this.#here() === this.#program;
   }
 
+  /** Whether a call inside a turn is told apart from calls elsewhere. */
+  get tellsCallers(): boolean {
+    return this.#context.tellsCallers;
+  }
+
   /** Whether the caller is inside a turn. */
   get isWithin(): boolean {
     return this.#here() !== this.#program;

@@ -5,6 +5,7 @@ import { AccError } from '@acc/contract';
  * the function that runs, and there is only one at a time.
  */
 export class AsyncContext<T> {
+  readonly tellsCallers = false;
   #value: T | undefined;
 
   /** @throws AccError `ACC_FIT_UNDER_WAY` while another function runs. */

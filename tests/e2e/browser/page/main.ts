@@ -141,6 +141,15 @@ export const calls = {
   text: textAt,
   download,
 
+  /** Losses of `fitDataset` with validation, while gradients are accumulated. */
+  async fitDataset(): Promise<number[]> {
+    await tf.setBackend('cpu');
+    const { fitDataset, free } = await prepareTraining();
+    const losses = await fitDataset();
+    free();
+    return losses;
+  },
+
   /** What `fit` reports, with accumulation, clipping and automatic figures. */
   async fit(): Promise<{ losses: number[]; second: string; figures: string[] }> {
     await tf.setBackend('cpu');

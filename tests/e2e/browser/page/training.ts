@@ -88,11 +88,25 @@ export async function prepareTraining(options: AcceleratorOptions = {}) {
     };
     return (await trained.fit(xs, ys, given)).history['loss'] as number[];
   };
+  /** Trains a model with `fitDataset` and validates it, and gives the losses of each epoch. */
+  const fitDataset = async () => {
+    model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
+    accelerator.prepare(model);
+    const dataset = tf.data
+      .zip({ xs: tf.data.array(await rows.xs.array()), ys: tf.data.array(await rows.ys.array()) })
+      .batch(BATCH);
+    const given = { epochs: 2, verbose: 0 as const, validationData: dataset };
+    const { history } = await model.fitDataset(
+      dataset as tf.data.Dataset<tf.TensorContainer>,
+      given as never,
+    );
+    return [...(history['loss'] as number[]), ...(history['val_loss'] as number[])];
+  };
   const free = () => {
     accelerator.freeMemory(model, optimizer);
     tf.dispose(rows);
   };
-  return { accelerator, model, losses, epoch, fit, weights, free };
+  return { accelerator, model, losses, epoch, fit, fitDataset, weights, free };
 }
 
 export interface Trained {
