@@ -61,7 +61,9 @@ it.each(['dispatched', 'inferred'])(
     expect(code, stderr).toBe(0);
     const { predicted } = JSON.parse(stdout) as Pick<Written, 'predicted'>;
     expect(predicted).toHaveLength(written.predicted.length);
-    expectClose(predicted, written.predicted, { rtol: 1e-4, atol: 1e-7 });
+    // The outputs have a root mean square of 0.03. Where a kernel adds in another order, they differ by
+    // 5e-7, also those near 0.
+    expectClose(predicted, written.predicted, { rtol: 0, atol: 3e-6 });
     expect(readdirSync(offload)).toEqual([]);
   },
   120_000,
