@@ -71,9 +71,9 @@ function checkAgainstPeer(name: string, model: BenchModel, peer: Reference, trai
     check(`${name}: shape of variable ${i}`, shape.join() === variable.shape.join());
     tf.tidy(() => variable.assign(tf.tensor(values, shape)));
   });
-  const xs = tf.tensor(peer.xs.values, peer.xs.shape, name === 'gpt' ? 'int32' : 'float32');
+  const xs = tf.tensor(peer.xs.values, peer.xs.shape, isGpt(name) ? 'int32' : 'float32');
   const ids = tf.tensor(peer.ys.values, peer.ys.shape, 'int32');
-  const ys = name === 'gpt' ? ids : oneHot(ids, peer);
+  const ys = isGpt(name) ? ids : oneHot(ids, peer);
   const { value, grads } = tf.variableGrads(() => model.loss({ xs, ys }, training), [...model.variables]);
   checkClose(`${name}: loss`, value.dataSync(), [peer.loss]);
   model.variables.forEach((variable, i) => {
@@ -81,6 +81,9 @@ function checkAgainstPeer(name: string, model: BenchModel, peer: Reference, trai
   });
   tf.dispose([xs, ids, ys, value, grads]);
 }
+
+/** Whether samples and targets are token ids. */
+const isGpt = (name: string): boolean => name === 'gpt' || name === 'gpt-plain';
 
 /** The number of classes, which is the number of elements of the last bias. */
 function oneHot(ids: tf.Tensor, peer: Reference): tf.Tensor {

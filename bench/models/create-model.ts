@@ -11,6 +11,7 @@ export type Sizes = ConvnetSizes | GptSizes | LstmSizes | MlpSizes | ResnetSizes
 const creators: Record<string, (tf: Tf, sizes: never) => BenchModel> = {
   convnet: createConvnet,
   gpt: createGpt,
+  'gpt-plain': createGpt,
   lstm: createLstm,
   mlp: createMlp,
   resnet: createResnet,

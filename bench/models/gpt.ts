@@ -1,5 +1,6 @@
 import { checkpoint, gelu, layerNorm, scaledDotProductAttention } from '@acc/core';
 import type { Rank, Scalar, Tensor, Tensor1D, Tensor2D, Tensor4D, Variable } from '@tensorflow/tfjs';
+import { attentionInPlainOps, geluInPlainOps, layerNormInPlainOps } from './gpt-in-plain-ops.js';
 import { randomIds, type BenchModel, type Tf } from './model.js';
 
 export interface GptSizes {
@@ -10,6 +11,8 @@ export interface GptSizes {
   readonly vocabulary: number;
   /** Whether each layer is computed again in backward. */
   readonly checkpointed?: boolean;
+  /** Whether it is made of tfjs's operators alone, with the tanh form of GELU. */
+  readonly plainOps?: boolean;
 }
 
 interface Norm {
@@ -33,8 +36,8 @@ interface Block {
 }
 
 /**
- * A small GPT of tfjs ops and Accelerate's fused functions: learned positions, pre-LN blocks,
- * causal attention, exact GELU, untied head without bias. Letters in names are dims: B batch, T
+ * A small GPT of tfjs ops and Accelerate's fused functions, or of tfjs ops alone: learned positions,
+ * pre-LN blocks, causal attention, exact GELU, untied head without bias. Letters in names are dims: B batch, T
  * sequence, C width, H heads, D width of a head, V vocabulary. Tensors stay flat, `[B·T, C]`,
  * because tfjs's matMul has no gradient for a weight that is broadcast over the batch.
  */
@@ -52,7 +55,7 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
       x = sizes.checkpointed ? checkpoint(layer, [x]) : layer(x);
       before.dispose();
     }
-    return tf.matMul(normalized(x, weights.finalNorm), weights.head);
+    return tf.matMul(normalized(tf, sizes, x, weights.finalNorm), weights.head);
   }
 
   return {
@@ -105,15 +108,18 @@ function createWeights(tf: Tf, { layers, width: C, sequence: T, vocabulary: V }:
 
 function layerOf(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D {
   const attended = tf.tidy(() =>
-    x.add<Tensor2D>(attention(tf, sizes, block, normalized(x, block.attentionNorm))),
+    x.add<Tensor2D>(attention(tf, sizes, block, normalized(tf, sizes, x, block.attentionNorm))),
   );
-  const y = tf.tidy(() => attended.add<Tensor2D>(mlp(tf, block, normalized(attended, block.mlpNorm))));
+  const y = tf.tidy(() =>
+    attended.add<Tensor2D>(mlp(tf, sizes, block, normalized(tf, sizes, attended, block.mlpNorm))),
+  );
   attended.dispose();
   return y;
 }
 
-function mlp(tf: Tf, { expand, contract }: Block, x: Tensor2D): Tensor2D {
-  return linear(tf, gelu(linear(tf, x, expand)), contract);
+function mlp(tf: Tf, { plainOps }: GptSizes, { expand, contract }: Block, x: Tensor2D): Tensor2D {
+  const hidden = linear(tf, x, expand);
+  return linear(tf, plainOps ? geluInPlainOps(hidden) : gelu(hidden), contract);
 }
 
 /** `[N, inputs]` to `[N, outputs]` */
@@ -122,7 +128,8 @@ function linear(tf: Tf, x: Tensor2D, { weight, bias }: Linear): Tensor2D {
 }
 
 /** Normalises over the last dim, with PyTorch's default epsilon. */
-const normalized = (x: Tensor2D, { gain, bias }: Norm): Tensor2D => layerNorm(x, gain, bias);
+const normalized = (tf: Tf, { plainOps }: GptSizes, x: Tensor2D, { gain, bias }: Norm): Tensor2D =>
+  plainOps ? layerNormInPlainOps(tf, x, gain, bias) : layerNorm(x, gain, bias);
 
 /** Causal self-attention on `x_(BT)C`. */
 function attention(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D {
@@ -136,6 +143,8 @@ function attention(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D
     Tensor4D,
     Tensor4D,
   ];
-  const mixed_BHTD = scaledDotProductAttention(q, k, v, { isCausal: true });
+  const mixed_BHTD = sizes.plainOps
+    ? attentionInPlainOps(tf, q, k, v)
+    : scaledDotProductAttention(q, k, v, { isCausal: true });
   return linear(tf, mixed_BHTD.transpose([0, 2, 1, 3]).reshape([B * T, C]), block.projection);
 }

@@ -12,7 +12,7 @@ SAMPLE_SHAPES = {
 
 def make_batch(name: str, sizes: dict, batch: int, generator: torch.Generator):
     """Inputs and class ids: samples uniform in [0, 1), or token ids with the ids to predict."""
-    if name == "gpt":
+    if name in ("gpt", "gpt-plain"):
         shape = (batch, sizes["sequence"])
         return tuple(torch.randint(sizes["vocabulary"], shape, generator=generator) for _ in range(2))
     xs = torch.rand((batch, *SAMPLE_SHAPES[name](sizes)), generator=generator)

@@ -42,12 +42,12 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, approximate: str):
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
         self.attention = Attention(width, heads)
         self.mlp_norm = nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate), nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.attention_norm(x))
@@ -55,12 +55,22 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, layers: int, width: int, heads: int, sequence: int, vocabulary: int, checkpointed: bool = False):
+    def __init__(
+        self,
+        layers: int,
+        width: int,
+        heads: int,
+        sequence: int,
+        vocabulary: int,
+        checkpointed: bool = False,
+        plainOps: bool = False,
+    ):
         super().__init__()
+        approximate = "tanh" if plainOps else "none"
         self.checkpointed = checkpointed
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(sequence, width)
-        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(Block(width, heads, approximate) for _ in range(layers)))
         self.final_norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
         self.apply(self._init_weights)
@@ -121,6 +131,7 @@ class LstmClassifier(nn.Module):
 CREATORS = {
     "convnet": create_convnet,
     "gpt": Gpt,
+    "gpt-plain": Gpt,
     "lstm": LstmClassifier,
     "mlp": create_mlp,
     "resnet": create_resnet,

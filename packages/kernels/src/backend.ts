@@ -328,7 +328,7 @@ export class AccBackend extends KernelBackend {
     const nativeDtype = NATIVE_DTYPE[dtype];
     const elements = toElements(values, shape, dtype);
     const data = new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined, undefined);
-    if (dtype === 'float32' && shape.length === 0) data.uploaded = elements[0] as number;
+    if (dtype === 'float32' && shape.length === 0) data.setUploaded(elements[0] as number);
     return data;
   }
 

@@ -1,6 +1,7 @@
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
 import { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions/index.js';
 import { ONE_PASS } from './gradients/one-pass.js';
+import { powGrad } from './gradients/pow.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
 import { LAYER_GRADIENTS, LAYER_KERNELS } from './layers/index.js';
 import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
@@ -10,6 +11,7 @@ import { castGradient, castKernel, promoted } from './precision/index.js';
 export const OWN_KERNELS: readonly KernelConfig[] = [
   ...NATIVE_KERNELS,
   ...ONE_PASS.map(({ kernel }) => kernel),
+  powGrad,
   ...CROSS_ENTROPY_KERNELS,
   ...FUNCTION_KERNELS,
   ...LAYER_KERNELS,

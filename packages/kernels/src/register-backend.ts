@@ -7,6 +7,7 @@ import { AccBackend } from './backend.js';
 import { cpuFallbacks } from './cpu-fallback.js';
 import { replaceGradients } from './gradients/replace.js';
 import { saveShapesOnly } from './gradients/saved-shapes.js';
+import { watchVariables } from './host-constants.js';
 import { replaceLosses } from './losses/replace.js';
 import { OWN_GRADIENTS, OWN_KERNELS } from './own-kernels.js';
 
@@ -42,6 +43,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
   registerBackend(BACKEND_NAME, () => {
     replaceGradients();
     saveShapesOnly();
+    watchVariables();
     replaceLosses();
     const backend = new AccBackend(chosenDevice);
     isMade = true;

@@ -66,6 +66,8 @@ export class TensorData {
    * change it.
    */
   uploaded: number | undefined;
+  /** The epoch of shapes in which {@link uploaded} became a constant. */
+  #constantIn: number | undefined;
   /** For gradients/saved-shapes.ts. */
   valuelessResult: ValuelessResult | undefined;
   /** Whether it is a stand-in, which has only a shape and a dtype. */
@@ -98,6 +100,22 @@ export class TensorData {
   /** Undefined for strings, which are in {@link strings}, and for stand-ins. */
   get native(): NativeTensor | undefined {
     return this.#native ?? (this.join && (this.#native = this.join()));
+  }
+
+  /** Takes note that the only element is `value`, which a JavaScript number gave. */
+  setUploaded(value: number): void {
+    this.uploaded = value;
+    this.#constantIn = shapesEpoch;
+  }
+
+  /** See `constantOf` in host-constants.ts. */
+  get constant(): number | undefined {
+    return this.#constantIn === shapesEpoch ? this.uploaded : undefined;
+  }
+
+  /** From now on the data may change, and is no {@link constant}. */
+  changes(): void {
+    this.#constantIn = undefined;
   }
 
   /** {@link native} if it exists already; does not make it. */
@@ -133,6 +151,7 @@ export class TensorData {
     if (this.inPieces || this.join || !this.#native || !sameShape(this.#native.shape, shape))
       return undefined;
     this.#dropShapes();
+    this.changes();
     return this.#native;
   }
 

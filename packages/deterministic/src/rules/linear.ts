@@ -62,6 +62,7 @@ export const LINEAR_RULES: ReadonlyMap<string, Rule> = new Map([
       'SoftplusGrad',
       'SigmoidGrad',
       'TanhGrad',
+      'PowGrad',
       'SoftmaxGrad',
     ],
     linearIn('dy'),

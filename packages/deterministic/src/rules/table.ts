@@ -65,6 +65,7 @@ export const RULES: ReadonlyMap<string, Rule> = new Map([
   ...named('LogicalOr Maximum Minimum Mod Multiply NotEqual Pow Prelu RealDiv', elementwise),
   ...named('SquaredDifference Sub Select EluGrad FusedBatchNorm', elementwise),
   ...named('ReluGrad Relu6Grad ClipByValueGrad LeakyReluGrad SoftplusGrad SigmoidGrad TanhGrad', elementwise),
+  ['PowGrad', elementwise],
   ...named('AccDropout AccDropoutGrad AccGelu AccGeluGrad', elementwise),
 
   ['Sum', sumOf],

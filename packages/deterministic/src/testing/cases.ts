@@ -303,6 +303,7 @@ export const LOSSES: Readonly<Record<string, Loss>> = {
       x.softplus(),
       x.sigmoid(),
       x.tanh(),
+      x.pow(3),
       x.elu(),
       x.softmax(),
       gelu(x),

@@ -2,6 +2,7 @@ import { getGradient, type GradConfig } from '@tensorflow/tfjs-core';
 import { replaceGradient } from '@acc/tfjs-internals';
 import { meanGradient } from './mean.js';
 import { ONE_PASS, onePassGradient } from './one-pass.js';
+import { powGradient } from './pow.js';
 import { SHAPES_SUFFICE, withoutValues } from './saved-shapes.js';
 import { sumGradient } from './sum.js';
 import { tileGradient } from './tile.js';
@@ -10,6 +11,7 @@ import { tileGradient } from './tile.js';
 const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = {
   ...Object.fromEntries(SHAPES_SUFFICE.map((name) => [name, (own) => withoutValues({ ...own })])),
   Mean: () => withoutValues(meanGradient),
+  Pow: powGradient,
   Sum: () => withoutValues(sumGradient),
   Tile: tileGradient,
   ...Object.fromEntries(ONE_PASS.map((gradient) => [gradient.of, onePassGradient(gradient)])),

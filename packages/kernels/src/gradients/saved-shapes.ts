@@ -34,10 +34,10 @@ export const SHAPES_SUFFICE = [
 ] as const;
 
 /**
- * Which saved tensors a gradient function reads no values of: all of them, the last, or the first
- * and the last. Of the last and the first it may read attached tensors.
+ * Which saved tensors a gradient function reads no values of: all of them, the last, the first and
+ * the last, or none. Of the last and the first it may read attached tensors.
  */
-type Valueless = 'all' | 'last' | 'firstAndLast';
+type Valueless = 'all' | 'last' | 'firstAndLast' | 'none';
 type ValuelessOf = Valueless | ((saved: readonly Tensor[], backend: AccBackend) => Valueless);
 
 const valueless = new WeakMap<GradConfig, ValuelessOf>();
@@ -99,6 +99,7 @@ export function saveShapesOnly(): void {
       return tensors.map((tensor) => (isShape(tensor) ? keep(current.standIn(tensor)) : tensor));
     }
     const without = typeof which === 'function' ? which(tensors, current) : which;
+    if (without === 'none') return tensors;
     if (without === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
     const [first, ...others] = tensors.slice(0, -1);
     const last = keep(current.standInWithAttached(tensors.at(-1)!));

@@ -1,0 +1,26 @@
+import { Variable, type TensorInfo } from '@tensorflow/tfjs-core';
+import { engineInternals, replaceForGood } from '@acc/tfjs-internals';
+import type { TensorData } from './tensor-data.js';
+
+/**
+ * The value of a float32 scalar that was created from a JavaScript number and that nothing can
+ * change: no variable has held its data, and nothing has written in place. Undefined for all other
+ * tensors. While a step is recorded, scalars from outside of it are no constants either, because a
+ * replay may get others.
+ */
+export function constantOf({ dataId }: TensorInfo): number | undefined {
+  return (dataId as Partial<TensorData>).constant;
+}
+
+let isInstalled = false;
+
+/** Makes the data of variables no constants. May be called again. */
+export function watchVariables(): void {
+  if (isInstalled) return;
+  isInstalled = true;
+  const inside = engineInternals();
+  replaceForGood(inside, 'incRef', (own) => (tensor, backend) => {
+    if (tensor instanceof Variable) (tensor.dataId as Partial<TensorData>).changes?.();
+    return own.call(inside, tensor, backend);
+  });
+}
