@@ -12,6 +12,13 @@ export function constantOf({ dataId }: TensorInfo): number | undefined {
   return (dataId as Partial<TensorData>).constant;
 }
 
+/**
+ * Whether `tensor` is a {@link constantOf constant} that was created on the running tape. No gradient
+ * with respect to it can be requested, because what a tape differentiates exists before it.
+ */
+export const isConstantOnTape = ({ dataId }: TensorInfo): boolean =>
+  !!(dataId as Partial<TensorData>).isConstantOnTape;
+
 let isInstalled = false;
 
 /** Makes the data of variables no constants. May be called again. */

@@ -7,6 +7,18 @@ import { engineInternals, gradientDepth } from '@acc/tfjs-internals';
  */
 export const isTaped = (): boolean => gradientDepth() > 0;
 
+const numbers = new WeakMap<object, number>();
+let tapes = 0;
+
+/** A number for the running tape. Undefined outside of tapes, and within a tape inside of another. */
+export function currentTape(): number | undefined {
+  const { activeTape } = engineInternals().state;
+  if (!activeTape || gradientDepth() !== 1) return undefined;
+  let number = numbers.get(activeTape);
+  if (number === undefined) numbers.set(activeTape, (number = ++tapes));
+  return number;
+}
+
 /**
  * Call this in a gradient function that tfjs cannot differentiate.
  *

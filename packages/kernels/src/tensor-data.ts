@@ -1,6 +1,7 @@
 import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { currentTape } from './tape.js';
 import { toDtype } from './families/conversion.js';
 
 const reshape = operator('aten::reshape');
@@ -68,6 +69,8 @@ export class TensorData {
   uploaded: number | undefined;
   /** The epoch of shapes in which {@link uploaded} became a constant. */
   #constantIn: number | undefined;
+  /** The tape on which {@link uploaded} became a constant. */
+  #tape: number | undefined;
   /** For gradients/saved-shapes.ts. */
   valuelessResult: ValuelessResult | undefined;
   /** Whether it is a stand-in, which has only a shape and a dtype. */
@@ -106,11 +109,17 @@ export class TensorData {
   setUploaded(value: number): void {
     this.uploaded = value;
     this.#constantIn = shapesEpoch;
+    this.#tape = currentTape();
   }
 
   /** See `constantOf` in host-constants.ts. */
   get constant(): number | undefined {
     return this.#constantIn === shapesEpoch ? this.uploaded : undefined;
+  }
+
+  /** See `isConstantOnTape` in host-constants.ts. */
+  get isConstantOnTape(): boolean {
+    return this.#tape !== undefined && this.constant !== undefined && this.#tape === currentTape();
   }
 
   /** From now on the data may change, and is no {@link constant}. */

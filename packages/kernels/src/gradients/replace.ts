@@ -1,5 +1,6 @@
 import { getGradient, type GradConfig } from '@tensorflow/tfjs-core';
 import { replaceGradient } from '@acc/tfjs-internals';
+import { productGradient, quotientGradient } from './constant-factor.js';
 import { meanGradient } from './mean.js';
 import { ONE_PASS, onePassGradient } from './one-pass.js';
 import { powGradient } from './pow.js';
@@ -11,7 +12,9 @@ import { tileGradient } from './tile.js';
 const REPLACEMENTS: Readonly<Record<string, (own: GradConfig) => GradConfig>> = {
   ...Object.fromEntries(SHAPES_SUFFICE.map((name) => [name, (own) => withoutValues({ ...own })])),
   Mean: () => withoutValues(meanGradient),
+  Multiply: productGradient,
   Pow: powGradient,
+  RealDiv: quotientGradient,
   Sum: () => withoutValues(sumGradient),
   Tile: tileGradient,
   ...Object.fromEntries(ONE_PASS.map((gradient) => [gradient.of, onePassGradient(gradient)])),

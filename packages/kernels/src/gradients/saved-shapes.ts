@@ -34,10 +34,10 @@ export const SHAPES_SUFFICE = [
 ] as const;
 
 /**
- * Which saved tensors a gradient function reads no values of: all of them, the last, the first and
- * the last, or none. Of the last and the first it may read attached tensors.
+ * Which saved tensors a gradient function reads no values of: all of them, the first, the last, both,
+ * or none. Of the last and the first it may read attached tensors.
  */
-type Valueless = 'all' | 'last' | 'firstAndLast' | 'none';
+type Valueless = 'all' | 'first' | 'last' | 'firstAndLast' | 'none';
 type ValuelessOf = Valueless | ((saved: readonly Tensor[], backend: AccBackend) => Valueless);
 
 const valueless = new WeakMap<GradConfig, ValuelessOf>();
@@ -101,11 +101,11 @@ export function saveShapesOnly(): void {
     const without = typeof which === 'function' ? which(tensors, current) : which;
     if (without === 'none') return tensors;
     if (without === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
-    const [first, ...others] = tensors.slice(0, -1);
-    const last = keep(current.standInWithAttached(tensors.at(-1)!));
-    return first
-      ? [without === 'last' ? first : keep(current.standInWithAttached(first)), ...others, last]
-      : [last];
+    const places =
+      without === 'firstAndLast' ? [0, tensors.length - 1] : [without === 'first' ? 0 : tensors.length - 1];
+    return tensors.map((tensor, i) =>
+      places.includes(i) ? keep(current.standInWithAttached(tensor)) : tensor,
+    );
   });
   // Operators with a gradient function of their own save tensors by a direct call of `clone`,
   // within their scope.
