@@ -1,5 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
-import { createServer } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { joinFederation } from './client/join-in-node.js';
 import type { FederationOptions } from './client/options.js';
@@ -7,7 +10,7 @@ import type { RefusedUpdate } from './client/session.js';
 import type { Coordinator } from './coordinator/coordinator.js';
 import { decodeFrame } from './protocol/frame.js';
 import { add, clientOf, coordinatorOf, gate, linear, valuesOf } from './testing/federation.js';
-import { socketTo } from './testing/raw-client.js';
+import { rawClient, socketTo } from './testing/raw-client.js';
 
 beforeAll(() => tf.setBackend('cpu'));
 
@@ -135,6 +138,128 @@ describe('clients that come and go', () => {
     await second.coordinator.done;
     expect(await member.done).toEqual({ status: 'completed', accepted: 1, refused: 0 });
     expect(await first.coordinator.done).toEqual({ status: 'closed', rounds: 0 });
+  });
+
+  it('a client that still trains in the last round gets the final weights when it has ended', async () => {
+    const { coordinator, model } = await coordinatorOf({ rounds: 1, waitForClients: 2, enoughClients: 1 });
+    const hasEnded = gate();
+    const slow = await clientOf(coordinator, {
+      ...{ name: 'slow', reconnectMs: 0 },
+      train: (own) => async (round) => {
+        await hasEnded.passed;
+        return add(7)(own)(round);
+      },
+    });
+    await clientOf(coordinator, { name: 'fast', train: add(1) });
+    await coordinator.done;
+    hasEnded.open();
+    expect(await slow.member.done).toEqual({ status: 'completed', accepted: 0, refused: 0 });
+    expect(valuesOf(slow.model)).toEqual(valuesOf(model));
+  });
+
+  it('one with the name of another takes its place, also at maxClients', async () => {
+    const { coordinator, records } = await coordinatorOf({ rounds: 1, maxClients: 1 });
+    const never = gate();
+    const first = await clientOf(coordinator, {
+      name: 'same',
+      train: () => () => never.passed.then(() => ({ samples: 1 })),
+    });
+    const replaced = expect(first.member.done).rejects.toMatchObject(refusal('REPLACED'));
+    const second = await clientOf(coordinator, { name: 'same', train: add(1) });
+    await Promise.all([replaced, coordinator.done]);
+    expect(await second.member.done).toMatchObject({ status: 'completed', accepted: 1 });
+    expect(records[0]!.updates.map(({ client }) => client)).toEqual(['same']);
+    never.open();
+  });
+
+  it('one that still trains for a lost connection joins again, and trains when it has ended', async () => {
+    const port = await freePort();
+    const options = { port, token: 'a token of the test' };
+    const first = await coordinatorOf({ rounds: 1, ...options });
+    const [inRound, hasEnded] = [gate(), gate()];
+    const { member } = await clientOf(first.coordinator, {
+      name: 'slow',
+      train: (own) => async (round) => {
+        inRound.open();
+        await hasEnded.passed;
+        return add(1)(own)(round);
+      },
+    });
+    await inRound.passed;
+    await first.coordinator.close();
+    const second = await coordinatorOf({ rounds: 1, ...options, heartbeatMs: 50 });
+    const hasSlow = () => second.coordinator.clients.includes('slow');
+    while (!hasSlow()) await new Promise((resolve) => setTimeout(resolve, 5));
+    // It loses a client that joins later and says no hello.
+    const silent = socketTo(second.coordinator, {}, '/?name=silent');
+    await new Promise((resolve) => silent.once('close', resolve));
+    expect(second.coordinator.clients).toEqual(['slow']);
+    hasEnded.open();
+    await second.coordinator.done;
+    expect(await member.done).toEqual({ status: 'completed', accepted: 1, refused: 0 });
+  });
+
+  it('those of a finished run that is resumed get its weights', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'acc-federated-'));
+    onTestFinished(() => rm(dir, { recursive: true }));
+    const shared = { port: await freePort(), token: 'a token of the test', checkpoint: { dir } };
+    const first = await coordinatorOf({ rounds: 2, ...shared });
+    const [inRound1, never] = [gate(), gate()];
+    const client = await clientOf(first.coordinator, {
+      name: 'stays',
+      train: (own) => (round) => {
+        if (round.round === 0) return add(1)(own)(round);
+        inRound1.open();
+        return never.passed.then(() => ({ samples: 1 }));
+      },
+    });
+    await inRound1.passed;
+    // It ends after the checkpoint of round 0, which is all that the second one asks for.
+    await first.coordinator.close();
+    const { variables } = first.model;
+    const second = await coordinatorOf({ rounds: 1, variables, ...shared, resume: true });
+    expect(await second.coordinator.done).toEqual({ status: 'completed', rounds: 1 });
+    never.open();
+    expect((await client.member.done).status).toBe('completed');
+    expect(valuesOf(client.model)).toEqual(valuesOf(first.model));
+  });
+
+  it('one that reads slowly gets the final weights, however long it takes', async () => {
+    // More than the buffers of the system take.
+    const bigs = [0, 1].map(() => tf.variable(tf.zeros([3_500_000])));
+    onTestFinished(() => tf.dispose(bigs));
+    const { coordinator } = await coordinatorOf({
+      ...{ rounds: 1, variables: [bigs[0]!], waitForClients: 2, enoughClients: 1 },
+    });
+    const raw = await rawClient(coordinator);
+    raw.pause();
+    const fast = await clientOf(coordinator, {
+      ...{ name: 'z-fast', variables: [bigs[1]!], train: () => () => ({ samples: 1 }) },
+    });
+    // Timers that begin from now on, such as that of `ws` for closing connections.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await fast.member.done;
+    vi.advanceTimersByTime(60_000);
+    raw.resume();
+    expect(await raw.next('done')).toMatchObject({ rounds: 1 });
+    expect(await raw.closed).toBe(1000);
+    await coordinator.done;
+  });
+
+  it('a failing connection ends neither the coordinator nor the others', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const { coordinator } = await coordinatorOf({ rounds: 1 });
+    const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles();
+    const isOurs = (each: unknown): each is Server =>
+      each instanceof Server &&
+      (each.address() as { port: number } | null)?.port === Number(new URL(coordinator.url).port);
+    // What Node.js does if it cannot accept a connection.
+    handles.find(isOurs)!.emit('error', new Error('accept EMFILE'));
+    expect(warn.mock.calls.flat().join()).toMatch(/ACC_FEDERATED_LISTEN: .*accept EMFILE/);
+    await clientOf(coordinator, { train: add(1) });
+    expect(await coordinator.done).toMatchObject({ status: 'completed' });
   });
 
   it('an error of train ends the client, with that error', async () => {

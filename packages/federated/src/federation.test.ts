@@ -181,7 +181,7 @@ describe('robust rounds', () => {
     expect(record!.updates[3]!.norm).toBeCloseTo(10 * Math.sqrt(length), 3);
   });
 
-  it('an own aggregator', async () => {
+  it('a custom aggregator', async () => {
     const { moved } = await run(
       { rounds: 2, aggregate: (updates) => updates[0]!.update.map((value) => 2 * value) },
       [0.5, 7],
@@ -189,7 +189,7 @@ describe('robust rounds', () => {
     expect(moved).toEqual(near(moved.map(() => 2)));
   });
 
-  it('an own aggregator that fails ends the run', async () => {
+  it('a custom aggregator that fails ends the run', async () => {
     const { coordinator } = await coordinatorOf({ rounds: 1, aggregate: () => new Float32Array(3) });
     const failed = expect(coordinator.done).rejects.toMatchObject({ code: 'ACC_FEDERATED_AGGREGATE' });
     const { member } = await clientOf(coordinator, { train: add(1), reconnectMs: 0 });

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { encodeFrame } from './protocol/frame.js';
 import { layoutOf, type WeightInfo } from './protocol/layout.js';
 import { add, clientOf, coordinatorOf, gate, valuesOf } from './testing/federation.js';
-import { rawClient } from './testing/raw-client.js';
+import { rawClient, socketTo } from './testing/raw-client.js';
 
 beforeAll(() => tf.setBackend('cpu'));
 
@@ -147,5 +147,52 @@ describe('messages of a client that does not keep to the protocol', () => {
     const raw = await rawClient(coordinator);
     for (let i = 0; i < 10; i++) raw.update({ ticket: 'none' }, new Float32Array(10));
     expect(await raw.closed).toBe(4429);
+  });
+
+  it('after them, no update of the client counts', async () => {
+    const { coordinator, records } = await coordinatorOf({ rounds: 1 });
+    const raw = await rawClient(coordinator);
+    const { ticket } = await raw.next('round');
+    const values = new Float32Array(10);
+    for (let i = 0; i < 10; i++) raw.update({ ticket: 'none' }, values);
+    raw.update({ ticket }, values);
+    expect(await raw.closed).toBe(4429);
+    await clientOf(coordinator, { name: 'good', train: add(1) });
+    await coordinator.done;
+    expect(records[0]!.updates.map(({ client }) => client)).toEqual(['good']);
+    expect(records[0]!.lost).toEqual(['raw']);
+  });
+
+  it('a client that says no hello does not keep its place', async () => {
+    const { coordinator } = await coordinatorOf({ rounds: 1, maxClients: 1, heartbeatMs: 20 });
+    const silent = socketTo(coordinator, {});
+    const welcome = new Promise((resolve) => silent.once('message', resolve));
+    const closed = new Promise((resolve) => silent.once('close', resolve));
+    await welcome;
+    expect(coordinator.clients).toEqual(['raw']);
+    // `ws` answers the pings of the coordinator.
+    silent.send(encodeFrame({ type: 'beat' }));
+    await closed;
+    expect(coordinator.clients).toEqual([]);
+  });
+
+  it('a client that was replaced does not end the round of the one in its place', async () => {
+    const { coordinator, records } = await coordinatorOf({ rounds: 1, maxClients: 1 });
+    const before = await rawClient(coordinator);
+    await before.next('round');
+    before.pause();
+    await clientOf(coordinator, {
+      name: 'raw',
+      train: (own) => async (round) => {
+        before.send(new Uint8Array(20));
+        // The coordinator has read the message by the time it answers on another connection.
+        await fetch(coordinator.url.replace('ws:', 'http:'));
+        await fetch(coordinator.url.replace('ws:', 'http:'));
+        return add(1)(own)(round);
+      },
+    });
+    await coordinator.done;
+    expect(records[0]!.refused).toEqual({});
+    expect(records[0]!.updates).toHaveLength(1);
   });
 });

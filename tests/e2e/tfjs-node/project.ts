@@ -20,7 +20,7 @@ import { INSTALL_MS, installOnce, testCache } from '../../installed-once.js';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
-const acc = join(root, 'packages', 'cli', 'bin', 'acc.js');
+export const acc = join(root, 'packages', 'cli', 'bin', 'acc.js');
 
 /** What npm installs, once on a machine. Node.js 24 has no `util.isNullOrUndefined`. */
 const DEPENDENCIES = {

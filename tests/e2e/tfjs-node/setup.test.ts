@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -10,7 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newProject, type Project } from './project.js';
+import { publishedSha256 } from '../../../packages/cli/src/setup/tfjs-node/wheels.js';
+import { acc, newProject, type Project } from './project.js';
 
 let project: Project;
 let tfjsNode: string;
@@ -74,6 +76,9 @@ describe('acc setup tfjs-node', { timeout: 120_000 }, () => {
     const { stderr } = await setup();
     expect(stderr).toContain('was linked');
     expect(stderr).not.toMatch(/fetching|compiling/);
+    const { stderr: right } = await setup('--dry-run', '--sha256', publishedSha256('cpu', '2.15.1')!);
+    expect(right).toContain('in the cache');
+    expect(await refused(['--sha256', 'ab'.repeat(32)])).toContain('ACC_CHECKSUM_MISMATCH');
   });
 
   it('completes a setup that was interrupted while it linked', async () => {
@@ -154,11 +159,10 @@ function writeWheel(name: string, version: string, files: Record<string, string>
 
 describe('acc setup tfjs-node refuses', { timeout: 60_000 }, () => {
   it('a project without tfjs-node, with the command that installs it', () => {
-    const { stderr } = spawnSync(
-      process.execPath,
-      [join(import.meta.dirname, '../../../packages/cli/bin/acc.js'), 'setup', 'tfjs-node'],
-      { cwd: '/', encoding: 'utf8' },
-    );
+    const { stderr } = spawnSync(process.execPath, [acc, 'setup', 'tfjs-node'], {
+      cwd: '/',
+      encoding: 'utf8',
+    });
     expect(stderr).toContain('ACC_TFJS_NODE_MISSING');
     expect(stderr).toContain('npm install --ignore-scripts @tensorflow/tfjs-node@4.22.0');
   });
@@ -171,6 +175,18 @@ describe('acc setup tfjs-node refuses', { timeout: 60_000 }, () => {
     expect(text).toContain('ACC_TOOLCHAIN_MISSING');
     expect(text).toMatch(/g\+\+, make, python3/);
     expect(text).not.toContain('fetching');
+  });
+
+  it('offline, a Node.js without headers, which node-gyp would fetch', () => {
+    const bin = join(project.path, 'without-headers', 'bin');
+    mkdirSync(bin, { recursive: true });
+    const node = join(bin, 'node');
+    copyFileSync(process.execPath, node);
+    const env = { ...process.env, ...emptyCache(), npm_config_devdir: join(project.path, 'no-devdir') };
+    const args = [acc, 'setup', 'tfjs-node', '--offline'];
+    const { stderr } = spawnSync(node, args, { cwd: project.path, env, encoding: 'utf8' });
+    expect(stderr).toContain('ACC_TOOLCHAIN_MISSING');
+    expect(stderr).toContain(`headers of Node.js ${process.versions.node}`);
   });
 
   it('a TensorFlow that pip does not find', async () => {
@@ -201,5 +217,12 @@ describe('acc setup tfjs-node refuses', { timeout: 60_000 }, () => {
 
   it('--undo together with options of the setup', async () => {
     expect(await refused(['--undo', '--offline'])).toContain('ACC_SETUP_CONFLICT');
+  });
+
+  it('options before tfjs-node, which are not its own', async () => {
+    const text = await project
+      .acc(['setup', '--offline', 'tfjs-node'])
+      .catch((error: Error) => error.message);
+    expect(text).toContain('ACC_BAD_OPTION');
   });
 });

@@ -49,7 +49,7 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
     );
   }
   const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
-  const addon = located ?? (await buildAddon(libtorch, { onProgress }));
+  const addon = located ?? (await buildAddon(libtorch, { offline: options.offline, onProgress }));
   progress.done(`addon, ${addon.origin}, ${addon.native}`);
   const { mpicc } = options;
   if (options.mpi || mpicc !== undefined) {

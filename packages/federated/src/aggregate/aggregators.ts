@@ -8,7 +8,12 @@ export const AGGREGATORS = ['fedAvg', 'median', 'trimmedMean'] as const;
 
 export type AggregatorName = (typeof AGGREGATORS)[number];
 
-export function aggregatorOf(aggregate: AggregatorName | Aggregator, trimRatio: number): Aggregator {
+const DEFAULT_TRIM_RATIO = 0.1;
+
+export function aggregatorOf(
+  aggregate: AggregatorName | Aggregator,
+  trimRatio: number = DEFAULT_TRIM_RATIO,
+): Aggregator {
   if (typeof aggregate === 'function') return aggregate;
   return { fedAvg, median: coordinateMedian, trimmedMean: trimmedMean(trimRatio) }[aggregate];
 }

@@ -13,6 +13,7 @@ import { assignFlat, readFlat, weightSource, type WeightSource } from '../weight
 import { ClientRound } from './federated-round.js';
 import { checkedResult, connectionError, lacksProximalTerm, randomName } from './results.js';
 import { Link } from './link.js';
+import { isTooLong } from '../protocol/too-long.js';
 import type { LocalResult, ResolvedFederationOptions } from './options.js';
 import type { OpenSocket } from './socket.js';
 
@@ -40,6 +41,13 @@ interface Agreement {
   readonly compression: Compression;
 }
 
+/** A round that was trained in this agreement. */
+interface Trained extends Agreement {
+  /** The weights from which it was trained. */
+  readonly received: Float32Array;
+  readonly result: LocalResult;
+}
+
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
@@ -55,6 +63,8 @@ export class ClientSession {
   #settleDone!: { resolve: (summary: FederationSummary) => void; reject: (error: unknown) => void };
   #hasJoined = false;
   #isOver = false;
+  /** The final weights are here. They are taken when a `train` that runs has ended. */
+  #isFinishing = false;
   #accepted = 0;
   #refused = 0;
   #link: Link | undefined;
@@ -85,7 +95,7 @@ export class ClientSession {
 
   async #connect(): Promise<void> {
     const { url, token } = this.#options;
-    const layout = layoutOf(this.#source.infos);
+    const { layout } = this.#source;
     try {
       const link = await Link.open(
         this.#open,
@@ -106,7 +116,7 @@ export class ClientSession {
   #lost(code: number, cause: unknown): void {
     this.#link = undefined;
     this.#running?.abort();
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isFinishing) return;
     const { url, reconnectMs } = this.#options;
     const nowMs = performance.now();
     this.#lostAtMs ??= nowMs;
@@ -134,18 +144,25 @@ export class ClientSession {
     const { type } = message;
     if (type === 'beat') link.send({ type: 'beat' });
     if (type === 'over' || type === 'done') this.#running?.abort();
-    if (type === 'welcome') this.#enqueue(link, () => this.#agree(link, message));
+    // At once, also under a `train` that runs: the coordinator waits for hello for a short time only.
+    if (type === 'welcome') this.#agree(link, message);
     if (type === 'weights') this.#enqueue(link, () => this.#enter(link, frame));
     if (type === 'round') this.#enqueue(link, () => this.#train(link, message, frame));
     if (type === 'accepted') this.#count(message.round);
     if (type === 'refused') this.#report(message);
-    if (type === 'done') this.#enqueue(link, () => this.#complete(frame));
+    if (type === 'done') this.#finish(frame);
   }
 
-  /** Messages of earlier connections are dropped. */
-  #enqueue(link: Link, task: () => void | Promise<void>): void {
+  /** The final weights are taken even if the connection ends before. */
+  #finish(frame: Frame): void {
+    this.#isFinishing = true;
+    this.#enqueue(undefined, () => this.#complete(frame));
+  }
+
+  /** Runs a task after those before it. It is dropped if its connection, `link`, has ended by then. */
+  #enqueue(link: Link | undefined, task: () => void | Promise<void>): void {
     this.#work = this.#work.then(async () => {
-      if (this.#isOver || link !== this.#link) return;
+      if (this.#isOver || (link && link !== this.#link)) return;
       try {
         await task();
       } catch (error) {
@@ -180,7 +197,8 @@ export class ClientSession {
   }
 
   async #train(link: Link, message: RoundMessage, frame: Frame): Promise<void> {
-    const { layout, order } = this.#agreed();
+    const agreement = this.#agreed();
+    const { layout, order } = agreement;
     const received = this.#take(frame);
     const running = new AbortController();
     this.#running = running;
@@ -198,16 +216,14 @@ export class ClientSession {
       round.dispose();
       this.#running = undefined;
     }
-    await this.#sendUpdate(link, message, received, result);
+    await this.#sendUpdate(link, message.ticket, { ...agreement, received, result });
   }
 
   async #sendUpdate(
     link: Link,
-    { ticket }: RoundMessage,
-    received: Float32Array,
-    result: LocalResult,
+    ticket: string,
+    { layout, order, compression, received, result }: Trained,
   ): Promise<void> {
-    const { layout, order, compression } = this.#agreed();
     const trained = await readFlat(this.#source, order);
     const update = trained.map((value, i) => value - received[i]!);
     const { body, steps } = encodeUpdate(update, layout, compression);
@@ -218,6 +234,7 @@ export class ClientSession {
 
   #complete(frame: Frame): void {
     this.#take(frame);
+    this.#settleJoined.resolve();
     this.#end('completed');
   }
 
@@ -270,9 +287,4 @@ function fromRefused(error: unknown): unknown {
       help: 'Install the same version of @acc/federated on both sides.',
     },
   );
-}
-
-/** Whether `ws` refused a message that is longer than any about this model. */
-function isTooLong(error: unknown): boolean {
-  return (error as { code?: unknown } | undefined)?.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 }

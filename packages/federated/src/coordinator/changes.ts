@@ -1,4 +1,4 @@
-/** Wakes waiting tasks when something has changed. */
+/** Resumes all waiting tasks after a change, so that each checks its condition again. */
 export class Changes {
   #wake: (() => void) | undefined;
   #next: Promise<void> | undefined;

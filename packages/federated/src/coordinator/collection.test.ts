@@ -96,7 +96,7 @@ describe('tickets', () => {
     expect(() => tickets.redeem(a, 'a', 0)).toThrow(code('LATE'));
     tickets.issue('c', 0);
     tickets.redeem(b, 'b', 0);
-    expect(() => tickets.redeem(a, 'a', 0)).toThrow(/too old/);
+    expect(() => tickets.redeem(a, 'a', 0)).toThrow(/too many rounds ago/);
   });
 });
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { CLOSE } from '../errors.js';
 import { maxFrameBytes, maxHeaderBytes } from '../protocol/frame.js';
-import { layoutOf } from '../protocol/layout.js';
 import { assignFlat, readFlat, weightSource, type WeightSource } from '../weights/weight-source.js';
+import { CLOSING_MS } from './closing.js';
 import { Member, type Traffic } from './member.js';
 import {
   resolveCoordinatorOptions,
@@ -52,8 +52,7 @@ export interface CoordinatorSummary {
 export async function startCoordinator(options: CoordinatorOptions): Promise<Coordinator> {
   const resolved = resolveCoordinatorOptions(options);
   const source = weightSource('startCoordinator', resolved);
-  const layout = layoutOf(source.infos);
-  const saves = resolved.checkpoint && new SavedRounds(resolved.checkpoint, layout);
+  const saves = resolved.checkpoint && new SavedRounds(resolved.checkpoint, source.layout);
   const saved = resolved.resume ? await saves!.newest() : undefined;
   if (saved) assignFlat(source, saved.weights);
   const recording = new Recording(resolved);
@@ -78,8 +77,11 @@ interface CoordinatorParts {
   readonly weights: Float32Array;
 }
 
-/** How long a client may take to close its connection when the run is closed. */
-const CLOSING_MS = 2_000;
+/**
+ * How long a resumed run without further rounds waits for its clients, in milliseconds. A client
+ * that lost its coordinator tries again at least every 5 s.
+ */
+const RETURNING_MS = 15_000;
 
 class RunningCoordinator implements Coordinator {
   readonly token: string;
@@ -97,7 +99,7 @@ class RunningCoordinator implements Coordinator {
     this.resumedFrom = saved?.place;
     this.#runner = new RoundRunner({
       options,
-      layout: layoutOf(source.infos),
+      layout: source.layout,
       traffic: this.#traffic,
       weights,
       round: saved?.round ?? 0,
@@ -107,7 +109,7 @@ class RunningCoordinator implements Coordinator {
 
   async listen(): Promise<void> {
     const { host, port, tls, origins, maxClients, heartbeatMs } = this.#parts.options;
-    const layout = layoutOf(this.#parts.source.infos);
+    const { layout } = this.#parts.source;
     const memberOptions = { heartbeatMs, headerLimit: maxHeaderBytes(layout), traffic: this.#traffic };
     const runner = this.#runner;
     const events = {
@@ -122,8 +124,7 @@ class RunningCoordinator implements Coordinator {
       hasRoom: (name) =>
         runner.members.length < maxClients || runner.members.some((member) => member.name === name),
       onClient: (socket, name) => {
-        const member = new Member(socket, name, memberOptions, events);
-        runner.add(member, (before) => before.close(CLOSE.replaced));
+        runner.add(new Member(socket, name, memberOptions, events));
       },
     });
     this.done = this.#run();
@@ -156,7 +157,12 @@ class RunningCoordinator implements Coordinator {
   }
 
   async #run(): Promise<CoordinatorSummary> {
+    const { saved, options } = this.#parts;
     try {
+      // The run ended before its clients had the final weights.
+      if (saved && saved.round >= options.rounds) {
+        await this.#runner.waitFor(saved.clients, Math.min(RETURNING_MS, options.deadlineMs));
+      }
       const isComplete = await this.#runner.run();
       await this.#dismiss(isComplete);
       await this.#parts.recording.finish(isComplete ? 'completed' : 'aborted');
@@ -174,6 +180,7 @@ class RunningCoordinator implements Coordinator {
     const metrics = (await options.onRound?.(record)) ?? {};
     recording.log(record, metrics);
     await saves?.save(record.round + 1, source, {
+      clients: this.clients,
       trackers: recording.state,
       metrics: { ...record.metrics, ...metrics },
     });
@@ -184,13 +191,11 @@ class RunningCoordinator implements Coordinator {
     const stopped = this.#server.close();
     const { members } = this.#runner;
     for (const member of members) {
-      if (isComplete && member.state !== 'arriving') this.#runner.sendFinal(member);
-      member.close(isComplete ? CLOSE.done : CLOSE.goingAway);
+      if (isComplete) this.#runner.sendFinal(member);
+      if (isComplete) member.close(CLOSE.done, this.#parts.options.deadlineMs);
+      else member.close(CLOSE.goingAway, CLOSING_MS);
     }
-    const longestMs = isComplete ? this.#parts.options.deadlineMs : CLOSING_MS;
-    const timer = setTimeout(() => members.forEach((member) => member.terminate()), longestMs);
     await Promise.all(members.map(({ closed }) => closed));
-    clearTimeout(timer);
     await stopped;
   }
 }

@@ -4,6 +4,8 @@ import { CLOSE, Refused } from '../errors.js';
 import { decodeFrame, encodeHead, type Frame } from '../protocol/frame.js';
 import { parseClientMessage, type ClientMessage, type CoordinatorMessage } from '../protocol/messages.js';
 import { MissedBeats } from '../protocol/missed-beats.js';
+import { isTooLong } from '../protocol/too-long.js';
+import { CLOSING_MS, closeWithin } from './closing.js';
 
 export interface MemberEvents {
   onMessage(member: Member, message: ClientMessage, frame: Frame): void;
@@ -29,12 +31,14 @@ export interface Traffic {
 const MOST_REFUSALS = 10;
 /** A client for which more bytes wait does not read them. */
 const MOST_WAITING_BYTES = 64 * 1024;
-const TOO_LONG = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 /** A client that is connected. */
 export class Member {
   readonly name: string;
-  /** entering: the weights are on the way. ready: it waits for a round. busy: it was asked. */
+  /**
+   * arriving: it has not said hello. entering: the weights are on the way. ready: it waits for a
+   * round. busy: it was asked.
+   */
   state: 'arriving' | 'entering' | 'ready' | 'busy' = 'arriving';
   readonly closed: Promise<void>;
   readonly #socket: WebSocket;
@@ -58,7 +62,7 @@ export class Member {
     socket.on('close', () => this.#gone());
     socket.on('error', (error) => this.#broke(error));
     // A browser answers pings itself, also while its page computes.
-    socket.on('pong', () => this.#beats.heard());
+    socket.on('pong', () => this.#heard());
     socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
   }
 
@@ -78,9 +82,9 @@ export class Member {
   }
 
   refuse({ code, message }: Refused, round: number): void {
-    if (!this.isDrained) this.terminate();
-    else this.send({ type: 'refused', round, code, message });
-    if (++this.#refusals >= MOST_REFUSALS) this.close(CLOSE.refusals);
+    if (!this.isDrained) return this.terminate();
+    this.send({ type: 'refused', round, code, message });
+    if (++this.#refusals >= MOST_REFUSALS) this.cutOff(CLOSE.refusals);
   }
 
   accepted(round: number): void {
@@ -88,17 +92,25 @@ export class Member {
     this.send({ type: 'accepted', round });
   }
 
-  close(code: number): void {
-    this.#socket.close(code);
+  /** Closes the connection after all messages that were sent, within a time. */
+  close(code: number, withinMs: number): void {
+    closeWithin(this.#socket, code, withinMs);
   }
 
+  /** Ends its part at once: messages that it still sends are not read. */
+  cutOff(code: number): void {
+    this.#gone();
+    this.close(code, CLOSING_MS);
+  }
+
+  /** Ends the connection. Messages that wait are lost. */
   terminate(): void {
+    this.#gone();
     this.#socket.terminate();
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
     if (this.#isGone) return;
-    this.#beats.heard();
     this.#options.traffic.received += data.length;
     try {
       if (!isBinary)
@@ -110,6 +122,12 @@ export class Member {
       if (!(error instanceof Refused)) throw error;
       this.#events.onRefused(this, error);
     }
+    this.#heard();
+  }
+
+  /** Until hello, nothing counts as a sign of life: a silent connection does not keep its place. */
+  #heard(): void {
+    if (this.state !== 'arriving') this.#beats.heard();
   }
 
   #beat(): void {
@@ -118,12 +136,12 @@ export class Member {
     this.send({ type: 'beat' });
   }
 
-  /** `ws` sends the close code and closes the connection. */
-  #broke(error: Error & { code?: string }): void {
+  /** `ws` has sent a close code already. */
+  #broke(error: Error): void {
     if (this.#isGone) return;
     const message = 'the message is longer than any about these weights';
-    if (error.code === TOO_LONG) this.#events.onRefused(this, new Refused('ACC_FEDERATED_SHAPE', message));
-    this.#gone();
+    if (isTooLong(error)) this.#events.onRefused(this, new Refused('ACC_FEDERATED_SHAPE', message));
+    this.cutOff(CLOSE.protocol);
   }
 
   #gone(): void {

@@ -1,11 +1,12 @@
 import type { CheckpointOptions } from '@acc/checkpoint';
 import type { Tracker } from '@acc/contract';
-import { parseOptions } from '@acc/contract';
+import { isRecord, parseOptions } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
 import * as z from 'zod';
 import { AGGREGATORS, type AggregatorName } from '../aggregate/aggregators.js';
 import type { Aggregator } from '../aggregate/update.js';
 import { COMPRESSIONS, type Compression } from '../protocol/compression.js';
+import { LONGEST_TIMER_MS } from '../protocol/missed-beats.js';
 import type { FederatedModel } from '../weights/weight-source.js';
 import type { RoundRecord } from './round-record.js';
 
@@ -26,7 +27,7 @@ export interface CoordinatorOptions {
   readonly origins?: readonly string[];
   /** A certificate and its key, as PEM. The address is then `wss://…`. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** The number of clients in a round. Default: all that are present. */
+  /** The number of clients in a round, at most `maxClients`. Default: all that are present. */
   readonly clientsPerRound?: number;
   /** The share of the clients that are present, above 0 and up to 1, in place of `clientsPerRound`. */
   readonly fraction?: number;
@@ -36,7 +37,7 @@ export interface CoordinatorOptions {
   readonly minClients?: number;
   /**
    * The number of updates after which a round ends without the rest. Ask more clients than that, so
-   * that slow ones delay nobody. Default: all clients of the round.
+   * that slow ones delay nobody. At most `clientsPerRound`. Default: all clients of the round.
    */
   readonly enoughClients?: number;
   /**
@@ -46,7 +47,7 @@ export interface CoordinatorOptions {
   readonly deadlineMs?: number;
   /** How updates are combined. Default `fedAvg`. */
   readonly aggregate?: AggregatorName | Aggregator;
-  /** For `trimmedMean`: the share of values left out at each end, below 0.5. Default 0.1. */
+  /** Only with `trimmedMean`: the share of values left out at each end, below 0.5. Default 0.1. */
   readonly trimRatio?: number;
   /** Longer updates are scaled down to this norm. Default: no limit. */
   readonly clipUpdateNorm?: number;
@@ -68,9 +69,9 @@ export interface CoordinatorOptions {
   readonly resume?: boolean;
   /** Trackers that record each round. */
   readonly trackers?: readonly Tracker[];
-  /** The project of the trackers. Default `federated`. */
+  /** Only with `trackers`: their project. Default `federated`. */
   readonly project?: string;
-  /** The folder of the trackers' files. Default: the working directory. */
+  /** Only with `trackers`: the folder of their files. Default: the working directory. */
   readonly projectDir?: string;
   /** Called after each round, when the model has its weights. Returned numbers are recorded. */
   readonly onRound?: (
@@ -83,6 +84,7 @@ export type RoundMetrics = Readonly<Record<string, number>>;
 const positive = z.number().int().positive();
 const functionOf = <T>() => z.custom<T>((value) => typeof value === 'function', 'a function');
 const text = z.string().min(1);
+const interval = z.number().positive().max(LONGEST_TIMER_MS);
 
 const schema = z
   .object({
@@ -101,34 +103,26 @@ const schema = z
     waitForClients: positive.optional(),
     minClients: positive.default(1),
     enoughClients: positive.optional(),
-    deadlineMs: z
-      .number()
-      .positive()
-      .max(2 ** 31 - 1)
-      .default(600_000),
+    deadlineMs: interval.default(600_000),
     aggregate: z
       .union(
         [z.enum(AGGREGATORS), functionOf<Aggregator>()],
         `one of ${AGGREGATORS.join(', ')}, or a function`,
       )
       .default('fedAvg'),
-    trimRatio: z.number().min(0).lt(0.5).default(0.1),
+    trimRatio: z.number().min(0).lt(0.5).optional(),
     clipUpdateNorm: z.number().positive().optional(),
     proximalMu: z.number().nonnegative().default(0),
     maxSamples: z.number().positive().default(1_000_000),
     compression: z.enum(COMPRESSIONS).default('none'),
     maxClients: positive.default(100),
-    heartbeatMs: z
-      .number()
-      .positive()
-      .max(2 ** 31 - 1)
-      .default(15_000),
+    heartbeatMs: interval.default(15_000),
     seed: z.number().int().default(0),
-    checkpoint: z.custom<CheckpointOptions>((value) => typeof value === 'object', 'an object').optional(),
+    checkpoint: z.custom<CheckpointOptions>((value) => isRecord(value), 'an object').optional(),
     resume: z.boolean().default(false),
     trackers: z.array(z.custom<Tracker>()).optional(),
-    project: text.default('federated'),
-    projectDir: text.default('.'),
+    project: text.optional(),
+    projectDir: text.optional(),
     onRound: functionOf<NonNullable<CoordinatorOptions['onRound']>>().optional(),
   })
   .refine(({ clientsPerRound, fraction }) => clientsPerRound === undefined || fraction === undefined, {
@@ -142,6 +136,27 @@ const schema = z
   .refine(({ enoughClients = Infinity, minClients }) => minClients <= enoughClients, {
     path: ['enoughClients'],
     error: 'at least minClients',
+  })
+  .refine(
+    ({ enoughClients = 0, clientsPerRound = Infinity, maxClients }) =>
+      enoughClients <= Math.min(clientsPerRound, maxClients),
+    { path: ['enoughClients'], error: 'at most clientsPerRound and maxClients' },
+  )
+  .refine(({ clientsPerRound = 0, maxClients }) => clientsPerRound <= maxClients, {
+    path: ['clientsPerRound'],
+    error: 'at most maxClients',
+  })
+  .refine(({ trimRatio, aggregate }) => trimRatio === undefined || aggregate === 'trimmedMean', {
+    path: ['trimRatio'],
+    error: "no trimRatio without aggregate: 'trimmedMean'",
+  })
+  .refine(({ trackers, project }) => project === undefined || trackers !== undefined, {
+    path: ['project'],
+    error: 'no project without trackers',
+  })
+  .refine(({ trackers, projectDir }) => projectDir === undefined || trackers !== undefined, {
+    path: ['projectDir'],
+    error: 'no projectDir without trackers',
   })
   .refine(({ waitForClients = Infinity, minClients }) => minClients <= waitForClients, {
     path: ['waitForClients'],

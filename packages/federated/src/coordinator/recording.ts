@@ -17,7 +17,7 @@ export class Recording {
    * @throws AccError as `TrackerBus.start`.
    */
   async start(saved: TrackersState | undefined): Promise<void> {
-    const { trackers, project, projectDir } = this.#options;
+    const { trackers, project = 'federated', projectDir = '.' } = this.#options;
     if (!trackers) return;
     if (saved) this.#bus.setState(saved);
     const identity = identifyRun(project, {}, { projectDir, loaded: this.#bus.loaded });

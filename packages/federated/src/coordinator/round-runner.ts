@@ -1,6 +1,6 @@
 import { updateOf, Collection, type CollectedUpdate } from './collection.js';
 import { aggregatorOf, applyUpdates } from '../aggregate/aggregators.js';
-import { Refused, type RefusalCode } from '../errors.js';
+import { CLOSE, Refused, type RefusalCode } from '../errors.js';
 import { bytesOf } from '../protocol/compression.js';
 import { entriesOf, type Frame } from '../protocol/frame.js';
 import type { WeightLayout } from '../protocol/layout.js';
@@ -56,16 +56,13 @@ export class RoundRunner {
   }
 
   /** A client is connected. One with the same name loses its place. */
-  add(member: Member, replaced: (member: Member) => void): void {
-    const before = this.#members.get(member.name);
-    if (before) {
-      this.remove(before);
-      replaced(before);
-    }
+  add(member: Member): void {
+    this.#members.get(member.name)?.cutOff(CLOSE.replaced);
     this.#members.set(member.name, member);
     const { compression, heartbeatMs } = this.#parts.options;
     const weights = this.#parts.layout.weights.map(({ name, shape }) => ({ name, shape: [...shape] }));
     member.send({ type: 'welcome', weights, heartbeatMs, compression });
+    this.#changes.notify();
   }
 
   remove(member: Member): void {
@@ -102,8 +99,9 @@ export class RoundRunner {
   }
 
   refuse(member: Member, refused: Refused): void {
+    if (this.#members.get(member.name) !== member) return;
     this.#refused.set(refused.code, (this.#refused.get(refused.code) ?? 0) + 1);
-    // The message cannot be identified, and the client may send no other, so its part in the round ends.
+    // It may have been the update, and a client sends one only, so its part in the round ends.
     if (refused.code === 'ACC_FEDERATED_PROTOCOL' && member.state === 'busy') this.#becomesReady(member);
     member.refuse(refused, this.#round);
     this.#changes.notify();
@@ -113,6 +111,18 @@ export class RoundRunner {
   stop(): void {
     this.#isStopped = true;
     this.#changes.notify();
+  }
+
+  /** Resolves when these clients are connected, after `withinMs`, or after {@link stop}. */
+  async waitFor(names: readonly string[], withinMs: number): Promise<void> {
+    let isOverdue = false;
+    const timer = setTimeout(() => {
+      isOverdue = true;
+      this.#changes.notify();
+    }, withinMs);
+    const isMissing = (name: string) => !this.#members.has(name);
+    while (!isOverdue && !this.#isStopped && names.some(isMissing)) await this.#changes.next();
+    clearTimeout(timer);
   }
 
   /** @returns Whether all rounds are done. */

@@ -19,16 +19,30 @@ export interface SavedRun {
   /** The number of rounds that are done. */
   readonly round: number;
   readonly weights: Float32Array;
+  /** The names of the clients that were connected. */
+  readonly clients: readonly string[];
   readonly trackers: TrackersState | undefined;
   /** The checkpoint, for messages. */
   readonly place: string;
 }
 
-/** Rounds are saved one after the other, and a failure ends the run: the other options do not apply. */
+/**
+ * The options of checkpoints that a coordinator accepts. The others are for saving in the background
+ * and for several ranks. A coordinator waits for each checkpoint, and is one process.
+ */
 const KEYS = ['dir', 'storage', 'keepLast', 'keepBest', 'keepEvery'];
 
 /** The weights have the names that those of other checkpoints have: `loadModel` reads them. */
 const nameOf = (weight: string) => `parameters/${weight}`;
+
+/** What is saved after a round besides the weights. */
+export interface RunState {
+  /** The names of the clients that are connected. */
+  readonly clients: readonly string[];
+  readonly trackers: TrackersState;
+  /** The metrics of the round, by which `keepBest` chooses. */
+  readonly metrics: Readonly<Record<string, number>>;
+}
 
 /** The checkpoints of a coordinator, one for each round. */
 export class SavedRounds {
@@ -55,17 +69,10 @@ export class SavedRounds {
    * @param round The number of rounds that are done.
    * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`.
    */
-  async save(
-    round: number,
-    source: WeightSource,
-    {
-      trackers,
-      metrics,
-    }: { readonly trackers: TrackersState; readonly metrics: Readonly<Record<string, number>> },
-  ): Promise<void> {
+  async save(round: number, source: WeightSource, { clients, trackers, metrics }: RunState): Promise<void> {
     const tensors = source.tensors().map((tensor, i) => ({ name: nameOf(source.infos[i]!.name), tensor }));
     const info = { step: round, epoch: 0, savedAt: new Date().toISOString(), metrics };
-    const shared = { federated: { round }, trackers };
+    const shared = { federated: { round, clients }, trackers };
     await this.#checkpoints.save(undefined, { info, shared, local: null, tensors }, false);
   }
 
@@ -104,7 +111,8 @@ export class SavedRounds {
     const round = isRecord(federated) ? federated['round'] : undefined;
     if (typeof round !== 'number') throw notOfCoordinator(place);
     const weights = await this.#readWeights(checkpoint);
-    return { round, weights, trackers: trackers as TrackersState | undefined, place };
+    const { clients } = federated as { readonly clients?: readonly string[] };
+    return { round, weights, clients: clients ?? [], trackers: trackers as TrackersState | undefined, place };
   }
 
   async #readWeights(checkpoint: Checkpoint): Promise<Float32Array> {

@@ -1,12 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AccError } from '@acc/contract';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { CLOSE } from '../errors.js';
 import { clientName, SUBPROTOCOL, TOKEN_PREFIX } from '../protocol/messages.js';
+import { LONGEST_TIMER_MS } from '../protocol/missed-beats.js';
+import { CLOSING_MS, closeWithin } from './closing.js';
 
 export interface ListenOptions {
   readonly host: string;
@@ -23,8 +25,6 @@ export interface ListenOptions {
 
 /** What a connection that is refused may send before it is closed. */
 const REFUSED_BYTES = 1024;
-/** How long a refused connection may take to close. */
-const CLOSING_MS = 2_000;
 
 /** The listening side: it admits clients with the token, and closes other connections. */
 export class FederationServer {
@@ -33,15 +33,20 @@ export class FederationServer {
   readonly #clients: WebSocketServer;
   readonly #refusals: WebSocketServer;
   readonly #tokenHash: Buffer;
+  /** Connections in the TLS handshake, by the address of the client. HTTP does not know them yet. */
+  readonly #handshakes = new Map<string, Socket>();
 
   private constructor(options: ListenOptions) {
     const { tls, maxFrameBytes, token } = options;
     this.#options = options;
     this.#tokenHash = hashOf(token);
     const shared = { noServer: true, perMessageDeflate: false, handleProtocols: () => SUBPROTOCOL };
-    this.#clients = new WebSocketServer({ ...shared, maxPayload: maxFrameBytes });
+    // Weights that were sent before a connection closes may take longer than the 30 s of `ws`.
+    const clients = { ...shared, maxPayload: maxFrameBytes, closeTimeout: LONGEST_TIMER_MS };
+    this.#clients = new WebSocketServer(clients);
     this.#refusals = new WebSocketServer({ ...shared, maxPayload: REFUSED_BYTES });
     this.#server = tls ? tlsServer(tls) : createServer();
+    if (tls) this.#watchHandshakes();
     this.#server.on('request', (_, response) => response.writeHead(426, { Connection: 'close' }).end());
     this.#server.on('upgrade', (request, socket, head) => this.#admit(request, socket, head));
   }
@@ -49,12 +54,36 @@ export class FederationServer {
   /** @throws AccError `ACC_FEDERATED_LISTEN`. */
   static async listen(options: ListenOptions): Promise<FederationServer> {
     const listening = new FederationServer(options);
-    const { host, port } = options;
-    await new Promise<void>((resolve, reject) => {
-      listening.#server.once('error', (cause) => reject(cannotListen(host, port, cause)));
-      listening.#server.listen({ host, port }, resolve);
-    });
+    await listening.#listen();
     return listening;
+  }
+
+  async #listen(): Promise<void> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      const fail = (cause: Error) => reject(cannotListen(host, port, cause));
+      this.#server.once('error', fail);
+      this.#server.listen({ host, port }, () => {
+        this.#server.off('error', fail);
+        resolve();
+      });
+    });
+    // The server still listens: a connection could not be accepted.
+    this.#server.on('error', (error) => {
+      console.warn(
+        `acc: ACC_FEDERATED_LISTEN: a connection to ${this.url} failed: ${error.message}. The coordinator goes on with the others.`,
+      );
+    });
+  }
+
+  #watchHandshakes(): void {
+    const addressOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
+    this.#server.on('connection', (socket) => {
+      const address = addressOf(socket);
+      this.#handshakes.set(address, socket);
+      socket.once('close', () => this.#handshakes.delete(address));
+    });
+    this.#server.on('secureConnection', (socket: Socket) => this.#handshakes.delete(addressOf(socket)));
   }
 
   get port(): number {
@@ -75,6 +104,7 @@ export class FederationServer {
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const socket of this.#refusals.clients) socket.terminate();
+    for (const socket of this.#handshakes.values()) socket.destroy();
     this.#server.closeAllConnections();
     await closed;
   }
@@ -89,8 +119,7 @@ export class FederationServer {
     // A page learns the reason of a refusal only from a close code.
     this.#refusals.handleUpgrade(request, socket, head, (refused) => {
       refused.on('error', () => refused.terminate());
-      refused.close(closeCode);
-      setTimeout(() => refused.terminate(), CLOSING_MS).unref();
+      closeWithin(refused, closeCode, CLOSING_MS);
     });
   }
 

@@ -47,7 +47,7 @@ export class Tickets {
     if (!issued || issued.client !== client) {
       throw new Refused(
         'ACC_FEDERATED_LATE',
-        `its ticket was not issued to this client, or is too old; round ${current} is under way`,
+        `its ticket was not issued to this client, or was issued too many rounds ago; round ${current} is under way`,
       );
     }
     const { state, round } = issued;
@@ -56,7 +56,7 @@ export class Tickets {
     if (state === 'over') {
       throw new Refused(
         'ACC_FEDERATED_LATE',
-        `it is for round ${round}, which went on without it; round ${current} is under way`,
+        `it is for round ${round}, which no longer waited for it; round ${current} is under way`,
       );
     }
     issued.state = 'used';

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { Refused } from '../errors.js';
 import { COMPRESSIONS } from './compression.js';
+import { LONGEST_TIMER_MS } from './missed-beats.js';
 
 /** The WebSocket subprotocol. Its number changes with the messages. */
 export const SUBPROTOCOL = 'acc-federated.1';
@@ -20,7 +21,6 @@ const number = z
 
 const NAME_LENGTH = 64;
 const MAX_METRICS = 64;
-export const MAX_STEPS = 100_000;
 
 /** What a client may call itself. */
 export const clientName = z
@@ -44,7 +44,8 @@ const update = z.object({
   ticket,
   samples: z.number(),
   metrics: metricsSchema,
-  steps: z.array(number).max(MAX_STEPS),
+  /** For `int8`: the quantization step of each weight. The length of the header limits their number. */
+  steps: z.array(number),
 });
 
 const fromClient = z.discriminatedUnion('type', [hello, ready, beat, update]);
@@ -53,7 +54,7 @@ const weight = z.object({ name: z.string(), shape: z.array(count) });
 const welcome = z.object({
   type: z.literal('welcome'),
   weights: z.array(weight),
-  heartbeatMs: z.number().positive(),
+  heartbeatMs: z.number().positive().max(LONGEST_TIMER_MS),
   compression: z.enum(COMPRESSIONS),
 });
 /** The weights at the time of joining. */

@@ -1,3 +1,6 @@
+/** The longest interval of a timer, in milliseconds. A timer with a longer one fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** The number of intervals without a message after which a connection counts as lost. */
 const MISSED_BEATS = 4;
 

@@ -10,7 +10,7 @@ import {
   requireEntries,
 } from './frame.js';
 import { layoutOf, matchWeights } from './layout.js';
-import { parseClientMessage } from './messages.js';
+import { parseClientMessage, parseCoordinatorMessage } from './messages.js';
 
 const layout = layoutOf([
   { name: 'dense/kernel', shape: [3, 2] },
@@ -149,6 +149,9 @@ describe('weights of a model', () => {
 it('messages are checked: types, sizes, numbers', () => {
   const update = { type: 'update', ticket: 'x', samples: 3, metrics: { loss: null }, steps: [] };
   expect(parseClientMessage(update)).toEqual({ ...update, metrics: { loss: NaN } });
+  // Models have more weights than any fixed number.
+  const steps = Array.from({ length: 100_001 }, (_, i) => i);
+  expect(parseClientMessage({ ...update, steps })).toMatchObject({ steps });
   const many = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`m${i}`, i]));
   for (const wrong of [
     null,
@@ -161,4 +164,8 @@ it('messages are checked: types, sizes, numbers', () => {
   ]) {
     expect(() => parseClientMessage(wrong)).toThrow(refused('PROTOCOL'));
   }
+  const welcome = { type: 'welcome', weights: [], heartbeatMs: 1, compression: 'none' };
+  expect(parseCoordinatorMessage(welcome)).toEqual(welcome);
+  // A timer of 2³¹ ms fires at once.
+  expect(() => parseCoordinatorMessage({ ...welcome, heartbeatMs: 2 ** 31 })).toThrow(refused('PROTOCOL'));
 });

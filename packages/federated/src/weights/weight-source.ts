@@ -26,6 +26,8 @@ export interface WeightsOption {
 /** The weights of a program, whichever kind it has. Tensors keep their owner. */
 export interface WeightSource {
   readonly infos: readonly WeightInfo[];
+  /** The layout of all weights, in the order of `infos`. */
+  readonly layout: WeightLayout;
   /** All weights, in the order of `infos`. */
   tensors(): readonly Tensor[];
   /** Which of them are trained. */
@@ -47,10 +49,12 @@ export function weightSource(where: string, { model, variables }: WeightsOption)
   }
   const source = model ? ofModel(where, model) : ofVariables(variables!);
   requireAveragable(where, source);
-  return source;
+  return { ...source, layout: layoutOf(source.infos) };
 }
 
-function ofModel(where: string, model: FederatedModel): WeightSource {
+type Source = Omit<WeightSource, 'layout'>;
+
+function ofModel(where: string, model: FederatedModel): Source {
   if (typeof model.getWeights !== 'function' || !Array.isArray(model.weights) || model.weights.length === 0) {
     throw new AccError('ACC_FEDERATED_MODEL', `${where}: the model has no weights.`, {
       help: 'Pass a built tf.LayersModel. A sequential model is built if its first layer has an inputShape.',
@@ -65,7 +69,7 @@ function ofModel(where: string, model: FederatedModel): WeightSource {
   };
 }
 
-function ofVariables(variables: readonly Variable[]): WeightSource {
+function ofVariables(variables: readonly Variable[]): Source {
   return {
     infos: variables.map(({ name, shape }) => ({ name, shape })),
     tensors: () => variables,
@@ -74,7 +78,7 @@ function ofVariables(variables: readonly Variable[]): WeightSource {
   };
 }
 
-function requireAveragable(where: string, { infos, tensors }: WeightSource): void {
+function requireAveragable(where: string, { infos, tensors }: Source): void {
   const other = tensors().findIndex(({ dtype }) => dtype !== 'float32');
   const names = infos.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
@@ -92,6 +96,12 @@ function requireAveragable(where: string, { infos, tensors }: WeightSource): voi
   });
 }
 
+/** The weights of a source in another order. `order` as in {@link readFlat}. */
+function orderedLayout({ infos, layout }: WeightSource, order: readonly number[] | undefined) {
+  if (!order) return { positions: infos.map((_, i) => i), layout };
+  return { positions: order, layout: layoutOf(order.map((position) => infos[position]!)) };
+}
+
 /**
  * The weights as one vector.
  *
@@ -99,8 +109,7 @@ function requireAveragable(where: string, { infos, tensors }: WeightSource): voi
  */
 export async function readFlat(source: WeightSource, order?: readonly number[]): Promise<Float32Array> {
   const tensors = source.tensors();
-  const positions = order ?? tensors.map((_, i) => i);
-  const layout = layoutOf(positions.map((position) => source.infos[position]!));
+  const { positions, layout } = orderedLayout(source, order);
   // All reads begin before the first await: the values are those of one moment.
   const values = await Promise.all(positions.map((position) => tensors[position]!.data<'float32'>()));
   const flat = new Float32Array(layout.total);
@@ -110,8 +119,7 @@ export async function readFlat(source: WeightSource, order?: readonly number[]):
 
 /** Copies a vector into the weights. `order` as in {@link readFlat}. */
 export function assignFlat(source: WeightSource, flat: Float32Array, order?: readonly number[]): void {
-  const positions = order ?? source.infos.map((_, i) => i);
-  const layout = layoutOf(positions.map((position) => source.infos[position]!));
+  const { positions, layout } = orderedLayout(source, order);
   const made = tensorsOf(flat, layout);
   const values: Tensor[] = [];
   positions.forEach((position, i) => (values[position] = made[i]!));

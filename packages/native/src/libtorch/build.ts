@@ -13,6 +13,8 @@ import { createStaging, type Staging } from './staging.js';
 import { requireToolchain, type Toolchain } from './toolchain.js';
 
 export interface BuildOptions {
+  /** Does not use the network. node-gyp fetches the headers of a Node.js that has none. Default false. */
+  readonly offline?: boolean | undefined;
   readonly onProgress?: (progress: BuildProgress) => void;
 }
 
@@ -36,11 +38,11 @@ const LOG_TAIL_LINES = 30;
  * `ACC_PLATFORM_UNSUPPORTED`.
  */
 export async function buildAddon(libtorch: LibtorchInstall, options: BuildOptions = {}): Promise<AddonFiles> {
-  checkKeys('buildAddon', options, ['onProgress']);
+  checkKeys('buildAddon', options, ['offline', 'onProgress']);
   const destination = addonCacheFolder(libtorch);
   const built = addonIn(destination, 'cache');
   if (built) return built;
-  const toolchain = requireToolchain();
+  const toolchain = requireToolchain({ offline: options.offline });
   using staging = createStaging(dirname(destination));
   const log = join(makeCacheFolder(join(readEnvironment().cacheDir, 'logs')), `${basename(destination)}.log`);
   options.onProgress?.({ message: `compiling for torch ${libtorch.version} (${libtorch.variant})`, log });

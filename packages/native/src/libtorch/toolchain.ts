@@ -1,6 +1,7 @@
 import { AccError } from '@acc/contract';
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 
 /** The tools for building the addon, besides libtorch. */
@@ -11,21 +12,36 @@ export interface Toolchain {
   readonly nodeDir: string | undefined;
 }
 
+export interface ToolchainOptions {
+  /** Whether node-gyp must not fetch the headers of Node.js. Default false. */
+  readonly offline?: boolean | undefined;
+  /** Default `process.env`. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /**
- * Finds the compiler, make, Python and node-gyp.
+ * Finds the compiler, make, Python and node-gyp, and with `offline` the headers of Node.js.
  *
- * @throws AccError `ACC_TOOLCHAIN_MISSING` with all missing tools and how to install them.
+ * @throws AccError `ACC_TOOLCHAIN_MISSING` with all that is missing and how to install it.
  */
-export function requireToolchain(env: NodeJS.ProcessEnv = process.env): Toolchain {
+export function requireToolchain({ offline, env = process.env }: ToolchainOptions = {}): Toolchain {
   const compiler = (env['CXX'] ?? '').split(' ')[0] || (process.platform === 'darwin' ? 'c++' : 'g++');
   const missing = [compiler, 'make', 'python3'].filter((command) => !isOnPath(command, env));
   const nodeGyp = findNodeGyp(env);
-  if (missing.length === 0 && nodeGyp) return { nodeGyp, nodeDir: findNodeDir() };
-  const all = [...missing, ...(nodeGyp ? [] : ['node-gyp'])];
+  const nodeDir = findNodeDir(env);
+  const lacksHeaders = offline === true && nodeDir === undefined;
+  if (missing.length === 0 && nodeGyp && !lacksHeaders) return { nodeGyp, nodeDir };
+  const headers = lacksHeaders ? [`headers of Node.js ${process.versions.node}`] : [];
+  const all = [...missing, ...(nodeGyp ? [] : ['node-gyp']), ...headers];
   throw new AccError('ACC_TOOLCHAIN_MISSING', `Building the addon needs ${all.join(', ')}.`, {
     help: [
       ...(missing.length > 0 ? [installHint()] : []),
       ...(nodeGyp ? [] : ['npm install -g node-gyp']),
+      ...(lacksHeaders
+        ? [
+            'run the command without --offline once, or with a Node.js that has include/node (its archives do)',
+          ]
+        : []),
     ].join(' and '),
     details: { missing: all },
   });
@@ -64,9 +80,20 @@ function findNodeGyp(env: NodeJS.ProcessEnv): string | undefined {
   }
 }
 
-/** Node.js archives contain the headers. Distributions put them next to the `bin` folder. */
-function findNodeDir(): string | undefined {
-  return existsSync(join(nodePrefix(), 'include', 'node', 'node_api.h')) ? nodePrefix() : undefined;
+/**
+ * Node.js archives contain the headers. Distributions put them next to the `bin` folder. The last
+ * place is where node-gyp keeps headers that it has fetched.
+ */
+function findNodeDir(env: NodeJS.ProcessEnv): string | undefined {
+  const folders = [nodePrefix(), join(nodeGypCache(env), process.versions.node)];
+  return folders.find((folder) => existsSync(join(folder, 'include', 'node', 'node_api.h')));
+}
+
+function nodeGypCache(env: NodeJS.ProcessEnv): string {
+  const chosen = env['npm_config_devdir'];
+  if (chosen) return chosen.replace(/^~/, homedir());
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'node-gyp');
+  return join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'node-gyp');
 }
 
 function nodePrefix(): string {

@@ -20,6 +20,12 @@ const BINARY = 'tfjs_binding.node';
 /** The version of Node-API that tfjs-node 4 asks for on Node.js 20 and newer. */
 const NODE_API = 8;
 
+export interface BindingOptions {
+  /** Does not use the network. */
+  readonly offline: boolean;
+  readonly progress: SetupProgress;
+}
+
 /** The cached binding for a TensorFlow and a tfjs-node. Undefined if it was not built yet. */
 export function cachedBinding(found: TfjsNodePackage, tensorflow: TensorflowInstall): string | undefined {
   const path = join(bindingFolder(found, tensorflow), BINARY);
@@ -37,11 +43,11 @@ export function cachedBinding(found: TfjsNodePackage, tensorflow: TensorflowInst
 export async function provideBinding(
   found: TfjsNodePackage,
   tensorflow: TensorflowInstall,
-  progress: SetupProgress,
+  { offline, progress }: BindingOptions,
 ): Promise<string> {
   const cached = cachedBinding(found, tensorflow);
   if (cached) return cached;
-  const toolchain = requireToolchain();
+  const toolchain = requireToolchain({ offline });
   const destination = bindingFolder(found, tensorflow);
   using staging = createStaging(dirname(destination));
   const logs = makeCacheFolder(join(readEnvironment().cacheDir, 'logs'));

@@ -1,3 +1,4 @@
+import { AccError } from '@acc/contract';
 import type { Command } from 'commander';
 import type { TfjsNodeOptions } from './setup-tfjs-node.js';
 
@@ -14,10 +15,21 @@ export function addTfjsNodeCommand(setup: Command): void {
     .option('--dry-run', 'only say what would be done')
     .option('--undo', 'put the package back to the state before the setup')
     .action(async (flags: TfjsNodeOptions) => {
+      requireNoOptions(setup);
       const [{ setupTfjsNode }, { SetupProgress }] = await Promise.all([
         import('./setup-tfjs-node.js'),
         import('../progress.js'),
       ]);
       await setupTfjsNode(flags, process.cwd(), new SetupProgress(process.stderr));
     });
+}
+
+/** Options before `tfjs-node` are those of `setup` alone. */
+function requireNoOptions(setup: Command): void {
+  const [first] = setup.options.filter((each) => setup.getOptionValueSource(each.attributeName()) === 'cli');
+  if (!first) return;
+  throw new AccError('ACC_BAD_OPTION', `acc setup ${first.long} tfjs-node: the option is before tfjs-node.`, {
+    help: `Options of tfjs-node come after it, such as: npx acc setup tfjs-node --offline`,
+    details: { option: first.long },
+  });
 }

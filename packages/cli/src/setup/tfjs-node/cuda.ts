@@ -9,8 +9,13 @@ export function describeCuda(cuda: CudaNeeds | undefined, root: string): string[
   const installed = installedDriver();
   return [
     `it needs CUDA ${cuda.cuda}${cudnn}${driver}; this machine has ${installed ? `driver ${installed}` : 'no NVIDIA driver'}`,
-    `the CUDA libraries, if the machine has none: python3 -m pip install --no-deps --target ${root} ${cuda.packages.join(' ')}`,
+    `the CUDA libraries, if the machine has none: python3 -m pip install --no-deps --target ${shellWord(root)} ${cuda.packages.join(' ')}`,
   ];
+}
+
+/** A path as one word of a command line. */
+function shellWord(path: string): string {
+  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** The version of the loaded kernel module of NVIDIA. */

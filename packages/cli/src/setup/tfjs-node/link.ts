@@ -36,7 +36,8 @@ export function linkTfjsNode(found: TfjsNodePackage, tensorflow: TensorflowInsta
 }
 
 /**
- * Undoes {@link linkTfjsNode}.
+ * Undoes {@link linkTfjsNode}. If the package's own install script ran after it, the folders of that
+ * script stay, and older ones are removed.
  *
  * @returns Whether there was something to undo.
  * @throws AccError `ACC_TFJS_NODE_NOT_WRITABLE`.
@@ -48,7 +49,8 @@ export function unlinkTfjsNode({ path }: TfjsNodePackage): boolean {
   guarded(path, () => {
     if (isOurs) removeOurs(path);
     for (const name of REPLACED) {
-      if (existsSync(join(kept, name))) renameSync(join(kept, name), join(path, name));
+      const isBack = existsSync(join(path, name));
+      if (!isBack && existsSync(join(kept, name))) renameSync(join(kept, name), join(path, name));
     }
     rmSync(kept, { recursive: true, force: true });
   });

@@ -49,7 +49,7 @@ export interface TfjsNodeOptions {
  *
  * @throws AccError `ACC_TFJS_NODE_MISSING`, `ACC_TFJS_NODE_UNSUPPORTED`, `ACC_TFJS_NODE_NOT_WRITABLE`,
  * `ACC_TFJS_NODE_BUILD_FAILED`, `ACC_TFJS_NODE_BROKEN`, `ACC_PLATFORM_UNSUPPORTED`,
- * `ACC_TOOLCHAIN_MISSING`, `ACC_SETUP_CONFLICT`, and those of `provideTensorflow`.
+ * `ACC_TOOLCHAIN_MISSING`, `ACC_SETUP_CONFLICT`, and errors of `provideTensorflow`.
  */
 export async function setupTfjsNode(
   options: TfjsNodeOptions,
@@ -64,10 +64,10 @@ export async function setupTfjsNode(
   progress.step(`${found.name} ${found.version}, ${found.path}`);
   const before = cachedTensorflow(request);
   // Told before a download, not after it.
-  if (!before || !cachedBinding(found, before)) requireToolchain();
+  if (!before || !cachedBinding(found, before)) requireToolchain({ offline: request.offline });
   const tensorflow = await provideTensorflow(request, progress);
   progress.done(`TensorFlow ${tensorflow.version} (${tensorflow.variant}), ${tensorflow.root}`);
-  const binding = await provideBinding(found, tensorflow, progress);
+  const binding = await provideBinding(found, tensorflow, { offline: request.offline, progress });
   progress.done(`binding, ${binding}`);
   const state = inspectTfjsNode(found);
   const isLinked = state.problem === undefined && isLinkedTo(found, tensorflow, binding);
@@ -92,7 +92,7 @@ async function verify(
 
 function undo(found: TfjsNodePackage, options: TfjsNodeOptions, progress: SetupProgress): void {
   const { tensorflow, from, sha256, offline, dryRun } = options;
-  if (tensorflow ?? from ?? sha256 ?? offline ?? dryRun) {
+  if ([tensorflow, from, sha256, offline, dryRun].some((given) => given !== undefined && given !== false)) {
     throw new AccError('ACC_SETUP_CONFLICT', '--undo was given with options of the setup.', {
       help: 'npx acc setup tfjs-node --undo, with --gpu for tfjs-node-gpu',
     });

@@ -48,16 +48,33 @@ export interface TensorflowRequest {
 export const LIBRARIES = ['libtensorflow_cc.so.2', 'libtensorflow_framework.so.2'];
 const ORIGIN = 'acc-origin.json';
 
+/** What the file {@link ORIGIN} says of the wheel that was unpacked. */
+interface Origin {
+  readonly fileName: string;
+  readonly sha256: string;
+  readonly verifiedBy: 'checksum' | 'record';
+  readonly cuda?: CudaNeeds | undefined;
+}
+
 /** The folder in the cache for a TensorFlow. */
 export const tensorflowFolder = ({ version, variant }: TensorflowRequest): string =>
   join(readEnvironment().cacheDir, 'tensorflow', `${version}-${variant}`);
 
-/** The TensorFlow that an earlier setup has put into the cache. Undefined if there is none. */
+/**
+ * The TensorFlow that an earlier setup has put into the cache. Undefined if there is none.
+ *
+ * @throws AccError `ACC_CHECKSUM_MISMATCH` if it is from a wheel with another checksum than
+ * `sha256`. A wheel in `from` is compared when it is unpacked.
+ */
 export function cachedTensorflow(request: TensorflowRequest): TensorflowInstall | undefined {
   const root = tensorflowFolder(request);
   const files = [ORIGIN, ...LIBRARIES.map((name) => join('lib', name)), 'include/tensorflow/c/c_api.h'];
   if (!files.every((path) => existsSync(join(root, path)))) return undefined;
-  const { cuda } = JSON.parse(readFileSync(join(root, ORIGIN), 'utf8')) as { cuda?: CudaNeeds };
+  const { sha256, cuda } = JSON.parse(readFileSync(join(root, ORIGIN), 'utf8')) as Origin;
+  const expected = request.from === undefined ? request.sha256?.toLowerCase() : undefined;
+  if (expected !== undefined && expected !== sha256) {
+    throw otherChecksum(`the wheel of ${root}`, { found: sha256, expected });
+  }
   return { root, version: request.version, variant: request.variant, cuda };
 }
 
@@ -132,7 +149,7 @@ async function unpackWheel(
       progress.install({ phase: 'unpack', doneBytes, totalBytes }),
     );
     const cuda = request.variant === 'cuda' ? cudaNeeds(metadata) : undefined;
-    const origin = { fileName: name, sha256, verifiedBy, cuda };
+    const origin: Origin = { fileName: name, sha256, verifiedBy, cuda };
     writeFileSync(join(folder, ORIGIN), `${JSON.stringify(origin, undefined, 2)}\n`);
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
@@ -150,8 +167,13 @@ function judgeChecksum(found: string, name: string, request: TensorflowRequest):
   const expected = sha256?.toLowerCase() ?? known;
   if (expected === undefined) return found === publishedSha256(variant, version) ? 'checksum' : 'record';
   if (found === expected) return 'checksum';
-  throw new AccError('ACC_CHECKSUM_MISMATCH', `${name} has sha256 ${found}, but ${expected} was expected.`, {
-    help: 'The file is damaged, or it is a different file. Fetch it again, or give the right --sha256.',
+  throw otherChecksum(name, { found, expected });
+}
+
+function otherChecksum(name: string, sums: { readonly found: string; readonly expected: string }): AccError {
+  const { found, expected } = sums;
+  return new AccError('ACC_CHECKSUM_MISMATCH', `${name} has sha256 ${found}, but ${expected} was expected.`, {
+    help: 'The file is damaged, or it is a different file. Give another wheel (--from), or the right --sha256.',
     details: { name, found, expected },
   });
 }

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, type ExecFileException } from 'node:child_process';
 import { AccError } from '@acc/contract';
 import type { TfjsNodePackage } from './package.js';
 
@@ -22,6 +22,12 @@ const PRODUCT = [19, 22, 43, 50];
  */
 const WEIGHT = 1.5;
 
+/**
+ * TensorFlow loads in seconds. On a GPU that its build does not know, it first compiles its kernels,
+ * which takes minutes.
+ */
+const TIMEOUT_MS = 600_000;
+
 /** Node.js 23 removed a function that tfjs-node 4.22 calls; see `mendTfjsNode` of @acc/tfjs-internals. */
 const PROGRAM = `
 const util = require('util');
@@ -42,10 +48,15 @@ console.log(JSON.stringify({ tensorflow, usesGpu: backend.isUsingGpuDevice, prod
  * Loads tfjs-node in a process of its own, multiplies two matrices there and takes a training step,
  * and compares the values.
  *
+ * @param timeoutMs After this time the process is killed.
  * @throws AccError `ACC_TFJS_NODE_BROKEN` with the output of the process.
  */
-export async function verifyTfjsNode({ name, path }: TfjsNodePackage): Promise<Verified> {
-  const { stdout, stderr, error } = await run(['-e', PROGRAM, path]);
+export async function verifyTfjsNode(
+  { name, path }: TfjsNodePackage,
+  timeoutMs = TIMEOUT_MS,
+): Promise<Verified> {
+  const { stdout, stderr, error } = await run(['-e', PROGRAM, path], timeoutMs);
+  if (error?.killed) throw broken(name, `the process that loads it did not end within ${timeoutMs / 1000} s`);
   const line = stdout.trim().split('\n').at(-1) ?? '';
   if (error || !line.startsWith('{')) {
     throw broken(
@@ -65,9 +76,16 @@ export async function verifyTfjsNode({ name, path }: TfjsNodePackage): Promise<V
   );
 }
 
-function run(args: readonly string[]): Promise<{ stdout: string; stderr: string; error: Error | null }> {
+interface Ended {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly error: ExecFileException | null;
+}
+
+function run(args: readonly string[], timeout: number): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, args, (error, stdout, stderr) => resolve({ stdout, stderr, error }));
+    const options = { timeout, killSignal: 'SIGKILL' } as const;
+    execFile(process.execPath, args, options, (error, stdout, stderr) => resolve({ stdout, stderr, error }));
   });
 }
 
