@@ -1,4 +1,5 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { CPU_BINDS } from './cpus/binding.js';
 
 interface LaunchFlags {
   readonly nproc?: number | 'auto';
@@ -11,6 +12,10 @@ interface LaunchFlags {
   readonly threads?: number;
   readonly maxRestarts?: number;
   readonly prefix: boolean;
+  readonly cpuBind?: 'none' | 'cores' | 'numa';
+  readonly logDir?: string;
+  readonly tee?: 'all' | readonly number[];
+  readonly dryRun?: boolean;
 }
 
 /** Adds the command `launch` to the program. `setExitCode` receives the exit code of the job. */
@@ -27,18 +32,13 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       "processes on this host, or 'auto': one for each core (default: 1)",
       parseProcesses,
     );
-  addHostOptions(launchCommand)
-    .option(
-      '--threads <T>',
-      'threads of each process (default: OMP_NUM_THREADS, or cores / processes)',
-      parseWhole,
-    )
+  addOutputOptions(addCpuOptions(addHostOptions(launchCommand)))
     .option(
       '--max-restarts <K>',
       'how many times to restart the job after a rank fails (default: 0)',
       parseWhole,
     )
-    .option('--no-prefix', "don't mark lines with their rank")
+    .option('--dry-run', 'print the command, environment and CPUs of each process; start nothing')
     .action(async (script: string, args: string[], flags: LaunchFlags) => {
       const { launch } = await import('./launch.js');
       setExitCode(await launch({ script, args, ...flags }));
@@ -63,6 +63,36 @@ function addHostOptions(command: Command): Command {
       '--interface <NAME>',
       'the network interface between hosts (default: the one that reaches rank 0)',
     );
+}
+
+/** Adds the options for cores. */
+function addCpuOptions(command: Command): Command {
+  return command
+    .option(
+      '--threads <T>',
+      'threads of each process (default: OMP_NUM_THREADS, or cores / processes)',
+      parseWhole,
+    )
+    .addOption(
+      new Option(
+        '--cpu-bind <HOW>',
+        "run each process on cores of its own ('cores') or on a NUMA node ('numa') (default: none)",
+      ).choices(CPU_BINDS),
+    );
+}
+
+/** Adds the options for output. */
+function addOutputOptions(command: Command): Command {
+  return command
+    .option('--no-prefix', "don't mark lines with their rank")
+    .option('--log-dir <DIR>', 'write the output of each process to files in this folder, do not show it')
+    .option('--tee <RANKS>', "with --log-dir: also show the output of these ranks: 0,2 or 'all'", parseRanks);
+}
+
+function parseRanks(text: string): 'all' | number[] {
+  if (text === 'all') return text;
+  if (/^\d+(,\d+)*$/.test(text)) return text.split(',').map(Number);
+  throw new InvalidArgumentError("Expected 'all' or ranks with commas: 0,2.");
 }
 
 const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? text : parseWhole(text));
