@@ -1,5 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { CLUSTERS } from './cluster/job.js';
 import { CPU_BINDS } from './cpus/binding.js';
+import { badOption } from './options.js';
 
 interface LaunchFlags {
   readonly nproc?: number | 'auto';
@@ -16,6 +18,9 @@ interface LaunchFlags {
   readonly logDir?: string;
   readonly tee?: 'all' | readonly number[];
   readonly dryRun?: boolean;
+  readonly print?: 'slurm' | 'k8s';
+  readonly image?: string;
+  readonly jobName?: string;
 }
 
 /** Adds the command `launch` to the program. `setExitCode` receives the exit code of the job. */
@@ -39,10 +44,31 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       parseWhole,
     )
     .option('--dry-run', 'print the command, environment and CPUs of each process; start nothing')
+    .addOption(
+      new Option(
+        '--print <CLUSTER>',
+        "print a batch script ('slurm') or a manifest ('k8s'); start nothing",
+      ).choices(CLUSTERS),
+    )
+    .option('--image <IMAGE>', 'the container image, for --print k8s')
+    .option('--job-name <NAME>', "the job's name, for --print (default: the name of the script)")
     .action(async (script: string, args: string[], flags: LaunchFlags) => {
-      const { launch } = await import('./launch.js');
-      setExitCode(await launch({ script, args, ...flags }));
+      setExitCode(await runCommand(script, args, flags));
     });
+}
+
+async function runCommand(script: string, args: readonly string[], flags: LaunchFlags): Promise<number> {
+  const { print: cluster, image, jobName, ...options } = flags;
+  if (cluster) {
+    const { clusterFile } = await import('./cluster/print.js');
+    const file = clusterFile({ script, args, ...options }, { cluster, image, jobName });
+    process.stdout.write(file);
+    return 0;
+  }
+  if (image !== undefined) throw badOption('--image', image, 'used with --print k8s only');
+  if (jobName !== undefined) throw badOption('--job-name', jobName, 'used with --print only');
+  const { launch } = await import('./launch.js');
+  return launch({ script, args, ...options });
 }
 
 /** Adds the options of a job on several hosts. */

@@ -1,4 +1,5 @@
 import type { RankCommand } from './rank-process.js';
+import { shellWord } from './shell-word.js';
 
 /** Values that are chosen at the start. */
 const CHOSEN: Readonly<Record<string, { readonly unknown: string; readonly shown: string }>> = {
@@ -25,9 +26,4 @@ function describeCommand({ rank, variables, command, cpus, logs, isShown }: Rank
     return `${name}=${shellWord(chosen?.unknown === value ? chosen.shown : value)}`;
   });
   return `${[...lines, [...assignments, ...command.map(shellWord)].join(' ')].join('\n')}\n`;
-}
-
-/** The text as one word of a POSIX shell. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
