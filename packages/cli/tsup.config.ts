@@ -1,4 +1,11 @@
 import { defineConfig } from 'tsup';
 import { base } from '../../tsup.base.js';
 
-export default defineConfig({ ...base, entry: ['src/index.ts', 'src/acc.ts'] });
+export default defineConfig({
+  ...base,
+  entry: {
+    index: 'src/index.ts',
+    acc: 'src/acc.ts',
+    'launch/function/run-function': 'src/launch/function/run-function.ts',
+  },
+});

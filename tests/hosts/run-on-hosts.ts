@@ -46,7 +46,7 @@ export function launch(
   args: readonly string[],
   env: Variables = {},
 ): Running {
-  return start(network, host, [acc, 'launch', ...args], env);
+  return startProgram(network, host, [process.execPath, acc, 'launch', ...args], env);
 }
 
 /** One rank, started as another launcher would start it. */
@@ -57,7 +57,7 @@ export function startRank(
   args: readonly string[],
   env: Variables,
 ): Running {
-  return start(network, host, [...programs.get(script)!, ...args], env);
+  return startProgram(network, host, [process.execPath, ...programs.get(script)!, ...args], env);
 }
 
 /**
@@ -85,8 +85,14 @@ export function startRanks(
   );
 }
 
-function start(network: TestNetwork, host: TestHost, args: readonly string[], env: Variables): Running {
-  const child = network.spawn(host, process.execPath, args, {
+/** Any program and its arguments. */
+export function startProgram(
+  network: TestNetwork,
+  host: TestHost,
+  [program, ...args]: readonly [string, ...string[]],
+  env: Variables,
+): Running {
+  const child = network.spawn(host, program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, OMP_NUM_THREADS: '1', ...env },
   });

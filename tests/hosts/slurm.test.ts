@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,6 +55,29 @@ it('several steps of one job at the same time', async () => {
   rmSync(folder, { recursive: true });
   expect(output).toContain('met 0/1 local 0/1 sum 1');
   for (const rank of [0, 1]) expect(output.split(`met ${rank}/2 local 0/1 sum 3`), output).toHaveLength(3);
+});
+
+it('the script of acc launch --print slurm', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-printed-'));
+  const [script, log, end] = ['job.sh', 'log', 'end'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  // The program has an argument that a shell would split, and the script is run as it is printed,
+  // from a folder with node_modules: the working directory.
+  const args = ['launch', '--print', 'slurm', '-n', '2', '--nnodes', '2', '--no-prefix', meet, "it's one"];
+  const { stdout } = spawnSync(process.execPath, [acc, ...args], { encoding: 'utf8' });
+  writeFileSync(script, stdout);
+  // Options of sbatch replace those of the script. sbatch with --wait would only poll every half
+  // minute, so a further job waits for this one.
+  const submitted = await cluster.run('sbatch', ['--parsable', '--cpus-per-task=2', '-o', log, script]);
+  const after = ['-N1', '-n1', `--dependency=afterany:${submitted.trim()}`, '-o', '/dev/null'];
+  await cluster.run('sbatch', [...after, '--wrap', `touch ${end}`]);
+  await vi.waitUntil(() => existsSync(end), { timeout: 150_000, interval: 200 });
+  const output = readFileSync(log, 'utf8');
+  rmSync(folder, { recursive: true });
+  for (let rank = 0; rank < 4; rank++) expect(output).toContain(`met ${rank}/4 local ${rank % 2}/2 sum 10`);
 });
 
 it('acc launch under srun, once on each node', async () => {

@@ -1,2 +1,7 @@
-export { launch, type LaunchOptions } from './launch/launch.js';
+export {
+  launch,
+  type FunctionLaunchOptions,
+  type LaunchOptions,
+  type ModuleFunction,
+} from './launch/launch.js';
 export { main } from './main.js';

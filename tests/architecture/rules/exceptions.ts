@@ -71,6 +71,10 @@ export const SIDE_EFFECTS: readonly Exception[] = [
   { where: 'packages/kernels/src/register.ts', reason: 'its purpose is to register the backend' },
   { where: 'packages/cli/src/acc.ts', reason: 'the program `acc` itself' },
   {
+    where: 'packages/cli/src/launch/function/run-function.ts',
+    reason: 'the program of a rank that runs a function',
+  },
+  {
     where: 'packages/core/src/backend/mend-tfjs-node.ts',
     reason:
       'tfjs-node fails in most operators on Node.js 23 and newer, also in those that a program calls before `create`',
@@ -104,6 +108,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/platform/src/platform/host.ts', reason: 'passes it on; a page has none' },
   { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'passes PATH to the search for a compiler' },
   { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows variables' },
+  { where: 'packages/cli/src/launch/function/run-function.ts', reason: 'its rank' },
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },

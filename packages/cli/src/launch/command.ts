@@ -1,4 +1,7 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { CLUSTERS } from './cluster/job.js';
+import { CPU_BINDS } from './cpus/binding.js';
+import { badOption } from './options.js';
 
 interface LaunchFlags {
   readonly nproc?: number | 'auto';
@@ -11,6 +14,13 @@ interface LaunchFlags {
   readonly threads?: number;
   readonly maxRestarts?: number;
   readonly prefix: boolean;
+  readonly cpuBind?: 'none' | 'cores' | 'numa';
+  readonly logDir?: string;
+  readonly tee?: 'all' | readonly number[];
+  readonly dryRun?: boolean;
+  readonly print?: 'slurm' | 'k8s';
+  readonly image?: string;
+  readonly jobName?: string;
 }
 
 /** Adds the command `launch` to the program. `setExitCode` receives the exit code of the job. */
@@ -27,22 +37,38 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       "processes on this host, or 'auto': one for each core (default: 1)",
       parseProcesses,
     );
-  addHostOptions(launchCommand)
-    .option(
-      '--threads <T>',
-      'threads of each process (default: OMP_NUM_THREADS, or cores / processes)',
-      parseWhole,
-    )
+  addOutputOptions(addCpuOptions(addHostOptions(launchCommand)))
     .option(
       '--max-restarts <K>',
       'how many times to restart the job after a rank fails (default: 0)',
       parseWhole,
     )
-    .option('--no-prefix', "don't mark lines with their rank")
+    .option('--dry-run', 'print the command, environment and CPUs of each process; start nothing')
+    .addOption(
+      new Option(
+        '--print <CLUSTER>',
+        "print a batch script ('slurm') or a manifest ('k8s'); start nothing",
+      ).choices(CLUSTERS),
+    )
+    .option('--image <IMAGE>', 'the container image, for --print k8s')
+    .option('--job-name <NAME>', "the job's name, for --print (default: the name of the script)")
     .action(async (script: string, args: string[], flags: LaunchFlags) => {
-      const { launch } = await import('./launch.js');
-      setExitCode(await launch({ script, args, ...flags }));
+      setExitCode(await runCommand(script, args, flags));
     });
+}
+
+async function runCommand(script: string, args: readonly string[], flags: LaunchFlags): Promise<number> {
+  const { print: cluster, image, jobName, ...options } = flags;
+  if (cluster) {
+    const { clusterFile } = await import('./cluster/print.js');
+    const file = clusterFile({ script, args, ...options }, { cluster, image, jobName });
+    process.stdout.write(file);
+    return 0;
+  }
+  if (image !== undefined) throw badOption('--image', image, 'used with --print k8s only');
+  if (jobName !== undefined) throw badOption('--job-name', jobName, 'used with --print only');
+  const { launch } = await import('./launch.js');
+  return launch({ script, args, ...options });
 }
 
 /** Adds the options of a job on several hosts. */
@@ -63,6 +89,36 @@ function addHostOptions(command: Command): Command {
       '--interface <NAME>',
       'the network interface between hosts (default: the one that reaches rank 0)',
     );
+}
+
+/** Adds the options for cores. */
+function addCpuOptions(command: Command): Command {
+  return command
+    .option(
+      '--threads <T>',
+      'threads of each process (default: OMP_NUM_THREADS, or cores / processes)',
+      parseWhole,
+    )
+    .addOption(
+      new Option(
+        '--cpu-bind <HOW>',
+        "run each process on cores of its own ('cores') or on a NUMA node ('numa') (default: none)",
+      ).choices(CPU_BINDS),
+    );
+}
+
+/** Adds the options for output. */
+function addOutputOptions(command: Command): Command {
+  return command
+    .option('--no-prefix', "don't mark lines with their rank")
+    .option('--log-dir <DIR>', 'write the output of each process to files in this folder, do not show it')
+    .option('--tee <RANKS>', "with --log-dir: also show the output of these ranks: 0,2 or 'all'", parseRanks);
+}
+
+function parseRanks(text: string): 'all' | number[] {
+  if (text === 'all') return text;
+  if (/^\d+(,\d+)*$/.test(text)) return text.split(',').map(Number);
+  throw new InvalidArgumentError("Expected 'all' or ranks with commas: 0,2.");
 }
 
 const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? text : parseWhole(text));

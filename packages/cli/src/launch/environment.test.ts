@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { rankVariables, tensorflowThreads, threadsPerRank } from './environment.js';
+import { rankVariables, shareOfCores, tensorflowThreads, threadsPerRank } from './environment.js';
 
 const job = {
-  threads: 2,
-  tensorflowThreads: 2,
   restarts: { count: 1, max: 3 },
   libtorch: '/opt/libtorch',
   networkInterface: undefined,
 };
+const rank = { localRank: 1, nproc: 2, threads: { openmp: 2, tensorflow: 2 } };
 const place = {
   nnodes: 3,
   nodeRank: 1,
@@ -19,7 +18,7 @@ const place = {
 
 describe('rankVariables', () => {
   it('uses the variables of torchrun', () => {
-    expect(rankVariables(place, 2, job, 1)).toEqual({
+    expect(rankVariables(place, job, rank)).toEqual({
       RANK: '3',
       LOCAL_RANK: '1',
       WORLD_SIZE: '6',
@@ -31,6 +30,8 @@ describe('rankVariables', () => {
       OMP_NUM_THREADS: '2',
       TF_NUM_INTRAOP_THREADS: '2',
       TF_NUM_INTEROP_THREADS: '2',
+      ACC_RESTART_COUNT: '1',
+      ACC_MAX_RESTARTS: '3',
       TORCHELASTIC_RESTART_COUNT: '1',
       TORCHELASTIC_MAX_RESTARTS: '3',
       ACC_JOB_TOKEN: 'secret',
@@ -39,14 +40,11 @@ describe('rankVariables', () => {
   });
 
   it("keeps the user's own variables if the job sets none", () => {
-    const none = {
-      ...job,
-      threads: undefined,
-      tensorflowThreads: undefined,
-      restarts: undefined,
-      libtorch: undefined,
-    };
-    const names = Object.keys(rankVariables({ ...place, jobToken: undefined }, 1, none, 0));
+    const none = { ...job, restarts: undefined, libtorch: undefined };
+    const threads = { openmp: undefined, tensorflow: undefined };
+    const names = Object.keys(
+      rankVariables({ ...place, jobToken: undefined }, none, { localRank: 0, nproc: 1, threads }),
+    );
     expect(names).not.toContain('OMP_NUM_THREADS');
     expect(names).not.toContain('TF_NUM_INTRAOP_THREADS');
     expect(names).not.toContain('ACC_JOB_TOKEN');
@@ -56,20 +54,20 @@ describe('rankVariables', () => {
   });
 
   it('passes the network interface on', () => {
-    const variables = rankVariables(place, 2, { ...job, networkInterface: 'eth1' }, 0);
+    const variables = rankVariables(place, { ...job, networkInterface: 'eth1' }, rank);
     expect(variables).toMatchObject({ GLOO_SOCKET_IFNAME: 'eth1', NCCL_SOCKET_IFNAME: 'eth1' });
   });
 });
 
 describe('threadsPerRank', () => {
-  it('divides the cores, with at least one for each rank', () => {
-    expect(threadsPerRank({ nproc: 3, threads: undefined }, {}, 8)).toBe(2);
-    expect(threadsPerRank({ nproc: 3, threads: undefined }, {}, 2)).toBe(1);
+  it("is the rank's share of the cores, at least one", () => {
+    expect(threadsPerRank({ threads: undefined }, {}, shareOfCores(8, 3))).toBe(2);
+    expect(threadsPerRank({ threads: undefined }, {}, shareOfCores(2, 3))).toBe(1);
   });
 
   it("prefers --threads to OMP_NUM_THREADS, and the user's value to ours", () => {
-    expect(threadsPerRank({ nproc: 2, threads: 5 }, { OMP_NUM_THREADS: '3' }, 8)).toBe(5);
-    expect(threadsPerRank({ nproc: 2, threads: undefined }, { OMP_NUM_THREADS: '3' }, 8)).toBeUndefined();
+    expect(threadsPerRank({ threads: 5 }, { OMP_NUM_THREADS: '3' }, 4)).toBe(5);
+    expect(threadsPerRank({ threads: undefined }, { OMP_NUM_THREADS: '3' }, 4)).toBeUndefined();
   });
 });
 

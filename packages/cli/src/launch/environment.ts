@@ -3,13 +3,6 @@ import type { Placement } from './placement.js';
 
 /** Settings that all ranks of a host share. */
 export interface JobEnvironment {
-  /** The number of threads of each rank. Undefined: the user's OMP_NUM_THREADS remains. */
-  readonly threads: number | undefined;
-  /**
-   * The number of threads of each pool of tfjs-node's TensorFlow. Undefined: the user's variables
-   * remain.
-   */
-  readonly tensorflowThreads: number | undefined;
   /**
    * The number of earlier starts of the job, and the maximum number of restarts. Undefined if the
    * job is never restarted.
@@ -23,28 +16,36 @@ export interface JobEnvironment {
   readonly networkInterface: string | undefined;
 }
 
+/** The numbers of threads of a rank. Undefined: the user's variables remain. */
+export interface Threads {
+  readonly openmp: number | undefined;
+  /** Of each pool of tfjs-node's TensorFlow. */
+  readonly tensorflow: number | undefined;
+}
+
 /**
  * The environment variables of the rank with number `localRank` on this host. Names and meanings
  * are those of torchrun.
  */
 export function rankVariables(
   place: Omit<Placement, 'release'>,
-  nproc: number,
   job: JobEnvironment,
-  localRank: number,
+  rank: { readonly localRank: number; readonly nproc: number; readonly threads: Threads },
 ): Record<string, string> {
   const variables: Record<string, string | number | undefined> = {
-    RANK: place.firstRank + localRank,
-    LOCAL_RANK: localRank,
+    RANK: place.firstRank + rank.localRank,
+    LOCAL_RANK: rank.localRank,
     WORLD_SIZE: place.worldSize,
-    LOCAL_WORLD_SIZE: nproc,
+    LOCAL_WORLD_SIZE: rank.nproc,
     GROUP_RANK: place.nodeRank,
     GROUP_WORLD_SIZE: place.nnodes,
     MASTER_ADDR: place.endpoint.host,
     MASTER_PORT: place.endpoint.port,
-    OMP_NUM_THREADS: job.threads,
-    TF_NUM_INTRAOP_THREADS: job.tensorflowThreads,
-    TF_NUM_INTEROP_THREADS: job.tensorflowThreads,
+    OMP_NUM_THREADS: rank.threads.openmp,
+    TF_NUM_INTRAOP_THREADS: rank.threads.tensorflow,
+    TF_NUM_INTEROP_THREADS: rank.threads.tensorflow,
+    ACC_RESTART_COUNT: job.restarts?.count,
+    ACC_MAX_RESTARTS: job.restarts?.max,
     TORCHELASTIC_RESTART_COUNT: job.restarts?.count,
     TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
@@ -58,18 +59,23 @@ export function rankVariables(
 }
 
 /**
- * The number of threads of each rank. Divides the cores among the ranks, because ranks with more
- * threads than cores run many times slower.
+ * The number of threads of a rank.
  *
+ * @param cores Its share of the cores.
  * @returns undefined if the user's OMP_NUM_THREADS is to remain.
  */
 export function threadsPerRank(
-  { nproc, threads }: Pick<LaunchPlan, 'nproc' | 'threads'>,
+  { threads }: Pick<LaunchPlan, 'threads'>,
   env: NodeJS.ProcessEnv,
   cores: number,
 ): number | undefined {
   if (threads !== undefined) return threads;
-  return env.OMP_NUM_THREADS ? undefined : Math.max(1, Math.floor(cores / nproc));
+  return env.OMP_NUM_THREADS ? undefined : cores;
+}
+
+/** A rank's share of the cores of its host. Ranks with more threads than cores run many times slower. */
+export function shareOfCores(cores: number, nproc: number): number {
+  return Math.max(1, Math.floor(cores / nproc));
 }
 
 /**

@@ -1,12 +1,14 @@
-import { availableParallelism } from 'node:os';
 import { AccError } from '@acc/contract';
-import { rankVariables, tensorflowThreads, threadsPerRank, type JobEnvironment } from './environment.js';
+import type { FunctionLaunchOptions, ModuleFunction } from './function/launch-function.js';
+import { describeCommands } from './dry-run.js';
+import { hostSettings } from './host-settings.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
-import { placementOf } from './placement.js';
-import type { RankCommand } from './rank-process.js';
+import { placementOf, supposedPlacement } from './placement.js';
+import { rankCommands } from './rank-commands.js';
 import { runJob, type JobEnd } from './run-job.js';
-import { nodeArguments, resolveScript } from './script.js';
+import { nodeProgram, resolveScript } from './script.js';
 
+export type { FunctionLaunchOptions, ModuleFunction } from './function/launch-function.js';
 export type { LaunchOptions } from './options.js';
 
 /**
@@ -18,13 +20,56 @@ export type { LaunchOptions } from './options.js';
  * signal n; 130, 143 or 129 if interrupted.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`,
  * `ACC_SCRIPT_NOT_FOUND`, `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`,
- * `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`. With etcd also `ACC_ETCD_MISSING`,
+ * `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`, `ACC_PROGRAM_MISSING`, `ACC_CPU_BIND`,
+ * `ACC_LOG_NOT_WRITABLE`. With etcd also `ACC_ETCD_MISSING`,
  * `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
  */
-export async function launch(options: LaunchOptions): Promise<number> {
-  const plan = completeOptions(options);
+export function launch(options: LaunchOptions): Promise<number>;
+/**
+ * Runs a function on several ranks of this host, each in a process of its own, for notebooks and
+ * tests. The ranks get the function's source, so it imports what it needs inside of it, and uses no
+ * variable from outside. With `{ module, export }` the ranks import a module and call what it
+ * exports. Output of the ranks is written to stdout and stderr of this process.
+ *
+ * ```ts
+ * const losses = await launch(
+ *   async (rate: number) => {
+ *     const { Accelerator } = await import('@acc/core');
+ *     const accelerator = await Accelerator.create();
+ *     return accelerator.processIndex * rate;
+ *   },
+ *   { numProcesses: 2, args: [0.1] },
+ * );
+ * ```
+ *
+ * @returns What the function returned on each rank, by rank: plain values, which are copied.
+ * @throws AccError `ACC_LAUNCH_FAILED` if a rank failed, with its error as `cause`;
+ * `ACC_LAUNCH_INTERRUPTED`, `ACC_LAUNCH_NESTED`; `ACC_FUNCTION_SOURCE`, `ACC_NOT_PLAIN`; those
+ * of options as above. The cause has the code `ACC_FUNCTION_CLOSURE` if the function uses
+ * variables from outside, and `ACC_EXPORT_MISSING` if the module does not export it.
+ */
+export function launch<Args extends readonly unknown[], Result>(
+  fn: (...args: Args) => Result | Promise<Result>,
+  options?: FunctionLaunchOptions<Args>,
+): Promise<Result[]>;
+export function launch(target: ModuleFunction, options?: FunctionLaunchOptions): Promise<unknown[]>;
+export async function launch(
+  target: LaunchOptions | ModuleFunction | ((...args: never[]) => unknown),
+  options: FunctionLaunchOptions = {},
+): Promise<unknown> {
   requireProcessGroups();
+  if (typeof target !== 'function' && !('module' in target)) return launchScript(target);
+  const { launchFunction } = await import('./function/launch-function.js');
+  return launchFunction(target, options, process.env);
+}
+
+async function launchScript(options: LaunchOptions): Promise<number> {
+  const plan = completeOptions(options);
   const script = resolveScript(plan.script, process.cwd());
+  if (plan.dryRun) {
+    process.stdout.write(await describeStart(plan, script));
+    return 0;
+  }
   const { maxRestarts } = plan;
   for (let restart = 0; ; restart++) {
     const { exitCode, mayRestart } = await runOnce(plan, script, restart);
@@ -33,30 +78,25 @@ export async function launch(options: LaunchOptions): Promise<number> {
   }
 }
 
-async function runOnce(
-  plan: LaunchPlan,
-  script: ReturnType<typeof resolveScript>,
-  restart: number,
-): Promise<JobEnd> {
-  const [programArguments, job] = await Promise.all([
-    nodeArguments(script, plan.args),
-    jobEnvironment(plan, process.env, restart),
+async function runOnce(plan: LaunchPlan, script: string, restart: number): Promise<JobEnd> {
+  const [program, host] = await Promise.all([
+    nodeProgram(script, plan.args),
+    hostSettings(plan, process.env, restart),
   ]);
   const place = await placementOf(plan, process.env.ACC_JOB_TOKEN || undefined);
   try {
-    const commands = Array.from({ length: plan.nproc }, (_, localRank): RankCommand => {
-      const variables = rankVariables(place, plan.nproc, job, localRank);
-      return {
-        rank: Number(variables.RANK),
-        nodeArguments: programArguments,
-        env: { ...process.env, ...variables },
-        isForeground: localRank === 0,
-      };
-    });
+    const commands = rankCommands(plan, place, host, program);
     return await runJob({ script, commands, worldSize: place.worldSize, prefix: plan.prefix });
   } finally {
     await place.release();
   }
+}
+
+/** What `--dry-run` prints. */
+async function describeStart(plan: LaunchPlan, script: string): Promise<string> {
+  const program = await nodeProgram(script, plan.args);
+  const host = await hostSettings(plan, process.env, 0);
+  return describeCommands(rankCommands(plan, supposedPlacement(plan), host, program));
 }
 
 function requireProcessGroups(): void {
@@ -68,25 +108,4 @@ function requireProcessGroups(): void {
       help: 'Run it in the Windows Subsystem for Linux.',
     },
   );
-}
-
-async function jobEnvironment(
-  plan: LaunchPlan,
-  env: NodeJS.ProcessEnv,
-  restart: number,
-): Promise<JobEnvironment> {
-  const threads = threadsPerRank(plan, env, availableParallelism());
-  return {
-    threads,
-    tensorflowThreads: tensorflowThreads(threads, env),
-    restarts: plan.maxRestarts > 0 ? { count: restart, max: plan.maxRestarts } : undefined,
-    // Searched once for all ranks, because the search may start Python.
-    libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
-    networkInterface: plan.networkInterface,
-  };
-}
-
-async function findLibtorchRoot(): Promise<string | undefined> {
-  const { findLibtorch } = await import('@acc/native');
-  return findLibtorch()?.root;
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completeOptions, parseEndpoint, type LaunchOptions } from './options.js';
 
@@ -25,6 +26,9 @@ describe('completeOptions', () => {
       threads: undefined,
       maxRestarts: 0,
       prefix: true,
+      cpuBind: 'none',
+      logs: undefined,
+      dryRun: false,
     });
   });
 
@@ -64,6 +68,23 @@ describe('completeOptions', () => {
     expect(codeOf({ ...etcd, rdzvId: 'a/b' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({ rdzvId: 'job' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({ rdzvBackend: 'zookeeper' as never })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('takes a folder for output, and ranks that are also shown', () => {
+    const folder = resolve('logs');
+    expect(completeOptions({ script: 'x.ts', logDir: 'logs' }).logs).toEqual({ folder, tee: [] });
+    expect(completeOptions({ script: 'x.ts', logDir: 'logs', tee: [0] }).logs).toEqual({ folder, tee: [0] });
+    expect(codeOf({ tee: 'all' })).toBe('ACC_MISSING_OPTION');
+    expect(codeOf({ logDir: 'logs', tee: [-1] })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('refuses what is not known before the start in a dry run', () => {
+    const etcd = { nnodes: 2, rdzvBackend: 'etcd', rdzvEndpoint: 'e', rdzvId: 'job-1' } as const;
+    expect(codeOf({ ...etcd, dryRun: true })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('refuses unknown ways to bind', () => {
+    expect(codeOf({ cpuBind: 'socket' as never })).toBe('ACC_BAD_OPTION');
   });
 
   it('refuses unknown options', () => {

@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { AccError, checkKeys } from '@acc/contract';
+import { CPU_BINDS, type CpuBind } from './cpus/binding.js';
 
 export interface LaunchOptions {
   /** The program: a TypeScript or JavaScript file. */
@@ -37,6 +39,20 @@ export interface LaunchOptions {
   readonly maxRestarts?: number;
   /** Whether lines are marked with their rank. Default true. A single rank is never marked. */
   readonly prefix?: boolean;
+  /**
+   * Binds each rank to cores of its own (`cores`), or to the CPUs of a NUMA node (`numa`). Linux
+   * only. Default `none`.
+   */
+  readonly cpuBind?: CpuBind;
+  /**
+   * A folder for the output of each rank. The output is not shown then, except for ranks in `tee`.
+   * Default: the output is shown.
+   */
+  readonly logDir?: string;
+  /** The ranks whose output is also shown, where `logDir` is given. Default none. */
+  readonly tee?: 'all' | readonly number[];
+  /** Prints what would be started, and starts nothing. Default false. */
+  readonly dryRun?: boolean;
 }
 
 /** A host and a port. Port 0 means any free port. */
@@ -68,6 +84,17 @@ export interface LaunchPlan {
   readonly threads: number | undefined;
   readonly maxRestarts: number;
   readonly prefix: boolean;
+  readonly cpuBind: CpuBind;
+  readonly logs: LogPlan | undefined;
+  readonly dryRun: boolean;
+}
+
+/** Where the output of ranks is written. */
+export interface LogPlan {
+  /** The absolute path of the folder. */
+  readonly folder: string;
+  /** The ranks whose output is shown, too. */
+  readonly tee: 'all' | readonly number[];
 }
 
 /** The default port of torchrun. */
@@ -87,6 +114,10 @@ const KEYS = [
   'threads',
   'maxRestarts',
   'prefix',
+  'cpuBind',
+  'logDir',
+  'tee',
+  'dryRun',
 ];
 
 /**
@@ -97,22 +128,12 @@ const KEYS = [
  */
 export function completeOptions(options: LaunchOptions): LaunchPlan {
   checkKeys('launch', options, KEYS);
-  const { script, args = [], nnodes = 1, threads, maxRestarts = 0, prefix = true } = options;
-  const { rdzvBackend = 'c10d', interface: networkInterface } = options;
-  const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
-  requireWhole('-n', nproc, 1);
-  requireWhole('--nnodes', nnodes, 1);
-  if (threads !== undefined) requireWhole('--threads', threads, 1);
-  requireWhole('--max-restarts', maxRestarts, 0);
-  if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
-  const common = { script, args, nproc, nnodes, threads, maxRestarts, prefix, networkInterface };
+  const common = commonPlan(options);
+  const { rdzvBackend = 'c10d' } = options;
   if (rdzvBackend === 'etcd') {
-    return {
-      ...common,
-      nodeRank: options.nodeRank,
-      endpoint: undefined,
-      rendezvous: etcdRendezvous(options),
-    };
+    if (common.dryRun) throw badOption('--dry-run', 'etcd', 'used without etcd, which assigns the ranks');
+    const { nodeRank } = options;
+    return { ...common, nodeRank, endpoint: undefined, rendezvous: etcdRendezvous(options) };
   }
   if (rdzvBackend !== 'c10d') throw badOption('--rdzv-backend', rdzvBackend, 'c10d or etcd');
   return {
@@ -121,6 +142,35 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
     endpoint: fixedEndpoint(options),
     rendezvous: undefined,
   };
+}
+
+/** The part of the plan that does not depend on how hosts find each other. */
+function commonPlan(options: LaunchOptions): Omit<LaunchPlan, 'nodeRank' | 'endpoint' | 'rendezvous'> {
+  const { script, args = [], nnodes = 1, threads, maxRestarts = 0, prefix = true } = options;
+  const { interface: networkInterface, cpuBind = 'none', dryRun = false } = options;
+  const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
+  requireWhole('-n', nproc, 1);
+  requireWhole('--nnodes', nnodes, 1);
+  if (threads !== undefined) requireWhole('--threads', threads, 1);
+  requireWhole('--max-restarts', maxRestarts, 0);
+  if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
+  if (!CPU_BINDS.includes(cpuBind)) throw badOption('--cpu-bind', cpuBind, CPU_BINDS.join(', '));
+  const logs = logPlan(options);
+  const numbers = { nproc, nnodes, threads, maxRestarts };
+  return { script, args, ...numbers, prefix, networkInterface, cpuBind, logs, dryRun };
+}
+
+function logPlan({ logDir, tee }: LaunchOptions): LogPlan | undefined {
+  if (logDir === undefined) {
+    if (tee === undefined) return undefined;
+    throw missingOption(
+      '--tee needs --log-dir.',
+      '--log-dir',
+      'Without --log-dir, the output of every rank is shown.',
+    );
+  }
+  for (const rank of tee === undefined || tee === 'all' ? [] : tee) requireWhole('--tee', rank, 0);
+  return { folder: resolve(logDir), tee: tee ?? [] };
 }
 
 function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous {

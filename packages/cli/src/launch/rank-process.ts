@@ -3,21 +3,33 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { AccError } from '@acc/contract';
 import pc from 'picocolors';
+import type { RankCpus } from './cpus/binding.js';
+import { openLogs, type LogPaths, type Logs } from './log-file.js';
 import { endGroup, signalLeader, type Farewell } from './process-group.js';
 import { Relay } from './relay.js';
 import type { Screen } from './screen.js';
+import type { Program } from './script.js';
 import type { Watchdog } from './watchdog.js';
 
 export interface RankCommand {
   readonly rank: number;
-  /** The arguments of `node`. */
-  readonly nodeArguments: readonly string[];
+  /** The program and its arguments. */
+  readonly command: Program;
+  /** The environment of the launcher. */
   readonly env: NodeJS.ProcessEnv;
+  /** The variables that the rank has besides. */
+  readonly variables: Readonly<Record<string, string>>;
   /**
    * Whether the rank reads the launcher's stdin and may rewrite a line of the terminal. One rank of
    * a host does.
    */
   readonly isForeground: boolean;
+  /** Undefined: the rank is not bound. */
+  readonly cpus: RankCpus | undefined;
+  /** The files for its output. Undefined: it is only shown. */
+  readonly logs: LogPaths | undefined;
+  /** Whether its output is shown. */
+  readonly isShown: boolean;
 }
 
 /** How a rank ended. `exitCode` is 128 + n for signal n, as in a shell. */
@@ -45,6 +57,8 @@ const TAIL_LINES = 20;
 export class RankProcess {
   readonly rank: number;
   readonly pid: number;
+  /** The file with its stderr, if it is written to one. */
+  readonly logPath: string | undefined;
   readonly exited: Promise<RankExit>;
   readonly #relays: readonly Relay[];
   readonly #stderr: Relay | undefined;
@@ -56,8 +70,10 @@ export class RankProcess {
   /** @throws AccError `ACC_SPAWN_FAILED`. */
   static async start(command: RankCommand, surroundings: RankSurroundings): Promise<RankProcess> {
     const output = surroundings.screen ? 'pipe' : 'inherit';
-    const child = spawn(process.execPath, command.nodeArguments, {
-      env: command.env,
+    const logs = command.logs && openLogs(command.logs);
+    const [program, ...args] = command.command;
+    const child = spawn(program, args, {
+      env: { ...command.env, ...command.variables },
       detached: true,
       stdio: [command.isForeground ? 'inherit' : 'ignore', output, output],
     });
@@ -69,25 +85,27 @@ export class RankProcess {
       });
     }
     surroundings.watchdog.watch(child.pid);
-    return new RankProcess(child, child.pid, command, surroundings);
+    return new RankProcess(Object.assign(child, { pid: child.pid, logs }), command, surroundings);
   }
 
   private constructor(
-    child: ChildProcess,
-    pid: number,
+    child: ChildProcess & { readonly pid: number; readonly logs: Logs | undefined },
     command: RankCommand,
     surroundings: RankSurroundings,
   ) {
-    const { rank, isForeground } = command;
+    const { rank, isForeground, isShown } = command;
     const { screen } = surroundings;
+    const { pid } = child;
     this.rank = rank;
     this.pid = pid;
+    this.logPath = command.logs?.stderr;
     this.#surroundings = surroundings;
     const relay = (channel: 'stdout' | 'stderr', tailLines: number): Relay | undefined => {
       const source = child[channel];
       if (!screen || !source) return undefined;
       const prefix = surroundings.prefix ? rankPrefix(rank, screen.isTerminal(channel)) : '';
-      return new Relay(source, { screen, channel, rank, isForeground, prefix, tailLines });
+      const log = child.logs?.[channel];
+      return new Relay(source, { screen, channel, rank, isForeground, isShown, prefix, tailLines, log });
     };
     const stdout = relay('stdout', 0);
     this.#stderr = relay('stderr', TAIL_LINES);

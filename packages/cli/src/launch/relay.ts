@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LogFile } from './log-file.js';
 import { LineReader, type OutputEvent } from './line-reader.js';
 import type { Channel, Screen } from './screen.js';
 
@@ -9,10 +10,14 @@ export interface RelayOptions {
   readonly rank: number;
   /** Whether an unfinished line may be shown. */
   readonly isForeground: boolean;
+  /** Whether lines are shown on the screen. */
+  readonly isShown: boolean;
   /** The text before each line. */
   readonly prefix: string;
   /** The number of lines to keep for the summary. */
   readonly tailLines: number;
+  /** Receives everything as it came. */
+  readonly log: LogFile | undefined;
 }
 
 /**
@@ -63,30 +68,38 @@ export class Relay {
     try {
       for await (const chunk of this.#source as AsyncIterable<Buffer>) {
         this.#chunks++;
+        this.#options.log?.write(chunk);
         await this.#pass(this.#reader.push(chunk));
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
     }
     await this.#pass(this.#reader.end());
+    this.#options.log?.close();
     this.#isEnded = true;
   }
 
+  /** Keeps the last lines for the summary, and shows lines. */
+  async #pass(events: readonly OutputEvent[]): Promise<void> {
+    const { tailLines, isShown } = this.#options;
+    const lines = events.filter(({ kind }) => kind === 'line').map((event) => event.text);
+    this.#tail = [...this.#tail, ...lines].slice(-tailLines);
+    if (isShown) await this.#show(events);
+  }
+
   /**
-   * Forwards lines. The unfinished line of the foreground rank is shown live on a terminal. In
+   * Shows lines. The unfinished line of the foreground rank is shown live on a terminal. In
    * other outputs it is rewritten with a carriage return, as the program itself would do. Other
    * ranks show whole lines only, because there is only one bottom line.
    */
-  async #pass(events: readonly OutputEvent[]): Promise<void> {
-    const { screen, channel, rank, isForeground, prefix, tailLines } = this.#options;
+  async #show(events: readonly OutputEvent[]): Promise<void> {
+    const { screen, channel, rank, isForeground, prefix } = this.#options;
     const isLive = isForeground && screen.isTerminal(channel);
     let text = '';
     for (const event of events) {
       if (event.kind === 'line') text += `${prefix}${event.text}\n`;
       else if (isForeground && !isLive) text += `${prefix}${event.text}\r`;
     }
-    const lines = events.filter(({ kind }) => kind === 'line').map((event) => event.text);
-    this.#tail = [...this.#tail, ...lines].slice(-tailLines);
     const { unfinished } = this.#reader;
     // Clears the live line first. Otherwise a line that was just finished would appear twice.
     if (isLive && text) screen.showLive(channel, '');

@@ -6,12 +6,14 @@ export interface ObservedRank {
   readonly exited: Promise<RankExit>;
   /** The last lines of its stderr. */
   readonly stderrTail: readonly string[];
+  /** The file with its stderr, if it is written to one. */
+  readonly logPath?: string | undefined;
   finishStderr(): Promise<void>;
 }
 
 export interface Failure {
   readonly exit: RankExit;
-  readonly rank: Pick<ObservedRank, 'stderrTail'>;
+  readonly rank: Pick<ObservedRank, 'stderrTail' | 'logPath'>;
 }
 
 /** How long to wait for another failure after one that reports a lost peer, in milliseconds. */

@@ -20,6 +20,11 @@ export interface Job {
    * output without marks.
    */
   readonly prefix: boolean;
+  /**
+   * Whether a single rank's output passes through this process, too. A notebook shows only what its
+   * own process writes. Default false.
+   */
+  readonly isPiped?: boolean;
 }
 
 /**
@@ -39,6 +44,8 @@ export interface JobEnd {
   readonly exitCode: number;
   /** Whether a rank failed and nothing asked the job to end. */
   readonly mayRestart: boolean;
+  /** The failure that ended the job, if one did. */
+  readonly failure: Failure | undefined;
 }
 
 /** Why a job ended. */
@@ -53,8 +60,10 @@ type Ending =
  *
  * @throws AccError `ACC_SPAWN_FAILED`.
  */
-export async function runJob({ commands, prefix, ...job }: Job): Promise<JobEnd> {
-  const screen = commands.length > 1 ? new Screen(process.stdout, process.stderr) : undefined;
+export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
+  const isPlain = commands.length === 1 && !commands[0]!.logs && !job.isPiped;
+  const prefix = job.prefix && commands.length > 1;
+  const screen = isPlain ? undefined : new Screen(process.stdout, process.stderr);
   const hurry = new AbortController();
   const ranks: RankProcess[] = [];
   const interruption = new Interruption(
@@ -84,9 +93,11 @@ export async function runJob({ commands, prefix, ...job }: Job): Promise<JobEnd>
   }
   if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, job));
   const exits = await Promise.all(ranks.map(({ exited }) => exited));
+  const failure = ending.kind === 'failed' ? ending.failure : undefined;
   return {
     exitCode: exitCode(ending, exits),
-    mayRestart: ending.kind === 'failed' && !interruption.wasWarned,
+    mayRestart: failure !== undefined && !interruption.wasWarned,
+    failure,
   };
 }
 

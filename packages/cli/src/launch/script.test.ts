@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AccError } from '@acc/contract';
-import { nodeArguments, resolveScript } from './script.js';
+import { nodeProgram, resolveScript } from './script.js';
 
 let folder: string;
 beforeAll(() => {
@@ -45,10 +45,10 @@ describe('resolveScript', () => {
   });
 });
 
-describe('nodeArguments', () => {
+describe('nodeProgram', () => {
   /** Without the options of V8 in front. */
   const given = async (script: string) => {
-    const all = await nodeArguments(script, ['-x']);
+    const [, ...all] = await nodeProgram(script, ['-x']);
     return all.slice(all.findIndex((argument) => !argument.startsWith('--no-')));
   };
 
@@ -69,7 +69,8 @@ describe('nodeArguments', () => {
       new Worker('require("node:worker_threads").parentPort.postMessage(1)', { eval: true })
         .on('message', () => console.log(process.execArgv.join(' ')));`;
     writeFileSync(script, program);
-    const { stdout } = spawnSync(process.execPath, await nodeArguments(script, []), { encoding: 'utf8' });
+    const [node, ...args] = await nodeProgram(script, []);
+    const { stdout } = spawnSync(node, args, { encoding: 'utf8' });
     expect(stdout).toBe('--no-allocation-site-pretenuring --no-parallel-scavenge\n');
   });
 });

@@ -16,10 +16,20 @@ const NEWEST_NODE = 25;
  */
 const V8_OPTIONS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge'];
 
-/** The arguments with which `node` runs a script. TypeScript is transpiled here if possible. */
-export async function nodeArguments(script: string, args: readonly string[]): Promise<string[]> {
-  const options = parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
-  return [...options, ...(await scriptArguments(script)), ...args];
+/** A program and its arguments. */
+export type Program = readonly [program: string, ...args: string[]];
+
+/**
+ * How Node.js runs a script as a rank: this Node.js with options, the script, and its arguments.
+ * TypeScript is transpiled here if possible.
+ */
+export async function nodeProgram(script: string, args: readonly string[]): Promise<Program> {
+  return [process.execPath, ...nodeOptions(), ...(await scriptArguments(script)), ...args];
+}
+
+/** The options of Node.js itself in a rank. */
+export function nodeOptions(): readonly string[] {
+  return parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
 }
 
 /**

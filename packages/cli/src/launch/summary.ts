@@ -4,7 +4,7 @@ import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.j
 
 /** The message for stderr about the rank that ended the job. */
 export function describeFailure(
-  { exit, rank: { stderrTail } }: Failure,
+  { exit, rank: { stderrTail, logPath } }: Failure,
   { worldSize, script }: { readonly worldSize: number; readonly script: string },
 ): string {
   const { rank, pid, exitCode, signal } = exit;
@@ -19,6 +19,7 @@ export function describeFailure(
   if (stderrTail.length > 0) {
     lines.push(`  the end of its stderr:`, ...stderrTail.map((line) => `    ${line}`.trimEnd()));
   }
+  if (logPath) lines.push(`  all of it: ${logPath}`);
   if (signal === 'SIGKILL') {
     lines.push('→ Linux may have killed it because memory ran out; see: dmesg | tail');
   }

@@ -1,0 +1,80 @@
+import { basename, parse } from 'node:path';
+import { AccError } from '@acc/contract';
+import { badOption, type LaunchOptions, type LaunchPlan } from '../options.js';
+
+/** The clusters for which `acc launch --print` writes files. */
+export const CLUSTERS = ['slurm', 'k8s'] as const;
+export type Cluster = (typeof CLUSTERS)[number];
+
+/** A job for a cluster. */
+export interface ClusterJob {
+  /** A DNS label: the job's name in the cluster. */
+  readonly name: string;
+  readonly nnodes: number;
+  readonly nproc: number;
+  /** The number of threads of each rank. Undefined: one for each core of its share. */
+  readonly threads: number | undefined;
+  /** Options of `acc launch` that are the same on every host. */
+  readonly options: readonly string[];
+  /** The script as it was named, and its arguments. */
+  readonly program: readonly string[];
+}
+
+/** A label of DNS has at most 63 characters. Kubernetes adds the number of a pod. */
+const LONGEST_NAME = 50;
+
+/** Options that the file itself sets, or that have no meaning in it. */
+const NOT_PRINTED: readonly (readonly [keyof LaunchOptions, string])[] = [
+  ['nodeRank', '--node-rank'],
+  ['rdzvEndpoint', '--rdzv-endpoint'],
+  ['rdzvBackend', '--rdzv-backend'],
+  ['rdzvId', '--rdzv-id'],
+  ['dryRun', '--dry-run'],
+];
+
+/** @throws AccError `ACC_BAD_OPTION` for an option that the file sets. */
+export function requirePrintable(options: LaunchOptions): void {
+  const set = NOT_PRINTED.find(([key]) => options[key] !== undefined);
+  if (set) throw badOption(set[1], options[set[0]], 'left out with --print, because the file sets it');
+  if (options.nproc === 'auto') throw badOption('-n', 'auto', 'a number with --print');
+}
+
+/** @throws AccError `ACC_BAD_OPTION` for a name that is no DNS label. */
+export function clusterJob(options: LaunchOptions, plan: LaunchPlan, jobName?: string): ClusterJob {
+  const { nnodes, nproc, threads, script, args } = plan;
+  const name = jobName ?? nameOf(script);
+  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name) || name.length > LONGEST_NAME) {
+    throw badOption('--job-name', name, `at most ${LONGEST_NAME} lower-case letters, digits and hyphens`);
+  }
+  return { name, nnodes, nproc, threads, options: sameOnHosts(options), program: [script, ...args] };
+}
+
+/** `train_gpt.ts` becomes `train-gpt`. */
+function nameOf(script: string): string {
+  const words = parse(basename(script))
+    .name.toLowerCase()
+    .split(/[^a-z0-9]+/);
+  return words.filter(Boolean).join('-').slice(0, LONGEST_NAME).replace(/-$/, '') || 'acc';
+}
+
+function sameOnHosts(options: LaunchOptions): string[] {
+  const { maxRestarts, cpuBind, logDir, tee, prefix } = options;
+  const given: readonly (readonly [string, unknown])[] = [
+    ['--max-restarts', maxRestarts],
+    ['--cpu-bind', cpuBind],
+    ['--interface', options.interface],
+    ['--log-dir', logDir],
+    ['--tee', tee],
+  ];
+  const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]));
+  return prefix === false ? [...words, '--no-prefix'] : words;
+}
+
+/** @throws AccError `ACC_MISSING_OPTION`. */
+export function requireImage(image: string | undefined): string {
+  if (image !== undefined) return image;
+  throw new AccError('ACC_MISSING_OPTION', '--print k8s needs --image.', {
+    help: 'Name an image with Node.js, the program, its node_modules and libtorch: acc launch --print k8s --image registry/train:1 …',
+    details: { option: '--image' },
+  });
+}

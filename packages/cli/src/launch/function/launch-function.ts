@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { AccError, checkKeys } from '@acc/contract';
+import { tsxArguments } from '@acc/transpile';
+import { hostSettings } from '../host-settings.js';
+import { completeOptions, type LaunchOptions, type LaunchPlan } from '../options.js';
+import { placementOf } from '../placement.js';
+import { rankCommands } from '../rank-commands.js';
+import { runJob, type JobEnd } from '../run-job.js';
+import { nodeOptions, type Program } from '../script.js';
+import { readResult, writeCall, type FunctionCall, type ModuleTarget } from './call-files.js';
+import { portableFunction } from './free-names.js';
+import { requirePlain } from './plain-values.js';
+
+/** A function that a module exports, for `launch`. */
+export interface ModuleFunction {
+  /** A file: URL, or a path from the working directory. JavaScript or TypeScript. */
+  readonly module: string | URL;
+  /** Default: `default`. */
+  readonly export?: string;
+}
+
+export interface FunctionLaunchOptions<Args extends readonly unknown[] = readonly unknown[]> extends Pick<
+  LaunchOptions,
+  'threads' | 'prefix' | 'cpuBind' | 'logDir' | 'tee'
+> {
+  /** The number of ranks, all on this host; `auto`: one for each core. Default 1. */
+  readonly numProcesses?: number | 'auto';
+  /** The arguments of the function: plain values, which are copied. Default: none. */
+  readonly args?: Args;
+  /**
+   * `import.meta.url` of the program. The function's own imports are relative to it. Default: the
+   * working directory.
+   */
+  readonly url?: string | URL;
+  /** Environment variables for the ranks in addition to those of this process. Default: none. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const KEYS = ['numProcesses', 'args', 'url', 'env', 'threads', 'prefix', 'cpuBind', 'logDir', 'tee'];
+const TYPESCRIPT = /^\.[mc]?tsx?$/;
+/** Set in the ranks, so that a module which launches while it is imported starts no further ranks. */
+const MARK = 'ACC_IN_LAUNCHED_FUNCTION';
+
+/** Runs a function on several ranks of this host. See `launch`. */
+export async function launchFunction(
+  target: ((...args: never[]) => unknown) | ModuleFunction,
+  options: FunctionLaunchOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<unknown[]> {
+  checkKeys('launch', options, KEYS);
+  if (env[MARK]) throw nested();
+  const call = await functionCall(target, options);
+  const folder = mkdtempSync(join(tmpdir(), 'acc-launch-'));
+  try {
+    writeCall(folder, call);
+    const program = runnerProgram(call, folder);
+    const { numProcesses: nproc, threads, prefix, cpuBind, logDir, tee } = options;
+    const plan = completeOptions({ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee });
+    const end = await run(plan, program, { ...env, ...options.env, [MARK]: '1' });
+    return resultsOf(folder, plan.nproc, end);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function run(plan: LaunchPlan, program: Program, env: NodeJS.ProcessEnv): Promise<JobEnd> {
+  const host = await hostSettings(plan, env, 0);
+  const place = await placementOf(plan, undefined);
+  // The ranks do not read stdin, which belongs to the program or notebook.
+  const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
+  const { worldSize } = place;
+  return runJob({ script: plan.script, commands, worldSize, prefix: plan.prefix, isPiped: true });
+}
+
+async function functionCall(
+  target: ((...args: never[]) => unknown) | ModuleFunction,
+  { args = [], url }: FunctionLaunchOptions,
+): Promise<FunctionCall> {
+  args.forEach((argument, i) => requirePlain(argument, `argument ${i}`));
+  const base = url === undefined ? join(process.cwd(), 'launched-function') : fileURLToPath(url);
+  if (typeof target === 'function') return { target: await portableFunction(target), args, base };
+  checkKeys('launch', target, ['module', 'export']);
+  return { target: moduleTarget(target), args, base };
+}
+
+function moduleTarget({ module, export: name = 'default' }: ModuleFunction): ModuleTarget {
+  const isUrl = module instanceof URL || module.startsWith('file:');
+  return { module: isUrl ? String(module) : pathToFileURL(resolve(module)).href, export: name };
+}
+
+/** Node.js with the runner and its argument. TypeScript modules need tsx. */
+function runnerProgram({ target, base }: FunctionCall, folder: string): Program {
+  const runner = fileURLToPath(new URL('./launch/function/run-function.js', import.meta.url));
+  const extension = extname('module' in target ? new URL(target.module).pathname : base);
+  const loader = TYPESCRIPT.test(extension) ? tsxArguments('a.ts').slice(0, -1) : [];
+  return [process.execPath, ...nodeOptions(), ...loader, runner, folder];
+}
+
+/** @throws AccError `ACC_LAUNCH_FAILED`, `ACC_LAUNCH_INTERRUPTED`. */
+function resultsOf(folder: string, nproc: number, { exitCode, failure }: JobEnd): unknown[] {
+  if (failure) throw failed(folder, failure);
+  if (exitCode !== 0) {
+    throw new AccError('ACC_LAUNCH_INTERRUPTED', `launch was interrupted (exit code ${exitCode}).`, {
+      details: { exitCode },
+    });
+  }
+  return Array.from({ length: nproc }, (_, rank) => {
+    const result = readResult(folder, rank);
+    if (result?.kind === 'returned') return result.value;
+    throw new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ended before the function returned.`, {
+      help: 'A launched function returns; it does not call process.exit.',
+      details: { rank },
+    });
+  });
+}
+
+function failed(folder: string, { exit, rank: { stderrTail } }: NonNullable<JobEnd['failure']>): AccError {
+  const { rank, exitCode, signal } = exit;
+  const result = readResult(folder, rank);
+  const how = signal ? `was killed by ${signal}` : `failed with exit code ${exitCode}`;
+  const details = { rank, exitCode, stderr: stderrTail };
+  if (result?.kind !== 'threw') {
+    return new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ${how}.`, { details });
+  }
+  const { error: cause, code } = result;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (cause instanceof Error && code !== undefined) Object.assign(cause, { code });
+  return new AccError(
+    'ACC_LAUNCH_FAILED',
+    `Rank ${rank} threw${code === undefined ? '' : ` ${code}`}: ${message}`,
+    { details: { ...details, code }, cause },
+  );
+}
+
+function nested(): AccError {
+  return new AccError('ACC_LAUNCH_NESTED', 'launch was called in a rank that launch has started.', {
+    help: 'A rank imports the module of its function: call launch in another module than the function.',
+  });
+}

@@ -1,0 +1,56 @@
+// The program of a rank of `launch(fn)`. Its argument is the folder with the call.
+import { createRequire } from 'node:module';
+import { compileFunction, constants } from 'node:vm';
+import { AccError } from '@acc/contract';
+import { readCall, writeResult, type FunctionCall } from './call-files.js';
+import type { PortableFunction } from './free-names.js';
+import { requirePlain } from './plain-values.js';
+
+type AnyFunction = (...args: readonly unknown[]) => unknown;
+
+const folder = process.argv[2]!;
+const rank = process.env.RANK!;
+try {
+  const call = readCall(folder);
+  const fn = await functionOf(call);
+  const value = await fn(...call.args);
+  requirePlain(value, `the result of rank ${rank}`);
+  writeResult(folder, rank, { kind: 'returned', value });
+} catch (error) {
+  const { code } = Object(error) as { code?: string };
+  writeResult(folder, rank, { kind: 'threw', error: error instanceof Error ? error : String(error), code });
+  throw error;
+}
+
+async function functionOf({ target, base }: FunctionCall): Promise<AnyFunction> {
+  if ('source' in target) return compiled(target, base);
+  const exported = ((await import(target.module)) as Record<string, unknown>)[target.export];
+  if (typeof exported === 'function') return exported as AnyFunction;
+  throw new AccError(
+    'ACC_EXPORT_MISSING',
+    `${target.module} does not export a function '${target.export}', but ${exported === undefined ? 'nothing of that name' : `a ${typeof exported}`}.`,
+    { help: 'Name an exported function: launch({ module, export }, …).' },
+  );
+}
+
+/** @throws AccError `ACC_FUNCTION_CLOSURE`. */
+function compiled({ name, source, freeNames }: PortableFunction, base: string): AnyFunction {
+  // Asked here, because a notebook's own variables are globals in its process, but not in this one.
+  const missing = freeNames.filter((free) => !(free in globalThis));
+  if (missing.length > 0) {
+    throw new AccError(
+      'ACC_FUNCTION_CLOSURE',
+      `The function '${name}' runs in processes of its own, where variables from outside of it do not exist: ${missing.join(', ')}.`,
+      {
+        help: "Import inside the function (await import('@acc/core')), pass values by args, or name a function of a module: launch({ module: './train.js', export: 'train' }, …).",
+        details: { names: missing },
+      },
+    );
+  }
+  const make = compileFunction(`return (${source});`, ['require', '__name'], {
+    filename: base,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  }) as (require: NodeJS.Require, keepName: (fn: unknown) => unknown) => AnyFunction;
+  // esbuild, and so tsx, wraps functions in calls of __name.
+  return make(createRequire(base), (fn) => fn);
+}

@@ -1,0 +1,51 @@
+import { availableParallelism } from 'node:os';
+import { bindRanks, type RankCpus } from './cpus/binding.js';
+import {
+  shareOfCores,
+  tensorflowThreads,
+  threadsPerRank,
+  type JobEnvironment,
+  type Threads,
+} from './environment.js';
+import type { LaunchPlan } from './options.js';
+
+/** What the ranks of this host have, whatever their place in the job. */
+export interface HostSettings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly job: JobEnvironment;
+  /** By local rank. Undefined: ranks are not bound. */
+  readonly cpus: readonly RankCpus[] | undefined;
+  /** By local rank. */
+  readonly threads: readonly Threads[];
+  /** How many times the ranks were started before. */
+  readonly restart: number;
+}
+
+/** @throws AccError The errors of `bindRanks`. */
+export async function hostSettings(
+  plan: LaunchPlan,
+  env: NodeJS.ProcessEnv,
+  restart: number,
+): Promise<HostSettings> {
+  const cpus = bindRanks(plan.cpuBind, plan.nproc);
+  const threads = Array.from({ length: plan.nproc }, (_, localRank): Threads => {
+    const openmp = threadsPerRank(
+      plan,
+      env,
+      cpus?.[localRank]?.threads ?? shareOfCores(availableParallelism(), plan.nproc),
+    );
+    return { openmp, tensorflow: tensorflowThreads(openmp, env) };
+  });
+  const job: JobEnvironment = {
+    restarts: plan.maxRestarts > 0 ? { count: restart, max: plan.maxRestarts } : undefined,
+    // Searched once for all ranks, because the search may start Python.
+    libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
+    networkInterface: plan.networkInterface,
+  };
+  return { env, job, cpus, threads, restart };
+}
+
+async function findLibtorchRoot(): Promise<string | undefined> {
+  const { findLibtorch } = await import('@acc/native');
+  return findLibtorch()?.root;
+}

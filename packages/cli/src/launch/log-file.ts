@@ -1,0 +1,67 @@
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { AccError } from '@acc/contract';
+
+/** The files for the output of a rank. */
+export interface LogPaths {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Logs {
+  readonly stdout: LogFile;
+  readonly stderr: LogFile;
+}
+
+/** A file that receives one output stream of a rank as it is. Text is appended. */
+export class LogFile {
+  readonly #path: string;
+  #file: number | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+    mkdirSync(dirname(path), { recursive: true });
+    this.#file = openSync(path, 'a');
+  }
+
+  /** Writes at once. If the file cannot be written to, it says so once and the job continues. */
+  write(chunk: Buffer): void {
+    if (this.#file === undefined) return;
+    try {
+      writeFileSync(this.#file, chunk);
+    } catch (error) {
+      process.stderr.write(
+        `acc: ${this.#path} is incomplete, because it cannot be written to: ${(error as Error).message}\n`,
+      );
+      this.close();
+    }
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+}
+
+/** The files of a rank: `<folder>/attempt-0/rank-3.stdout.log`. Each start of the job has a folder. */
+export function logPaths(folder: string, restart: number, rank: number): LogPaths {
+  const path = (channel: string): string => join(folder, `attempt-${restart}`, `rank-${rank}.${channel}.log`);
+  return { stdout: path('stdout'), stderr: path('stderr') };
+}
+
+/** @throws AccError `ACC_LOG_NOT_WRITABLE`. */
+export function openLogs({ stdout, stderr }: LogPaths): Logs {
+  try {
+    return { stdout: new LogFile(stdout), stderr: new LogFile(stderr) };
+  } catch (cause) {
+    throw new AccError(
+      'ACC_LOG_NOT_WRITABLE',
+      `${stdout} cannot be written to: ${(cause as Error).message}.`,
+      {
+        help: 'Choose another folder in --log-dir.',
+        details: { path: stdout },
+        cause,
+      },
+    );
+  }
+}
