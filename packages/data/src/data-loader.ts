@@ -1,9 +1,10 @@
+import { clone, tidy, type TensorContainer } from '@tensorflow/tfjs-core';
 import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { deliver, markLast } from './deliver.js';
-import { cannotShuffle, cannotSplit } from './errors.js';
-import { epochLength, indexedSteps, type EpochPlan } from './indexed-steps.js';
+import { cannotSplit, needsNumbers } from './errors.js';
+import { epochLength, indexedSteps, planSteps, type EpochPlan } from './indexed-steps.js';
 import {
   fillsLastStep,
   resolveLoaderOptions,
@@ -17,8 +18,11 @@ import {
 import { permutation } from './permutation.js';
 import { Progress, type DataPosition, type Iteration } from './progress.js';
 import { requireCount } from './require-count.js';
+import type { IndexedSource } from './sample-source.js';
+import { orderOf } from './samplers/sampler.js';
 import { stepSamples } from './step-layout.js';
 import { streamSteps } from './stream-steps.js';
+import { disposeTensors, mapTensors, TensorMark } from './structure.js';
 
 /**
  * Yields batches of a dataset. Each `for await` is one epoch. The loop owns the tensors of the
@@ -83,7 +87,8 @@ class Loader implements DataLoader {
     this.#dataset = dataset;
     this.#config = resolveLoaderOptions(options);
     this.#source = dataSource(dataset, this.#config.collate);
-    if (this.#config.shuffle && this.#source.kind === 'stream') throw cannotShuffle();
+    const refused = OF_NUMBERED.find((name) => this.#config[name]);
+    if (refused && this.#source.kind === 'stream') throw needsNumbers(refused);
   }
 
   get batchSize(): number {
@@ -92,7 +97,7 @@ class Loader implements DataLoader {
 
   get length(): number | undefined {
     if (this.#source.kind === 'stream') return undefined;
-    return Math.max(epochLength(this.#source.length, this.#plan()) - this.#skipped, 0);
+    return Math.max(epochLength(this.#epochSamples(this.#source), this.#plan()) - this.#skipped, 0);
   }
 
   setEpoch(k: number): void {
@@ -151,8 +156,37 @@ class Loader implements DataLoader {
     const plan = this.#plan();
     const from = this.#skipped > 0 ? this.#skipped * stepSamples(plan.deal) : resumedFrom;
     if (source.kind === 'stream') return markLast(streamSteps(source, plan, from));
-    const { shuffle, seed = this.#shard.seed ?? 0 } = this.#config;
-    return indexedSteps(source, plan, shuffle ? permutation(source.length, seed, epoch) : undefined, from);
+    const planned = planSteps(source.length, plan, { order: this.#order(source, epoch), from });
+    const before = epoch * this.#epochSamples(source);
+    return indexedSteps(planned, async ({ indices, start }) =>
+      this.#transformed(await source.batch(indices), before + start),
+    );
+  }
+
+  #transformed(batch: unknown, samplesBefore: number): unknown {
+    const { transform } = this.#config;
+    if (!transform) return batch;
+    try {
+      const mark = new TensorMark();
+      return tidy(() => {
+        const changed = transform(batch, samplesBefore);
+        return mapTensors(changed, (x) => (mark.isNew(x) ? x : clone(x))) as TensorContainer;
+      });
+    } finally {
+      disposeTensors(batch);
+    }
+  }
+
+  /** The number of samples of an epoch. */
+  #epochSamples({ length }: IndexedSource): number {
+    return this.#config.sampler?.size(length) ?? length;
+  }
+
+  /** The order of an epoch. Undefined: that of the data. */
+  #order({ length }: IndexedSource, epoch: number): Int32Array | undefined {
+    const { shuffle, sampler, seed = this.#shard.seed ?? 0 } = this.#config;
+    if (sampler) return orderOf(sampler, { samples: length, seed, epoch });
+    return shuffle ? permutation(length, seed, epoch) : undefined;
   }
 
   #plan(): EpochPlan {
@@ -163,13 +197,16 @@ class Loader implements DataLoader {
   }
 }
 
+/** The options that need numbered samples. */
+const OF_NUMBERED = ['shuffle', 'sampler', 'transform'] as const;
+
 /**
  * A loader over an array of samples, a tensor or a record of tensors (rows along dim 0), an
  * iterable or a function that returns one, or `{length, get(i)}`. The caller owns the dataset.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_DATASET`,
  * `ACC_DATA_ROWS_DIFFER`, `ACC_DATA_SHUFFLE`. Iterating throws `ACC_DATA_COLLATE`,
- * `ACC_DATA_SPENT`.
+ * `ACC_DATA_SAMPLER`, `ACC_DATA_SPENT`.
  */
 export const DataLoader = Loader as unknown as DataLoaderConstructor;
 

@@ -32,13 +32,14 @@ export function cannotSplit(what: string, help: string, details: Record<string, 
   return new AccError('ACC_DATA_SPLIT', `splitBatches: ${what}.`, { help, details });
 }
 
-/** `ACC_DATA_SHUFFLE`: the order of a stream of samples cannot be chosen. */
-export function cannotShuffle(): AccError {
+/** `ACC_DATA_SHUFFLE`: an option needs numbered samples, and a stream has none. */
+export function needsNumbers(option: string): AccError {
   return new AccError(
     'ACC_DATA_SHUFFLE',
-    'DataLoader: an iterable cannot be shuffled, because it yields samples in its own order.',
+    `DataLoader: '${option}' cannot be used with an iterable, which yields samples in its own order.`,
     {
-      help: 'Collect the samples into an array, pass {length, get(i)}, or shuffle inside the iterable.',
+      help: 'Collect the samples into an array, pass {length, get(i)}, or do it inside the iterable.',
+      details: { option },
     },
   );
 }

@@ -14,3 +14,16 @@ export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
 export { splitRows, type RowRange } from './split-rows.js';
 export type { SampleStream } from './stream-source.js';
+export { blockSampler, type BlockSamplerOptions } from './samplers/block-sampler.js';
+export { curriculumSampler, type CurriculumSamplerOptions } from './samplers/curriculum-sampler.js';
+export {
+  difficultySchedule,
+  type DifficultySchedule,
+  type DiscreteDifficulty,
+  type GrowingDifficulty,
+} from './samplers/difficulty-schedule.js';
+export { growSequences, type GrowSequencesOptions } from './samplers/grow-sequences.js';
+export { lengthSampler, type LengthSamplerOptions } from './samplers/length-sampler.js';
+export type { Sampler, SamplerEpoch } from './samplers/sampler.js';
+export { weightedSampler, type WeightedSamplerOptions } from './samplers/weighted-sampler.js';
+export { padSequences, type PadSequencesOptions } from './pad-sequences.js';

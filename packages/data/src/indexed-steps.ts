@@ -1,5 +1,4 @@
 import type { Step } from './batch-counts.js';
-import type { IndexedSource } from './sample-source.js';
 import { countSteps, epochSamples, layoutStep, stepSamples, type Deal } from './step-layout.js';
 
 export interface EpochPlan {
@@ -13,35 +12,55 @@ export function epochLength(samples: number, { deal, rank, dropLast }: EpochPlan
   return countSteps(epochSamples(samples, deal, dropLast), rank, deal);
 }
 
-/**
- * Yields one rank's steps through data with numbered samples.
- *
- * @param order The order of the samples. Undefined: the order of the data.
- * @param from The number of samples to skip.
- */
-export async function* indexedSteps(
-  source: IndexedSource,
+/** Which samples an epoch has. */
+export interface EpochOrder {
+  /** The order of the samples. Undefined: the order of the data. */
+  readonly order: Int32Array | undefined;
+  /** The number of samples to skip. */
+  readonly from: number;
+}
+
+/** The samples of one batch, and the counts of all ranks. */
+export interface PlannedBatch extends Omit<Step<unknown>, 'batch'> {
+  /** The samples of this rank, `[rows]`. */
+  readonly indices: Int32Array;
+  /** The position in the epoch at which the step starts. */
+  readonly start: number;
+}
+
+/** One rank's steps through data with `length` numbered samples. */
+export function* planSteps(
+  length: number,
   plan: EpochPlan,
-  order: Int32Array | undefined,
-  from: number,
-): AsyncGenerator<Step<unknown>> {
+  { order, from }: EpochOrder,
+): Generator<PlannedBatch, void, undefined> {
   const { deal, rank } = plan;
   // Steps are counted from `from`. If a checkpoint was made with another number of ranks, `from`
   // may lie within a step of this number of ranks.
-  const samples = from + epochSamples(Math.max(source.length - from, 0), deal, plan.dropLast);
+  const available = order?.length ?? length;
+  const samples = from + epochSamples(Math.max(available - from, 0), deal, plan.dropLast);
   const steps = countSteps(samples - from, rank, deal);
   for (let step = 0; step < steps; step++) {
-    const first = from + step * stepSamples(deal);
-    const real = samples - first;
+    const start = from + step * stepSamples(deal);
+    const real = samples - start;
     const { starts, rows, realRows } = layoutStep(real, deal);
     const indices = new Int32Array(rows[rank]!);
     for (let i = 0; i < indices.length; i++) {
       const slot = starts[rank]! + i;
-      const position = slot < real ? first + slot : (slot - real) % samples;
+      const position = slot < real ? start + slot : (slot - real) % samples;
       indices[i] = order ? order[position]! : position;
     }
-    const batch = await source.batch(indices);
-    const end = first + Math.min(real, stepSamples(deal));
-    yield { batch, counts: { rows, realRows, isLast: step === steps - 1 }, end };
+    const end = start + Math.min(real, stepSamples(deal));
+    yield { indices, counts: { rows, realRows, isLast: step === steps - 1 }, start, end };
+  }
+}
+
+/** Makes the batches of planned steps, one after the other. */
+export async function* indexedSteps(
+  planned: Iterable<PlannedBatch>,
+  make: (step: PlannedBatch) => unknown,
+): AsyncGenerator<Step<unknown>> {
+  for (const step of planned) {
+    yield { batch: await make(step), counts: step.counts, end: step.end };
   }
 }

@@ -1,12 +1,24 @@
 import { AccError, parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import type { AtBoundary, OnBatch } from './batch-counts.js';
+import type { Sampler } from './samplers/sampler.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
   /** The number of samples in a batch of one rank. With `splitBatches`, of all ranks together. */
   readonly batchSize: number;
   /** Shuffles each epoch in a new order. Default false. */
   readonly shuffle?: boolean;
+  /**
+   * Chooses the samples of each epoch and their order: `weightedSampler`, `lengthSampler`,
+   * `curriculumSampler`, `blockSampler`, or your own. Takes the place of `shuffle`.
+   */
+  readonly sampler?: Sampler;
+  /**
+   * Changes each batch, for example `growSequences(…)`. `samplesBefore` is the number of samples
+   * that all ranks together received before the step, over all epochs. It must be synchronous, and
+   * runs in `tf.tidy`. The reader of the batch owns the returned tensors.
+   */
+  readonly transform?: (batch: Batch, samplesBefore: number) => Batch;
   /**
    * Leaves out the last step if it is not full on all ranks together, so nothing is filled. Default
    * false.
@@ -51,9 +63,18 @@ export interface LoaderShardOptions extends ShardOptions {
 const isFunction = (value: unknown) => typeof value === 'function';
 const isSwitch = (value: unknown) => typeof value === 'boolean' || isFunction(value);
 
+type Transform = (batch: unknown, samplesBefore: number) => unknown;
+
+function isSampler(value: unknown): boolean {
+  const { size, order } = (value ?? {}) as Partial<Sampler>;
+  return isFunction(size) && isFunction(order);
+}
+
 const loaderSchema = z.object({
   batchSize: z.int().positive(),
   shuffle: z.boolean().default(false),
+  sampler: z.custom<Sampler>(isSampler, 'a sampler: an object with size() and order()').optional(),
+  transform: z.custom<Transform>(isFunction, 'a function').optional(),
   dropLast: z.boolean().default(false),
   seed: z.int().optional(),
   collate: z.custom<(samples: unknown[]) => unknown>(isFunction, 'a function').optional(),
@@ -86,7 +107,12 @@ export const WHOLE: LoaderShard = {
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveLoaderOptions(options: object): LoaderConfig {
-  return parseOptions('DataLoader', loaderSchema, options);
+  const config = parseOptions('DataLoader', loaderSchema, options);
+  if (!config.shuffle || !config.sampler) return config;
+  throw new AccError('ACC_INVALID_OPTION', "DataLoader: 'shuffle' does not apply beside 'sampler'.", {
+    help: 'Leave shuffle out: the sampler chooses the order.',
+    details: { path: ['shuffle'] },
+  });
 }
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */

@@ -1,0 +1,134 @@
+import { parseOptions } from '@acc/contract';
+import * as z from 'zod';
+import { permutation } from '../permutation.js';
+import { requireEach, type Sampler } from './sampler.js';
+
+export interface BlockSamplerOptions {
+  /** The `batchSize` of the loader: the number of consecutive samples of one rank. */
+  readonly batchSize: number;
+  /**
+   * The number of lanes. Each lane reads blocks of its own, and consecutive batches come from the
+   * lanes in turn. If the number of ranks divides it, each rank reads only its own blocks. The
+   * order does not depend on the number of ranks. Default 1: all ranks read all blocks.
+   */
+  readonly lanes?: number;
+  /** Shuffles the blocks and the samples within them. Default true. */
+  readonly shuffle?: boolean;
+  /**
+   * The number of blocks of a lane whose samples are shuffled together. The dataset should keep so
+   * many blocks for each lane that a rank reads. Default 1.
+   */
+  readonly mix?: number;
+}
+
+const schema = z.object({
+  batchSize: z.int().positive(),
+  lanes: z.int().positive().default(1),
+  shuffle: z.boolean().default(true),
+  mix: z.int().positive().default(1),
+});
+
+/**
+ * Reads data that is stored in blocks (row groups, record batches, files) block by block, so that
+ * each block is read and decoded once. Each epoch has every sample once. Towards the end, lanes
+ * that have no samples left are completed from the longest one.
+ *
+ * @param blocks The number of samples of each block, in the order of the dataset.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DATA_SAMPLER` if the blocks
+ * have another number of samples than the dataset.
+ */
+export function blockSampler(blocks: readonly number[], options: BlockSamplerOptions): Sampler {
+  const { batchSize, lanes, shuffle, mix } = parseOptions('blockSampler', schema, options);
+  const firsts: number[] = [];
+  const total = blocks.reduce((sum, rows) => {
+    firsts.push(sum);
+    return sum + rows;
+  }, 0);
+  return {
+    size: (samples) => samples,
+    order({ samples, seed, epoch }) {
+      requireEach('blockSampler', total, samples);
+      const order = shuffle ? permutation(blocks.length, seed, epoch) : Int32Array.from(blocks.keys());
+      // Seeds of the blocks: an order of numbers that is unrelated to the order of the blocks.
+      const seeds = permutation(2 ** 16, seed, epoch);
+      const seedOf = (group: number) => (shuffle ? seeds[group % seeds.length]! : undefined);
+      const filled = dealBlocks(order, blocks, lanes).map((own, lane) =>
+        laneRows(groupsOf(own, mix), { firsts, blocks }, (group) => {
+          const blockSeed = seedOf(group * lanes + lane);
+          return (rows) => (blockSeed === undefined ? undefined : permutation(rows, blockSeed, epoch));
+        }),
+      );
+      return interleave(filled, samples, batchSize);
+    },
+  };
+}
+
+interface BlockRows {
+  readonly firsts: readonly number[];
+  readonly blocks: readonly number[];
+}
+
+function groupsOf(blocks: readonly number[], mix: number): number[][] {
+  return Array.from({ length: Math.ceil(blocks.length / mix) }, (_, i) =>
+    blocks.slice(i * mix, (i + 1) * mix),
+  );
+}
+
+/** The samples of a lane: those of each group of blocks in an order of their own. */
+function laneRows(
+  groups: readonly (readonly number[])[],
+  { firsts, blocks }: BlockRows,
+  orderWithin: (group: number) => (rows: number) => Int32Array | undefined,
+): Int32Array {
+  const total = groups.flat().reduce((sum, block) => sum + blocks[block]!, 0);
+  const lane = new Int32Array(total);
+  let end = 0;
+  groups.forEach((group, number) => {
+    const start = end;
+    for (const block of group) {
+      for (let row = 0; row < blocks[block]!; row++) lane[end++] = firsts[block]! + row;
+    }
+    const order = orderWithin(number)(end - start);
+    if (order) {
+      const rows = lane.slice(start, end);
+      order.forEach((row, i) => (lane[start + i] = rows[row]!));
+    }
+  });
+  return lane;
+}
+
+/** Gives each block to the lane with the fewest samples. */
+function dealBlocks(order: Int32Array, blocks: readonly number[], lanes: number): number[][] {
+  const dealt = Array.from({ length: lanes }, (): number[] => []);
+  const rows = new Array<number>(lanes).fill(0);
+  for (const block of order) {
+    const lane = rows.indexOf(Math.min(...rows));
+    dealt[lane]!.push(block);
+    rows[lane]! += blocks[block]!;
+  }
+  return dealt;
+}
+
+/** Takes a batch from each lane in turn. */
+function interleave(lanes: readonly Int32Array[], samples: number, batchSize: number): Int32Array {
+  const order = new Int32Array(samples);
+  const taken = new Array<number>(lanes.length).fill(0);
+  const left = (lane: number) => lanes[lane]!.length - taken[lane]!;
+  let place = 0;
+  for (let batch = 0; place < samples; batch++) {
+    const end = Math.min(place + batchSize, samples);
+    let lane = batch % lanes.length;
+    while (place < end) {
+      if (left(lane) === 0) lane = longestOf(lanes.length, left);
+      const count = Math.min(end - place, left(lane));
+      for (let i = 0; i < count; i++) order[place++] = lanes[lane]![taken[lane]!++]!;
+    }
+  }
+  return order;
+}
+
+function longestOf(lanes: number, left: (lane: number) => number): number {
+  let longest = 0;
+  for (let lane = 1; lane < lanes; lane++) if (left(lane) > left(longest)) longest = lane;
+  return longest;
+}

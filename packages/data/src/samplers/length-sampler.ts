@@ -1,0 +1,58 @@
+import { parseOptions } from '@acc/contract';
+import * as z from 'zod';
+import { permutation } from '../permutation.js';
+import { requireEach, type Sampler } from './sampler.js';
+
+export interface LengthSamplerOptions {
+  /**
+   * The number of samples whose lengths are alike: those of all ranks in one step. A smaller group,
+   * such as the batch of one rank, saves more padding, but ranks wait for the one with the longest
+   * samples.
+   */
+  readonly groupSize: number;
+  /**
+   * The number of groups that are made of samples which are neighbours in the shuffled order.
+   * Larger numbers give lengths that are more alike, and groups that are less random. Default 50.
+   */
+  readonly groupsPerBucket?: number;
+}
+
+const schema = z.object({
+  groupSize: z.int().positive(),
+  groupsPerBucket: z.int().positive().default(50),
+});
+
+/**
+ * Puts samples of similar length into the same batch, so that little is padded. The samples are
+ * shuffled and cut into buckets. Each bucket is sorted by length and cut into groups, and the groups
+ * of all buckets are shuffled. Each epoch has every sample once. A last group that is not full
+ * comes last.
+ *
+ * @param lengths The length of each sample.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DATA_SAMPLER` if the number of
+ * lengths is not that of the samples.
+ */
+export function lengthSampler(lengths: ArrayLike<number>, options: LengthSamplerOptions): Sampler {
+  const { groupSize, groupsPerBucket } = parseOptions('lengthSampler', schema, options);
+  return {
+    size: (samples) => samples,
+    order({ samples, seed, epoch }) {
+      requireEach('lengthSampler', lengths.length, samples);
+      const shuffled = permutation(samples, seed, epoch);
+      const bucketSize = groupSize * groupsPerBucket;
+      for (let start = 0; start < samples; start += bucketSize) {
+        shuffled.subarray(start, start + bucketSize).sort((a, b) => lengths[a]! - lengths[b]! || a - b);
+      }
+      // An order of the groups that is unrelated to that of the samples.
+      const groups = permutation(Math.floor(samples / groupSize), seed + 1, epoch);
+      const order = new Int32Array(samples);
+      groups.forEach((group, place) => {
+        const first = group * groupSize;
+        order.set(shuffled.subarray(first, first + groupSize), place * groupSize);
+      });
+      const grouped = groups.length * groupSize;
+      order.set(shuffled.subarray(grouped), grouped);
+      return order;
+    },
+  };
+}

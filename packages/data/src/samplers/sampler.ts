@@ -1,0 +1,53 @@
+import { AccError } from '@acc/contract';
+
+/** What the order of an epoch may depend on. It is the same on every rank. */
+export interface SamplerEpoch {
+  /** The number of samples of the dataset. */
+  readonly samples: number;
+  /** The seed of the loader. */
+  readonly seed: number;
+  /** The number of the epoch, from 0. */
+  readonly epoch: number;
+}
+
+/**
+ * Chooses the samples of an epoch and their order. The order is that of the whole job: consecutive
+ * batches go to the ranks in turn. It depends on neither rank nor number of ranks, so a checkpoint
+ * resumes exactly on any number of ranks.
+ */
+export interface Sampler {
+  /** The number of samples of an epoch, for a dataset of `samples` samples. */
+  size(samples: number): number;
+  /** The numbers of the samples, `[size(samples)]`, each from 0 to `samples - 1`. */
+  order(epoch: SamplerEpoch): Int32Array;
+}
+
+/** `ACC_DATA_SAMPLER`: a sampler does not fit the dataset, or returns an invalid order. */
+export function samplerError(what: string, help: string, details: Record<string, unknown> = {}): AccError {
+  return new AccError('ACC_DATA_SAMPLER', `${what}.`, { help, details });
+}
+
+/** @throws AccError `ACC_DATA_SAMPLER` unless there is one value for each sample. */
+export function requireEach(where: string, given: number, samples: number): void {
+  if (given === samples) return;
+  throw samplerError(
+    `${where}: ${given} values were given for ${samples} samples`,
+    'Give one value for each sample of the dataset, in the order of the dataset.',
+    { given, samples },
+  );
+}
+
+/** The order of a sampler, checked. @throws AccError `ACC_DATA_SAMPLER`. */
+export function orderOf(sampler: Sampler, epoch: SamplerEpoch): Int32Array {
+  const order = sampler.order(epoch);
+  const size = sampler.size(epoch.samples);
+  const wrong = order.findIndex((index) => index < 0 || index >= epoch.samples);
+  if (order.length === size && wrong < 0) return order;
+  throw samplerError(
+    wrong < 0
+      ? `The sampler's order has ${order.length} items instead of ${size}`
+      : `The sampler's order has sample ${order[wrong]} of ${epoch.samples}`,
+    'order() returns size() numbers from 0 to samples - 1.',
+    { size, length: order.length, position: wrong },
+  );
+}
