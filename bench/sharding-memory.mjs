@@ -106,9 +106,8 @@ ${model.title}; ranks of one thread, AdamW, float32. MB (10⁶ bytes) are of our
 - **Before the update**: the same with all gradients, and without activations.
 - **ZeRO table**: the paper's formulas (figure 1) with 4 bytes a parameter each for weights and gradients, and 8 for Adam's two moments:
   16 Ψ, 8 Ψ + 8 Ψ / N, 4 Ψ + 12 Ψ / N, and 16 Ψ / N. The ratio is that of the column before the update to it.
-- **The shard beside the weights**: in stages 1 and 2 a rank has its shard of the weights once more, beside the whole weights
-  that steps use. The paper counts such a copy in mixed precision (K = 12, with the master weights). Counted here too, the
-  table is 8 Ψ + 12 Ψ / N and 4 Ψ + 16 Ψ / N; stage 1 needs less, because gradients are reduced to shards in backward.
+- **Stage 1** needs less than its table, because gradients are reduced to shards in backward.
+- **Stages 1 and 2**: this rank's shard of the weights lies in the whole weights, which every rank keeps.
 - **At most**: in a step, with activations and with what is gathered or on its way.
 
 On one rank \`fsdp\` divides nothing.`;

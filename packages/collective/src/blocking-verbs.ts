@@ -33,7 +33,7 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     options?: ShardVerbOptions<readonly T[]>,
   ): Pending<T[]>;
   abstract reduceScatterFlatAsync(xs: readonly T[], op?: ReduceOp, options?: FlatOptions): Pending<T>;
-  abstract allGatherFlatAsync(xs: readonly T[], options?: FlatOptions): Pending<T>;
+  abstract allGatherFlatAsync(xs: readonly T[], options?: ShardVerbOptions<T>): Pending<T>;
 
   broadcast(x: T, fromRank?: number): T {
     return this.broadcastAsync(x, fromRank).wait();
@@ -95,7 +95,7 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     return this.reduceScatterFlatAsync(xs, op, options).wait();
   }
 
-  allGatherFlat(xs: readonly T[], options?: FlatOptions): T {
+  allGatherFlat(xs: readonly T[], options?: ShardVerbOptions<T>): T {
     return this.allGatherFlatAsync(xs, options).wait();
   }
 }

@@ -146,7 +146,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return reduceScatterFlat(this.#context, xs, op, options);
   }
 
-  allGatherFlatAsync(xs: readonly T[], options: FlatOptions = {}): Pending<T> {
+  allGatherFlatAsync(xs: readonly T[], options: ShardVerbOptions<T> = {}): Pending<T> {
     return allGatherFlat(this.#context, xs, options);
   }
 

@@ -23,6 +23,7 @@ import {
   requireRank,
   requireReducible,
   rowsOfShard,
+  sum,
 } from './tensors.js';
 
 /**
@@ -152,7 +153,7 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     return done(flat('reduceScatterFlat', xs, options));
   }
 
-  allGatherFlatAsync(xs: readonly Tensor[], options: FlatOptions = {}): Pending<Tensor> {
+  allGatherFlatAsync(xs: readonly Tensor[], options: ShardVerbOptions<Tensor> = {}): Pending<Tensor> {
     return done(flat('allGatherFlat', xs, options));
   }
 
@@ -222,13 +223,19 @@ function eachShard(
 }
 
 /** A list of tensors as one flat tensor. */
-function flat(verb: string, xs: readonly Tensor[], { donate, wireDtype }: FlatOptions): Tensor {
+function flat(
+  verb: string,
+  xs: readonly Tensor[],
+  { donate, wireDtype, into }: ShardVerbOptions<Tensor>,
+): Tensor {
   for (const x of xs) {
     requireNumeric(x, verb);
     if (wireDtype) requireNarrowable(x, wireDtype);
   }
   requireOneDtype(xs, verb);
+  if (into) requirePlace(into, { dtype: xs[0]!.dtype, shape: [sum(xs.map(({ size }) => size))] }, verb);
   const result = tidy(() => concat(xs.map((x) => reshape(x, [-1]))));
+  into?.dispose();
   if (donate) for (const x of xs) x.dispose();
   return result;
 }

@@ -76,9 +76,10 @@ interface Verbs<T> {
    * Runs {@link allGather} on the elements of several tensors of one dtype, one after the other, as
    * if they were one flat tensor. Every rank has the same number of elements. Shared memory reads the
    * tensors where they are: an asynchronous call needs their values until it ends. Returns
-   * `[elements · size]`, in the order of ranks.
+   * `[elements · size]`, in the order of ranks. `xs` may lie in the memory of `into`, each where it
+   * arrives; shared memory then moves no element of this rank.
    */
-  allGatherFlat(xs: readonly T[], options?: FlatOptions): T;
+  allGatherFlat(xs: readonly T[], options?: ShardVerbOptions<T>): T;
 }
 
 type WithHandle<V> = {

@@ -15,10 +15,12 @@ export interface DeferredTensor {
   /** The number of tensors that share the values, including {@link tensor}; 0 if none is left. */
   readonly holders: number;
   /**
-   * Gives the tensor the values of `values`, which has the same number of elements and keeps its
-   * owner. Memory is shared where the backend can. Operators never write into it.
+   * Gives the tensor the elements of `values` from `begin` on, in row-major order. `values` keeps
+   * its owner. Memory is shared where the backend can. Operators never write into it.
+   *
+   * @param begin Default 0.
    */
-  fill(values: Tensor): void;
+  fill(values: Tensor, begin?: number): void;
   /** Frees the values. The next use loads them again. */
   release(): void;
   /** A tensor with the values of `held`; undefined if there was none. The caller disposes it. */

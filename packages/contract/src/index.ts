@@ -21,6 +21,7 @@ export type {
   Pending,
   ReduceOp,
 } from './collective.js';
+export type { DivideMemory, DividedMemory, MemoryRange } from './memory-parts.js';
 export type { Defer, DeferredInfo, DeferredTensor } from './deferred-tensor.js';
 export type { Determinism } from './determinism.js';
 export type { RankPlace } from './rank-place.js';

@@ -10,6 +10,7 @@ import {
 } from './fused-functions.js';
 import type { PrecisionLayer, RandomLayer, TensorBridge, FixedResults } from './kernel-layer.js';
 import type { ListMath } from './list-math.js';
+import type { DivideMemory } from './memory-parts.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
 
@@ -43,6 +44,11 @@ export interface KernelLayerSlots {
   fusedApply?(optimizer: Optimizer): Optimizer['applyGradients'] | undefined;
   /** Absent: strategies that shard parameters are refused. */
   readonly defer?: Defer;
+  /**
+   * Absent: where every rank keeps whole parameters, a strategy that shards has its elements of them
+   * once more.
+   */
+  readonly divideMemory?: DivideMemory;
   /** Absent: `accelerator.compile` is refused. */
   readonly recorder?: Recorder;
   /** Absent: mixed precision is refused. */
@@ -57,7 +63,7 @@ export interface KernelLayerSlots {
 
 const SLOTS = [
   ...['device', 'bridge', 'lists', 'state', 'functions', 'layerCalls', 'fusedApply'],
-  ...['defer', 'resetPeakMemory', 'recorder', 'precision', 'random', 'fixResults'],
+  ...['defer', 'divideMemory', 'resetPeakMemory', 'recorder', 'precision', 'random', 'fixResults'],
 ];
 
 export interface KernelLayerRegistration<Backend extends KernelBackend = KernelBackend> {

@@ -2,6 +2,7 @@ import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-c
 import type { Defer } from './deferred-tensor.js';
 import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
+import type { DivideMemory } from './memory-parts.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
 import type { PiecesLayer } from './pieces.js';
 import type { Recorder } from './recording.js';
@@ -70,6 +71,8 @@ export interface KernelLayer extends TensorBridge {
   freeActivations(model: object): () => void;
   /** Absent if every tensor of the backend has its values in memory. */
   readonly defer?: Defer;
+  /** Absent if tensors of the backend cannot share memory in which values change. */
+  readonly divideMemory?: DivideMemory;
   /**
    * Makes the peak of the memory in `tf.memory()` count from now on. Absent if the backend does not
    * measure its memory.

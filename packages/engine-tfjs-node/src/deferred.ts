@@ -1,4 +1,4 @@
-import { engine, type Tensor } from '@tensorflow/tfjs-core';
+import { engine, reshape, slice, tidy, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
 import { DataTypes, type Entry, type Result } from './backend.js';
 import type { Operators } from './operators.js';
@@ -22,13 +22,19 @@ export function deferOn(operators: Operators): Defer {
       get holders() {
         return backend.tensorMap.has(dataId) ? entry.refCount : 0;
       },
-      fill: (values) => entry.fill(values),
+      fill: (values, begin) => tidy(() => entry.fill(partOf(values, shape, begin))),
       release: () => entry.empty(),
       held() {
         return own && operators.tensorOf({ ...own, id: operators.alias(own.id, own.dtype) }, dtype);
       },
     };
   };
+}
+
+/** As many elements as `shape` has, from `begin` on. */
+function partOf(values: Tensor, shape: readonly number[], begin = 0): Tensor {
+  const size = util.sizeFromShape([...shape]);
+  return size === values.size ? values : slice(reshape(values, [-1]), [begin], [size]);
 }
 
 /** The memory of `held`, which is disposed. */

@@ -159,7 +159,9 @@ class Fsdp implements Strategy {
     for (const list of lists) {
       // One by one: a variable without memory gets its values here, and loses them in its unit.
       for (const variable of list) this.#whole.prepareVariables([variable]);
-      const context = { collective: this.#sharing, replicas, wire, defer, load, offload: this.#offload };
+      const divide = this.#keepsWhole ? () => kernels.divideMemory : undefined;
+      const shared = { collective: this.#sharing, replicas, wire };
+      const context = { ...shared, defer, load, divide, offload: this.#offload };
       const unit = new Unit(list, context);
       this.#units.push(unit);
       for (const shard of unit.shards) {
@@ -221,11 +223,6 @@ class Fsdp implements Strategy {
     const units = [...new Set(shards.map(({ variable }) => this.#unitOf.get(variable)!))];
     for (const unit of units) unit.takeOverAssigned();
     const own = { ...grads };
-    for (const shard of shards) {
-      const { name } = shard.variable;
-      const grad = grads[name] as Tensor | null;
-      if (grad) own[name] = ownOf(grad, shard);
-    }
     const apply = () => applyGradients(own);
     const given = { optimizer, grads: own, units: units.map((unit) => unit.shards), apply };
     const run = () => {
@@ -233,8 +230,18 @@ class Fsdp implements Strategy {
       if (this.#offload) this.#offload.update(given);
       else apply();
     };
-    withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
-    for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
+    try {
+      for (const shard of shards) {
+        const { name } = shard.variable;
+        const grad = grads[name] as Tensor | null;
+        if (grad) own[name] = ownOf(grad, shard);
+      }
+      for (const unit of units) unit.beginUpdate();
+      withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
+    } finally {
+      for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
+      for (const unit of units) unit.endUpdate();
+    }
     for (const unit of units) unit.forget();
     if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');
   }

@@ -5,9 +5,10 @@ import {
   reshape,
   slice,
   tidy,
+  util,
+  Variable,
   variable as createVariable,
   type Tensor,
-  type Variable,
 } from '@tensorflow/tfjs-core';
 import { patch } from '@acc/tfjs-internals';
 import type { Defer, DeferredTensor } from '@acc/contract';
@@ -20,8 +21,10 @@ export interface ShardSource {
   readonly defer: Defer;
   /** Called when values are needed that are not in memory: it fills the shards of the unit. */
   load(): void;
-  /** Called when {@link Shard.own} was assigned other values, as when a checkpoint is loaded. */
+  /** Called when {@link Shard.own} gets other values, as when a checkpoint is loaded. */
   forget(): void;
+  /** Called after that. Returns whether it has written them where the elements are. */
+  write(shard: Shard, values: Tensor): boolean;
 }
 
 let created = 0;
@@ -35,6 +38,8 @@ export class Shard {
   /** `[length]`, what optimizers update. */
   readonly own: Variable;
   #deferred: DeferredTensor;
+  /** The data of {@link own} in the buffer of its unit. */
+  #placed: object | undefined;
 
   /**
    * @param variable Has the values that all ranks start from.
@@ -49,14 +54,31 @@ export class Shard {
     this.own = tidy(() => createVariable(this.#ownElements(), false, name));
     delete engine().registeredVariables[name];
     patch(this.own, 'assign', (assign) => (values) => {
-      assign.call(this.own, values);
       source.forget();
+      const fits = values.dtype === this.own.dtype && util.arraysEqual(values.shape, this.own.shape);
+      if (!fits || !source.write(this, values)) assign.call(this.own, values);
     });
     this.#deferred = this.#release();
   }
 
   get length(): number {
     return this.range.end - this.range.begin;
+  }
+
+  /** Whether {@link own} lies in the buffer of its unit. */
+  get isPlaced(): boolean {
+    return !this.own.isDisposed && this.own.dataId === this.#placed;
+  }
+
+  /** Moves {@link own} to the memory of `part`, which has the same values and keeps its owner. */
+  place(part: Tensor): void {
+    Variable.prototype.assign.call(this.own, part);
+    this.#placed = part.dataId;
+  }
+
+  /** Gives {@link own} memory of its own, with the same values. */
+  detach(): void {
+    if (this.isPlaced) tidy(() => Variable.prototype.assign.call(this.own, mul(this.own, 1)));
   }
 
   /** Whether a program has given the variable new values, which {@link takeOver} takes over. */
@@ -78,9 +100,9 @@ export class Shard {
     before.tensor.dispose();
   }
 
-  /** Gives the variable its whole values. `values` keeps its owner. */
-  fill(values: Tensor): void {
-    this.#deferred.fill(values);
+  /** Gives the variable its whole values, the elements of `flat` from `begin` on. `flat` keeps its owner. */
+  fill(flat: Tensor, begin: number): void {
+    this.#deferred.fill(flat, begin);
   }
 
   /** Frees the values of the variable. */

@@ -1,9 +1,17 @@
 import { keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import { isAccError, type Collective, type Defer, type Pending, type ShardVerbOptions } from '@acc/contract';
+import {
+  isAccError,
+  type Collective,
+  type Defer,
+  type DivideMemory,
+  type Pending,
+  type ShardVerbOptions,
+} from '@acc/contract';
 import { unitTooLarge } from './errors.js';
 import { FLOAT_BYTES, type Offload } from './offload/index.js';
 import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
+import { WholeBuffer } from './whole-buffer.js';
 
 /** The types in which elements travel. Undefined: float32. */
 export interface WireDtypes {
@@ -27,6 +35,8 @@ export interface UnitContext {
   load(unit: Unit): void;
   /** Keeps shards of parameters in a file between their uses. */
   readonly offload: Offload | undefined;
+  /** Given if whole values stay in memory; see {@link WholeBuffer}. */
+  readonly divide?: (() => DivideMemory | undefined) | undefined;
 }
 
 /** Variables that are gathered and reduced together, in one flat buffer. */
@@ -40,6 +50,8 @@ export class Unit {
   readonly #context: UnitContext;
   readonly #collective: Collective;
   readonly #offload: Offload | undefined;
+  /** Undefined if values are released between their uses. */
+  readonly #buffer: WholeBuffer | undefined;
   #travelling: Pending<Tensor> | undefined;
   #isGathered = false;
   /** Whether the values that are in memory, or on their way, were rounded for a step. */
@@ -47,7 +59,7 @@ export class Unit {
 
   /** @param variables Have the same values on all ranks. Their memory is freed. */
   constructor(variables: readonly Variable[], context: UnitContext) {
-    const { collective, defer, offload } = context;
+    const { collective, defer, offload, divide } = context;
     this.#context = context;
     const { name } = variables[0]!;
     this.name = variables.length === 1 ? name : `${name} … ${variables.at(-1)!.name}`;
@@ -57,10 +69,16 @@ export class Unit {
       variables.map(({ size }) => size),
       collective.size,
     );
-    const source = { defer, load: () => context.load(this), forget: () => this.forget() };
+    const source = {
+      defer,
+      load: () => context.load(this),
+      forget: () => this.forget(),
+      write: (shard: Shard, values: Tensor) => this.#buffer?.write(shard, values) ?? false,
+    };
     this.shards = variables.map(
       (variable, place) => new Shard(variable, rangeOf(this.layout, place, collective.rank), source),
     );
+    this.#buffer = divide && new WholeBuffer({ layout: this.layout, shards: this.shards, divide });
     offload?.moveOut(this.shards);
   }
 
@@ -81,8 +99,11 @@ export class Unit {
     if (this.#isThere && this.#isRounded !== isRounded && this.uses === 0) this.release();
     if (this.#isThere) return;
     const start = () => {
+      const into = this.#buffer?.lend();
+      // One rank alone has all elements.
+      if (into && this.#collective.size === 1) return arrived(into);
       const { pieces, fillers } = this.#ownChunk();
-      const options = wireDtype ? { wireDtype } : {};
+      const options = { ...(wireDtype && { wireDtype }), ...(into && { into }) };
       const pending = this.#started(() => this.#collective.allGatherFlatAsync(pieces, options));
       for (const filler of fillers) filler.dispose();
       return pending;
@@ -100,23 +121,19 @@ export class Unit {
   }
 
   #finishGather(): void {
-    const flat = this.#travelling!.wait();
+    const gathered = this.#travelling!.wait();
     this.#travelling = undefined;
-    tidy(() => {
-      const { sizes, gaps } = this.layout;
-      const pieces = split(
-        flat,
-        sizes.flatMap((size, i) => [size, gaps[i]!]),
-      );
-      this.shards.forEach((shard, i) => shard.fill(pieces[2 * i]!));
-    });
-    flat.dispose();
+    const flat = this.#buffer?.arrive(gathered) ?? gathered;
+    this.shards.forEach((shard, i) => shard.fill(flat, this.layout.offsets[i]!));
+    if (this.#buffer) this.#buffer.keep(flat);
+    else flat.dispose();
     this.#isGathered = true;
   }
 
   /** Frees the values, unless they are in use. */
   release(): void {
     if (this.uses > 0) return;
+    if (this.#buffer && this.#travelling) this.#finishGather();
     this.#travelling?.wait().dispose();
     this.#travelling = undefined;
     if (!this.#isGathered) return;
@@ -128,6 +145,18 @@ export class Unit {
   forget(): void {
     this.release();
     for (const shard of this.shards) if (shard.isShared && !shard.isAssigned) shard.separate();
+  }
+
+  /** Called before an optimizer changes this rank's elements. */
+  beginUpdate(): void {
+    if (!this.#buffer) return;
+    this.release();
+    this.#buffer.beginUpdate();
+  }
+
+  /** Called after an update, or after its failure. */
+  endUpdate(): void {
+    this.#buffer?.endUpdate();
   }
 
   /** Takes over values that a program has assigned to variables of the unit, if it is not in use. */
@@ -199,6 +228,7 @@ export class Unit {
       // A gather failed that nobody needs any more: another rank is gone.
     }
     for (const shard of this.shards) shard.dispose();
+    this.#buffer?.dispose();
   }
 
   /** The tensors that this rank's chunk consists of. The caller disposes the fillers. */
@@ -260,6 +290,12 @@ export class Unit {
     if (this.#collective.size === 1) keep(pending.wait());
     return pending;
   }
+}
+
+/** A call that has ended. The scope in which it was made must not free the result. */
+function arrived(result: Tensor): Pending<Tensor> {
+  keep(result);
+  return { isDone: true, wait: () => result };
 }
 
 const gap = (length: number): Tensor[] => (length > 0 ? [zeros([length])] : []);

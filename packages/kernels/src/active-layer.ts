@@ -47,6 +47,9 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     get defer() {
       return layer().defer;
     },
+    get divideMemory() {
+      return layer().divideMemory;
+    },
     get resetPeakMemory() {
       return layer().resetPeakMemory;
     },

@@ -1,4 +1,11 @@
-import { engine, tensor, type BackendValues, type DataId, type KernelBackend } from '@tensorflow/tfjs-core';
+import {
+  engine,
+  tensor,
+  util,
+  type BackendValues,
+  type DataId,
+  type KernelBackend,
+} from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
 
 /** tfjs's backend `cpu`: kernels take values from this table. */
@@ -33,7 +40,11 @@ export function deferOnCpu(backend: KernelBackend): Defer {
       get holders() {
         return data.has(dataId) ? backend.refCount(dataId) : 0;
       },
-      fill: (given) => (values = given.dataSync()),
+      fill(given, begin = 0) {
+        const size = util.sizeFromShape([...shape]);
+        const all = given.dataSync();
+        values = all.length === size ? all : all.subarray(begin, begin + size);
+      },
       release: () => (values = undefined),
       held: () => own && tensor(own.values, own.shape, dtype),
     };

@@ -36,6 +36,18 @@ describe.each(['acc', 'cpu'])('on %s a deferred tensor', (backend) => {
     expect(deferred.holders).toBe(0);
   });
 
+  it('can be filled from the middle of a larger tensor', () => {
+    const { deferred } = create([0, 0, 0, 0]);
+    const larger = tf.range(0, 40);
+    deferred.fill(larger, 7);
+    larger.dispose();
+    expect([...deferred.tensor.dataSync()]).toEqual([7, 8, 9, 10]);
+    const row = tf.slice(deferred.tensor, [1, 0], [1, 2]);
+    deferred.tensor.dispose();
+    expect([...row.dataSync()]).toEqual([9, 10]);
+    row.dispose();
+  });
+
   it('shares its values with clones, reshaped tensors and variables, filled or not', () => {
     const { deferred, loads } = create([1, 2, 3, 4]);
     const clone = deferred.tensor.clone();

@@ -33,6 +33,7 @@ export interface Addon {
   readTensor(id: number, scalarType: number): ArrayBuffer;
   readTensorAsync(id: number, scalarType: number): Promise<ArrayBuffer>;
   aliasTensor(id: number): number;
+  memoryPart(id: number, start: number, length: number): number;
   tensorBytes(id: number): number;
   tensorFlags(ids: Float64Array): Uint8Array;
   tensorMemory(id: number): ArrayBuffer;

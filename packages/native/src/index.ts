@@ -79,4 +79,4 @@ export { Store, type StoreOptions } from './store.js';
 export { FileTransfer, TensorFile } from './tensor-file.js';
 export { TensorMemory } from './tensor-memory.js';
 export { mappedChecksum, mapTensor } from './mapped-tensor.js';
-export { libtorchTensor, MemoryFlag, memoryFlags, Tensor } from './tensor.js';
+export { libtorchTensor, MemoryFlag, memoryFlags, memoryPart, Tensor } from './tensor.js';

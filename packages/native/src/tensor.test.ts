@@ -1,8 +1,8 @@
 import type { NativeDtype } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { liveTensors, memoryStats, resetPeakMemory } from './memory.js';
-import { operator } from './operator.js';
-import { MemoryFlag, memoryFlags, tensorFrom } from './tensor.js';
+import { operator, operatorInPlace } from './operator.js';
+import { MemoryFlag, memoryFlags, memoryPart, tensorFrom } from './tensor.js';
 
 describe('tensors', () => {
   it.each<[NativeDtype, NodeJS.TypedArray]>([
@@ -124,5 +124,42 @@ describe('native memory', () => {
     const { reservedBytes } = memoryStats();
     for (let i = 0; i < 100; i++) allocate();
     expect(memoryStats().reservedBytes).toBe(reservedBytes);
+  });
+});
+
+describe('a part of the memory of a tensor', () => {
+  const double = operatorInPlace('aten::mul_.Scalar');
+
+  it('is changed with the tensor, keeps its memory, and counts as its only user', () => {
+    const both = MemoryFlag.contiguous | MemoryFlag.exclusive;
+    const before = memoryStats().allocatedBytes;
+    const whole = tensorFrom(Float32Array.of(1, 2, 3, 4), 'float32', [2, 2]);
+    const part = memoryPart(whole, 1, 2);
+    expect(part).toMatchObject({ dtype: 'float32', shape: [2] });
+    double(part, 2);
+    expect(whole.read()).toEqual(Float32Array.of(1, 4, 6, 4));
+    expect([...memoryFlags([part])]).toEqual([both]);
+    const view = operator('aten::reshape')(part, [1, 2]);
+    expect([...memoryFlags([part])]).toEqual([MemoryFlag.contiguous]);
+    view.dispose();
+    whole.dispose();
+    expect(memoryStats().allocatedBytes).toBeGreaterThan(before);
+    expect(part.read()).toEqual(Float32Array.of(4, 6));
+    part.dispose();
+    expect(memoryStats().allocatedBytes).toBe(before);
+  });
+
+  it('may be empty, and must lie within the memory', () => {
+    using whole = tensorFrom(Float32Array.of(1, 2, 3, 4), 'float32', [2, 2]);
+    using empty = memoryPart(whole, 4, 0);
+    expect(empty.read()).toHaveLength(0);
+    using turned = operator('aten::t')(whole);
+    const wrong: (() => unknown)[] = [
+      () => memoryPart(whole, 3, 2),
+      () => memoryPart(whole, -1, 2),
+      () => memoryPart(turned, 0, 2),
+    ];
+    for (const call of wrong)
+      expect(call).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }));
   });
 });

@@ -85,6 +85,20 @@ export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape:
   return new Tensor(id, dtype, shape);
 }
 
+/**
+ * A tensor `[length]` of the elements from `start` on, in the memory of a row-major tensor. It keeps
+ * the memory alive, and the caller disposes it. Writes to one change the other, but {@link
+ * memoryFlags} count neither as a user of the other's memory. So only somebody who knows all
+ * tensors in the memory may write to them.
+ *
+ * @throws AccError `ACC_INVALID_ARGUMENT` for a range outside of the tensor, or a tensor that is not
+ * contiguous; `ACC_TENSOR_DISPOSED`.
+ */
+export function memoryPart(whole: Tensor, start: number, length: number): Tensor {
+  const id = guarded(() => addon().memoryPart(whole.id, start, length));
+  return new Tensor(id, whole.dtype, [length]);
+}
+
 /** Takes ownership of `x` and returns it as a libtorch tensor. Other implementations are copied. */
 export function libtorchTensor(x: NativeTensor): Tensor {
   if (x instanceof Tensor) return x;

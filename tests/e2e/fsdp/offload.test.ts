@@ -11,6 +11,10 @@ const CASES: readonly Case[] = [
   ...(['clipped', 'scaled', 'read', 'accumulated', 'rounded'] as const),
 ];
 const WAYS: readonly Way[] = ['stage1', 'stage2', 'optimizer', 'params', 'both'];
+/** Each kind trains in two ways. These do in all: state of a shape of its own, several passes a step. */
+const IN_EVERY_WAY: readonly Case[] = ['adam', 'adafactor', 'accumulated'];
+const waysOf = (kind: Case) =>
+  WAYS.filter((way) => IN_EVERY_WAY.includes(kind) || way === 'stage2' || way === 'both');
 const results = new Map<number, Result[]>();
 const folders = new Map<number, string>();
 
@@ -41,8 +45,9 @@ afterAll(() => {
 describe.each(SIZES)('on %i ranks, offload to a folder', (ranks) => {
   it.each(CASES)('changes no bit of losses and weights, in any stage: %s', (kind) => {
     for (const { cases } of results.get(ranks)!) {
-      for (const way of WAYS) {
-        const { plain, offloaded } = cases[kind][way];
+      expect(Object.keys(cases[kind])).toEqual(waysOf(kind));
+      for (const way of waysOf(kind)) {
+        const { plain, offloaded } = cases[kind][way]!;
         expect(offloaded.losses, way).toEqual(plain.losses);
         expect(offloaded.weights, way).toEqual(plain.weights);
         expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
@@ -55,8 +60,9 @@ describe.each(SIZES)('on %i ranks, offload to a folder', (ranks) => {
     'changes no step of %s, which adds up over ranks unit by unit',
     (kind) => {
       for (const { cases } of results.get(ranks)!) {
-        for (const way of WAYS) {
-          const { plain, offloaded } = cases[kind][way];
+        expect(Object.keys(cases[kind])).toEqual(waysOf(kind));
+        for (const way of waysOf(kind)) {
+          const { plain, offloaded } = cases[kind][way]!;
           expectClose(offloaded.weights.flat(), plain.weights.flat(), { rtol: 1e-5, atol: 1e-7 });
           expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
           expect(offloaded.leaked, way).toBe(0);

@@ -41,8 +41,9 @@ describe.each(SHARDED)('%s, on every rank,', (layout) => {
 
   it.each(['replaced', 'trained'])('says which state of an optimizer does not fit its shards: %s', (what) => {
     for (const result of results) {
-      const { code, details } = result[layout][what]!;
+      const { code, details, leaked = 0 } = result[layout][what]!;
       expect(code).toBe('ACC_STATE_MISMATCH');
+      expect(leaked).toBe(0);
       expect(details).toEqual(results[0]![layout][what]!.details);
       const ofRanks = details!['ranks'] as string[][];
       expect(ofRanks).toHaveLength(2);

@@ -15,7 +15,7 @@ const SIZES = [1, 2, 3];
 const WAYS: readonly Way[] = ['ddp', 'stage1', 'stage2', 'stage3'];
 const CLOSE = { rtol: 1e-5, atol: 1e-6 };
 /** What the program of the ranks saves. */
-const MANY = { bytes: 24_000_000, largest: 400_000 };
+const MANY = { bytes: 8_000_000, largest: 400_000 };
 const LARGE = { bytes: 160_000_000, tensors: 40, largest: 4_000_000 };
 /** What the README of the command states, beside the largest tensor. */
 const MERGE_BUFFERS = 64_000_000;
@@ -106,9 +106,13 @@ it.each(pairs)(
     const { trained: ofAdam, adafactor } = saved.get(size)![0]!;
     const uninterrupted = (kind === 'adam' ? ofAdam : adafactor)[from];
     const name = `${size}-${kind}-${from}`;
+    // See `waysThatLoad` in the program.
+    const first = (size + to + WAYS.indexOf(from)) % 2;
+    const ways = WAYS.filter((_, i) => i % 2 === first);
     for (const { trained, models } of loaded.get(to)!) {
-      for (const way of WAYS) {
-        const found = trained[name]![way];
+      expect(Object.keys(trained[name]!)).toEqual(ways);
+      for (const way of ways) {
+        const found = trained[name]![way]!;
         expect(found.saved, way).toEqual(uninterrupted.saved);
         expectClose(found.last, uninterrupted.last, CLOSE);
         expect(models[name]![way], way).toEqual(uninterrupted.saved);

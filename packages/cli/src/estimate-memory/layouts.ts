@@ -72,7 +72,7 @@ export function replicated(
 /**
  * What `@acc/fsdp` holds, which is what Rajbhandari et al. ("ZeRO: Memory Optimizations Toward
  * Training Trillion Parameter Models", 2020) divide, in float32 as above. Stage 1 and 2: every rank
- * has all weights, its shards of them, and its share of gradients and state; a gradient is freed
+ * has all weights, its shards among them, and its share of gradients and state; a gradient is freed
  * when its shards are summed. Stage 3: only the shards, and whole units while they are used.
  *
  * @param shards The number of ranks that share.
@@ -87,7 +87,7 @@ export function sharded(
   const whole = (count: number) =>
     layerSizes ? 4 * largestUnits(layerSizes, UNIT_BYTES[stage] / 4, count) : null;
   return {
-    parameterBytes: stage === 3 ? share(parameters) : 4 * parameters + share(trainable),
+    parameterBytes: stage === 3 ? share(parameters) : 4 * parameters,
     gradientBytes: share(trainable),
     optimizerBytes: isStateWhole ? 4 * state : share(state),
     wholeWeightBytes: stage === 3 ? whole(WHOLE_WEIGHTS) : 0,

@@ -42,7 +42,7 @@ function assumptionsOf(hasActivations: boolean, hasUnits: boolean): string[] {
     'single, ddp: what the Accelerator holds. float32 weights, gradients and optimizer state in every precision; ' +
       'mixed precision adds 16-bit copies of the weights of products during a step, counted with activations.',
     'zero-1, zero-2, zero-3: what the stages of fsdp hold, with its default units. Stages 1 and 2: all weights, and ' +
-      'shards of weights, gradients and optimizer state; stage 3: the shards. They differ in what a window of ' +
+      'shards of gradients and optimizer state; stage 3: shards of all three. They differ in what a window of ' +
       'accumulation holds: stage 1 holds whole gradients, which are not counted here.',
     hasUnits
       ? 'gathered: whole units beside the shards, the three largest of gradients, and in stage 3 the two largest of weights.'

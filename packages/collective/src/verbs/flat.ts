@@ -1,17 +1,14 @@
-import type { FlatOptions, Pending, ReduceOp } from '@acc/contract';
-import { operator, type Tensor as Native } from '@acc/native';
+import type { FlatOptions, Pending, ReduceOp, ShardVerbOptions } from '@acc/contract';
+import type { Tensor as Native } from '@acc/native';
 import type { Words } from '../agreement.js';
 import type { Context } from '../context.js';
-import { travelling } from '../shards.js';
+import { arrival, requireFits, travelling } from '../shards.js';
 import { requireOneDtype, requireReducible, rowsOfShard, sizeOf, sum, type Movable } from '../tensors.js';
 
-const newEmpty = operator('aten::new_empty');
-const toDtype = operator('aten::to.dtype');
-
 /** A list of tensors that is sent as if it were one flat tensor. */
-interface FlatCall {
+interface FlatCall<T> {
   readonly verb: 'reduceScatterFlat' | 'allGatherFlat';
-  readonly options: FlatOptions;
+  readonly options: ShardVerbOptions<T>;
   /** The number of elements of the result, from that of the list. */
   lengthOf(elements: number): number;
   agree(sent: { readonly dtype: Native['dtype']; readonly shape: readonly number[] }): Words;
@@ -38,7 +35,7 @@ export function reduceScatterFlat<T extends Movable>(
 export function allGatherFlat<T extends Movable>(
   context: Context<T>,
   xs: readonly T[],
-  options: FlatOptions,
+  options: ShardVerbOptions<T>,
 ): Pending<T> {
   const { group, calls, size } = context;
   return startFlat(context, xs, {
@@ -50,26 +47,24 @@ export function allGatherFlat<T extends Movable>(
   });
 }
 
-function startFlat<T extends Movable>(context: Context<T>, xs: readonly T[], call: FlatCall): Pending<T> {
+function startFlat<T extends Movable>(context: Context<T>, xs: readonly T[], call: FlatCall<T>): Pending<T> {
   const { verb, options } = call;
-  const { donate, wireDtype } = options;
+  const { donate, wireDtype, into } = options;
   requireOneDtype(xs, verb);
   const { dtype } = xs[0]!;
   const elements = sum(xs.map(({ shape }) => sizeOf(shape)));
   const length = call.lengthOf(elements);
+  requireFits(xs[0]!, [length], into, verb);
   const natives = xs.map((x) => travelling(context, x, verb, { wireDtype }));
   if (donate) for (const x of xs) x.dispose();
-  const output = newEmpty(natives[0]!, [length]);
-  const words = call.agree({ dtype: output.dtype, shape: [elements] });
+  const to = arrival(context, natives[0]!, [length], options);
+  const words = call.agree({ dtype: to.output.dtype, shape: [elements] });
   return context.started(
     words,
-    () => call.start(natives, output, words),
+    () => call.start(natives, to.output, words),
     () => {
       for (const native of natives) native.dispose();
-      if (!wireDtype) return context.bridge.fromNative(output, dtype);
-      const wide = toDtype(output, 'float32');
-      output.dispose();
-      return context.bridge.fromNative(wide, dtype);
+      return context.bridge.fromNative(to.finish(), dtype);
     },
   );
 }

@@ -3,7 +3,7 @@ import type { DeferredTensor } from '@acc/contract';
 import type { FileTransfer } from '@acc/native';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer } from '../errors.js';
-import { FLOAT_BYTES, type FileValues, type ValueFile } from './value-file.js';
+import { FLOAT_BYTES, useArrived, type FileValues, type ValueFile } from './value-file.js';
 
 /**
  * Gradients of this rank's elements that lie in the file from the time that they are complete to
@@ -16,12 +16,15 @@ export class GradientStore {
 
   constructor(private readonly file: ValueFile) {}
 
-  /** Starts to write gradients `[n]`, which are disposed. Returns tensors that stand for them. */
+  /**
+   * Starts to write gradients `[n]`, which are disposed, also after an error. Returns tensors that
+   * stand for them.
+   */
   put(grads: readonly Tensor[]): Tensor[] {
     const filled = grads.filter(({ size }) => size > 0);
     if (filled.length === 0) return [...grads];
     const offsets = filled.map(({ size }) => this.file.reserve(size * FLOAT_BYTES));
-    const writing = this.file.startWrite(filled, offsets);
+    const writing = this.#startWrite(grads, filled, offsets);
     let at = 0;
     return grads.map((grad) => {
       if (grad.size === 0) return grad;
@@ -30,6 +33,16 @@ export class GradientStore {
       grad.dispose();
       return this.tensorOf(stored);
     });
+  }
+
+  #startWrite(grads: readonly Tensor[], filled: readonly Tensor[], offsets: readonly number[]): FileTransfer {
+    try {
+      return this.file.startWrite(filled, offsets);
+    } catch (error) {
+      filled.forEach(({ size }, i) => this.file.free(offsets[i]!, size * FLOAT_BYTES));
+      for (const grad of grads) grad.dispose();
+      throw error;
+    }
   }
 
   /** Undefined for a gradient that is in memory. */
@@ -64,7 +77,7 @@ export class GradientStore {
         const fetch = next;
         next = undefined;
         const handle = this.handleOf(grad);
-        if (fetch) fillFrom(fetch.wait());
+        if (fetch) useArrived(fetch.wait(), (stored, values) => stored.fill(values));
         next = start(grads[place + 1]);
         fn(grad, place);
         if (fetch) handle!.release();
@@ -97,16 +110,6 @@ export class GradientStore {
       }
       this.file.free(stored.offset, stored.length * FLOAT_BYTES);
     }
-  }
-}
-
-/** Fills the tensors that stand for gradients. `read` is disposed. */
-export function fillFrom(
-  read: readonly { readonly stored: GradientHandle; readonly values: Tensor }[],
-): void {
-  for (const { stored, values } of read) {
-    stored.fill(values);
-    values.dispose();
   }
 }
 

@@ -9,7 +9,7 @@ import type { ResolvedOffload } from './offload-options.js';
 import { storedSlots } from './slots.js';
 import type { StoredVariable } from './stored-variable.js';
 import { UpdatePipeline, type StoredPiece } from './update-pipeline.js';
-import { ValueFile, type Fetch } from './value-file.js';
+import { useArrived, ValueFile, type Fetch } from './value-file.js';
 import { VariableStore } from './variable-store.js';
 
 export interface OffloadContext {
@@ -96,11 +96,8 @@ export class Offload {
   withParameters<T>(shards: readonly Shard[], fn: () => T): T {
     const list = this.#parameters(shards);
     if (list.length === 0) return fn();
-    for (const { stored, values } of this.#takeAhead(shards, list).wait()) {
-      stored.fill(values);
-      values.dispose();
-    }
     try {
+      useArrived(this.#takeAhead(shards, list).wait(), (stored, values) => stored.fill(values));
       return fn();
     } finally {
       for (const stored of list) stored.release();

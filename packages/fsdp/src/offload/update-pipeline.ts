@@ -1,7 +1,7 @@
 import type { UpdatePiece } from '@acc/kernels';
-import { fillFrom, type GradientHandle } from './gradient-store.js';
+import type { GradientHandle } from './gradient-store.js';
 import type { StoredVariable } from './stored-variable.js';
-import type { Fetch, ValueFile } from './value-file.js';
+import { useArrived, type Fetch, type ValueFile } from './value-file.js';
 import type { VariableStore } from './variable-store.js';
 
 /** Variables that are updated together, and what must be in memory for that. */
@@ -60,12 +60,9 @@ export class UpdatePipeline {
   #enter(i: number): void {
     const { variables, grads } = this.#start(i)!;
     this.#start(i + 1);
+    useArrived(variables.wait(), (stored, values) => stored.bring(values));
+    useArrived(grads.wait(), (stored, values) => stored.fill(values));
     this.#started[i] = undefined;
-    for (const { stored, values } of variables.wait()) {
-      stored.bring(values);
-      values.dispose();
-    }
-    fillFrom(grads.wait());
   }
 
   #leave(i: number): void {
@@ -78,9 +75,14 @@ export class UpdatePipeline {
     const piece = this.stored[i];
     if (!piece) return undefined;
     const { file, store } = this.files;
-    return (this.#started[i] ??= {
-      variables: store.startRead(piece.stored),
-      grads: file.startRead(piece.grads.filter(({ isAway }) => isAway)),
-    });
+    if (this.#started[i]) return this.#started[i];
+    const variables = store.startRead(piece.stored);
+    try {
+      const grads = file.startRead(piece.grads.filter(({ isAway }) => isAway));
+      return (this.#started[i] = { variables, grads });
+    } catch (error) {
+      variables.drop();
+      throw error;
+    }
   }
 }

@@ -62,14 +62,22 @@ export class ValueFile {
     return this.startRead([values]).wait()[0]!.values;
   }
 
-  /** Starts to write tensors, which keep their owners. Their memory lives until the end. */
+  /**
+   * Starts to write tensors, which keep their owners. Their memory lives until the end.
+   *
+   * @throws AccError Also if an earlier write has failed. Nothing is started then.
+   */
   startWrite(tensors: readonly Tensor[], offsets: readonly number[]): FileTransfer {
-    const natives = tensors.map((tensor) => this.#floatsOf(tensor));
-    const transfer = this.file.write(natives, offsets);
-    for (const native of natives) native.dispose();
-    this.#writes.push(transfer);
-    while (this.#writes.length > MAX_WRITES) this.#writes.shift()!.wait();
-    return transfer;
+    while (this.#writes.length >= MAX_WRITES) this.#writes.shift()!.wait();
+    const natives: NativeTensor[] = [];
+    try {
+      for (const tensor of tensors) natives.push(this.#floatsOf(tensor));
+      const transfer = this.file.write(natives, offsets);
+      this.#writes.push(transfer);
+      return transfer;
+    } finally {
+      for (const native of natives) native.dispose();
+    }
   }
 
   dispose(): void {
@@ -86,12 +94,29 @@ export class ValueFile {
   }
 }
 
+export interface Arrived<T> {
+  readonly stored: T;
+  readonly values: Tensor;
+}
+
+/** Calls `use` with values that have arrived. They are disposed, also after an error. */
+export function useArrived<T>(
+  arrived: readonly Arrived<T>[],
+  use: (stored: T, values: Tensor) => void,
+): void {
+  try {
+    for (const { stored, values } of arrived) use(stored, values);
+  } finally {
+    for (const { values } of arrived) values.dispose();
+  }
+}
+
 /** Values on their way from the file. */
 export class Fetch<T extends FileValues> {
   readonly #written: readonly T[];
   readonly #unwritten: readonly T[];
   readonly #versions: readonly (FileTransfer | undefined)[];
-  readonly #natives: NativeTensor[];
+  readonly #natives: NativeTensor[] = [];
   readonly #transfer: FileTransfer | undefined;
 
   /** @param list Values that are away. */
@@ -105,14 +130,7 @@ export class Fetch<T extends FileValues> {
     this.#written = list.filter(({ writing }) => writing);
     this.#unwritten = list.filter(({ writing }) => !writing);
     for (const { writing } of this.#written) writing!.wait();
-    this.#natives = this.#written.map(({ shape }) => empty(shape, 'float32') as NativeTensor);
-    this.#transfer =
-      this.#natives.length === 0
-        ? undefined
-        : file.read(
-            this.#natives,
-            this.#written.map(({ offset }) => offset),
-          );
+    this.#transfer = this.#written.length === 0 ? undefined : this.#started(file);
   }
 
   /** Whether no values have changed since the start. */
@@ -121,24 +139,37 @@ export class Fetch<T extends FileValues> {
   }
 
   /** Waits for the values. Called once. The caller disposes them. */
-  wait(): { stored: T; values: Tensor }[] {
+  wait(): Arrived<T>[] {
+    const arrived: Arrived<T>[] = [];
     try {
       this.#transfer?.wait();
+      for (const stored of this.#written) {
+        arrived.push({ stored, values: this.kernels.fromNative(this.#natives.shift()!, 'float32') });
+      }
+      for (const stored of this.#unwritten) arrived.push({ stored, values: stored.firstValues!() });
+    } catch (error) {
+      this.drop();
+      for (const { values } of arrived) values.dispose();
+      throw error;
+    }
+    return arrived;
+  }
+
+  /** Gives up values that {@link wait} has not returned. */
+  drop(): void {
+    for (const native of this.#natives.splice(0)) native.dispose();
+  }
+
+  #started(file: TensorFile): FileTransfer {
+    try {
+      for (const { shape } of this.#written) this.#natives.push(empty(shape, 'float32') as NativeTensor);
+      return file.read(
+        this.#natives,
+        this.#written.map(({ offset }) => offset),
+      );
     } catch (error) {
       this.drop();
       throw error;
     }
-    return [
-      ...this.#written.map((stored, i) => ({
-        stored,
-        values: this.kernels.fromNative(this.#natives[i]!, 'float32'),
-      })),
-      ...this.#unwritten.map((stored) => ({ stored, values: stored.firstValues!() })),
-    ];
-  }
-
-  /** Gives up the values. */
-  drop(): void {
-    for (const native of this.#natives) native.dispose();
   }
 }

@@ -23,6 +23,7 @@ import { fixKernelChoices } from '../tuning/tuning.js';
 import { accFunctions } from './acc-functions.js';
 import { accLayerCalls } from './acc-layer-calls.js';
 import { deferOn } from './deferred.js';
+import { divideMemoryOn } from './divided-memory.js';
 
 const contiguous = operator('aten::contiguous');
 const copied = operator('aten::_to_copy');
@@ -51,6 +52,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       layerCalls: accLayerCalls(backend),
       fusedApply,
       defer: deferOn(backend),
+      divideMemory: divideMemoryOn(backend),
       resetPeakMemory,
       recorder: new StepRecorder(backend),
       random: randomLayer(bridge),

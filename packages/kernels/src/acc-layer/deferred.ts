@@ -1,4 +1,4 @@
-import { engine } from '@tensorflow/tfjs-core';
+import { engine, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
 import { operator } from '@acc/native';
 import type { AccBackend } from '../backend.js';
@@ -6,6 +6,7 @@ import { TensorData } from '../tensor-data.js';
 
 const contiguous = operator('aten::contiguous');
 const reshape = operator('aten::reshape');
+const slice = operator('aten::slice.Tensor');
 
 /** Deferred tensors of the backend `acc`. Values are views of the tensors that they are filled with. */
 export function deferOn(backend: AccBackend): Defer {
@@ -26,9 +27,26 @@ export function deferOn(backend: AccBackend): Defer {
       get holders() {
         return data.isDisposed ? 0 : data.refCount;
       },
-      fill: (values) => data.fill(reshape(backend.native(values), shape)),
+      fill: (values, begin) => fillFrom(backend, data, { values, begin, shape }),
       release: () => data.release(),
       held: () => own && backend.tensorOf(own.alias(), dtype),
     };
   };
+}
+
+interface Filling {
+  readonly values: Tensor;
+  readonly begin: number | undefined;
+  /** Of the deferred tensor. */
+  readonly shape: readonly number[];
+}
+
+/** Fills data with a view. Unlike a slice, it is one whatever it keeps alive: its owner releases it. */
+function fillFrom(backend: AccBackend, data: TensorData, { values, begin = 0, shape }: Filling): void {
+  const size = util.sizeFromShape([...shape]);
+  const native = backend.native(values);
+  if (size === values.size) return data.fill(reshape(native, shape));
+  using flat = reshape(native, [-1]);
+  using part = slice(flat, 0, begin, begin + size, 1);
+  data.fill(reshape(part, shape));
 }

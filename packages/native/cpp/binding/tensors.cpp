@@ -48,6 +48,14 @@ Napi::Value alias(const Napi::CallbackInfo& info, Context& context) {
   return Napi::Number::New(info.Env(), made);
 }
 
+// memoryPart(tensor, start, length): the number of a tensor in the same memory.
+Napi::Value part(const Napi::CallbackInfo& info, Context& context) {
+  refuse_recording(context, "takes a part of the memory of a tensor");
+  const at::Tensor tensor = context.tensors.get(number_at(info, 0));
+  const auto made = memory_part(tensor, static_cast<int64_t>(number_at(info, 1)), static_cast<int64_t>(number_at(info, 2)));
+  return Napi::Number::New(info.Env(), context.tensors.add(made));
+}
+
 Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
   refuse_recording(context, "reads values back");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
@@ -127,6 +135,7 @@ void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "readTensorAsync", [&](const Napi::CallbackInfo& info) { return read_async(info, context); });
   // Makes a second handle of a tensor. Releasing one handle leaves the other valid.
   bind(env, exports, "aliasTensor", [&](const Napi::CallbackInfo& info) { return alias(info, context); });
+  bind(env, exports, "memoryPart", [&](const Napi::CallbackInfo& info) { return part(info, context); });
   bind(env, exports, "tensorBytes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(context.tensors.get(number_at(info, 0)).nbytes()));
   });

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <cstring>
+#include <string>
 
 #include "engine/error.h"
 
@@ -34,6 +35,17 @@ void* row_major_memory(const at::Tensor& tensor) {
     throw Error(kInvalidArgument, "The bytes of a tensor can only be accessed if it is row-major and in host memory.");
   }
   return tensor.mutable_data_ptr();
+}
+
+at::Tensor memory_part(const at::Tensor& tensor, int64_t start, int64_t length) {
+  const c10::InferenceMode guard;
+  if (!tensor.is_contiguous() || start < 0 || length < 0 || length > tensor.numel() - start) {
+    throw Error(kInvalidArgument, "A part of " + std::to_string(length) + " elements from element " +
+                                      std::to_string(start) + " on is not within the memory of a row-major tensor of " +
+                                      std::to_string(tensor.numel()) + " elements.");
+  }
+  auto* data = static_cast<char*>(tensor.mutable_data_ptr()) + static_cast<size_t>(start) * tensor.element_size();
+  return at::from_blob(data, {length}, [tensor](void*) {}, tensor.options());
 }
 
 uint8_t memory_flags(const at::Tensor& tensor) {

@@ -21,6 +21,11 @@ at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype);
 // any other tensor.
 void* row_major_memory(const at::Tensor& tensor);
 
+// A tensor of `length` elements, from element `start` on, in the memory of a row-major tensor. It
+// keeps that memory alive. It has a storage of its own: memory_flags says nothing of the other
+// tensors in the same memory. Throws ACC_INVALID_ARGUMENT.
+at::Tensor memory_part(const at::Tensor& tensor, int64_t start, int64_t length);
+
 // Properties of a tensor's memory. src/tensor.ts uses the same numbers.
 enum MemoryFlag : uint8_t {
   // The elements are row-major without gaps.

@@ -200,7 +200,7 @@ const flat: CollectiveCase = {
         if (!donate) for (const x of lists.flat()) dispose(x);
       }
     }
-    narrowFlat(subject);
+    for (const more of [narrowFlat, placedFlat]) more(subject);
     const x = make(numbersOf(rank, [size], 'float32'));
     const other = make(numbersOf(rank, [size], 'int32'));
     for (const verb of ['reduceScatterFlat', 'allGatherFlat'] as const) {
@@ -210,6 +210,17 @@ const flat: CollectiveCase = {
     for (const one of [x, other]) dispose(one);
   },
 };
+
+function placedFlat<T>(subject: CollectiveSubject<T>): void {
+  const { collective, make } = subject;
+  const { rank, size } = collective;
+  const all = Float32Array.from({ length: 3 * size }, (_, i) => i);
+  const expected = { values: all, shape: [all.length], dtype: 'float32' } as const;
+  const given = [make({ values: all.slice(3 * rank, 3 * rank + 3), shape: [3], dtype: 'float32' })];
+  const into = placeOf(subject, expected);
+  const gathered = collective.allGatherFlat(given, { donate: true, into });
+  requireSame(taken(subject, gathered), expected, 'allGatherFlat into a place');
+}
 
 /** Small integers travel exactly in both types. */
 function narrowFlat<T>(subject: CollectiveSubject<T>): void {
@@ -251,6 +262,7 @@ const refused: CollectiveCase = {
       ['ACC_COLLECTIVE_SHAPE', () => collective.allGather(x, { into: place })],
       ['ACC_COLLECTIVE_SHAPE', () => collective.allGatherCoalesced([x], { into: [place] })],
       ['ACC_COLLECTIVE_SHAPE', () => collective.reduceScatterCoalesced([x], 'sum', { into: [] })],
+      ['ACC_COLLECTIVE_SHAPE', () => collective.allGatherFlat([x], { into: place })],
       ['ACC_COLLECTIVE_DTYPE', () => collective.allGather(ofOther, { wireDtype: 'float16' })],
     ];
     for (const [code, call] of calls) requireCode(call, code);

@@ -1,7 +1,10 @@
 // What programs do beside `minimize`, by ddp and by fsdp: gradients of their own, new weights, mistakes; and memory at rest.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, isAccError, type AcceleratorOptions } from '@acc/core';
-import { memoryStats } from '@acc/native';
+import { memoryStats, resetPeakMemory } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
@@ -21,6 +24,7 @@ export interface Result {
   readonly local: Record<Way, Record<string, number[]>>;
   readonly codes: Record<string, string>;
   readonly leaked: Record<Way, number>;
+  readonly kept: Record<Way, Kept>;
   /** Bytes of parameters and of Adam's state at rest, by stage, for `parameters` float32 elements. */
   readonly restingBytes: Record<Way, number>;
   readonly parameters: number;
@@ -219,6 +223,66 @@ async function uneven(way: Way): Promise<Record<string, number[]>> {
   return { ...found, weights };
 }
 
+export interface Kept {
+  /** A slice of a variable when it was made, and two steps later. */
+  readonly slice: readonly [number[], number[]];
+  /** Weights when a checkpoint was begun, and those that it gives after two more steps. */
+  readonly saved: readonly [number[], number[]];
+  /** After a step that followed the load, beside one that followed the save. */
+  readonly next: readonly [number[], number[]];
+  /** The most bytes of a step while the checkpoint is written, above those before, for each parameter. */
+  readonly savingBytes: number;
+}
+
+/** Values that must not change with the weights: a slice, and a checkpoint that is written during steps. */
+async function kept(way: Way): Promise<Kept> {
+  const accelerator = await createFor(way, { checkpoint: { async: true } });
+  const shapes = [
+    [64, 512],
+    [512, 64],
+  ];
+  const [a, b] = shapes.map((shape, i) => tf.variable(values(shape, i).mul(0.1), true, `m${i}`));
+  const optimizer = tf.train.adam(0.01);
+  accelerator.prepare([a!, b!], optimizer);
+  const x = values([2, 64], 10 * accelerator.processIndex);
+  const step = () =>
+    tf.tidy(() => {
+      const loss = () =>
+        tf
+          .matMul(tf.tanh(tf.matMul(x, a!)), b!)
+          .square()
+          .mean() as tf.Scalar;
+      optimizer.minimize(loss, false, [a!, b!]);
+      return numbers([a!, b!]);
+    });
+  step();
+  // A part so large is a view.
+  const slice = tf.slice(a!, [16, 0], [48, 512]);
+  const sliced = numbers([slice]);
+  step();
+  const saved = step();
+  const folder = accelerator.gatherObject([mkdtempSync(join(tmpdir(), 'acc-fsdp-'))])[0]!;
+  await accelerator.saveState(join(folder, 'state'), { async: true });
+  const before = memoryStats().allocatedBytes;
+  resetPeakMemory();
+  const next = step();
+  const savingBytes = (memoryStats().peakAllocatedBytes - before) / (2 * 64 * 512);
+  step();
+  await accelerator.waitForCheckpoint();
+  await accelerator.loadState(join(folder, 'state'));
+  const result: Kept = {
+    slice: [sliced, numbers([slice])],
+    saved: [saved, numbers([a!, b!])],
+    next: [next, step()],
+    savingBytes,
+  };
+  accelerator.waitForEveryone();
+  rmSync(folder, { recursive: true, force: true });
+  accelerator.freeMemory(a!, b!, optimizer);
+  tf.dispose([a!, b!, x, slice]);
+  return result;
+}
+
 async function codes(): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   async function attempt(name: string, act: () => unknown): Promise<void> {
@@ -297,6 +361,7 @@ const result = {
   values: {},
   local: {},
   leaked: {},
+  kept: {},
   restingBytes: {},
   parameters: 4 * WIDTH * WIDTH,
 } as unknown as Result & {
@@ -313,6 +378,8 @@ for (const way of Object.keys(WAYS) as Way[]) {
   result.leaked[way] = done.leaked;
   result.restingBytes[way] = await restingBytes(way);
 }
+// Last, because a freed block of another size may be larger than what the next way asks for.
+for (const way of Object.keys(WAYS) as Way[]) result.kept[way] = await kept(way);
 result.codes = await codes();
 reportResult(result);
 const last = await Accelerator.create();

@@ -19,6 +19,8 @@ export interface Outcome {
   readonly details?: Readonly<Record<string, unknown>>;
   /** Whole weights after what was tried. */
   readonly weights?: number[];
+  /** Tensors that another try has left, with gradients of the program. */
+  readonly leaked?: number;
 }
 
 /** By what was tried. */
@@ -139,9 +141,13 @@ async function trainedBefore(layout: Layout): Promise<Outcome> {
   accelerator.noSync(() => optimizer.minimize(lossOf(w), false, [w]));
   accelerator.prepare([w], optimizer);
   const outcome = await outcomeOf(() => void optimizer.minimize(lossOf(w), false, [w]), [w]);
+  const grads = { w: tf.onesLike(w) };
+  const before = tf.memory().numTensors;
+  await outcomeOf(() => optimizer.applyGradients(grads));
+  const leaked = tf.memory().numTensors - before;
   accelerator.freeMemory(w, optimizer);
-  w.dispose();
-  return outcome;
+  tf.dispose([w, grads]);
+  return { ...outcome, leaked };
 }
 
 const result = {} as Result;
