@@ -42,7 +42,7 @@ export interface Binding {
 export interface Entry {
   shape: readonly number[];
   /** TensorFlow's number of the element type. */
-  dtype: number;
+  readonly dtype: number;
   /** The tensor in TensorFlow. -1 until the first operator takes {@link values}. */
   id: number;
   /** The values before they are in TensorFlow; else null. */
@@ -50,7 +50,10 @@ export interface Entry {
   refCount: number;
   /** The same values in another element type, which live as long as the entry. */
   converted?: Converted | undefined;
-  /** Frees the tensor of an entry whose {@link id} is loaded when it is read. Absent for entries that are loaded from the start. */
+  /**
+   * Frees the values of a deferred tensor, which are loaded when {@link id} or {@link dtype} is read.
+   * Absent in entries of other tensors.
+   */
   readonly release?: () => void;
 }
 

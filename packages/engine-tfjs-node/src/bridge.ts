@@ -28,33 +28,34 @@ function bitsOf(operators: Operators, x: Tensor): NativeTensor {
   const { dtype } = operators.entryOf(x);
   const name = dtype === DataTypes.bfloat16 ? 'bfloat16' : 'float16';
   if (x.size === 0) return hostTensor(new Uint16Array(0), name, x.shape);
-  const flat = operators.reshape(operators.idOf(x), dtype, [x.size]);
-  const even = x.size % 2 === 0 ? operators.alias(flat, dtype) : twice(operators, flat, dtype);
-  const pairs = operators.reshape(even, dtype, [-1, 2]);
-  const attributes = [operators.type('T', dtype), operators.type('type', DataTypes.int32)];
-  const words = operators.run('Bitcast', attributes, [pairs]).id;
-  const { buffer, byteOffset } = operators.binding.tensorDataSync(words) as Int32Array;
-  operators.delete(flat, even, pairs, words);
-  return hostTensor(new Uint16Array(buffer, byteOffset, x.size), name, x.shape);
+  return operators.freeing((keep) => {
+    const flat = keep(operators.reshape(operators.idOf(x), dtype, [x.size]));
+    const even = x.size % 2 === 0 ? flat : keep(twice(operators, flat, dtype));
+    const pairs = keep(operators.reshape(even, dtype, [-1, 2]));
+    const attributes = [operators.type('T', dtype), operators.type('type', DataTypes.int32)];
+    const words = keep(operators.run('Bitcast', attributes, [pairs]).id);
+    const { buffer, byteOffset } = operators.binding.tensorDataSync(words) as Int32Array;
+    return hostTensor(new Uint16Array(buffer, byteOffset, x.size), name, x.shape);
+  });
 }
 
 /** `id` followed by itself, which has an even number of elements. */
 function twice(operators: Operators, id: number, dtype: number): number {
-  const axis = operators.binding.createTensor([], DataTypes.int32, Int32Array.of(0));
   const count = { name: 'N', type: operators.binding.TF_ATTR_INT, value: 2 };
   const attributes = [operators.type('T', dtype), operators.type('Tidx', DataTypes.int32), count];
-  const result = operators.run('ConcatV2', attributes, [id, id, axis]);
-  operators.delete(axis);
-  return result.id;
+  return operators.freeing((keep) => {
+    const axis = keep(operators.binding.createTensor([], DataTypes.int32, Int32Array.of(0)));
+    return operators.run('ConcatV2', attributes, [id, id, axis]).id;
+  });
 }
 
 function ofBits(operators: Operators, native: NativeTensor, dtype: ShortDtype): Tensor {
   using given = native;
   const bits = given.read() as Uint16Array;
   const bytes = new Uint8Array(bits.buffer, bits.byteOffset, bits.byteLength);
-  const raw = operators.binding.createTensor([...given.shape, 2], DataTypes.uint8, bytes);
   const attributes = [operators.type('T', DataTypes.uint8), operators.type('type', DataTypes[dtype])];
-  const result = operators.run('Bitcast', attributes, [raw]);
-  operators.delete(raw);
-  return operators.tensorOf(result, 'float32');
+  return operators.freeing((keep) => {
+    const raw = keep(operators.binding.createTensor([...given.shape, 2], DataTypes.uint8, bytes));
+    return operators.tensorOf(operators.run('Bitcast', attributes, [raw]), 'float32');
+  });
 }

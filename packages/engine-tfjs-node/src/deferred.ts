@@ -55,7 +55,7 @@ interface Source {
 class DeferredEntry implements Entry {
   readonly values = null;
   refCount = 1;
-  dtype: number = DataTypes.float32;
+  #dtype: number = DataTypes.float32;
   #id: number | undefined;
 
   constructor(
@@ -76,12 +76,18 @@ class DeferredEntry implements Entry {
     return this.#id!;
   }
 
+  /** That of the values, so they are loaded: they may be in 16 bits. */
+  get dtype(): number {
+    if (this.#id === undefined) this.source.load();
+    return this.#dtype;
+  }
+
   fill(values: Tensor): void {
     const { operators } = this;
     const id = operators.idOf(values);
     this.empty();
-    this.dtype = operators.entryOf(values).dtype;
-    this.#id = operators.reshape(id, this.dtype, this.shape);
+    this.#dtype = operators.entryOf(values).dtype;
+    this.#id = operators.reshape(id, this.#dtype, this.shape);
   }
 
   empty(): void {

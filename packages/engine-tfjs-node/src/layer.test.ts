@@ -284,4 +284,62 @@ describe('deferred tensors', () => {
       expect([deferred.holders, loads]).toEqual([0, 2]);
     });
   });
+
+  it('have the element type of their values, which are loaded for the question', () => {
+    withoutLeak(() => {
+      const [values, other] = tf.tidy(() => [short(wave([6])), short(wave([3, 4], 1))]);
+      const deferred = layer.defer!({ shape: [2, 3], dtype: 'float32' }, () => deferred.fill(values!));
+      const product = tf.matMul(deferred.tensor as tf.Tensor2D, other as tf.Tensor2D);
+      expect(dtypeOf(product)).toBe('bfloat16');
+      deferred.release();
+      expect(dtypeOf(deferred.tensor)).toBe('bfloat16');
+      deferred.release();
+      tf.tidy(() => {
+        expect(dtypeOf(tf.exp(deferred.tensor))).toBe('float32');
+      });
+      tf.dispose([values!, other!, product, deferred.tensor]);
+    });
+  });
+});
+
+describe('after an error of TensorFlow', () => {
+  /** Deletes the tensor behind `x`, so that operators on it fail, during `compute`. */
+  function withBroken(x: tf.Tensor, compute: () => void): void {
+    const [id] = backend.getInputTensorIds([x]);
+    const entry = backend.tensorMap.get(x.dataId);
+    const spare = backend.binding.executeOp('Identity', [typeOf(entry.dtype)], [id!], 1)[0]!.id;
+    backend.binding.deleteTensor(id!);
+    try {
+      compute();
+    } finally {
+      entry.id = spare;
+    }
+  }
+  const typeOf = (dtype: number) => ({ name: 'T', type: backend.binding.TF_ATTR_TYPE, value: dtype });
+
+  it('no intermediate tensor stays', () => {
+    const [x, y] = [wave([3, 3]), wave([3, 3], 1)];
+    const odd = tf.tidy(() => short(wave([3, 3])));
+    const [list, mixed] = [[x, y], tf.tidy(() => short(x))];
+    const values = wave([9]);
+    const deferred = layer.defer!({ shape: [3, 3], dtype: 'float32' }, () => deferred.fill(values));
+    const cases: [string, tf.Tensor, () => unknown][] = [
+      ['norm', y, () => layer.lists.norm(list)],
+      ['add', y, () => layer.lists.add([x], [y], 2)],
+      ['to bits', odd, () => layer.toNative(odd)],
+      ['read of 16 bits', odd, () => odd.dataSync()],
+      ['mix of types', y, () => tf.matMul(mixed, y)],
+      ['reshape', values, () => deferred.tensor.dataSync()],
+    ];
+    const before = x.dataSync();
+    for (const [name, broken, compute] of cases) {
+      withBroken(broken, () => {
+        const stays = backend.binding.getNumOfTensors();
+        expect(() => tf.tidy(() => void compute()), name).toThrow();
+        expect(backend.binding.getNumOfTensors(), name).toBe(stays);
+      });
+    }
+    expect(x.dataSync()).toEqual(before);
+    tf.dispose([x, y, odd, mixed, values, deferred.tensor]);
+  });
 });

@@ -8,8 +8,9 @@ import type { Registers } from './registers.js';
 const FLOAT = DataTypes.float32;
 
 /**
- * List math in one pass over each tensor: `add` in place, and `norm` without the tensors of squares.
- * Other operations use tfjs's operators.
+ * Operations on lists of tensors. `add` writes into its first list, and `norm` makes no tensors of
+ * squares: each reads a tensor once. The other operations are the portable ones, which use tfjs's
+ * operators.
  */
 export function listsOn(operators: Operators, registers: Registers): ListMath {
   const portable = portableLists();
@@ -37,19 +38,20 @@ interface Sum {
 
 /** x ← x - (-factor) · y, which is gradient descent. */
 function addInPlace(operators: Operators, registers: Registers, { list, others, factor }: Sum): Tensor[] {
-  const rate = operators.scalar(-factor);
   const attributes = [...operators.floats, operators.flag('use_locking', false)];
-  try {
-    list.forEach((x, i) =>
-      registers.update([x], ([register]) => {
-        const inputs = [register!, rate, operators.idOf(others[i]!)];
-        operators.binding.executeOp('ResourceApplyGradientDescent', attributes, inputs, 0);
-      }),
-    );
-  } finally {
-    operators.delete(rate);
-    registers.release();
-  }
+  operators.freeing((keep) => {
+    const rate = keep(operators.scalar(-factor));
+    try {
+      list.forEach((x, i) =>
+        registers.update([x], ([register]) => {
+          const inputs = [register!, rate, operators.idOf(others[i]!)];
+          operators.binding.executeOp('ResourceApplyGradientDescent', attributes, inputs, 0);
+        }),
+      );
+    } finally {
+      registers.release();
+    }
+  });
   return [...list];
 }
 
@@ -57,12 +59,13 @@ function addInPlace(operators: Operators, registers: Registers, { list, others, 
 function norm(operators: Operators, list: readonly Tensor[]): Tensor {
   if (list.length === 0) return scalar(0);
   const { binding, floats } = operators;
-  const halves = list.map((x) => operators.run('L2Loss', floats, [operators.idOf(x)]).id);
-  const count = { name: 'N', type: binding.TF_ATTR_INT, value: halves.length };
-  const half = operators.run('AddN', [...floats, count], halves).id;
-  const two = operators.scalar(2);
-  const sum = operators.run('Mul', floats, [half, two]).id;
-  const root = operators.run('Sqrt', floats, [sum]);
-  operators.delete(...halves, half, two, sum);
-  return operators.tensorOf(root, 'float32');
+  return operators.freeing((keep) => {
+    const run = (name: string, ids: readonly number[], attributes = floats) =>
+      keep(operators.run(name, attributes, ids).id);
+    const halves = list.map((x) => run('L2Loss', [operators.idOf(x)]));
+    const count = { name: 'N', type: binding.TF_ATTR_INT, value: halves.length };
+    const half = run('AddN', halves, [...floats, count]);
+    const sum = run('Mul', [half, keep(operators.scalar(2))]);
+    return operators.tensorOf(operators.run('Sqrt', floats, [sum]), 'float32');
+  });
 }

@@ -65,13 +65,23 @@ export class Operators {
     return this.run('Identity', [this.type('T', dtype)], [id]).id;
   }
 
-  /** The memory of `id` in another shape. */
+  /** The memory of `id` in another shape. The caller deletes it. */
   reshape(id: number, dtype: number, shape: readonly number[]): number {
-    const sizes = this.vector(shape);
     const attributes = [this.type('T', dtype), this.type('Tshape', DataTypes.int32)];
-    const result = this.run('Reshape', attributes, [id, sizes]);
-    this.delete(sizes);
-    return result.id;
+    return this.freeing((keep) => this.run('Reshape', attributes, [id, keep(this.vector(shape))]).id);
+  }
+
+  /** Runs `compute`. Afterwards it deletes the tensors that were passed to `keep`, also after an error. */
+  freeing<T>(compute: (keep: (id: number) => number) => T): T {
+    const made: number[] = [];
+    try {
+      return compute((id) => {
+        made.push(id);
+        return id;
+      });
+    } finally {
+      this.delete(...made);
+    }
   }
 
   /** A data id of the backend that takes over the result. */

@@ -105,8 +105,8 @@ function convertedWeight(operators: Operators, entry: Entry, dtype: number): num
   if (entry.dtype === dtype || entry.release) return converted(operators, entry, dtype);
   const before = entry.converted;
   if (before?.of !== entry.id || before.dtype !== dtype) {
-    if (before) operators.delete(before.id);
     entry.converted = { of: entry.id, dtype, id: converted(operators, entry, dtype) };
+    if (before) operators.delete(before.id);
   }
   return operators.alias(entry.converted!.id, dtype);
 }

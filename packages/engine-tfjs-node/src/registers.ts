@@ -7,11 +7,13 @@ const FLOAT = DataTypes.float32;
 let registersMade = 0;
 
 /**
+ * Resource variables of TensorFlow through which tensors are written in place.
+ *
  * TensorFlow's operators that write in place take resource variables, and tfjs's tensors are not
- * resource variables. So the memory of a tensor passes through a resource variable, a register, for the time of such an
- * operator. No element is copied: a register shares the memory that it is given and gives it back.
- * TensorFlow itself copies memory before it writes if anything else holds it, such as a clone, a
- * saved tensor, or an array of the program.
+ * resource variables. So a register, which is a resource variable, takes the memory of a tensor
+ * before such an operator, and gives it back afterwards. No element is copied. TensorFlow itself
+ * copies memory before it writes if anything else holds it, such as a clone, a saved tensor, or an
+ * array of the program.
  */
 export class Registers {
   readonly #handles: number[] = [];
@@ -49,9 +51,10 @@ export class Registers {
   /** Lets go of the memory that the registers still share. Called at the end of a step. */
   release(): void {
     if (this.#handles.length === 0) return;
-    const nothing = this.operators.scalar(0);
-    for (const register of this.#handles) this.assign(register, nothing);
-    this.operators.delete(nothing);
+    this.operators.freeing((keep) => {
+      const nothing = keep(this.operators.scalar(0));
+      for (const register of this.#handles) this.assign(register, nothing);
+    });
   }
 
   #register(index: number): number {

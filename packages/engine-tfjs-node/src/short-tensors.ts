@@ -36,10 +36,10 @@ export function acceptShortTensors(operators: Operators): void {
   replaceForGood(backend, 'readSync', (own) => (dataId) => {
     const entry = backend.tensorMap.has(dataId) ? backend.tensorMap.get(dataId) : undefined;
     if (!entry || !isShort(entry.dtype)) return own.call(backend, dataId);
-    const wide = operators.cast(entry.id, entry.dtype, DataTypes.float32).id;
-    const values = operators.binding.tensorDataSync(wide);
-    operators.delete(wide);
-    return values;
+    return operators.freeing((keep) => {
+      const wide = keep(operators.cast(entry.id, entry.dtype, DataTypes.float32).id);
+      return operators.binding.tensorDataSync(wide);
+    });
   });
 }
 
@@ -57,18 +57,13 @@ function execute(operators: Operators, call: Call, results: number) {
     const attributes = call.attributes.map((each) => (isFloats(each) ? operators.type('T', dtype) : each));
     return wrapped(operators, binding.executeOp(call.name, attributes, ids, results));
   }
-  const made: number[] = [];
-  const wide = call.inputs.map((x, i) => {
-    if (!isShortTensor(backend, x)) return ids[i]!;
-    const { id } = operators.cast(ids[i]!, operators.entryOf(x).dtype, DataTypes.float32);
-    made.push(id);
-    return id;
-  });
-  try {
+  return operators.freeing((keep) => {
+    const wide = call.inputs.map((x, i) => {
+      if (!isShortTensor(backend, x)) return ids[i]!;
+      return keep(operators.cast(ids[i]!, operators.entryOf(x).dtype, DataTypes.float32).id);
+    });
     return wrapped(operators, binding.executeOp(call.name, call.attributes, wide, results));
-  } finally {
-    operators.delete(...made);
-  }
+  });
 }
 
 const wrapped = (operators: Operators, results: readonly Result[]) =>

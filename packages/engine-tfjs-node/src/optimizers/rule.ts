@@ -12,7 +12,7 @@ export interface Rule<Optimizer> {
   advance?(optimizer: Optimizer): void;
 }
 
-/** The tensors of one optimizer step in TensorFlow. Those that it makes are deleted at its end. */
+/** One optimizer step. TensorFlow's tensors that are made in it are deleted at its end. */
 export class Step implements Disposable {
   readonly #made: number[] = [];
   readonly #attributes: readonly Attribute[];
