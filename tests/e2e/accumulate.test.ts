@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Trained {
   weights: number[][];
@@ -22,9 +22,7 @@ beforeAll(async () => {
   const script = new URL('./ranks/accumulate.ts', import.meta.url);
   const train = async (ranks: number, engine: string) => {
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Trainings>({ script, ranks, args: [engine], env });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    return results.map(({ result }) => result!);
+    return resultsOfRanks<Trainings>({ script, ranks, args: [engine], env });
   };
   alone = (await train(1, 'acc'))[0]!;
   pair = await train(2, 'acc');

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { totalmem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Result {
   readonly rows: { readonly step: number; readonly metrics: Record<string, number> }[];
@@ -24,9 +24,7 @@ const script = new URL('./ranks/auto-log-figures.ts', import.meta.url);
 async function train(ranks: number, settings: Settings): Promise<Result[]> {
   const projectDir = mkdtempSync(join(tmpdir(), 'acc-figures-'));
   const args = [JSON.stringify({ way: 'loop', isOn: true, accumulation: 1, projectDir, ...settings })];
-  const found = await runRanks<Result>({ script, ranks, args });
-  for (const { exitCode, stderr } of found) expect(exitCode, stderr).toBe(0);
-  return found.map(({ result }) => result!);
+  return resultsOfRanks<Result>({ script, ranks, args });
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);

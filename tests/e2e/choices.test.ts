@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { resultsOfRanks } from '@acc/testkit';
 
 const script = new URL('./ranks/choices.ts', import.meta.url);
 
@@ -10,11 +10,7 @@ interface Choice {
 }
 
 it('all ranks choose the same kernels', async () => {
-  const results = await runRanks<Choice[]>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
-  const chosen = results.map(({ exitCode, stderr, result }) => {
-    expect(exitCode, stderr).toBe(0);
-    return result!;
-  });
+  const chosen = await resultsOfRanks<Choice[]>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
   const names = chosen.map((choices) => choices.map(({ name, way }) => `${name}: ${way}`));
   expect(names[1]).toEqual(names[0]);
   expect(names[0]!.length).toBeGreaterThanOrEqual(8);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 import type { Trained, Training } from './ranks/train.js';
 
 const LOOPS = ['custom', 'fit', 'fitDataset', 'compiled', 'none'] as const;
@@ -18,12 +18,7 @@ beforeAll(async () => {
   for (const ranks of [1, 2, 3]) {
     const args = [JSON.stringify(TRAININGS)];
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 110_000 });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    trained.set(
-      ranks,
-      results.map(({ result }) => result!),
-    );
+    trained.set(ranks, await resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 110_000 }));
   }
 }, 360_000);
 

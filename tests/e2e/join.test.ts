@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Result {
   seen: number[];
@@ -28,9 +28,8 @@ beforeAll(async () => {
   const script = new URL('./ranks/join.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   for (const [size, args] of Object.entries(RUNS)) {
-    const ranks = await runRanks<Record<string, Result>>({ script, ranks: Number(size), args, env });
-    for (const { exitCode, stderr } of ranks) expect(exitCode, stderr).toBe(0);
-    for (const run of args) reported[run] = ranks.map(({ result }) => result![run]!);
+    const ranks = await resultsOfRanks<Record<string, Result>>({ script, ranks: Number(size), args, env });
+    for (const run of args) reported[run] = ranks.map((result) => result[run]!);
   }
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Result {
   runs: Record<string, number[][]>;
@@ -43,9 +43,7 @@ describe('ranks that average parameters every few steps', () => {
 
   beforeAll(async () => {
     const script = new URL('./ranks/local-steps.ts', import.meta.url);
-    const results = await runRanks<Result>({ script, ranks: SIZE, env: { OMP_NUM_THREADS: '1' } });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    ranks = results.map(({ result }) => result!);
+    ranks = await resultsOfRanks<Result>({ script, ranks: SIZE, env: { OMP_NUM_THREADS: '1' } });
   });
 
   it('LocalSGD after each step equals data parallelism', () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Run {
   readonly weights: number[][];
@@ -32,9 +32,7 @@ describe('fp16 on two ranks, one of which has an overflow', () => {
 
   beforeAll(async () => {
     const script = new URL('./ranks/loss-scale.ts', import.meta.url);
-    const results = await runRanks<Results>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    ranks = results.map(({ result }) => result!);
+    ranks = await resultsOfRanks<Results>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
   });
 
   it('both skip the step if gradients are reduced when they are applied', () => {

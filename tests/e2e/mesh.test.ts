@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { resultsOfRanks } from '@acc/testkit';
 
 interface Sums {
   readonly coordinates: Record<string, number>;
@@ -10,9 +10,7 @@ interface Sums {
 
 it('ranks of meshes sum along each axis, and over the ranks with rows of their own', async () => {
   const script = new URL('./ranks/mesh.ts', import.meta.url);
-  const results = await runRanks<Sums[]>({ script, ranks: 4, env: { OMP_NUM_THREADS: '1' } });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  const found = results.map(({ result }) => result!);
+  const found = await resultsOfRanks<Sums[]>({ script, ranks: 4, env: { OMP_NUM_THREADS: '1' } });
   expect(found.map(([first]) => first)).toEqual([
     { coordinates: { data: 0, tensor: 0 }, along: [101, 11], data: 101 },
     { coordinates: { data: 0, tensor: 1 }, along: [1010, 11], data: 1010 },

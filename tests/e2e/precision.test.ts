@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Trained {
   readonly weights: readonly number[][];
@@ -14,9 +14,7 @@ let pair: readonly Trainings[];
 beforeAll(async () => {
   const script = new URL('./ranks/precision.ts', import.meta.url);
   const train = async (ranks: number) => {
-    const results = await runRanks<Trainings>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    return results.map(({ result }) => result!);
+    return resultsOfRanks<Trainings>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
   };
   alone = (await train(1))[0]!;
   pair = await train(2);

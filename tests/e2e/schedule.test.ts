@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 interface Result {
   /** After each micro-batch, by steps and by samples. */
@@ -14,9 +14,7 @@ let pair: Result[];
 beforeAll(async () => {
   const script = new URL('./ranks/schedule.ts', import.meta.url);
   const run = async (ranks: number) => {
-    const results = await runRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    return results.map(({ result }) => result!);
+    return resultsOfRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
   };
   alone = (await run(1))[0]!;
   pair = await run(2);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 import type { Case, Result, Trained } from './ranks/sharded.js';
 
 const SIZES = [1, 2, 3];
@@ -9,17 +9,8 @@ const results = new Map<number, Result[]>();
 beforeAll(async () => {
   const script = new URL('./ranks/sharded.ts', import.meta.url);
   for (const ranks of SIZES) {
-    const ended = await runRanks<Result>({
-      script,
-      ranks,
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-    results.set(
-      ranks,
-      ended.map(({ result }) => result!),
-    );
+    const env = { OMP_NUM_THREADS: '1' };
+    results.set(ranks, await resultsOfRanks<Result>({ script, ranks, env, timeoutMs: 110_000 }));
   }
 }, 360_000);
 

@@ -16,7 +16,9 @@ export class LossCurve {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
   }
 
-  set steps(steps: number) {
+  /** Removes all values. */
+  restart(steps: number): void {
+    this.#values.length = 0;
     this.#steps = steps;
   }
 

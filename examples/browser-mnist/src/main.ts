@@ -8,8 +8,6 @@ import { createModel } from './model.js';
 import { Readings } from './readings.js';
 
 const given = new URLSearchParams(location.search);
-const EPOCHS = Number(given.get('epochs') ?? 4);
-const DIGITS = Number(given.get('digits') ?? 9000);
 const BATCH = 64;
 
 const element = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
@@ -20,8 +18,10 @@ const backend = element<HTMLSelectElement>('backend');
 const show = (id: string, text: string) => (element(id).textContent = text);
 const showDone = (share: number) => (element('bar').style.width = `${100 * share}%`);
 
-backend.value = given.get('backend') ?? 'webgl';
-const { train, heldBack } = await loadDigits(DIGITS, showDone);
+const { epochs, train, heldBack } = await prepare().catch((error: unknown) => {
+  showError(error);
+  throw error;
+});
 const readings = new Readings(element('read'), heldBack);
 const curve = new LossCurve(element<HTMLCanvasElement>('curve'), 1);
 curve.draw();
@@ -30,8 +30,34 @@ show('line', `${train.count} digits are loaded, ${heldBack.count} more are held 
 trainButton.disabled = false;
 trainButton.addEventListener('click', () => {
   trainButton.disabled = backend.disabled = true;
-  trainModel().catch(showError);
+  trainModel().catch((error: unknown) => {
+    showError(error);
+    trainButton.disabled = backend.disabled = false;
+  });
 });
+
+/** Reads the page's address and loads the digits. */
+async function prepare() {
+  const epochs = givenNumber('epochs', 4, 1, 100);
+  // Fewer would not fill a batch.
+  const digits = givenNumber('digits', 9000, 100, 9000);
+  const wanted = given.get('backend') ?? 'webgl';
+  backend.value = wanted;
+  if (backend.value !== wanted) {
+    const known = Array.from(backend.options, ({ value }) => value).join(', ');
+    throw new Error(`?backend=${wanted}: expected one of ${known}.`);
+  }
+  return { epochs, ...(await loadDigits(digits, showDone)) };
+}
+
+/** A whole number from the page's address. */
+function givenNumber(name: string, fallback: number, least: number, most: number): number {
+  const text = given.get(name);
+  if (text === null) return fallback;
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new Error(`?${name}=${text}: expected a whole number from ${least} to ${most}.`);
+}
 
 function showError(error: unknown): void {
   console.error(error);
@@ -42,16 +68,28 @@ async function trainModel(): Promise<void> {
   if (!(await tf.setBackend(backend.value))) throw new Error(`This browser has no ${backend.value}.`);
   setSeed(1);
   const accelerator = await Accelerator.create({ logWith: ['jsonl'], gradientClipping: { norm: 5 } });
-  await accelerator.initTrackers('digits', { backend: backend.value, epochs: EPOCHS });
+  try {
+    await trainWith(accelerator);
+  } catch (error) {
+    await accelerator.endTraining('failed');
+    throw error;
+  } finally {
+    accelerator.freeMemory();
+  }
+}
+
+async function trainWith(accelerator: Accelerator): Promise<void> {
+  await accelerator.initTrackers('digits', { backend: backend.value, epochs });
   const loader = new DataLoader(toTensors(train), { batchSize: BATCH, shuffle: true, dropLast: true });
   const [model, optimizer, data] = accelerator.prepare(createModel(), tf.train.adam(4e-3), loader);
-  const steps = EPOCHS * data.length!;
-  const schedule = accelerator.prepare(LRScheduler.cosine(optimizer, { warmupSteps: 10, totalSteps: steps }));
-  curve.steps = steps;
+  const steps = epochs * data.length!;
+  const warmupSteps = Math.min(10, Math.floor(steps / 10));
+  const schedule = accelerator.prepare(LRScheduler.cosine(optimizer, { warmupSteps, totalSteps: steps }));
+  curve.restart(steps);
 
   const startMs = performance.now();
   let step = 0;
-  for (let epoch = 1; epoch <= EPOCHS; epoch++) {
+  for (let epoch = 1; epoch <= epochs; epoch++) {
     for await (const { xs, ys } of data) {
       const cost = optimizer.minimize(() => lossOf(model, xs, ys), true)!;
       schedule.step();
@@ -63,7 +101,7 @@ async function trainModel(): Promise<void> {
       const rate = (step * BATCH) / ((performance.now() - startMs) / 1000);
       show('loss', loss.toFixed(3));
       show('rate', String(Math.round(rate)));
-      show('line', `Epoch ${epoch} of ${EPOCHS}, step ${step} of ${steps}`);
+      show('line', `Epoch ${epoch} of ${epochs}, step ${step} of ${steps}`);
       showDone(step / steps);
       if (step % 20 === 0) await showReadings(model);
     }

@@ -31,6 +31,11 @@ export interface Files {
   ): readonly { readonly name: string; readonly isFile: boolean; readonly isFolder: boolean }[];
   /** Undefined if there is nothing at the path. */
   look(path: string): { readonly bytes: number; readonly isFolder: boolean } | undefined;
-  /** Opens a file to append to it, and makes it if it is missing. */
-  open(path: string): OpenFile;
+  /**
+   * Opens a file to append to it, and makes it if it is missing.
+   *
+   * @param isRead Default true. False: the file is only appended to, so a page keeps in memory only what
+   * is not stored yet.
+   */
+  open(path: string, isRead?: boolean): OpenFile;
 }

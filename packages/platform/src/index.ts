@@ -1,6 +1,6 @@
 export { crc32, deflate, deflateAside } from '#platform/checksums';
 export { environment, hostName, isProcessAlive, processId } from '#platform/host';
-export { files, openFolder, settleFiles } from '#platform/files';
+export { files, noteFile, openFolder, settleFiles } from '#platform/files';
 export { basename, dirname, join, relative, resolve, sep } from '#platform/paths';
 export { nextTurn, soon } from '#platform/turns';
 export { fromBase64, toBase64 } from './base64.js';
@@ -11,6 +11,7 @@ export {
   hasOpfs,
   isAbsent,
   rootFolder as opfsRoot,
+  writeFile as writeOpfsFile,
 } from './browser-files/opfs.js';
 export { randomBelow, randomHex } from './random.js';
 export { notInBrowser } from './refusals.js';

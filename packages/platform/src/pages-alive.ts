@@ -1,4 +1,4 @@
-/** Pages of this origin that were open when the files were opened. */
+/** Pages of this origin that were open when files were opened last. */
 export const pagesAlive = new Set<number>();
 
 const PREFIX = 'acc-page-';
@@ -13,14 +13,18 @@ export async function announcePage(own: number): Promise<void> {
   if (!locks) return;
   if (!isAnnounced) {
     isAnnounced = true;
-    await new Promise<void>((held) => {
-      void locks.request(`${PREFIX}${own}`, () => {
-        held();
-        return new Promise(() => {});
-      });
+    await new Promise<unknown>((held) => {
+      locks
+        .request(`${PREFIX}${own}`, () => {
+          held(undefined);
+          return new Promise(() => {});
+        })
+        .catch(held);
     });
   }
-  const { held = [] } = await locks.query();
+  // A page that must not use locks, for example in a sandbox, shares its files with no other page.
+  const { held = [] } = await locks.query().catch(() => ({ held: [] as LockInfo[] }));
+  pagesAlive.clear();
   for (const { name = '' } of held) {
     if (name.startsWith(PREFIX)) pagesAlive.add(Number(name.slice(PREFIX.length)));
   }

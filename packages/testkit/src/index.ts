@@ -3,7 +3,7 @@ export type { CollectiveCase, CollectiveSubject, Content } from './collectives/s
 export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
 export { reportResult } from './rank-result.js';
-export { runRanks, startedRank, type RankResult, type RunRanksOptions } from './run-ranks.js';
+export { resultsOfRanks, runRanks, startedRank, type RankResult, type RunRanksOptions } from './run-ranks.js';
 export {
   TestNetwork,
   type CableOptions,

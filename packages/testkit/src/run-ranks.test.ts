@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { runRanks } from './run-ranks.js';
+import { resultsOfRanks, runRanks } from './run-ranks.js';
 
 const fixture = (name: string): URL => new URL(`../fixtures/${name}`, import.meta.url);
 
@@ -30,6 +30,16 @@ function pidsIn(folder: string): number[] | undefined {
     return undefined;
   }
 }
+
+describe('resultsOfRanks', () => {
+  it('returns the results of ranks that succeed, and refuses ranks that fail or report nothing', async () => {
+    const script = fixture('reports-or-fails.ts');
+    expect(await resultsOfRanks({ script, ranks: 2, args: ['reports'] })).toEqual([0, 1]);
+    const failed = expect.objectContaining({ code: 'ACC_RANK_FAILED' }) as Error;
+    await expect(resultsOfRanks({ script, ranks: 1, args: ['says nothing'] })).rejects.toEqual(failed);
+    await expect(resultsOfRanks({ script, ranks: 2, args: ['fails'] })).rejects.toThrow('rank 1 is unwell');
+  });
+});
 
 describe('runRanks', () => {
   it("sets torchrun's variables for a TypeScript script and returns its results", async () => {

@@ -86,6 +86,31 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   }
 }
 
+/**
+ * As {@link runRanks}, for ranks that are to succeed. Returns the value that each rank passed to
+ * `reportResult`, in the order of the ranks.
+ *
+ * @throws AccError also `ACC_RANK_FAILED` with the end of the stderr of each rank that did not exit
+ * with 0 or reported nothing.
+ */
+export async function resultsOfRanks<T = unknown>(options: RunRanksOptions): Promise<T[]> {
+  const ended = await runRanks<T>(options);
+  const failed = ended.filter(({ exitCode, result }) => exitCode !== 0 || result === undefined);
+  if (failed.length === 0) return ended.map(({ result }) => result as T);
+  const reasons = failed.map(
+    ({ rank, exitCode, signal, stderr }) =>
+      `rank ${rank}: ${exitCode === 0 ? 'it reported no result' : (signal ?? `exit code ${exitCode}`)}\n${stderr.slice(-4_000)}`,
+  );
+  throw new AccError(
+    'ACC_RANK_FAILED',
+    `${failed.length} of ${ended.length} ranks failed.\n${reasons.join('\n')}`,
+    {
+      help: 'Correct the script. To examine ranks that fail, call runRanks.',
+      details: { failed },
+    },
+  );
+}
+
 type RankOutput = Omit<RankResult, 'result'>;
 
 /** A rank that failed may have left half a line, which must not hide how it failed. */

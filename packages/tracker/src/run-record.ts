@@ -1,5 +1,5 @@
 import type { RunInfo, RunStatus } from '@acc/contract';
-import { files, hostName, isProcessAlive, join, openFolder, processId } from '@acc/platform';
+import { dirname, files, hostName, isProcessAlive, join, openFolder, processId } from '@acc/platform';
 
 /** The record of a run on disk. With it, another process can resume or finish the run. */
 export interface RunRecord {
@@ -40,13 +40,22 @@ export function spoolPath(runDir: string, tracker: string, rank: number): string
   return join(runDir, 'unsent', `${folderName(tracker)}${rank === 0 ? '' : `-rank${rank}`}.jsonl`);
 }
 
+/** Makes the records and the unsent data of all runs available. */
+export function openRuns(projectDir: string): Promise<void> {
+  return openFolder(runsFolder(projectDir), isOfRecording);
+}
+
 /**
- * Makes the records and the unsent data of all runs available.
- *
- * @param isReadToo Which other files of runs will be read.
+ * Makes the tables of the run in `dir` and of unfinished runs available. The tracker csv reads its
+ * file when it continues a run. Call {@link openRuns} before.
  */
-export function openRuns(projectDir: string, isReadToo?: (path: string) => boolean): Promise<void> {
-  return openFolder(runsFolder(projectDir), (path) => isOfRecording(path) || (isReadToo?.(path) ?? false));
+export function openTables(projectDir: string, dir: string): Promise<void> {
+  const isRead = (runDir: string) => runDir === dir || isUnfinished(runDir);
+  return openFolder(runsFolder(projectDir), (path) => path.endsWith('.csv') && isRead(dirname(path)));
+}
+
+function isUnfinished(runDir: string): boolean {
+  return (readRecord(recordPath(runDir, 0)).record?.unsent.length ?? 0) > 0;
 }
 
 function isOfRecording(path: string): boolean {

@@ -19,7 +19,7 @@ import { takeTable, type TableInput } from './payload/table.js';
 import { requireRecord } from './payload/values.js';
 import { Recording, type RecordedTracker } from './recording.js';
 import { identityOf, type RunIdentity, type TrackersState } from './run-identity.js';
-import { openRuns, runFolder } from './run-record.js';
+import { openRuns, openTables, runFolder } from './run-record.js';
 
 export interface LogOptions {
   /** Default: the number of optimizer steps taken so far. */
@@ -103,8 +103,8 @@ export class TrackerBus {
     const ownConfig = takeConfig(config);
     const { rank, size } = this.#options;
     const dir = resolve(runFolder(projectDir, identity.project, identity.id));
-    // The tracker csv reads its file when it continues a run.
-    await openRuns(projectDir, (path) => path.startsWith(dir) && path.endsWith('.csv'));
+    await openRuns(projectDir);
+    await openTables(projectDir, dir);
     const own = trackers.filter(({ tracker }) => rank === 0 || tracker.ranks === 'all');
     requireDifferentNames(own);
     const run: RunInfo = { ...identityOf(identity), dir, rank, size };

@@ -187,11 +187,35 @@ describe('trackers', () => {
 
   it('finish a run, as failed, whose page was closed before its end', async () => {
     const dir = await call('record', false);
+    const table = () => call('text', `${dir}/metrics.csv`).catch(() => '');
+    await expect.poll(table, { timeout: 60_000 }).toContain('2,');
     await open();
     await call('record', true);
     const record = JSON.parse(await call('text', `${dir}/run.json`)) as { status: string; unsent: string[] };
     expect(record).toMatchObject({ status: 'failed', unsent: [] });
+    expect((await table()).replaceAll(/,\d{13}/g, ',T')).toBe(
+      'step,timeMs,loss,accuracy\n1,T,0.5,\n2,T,NaN,0.25\n',
+    );
+    expect(said.filter((line) => line.includes('not loaded'))).toEqual([]);
   });
+
+  it('write again what could not be written', async () => {
+    const { code, text } = await call('writeAgain');
+    expect(code).toBe('ACC_STORAGE_FULL');
+    expect(json(text)).toMatchObject([{ _step: 1, loss: 1 }, { _status: 'completed' }]);
+  });
+
+  it('get the files of a model that the page saved', async () => {
+    expect(await call('artifact')).toEqual({
+      names: ['model.json', 'model.safetensors'],
+      missing: 'ACC_ARTIFACT_MISSING',
+    });
+  });
+});
+
+it('a page that must not use its files says so', async () => {
+  expect(await call('refusedFiles')).toEqual({ save: 'ACC_STORAGE_DENIED', track: 'no error' });
+  expect(said.filter((line) => line.includes('no files of its own'))).toHaveLength(1);
 });
 
 it('fitDataset accumulates and validates as in Node.js', async () => {
@@ -280,5 +304,15 @@ it('the MNIST example learns digits in a page', { timeout: 180_000 }, async () =
   await tab.locator('#model').click();
   expect((await offered).suggestedFilename()).toBe('digits.zip');
   expect(errors).toEqual([]);
+  // What went wrong is shown, and another backend can be chosen.
+  await tab.goto(`${example.url}?epochs=none`);
+  await tab.getByText('?epochs=none: expected a whole number from 1 to 100.').waitFor();
+  await tab.goto(`${example.url}?digits=100`);
+  await tab.locator('#train:enabled').waitFor();
+  await tab.locator('#backend').evaluate((select: HTMLSelectElement) => select.add(new Option('none')));
+  await tab.locator('#backend').selectOption('none');
+  await tab.locator('#train').click();
+  await tab.getByText("'none'").waitFor();
+  await tab.locator('#train:enabled').waitFor();
   await tab.close();
 });

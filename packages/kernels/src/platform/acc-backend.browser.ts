@@ -4,10 +4,10 @@ import type * as accBackend from './acc-backend.js';
 
 type Acc = typeof accBackend;
 
-/** @throws AccError `ACC_PLATFORM_UNSUPPORTED`: the backend computes with a native library. */
+/** @throws AccError `ACC_NOT_IN_BROWSER`: the backend computes with a native library. */
 function refuse(): never {
   throw new AccError(
-    'ACC_PLATFORM_UNSUPPORTED',
+    'ACC_NOT_IN_BROWSER',
     `The backend '${BACKEND_NAME}' computes with libtorch, a native library, which a page in a browser cannot load.`,
     { help: "Use a backend of tfjs in the page: 'webgl', 'webgpu', 'wasm' or 'cpu'." },
   );

@@ -8,7 +8,7 @@ type Libtorch = typeof libtorch;
 /** Every function that needs libtorch throws this in a page. */
 function refuse(): never {
   throw new AccError(
-    'ACC_PLATFORM_UNSUPPORTED',
+    'ACC_NOT_IN_BROWSER',
     'libtorch is a native library, which a page in a browser cannot load.',
     { help: "Leave out engine: 'acc' and what needs it, or run this part of the program in Node.js." },
   );

@@ -3,11 +3,12 @@ import { AccError } from '@acc/contract';
 /** The content of a file in memory, and how much of it is stored. */
 export class MemoryFile {
   /** Bytes before this offset are not in memory. */
-  readonly #start: number;
+  #start: number;
   #held: Uint8Array<ArrayBuffer>;
   #bytes: number;
-  /** The number of leading bytes that match the stored file. Undefined: the whole file must be written. */
-  storedBytes: number | undefined;
+  #storedBytes: number | undefined;
+  /** False: what is stored is not held in memory any longer. */
+  isRead = true;
 
   private constructor(start: number, held: Uint8Array<ArrayBuffer>) {
     this.#start = start;
@@ -23,12 +24,25 @@ export class MemoryFile {
   /** A file that is stored. Without `content` it can only be appended to. */
   static stored(bytes: number, content: Uint8Array<ArrayBuffer> | undefined): MemoryFile {
     const file = content ? new MemoryFile(0, content) : new MemoryFile(bytes, new Uint8Array());
-    file.storedBytes = bytes;
+    file.#storedBytes = bytes;
     return file;
   }
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** The number of leading bytes that match the stored file. Undefined: the whole file must be written. */
+  get storedBytes(): number | undefined {
+    return this.#storedBytes;
+  }
+
+  /** The first `bytes` bytes are stored. */
+  markStored(bytes: number): void {
+    this.#storedBytes = bytes;
+    if (this.isRead) return;
+    this.#held = this.tail(bytes).slice();
+    this.#start = bytes;
   }
 
   /** Whether the whole content is in memory. */

@@ -1,9 +1,33 @@
 /**
- * The root of the page's private files (OPFS). Undefined where the browser has none: it needs a
- * secure context, which is https or localhost.
+ * The root of the page's private files (OPFS). Undefined where the browser has none, which needs a
+ * secure context (https or localhost), or refuses them, as in some private windows.
  */
 export async function rootFolder(): Promise<FileSystemDirectoryHandle | undefined> {
-  return hasOpfs() ? navigator.storage.getDirectory() : undefined;
+  return hasOpfs() ? navigator.storage.getDirectory().catch(() => undefined) : undefined;
+}
+
+/**
+ * Writes a file through a stream. What was written takes the place of the file when `write`
+ * resolves. After an error the file is as before.
+ *
+ * @param isKept The stream starts with the content of the file.
+ */
+export async function writeFile(
+  folder: FileSystemDirectoryHandle,
+  name: string,
+  write: (stream: FileSystemWritableFileStream) => Promise<void>,
+  isKept = false,
+): Promise<FileSystemFileHandle> {
+  const handle = await folder.getFileHandle(name, { create: true });
+  const stream = await handle.createWritable({ keepExistingData: isKept });
+  try {
+    await write(stream);
+    await stream.close();
+  } catch (error) {
+    await stream.abort().catch(() => {});
+    throw error;
+  }
+  return handle;
 }
 
 /** Whether the page has private files. */

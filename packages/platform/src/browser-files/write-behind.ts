@@ -1,6 +1,9 @@
 import { AccError } from '@acc/contract';
 import type { MemoryFile } from './memory-file.js';
-import { folderAt, isAbsent, rootFolder } from './opfs.js';
+import { folderAt, isAbsent, rootFolder, writeFile } from './opfs.js';
+
+/** A browser copies a file to append to it. Between writes, it rests this many times as long as they took. */
+const REST = 9;
 
 /** Brings the files in memory into the page's storage, one after another, in the order of the changes. */
 export class WriteBehind {
@@ -8,8 +11,12 @@ export class WriteBehind {
   /** Paths whose stored file differs from the one in memory, in the order of their first change. */
   readonly #changed = new Set<string>();
   #running: Promise<void> | undefined;
+  /** Why a file that is still in `#changed` could not be written. */
   #error: AccError | undefined;
   #isHomeless = false;
+  #restMs = 0;
+  /** Ends the rest. */
+  #hurry = (): void => {};
 
   constructor(files: ReadonlyMap<string, MemoryFile>) {
     this.#files = files;
@@ -18,31 +25,52 @@ export class WriteBehind {
   /** The file at a path has changed, or is gone. */
   note(path: string): void {
     this.#changed.add(path);
-    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    this.#running ??= this.#run();
   }
 
-  /** Resolves when everything is stored. @throws AccError the first error since the last call. */
+  /**
+   * Resolves when everything is stored. What could not be written before is written again.
+   *
+   * @throws AccError the first error of what cannot be written.
+   */
   async settle(): Promise<void> {
-    while (this.#running) await this.#running;
-    const error = this.#error;
-    this.#error = undefined;
-    if (error) throw error;
+    this.#hurry();
+    if (this.#changed.size > 0) this.#running ??= this.#run();
+    while (this.#running) {
+      this.#hurry();
+      await this.#running;
+    }
+    if (this.#error) throw this.#error;
   }
 
   async #run(): Promise<void> {
-    // Changes of one turn are written together.
-    await Promise.resolve();
+    // Changes of one turn, or of a rest, are written together.
+    await new Promise<void>((resolve) => {
+      this.#hurry = resolve;
+      if (this.#restMs > 0) setTimeout(resolve, this.#restMs);
+      else resolve();
+    });
+    const start = performance.now();
     const root = await rootFolder();
-    if (!root) return this.#warnOnce();
+    const failed: string[] = [];
+    const before = this.#error?.message;
+    this.#error = undefined;
+    if (!root) this.#warnOnce();
+    // The loop also sees paths that are added in it.
     for (const path of this.#changed) {
       this.#changed.delete(path);
       try {
-        await this.#store(root, path);
+        await this.#store(root!, path);
       } catch (error) {
+        failed.push(path);
         this.#error ??= storingFailed(path, error);
-        console.warn(`acc: ${this.#error.message}`);
       }
     }
+    for (const path of failed) this.#changed.add(path);
+    if (this.#error && this.#error.message !== before) console.warn(`acc: ${this.#error.message}`);
+    this.#restMs = REST * (performance.now() - start);
+    // Without a turn since the loop, so that no change is missed.
+    this.#running = undefined;
   }
 
   async #store(root: FileSystemDirectoryHandle, path: string): Promise<void> {
@@ -56,14 +84,12 @@ export class WriteBehind {
       });
     }
     const folder = await folderAt(root, path.slice(0, end), true);
-    const handle = await folder!.getFileHandle(name, { create: true });
     const { storedBytes, bytes } = file;
-    // The copy that the stream writes takes the place of the file when it is closed.
-    const stream = await handle.createWritable({ keepExistingData: storedBytes !== undefined });
     const position = storedBytes ?? 0;
-    await stream.write({ type: 'write', position, data: file.tail(position).slice(0, bytes - position) });
-    await stream.close();
-    file.storedBytes = bytes;
+    const data = file.tail(position).slice();
+    const write = { type: 'write', position, data } as const;
+    await writeFile(folder!, name, (stream) => stream.write(write), storedBytes !== undefined);
+    file.markStored(bytes);
   }
 
   #warnOnce(): void {

@@ -47,10 +47,11 @@ export const files: Files = {
     if (file) return { bytes: file.bytes, isFolder: false };
     return folders.has(at) ? { bytes: 0, isFolder: true } : undefined;
   },
-  open(path) {
+  open(path, isRead = true) {
     const at = resolve(path);
     if (!known.has(at)) put(at, MemoryFile.of(new Uint8Array()));
     const file = known.get(at)!;
+    file.isRead = isRead;
     return {
       get bytes() {
         return file.bytes;
@@ -103,6 +104,13 @@ export async function openFolder(path: string, isRead: (path: string) => boolean
       if (content || !known.has(inside)) known.set(inside, MemoryFile.stored(found.size, content));
     }
   }
+}
+
+/** Makes a file known to {@link files} that is in the page's storage. Undefined bytes: it is gone. */
+export function noteFile(path: string, bytes: number | undefined): void {
+  if (bytes === undefined) return void known.delete(path);
+  files.makeFolder(dirname(path));
+  known.set(path, MemoryFile.stored(bytes, undefined));
 }
 
 /**

@@ -64,6 +64,14 @@ export function openFolder(_path: string, _isRead: (path: string) => boolean): P
   return Promise.resolve();
 }
 
+/**
+ * Makes a file known to {@link files} that was written by other means. Nothing to do where files are
+ * synchronous.
+ *
+ * @param _bytes Undefined: the file is gone.
+ */
+export function noteFile(_path: string, _bytes: number | undefined): void {}
+
 /** Resolves when all changes so far are on the disk. Nothing to do where files are synchronous. */
 export function settleFiles(): Promise<void> {
   return Promise.resolve();

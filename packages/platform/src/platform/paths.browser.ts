@@ -15,7 +15,7 @@ export function join(...paths: string[]): string {
 export function dirname(path: string): string {
   const parts = path.replace(/\/+$/, '').split('/');
   parts.pop();
-  if (parts.length === 0) return '.';
+  if (parts.length === 0) return path.startsWith('/') ? '/' : '.';
   return parts.join('/') || '/';
 }
 

@@ -5,10 +5,11 @@ export class AppendFile {
   readonly path: string;
   #file: OpenFile | undefined;
 
-  constructor(path: string) {
+  /** @param isRead Whether the file is also read. */
+  constructor(path: string, isRead: boolean) {
     this.path = path;
     files.makeFolder(dirname(path));
-    this.#file = files.open(path);
+    this.#file = files.open(path, isRead);
   }
 
   write(text: string): void {

@@ -60,7 +60,7 @@ class CsvFile {
     this.path = path;
     const header = files.exists(path) ? files.readText(path).split('\n', 1)[0]! : '';
     this.#metrics = parseRow(header).slice(FIXED.length);
-    this.#file = new AppendFile(path);
+    this.#file = new AppendFile(path, true);
   }
 
   add(rows: readonly MetricsRow[]): void {
@@ -90,7 +90,7 @@ class CsvFile {
     files.write(temporary, header + rows.map((row) => `${row}${','.repeat(added.length)}\n`).join(''));
     files.rename(temporary, this.path);
     this.#file.close();
-    this.#file = new AppendFile(this.path);
+    this.#file = new AppendFile(this.path, true);
   }
 }
 

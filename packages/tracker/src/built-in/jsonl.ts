@@ -25,7 +25,7 @@ export function jsonlTracker(options: JsonlOptions = {}): Tracker {
   let file: AppendFile | undefined;
   let imageFolder = '';
   const open = (run: RunInfo): Promise<void> => {
-    file = new AppendFile(options.path ?? join(run.dir, 'metrics.jsonl'));
+    file = new AppendFile(options.path ?? join(run.dir, 'metrics.jsonl'), false);
     imageFolder = join(dirname(file.path), 'images');
     return Promise.resolve();
   };

@@ -26,7 +26,12 @@ export function takeArtifact(name: string, path: string, type: string): TrackedA
 function filesUnder(root: string): TrackedFile[] {
   return pathsUnder(root)
     .sort()
-    .map((path) => fileAt(path, relative(root, path).split(sep).join('/'), files.look(path)!.bytes));
+    .flatMap((path) => {
+      // A file may be deleted after its folder is read.
+      const bytes = files.look(path)?.bytes;
+      const name = relative(root, path).split(sep).join('/');
+      return bytes === undefined ? [] : [fileAt(path, name, bytes)];
+    });
 }
 
 function pathsUnder(folder: string): string[] {

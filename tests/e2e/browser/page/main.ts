@@ -12,6 +12,7 @@ import {
   isAccError,
   opfsStorage,
   type AcceleratorOptions,
+  type Tracker,
 } from '@acc/core';
 import { storageCases } from '@acc/testkit/storages';
 import { prepareTraining, train, type Trained } from './training.js';
@@ -140,6 +141,61 @@ export const calls = {
 
   text: textAt,
   download,
+
+  /** Whether files of a page reach its storage after one of them could not be written. */
+  async writeAgain(): Promise<{ code: string; text: string }> {
+    const accelerator = await Accelerator.create({ logWith: ['jsonl'], projectDir: 'again' });
+    await accelerator.initTrackers('again');
+    const { createWritable } = FileSystemFileHandle.prototype;
+    FileSystemFileHandle.prototype.createWritable = () =>
+      Promise.reject(new DOMException('no', 'QuotaExceededError'));
+    accelerator.log({ loss: 1 }, { step: 1 });
+    const code = await codeOf(() => accelerator.endTraining());
+    FileSystemFileHandle.prototype.createWritable = createWritable;
+    // Downloads wait until everything is stored.
+    await codeOf(() => download('nothing'));
+    const path = `${accelerator.runDir}/metrics.jsonl`;
+    return { code, text: await textAt(path) };
+  },
+
+  /** The code of each use of files that the browser refuses. */
+  async refusedFiles(): Promise<Record<string, string>> {
+    const denied = () => Promise.reject(new DOMException('denied', 'SecurityError'));
+    const { getDirectory } = StorageManager.prototype;
+    const { request, query } = LockManager.prototype;
+    StorageManager.prototype.getDirectory = denied;
+    LockManager.prototype.request = LockManager.prototype.query = denied as never;
+    const codes = {
+      save: await codeOf(() => opfsStorage('refused').put('a', new Uint8Array(1))),
+      track: await codeOf(() => created({ logWith: ['jsonl'] }, (one) => one.initTrackers('refused'))),
+    };
+    StorageManager.prototype.getDirectory = getDirectory;
+    Object.assign(LockManager.prototype, { request, query });
+    return codes;
+  },
+
+  /** What a tracker gets of a model that this page saved. */
+  async artifact(): Promise<{ names: string[]; missing: string }> {
+    await tf.setBackend('cpu');
+    const artifacts: { files: readonly { name: string; bytes: number }[] }[] = [];
+    const keeper: Tracker = {
+      name: 'keeper',
+      start: () => Promise.resolve(),
+      log: () => {},
+      logArtifact: (_step, artifact) => void artifacts.push(artifact),
+      finish: () => Promise.resolve(),
+    };
+    const { accelerator, model } = await prepareTraining({ logWith: [keeper] });
+    await accelerator.initTrackers('artifacts');
+    await accelerator.saveModel(model, 'opfs://models/digits');
+    accelerator.logArtifact('digits', '/models/digits');
+    const missing = await codeOf(() => accelerator.logArtifact('digits', '/models/other'));
+    await accelerator.endTraining();
+    const names = artifacts.flatMap(({ files }) =>
+      files.filter(({ bytes }) => bytes > 0).map(({ name }) => name),
+    );
+    return { names, missing };
+  },
 
   /** Losses of `fitDataset` with validation, while gradients are accumulated. */
   async fitDataset(): Promise<number[]> {

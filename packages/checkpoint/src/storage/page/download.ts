@@ -1,5 +1,7 @@
 import type { Storage } from '@acc/contract';
 import { storageErrorOf } from '../errors.js';
+import { attempt } from './errors.js';
+import { readBlob } from './read-blob.js';
 
 /** Gives a blob to the browser as a download. */
 export function offer(blob: Blob, name: string): void {
@@ -38,9 +40,12 @@ export function memoryStorage(location: string): Storage {
       for await (const piece of pieces) parts.push(new Blob([piece as Uint8Array<ArrayBuffer>]));
       objects.set(key, new Blob(parts));
     },
-    async get(key) {
-      return new Uint8Array(await objects.get(key)!.arrayBuffer());
-    },
+    get: (key, options = {}) =>
+      attempt(`Reading ${location}/${key}`, () => {
+        const blob = objects.get(key);
+        if (!blob) throw new DOMException('there is none', 'NotFoundError');
+        return readBlob(blob, options, `Reading ${location}/${key}`);
+      }),
     list(prefix) {
       const keys = Array.from(objects).filter(([key]) => key.startsWith(prefix));
       return Promise.resolve(keys.map(([key, { size }]) => ({ key, bytes: size })));

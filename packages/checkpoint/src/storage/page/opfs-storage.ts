@@ -1,6 +1,6 @@
 import type { Storage, StoredObject } from '@acc/contract';
 import { AccError } from '@acc/contract';
-import { filesBelow, isAbsent, opfsFolder, opfsRoot, resolve } from '@acc/platform';
+import { filesBelow, isAbsent, noteFile, opfsFolder, opfsRoot, resolve, writeOpfsFile } from '@acc/platform';
 import { piecesOf } from '../content.js';
 import { namesOf } from '../keys.js';
 import { UNFINISHED } from '../unfinished.js';
@@ -26,7 +26,7 @@ export function opfsStorage(folder: string): Storage {
     put: (key, content) =>
       attempt(`Writing ${location}/${key}`, async () => {
         const { folder: parent, name } = await placeOf(key, true);
-        await putFile(parent!, name, content);
+        noteFile(`${base}/${key}`, await putFile(parent!, name, content));
       }),
     get: (key, options = {}) =>
       attempt(`Reading ${location}/${key}`, async () => {
@@ -45,6 +45,7 @@ export function opfsStorage(folder: string): Storage {
         for (const key of keys) {
           const { folder: parent, name } = await placeOf(key, false);
           if (parent) await removed(parent, name);
+          noteFile(`${base}/${key}`, undefined);
         }
         await removeEmptyFolders(base, keys, location);
       }),
@@ -54,28 +55,29 @@ export function opfsStorage(folder: string): Storage {
 async function requireRoot(): Promise<FileSystemDirectoryHandle> {
   const root = await opfsRoot();
   if (root) return root;
-  throw new AccError('ACC_STORAGE_DENIED', 'This page has no private file system (OPFS).', {
-    help: "Serve the page by https or from localhost, or use checkpoint: { dir: 'indexeddb://name' }.",
-  });
+  throw new AccError(
+    'ACC_STORAGE_DENIED',
+    'This page has no private file system (OPFS), or must not use it.',
+    {
+      help: "Serve the page by https or from localhost, or use checkpoint: { dir: 'indexeddb://name' }.",
+    },
+  );
 }
 
+/** Writes beside the final place and moves there, so that a file under its name is whole. */
 async function putFile(
   folder: FileSystemDirectoryHandle,
   name: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
-): Promise<void> {
+): Promise<number> {
   const unfinished = name + UNFINISHED;
   try {
-    const handle = await folder.getFileHandle(unfinished, { create: true });
-    const stream = await handle.createWritable();
-    try {
+    const handle = await writeOpfsFile(folder, unfinished, async (stream) => {
       for await (const piece of piecesOf(content)) await stream.write(piece as Uint8Array<ArrayBuffer>);
-      await stream.close();
-    } catch (error) {
-      await stream.abort().catch(() => {});
-      throw error;
-    }
-    await (handle as MovableHandle).move(name);
+    });
+    const { size } = await handle.getFile();
+    await (handle as MovableHandle).move(folder, name);
+    return size;
   } catch (error) {
     await removed(folder, unfinished).catch(() => {});
     throw error;
@@ -84,8 +86,8 @@ async function putFile(
 
 /** All browsers with this file system move files in it. TypeScript does not know the method yet. */
 interface MovableHandle extends FileSystemFileHandle {
-  /** Replaces a file of that name. */
-  move(name: string): Promise<void>;
+  /** Replaces a file of that name. Safari takes no fewer arguments than these two. */
+  move(folder: FileSystemDirectoryHandle, name: string): Promise<void>;
 }
 
 async function removed(folder: FileSystemDirectoryHandle, name: string): Promise<void> {
