@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The root of the repository. */
@@ -54,7 +54,7 @@ export const programs: readonly Workspace[] = [...workspacesIn('examples'), work
 
 function workspacesIn(folder: string): Workspace[] {
   return readdirSync(join(root, folder), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() && existsSync(join(root, folder, entry.name, 'package.json')))
     .map(({ name }) => workspace(`${folder}/${name}`));
 }
 

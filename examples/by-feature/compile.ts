@@ -1,0 +1,62 @@
+// A compiled step: its native calls are recorded once, then repeated without JavaScript.
+//   npx acc launch -n 2 examples/by-feature/compile.ts
+import { Accelerator, DataLoader, setSeed } from '@acc/core';
+import * as tf from '@tensorflow/tfjs';
+import { createModel, readDigits, readSizes } from '../digits.js';
+
+const { epochs, rows, batchSize } = readSizes();
+const accelerator = await Accelerator.create({
+  // Batch sizes are those of all processes together, so any number of them takes the same steps.
+  dataLoader: { splitBatches: true },
+});
+
+setSeed(7);
+const { train, heldBack } = readDigits(rows);
+const [model, optimizer, data, testData] = accelerator.prepare(
+  createModel(),
+  tf.train.adam(2e-3),
+  new DataLoader(train, { batchSize, shuffle: true }),
+  new DataLoader(heldBack, { batchSize: 480 }),
+);
+
+// +
+const compiledStep = accelerator.compile(step);
+// -
+for (let epoch = 0; epoch < epochs; epoch++) {
+  const losses: tf.Scalar[] = [];
+  for await (const { xs, ys } of data) {
+    // +
+    // was: losses.push(step(xs, ys));
+    losses.push(compiledStep(xs, ys));
+    // -
+    tf.dispose([xs, ys]);
+  }
+  const loss = await meanOverProcesses(losses);
+  accelerator.print(`epoch ${epoch + 1}: loss ${loss.toFixed(6)}`);
+}
+
+const testLosses: tf.Scalar[] = [];
+for await (const { xs, ys } of testData) {
+  testLosses.push(tf.tidy(() => lossOf(xs, ys)));
+  tf.dispose([xs, ys]);
+}
+accelerator.print(`held-back digits: loss ${(await meanOverProcesses(testLosses)).toFixed(6)}`);
+await accelerator.endTraining();
+
+/** One step. Returns the loss of the digits of this process. */
+function step(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
+  return accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
+}
+
+/** The mean cross-entropy of a batch. */
+function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
+  return tf.losses.softmaxCrossEntropy(tf.oneHot(ys, 10), model.apply(xs) as tf.Tensor2D);
+}
+
+/** The mean of losses of all processes. Disposes them. */
+async function meanOverProcesses(losses: tf.Scalar[]): Promise<number> {
+  const mean = tf.tidy(() => accelerator.reduce(tf.mean(tf.stack(losses)), 'mean'));
+  const [value] = await mean.data();
+  tf.dispose([mean, losses]);
+  return value!;
+}
