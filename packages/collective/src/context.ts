@@ -50,11 +50,19 @@ export class Context<T extends Movable> {
    * is a copy, because clones, views and reshaped tensors share memory with their source.
    */
   nativeToWrite(x: T, collective: string): Native {
-    const native = this.native(x, collective);
-    x.dispose();
-    if (memoryFlags([native])[0]! & MemoryFlag.exclusive) return native;
-    using shared = native;
-    return cloneNative(shared);
+    return this.nativesToWrite([x], collective)[0]!;
+  }
+
+  /** {@link nativeToWrite} of each. */
+  nativesToWrite(xs: readonly T[], collective: string): Native[] {
+    const natives = xs.map((x) => this.native(x, collective));
+    for (const x of xs) x.dispose();
+    const flags = memoryFlags(natives);
+    return natives.map((native, i) => {
+      if (flags[i]! & MemoryFlag.exclusive) return native;
+      using shared = native;
+      return cloneNative(shared);
+    });
   }
 
   /**

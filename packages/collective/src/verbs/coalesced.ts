@@ -58,27 +58,44 @@ export function allReduceCoalesced<T extends Movable>(
   op: ReduceOp,
   { donate, agreed }: CoalescedOptions,
 ): Pending<T[]> {
-  if (donate && context.bridge.writable)
-    return allReduceInPlace(context, context.bridge.writable(xs), op, agreed);
-  const summed = coalesced(context, xs, {
+  if (donate) return allReduceInPlace(context, donated(context, xs), op, agreed);
+  return coalesced(context, xs, {
     verb: 'allReduceCoalesced',
     lanesBefore: 1,
     lanesAfter: 1,
     shapeOf: (shape) => shape,
     start: (native, packed) => allReduce(native, packed, op, { agreed }),
   });
-  if (donate) for (const x of xs) x.dispose();
-  return summed;
 }
 
-/** Reduces in the memory of the tensors themselves. */
+/** Native tensors that are overwritten, and the tensors that have their memory afterwards. */
+interface Donated<T> {
+  readonly natives: readonly NativeTensor[];
+  results(): T[];
+}
+
+/**
+ * Takes over tensors. Memory that libtorch can write is used itself. Otherwise the values are copied
+ * into memory of libtorch once, and the results are made from that.
+ */
+function donated<T extends Movable>(context: Context<T>, xs: readonly T[]): Donated<T> {
+  const { bridge } = context;
+  if (bridge.writable) {
+    const owned = bridge.writable(xs);
+    return { natives: owned.map((x) => bridge.borrow!(x)), results: () => owned };
+  }
+  const dtypes = xs.map(({ dtype }) => dtype);
+  const natives = context.nativesToWrite(xs, 'allReduceCoalesced');
+  return { natives, results: () => natives.map((native, i) => bridge.fromNative(native, dtypes[i]!)) };
+}
+
+/** Reduces in the memory of the native tensors, without packing them. */
 function allReduceInPlace<T extends Movable>(
   context: Context<T>,
-  xs: readonly T[],
+  { natives, results }: Donated<T>,
   op: ReduceOp,
   agreed: boolean | undefined,
 ): Pending<T[]> {
-  const natives = xs.map((x) => context.bridge.borrow!(x));
   const calls = [...placesByDtype(natives).values()].map((places) => {
     const tensors = places.map((place) => natives[place]!);
     requireReducible(tensors[0]!, op);
@@ -92,7 +109,7 @@ function allReduceInPlace<T extends Movable>(
       () => undefined,
     );
   });
-  return afterAll(calls, () => [...xs]);
+  return afterAll(calls, results);
 }
 
 export function allGatherCoalesced<T extends Movable>(
