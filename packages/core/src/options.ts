@@ -23,8 +23,10 @@ import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { requireAvailable } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
+import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
+export type { DataLoaderOptions } from './data-loader-options.js';
 export type { Alert, AutoLogOptions } from '@acc/monitor';
 export type {
   BucketVariable,
@@ -148,24 +150,6 @@ export interface GradientClippingOptions {
   readonly value?: number;
 }
 
-/** How prepared data is distributed to ranks. */
-export interface DataLoaderOptions {
-  /**
-   * True: the batch size is that of all ranks together. False (default): it is that of each rank.
-   */
-  readonly splitBatches?: boolean;
-  /**
-   * Fills the last step from the start of the data, so that all ranks take the same number of
-   * batches. Default true.
-   */
-  readonly evenBatches?: boolean;
-  /**
-   * Whether tensors given to `prepare` as data are shuffled in each epoch. Default true, as in
-   * `fit`.
-   */
-  readonly shuffle?: boolean;
-}
-
 const STRATEGIES: readonly string[] = ['auto', 'single', 'ddp', 'fsdp'];
 const STRATEGY_MEMBERS: readonly (keyof Strategy)[] = [
   'name',
@@ -194,13 +178,7 @@ const schema = z.object({
   engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),
   device: z.enum(['auto', 'cpu', 'cuda']).default('auto'),
   seed: z.number().int().nonnegative().default(0),
-  dataLoader: z
-    .object({
-      splitBatches: z.boolean().default(false),
-      evenBatches: z.boolean().default(true),
-      shuffle: z.boolean().default(true),
-    })
-    .prefault({}),
+  dataLoader: dataLoaderSchema.prefault({}),
   gradientAccumulationSteps: z.number().int().positive().default(1),
   gradientClipping: z
     .object({ norm: z.number().positive().optional(), value: z.number().positive().optional() })
@@ -223,7 +201,7 @@ export type ResolvedOptions = Readonly<z.infer<typeof schema>>;
 export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   checkKeys('AcceleratorOptions', options, Object.keys(schema.shape));
   if (options.dataLoader !== undefined) {
-    checkKeys('dataLoader', options.dataLoader, ['splitBatches', 'evenBatches', 'shuffle']);
+    checkKeys('dataLoader', options.dataLoader, Object.keys(dataLoaderSchema.shape));
   }
   if (options.gradientClipping !== undefined) {
     checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
@@ -332,7 +310,7 @@ function refuseGroupOptions(ddp: unknown): void {
 }
 
 /** Rejects options with which sums depend on the number of ranks. */
-function refuseBesideDeterministic({ strategy, ddp, fsdp }: ResolvedOptions): void {
+function refuseBesideDeterministic({ strategy, ddp, fsdp, dataLoader }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
   const isUnsharded = fsdp?.stage === 'NO_SHARD';
   const names = isUnsharded ? ['auto', 'ddp', 'fsdp'] : ['auto', 'ddp'];
@@ -344,6 +322,7 @@ function refuseBesideDeterministic({ strategy, ddp, fsdp }: ResolvedOptions): vo
     commHook !== undefined &&
       'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',
     syncAt !== 'backward' && "ddp.syncAt: only 'backward' is supported",
+    dataLoader.dispatchBatches && 'dataLoader.dispatchBatches: not supported',
     batchNorm !== 'sync' && "ddp.batchNorm: only 'sync' is supported",
   ].filter((reason) => reason !== false);
   if (refused.length === 0) return;

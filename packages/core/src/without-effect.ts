@@ -28,8 +28,13 @@ export function withoutEffect(options: ResolvedOptions, used: Used, warn: (messa
 
 function idleOptions(options: ResolvedOptions, used: Used, { isInFit }: StepInfo): string[] {
   const { gradientAccumulationSteps, checkpointEvery, dataLoader, autoLog, logWith } = options;
-  const { splitBatches, evenBatches, shuffle } = dataLoader;
+  const { splitBatches, evenBatches, shuffle, dispatchBatches, prefetch } = dataLoader;
   const isDataGiven = splitBatches || !evenBatches || !shuffle;
+  const idleData = [
+    isDataGiven && !isInFit && 'dataLoader',
+    dispatchBatches && 'dataLoader.dispatchBatches',
+    prefetch > 0 && 'dataLoader.prefetch',
+  ].find((name) => name !== false);
   const messages = [
     ...withoutPartner(options),
     gradientAccumulationSteps > 1 &&
@@ -38,10 +43,9 @@ function idleOptions(options: ResolvedOptions, used: Used, { isInFit }: StepInfo
     checkpointEvery !== undefined &&
       !used.hasModel() &&
       'checkpointEvery has no effect: no LayersModel is prepared. Put checkpoint(fn, inputs) around parts of the loss function.',
-    isDataGiven &&
+    idleData !== undefined &&
       !used.hasData() &&
-      !isInFit &&
-      'dataLoader has no effect: no data is prepared. Give the data to accelerator.prepare, and iterate over what it returns.',
+      `${idleData} has no effect: no data is prepared. Give the data to accelerator.prepare, and iterate over what it returns.`,
     (autoLog !== false || (logWith?.length ?? 0) > 0) &&
       !used.hasTrackers() &&
       `${autoLog === false ? 'logWith' : 'autoLog'} has no effect yet: no tracker has started. Call await accelerator.initTrackers(project) before the loop.`,

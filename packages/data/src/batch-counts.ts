@@ -35,3 +35,24 @@ export interface Step<T> {
    */
   readonly end: number;
 }
+
+/** The batches of all ranks in one step, which one rank has read. */
+export interface DispatchedStep {
+  /** By rank. The function that takes the step disposes them. */
+  readonly batches: readonly unknown[];
+  readonly counts: BatchCounts;
+  /** See {@link Step.end}. */
+  readonly end: number;
+}
+
+/**
+ * Sends each rank its batch of the next step, and returns this rank's. Every rank calls it for the
+ * same steps. Rank 0 passes the step, an error that ended its reading, or undefined at the end of
+ * the data. Other ranks pass undefined.
+ *
+ * @returns Undefined at the end of the data.
+ * @throws The error of rank 0, on every other rank.
+ */
+export type Dispatch = (
+  step: DispatchedStep | { readonly error: unknown } | undefined,
+) => Step<unknown> | undefined;

@@ -1,7 +1,7 @@
 import { stack, Tensor, tensor, util } from '@tensorflow/tfjs-core';
-import { isPlainRecord } from '@acc/contract';
 import { cannotCollate } from './errors.js';
-import { packPlain, plainKind, sameKind, type PlainKind } from './plain-values.js';
+import { combine, commonKind, describe } from './combine.js';
+import { packPlain } from './plain-values.js';
 
 /**
  * Combines samples of the same structure into one batch. Numbers, booleans and strings become a
@@ -14,71 +14,23 @@ import { packPlain, plainKind, sameKind, type PlainKind } from './plain-values.j
  * @throws AccError `ACC_DATA_COLLATE`.
  */
 export function collate(samples: readonly unknown[]): unknown {
-  return collateAt('sample', samples);
+  return combine('sample', samples, tensorOf);
 }
 
-function collateAt(path: string, samples: readonly unknown[]): unknown {
+function tensorOf(path: string, samples: readonly unknown[]): Tensor | undefined {
   const [first] = samples;
   if (first instanceof Tensor) return stackTensors(path, samples, first);
-  const kind = plainKind(first);
-  if (kind) {
-    const kinds = samples.map(plainKind);
-    if (kinds.every((other) => other && sameKind(other, kind))) {
-      return tensor(packPlain(samples, kind), [samples.length, ...kind.shape], kind.dtype);
-    }
-    throw cannotCollate(path, 'samples differ', { samples: kinds.map(describeKind) });
-  }
-  if (Array.isArray(first)) return collateTuples(path, samples, first.length);
-  if (isPlainRecord(first)) return collateRecords(path, samples, Object.keys(first));
-  throw cannotCollate(path, `${describe(first)} cannot be part of a batch`);
+  const kind = commonKind(path, samples);
+  return kind && tensor(packPlain(samples, kind), [samples.length, ...kind.shape], kind.dtype);
 }
 
 function stackTensors(path: string, samples: readonly unknown[], first: Tensor): Tensor {
   const tensors = samples.filter((sample) => sample instanceof Tensor);
   const alike = tensors.every((x) => util.arraysEqual(x.shape, first.shape) && x.dtype === first.dtype);
   if (tensors.length === samples.length && alike) return stack(tensors);
-  throw cannotCollate(path, 'tensors differ in shape or dtype', { samples: samples.map(describe) });
+  throw cannotCollate(path, 'tensors differ in shape or dtype', { samples: samples.map(describeTensor) });
 }
 
-function collateTuples(path: string, samples: readonly unknown[], length: number): unknown[] {
-  const tuples = samples.filter((sample) => Array.isArray(sample)) as unknown[][];
-  if (tuples.length < samples.length || tuples.some((tuple) => tuple.length !== length)) {
-    throw cannotCollate(path, `not all samples are arrays of ${length} items`);
-  }
-  return Array.from({ length }, (_, i) =>
-    collateAt(
-      `${path}[${i}]`,
-      tuples.map((tuple) => tuple[i]),
-    ),
-  );
-}
-
-function collateRecords(path: string, samples: readonly unknown[], keys: readonly string[]): unknown {
-  const records = samples.filter(isPlainRecord);
-  if (records.length < samples.length || !records.every((record) => hasKeys(record, keys))) {
-    throw cannotCollate(path, `not all samples are records of the keys ${keys.join(', ')}`);
-  }
-  return Object.fromEntries(
-    keys.map((key) => [
-      key,
-      collateAt(
-        `${path}.${key}`,
-        records.map((record) => record[key]),
-      ),
-    ]),
-  );
-}
-
-function hasKeys(record: Record<string, unknown>, keys: readonly string[]): boolean {
-  return Object.keys(record).length === keys.length && keys.every((key) => Object.hasOwn(record, key));
-}
-
-function describeKind(kind: PlainKind | undefined): string {
-  return kind ? `${kind.dtype} [${kind.shape.join(', ')}]` : 'other';
-}
-
-function describe(value: unknown): string {
-  if (value instanceof Tensor) return `${value.dtype} [${value.shape.join(', ')}]`;
-  if (value === null || typeof value !== 'object') return value === null ? 'null' : `a ${typeof value}`;
-  return `an object of ${value.constructor?.name ?? 'no class'}`;
+function describeTensor(value: unknown): string {
+  return value instanceof Tensor ? `${value.dtype} [${value.shape.join(', ')}]` : describe(value);
 }

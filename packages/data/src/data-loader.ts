@@ -1,10 +1,12 @@
 import { clone, tidy, type TensorContainer } from '@tensorflow/tfjs-core';
+import { dispatchSteps, requireFullSteps } from '#platform/dispatch-steps';
+import { LoaderWorkers } from '#platform/workers';
 import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
-import { deliver, markLast } from './deliver.js';
+import { ahead, deliver, markLast } from './deliver.js';
 import { cannotSplit, needsNumbers } from './errors.js';
-import { epochLength, indexedSteps, planSteps, type EpochPlan } from './indexed-steps.js';
+import { epochLength, indexedSteps, planSteps, type EpochPlan, type PlannedBatch } from './indexed-steps.js';
 import {
   fillsLastStep,
   resolveLoaderOptions,
@@ -20,7 +22,7 @@ import { Progress, type DataPosition, type Iteration } from './progress.js';
 import { requireCount } from './require-count.js';
 import type { IndexedSource } from './sample-source.js';
 import { orderOf } from './samplers/sampler.js';
-import { stepSamples } from './step-layout.js';
+import { stepSamples, type Reader } from './step-layout.js';
 import { streamSteps } from './stream-steps.js';
 import { disposeTensors, mapTensors, TensorMark } from './structure.js';
 
@@ -63,6 +65,8 @@ export interface DataLoader<Batch = unknown> extends AsyncIterable<Batch> {
    * number of ranks may differ.
    */
   setState(state: DataPosition): void;
+  /** Ends the worker threads, if there are any. The next iteration starts new ones. */
+  close(): Promise<void>;
 }
 
 export interface DataLoaderConstructor {
@@ -79,6 +83,7 @@ class Loader implements DataLoader {
   readonly #config: LoaderConfig;
   #source: DataSource;
   #progress = new Progress();
+  #workers: LoaderWorkers | undefined;
   #shard: LoaderShard = WHOLE;
   /** The number of steps that each iteration skips. */
   #skipped = 0;
@@ -89,6 +94,8 @@ class Loader implements DataLoader {
     this.#source = dataSource(dataset, this.#config.collate);
     const refused = OF_NUMBERED.find((name) => this.#config[name]);
     if (refused && this.#source.kind === 'stream') throw needsNumbers(refused);
+    const { numWorkers, collate } = this.#config;
+    if (numWorkers > 0) this.#workers = new LoaderWorkers(this.#source as IndexedSource, numWorkers, collate);
   }
 
   get batchSize(): number {
@@ -97,7 +104,10 @@ class Loader implements DataLoader {
 
   get length(): number | undefined {
     if (this.#source.kind === 'stream') return undefined;
-    return Math.max(epochLength(this.#epochSamples(this.#source), this.#plan()) - this.#skipped, 0);
+    return Math.max(
+      epochLength(this.#epochSamples(this.#source), this.#plan(this.#shard.rank)) - this.#skipped,
+      0,
+    );
   }
 
   setEpoch(k: number): void {
@@ -111,6 +121,10 @@ class Loader implements DataLoader {
 
   setState(state: DataPosition): void {
     this.#progress.setState(state);
+  }
+
+  async close(): Promise<void> {
+    await this.#workers?.close();
   }
 
   skipFirst(batches: number): DataLoader {
@@ -140,6 +154,7 @@ class Loader implements DataLoader {
     const copy = new Loader(this.#dataset, this.#config);
     copy.#source = this.#source;
     copy.#progress = this.#progress;
+    copy.#workers = this.#workers;
     copy.#shard = this.#shard;
     return copy;
   }
@@ -148,19 +163,34 @@ class Loader implements DataLoader {
     // The epoch begins on the first read, not when the iterator is created. An iterator that is
     // never read does not count as an epoch.
     const iteration = this.#progress.begin();
-    yield* deliver(this.#steps(iteration), this.#shard, iteration);
+    const { dispatch, rank, size } = this.#shard;
+    if (!dispatch || size === 1) {
+      yield* deliver(this.#steps(iteration, rank), { ...this.#shard, prefetch: this.#ahead }, iteration);
+      return;
+    }
+    requireFullSteps(this.#plan(rank));
+    const open = () => ahead(this.#steps(iteration, 'all'), this.#ahead);
+    yield* deliver(dispatchSteps(rank, open, dispatch), { ...this.#shard, prefetch: 0 }, iteration);
   }
 
-  #steps({ epoch, from: resumedFrom }: Iteration): AsyncGenerator<Step<unknown>> {
+  /** The number of batches that are read ahead. Workers read ahead themselves. */
+  get #ahead(): number {
+    return this.#workers ? 0 : (this.#config.prefetch ?? this.#shard.prefetch);
+  }
+
+  #steps({ epoch, from: resumedFrom }: Iteration, reader: Reader): AsyncGenerator<Step<unknown>> {
     const source = this.#source;
-    const plan = this.#plan();
+    const plan = this.#plan(reader);
     const from = this.#skipped > 0 ? this.#skipped * stepSamples(plan.deal) : resumedFrom;
     if (source.kind === 'stream') return markLast(streamSteps(source, plan, from));
     const planned = planSteps(source.length, plan, { order: this.#order(source, epoch), from });
     const before = epoch * this.#epochSamples(source);
-    return indexedSteps(planned, async ({ indices, start }) =>
-      this.#transformed(await source.batch(indices), before + start),
-    );
+    const finish = (batch: unknown, { start }: PlannedBatch) => this.#transformed(batch, before + start);
+    if (this.#workers) {
+      const { numWorkers, prefetch = this.#shard.prefetch || 2 * numWorkers } = this.#config;
+      return this.#workers.steps(planned, prefetch, finish);
+    }
+    return indexedSteps(planned, async (step) => finish(await source.batch(step.indices), step));
   }
 
   #transformed(batch: unknown, samplesBefore: number): unknown {
@@ -189,16 +219,16 @@ class Loader implements DataLoader {
     return shuffle ? permutation(length, seed, epoch) : undefined;
   }
 
-  #plan(): EpochPlan {
+  #plan(rank: Reader): EpochPlan {
     const { batchSize, dropLast } = this.#config;
-    const { rank, size, splitBatches, sharesLastStep: sharesLast } = this.#shard;
+    const { size, splitBatches, sharesLastStep: sharesLast } = this.#shard;
     const fills = !dropLast && fillsLastStep(this.#shard);
     return { rank, dropLast, deal: { batchSize, size, splitBatches, fills, sharesLast } };
   }
 }
 
 /** The options that need numbered samples. */
-const OF_NUMBERED = ['shuffle', 'sampler', 'transform'] as const;
+const OF_NUMBERED = ['shuffle', 'sampler', 'transform', 'numWorkers'] as const;
 
 /**
  * A loader over an array of samples, a tensor or a record of tensors (rows along dim 0), an

@@ -1,4 +1,5 @@
 import { nextTurn } from '@acc/platform';
+import { readAhead } from '#platform/read-ahead';
 import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
 import type { Iteration } from './progress.js';
@@ -39,8 +40,10 @@ async function take<T>(steps: AsyncGenerator<T>): Promise<T | undefined> {
   return result.done ? undefined : result.value;
 }
 
-/** Functions that are called around each batch. */
-export interface Listeners {
+/** How batches are delivered, and functions that are called around each of them. */
+export interface Delivery {
+  /** The number of batches that are made while the loop computes. */
+  readonly prefetch: number;
   readonly onBatch?: OnBatch | undefined;
   readonly atBoundary?: AtBoundary | undefined;
 }
@@ -51,18 +54,23 @@ export interface Listeners {
  */
 const TURN_MS = 50;
 
+/** Makes up to `count` batches while the loop computes. */
+export function ahead<T>(steps: AsyncGenerator<Step<T>>, count: number): AsyncGenerator<Step<T>> {
+  return count > 0 ? readAhead(steps, count) : steps;
+}
+
 /**
  * Yields the batches and reports their counts. The caller owns the batches. Lets the event loop run
  * regularly, so that signals are handled, timers fire and trackers can send.
  */
 export async function* deliver<T>(
-  steps: AsyncIterable<Step<T>>,
-  { onBatch, atBoundary }: Listeners,
+  steps: AsyncGenerator<Step<T>>,
+  { prefetch, onBatch, atBoundary }: Delivery,
   iteration: Iteration,
 ): AsyncGenerator<T, void, undefined> {
   let turnedMs = performance.now();
   try {
-    for await (const { batch, counts, end } of steps) {
+    for await (const { batch, counts, end } of ahead(steps, prefetch)) {
       try {
         await atBoundary?.();
         onBatch?.(counts, batch, iteration);

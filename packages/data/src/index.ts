@@ -1,4 +1,4 @@
-export type { AtBoundary, BatchCounts, OnBatch } from './batch-counts.js';
+export type { AtBoundary, BatchCounts, Dispatch, DispatchedStep, OnBatch, Step } from './batch-counts.js';
 export type { BatchOf, Collated, LoaderDataset, SampleOf } from './batch-types.js';
 export { columns, type Columns } from './columns.js';
 export { dataKind, type DataKind } from './data-kind.js';
@@ -27,3 +27,6 @@ export { lengthSampler, type LengthSamplerOptions } from './samplers/length-samp
 export type { Sampler, SamplerEpoch } from './samplers/sampler.js';
 export { weightedSampler, type WeightedSamplerOptions } from './samplers/weighted-sampler.js';
 export { padSequences, type PadSequencesOptions } from './pad-sequences.js';
+export { moduleDataset, type ModuleDatasetOptions } from './module-dataset.js';
+export { shaped, type ShapedArray } from './shaped-array.js';
+export type { WorkerDataset } from './workers/messages.js';

@@ -1,9 +1,17 @@
 import type { Step } from './batch-counts.js';
-import { countSteps, epochSamples, layoutStep, stepSamples, type Deal } from './step-layout.js';
+import {
+  countSteps,
+  epochSamples,
+  layoutStep,
+  slotsOf,
+  stepSamples,
+  type Deal,
+  type Reader,
+} from './step-layout.js';
 
 export interface EpochPlan {
   readonly deal: Deal;
-  readonly rank: number;
+  readonly rank: Reader;
   readonly dropLast: boolean;
 }
 
@@ -22,13 +30,13 @@ export interface EpochOrder {
 
 /** The samples of one batch, and the counts of all ranks. */
 export interface PlannedBatch extends Omit<Step<unknown>, 'batch'> {
-  /** The samples of this rank, `[rows]`. */
+  /** The samples of the reader, `[rows]`. */
   readonly indices: Int32Array;
   /** The position in the epoch at which the step starts. */
   readonly start: number;
 }
 
-/** One rank's steps through data with `length` numbered samples. */
+/** A reader's steps through data with `length` numbered samples. */
 export function* planSteps(
   length: number,
   plan: EpochPlan,
@@ -43,10 +51,10 @@ export function* planSteps(
   for (let step = 0; step < steps; step++) {
     const start = from + step * stepSamples(deal);
     const real = samples - start;
-    const { starts, rows, realRows } = layoutStep(real, deal);
-    const indices = new Int32Array(rows[rank]!);
-    for (let i = 0; i < indices.length; i++) {
-      const slot = starts[rank]! + i;
+    const layout = layoutStep(real, deal);
+    const { rows, realRows } = layout;
+    const indices = slotsOf(layout, rank);
+    for (const [i, slot] of indices.entries()) {
       const position = slot < real ? start + slot : (slot - real) % samples;
       indices[i] = order ? order[position]! : position;
     }

@@ -1,6 +1,7 @@
 import { AccError, parseOptions } from '@acc/contract';
+import { requireAvailable } from '#platform/requirements';
 import * as z from 'zod';
-import type { AtBoundary, OnBatch } from './batch-counts.js';
+import type { AtBoundary, Dispatch, OnBatch } from './batch-counts.js';
 import type { Sampler } from './samplers/sampler.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
@@ -19,6 +20,16 @@ export interface DataLoaderOptions<Sample = never, Batch = unknown> {
    * runs in `tf.tidy`. The reader of the batch owns the returned tensors.
    */
   readonly transform?: (batch: Batch, samplesBefore: number) => Batch;
+  /**
+   * The number of batches that are made while the loop computes. Default: that of the shard
+   * options; with `numWorkers`, 2 for each worker.
+   */
+  readonly prefetch?: number;
+  /**
+   * The number of worker threads that read and combine samples. The dataset must be one that they
+   * can open: {@link moduleDataset}, or a dataset of `@acc/data-formats`. Default 0: this thread.
+   */
+  readonly numWorkers?: number;
   /**
    * Leaves out the last step if it is not full on all ranks together, so nothing is filled. Default
    * false.
@@ -51,11 +62,15 @@ export interface ShardOptions {
    * Default false.
    */
   readonly sharesLastStep?: boolean;
+  /** The number of batches that are made while the loop computes. Default 0. */
+  readonly prefetch?: number;
   readonly onBatch?: OnBatch;
   readonly atBoundary?: AtBoundary;
 }
 
 export interface LoaderShardOptions extends ShardOptions {
+  /** Rank 0 reads the data, and sends the other ranks their batches. Default: every rank reads. */
+  readonly dispatch?: Dispatch;
   /** The seed of loaders without their own. Default 0. */
   readonly seed?: number;
 }
@@ -75,6 +90,8 @@ const loaderSchema = z.object({
   shuffle: z.boolean().default(false),
   sampler: z.custom<Sampler>(isSampler, 'a sampler: an object with size() and order()').optional(),
   transform: z.custom<Transform>(isFunction, 'a function').optional(),
+  prefetch: z.int().nonnegative().optional(),
+  numWorkers: z.int().nonnegative().default(0),
   dropLast: z.boolean().default(false),
   seed: z.int().optional(),
   collate: z.custom<(samples: unknown[]) => unknown>(isFunction, 'a function').optional(),
@@ -86,11 +103,15 @@ const shardSchema = z.object({
   splitBatches: z.boolean().default(false),
   evenBatches: z.custom<boolean | (() => boolean)>(isSwitch, 'true, false or a function').default(true),
   sharesLastStep: z.boolean().default(false),
+  prefetch: z.int().nonnegative().default(0),
   onBatch: z.custom<OnBatch>(isFunction, 'a function').optional(),
   atBoundary: z.custom<AtBoundary>(isFunction, 'a function').optional(),
 });
 
-const loaderShardSchema = shardSchema.extend({ seed: z.int().optional() });
+const loaderShardSchema = shardSchema.extend({
+  seed: z.int().optional(),
+  dispatch: z.custom<Dispatch>(isFunction, 'a function').optional(),
+});
 
 export type LoaderConfig = Readonly<z.infer<typeof loaderSchema>>;
 export type Shard = Readonly<z.infer<typeof shardSchema>>;
@@ -103,14 +124,15 @@ export const WHOLE: LoaderShard = {
   splitBatches: false,
   evenBatches: true,
   sharesLastStep: false,
+  prefetch: 0,
 };
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveLoaderOptions(options: object): LoaderConfig {
   const config = parseOptions('DataLoader', loaderSchema, options);
+  requireAvailable(config);
   if (!config.shuffle || !config.sampler) return config;
   throw new AccError('ACC_INVALID_OPTION', "DataLoader: 'shuffle' does not apply beside 'sampler'.", {
-    help: 'Leave shuffle out: the sampler chooses the order.',
     details: { path: ['shuffle'] },
   });
 }
@@ -126,6 +148,7 @@ export function resolveLoaderShard(where: string, options: LoaderShardOptions): 
 }
 
 function checkRank<S extends Shard>(where: string, shard: S): S {
+  requireAvailable(shard);
   const { rank, size } = shard;
   if (rank < size) return shard;
   throw new AccError(

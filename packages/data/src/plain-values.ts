@@ -1,3 +1,5 @@
+import { isShaped } from './shaped-array.js';
+
 /** The dtype and shape that a value other than a tensor has in a batch. */
 export interface PlainKind {
   readonly dtype: 'float32' | 'int32' | 'bool' | 'string';
@@ -30,6 +32,7 @@ export function plainKind(value: unknown): PlainKind | undefined {
   if (isNumberArray(value)) {
     return { dtype: isFloatArray(value) ? 'float32' : 'int32', shape: [value.length] };
   }
+  if (isShaped(value)) return { ...plainKind(value.data)!, shape: value.shape };
   return Array.isArray(value) ? arrayKind(value) : undefined;
 }
 
@@ -53,13 +56,30 @@ export function sameKind(a: PlainKind, b: PlainKind): boolean {
   );
 }
 
+/** The number of elements of a value. */
+export function sizeOf({ shape }: PlainKind): number {
+  return shape.reduce((product, dim) => product * dim, 1);
+}
+
 /** Concatenates values of one kind in row-major order. */
 export function packPlain(values: readonly unknown[], kind: PlainKind): PlainBlock {
-  const size = kind.shape.reduce((product, dim) => product * dim, 1);
   if (kind.dtype === 'string') return values.flat(kind.shape.length) as string[];
-  const block = emptyBlock(kind.dtype, size * values.length);
-  values.forEach((value, i) => fillBlock(block, i * size, value, kind.shape));
+  const block = emptyBlock(kind.dtype, sizeOf(kind) * values.length);
+  packInto(block, values, kind);
   return block;
+}
+
+/** Like {@link packPlain}, into memory that is there. Not for strings. */
+export function packInto(
+  block: Float32Array | Int32Array | Uint8Array,
+  values: readonly unknown[],
+  kind: PlainKind,
+): void {
+  const size = sizeOf(kind);
+  values.forEach((value, i) => {
+    if (isShaped(value)) block.set(value.data, i * size);
+    else fillBlock(block, i * size, value, kind.shape);
+  });
 }
 
 function emptyBlock(dtype: 'float32' | 'int32' | 'bool', size: number) {

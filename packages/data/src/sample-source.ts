@@ -2,6 +2,7 @@ import { AccError } from '@acc/contract';
 import { batchSamples, type Collate } from './batch-samples.js';
 import type { Columns } from './columns.js';
 import { TensorMark } from './structure.js';
+import type { WorkerDataset } from './workers/messages.js';
 
 /** Data whose samples are numbered from 0 to length - 1. */
 export interface IndexedSource {
@@ -9,6 +10,8 @@ export interface IndexedSource {
   readonly length: number;
   /** Makes a batch of these samples, in this order. The caller owns its tensors. */
   batch(indices: Int32Array): unknown;
+  /** How a worker thread opens the dataset. Absent if it cannot. */
+  readonly inWorker?: WorkerDataset | undefined;
 }
 
 /** A dataset that returns its samples by number. */
@@ -19,6 +22,10 @@ export interface IndexedDataset<Sample> {
    * batch is made, unless `tf.keep` keeps them. Older tensors are not disposed.
    */
   get(i: number): Sample | PromiseLike<Sample>;
+  /** A name of sample `i` for error messages, for example its file. */
+  nameOf?(i: number): string;
+  /** How worker threads open the same dataset. See {@link moduleDataset}. */
+  readonly inWorker?: WorkerDataset;
 }
 
 /** Samples that the caller holds. They are not changed. */
@@ -46,6 +53,7 @@ export function columnSource(columns: Columns): IndexedSource {
 export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate | undefined): IndexedSource {
   return {
     kind: 'indexed',
+    inWorker: dataset.inWorker,
     get length() {
       return checkLength(dataset.length);
     },

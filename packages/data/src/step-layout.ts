@@ -25,6 +25,20 @@ export interface StepLayout {
   readonly realRows: readonly number[];
 }
 
+/** A rank, or all of them: one rank reads the batches of all. */
+export type Reader = number | 'all';
+
+/** The slots of a reader in one step. Those of all ranks are in the order of ranks. */
+export function slotsOf({ starts, rows }: StepLayout, reader: Reader): Int32Array {
+  const ranks = reader === 'all' ? [...rows.keys()] : [reader];
+  const slots = new Int32Array(ranks.reduce((sum, rank) => sum + rows[rank]!, 0));
+  let i = 0;
+  for (const rank of ranks) {
+    for (let row = 0; row < rows[rank]!; row++) slots[i++] = starts[rank]! + row;
+  }
+  return slots;
+}
+
 /** The number of samples of all ranks in a full step. */
 export function stepSamples({ batchSize, size, splitBatches }: Deal): number {
   return splitBatches ? batchSize : batchSize * size;
@@ -53,11 +67,11 @@ export function layoutStep(real: number, deal: Deal): StepLayout {
   };
 }
 
-/** The number of steps in which the rank gets a batch, in an epoch of `samples` samples. */
-export function countSteps(samples: number, rank: number, deal: Deal): number {
+/** The number of steps in which the reader gets a batch, in an epoch of `samples` samples. */
+export function countSteps(samples: number, reader: Reader, deal: Deal): number {
   const full = Math.floor(samples / stepSamples(deal));
   const rest = samples % stepSamples(deal);
-  return rest > 0 && layoutStep(rest, deal).rows[rank]! > 0 ? full + 1 : full;
+  return rest > 0 && slotsOf(layoutStep(rest, deal), reader).length > 0 ? full + 1 : full;
 }
 
 /**

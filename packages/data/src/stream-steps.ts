@@ -1,7 +1,7 @@
 import { batchSamples } from './batch-samples.js';
 import type { OpenStep } from './deliver.js';
 import type { EpochPlan } from './indexed-steps.js';
-import { epochSamples, layoutStep, stepSamples, type StepLayout } from './step-layout.js';
+import { epochSamples, layoutStep, slotsOf, stepSamples } from './step-layout.js';
 import type { StreamSource } from './stream-source.js';
 import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
 
@@ -37,10 +37,11 @@ export async function* streamSteps(
       total += real;
       filling.remember(window.slice(0, real));
       const layout = layoutStep(real, deal);
-      if (real > 0 && layout.rows[rank]! > 0) {
+      const slots = slotsOf(layout, rank);
+      if (real > 0 && slots.length > 0) {
         const sampleOf = (slot: number) =>
           slot < real ? window[slot] : filling.sample((slot - real) % total);
-        const batch = batchSamples(slotsOf(layout, rank).map(sampleOf), source.collate, mark);
+        const batch = batchSamples(Array.from(slots, sampleOf), source.collate, mark);
         mark.disposeNew(window.splice(0));
         yield { batch, counts: { rows: layout.rows, realRows: layout.realRows }, end: total };
       }
@@ -51,11 +52,6 @@ export async function* streamSteps(
     filling.dispose();
     await stream.return();
   }
-}
-
-/** The slots of a step that belong to a rank. */
-function slotsOf({ starts, rows }: StepLayout, rank: number): number[] {
-  return Array.from({ length: rows[rank]! }, (_, i) => starts[rank]! + i);
 }
 
 /** Reads until the window holds `size` samples. Returns false if the stream ends before. */
@@ -81,10 +77,10 @@ class Filling {
   readonly #samples: unknown[] = [];
 
   constructor({ deal, rank }: EpochPlan) {
-    const { starts, rows } = layoutStep(stepSamples(deal), deal);
-    // A step that is filled has at least one real sample. Therefore the rank's last slot takes at
+    const slots = slotsOf(layoutStep(stepSamples(deal), deal), rank);
+    // A step that is filled has at least one real sample. Therefore the reader's last slot takes at
     // most the sample with this index.
-    this.#capacity = deal.fills && !deal.sharesLast ? starts[rank]! + rows[rank]! - 1 : 0;
+    this.#capacity = deal.fills && !deal.sharesLast ? (slots.at(-1) ?? 0) : 0;
   }
 
   remember(samples: readonly unknown[]): void {

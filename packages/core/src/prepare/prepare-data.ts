@@ -10,10 +10,12 @@ import {
   splitRows,
   type DataPosition,
   type DatasetLike,
+  type LoaderShardOptions,
   type ShardedDataset,
   type ShardOptions,
   tensorsIn,
 } from '@acc/data';
+import { dispatchBatches, refuseDispatch } from '#platform/dispatch-batches';
 import type { ResolvedOptions } from '../options.js';
 
 /** The batch size for tensors that are given without one. It is the default of tfjs in `fit`. */
@@ -21,7 +23,7 @@ const DEFAULT_BATCH_SIZE = 32;
 
 export interface DataPreparationOptions {
   /** The ranks that receive different rows. */
-  readonly dataRanks: Pick<Collective, 'rank' | 'size'>;
+  readonly dataRanks: Collective;
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
   /**
    * Called with each batch and its tensors before the batch is yielded. At the end of an iteration
@@ -86,10 +88,11 @@ export class DataPreparation {
     if (this.#sharded.has(object as object)) return object as object;
     switch (dataKind(object)) {
       case 'loader':
-        return this.#add(shardLoader(object as DataLoader<unknown>, { ...this.#shardOptions(), seed }));
+        return this.#add(shardLoader(object as DataLoader<unknown>, this.#loaderOptions()));
       case 'dataset':
-        return this.#add(shardDataset(object as DatasetLike, this.#shardOptions()));
+        return this.shardOnce(object as DatasetLike);
       case 'batches':
+        this.#refuseDispatch('a list of batches');
         return this.#add(shardBatches(object as never[], this.#shardOptions()));
       case 'columns': {
         const { shuffle } = dataLoader;
@@ -98,7 +101,7 @@ export class DataPreparation {
           shuffle,
           seed,
         });
-        return this.#add(shardLoader(loader, { ...this.#shardOptions(), seed }));
+        return this.#add(shardLoader(loader, this.#loaderOptions()));
       }
       default:
         return undefined;
@@ -139,11 +142,13 @@ export class DataPreparation {
   /** The part of a tf.data.Dataset for this rank. A prepared dataset is returned unchanged. */
   shardOnce(dataset: object): ShardedDataset<DatasetLike> {
     if (this.#sharded.has(dataset)) return dataset as ShardedDataset<DatasetLike>;
+    this.#refuseDispatch('a tf.data dataset');
     return this.#add(shardDataset(dataset as DatasetLike, this.#shardOptions()));
   }
 
   /** A dataset's batches for this rank, without repetition. `onBatch` is called for each. */
   shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedDataset<DatasetLike> {
+    this.#refuseDispatch('a tf.data dataset');
     return shardDataset(dataset as DatasetLike, {
       ...this.#shardOptions(),
       evenBatches: false,
@@ -164,14 +169,26 @@ export class DataPreparation {
     return data;
   }
 
+  #refuseDispatch(what: string): void {
+    const { dataRanks, options } = this.#given;
+    if (options.dataLoader.dispatchBatches) refuseDispatch(what, dataRanks.size);
+  }
+
+  #loaderOptions(): LoaderShardOptions {
+    const { dataRanks, options } = this.#given;
+    const dispatch = options.dataLoader.dispatchBatches ? dispatchBatches(dataRanks) : undefined;
+    return { ...this.#shardOptions(), seed: options.seed, ...(dispatch && { dispatch }) };
+  }
+
   #shardOptions(): ShardOptions {
     const { dataRanks, onBatch, atBoundary, options } = this.#given;
     const { rank, size } = dataRanks;
-    const { splitBatches, evenBatches } = options.dataLoader;
+    const { splitBatches, evenBatches, prefetch } = options.dataLoader;
     return {
       rank,
       size,
       splitBatches,
+      prefetch,
       evenBatches: () => this.evenBatches ?? evenBatches,
       atBoundary,
       // Global batch k then has the same rows on any number of ranks, also if it is the last.

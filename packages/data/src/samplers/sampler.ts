@@ -41,13 +41,10 @@ export function requireEach(where: string, given: number, samples: number): void
 export function orderOf(sampler: Sampler, epoch: SamplerEpoch): Int32Array {
   const order = sampler.order(epoch);
   const size = sampler.size(epoch.samples);
-  const wrong = order.findIndex((index) => index < 0 || index >= epoch.samples);
-  if (order.length === size && wrong < 0) return order;
+  const wrong = order.find((index) => index < 0 || index >= epoch.samples);
+  if (order.length === size && wrong === undefined) return order;
   throw samplerError(
-    wrong < 0
-      ? `The sampler's order has ${order.length} items instead of ${size}`
-      : `The sampler's order has sample ${order[wrong]} of ${epoch.samples}`,
+    `The sampler's order has ${order.length} of ${size} items${wrong === undefined ? '' : `, and sample ${wrong} of ${epoch.samples}`}`,
     'order() returns size() numbers from 0 to samples - 1.',
-    { size, length: order.length, position: wrong },
   );
 }

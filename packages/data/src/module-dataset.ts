@@ -1,0 +1,43 @@
+import { AccError } from '@acc/contract';
+import type { IndexedDataset } from './sample-source.js';
+import { openDataset } from './workers/messages.js';
+
+export interface ModuleDatasetOptions {
+  /** The name of an export: a dataset, or a function that returns one. Default `default`. */
+  readonly export?: string;
+  /** The arguments of the function: values that can be copied to another thread. */
+  readonly args?: readonly unknown[];
+}
+
+/**
+ * A dataset that worker threads can open, too (`numWorkers`). Each thread imports the module and
+ * makes a dataset of its own. Samples are plain values, such as typed arrays, {@link shaped} arrays
+ * and records of them. Tensors belong to one thread and cannot be sent.
+ *
+ * @param module The address of an ES module: `new URL('./dataset.js', import.meta.url)`.
+ * @throws AccError `ACC_DATA_DATASET` if the module cannot be imported or gives no dataset.
+ */
+export async function moduleDataset<Sample = unknown>(
+  module: URL | string,
+  options: ModuleDatasetOptions = {},
+): Promise<IndexedDataset<Sample>> {
+  const inWorker = { module: String(module), ...options };
+  let dataset: IndexedDataset<Sample>;
+  try {
+    dataset = (await openDataset(inWorker)) as IndexedDataset<Sample>;
+  } catch (cause) {
+    throw new AccError('ACC_DATA_DATASET', `moduleDataset: ${(cause as Error).message}.`, {
+      help: 'Export a dataset {length, get(i)}, or a function that returns one.',
+      cause,
+    });
+  }
+  const named = dataset.nameOf && { nameOf: (i: number) => dataset.nameOf!(i) };
+  return {
+    get length() {
+      return dataset.length;
+    },
+    get: (i) => dataset.get(i),
+    ...named,
+    inWorker,
+  };
+}

@@ -1,0 +1,4 @@
+/** Not used: `requireAvailable` refuses the options that need it. */
+export const dispatchSteps = (): undefined => undefined;
+
+export const requireFullSteps = (): void => {};

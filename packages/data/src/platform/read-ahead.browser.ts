@@ -1,0 +1,2 @@
+/** Not used: `requireAvailable` refuses the options that need it. */
+export const readAhead = (steps: never): never => steps;

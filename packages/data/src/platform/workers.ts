@@ -1,0 +1,114 @@
+import { tensor, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, isPlainRecord } from '@acc/contract';
+import type { Step } from '../batch-counts.js';
+import { batchSamples, type Collate } from '../batch-samples.js';
+import type { PlannedBatch } from '../indexed-steps.js';
+import type { IndexedSource } from '../sample-source.js';
+import { TensorMark } from '../structure.js';
+import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
+import { WorkerPool, type MadeBatch } from '../workers/worker-pool.js';
+
+/** Ends the threads of loaders that were collected as garbage without being closed. */
+const abandoned = new FinalizationRegistry<WorkerPool>((pool) => void pool.close());
+
+/** The worker threads of a loader. They start with the first epoch and stay for later ones. */
+export class LoaderWorkers {
+  readonly #source: IndexedSource;
+  readonly #count: number;
+  readonly #collate: Collate | undefined;
+  #pool: WorkerPool | undefined;
+
+  /** @throws AccError `ACC_DATA_WORKERS` if the dataset cannot be opened in another thread. */
+  constructor(source: IndexedSource, count: number, collate: Collate | undefined) {
+    if (!source.inWorker) throw cannotWork();
+    this.#source = source;
+    this.#count = count;
+    this.#collate = collate;
+  }
+
+  /**
+   * Yields the batches of planned steps. Up to `ahead` of them are made at a time, besides the one
+   * that the loop has.
+   */
+  async *steps(
+    planned: Iterator<PlannedBatch>,
+    ahead: number,
+    finish: (batch: unknown, step: PlannedBatch) => unknown,
+  ): AsyncGenerator<Step<unknown>, void, undefined> {
+    const pool = this.#open();
+    const made: { step: PlannedBatch; reply: Promise<MadeBatch> }[] = [];
+    let requests = 0;
+    const request = () => {
+      const next = planned.next();
+      if (next.done) return;
+      const reply = pool.request(requests++ % this.#count, next.value.indices);
+      // The error is thrown when it is the batch's turn.
+      reply.catch(() => {});
+      made.push({ step: next.value, reply });
+    };
+    try {
+      for (let i = 0; i < ahead; i++) request();
+      for (let first = made.shift(); first; first = made.shift()) {
+        const reply = await first.reply;
+        const batch = this.#batch(reply);
+        pool.release(reply);
+        request();
+        const { counts, end } = first.step;
+        yield { batch: finish(batch, first.step), counts, end };
+      }
+    } finally {
+      for (const { reply } of made) void reply.then((batch) => pool.release(batch)).catch(() => {});
+    }
+  }
+
+  async close(): Promise<void> {
+    const pool = this.#pool;
+    if (!pool) return;
+    this.#pool = undefined;
+    abandoned.unregister(this);
+    await pool.close();
+  }
+
+  #open(): WorkerPool {
+    if (this.#pool?.isAlive) return this.#pool;
+    const serve = new URL('./serve-batches.js', import.meta.url);
+    const packs = this.#collate === undefined;
+    this.#pool = new WorkerPool(serve, this.#source.inWorker!, { count: this.#count, packs });
+    abandoned.unregister(this);
+    abandoned.register(this, this.#pool, this);
+    return this.#pool;
+  }
+
+  #batch(reply: MadeBatch): unknown {
+    if ('samples' in reply) return batchSamples(reply.samples, this.#collate, new TensorMark());
+    return unpack(reply.structure, reply.memory);
+  }
+}
+
+/** Replaces packed leaves by tensors, which have copies of their elements. */
+function unpack(node: unknown, memory: SharedArrayBuffer): unknown {
+  if (Array.isArray(node)) return node.map((item) => unpack(item, memory));
+  if (!isPlainRecord(node)) return node;
+  if (node['isPackedLeaf'] === true) return tensorOf(node as unknown as PackedLeaf, memory);
+  return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, unpack(item, memory)]));
+}
+
+function tensorOf(leaf: PackedLeaf, memory: SharedArrayBuffer): Tensor {
+  const { dtype, strings } = leaf;
+  const shape = [...leaf.shape];
+  if (strings) return tensor([...strings], shape, 'string');
+  const elements = shape.reduce((product, dim) => product * dim, 1);
+  // A copy in memory of its own: the worker fills this memory with a later batch.
+  return tensor(viewOf(memory, leaf, elements).slice(), shape, dtype);
+}
+
+/** `ACC_DATA_WORKERS`: `numWorkers` with a dataset that exists in this thread only. */
+function cannotWork(): AccError {
+  return new AccError(
+    'ACC_DATA_WORKERS',
+    "DataLoader: 'numWorkers' needs a dataset that other threads can open.",
+    {
+      help: "Pass await moduleDataset(new URL('./dataset.js', import.meta.url)), or a dataset of @acc/data-formats.",
+    },
+  );
+}

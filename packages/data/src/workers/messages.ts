@@ -1,0 +1,53 @@
+import type { IndexedDataset } from '../sample-source.js';
+
+/** How a worker thread opens a dataset. */
+export interface WorkerDataset {
+  /** The address of an ES module, for example `import.meta.resolve('./dataset.js')`. */
+  readonly module: string;
+  /** The name of an export: a dataset, or a function that returns one. Default `default`. */
+  readonly export?: string;
+  /** The arguments of the function. They are copied by the structured clone algorithm. */
+  readonly args?: readonly unknown[];
+}
+
+/** Asks a worker for a batch. */
+export interface BatchRequest {
+  readonly id: number;
+  readonly indices: Int32Array;
+  /** Memory of an earlier batch, which the worker may fill. */
+  readonly memory: SharedArrayBuffer | undefined;
+  /** Whether the worker combines samples. If not, it sends them one by one. */
+  readonly packs: boolean;
+}
+
+export type BatchReply =
+  | { readonly id: number; readonly structure: unknown; readonly memory: SharedArrayBuffer }
+  | { readonly id: number; readonly samples: unknown[] }
+  | { readonly id: number; readonly failure: WorkerFailure };
+
+/** An error of a worker. Errors lose their code when they are sent. */
+export interface WorkerFailure {
+  /** What failed: the dataset or one of its samples. Undefined: the batch. */
+  readonly where: 'dataset' | { readonly index: number; readonly name: string | undefined } | undefined;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly code: string | undefined;
+  readonly details: unknown;
+}
+
+/**
+ * The dataset of a module.
+ *
+ * @throws TypeError if the export is missing or is no dataset.
+ */
+export async function openDataset(dataset: WorkerDataset): Promise<IndexedDataset<unknown>> {
+  const { module, export: name = 'default', args = [] } = dataset;
+  const exports = (await import(module)) as Record<string, unknown>;
+  if (!(name in exports)) throw new TypeError(`${module} has no export '${name}'`);
+  const made: unknown = exports[name];
+  const opened: unknown =
+    typeof made === 'function' ? await (made as (...args: readonly unknown[]) => unknown)(...args) : made;
+  const { length, get } = (opened ?? {}) as Partial<IndexedDataset<unknown>>;
+  if (typeof length === 'number' && typeof get === 'function') return opened as IndexedDataset<unknown>;
+  throw new TypeError(`the export '${name}' of ${module} gives no dataset {length, get(i)}`);
+}

@@ -1,0 +1,23 @@
+// A dataset for worker threads: records of an image, a number and a name.
+import { shaped } from '@acc/data';
+import { isMainThread } from 'node:worker_threads';
+
+export default function squares(length, fails = {}) {
+  return {
+    length,
+    nameOf: (i) => `square-${i}.txt`,
+    async get(i) {
+      if (i === fails.at) throw new RangeError('the square is too large');
+      if (i === fails.exitAt) process.exit(3);
+      const pixels = Uint8Array.from({ length: 6 }, (_, at) => (i + at) % 256);
+      return {
+        image: shaped(pixels, [2, 3]),
+        square: i * i,
+        name: `square ${i}`,
+        isHere: isMainThread,
+      };
+    },
+  };
+}
+
+export const broken = () => ({ size: 3 });
