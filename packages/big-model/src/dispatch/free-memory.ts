@@ -3,6 +3,8 @@ import { freemem } from 'node:os';
 
 /** The part of free memory that weights may take. The rest is left for what operators compute. */
 const SHARE = 0.75;
+/** Bytes that are always left: the JavaScript heap and the runtime grow by tens of megabytes. */
+const RESERVE = 64 * 2 ** 20;
 
 /**
  * Bytes of host memory that weights may take now, by the memory of the host and the limits of this
@@ -13,7 +15,8 @@ const SHARE = 0.75;
 export function bytesForWeights(processes: number): number {
   const { availableMemory } = process as { availableMemory?: () => number };
   const free = availableMemory?.() ?? freemem();
-  return Math.max(0, Math.floor(SHARE * Math.min(free / processes, ...underLimits())));
+  const most = Math.min(free / processes, ...underLimits());
+  return Math.max(0, Math.floor(Math.min(SHARE * most, most - RESERVE)));
 }
 
 /** What is left under the limits of setrlimit. Empty where the system does not tell. */

@@ -9,7 +9,7 @@ export interface DispatchOptions {
   /**
    * The most bytes of weights that are in the memory of this process at a time, or of each device:
    * that of the backend, `cpu` for host memory beside a GPU, and `disk`. Default: three quarters of
-   * the memory that is free, and all of the disk.
+   * the memory that is free, which leaves at least 64 MiB, and all of the disk.
    */
   readonly maxMemory?: number | DeviceBytes;
   /** The folder for weights that are on disk. Made if missing. Needed if there are any. */
