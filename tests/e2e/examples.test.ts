@@ -38,6 +38,9 @@ const PROGRAMS = [
   'cart-pole --iterations 3',
 ];
 
+/** For slow machines, with other tests beside. A run takes about 10 s of two cores. */
+const LONGEST_MS = 300_000;
+
 const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-examples-'));
 
 async function run(ranks: number, cwd: string, calls: readonly string[]): Promise<Printed> {
@@ -47,7 +50,7 @@ async function run(ranks: number, cwd: string, calls: readonly string[]): Promis
     ranks,
     cwd,
     args: calls,
-    timeoutMs: 110_000,
+    timeoutMs: LONGEST_MS,
   });
   for (const { exitCode, stdout, stderr } of results) expect(exitCode, stdout + stderr).toBe(0);
   // Only the main process prints.
@@ -73,7 +76,7 @@ describe('the examples', () => {
   beforeAll(async () => {
     const calls = [...FEATURES, ...PROGRAMS, COMPLETE];
     for (const [ranks, folder] of folders) printed.set(ranks, await run(ranks, folder, calls));
-  });
+  }, 2 * LONGEST_MS);
 
   it('train as base.ts does, where the feature does not change what is learned', () => {
     const base = lossesOf(of(1, 'base'));
@@ -146,23 +149,27 @@ describe('the examples', () => {
     expect(of(2, 'cart-pole')).toBe(of(1, 'cart-pole'));
   });
 
-  it('go on where they were stopped, and stop early on all processes', async () => {
-    const folder = newFolder();
-    const stopped = await run(2, folder, [
-      'checkpointing --epochs 1 --rows 480',
-      `${COMPLETE} --stop-after 1`,
-      'early-stopping --epochs 9 --rows 480 --batch-size 8',
-    ]);
-    const rest = await run(2, folder, [`checkpointing ${SMALL}`, COMPLETE]);
-    for (const name of ['checkpointing', 'complete']) {
-      const [first, ...later] = of(2, name).split('\n');
-      expect(stopped[name]).toContain(first);
-      expect(rest[name]!.split('\n').filter((line) => !line.startsWith('goes on from'))).toEqual(later);
-    }
-    const epochs = lossesOf(stopped['early-stopping']!).slice(0, -1);
-    expect(epochs.length).toBeLessThan(9);
-    expect(epochs.findIndex((loss) => loss < 0.5)).toBe(epochs.length - 1);
-  });
+  it(
+    'go on where they were stopped, and stop early on all processes',
+    { timeout: 2 * LONGEST_MS },
+    async () => {
+      const folder = newFolder();
+      const stopped = await run(2, folder, [
+        'checkpointing --epochs 1 --rows 480',
+        `${COMPLETE} --stop-after 1`,
+        'early-stopping --epochs 9 --rows 480 --batch-size 8',
+      ]);
+      const rest = await run(2, folder, [`checkpointing ${SMALL}`, COMPLETE]);
+      for (const name of ['checkpointing', 'complete']) {
+        const [first, ...later] = of(2, name).split('\n');
+        expect(stopped[name]).toContain(first);
+        expect(rest[name]!.split('\n').filter((line) => !line.startsWith('goes on from'))).toEqual(later);
+      }
+      const epochs = lossesOf(stopped['early-stopping']!).slice(0, -1);
+      expect(epochs.length).toBeLessThan(9);
+      expect(epochs.findIndex((loss) => loss < 0.5)).toBe(epochs.length - 1);
+    },
+  );
 });
 
 /** The programs that end with base.ts's loss. */
