@@ -27,7 +27,7 @@ export interface DataLoaderOptions<Sample = never, Batch = unknown> {
   readonly prefetch?: number;
   /**
    * The number of worker threads that read and combine samples. The dataset must be one that they
-   * can open: {@link moduleDataset}, or a dataset of `@acc/data-formats`. Default 0: this thread.
+   * can open: {@link moduleDataset}. Default 0: this thread.
    */
   readonly numWorkers?: number;
   /**

@@ -108,7 +108,7 @@ function cannotWork(): AccError {
     'ACC_DATA_WORKERS',
     "DataLoader: 'numWorkers' needs a dataset that other threads can open.",
     {
-      help: "Pass await moduleDataset(new URL('./dataset.js', import.meta.url)), or a dataset of @acc/data-formats.",
+      help: "Pass await moduleDataset(new URL('./dataset.js', import.meta.url)).",
     },
   );
 }
