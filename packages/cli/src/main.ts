@@ -1,6 +1,7 @@
 import { isAccError } from '@acc/contract';
 import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
+import { addConfigCommand } from './config/command.js';
 import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
@@ -44,6 +45,7 @@ function createProgram(setExitCode: (code: number) => void): Command {
     .configureOutput({ outputError: () => undefined })
     .allowExcessArguments(false);
   addLaunchCommand(program, setExitCode);
+  addConfigCommand(program);
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
   addMergeWeightsCommand(program);

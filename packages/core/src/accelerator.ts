@@ -23,7 +23,7 @@ import type {
 } from '@acc/tracker';
 import { assemble, type Components } from './assemble.js';
 import type { CompiledStep } from './compile/compile.js';
-import { readLaunchEnvironment } from './environment.js';
+import { configuredOptions, readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from '#platform/joinable';
 import { offerLocalTraining } from './local-steps/local-training.js';
@@ -91,13 +91,15 @@ export class Accelerator {
   }
 
   /**
-   * Chooses the engine and joins the process group.
+   * Chooses the engine and joins the process group. Options that are not given come from `ACC_*`
+   * variables, else from the config file of `acc config`, else they have defaults.
    *
    * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_ENVIRONMENT`,
    * `ACC_LIBTORCH_MISSING`, `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`,
    * `ACC_DETERMINISTIC_BACKEND`, `ACC_DETERMINISTIC_UNSUPPORTED`. `ACC_ALREADY_CREATED` if the
    * previous Accelerator was not freed with `freeMemory`. `ACC_GROUP_JOINED` if the process already
-   * joined a process group with other options. `ACC_TRAINING_ENDED` after `endTraining` in a job of
+   * joined a process group with other options. `ACC_CONFIG_MISSING`, `ACC_CONFIG_INVALID`,
+   * `ACC_OPTIONS_DISAGREE` of config files and the command line. `ACC_TRAINING_ENDED` after `endTraining` in a job of
    * several processes.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
@@ -106,7 +108,7 @@ export class Accelerator {
         help: 'Use that one, or call its freeMemory() before you create another.',
       });
     }
-    const resolved = resolveOptions(options);
+    const resolved = resolveOptions(await configuredOptions(options));
     const environment = readLaunchEnvironment();
     const ofProcess = await kernelsOf(resolved, environment);
     const { kernels } = ofProcess;

@@ -1,5 +1,7 @@
 import { environment } from '@acc/platform';
+import { configured } from '#platform/configuration';
 import { launchedPlace } from '#platform/launchers';
+import type { AcceleratorOptions } from './options.js';
 import type { JobPlace, Variables } from './launchers/variables.js';
 
 /** The settings that the launcher gives a process. Only this file reads the environment. */
@@ -7,8 +9,6 @@ export interface LaunchEnvironment extends JobPlace {
   /** Whether OMP_NUM_THREADS gives the number of threads of a rank, as under `acc launch`. */
   readonly hasThreads: boolean;
   readonly networkInterface: string | undefined;
-  /** The requested engine of collectives, for programs that do not choose one. */
-  readonly collectiveEngine: string | undefined;
 }
 
 /** The place of a program that was started without a launcher. */
@@ -35,6 +35,15 @@ export function readLaunchEnvironment(env: Variables = environment()): LaunchEnv
     jobToken: env['ACC_JOB_TOKEN'] || place.jobToken,
     hasThreads: Boolean(env['OMP_NUM_THREADS']),
     networkInterface: env['GLOO_SOCKET_IFNAME'] || undefined,
-    collectiveEngine: env['ACC_COLLECTIVE_ENGINE'] || undefined,
   };
+}
+
+/**
+ * The program's options with those that ACC_* variables and the config file give besides.
+ *
+ * @throws AccError `ACC_CONFIG_MISSING`, `ACC_CONFIG_INVALID`, `ACC_UNKNOWN_OPTION`,
+ * `ACC_INVALID_OPTION`, `ACC_OPTIONS_DISAGREE`.
+ */
+export function configuredOptions(options: AcceleratorOptions): Promise<AcceleratorOptions> {
+  return configured(options, environment());
 }

@@ -6,6 +6,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/contract': 0,
   '@acc/tfjs-internals': 1,
   '@acc/platform': 1,
+  '@acc/config': 1,
   '@acc/native': 1,
   '@acc/transpile': 1,
   '@acc/kernels': 2,

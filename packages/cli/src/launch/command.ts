@@ -1,9 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { addConfigOptions, withConfigFile, type ConfigFlags } from '../config/launch-flags.js';
 import { CLUSTERS } from './cluster/job.js';
 import { CPU_BINDS } from './cpus/binding.js';
 import { badOption } from './options.js';
 
-interface LaunchFlags {
+interface LaunchFlags extends ConfigFlags {
   readonly nproc?: number | 'auto';
   readonly nnodes?: number;
   readonly nodeRank?: number;
@@ -37,7 +38,7 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
       "processes on this host, or 'auto': one for each core (default: 1)",
       parseProcesses,
     );
-  addOutputOptions(addCpuOptions(addHostOptions(launchCommand)))
+  addConfigOptions(addOutputOptions(addCpuOptions(addHostOptions(launchCommand))))
     .option(
       '--max-restarts <K>',
       'how many times to restart the job after a rank fails (default: 0)',
@@ -58,7 +59,12 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
 }
 
 async function runCommand(script: string, args: readonly string[], flags: LaunchFlags): Promise<number> {
-  const { print: cluster, image, jobName, ...options } = flags;
+  const {
+    print: cluster,
+    image,
+    jobName,
+    ...options
+  } = await withConfigFile(flags, process.env, process.cwd());
   if (cluster) {
     const { clusterFile } = await import('./cluster/print.js');
     const file = clusterFile({ script, args, ...options }, { cluster, image, jobName });

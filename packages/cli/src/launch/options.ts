@@ -53,6 +53,8 @@ export interface LaunchOptions {
   readonly tee?: 'all' | readonly number[];
   /** Prints what would be started, and starts nothing. Default false. */
   readonly dryRun?: boolean;
+  /** Variables of the ranks, besides those of this process. Default none. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A host and a port. Port 0 means any free port. */
@@ -87,6 +89,7 @@ export interface LaunchPlan {
   readonly cpuBind: CpuBind;
   readonly logs: LogPlan | undefined;
   readonly dryRun: boolean;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** Where the output of ranks is written. */
@@ -118,6 +121,7 @@ const KEYS = [
   'logDir',
   'tee',
   'dryRun',
+  'env',
 ];
 
 /**
@@ -147,7 +151,7 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
 /** The part of the plan that does not depend on how hosts find each other. */
 function commonPlan(options: LaunchOptions): Omit<LaunchPlan, 'nodeRank' | 'endpoint' | 'rendezvous'> {
   const { script, args = [], nnodes = 1, threads, maxRestarts = 0, prefix = true } = options;
-  const { interface: networkInterface, cpuBind = 'none', dryRun = false } = options;
+  const { interface: networkInterface, cpuBind = 'none', dryRun = false, env = {} } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
   requireWhole('-n', nproc, 1);
   requireWhole('--nnodes', nnodes, 1);
@@ -157,7 +161,7 @@ function commonPlan(options: LaunchOptions): Omit<LaunchPlan, 'nodeRank' | 'endp
   if (!CPU_BINDS.includes(cpuBind)) throw badOption('--cpu-bind', cpuBind, CPU_BINDS.join(', '));
   const logs = logPlan(options);
   const numbers = { nproc, nnodes, threads, maxRestarts };
-  return { script, args, ...numbers, prefix, networkInterface, cpuBind, logs, dryRun };
+  return { script, args, ...numbers, prefix, networkInterface, cpuBind, logs, dryRun, env };
 }
 
 function logPlan({ logDir, tee }: LaunchOptions): LogPlan | undefined {

@@ -9,7 +9,7 @@ import type { Program } from './script.js';
 
 /** The commands of the ranks of this host, in the order of local ranks. */
 export function rankCommands(
-  { nproc, logs }: Pick<LaunchPlan, 'nproc' | 'logs'>,
+  { nproc, logs, env }: Pick<LaunchPlan, 'nproc' | 'logs' | 'env'>,
   place: Omit<Placement, 'release'>,
   host: HostSettings,
   program: Program,
@@ -21,7 +21,10 @@ export function rankCommands(
       rank,
       command: [...onCpus(cpus), ...program] as unknown as Program,
       env: host.env,
-      variables: rankVariables(place, host.job, { localRank, nproc, threads: host.threads[localRank]! }),
+      variables: {
+        ...env,
+        ...rankVariables(place, host.job, { localRank, nproc, threads: host.threads[localRank]! }),
+      },
       isForeground: localRank === 0,
       cpus,
       logs: logs && logPaths(logs.folder, host.restart, rank),

@@ -1,4 +1,4 @@
-import { AccError, ENGINE_CHOICES, type Collective, type EngineChoice } from '@acc/contract';
+import { AccError, type Collective } from '@acc/contract';
 import {
   coresOfRank,
   DEFAULT_TIMEOUT_MS,
@@ -21,8 +21,7 @@ export async function collectiveOf(
   options: ResolvedOptions,
   { kernels, nativeDevice }: ProcessKernels,
 ): Promise<Collective> {
-  const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface, collectiveEngine } =
-    environment;
+  const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface } = environment;
   if (size === 1) return new SingleCollective();
   if (hasLeft) {
     throw new AccError('ACC_TRAINING_ENDED', 'This process left its job when it called endTraining().', {
@@ -39,7 +38,7 @@ export async function collectiveOf(
     isOneHost: localSize === size,
     device: nativeDevice,
     timeoutMs: wishes.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    engine: wishes.engine ?? engineOf(collectiveEngine),
+    engine: wishes.engine ?? 'auto',
     onWaiting: (who) => console.warn(`acc: waiting: ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
@@ -52,16 +51,4 @@ export async function collectiveOf(
     joined.close();
   };
   return new GroupCollective({ joined, bridge: kernels, onClose });
-}
-
-function engineOf(name: string = 'auto'): EngineChoice {
-  const choice = ENGINE_CHOICES.find((one) => one === name);
-  if (choice) return choice;
-  throw new AccError(
-    'ACC_ENVIRONMENT',
-    `ACC_COLLECTIVE_ENGINE is '${name}', which is not a collective engine.`,
-    {
-      help: `Set it to one of ${ENGINE_CHOICES.join(', ')}.`,
-    },
-  );
 }

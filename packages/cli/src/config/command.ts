@@ -1,0 +1,82 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import {
+  ACCELERATOR_FIELDS,
+  expected,
+  LAUNCH_FIELDS,
+  valueFrom,
+  type Field,
+  type FieldValue,
+} from '@acc/config';
+import { flagOf } from './launch-flags.js';
+
+export interface ConfigCommandFlags extends Readonly<Record<string, unknown>> {
+  readonly configFile?: string;
+  readonly user?: boolean;
+  readonly default?: boolean;
+  readonly force?: boolean;
+  readonly set?: readonly SetOption[];
+}
+
+/** An option of `--set NAME=VALUE`. */
+export interface SetOption {
+  readonly section: 'launch' | 'accelerator';
+  readonly name: string;
+  readonly value: FieldValue;
+}
+
+/** Options that have a flag of their own. Others are given by `--set`. */
+const LAUNCH_FLAGS = ['nproc', 'nnodes'];
+const ACCELERATOR_FLAGS = ['mixedPrecision', 'gradientAccumulationSteps', 'strategy'];
+
+/** Adds the command `config` to the program. */
+export function addConfigCommand(program: Command): void {
+  const command = program
+    .command('config')
+    .description('write a config file for acc launch and Accelerator.create')
+    .option('--config-file <FILE>', 'where to write (default: ACC_CONFIG_FILE, else acc.yaml here)')
+    .option('--user', "write the user's file, which applies where no acc.yaml is")
+    .option('--default', 'ask nothing: defaults that fit this machine')
+    .option('--force', 'replace an existing file');
+  addFlags(
+    command,
+    'launch',
+    LAUNCH_FIELDS.filter(({ name }) => LAUNCH_FLAGS.includes(name)),
+  );
+  addFlags(
+    command,
+    'accelerator',
+    ACCELERATOR_FIELDS.filter(({ name }) => ACCELERATOR_FLAGS.includes(name)),
+  );
+  command
+    .option('--set <NAME=VALUE>', 'any other option: gradientClipping.norm=1 (repeatable)', parseSet)
+    .action(async (flags: ConfigCommandFlags) => {
+      const { runConfig } = await import('./run-config.js');
+      await runConfig(flags, process.env, process.cwd());
+    });
+}
+
+function addFlags(command: Command, section: SetOption['section'], fields: readonly Field[]): void {
+  for (const field of fields) {
+    const parse = (text: string): SetOption => ({ section, name: field.name, value: parsed(field, text) });
+    command.option(`${flagOf(field.name)} <VALUE>`, `${field.meaning}: ${expected(field)}`, parse);
+  }
+}
+
+function parsed(field: Field, text: string): FieldValue {
+  const value = valueFrom(field, text);
+  if (value === undefined) throw new InvalidArgumentError(`Expected ${expected(field)}.`);
+  return value;
+}
+
+function parseSet(text: string, before: readonly SetOption[] = []): SetOption[] {
+  const at = text.indexOf('=');
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)];
+  for (const [section, fields] of [
+    ['launch', LAUNCH_FIELDS],
+    ['accelerator', ACCELERATOR_FIELDS],
+  ] as const) {
+    const field = fields.find((one) => one.name === name);
+    if (at > 0 && field) return [...before, { section, name, value: parsed(field, value) }];
+  }
+  throw new InvalidArgumentError('Expected NAME=VALUE with the name of an option, as in acc.yaml.');
+}

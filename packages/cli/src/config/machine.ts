@@ -1,0 +1,36 @@
+import { availableParallelism } from 'node:os';
+import { isAccError } from '@acc/contract';
+import type { FieldValue } from '@acc/config';
+
+/** What a new config file suggests for this machine. */
+export interface Suggested {
+  readonly launch: Readonly<Record<string, FieldValue>>;
+  readonly accelerator: Readonly<Record<string, FieldValue>>;
+  /** Why, in a line. */
+  readonly reason: string;
+}
+
+/** The most ranks that are suggested. More than that is a choice of the user. */
+const MOST_RANKS = 8;
+
+/** Suggests a rank for each GPU, or for each two cores, because ranks gain from threads. */
+export async function suggestFor(): Promise<Suggested> {
+  const cores = availableParallelism();
+  const gpus = await countGpus();
+  const nproc = gpus > 0 ? gpus : Math.min(MOST_RANKS, Math.max(1, Math.floor(cores / 2)));
+  return {
+    launch: { nproc },
+    accelerator: gpus > 0 ? { mixedPrecision: 'bf16' } : {},
+    reason: gpus > 0 ? `${gpus} GPUs` : `${cores} cores, no GPU that libtorch can use`,
+  };
+}
+
+async function countGpus(): Promise<number> {
+  try {
+    const { deviceCount } = await import('@acc/native');
+    return deviceCount('cuda');
+  } catch (error) {
+    if (isAccError(error)) return 0;
+    throw error;
+  }
+}

@@ -1,0 +1,74 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { AccError } from '@acc/contract';
+import { configText, parseConfig, PROJECT_FILE, userFile, type ConfigValues } from '@acc/config';
+import type { ConfigCommandFlags, SetOption } from './command.js';
+import { suggestFor } from './machine.js';
+
+/**
+ * Writes a config file, from answers on the terminal or from flags.
+ *
+ * @throws AccError `ACC_CONFIG_EXISTS`, `ACC_CONFIG_NOT_WRITABLE`, `ACC_NOT_INTERACTIVE`,
+ * `ACC_CANCELLED`, `ACC_BAD_OPTION`.
+ */
+export async function runConfig(
+  flags: ConfigCommandFlags,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<void> {
+  const path = pathFor(flags, env, cwd);
+  if (existsSync(path) && !flags.force) {
+    throw new AccError('ACC_CONFIG_EXISTS', `${path} exists already.`, {
+      help: 'Edit it, or replace it with --force.',
+      details: { path },
+    });
+  }
+  const given = givenOptions(flags);
+  const isAsked = !flags.default && given.length === 0;
+  if (isAsked && !(process.stdin.isTTY && process.stdout.isTTY)) {
+    throw new AccError('ACC_NOT_INTERACTIVE', 'Questions need a terminal.', {
+      help: 'Give --default, or options, for example: npx acc config --nproc 2 --mixed-precision bf16',
+    });
+  }
+  const suggested = await suggestFor();
+  const { askOptions } = await import('./questions.js');
+  const values = isAsked ? await askOptions(suggested) : withGiven(suggested, given);
+  const text = configText(values);
+  // What is written can be read.
+  await parseConfig(text, path);
+  write(path, text);
+  process.stdout.write(`${path}\n`);
+}
+
+function pathFor({ configFile, user }: ConfigCommandFlags, env: NodeJS.ProcessEnv, cwd: string): string {
+  if (user && configFile !== undefined) {
+    throw new AccError('ACC_BAD_OPTION', '--user and --config-file name two files.', {
+      help: 'Give one of them.',
+    });
+  }
+  if (user) return userFile(env);
+  return resolve(cwd, configFile ?? (env['ACC_CONFIG_FILE'] || PROJECT_FILE));
+}
+
+function givenOptions({ set = [], ...flags }: ConfigCommandFlags): SetOption[] {
+  const own = Object.values(flags).filter((flag): flag is SetOption => typeof flag === 'object');
+  return [...own, ...set];
+}
+
+function withGiven(suggested: ConfigValues, given: readonly SetOption[]): ConfigValues {
+  const values = { launch: { ...suggested.launch }, accelerator: { ...suggested.accelerator } };
+  for (const { section, name, value } of given) values[section][name] = value;
+  return values;
+}
+
+function write(path: string, text: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  } catch (cause) {
+    throw new AccError('ACC_CONFIG_NOT_WRITABLE', `${path} cannot be written: ${(cause as Error).message}`, {
+      help: 'Choose another file with --config-file.',
+      cause,
+    });
+  }
+}

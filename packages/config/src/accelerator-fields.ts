@@ -1,0 +1,84 @@
+import { ENGINE_CHOICES } from '@acc/contract';
+import type { Field } from './field.js';
+
+const DTYPES = ['float32', 'bf16', 'fp16'] as const;
+
+/** The options of `Accelerator.create` that are plain values. */
+export const ACCELERATOR_FIELDS: readonly Field[] = [
+  choice('strategy', ['auto', 'single', 'ddp', 'fsdp'], 'how ranks share the work', 'auto'),
+  choice('mixedPrecision', ['no', 'bf16', 'fp16', 'fp8'], '16-bit computation with float32 weights', 'no'),
+  whole('gradientAccumulationSteps', 1, 'micro-batches of an optimizer step', '1'),
+  number('gradientClipping.norm', 'the largest norm of all gradients of a step', 'none'),
+  number('gradientClipping.value', 'the largest absolute value of an element', 'none'),
+  whole('checkpointEvery', 1, 'activation checkpointing: layers of a section', 'none'),
+  flag('deterministic', 'the same weights, bit for bit, on any number of ranks', 'false'),
+  choice('engine', ['auto', 'acc', 'tfjs'], 'libtorch (acc) or the active tfjs backend', 'auto'),
+  choice('device', ['auto', 'cpu', 'cuda'], 'the device of tensors', 'auto'),
+  whole('seed', 0, 'the seed for the order of shuffled data', '0'),
+  text('projectDir', 'the folder in which runs are recorded', 'the working directory'),
+  { kind: 'texts', name: 'logWith', meaning: 'the trackers, for example [console, jsonl]', fallback: 'none' },
+  flag('autoLog', 'logs losses, rates, times and use of the machine', 'false'),
+  flag('dataLoader.splitBatches', 'the batch size is that of all ranks together', 'false'),
+  flag('dataLoader.evenBatches', 'fills the last step from the start of the data', 'true'),
+  flag('dataLoader.shuffle', 'shuffles tensors that are given as data', 'true'),
+  choice('collective.engine', ENGINE_CHOICES, 'the transport between ranks', 'auto'),
+  whole('collective.timeoutMs', 1, 'the longest time of a collective, in milliseconds', '300000'),
+  whole('mesh.data', -1, 'groups of ranks that have all parameters', 'all ranks'),
+  whole('mesh.fsdp', -1, 'ranks over which fsdp divides parameters', 'all ranks, under fsdp'),
+  text('checkpoint.dir', 'the folder of checkpoints', 'checkpoints in projectDir'),
+  flag('checkpoint.async', 'training continues while a save writes', 'false'),
+  choice('checkpoint.onError', ['throw', 'warn'], 'what happens if a save fails', 'throw'),
+  flag('checkpoint.preemption', 'SIGTERM and SIGUSR1 cause a save', 'true, if checkpoint is given'),
+  whole('checkpoint.keepLast', 1, 'the number of newest checkpoints to keep', 'all'),
+  whole('checkpoint.keepEvery', 1, 'also keeps checkpoints whose step is a multiple', 'none'),
+  whole('ddp.bucketBytes', 1, 'the size of a bucket of gradients', 'chosen by the transport'),
+  choice('ddp.commHook', ['fp16', 'bf16', 'powerSgd', 'topK', 'oneBit'], 'compression of gradients', 'none'),
+  choice('ddp.batchNorm', ['broadcast', 'sync', 'local'], 'statistics of batch normalization', 'broadcast'),
+  choice('ddp.syncAt', ['backward', 'apply'], 'when gradients are reduced', 'backward'),
+  flag('ddp.findUnused', 'variables without a gradient are permitted', 'true'),
+  choice(
+    'fsdp.stage',
+    [1, 2, 3, 'NO_SHARD', 'SHARD_GRAD_OP', 'FULL_SHARD', 'HYBRID_SHARD'],
+    'what is divided: optimizer state (1), gradients (2), parameters (3)',
+    '3',
+  ),
+  whole('fsdp.bucketBytes', 1, 'the size of a bucket', 'chosen by the transport'),
+  choice('fsdp.backwardPrefetch', ['pre', 'post', 'none'], 'when the next unit is gathered', 'pre'),
+  flag('fsdp.reshardAfterForward', 'releases gathered parameters after forward', 'true'),
+  flag('fsdp.limitAllGathers', 'limits the gathered units', 'true'),
+  choice('fsdp.mixedPrecision.param', DTYPES, 'the type of parameters in products', 'float32'),
+  choice('fsdp.mixedPrecision.reduce', DTYPES, 'the type of sums over ranks', 'float32'),
+  flag('fsdp.cpuOffload', 'parameters and optimizer state stay on the host', 'false'),
+  choice('amp.float32Precision', ['ieee', 'tf32', 'bf16'], 'float32 products inside of libtorch', 'ieee'),
+  number('amp.lossScale.initial', 'the first loss scale of fp16', '65536'),
+  number('amp.lossScale.growthFactor', 'factor of growth, above 1', '2'),
+  number('amp.lossScale.backoffFactor', 'factor after an overflow, below 1', '0.5'),
+  whole('amp.lossScale.growthInterval', 1, 'good steps before the scale grows', '2000'),
+  whole('amp.lossScale.hysteresis', 1, 'overflows before the scale shrinks', '1'),
+  number('amp.lossScale.minimum', 'the smallest loss scale', '1'),
+];
+
+function choice(
+  name: string,
+  choices: readonly (string | number)[],
+  meaning: string,
+  fallback: string,
+): Field {
+  return { kind: 'choice', name, choices, meaning, fallback };
+}
+
+function whole(name: string, least: number, meaning: string, fallback: string): Field {
+  return { kind: 'whole', name, least, meaning, fallback };
+}
+
+function number(name: string, meaning: string, fallback: string): Field {
+  return { kind: 'number', name, meaning, fallback };
+}
+
+function flag(name: string, meaning: string, fallback: string): Field {
+  return { kind: 'switch', name, meaning, fallback };
+}
+
+function text(name: string, meaning: string, fallback: string): Field {
+  return { kind: 'text', name, meaning, fallback };
+}

@@ -1,0 +1,15 @@
+export { ACCELERATOR_FIELDS } from './accelerator-fields.js';
+export {
+  launchOptions,
+  readConfiguration,
+  withConfiguration,
+  type Configuration,
+  type ConfiguredOption,
+} from './configuration.js';
+export { expected, isValue, valueFrom, type Field, type FieldKind, type FieldValue } from './field.js';
+export { findFile, PROJECT_FILE, userFile, type FoundFile, type Variables } from './find-file.js';
+export { LAUNCH_FIELDS } from './launch-fields.js';
+export { loadConfigFile, parseConfig } from './load-file.js';
+export type { FileContent, FileValue } from './read-file.js';
+export { readVariables, variableOf } from './variables.js';
+export { configText, type ConfigValues } from './write.js';

@@ -1,0 +1,60 @@
+import { ACCELERATOR_FIELDS } from './accelerator-fields.js';
+import { expected, type Field, type FieldValue } from './field.js';
+import { LAUNCH_FIELDS } from './launch-fields.js';
+
+/** The values of a file to write, by the names of options. */
+export interface ConfigValues {
+  readonly launch: Readonly<Record<string, FieldValue>>;
+  readonly accelerator: Readonly<Record<string, FieldValue>>;
+}
+
+/** A config file with all options: those with a value, and the others as comments. */
+export function configText({ launch, accelerator }: ConfigValues): string {
+  return [
+    '# Options of `acc launch` and of `Accelerator.create`. Lines with # are the defaults.',
+    '# The program comes first, then ACC_* variables, then this file. `npx acc env --explain` shows',
+    '# what holds and where it comes from.',
+    '',
+    'launch:',
+    ...sectionLines(LAUNCH_FIELDS, launch, ''),
+    '',
+    'accelerator:',
+    ...sectionLines(ACCELERATOR_FIELDS, accelerator, ''),
+    '',
+  ].join('\n');
+}
+
+/** The lines of a record. `prefix` is its path, with a dot at the end. */
+function sectionLines(fields: readonly Field[], values: ConfigValues['launch'], prefix: string): string[] {
+  const below = fields.filter(({ name }) => name.startsWith(prefix));
+  const keys = [...new Set(below.map(({ name }) => name.slice(prefix.length).split('.')[0]!))];
+  const depth = prefix.split('.').length;
+  return keys.flatMap((key) => {
+    const name = prefix + key;
+    const field = fields.find((one) => one.name === name);
+    if (field) return optionLines(field, values[name], { key, depth });
+    const inner = sectionLines(fields, values, `${name}.`);
+    const isUsed = inner.some((line) => !line.trimStart().startsWith('#'));
+    return [`${'  '.repeat(depth)}${isUsed ? '' : '# '}${key}:`, ...inner];
+  });
+}
+
+function optionLines(
+  field: Field,
+  value: FieldValue | undefined,
+  { key, depth }: { readonly key: string; readonly depth: number },
+): string[] {
+  const indent = '  '.repeat(depth);
+  const comment = `# ${field.meaning}; ${expected(field)} (default: ${field.fallback})`;
+  if (value === undefined) return [`${indent}# ${key}:  ${comment}`];
+  return [`${indent}${key}: ${yamlOf(value)}  ${comment}`];
+}
+
+/** A text is quoted unless it reads as a text in every version of YAML. */
+function yamlOf(value: FieldValue): string {
+  const isPlain =
+    typeof value === 'string' &&
+    /^[a-z_][\w./-]*$/i.test(value) &&
+    !/^(true|false|null|yes|no|on|off|y|n)$/i.test(value);
+  return isPlain ? value : JSON.stringify(value);
+}
