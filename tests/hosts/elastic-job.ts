@@ -23,6 +23,7 @@ export class ElasticJob {
   readonly agents: Running[] = [];
   readonly #ended: Running[] = [];
   readonly #permitted: string;
+  #permittedStep = 0;
 
   /** The same program on one rank of the first host. */
   static alone(network: TestNetwork, folder: string, steps: number): Running {
@@ -72,7 +73,25 @@ export class ElasticJob {
 
   /** Lets the ranks take steps up to this one. */
   permit(step: number): void {
+    this.#permittedStep = step;
     writeFileSync(this.#permitted, String(step));
+  }
+
+  /**
+   * Lets the ranks take more steps after the newest one that a rank reported, which is returned.
+   * However fast they are, they get no further before the next call.
+   */
+  permitMore(steps: number): number {
+    const newest = Math.max(0, ...[...this.output().matchAll(/^step (\d+) /gm)].map(([, at]) => Number(at)));
+    this.permit(Math.max(this.#permittedStep, newest + steps));
+    return newest;
+  }
+
+  /** Waits until every agent that was started has reached the first host. */
+  async allJoined(): Promise<void> {
+    const joined = (): number => this.agents[0]!.output().match(/^acc: host\d (joins|waits)/gm)?.length ?? 0;
+    const started = this.#ended.length + this.agents.length;
+    await vi.waitUntil(() => joined() === started, PATIENCE);
   }
 
   output(): string {
@@ -108,10 +127,5 @@ export class ElasticJob {
     const all = this.ranks().filter((rank) => rank.size === size && rank.round > round);
     const newest = Math.max(...all.map((rank) => rank.round));
     return all.filter((rank) => rank.round === newest);
-  }
-
-  /** The newest step that any rank reported. */
-  newestStep(): number {
-    return Math.max(0, ...[...this.output().matchAll(/^step (\d+) /gm)].map(([, step]) => Number(step)));
   }
 }

@@ -10,9 +10,10 @@ import { launch, written, type Running } from './run-on-hosts.js';
 const saveOnJoin = fileURLToPath(new URL('./ranks/save-on-join.ts', import.meta.url));
 
 const STRIKES = inject('isRelease') ? 50 : 6;
-/** Steps that the job may take for each strike. */
-const STEPS = 30;
-const TOTAL = STEPS * (STRIKES + 1);
+/** The number of steps that the job may take until the next strike. */
+const STEPS = 8;
+/** Each strike waits for steps at most twice, and the job takes some after the last one. */
+const TOTAL = STEPS * (2 * STRIKES + 1);
 type Kind = 'rank' | 'host' | 'alone' | 'cut';
 const FIRST: readonly Kind[] = ['rank', 'host', 'alone'];
 /** A host that is cut off is noticed after ten seconds, so a short run has none. */
@@ -37,14 +38,14 @@ it('ends with the weights of an undisturbed run, whatever ranks and hosts are ki
   const random = seeded(7);
   let round = -1;
   for (let strike = 0; strike < STRIKES; strike++) {
-    job.permit(STEPS * (strike + 1));
     // The first kinds are given, so that a short run has each.
     const kind = FIRST[strike] ?? KINDS[Math.floor(random() * KINDS.length)]!;
-    const ranks = await job.reached(job.newestStep() + Math.ceil(random() * 8), round, 2);
+    const ranks = await job.reached(job.permitMore(STEPS) + Math.ceil(random() * STEPS), round, 2);
     round = ranks[0]!.round;
     await strikeAt(job, ranks, { kind, round, random });
   }
-  await job.reached(0, round, 2);
+  // A host that comes after the end would wait for another job.
+  await job.allJoined();
   job.permit(TOTAL);
   const ends = await Promise.all(job.agents.map(({ ended }) => ended));
   rmSync(folder, { recursive: true, force: true });
@@ -103,7 +104,7 @@ async function strikeAt(job: ElasticJob, ranks: readonly RankPlace[], { kind, ro
   const killed = kind === 'alone' ? [1, 2] : [second];
   for (const host of killed) process.kill(-job.agents[host]!.child.pid!, 'SIGKILL');
   await Promise.all(killed.map((host) => job.agents[host]!.ended));
-  if (kind === 'alone') await job.reached(job.newestStep() + Math.ceil(random() * 4), round, 1);
+  if (kind === 'alone') await job.reached(job.permitMore(STEPS) + Math.ceil(random() * STEPS), round, 1);
   for (const host of killed) job.start(host);
 }
 

@@ -64,12 +64,15 @@ export class Rendezvous {
       return member.send({ kind: 'end', exitCode: 1, reason: 'the job has ended' });
     this.#members.push(member);
     const { maxNodes, say } = this.#options;
-    if (this.#phase === 'running' && this.#round.size < maxNodes) {
+    const isRunning = this.#phase === 'running';
+    if (isRunning && this.#round.size >= maxNodes) {
+      say(`${member.host} waits for a place: the job has its ${maxNodes} hosts`);
+    } else {
       say(`${member.host} joins`);
+    }
+    if (isRunning && this.#round.size < maxNodes) {
       this.#isLastCall = false;
       this.#stop(true);
-    } else if (this.#phase === 'running') {
-      say(`${member.host} waits for a place: the job has its ${maxNodes} hosts`);
     }
     this.#advance();
   }
