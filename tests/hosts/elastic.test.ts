@@ -102,6 +102,7 @@ async function strikeAt(job: ElasticJob, ranks: readonly RankPlace[], { kind, ro
   // The launcher of the second host dies, and its ranks with it. The third host takes its place,
   // unless it dies, too: then the first goes on alone.
   const killed = kind === 'alone' ? [1, 2] : [second];
+  await job.allJoined();
   for (const host of killed) process.kill(-job.agents[host]!.child.pid!, 'SIGKILL');
   await Promise.all(killed.map((host) => job.agents[host]!.ended));
   if (kind === 'alone') await job.reached(job.permitMore(STEPS) + Math.ceil(random() * STEPS), round, 1);
