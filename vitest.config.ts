@@ -25,6 +25,7 @@ const REPEATED = [
   'tests/e2e/conformance.test.ts',
   'tests/e2e/deterministic.test.ts',
   'tests/e2e/tfjs-node/core-specs.test.ts',
+  'tests/hosts/elastic.test.ts',
 ];
 
 /** By default vitest leaves a core free. */
@@ -88,6 +89,7 @@ export default defineConfig({
           env,
           include: ['tests/hosts/**/*.test.ts'],
           globalSetup: [...ranksSetup, provideTools],
+          provide: { isRelease: false },
           testTimeout: 180_000,
           hookTimeout: 120_000,
           maxWorkers: 2,

@@ -6,7 +6,8 @@ import { badOption } from './options.js';
 
 interface LaunchFlags extends ConfigFlags {
   readonly nproc?: number | 'auto';
-  readonly nnodes?: number;
+  readonly nnodes?: string;
+  readonly lastCall?: number;
   readonly nodeRank?: number;
   readonly rdzvEndpoint?: string;
   readonly rdzvBackend?: 'c10d' | 'etcd';
@@ -80,7 +81,16 @@ async function runCommand(script: string, args: readonly string[], flags: Launch
 /** Adds the options of a job on several hosts. */
 function addHostOptions(command: Command): Command {
   return command
-    .option('--nnodes <A>', 'hosts of the job (default: 1)', parseWhole)
+    .option(
+      '--nnodes <A>',
+      'hosts of the job, or a range A:B of hosts that may come and go (default: 1)',
+      parseNodes,
+    )
+    .option(
+      '--last-call <S>',
+      'with a range: seconds to wait for further hosts once there are enough (default: 30)',
+      parseWhole,
+    )
     .option('--node-rank <R>', "this host's rank among the hosts, from 0", parseWhole)
     .option(
       '--rdzv-endpoint <H:P>',
@@ -131,6 +141,10 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? tex
 
 function parseWhole(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
-  const hint = /^\d+:\d+$/.test(text) ? ' Ranges are not supported.' : '';
-  throw new InvalidArgumentError(`Expected a whole number.${hint}`);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
+
+function parseNodes(text: string): string {
+  if (/^\d+(:\d+)?$/.test(text)) return text;
+  throw new InvalidArgumentError('Expected a whole number, or the fewest and the most hosts: 1:4.');
 }

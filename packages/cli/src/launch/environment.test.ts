@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rankVariables, shareOfCores, tensorflowThreads, threadsPerRank } from './environment.js';
 
 const job = {
-  restarts: { count: 1, max: 3 },
+  restarts: { count: 2, failed: 1, max: 3 },
   libtorch: '/opt/libtorch',
   networkInterface: undefined,
 };
@@ -30,7 +30,7 @@ describe('rankVariables', () => {
       OMP_NUM_THREADS: '2',
       TF_NUM_INTRAOP_THREADS: '2',
       TF_NUM_INTEROP_THREADS: '2',
-      ACC_RESTART_COUNT: '1',
+      ACC_RESTART_COUNT: '2',
       ACC_MAX_RESTARTS: '3',
       TORCHELASTIC_RESTART_COUNT: '1',
       TORCHELASTIC_MAX_RESTARTS: '3',

@@ -4,10 +4,10 @@ import type { Placement } from './placement.js';
 /** Settings that all ranks of a host share. */
 export interface JobEnvironment {
   /**
-   * The number of earlier starts of the job, and the maximum number of restarts. Undefined if the
-   * job is never restarted.
+   * The number of earlier starts of the job, how many of them failed, and how many failures the job
+   * survives. Undefined if the job is never restarted.
    */
-  readonly restarts: { readonly count: number; readonly max: number } | undefined;
+  readonly restarts: { readonly count: number; readonly failed: number; readonly max: number } | undefined;
   /**
    * The folder of the libtorch that all ranks use. Undefined: the user's variable remains, if any.
    */
@@ -46,7 +46,7 @@ export function rankVariables(
     TF_NUM_INTEROP_THREADS: rank.threads.tensorflow,
     ACC_RESTART_COUNT: job.restarts?.count,
     ACC_MAX_RESTARTS: job.restarts?.max,
-    TORCHELASTIC_RESTART_COUNT: job.restarts?.count,
+    TORCHELASTIC_RESTART_COUNT: job.restarts?.failed,
     TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
     ACC_LIBTORCH: job.libtorch,

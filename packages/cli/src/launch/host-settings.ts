@@ -37,7 +37,7 @@ export async function hostSettings(
     return { openmp, tensorflow: tensorflowThreads(openmp, env) };
   });
   const job: JobEnvironment = {
-    restarts: plan.maxRestarts > 0 ? { count: restart, max: plan.maxRestarts } : undefined,
+    restarts: plan.maxRestarts > 0 ? { count: restart, failed: restart, max: plan.maxRestarts } : undefined,
     // Searched once for all ranks, because the search may start Python.
     libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
     networkInterface: plan.networkInterface,

@@ -1,4 +1,5 @@
 import { AccError } from '@acc/contract';
+import type { ElasticPlan } from './elastic/launch-elastic.js';
 import type { FunctionLaunchOptions, ModuleFunction } from './function/launch-function.js';
 import { describeCommands } from './dry-run.js';
 import { hostSettings } from './host-settings.js';
@@ -21,7 +22,8 @@ export type { LaunchOptions } from './options.js';
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`,
  * `ACC_SCRIPT_NOT_FOUND`, `ACC_SCRIPT_NOT_FILE`, `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`,
  * `ACC_SPAWN_FAILED`, `ACC_PLATFORM_UNSUPPORTED`, `ACC_PROGRAM_MISSING`, `ACC_CPU_BIND`,
- * `ACC_LOG_NOT_WRITABLE`. With etcd also `ACC_ETCD_MISSING`,
+ * `ACC_LOG_NOT_WRITABLE`. With a range of hosts also `ACC_RENDEZVOUS_FAILED`,
+ * `ACC_RENDEZVOUS_CONFLICT`, `ACC_JOB_TOKEN`. With etcd also `ACC_ETCD_MISSING`,
  * `ACC_ETCD_UNREACHABLE`, `ACC_NODE_RANK_TAKEN`, `ACC_RENDEZVOUS_FAILED`.
  */
 export function launch(options: LaunchOptions): Promise<number>;
@@ -70,12 +72,31 @@ async function launchScript(options: LaunchOptions): Promise<number> {
     process.stdout.write(await describeStart(plan, script));
     return 0;
   }
+  if (isElastic(plan)) return runElastic(plan, script);
   const { maxRestarts } = plan;
   for (let restart = 0; ; restart++) {
     const { exitCode, mayRestart } = await runOnce(plan, script, restart);
     if (!mayRestart || restart === maxRestarts) return exitCode;
     process.stderr.write(`acc: restarting the job: restart ${restart + 1} of ${maxRestarts}\n`);
   }
+}
+
+function isElastic(plan: LaunchPlan): plan is ElasticPlan {
+  return plan.minNodes !== undefined;
+}
+
+async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
+  const token = process.env.ACC_JOB_TOKEN;
+  if (!token) {
+    throw new AccError('ACC_MISSING_OPTION', 'A range of hosts needs the variable ACC_JOB_TOKEN.', {
+      help: 'Set it to the same secret on every host, because the first host accepts further ones as long as the job runs.',
+      details: { option: 'ACC_JOB_TOKEN' },
+    });
+  }
+  const program = await nodeProgram(script, plan.args);
+  const host = await hostSettings(plan, process.env, 0);
+  const { launchElastic } = await import('./elastic/launch-elastic.js');
+  return launchElastic(plan, program, host, token);
 }
 
 async function runOnce(plan: LaunchPlan, script: string, restart: number): Promise<JobEnd> {

@@ -19,6 +19,8 @@ describe('completeOptions', () => {
       args: [],
       nproc: 1,
       nnodes: 1,
+      minNodes: undefined,
+      lastCallMs: 30_000,
       nodeRank: 0,
       endpoint: undefined,
       rendezvous: undefined,
@@ -81,6 +83,23 @@ describe('completeOptions', () => {
   it('refuses what is not known before the start in a dry run', () => {
     const etcd = { nnodes: 2, rdzvBackend: 'etcd', rdzvEndpoint: 'e', rdzvId: 'job-1' } as const;
     expect(codeOf({ ...etcd, dryRun: true })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('takes a range of hosts, which need the address of the first', () => {
+    const range = { nnodes: '1:4', rdzvEndpoint: 'first' };
+    expect(completeOptions({ script: 'x.ts', ...range, lastCall: 5 })).toMatchObject({
+      minNodes: 1,
+      nnodes: 4,
+      lastCallMs: 5_000,
+      endpoint: { host: 'first', port: 29500 },
+    });
+    expect(codeOf({ nnodes: '1:4' })).toBe('ACC_MISSING_OPTION');
+    const bad = [{ nnodes: '4:1' }, { nnodes: '0:2' }, { nnodes: 'x' }, { nodeRank: 0 }, { rdzvId: 'a' }];
+    const others = [{ rdzvBackend: 'etcd' as const }, { dryRun: true }, { rdzvEndpoint: 'a:0' }];
+    for (const wrong of [...bad, ...others]) {
+      expect(codeOf({ ...range, ...wrong }), JSON.stringify(wrong)).toBe('ACC_BAD_OPTION');
+    }
+    expect(codeOf({ lastCall: 5 })).toBe('ACC_BAD_OPTION');
   });
 
   it('refuses unknown ways to bind', () => {

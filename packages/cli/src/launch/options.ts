@@ -13,8 +13,16 @@ export interface LaunchOptions {
    * Default 1.
    */
   readonly nproc?: number | 'auto';
-  /** The number of hosts of the job. Default 1. */
-  readonly nnodes?: number;
+  /**
+   * The number of hosts of the job, or the fewest and the most: `'1:4'`. With a range, hosts may be
+   * lost, come back and join. Default 1.
+   */
+  readonly nnodes?: number | string;
+  /**
+   * With a range: how long a round waits for further hosts once there are enough, in seconds.
+   * Default 30.
+   */
+  readonly lastCall?: number;
   /**
    * The rank of this host among the hosts, from 0. Required with several hosts, unless they meet
    * through etcd.
@@ -73,7 +81,11 @@ export interface LaunchPlan {
   readonly script: string;
   readonly args: readonly string[];
   readonly nproc: number;
+  /** The number of hosts. With a range, the most. */
   readonly nnodes: number;
+  /** The fewest hosts, if the job is elastic. */
+  readonly minNodes: number | undefined;
+  readonly lastCallMs: number;
   /** Undefined: etcd assigns one. */
   readonly nodeRank: number | undefined;
   /**
@@ -109,6 +121,7 @@ const KEYS = [
   'args',
   'nproc',
   'nnodes',
+  'lastCall',
   'nodeRank',
   'rdzvEndpoint',
   'rdzvBackend',
@@ -134,6 +147,10 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
   checkKeys('launch', options, KEYS);
   const common = commonPlan(options);
   const { rdzvBackend = 'c10d' } = options;
+  if (common.minNodes !== undefined) return elasticPlan(options, common);
+  if (options.lastCall !== undefined) {
+    throw badOption('--last-call', options.lastCall, 'used with a range of hosts only: --nnodes A:B');
+  }
   if (rdzvBackend === 'etcd') {
     if (common.dryRun) throw badOption('--dry-run', 'etcd', 'used without etcd, which assigns the ranks');
     const { nodeRank } = options;
@@ -143,24 +160,59 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
   return {
     ...common,
     nodeRank: options.nodeRank ?? 0,
-    endpoint: fixedEndpoint(options),
+    endpoint: fixedEndpoint(options, common.nnodes),
     rendezvous: undefined,
   };
 }
 
+type CommonPlan = Omit<LaunchPlan, 'nodeRank' | 'endpoint' | 'rendezvous'>;
+
+/** The plan of a job whose hosts come and go. */
+function elasticPlan(options: LaunchOptions, common: CommonPlan): LaunchPlan {
+  const { rdzvBackend, rdzvId, nodeRank, rdzvEndpoint, nnodes } = options;
+  const range = `left out with --nnodes ${nnodes}`;
+  if (rdzvBackend === 'etcd') throw badOption('--rdzv-backend', rdzvBackend, `c10d with --nnodes ${nnodes}`);
+  if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, range);
+  if (nodeRank !== undefined)
+    throw badOption('--node-rank', nodeRank, `${range}, because each round assigns it`);
+  if (common.dryRun) throw badOption('--dry-run', true, `${range}, because each round assigns the ranks`);
+  if (rdzvEndpoint === undefined) {
+    throw missingOption(
+      `--nnodes ${nnodes} needs --rdzv-endpoint.`,
+      '--rdzv-endpoint',
+      'Start on every host: acc launch --nnodes A:B --rdzv-endpoint HOST:PORT …, where HOST is the first host.',
+    );
+  }
+  const endpoint = parseEndpoint(rdzvEndpoint);
+  if (endpoint.port === 0) throw badOption('--rdzv-endpoint', rdzvEndpoint, 'a fixed port, not 0');
+  return { ...common, nodeRank: undefined, endpoint, rendezvous: undefined };
+}
+
+/** The fewest and the most hosts. `min` is undefined without a range. */
+function parseNodes(nnodes: number | string): { readonly min: number | undefined; readonly max: number } {
+  const [, from, to] = /^(\d+)(?::(\d+))?$/.exec(String(nnodes)) ?? [];
+  const max = Number(to ?? from ?? nnodes);
+  requireWhole('--nnodes', max, 1);
+  if (to === undefined) return { min: undefined, max };
+  const min = Number(from);
+  requireWhole('--nnodes', min, 1, max);
+  return { min, max };
+}
+
 /** The part of the plan that does not depend on how hosts find each other. */
-function commonPlan(options: LaunchOptions): Omit<LaunchPlan, 'nodeRank' | 'endpoint' | 'rendezvous'> {
-  const { script, args = [], nnodes = 1, threads, maxRestarts = 0, prefix = true } = options;
+function commonPlan(options: LaunchOptions): CommonPlan {
+  const { script, args = [], lastCall = 30, threads, maxRestarts = 0, prefix = true } = options;
   const { interface: networkInterface, cpuBind = 'none', dryRun = false, env = {} } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
   requireWhole('-n', nproc, 1);
-  requireWhole('--nnodes', nnodes, 1);
+  const { min: minNodes, max: nnodes } = parseNodes(options.nnodes ?? 1);
+  requireWhole('--last-call', lastCall, 0);
   if (threads !== undefined) requireWhole('--threads', threads, 1);
   requireWhole('--max-restarts', maxRestarts, 0);
   if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
   if (!CPU_BINDS.includes(cpuBind)) throw badOption('--cpu-bind', cpuBind, CPU_BINDS.join(', '));
   const logs = logPlan(options);
-  const numbers = { nproc, nnodes, threads, maxRestarts };
+  const numbers = { nproc, nnodes, minNodes, lastCallMs: lastCall * 1000, threads, maxRestarts };
   return { script, args, ...numbers, prefix, networkInterface, cpuBind, logs, dryRun, env };
 }
 
@@ -190,7 +242,10 @@ function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous
   return { ...parseEndpoint(rdzvEndpoint!, ETCD_PORT), id: rdzvId! };
 }
 
-function fixedEndpoint({ nnodes = 1, nodeRank, rdzvEndpoint, rdzvId }: LaunchOptions): Endpoint | undefined {
+function fixedEndpoint(
+  { nodeRank, rdzvEndpoint, rdzvId }: LaunchOptions,
+  nnodes: number,
+): Endpoint | undefined {
   if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, 'used with --rdzv-backend etcd only');
   const missing = nodeRank === undefined ? '--node-rank' : rdzvEndpoint === undefined && '--rdzv-endpoint';
   if (nnodes > 1 && missing) {

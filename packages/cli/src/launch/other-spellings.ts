@@ -12,6 +12,8 @@ const OPTIONS: Readonly<Record<string, string>> = {
   '--main-process-ip': ENDPOINT,
   '--main-process-port': ENDPOINT,
   '--num-cpu-threads-per-process': '--threads T',
+  '--enable-cpu-affinity': '--cpu-bind numa',
+  '--numa-binding': '--cpu-bind numa',
 };
 
 /** torchrun also accepts these with underscores. */

@@ -25,6 +25,14 @@ export interface Job {
    * own process writes. Default false.
    */
   readonly isPiped?: boolean;
+  /** Resolves to end the ranks from outside. Default: never. */
+  readonly stop?: Promise<StopRequest>;
+}
+
+/** A request to end the ranks, because the job is restarted with other hosts. */
+export interface StopRequest {
+  /** Whether the ranks get time to save a checkpoint. */
+  readonly isSaving: boolean;
 }
 
 /**
@@ -38,12 +46,15 @@ const OUTPUT_MS = 1_000;
  * Kubernetes), in milliseconds. Ranks may save a checkpoint in this time.
  */
 const SAVING_MS = 30_000;
+const SAVING: Farewell = { signal: 'SIGTERM', graceMs: SAVING_MS, isToLeader: true };
 
 export interface JobEnd {
   /** The exit code of the launcher. */
   readonly exitCode: number;
   /** Whether a rank failed and nothing asked the job to end. */
   readonly mayRestart: boolean;
+  /** Whether the ranks were ended by `stop`. */
+  readonly isStopped: boolean;
   /** The failure that ended the job, if one did. */
   readonly failure: Failure | undefined;
 }
@@ -52,7 +63,8 @@ export interface JobEnd {
 type Ending =
   | { readonly kind: 'completed' }
   | { readonly kind: 'failed'; readonly failure: Failure }
-  | { readonly kind: 'interrupted'; readonly signal: NodeJS.Signals };
+  | { readonly kind: 'interrupted'; readonly signal: NodeJS.Signals }
+  | { readonly kind: 'stopped'; readonly isSaving: boolean };
 
 /**
  * Runs the ranks until all have ended, one has failed, or the launcher is interrupted. Leaves no
@@ -78,16 +90,11 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     for (const command of commands) {
       ranks.push(await RankProcess.start(command, { screen, prefix, watchdog, hurry: hurry.signal }));
     }
-    ending = await findEnding(ranks, interruption, screen);
+    ending = await findEnding(ranks, interruption, screen, job.stop);
     // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
-    const farewell = farewellOf(ending);
-    await Promise.all(ranks.map((rank) => rank.end(farewell)));
-    const isHasty = (): boolean => ending?.kind === 'interrupted' || hurry.signal.aborted;
-    const abandoning = setInterval(() => isHasty() && screen?.abandon(), OUTPUT_MS);
-    await Promise.all(ranks.map((rank) => rank.finished()));
-    clearInterval(abandoning);
+    await endRanks(ranks, { ending, screen, isHurried: () => hurry.signal.aborted });
     watchdog.close();
     interruption.dispose();
   }
@@ -97,25 +104,49 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   return {
     exitCode: exitCode(ending, exits),
     mayRestart: failure !== undefined && !interruption.wasWarned,
+    isStopped: ending.kind === 'stopped',
     failure,
   };
 }
 
+interface EndOfRanks {
+  readonly ending: Ending | undefined;
+  readonly screen: Screen | undefined;
+  /** Whether a further signal asked to end at once. */
+  readonly isHurried: () => boolean;
+}
+
+/** Ends the ranks, and waits until their output was forwarded or nobody reads it. */
+async function endRanks(
+  ranks: readonly RankProcess[],
+  { ending, screen, isHurried }: EndOfRanks,
+): Promise<void> {
+  const farewell = farewellOf(ending);
+  await Promise.all(ranks.map((rank) => rank.end(farewell)));
+  const isHasty = (): boolean => ending?.kind === 'interrupted' || isHurried();
+  const abandoning = setInterval(() => isHasty() && screen?.abandon(), OUTPUT_MS);
+  await Promise.all(ranks.map((rank) => rank.finished()));
+  clearInterval(abandoning);
+}
+
 function farewellOf(ending: Ending | undefined): Farewell {
+  if (ending?.kind === 'stopped' && ending.isSaving) return SAVING;
   if (ending?.kind !== 'interrupted' || ending.signal === 'SIGPIPE') return { signal: 'SIGTERM' };
   if (ending.signal !== 'SIGTERM') return { signal: ending.signal };
-  return { signal: 'SIGTERM', graceMs: SAVING_MS, isToLeader: true };
+  return SAVING;
 }
 
 async function findEnding(
   ranks: readonly RankProcess[],
   interruption: Interruption,
   screen: Screen | undefined,
+  stop: Promise<StopRequest> | undefined,
 ): Promise<Ending> {
   const endings: Promise<Ending>[] = [
     findRootCause(ranks).then((failure) => (failure ? { kind: 'failed', failure } : { kind: 'completed' })),
     interruption.first.then((signal) => ({ kind: 'interrupted', signal })),
   ];
+  if (stop) endings.push(stop.then(({ isSaving }) => ({ kind: 'stopped', isSaving })));
   // The job ends like a program that writes to a closed pipe.
   if (screen) endings.push(screen.broken.then(() => ({ kind: 'interrupted', signal: 'SIGPIPE' })));
   return Promise.race(endings);
@@ -125,6 +156,7 @@ function exitCode(ending: Ending, exits: readonly RankExit[]): number {
   if (ending.kind === 'completed') return 0;
   if (ending.kind === 'failed') return ending.failure.exit.exitCode;
   if (exits.every((exit) => exit.exitCode === SAVED_EXIT_CODE)) return SAVED_EXIT_CODE;
+  if (ending.kind === 'stopped') return Math.max(...exits.map((exit) => exit.exitCode));
   return 128 + constants.signals[ending.signal];
 }
 

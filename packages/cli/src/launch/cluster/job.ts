@@ -36,6 +36,8 @@ const NOT_PRINTED: readonly (readonly [keyof LaunchOptions, string])[] = [
 export function requirePrintable(options: LaunchOptions): void {
   const set = NOT_PRINTED.find(([key]) => options[key] !== undefined);
   if (set) throw badOption(set[1], options[set[0]], 'left out with --print, because the file sets it');
+  if (String(options.nnodes).includes(':'))
+    throw badOption('--nnodes', options.nnodes, 'a number with --print');
   if (options.nproc === 'auto') throw badOption('-n', 'auto', 'a number with --print');
 }
 

@@ -53,6 +53,7 @@ describe('acc launch --print', () => {
     expect(codeOf({ rdzvBackend: 'etcd' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({ nproc: 'auto' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({ nnodes: 0 })).toBe('ACC_BAD_OPTION');
+    expect(codeOf({ nnodes: '1:2' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({}, { cluster: 'k8s' })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({}, { ...slurm, image: 'x' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({}, { ...slurm, jobName: 'My Job' })).toBe('ACC_BAD_OPTION');

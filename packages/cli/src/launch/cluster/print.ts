@@ -20,7 +20,7 @@ export interface PrintOptions {
 export function clusterFile(options: LaunchOptions, { cluster, image, jobName }: PrintOptions): string {
   if (!CLUSTERS.includes(cluster)) throw badOption('--print', cluster, CLUSTERS.join(' or '));
   requirePrintable(options);
-  const { nnodes = 1 } = options;
+  const nnodes = Number(options.nnodes ?? 1);
   requireWhole('--nnodes', nnodes, 1);
   // The file numbers the hosts itself, so the options are those of one host.
   const plan = completeOptions({ ...options, nnodes: 1 });

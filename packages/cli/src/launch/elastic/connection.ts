@@ -1,0 +1,77 @@
+import type { Socket } from 'node:net';
+
+const BEAT_MS = 1_000;
+/** A peer that was silent for this long is lost. In milliseconds. */
+const LOST_MS = 10_000;
+/** No message is longer. A stranger's bytes are not kept. */
+const LONGEST_LINE = 65_536;
+
+export interface Handlers<Received> {
+  /** Called for each message. An error closes the connection. */
+  onMessage(message: Received): void;
+  /** Called once, when the connection is closed or the peer is lost. */
+  onClose(reason: string): void;
+}
+
+/** Messages over TCP, a line of JSON each. Both ends send beats, so that a silent peer is noticed. */
+export class Connection<Received, Sent> {
+  readonly #socket: Socket;
+  readonly #beats: NodeJS.Timeout;
+  #text = '';
+  #heardAt = performance.now();
+  #reason = 'the connection was closed';
+
+  constructor(socket: Socket, handlers: Handlers<Received>) {
+    this.#socket = socket;
+    socket.setNoDelay(true).setEncoding('utf8');
+    socket.on('data', (chunk) => this.#receive(String(chunk), handlers));
+    socket.on('error', (error) => (this.#reason = error.message));
+    socket.on('close', () => {
+      clearInterval(this.#beats);
+      handlers.onClose(this.#reason);
+    });
+    this.#beats = setInterval(() => this.#beat(), BEAT_MS);
+  }
+
+  send(message: Sent): void {
+    this.#write(message);
+  }
+
+  /** Closes after everything was sent. */
+  end(): void {
+    this.#socket.end();
+  }
+
+  /** Closes at once. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #beat(): void {
+    const silentMs = performance.now() - this.#heardAt;
+    if (silentMs <= LOST_MS) return this.#write({});
+    this.#reason = `it has not answered for ${Math.round(silentMs / 1000)} s`;
+    this.#socket.destroy();
+  }
+
+  #write(message: unknown): void {
+    if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #receive(chunk: string, { onMessage }: Handlers<Received>): void {
+    this.#heardAt = performance.now();
+    const lines = (this.#text + chunk).split('\n');
+    this.#text = lines.pop()!;
+    try {
+      if (this.#text.length > LONGEST_LINE) throw new Error('a line is too long');
+      for (const line of lines) {
+        const message = JSON.parse(line) as { kind?: string };
+        // A beat is an empty message.
+        if (message.kind !== undefined) onMessage(message as Received);
+      }
+    } catch (error) {
+      this.#reason = `it sent something else than acc launch does: ${(error as Error).message}`;
+      this.#socket.destroy();
+    }
+  }
+}

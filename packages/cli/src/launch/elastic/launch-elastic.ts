@@ -1,0 +1,104 @@
+import { AccError, isAccError } from '@acc/contract';
+import type { HostSettings } from '../host-settings.js';
+import type { Endpoint, LaunchPlan } from '../options.js';
+import { rankCommands } from '../rank-commands.js';
+import { runJob, type JobEnd, type StopRequest } from '../run-job.js';
+import type { Program } from '../script.js';
+import { newAgentId, runAgent, type AgentEnd, type AgentOptions } from './agent.js';
+import { Coordinator } from './coordinator.js';
+import { ownEndpoint } from './first-host.js';
+import type { Result, Round } from './messages.js';
+
+export interface ElasticPlan extends LaunchPlan {
+  readonly minNodes: number;
+  readonly endpoint: Endpoint;
+}
+
+/**
+ * Runs this host's part of an elastic job. The host of the endpoint keeps the job together.
+ *
+ * @param token The token that the user set.
+ * @returns The exit code of the job.
+ */
+export async function launchElastic(
+  plan: ElasticPlan,
+  program: Program,
+  host: HostSettings,
+  token: string,
+): Promise<number> {
+  const { endpoint, nproc, minNodes, nnodes: maxNodes } = plan;
+  const id = newAgentId();
+  const coordinator = await startIfFirst(plan, token, id);
+  const runRound = async (round: Round, stop: Promise<StopRequest>): ReturnType<AgentOptions['runRound']> =>
+    resultOf(await runRanks(plan, round, { program, host, stop }));
+  try {
+    const end = await runAgent({ id, endpoint, token, nproc, minNodes, maxNodes, runRound });
+    return tell(end);
+  } catch (error) {
+    if (!isAccError(error) || error.code !== 'ACC_RENDEZVOUS_LOST') throw error;
+    return tell({ exitCode: 1, reason: `${error.code}: ${error.message}` });
+  } finally {
+    await coordinator?.close();
+  }
+}
+
+function tell({ exitCode, reason }: AgentEnd): number {
+  if (reason) process.stderr.write(`acc: the job has ended: ${reason}\n`);
+  return exitCode;
+}
+
+/** The coordinator, if this is the first host and none of its other agents is the first. */
+async function startIfFirst(
+  plan: ElasticPlan,
+  token: string,
+  ownId: string,
+): Promise<Coordinator | undefined> {
+  const own = await ownEndpoint(plan.endpoint);
+  if (!own) return undefined;
+  const { minNodes, nnodes: maxNodes, maxRestarts, lastCallMs } = plan;
+  const options = { minNodes, maxNodes, maxRestarts, lastCallMs, token, ownId };
+  try {
+    return await Coordinator.start({ address: own.address, port: plan.endpoint.port }, options);
+  } catch (cause) {
+    // Another agent of this host keeps the job together.
+    if ((cause as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
+    throw new AccError(
+      'ACC_PORT_FORBIDDEN',
+      `This process may not listen on port ${plan.endpoint.port} of this host.`,
+      { help: 'Choose a port above 1023 in --rdzv-endpoint.', cause },
+    );
+  }
+}
+
+interface HostPart {
+  readonly program: Program;
+  readonly host: HostSettings;
+  readonly stop: Promise<StopRequest>;
+}
+
+function runRanks(plan: ElasticPlan, round: Round, { program, host, stop }: HostPart): Promise<JobEnd> {
+  const { restart, failures, maxRestarts, nodeRank, sizes, port } = round;
+  const before = sizes.slice(0, nodeRank);
+  const place = {
+    nnodes: sizes.length,
+    nodeRank,
+    firstRank: sum(before),
+    worldSize: sum(sizes),
+    endpoint: { host: plan.endpoint.host, port },
+    jobToken: undefined,
+  };
+  const restarts = { count: restart, failed: failures, max: maxRestarts };
+  const settings = { ...host, restart, job: { ...host.job, restarts } };
+  const commands = rankCommands(plan, place, settings, program);
+  return runJob({ script: plan.script, commands, worldSize: place.worldSize, prefix: plan.prefix, stop });
+}
+
+function resultOf({ exitCode, mayRestart, isStopped, failure }: JobEnd): Omit<Result, 'kind' | 'restart'> {
+  if (exitCode === 0) return { outcome: 'completed', exitCode };
+  if (isStopped) return { outcome: 'stopped', exitCode };
+  return { outcome: failure && mayRestart ? 'failed' : 'left', exitCode };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
