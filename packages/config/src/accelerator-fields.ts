@@ -21,6 +21,8 @@ export const ACCELERATOR_FIELDS: readonly Field[] = [
   flag('dataLoader.splitBatches', 'the batch size is that of all ranks together', 'false'),
   flag('dataLoader.evenBatches', 'fills the last step from the start of the data', 'true'),
   flag('dataLoader.shuffle', 'shuffles tensors that are given as data', 'true'),
+  flag('dataLoader.dispatchBatches', 'rank 0 reads all batches and sends them', 'false'),
+  whole('dataLoader.prefetch', 0, 'steps of data that are read ahead of the loop', '0'),
   choice('collective.engine', ENGINE_CHOICES, 'the transport between ranks', 'auto'),
   whole('collective.timeoutMs', 1, 'the longest time of a collective, in milliseconds', '300000'),
   whole('mesh.data', -1, 'groups of ranks that have all parameters', 'all ranks'),

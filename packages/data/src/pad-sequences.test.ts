@@ -33,6 +33,9 @@ it.each([
   ['sequences of different lengths in a sample', [{ tokens: [1], labels: [1, 2] }]],
   ['a missing key', [{ tokens: [1] }]],
   ['no record', [[1, 2]]],
+  ['fractions in int32', [{ tokens: [1.5], labels: [1] }]],
+  ['strings', [{ tokens: ['a'], labels: [1] }]],
+  ['lists of lists', [{ tokens: [[1, 2]], labels: [1] }]],
 ])('refuses %s', (_, wrong) => {
   const collate = padSequences({ pad: { tokens: 0, labels: 0 } });
   expect(() => collate(wrong as never)).toThrow(code('ACC_DATA_COLLATE'));
@@ -40,5 +43,9 @@ it.each([
 
 it('refuses wrong options', () => {
   expect(() => padSequences({ pad: {} })).toThrow(code('ACC_INVALID_OPTION'));
+  expect(() => padSequences({ pad: { a: 0.5 } })).toThrow(code('ACC_INVALID_OPTION'));
+  expect(() => padSequences({ pad: { a: 0 }, lengthKey: 'a' })).toThrow(code('ACC_INVALID_OPTION'));
+  const collate = padSequences({ pad: { a: 0 }, lengthKey: 'y' });
+  expect(() => collate([{ a: [1], y: 7 }])).toThrow(code('ACC_DATA_COLLATE'));
   expect(() => padSequences({ pad: { a: 0 }, multiple: 8 } as never)).toThrow(code('ACC_UNKNOWN_OPTION'));
 });

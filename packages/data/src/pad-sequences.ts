@@ -19,12 +19,21 @@ export interface PadSequencesOptions {
   readonly dtype?: 'int32' | 'float32';
 }
 
-const schema = z.object({
-  pad: z.record(z.string(), z.number()).refine((keys) => Object.keys(keys).length > 0, 'at least one key'),
-  multipleOf: z.int().positive().default(1),
-  lengthKey: z.string().min(1).optional(),
-  dtype: z.enum(['int32', 'float32']).default('int32'),
-});
+const schema = z
+  .object({
+    pad: z.record(z.string(), z.number()).refine((keys) => Object.keys(keys).length > 0, 'at least one key'),
+    multipleOf: z.int().positive().default(1),
+    lengthKey: z.string().min(1).optional(),
+    dtype: z.enum(['int32', 'float32']).default('int32'),
+  })
+  .refine(({ pad, dtype }) => dtype === 'float32' || Object.values(pad).every(Number.isInteger), {
+    path: ['pad'],
+    error: "integers, or dtype: 'float32'",
+  })
+  .refine(({ pad, lengthKey }) => lengthKey === undefined || !(lengthKey in pad), {
+    path: ['lengthKey'],
+    error: 'another key than those of pad',
+  });
 
 /**
  * A collate function for records with sequences of different lengths. The sequences of the keys in
@@ -41,7 +50,12 @@ export function padSequences(
   const { pad, multipleOf, lengthKey, dtype } = parseOptions('padSequences', schema, options);
   const padded = Object.keys(pad);
   return (samples) => {
-    const lengths = samples.map((sample) => lengthOf(sample, padded));
+    const lengths = samples.map((sample) => lengthOf(sample, padded, dtype));
+    if (lengthKey !== undefined && lengthKey in samples[0]!)
+      throw cannotCollate(
+        `sample.${lengthKey}`,
+        'lengthKey of padSequences would replace this part of the sample',
+      );
     const width = Math.ceil(Math.max(1, ...lengths) / multipleOf) * multipleOf;
     const batch: Record<string, TensorContainer> = {};
     for (const key of Object.keys(samples[0]!)) {
@@ -61,12 +75,20 @@ export function padSequences(
 }
 
 /** The common length of the sequences of a sample. */
-function lengthOf(sample: unknown, keys: readonly string[]): number {
+function lengthOf(sample: unknown, keys: readonly string[], dtype: 'int32' | 'float32'): number {
   if (!isPlainRecord(sample)) throw cannotCollate('sample', 'padSequences needs samples that are records');
   const lengths = keys.map((key) => {
     const sequence = sample[key];
-    if (isNumberArray(sequence) || Array.isArray(sequence)) return sequence.length;
-    throw cannotCollate(`sample.${key}`, 'is no sequence of numbers');
+    if (!isNumberArray(sequence) && !Array.isArray(sequence))
+      throw cannotCollate(`sample.${key}`, 'is no sequence of numbers');
+    const isRight = dtype === 'int32' ? Number.isInteger : (value: unknown) => typeof value === 'number';
+    const wrong = Array.prototype.findIndex.call(sequence, (value) => !isRight(value));
+    if (wrong >= 0)
+      throw cannotCollate(
+        `sample.${key}[${wrong}]`,
+        `${JSON.stringify(sequence[wrong])} is no ${dtype === 'int32' ? "integer; dtype: 'float32' takes other numbers" : 'number'}`,
+      );
+    return sequence.length;
   });
   if (lengths.every((length) => length === lengths[0])) return lengths[0]!;
   throw cannotCollate('sample', `the sequences ${keys.join(', ')} have the lengths ${lengths.join(', ')}`);

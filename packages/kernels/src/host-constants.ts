@@ -13,8 +13,9 @@ export function constantOf({ dataId }: TensorInfo): number | undefined {
 }
 
 /**
- * Whether `tensor` is a {@link constantOf constant} that was created on the running tape. No gradient
- * with respect to it can be requested, because what a tape differentiates exists before it.
+ * Whether `tensor` is a {@link constantOf constant} that was created on the running tape. Then the
+ * outermost gradient is not taken with respect to it, because what that differentiates exists before
+ * the tape. Only a gradient inside of it could be.
  */
 export const isConstantOnTape = ({ dataId }: TensorInfo): boolean =>
   !!(dataId as Partial<TensorData>).isConstantOnTape;

@@ -31,6 +31,7 @@ describe('completeOptions', () => {
       cpuBind: 'none',
       logs: undefined,
       dryRun: false,
+      env: {},
     });
   });
 
@@ -78,6 +79,7 @@ describe('completeOptions', () => {
     expect(completeOptions({ script: 'x.ts', logDir: 'logs', tee: [0] }).logs).toEqual({ folder, tee: [0] });
     expect(codeOf({ tee: 'all' })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({ logDir: 'logs', tee: [-1] })).toBe('ACC_BAD_OPTION');
+    expect(codeOf({ logDir: 'logs', nproc: 2, tee: [2] })).toBe('ACC_BAD_OPTION');
   });
 
   it('refuses what is not known before the start in a dry run', () => {

@@ -211,12 +211,12 @@ function commonPlan(options: LaunchOptions): CommonPlan {
   requireWhole('--max-restarts', maxRestarts, 0);
   if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
   if (!CPU_BINDS.includes(cpuBind)) throw badOption('--cpu-bind', cpuBind, CPU_BINDS.join(', '));
-  const logs = logPlan(options);
+  const logs = logPlan(options, nproc * nnodes);
   const numbers = { nproc, nnodes, minNodes, lastCallMs: lastCall * 1000, threads, maxRestarts };
   return { script, args, ...numbers, prefix, networkInterface, cpuBind, logs, dryRun, env };
 }
 
-function logPlan({ logDir, tee }: LaunchOptions): LogPlan | undefined {
+function logPlan({ logDir, tee }: LaunchOptions, ranks: number): LogPlan | undefined {
   if (logDir === undefined) {
     if (tee === undefined) return undefined;
     throw missingOption(
@@ -225,7 +225,7 @@ function logPlan({ logDir, tee }: LaunchOptions): LogPlan | undefined {
       'Without --log-dir, the output of every rank is shown.',
     );
   }
-  for (const rank of tee === undefined || tee === 'all' ? [] : tee) requireWhole('--tee', rank, 0);
+  for (const rank of tee === undefined || tee === 'all' ? [] : tee) requireWhole('--tee', rank, 0, ranks - 1);
   return { folder: resolve(logDir), tee: tee ?? [] };
 }
 

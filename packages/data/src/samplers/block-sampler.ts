@@ -1,7 +1,7 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import { permutation } from '../permutation.js';
-import { requireEach, type Sampler } from './sampler.js';
+import { requireEach, requireNumbers, type Sampler } from './sampler.js';
 
 export interface BlockSamplerOptions {
   /** The `batchSize` of the loader: the number of consecutive samples of one rank. */
@@ -35,10 +35,11 @@ const schema = z.object({
  *
  * @param blocks The number of samples of each block, in the order of the dataset.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DATA_SAMPLER` if the blocks
- * have another number of samples than the dataset.
+ * have another number of samples than the dataset, or a number is no count.
  */
 export function blockSampler(blocks: readonly number[], options: BlockSamplerOptions): Sampler {
   const { batchSize, lanes, shuffle, mix } = parseOptions('blockSampler', schema, options);
+  requireNumbers('blockSampler', blocks, (rows) => Number.isInteger(rows) && rows >= 0);
   const firsts: number[] = [];
   const total = blocks.reduce((sum, rows) => {
     firsts.push(sum);

@@ -1,7 +1,7 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import { permutation } from '../permutation.js';
-import { requireEach, type Sampler } from './sampler.js';
+import { requireEach, requireNumbers, type Sampler } from './sampler.js';
 
 export interface LengthSamplerOptions {
   /**
@@ -34,6 +34,7 @@ const schema = z.object({
  */
 export function lengthSampler(lengths: ArrayLike<number>, options: LengthSamplerOptions): Sampler {
   const { groupSize, groupsPerBucket } = parseOptions('lengthSampler', schema, options);
+  requireNumbers('lengthSampler', lengths, Number.isFinite);
   return {
     size: (samples) => samples,
     order({ samples, seed, epoch }) {

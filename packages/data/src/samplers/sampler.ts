@@ -37,6 +37,22 @@ export function requireEach(where: string, given: number, samples: number): void
   );
 }
 
+/** @throws AccError `ACC_DATA_SAMPLER` unless all numbers pass `isRight`. */
+export function requireNumbers(
+  where: string,
+  numbers: ArrayLike<number>,
+  isRight: (value: number) => boolean,
+): void {
+  for (let i = 0; i < numbers.length; i++) {
+    if (isRight(numbers[i]!)) continue;
+    throw samplerError(
+      `${where}: number ${i} is ${numbers[i]}`,
+      'Give counts of samples: whole numbers from 0. Lengths may be any finite numbers.',
+      { index: i, value: numbers[i] },
+    );
+  }
+}
+
 /** The order of a sampler, checked. @throws AccError `ACC_DATA_SAMPLER`. */
 export function orderOf(sampler: Sampler, epoch: SamplerEpoch): Int32Array {
   const order = sampler.order(epoch);

@@ -153,6 +153,12 @@ describe('weightedSampler', () => {
     expect(Math.abs(firsts.filter((i) => i === 3).length - 2500)).toBeLessThan(5 * Math.sqrt(2500));
   });
 
+  it('refuses numbers that are no counts, or no lengths', () => {
+    expect(() => blockSampler([1.5, 8.5], { batchSize: 4 })).toThrow(code('ACC_DATA_SAMPLER'));
+    expect(() => blockSampler([-1, 11], { batchSize: 4 })).toThrow(code('ACC_DATA_SAMPLER'));
+    expect(() => lengthSampler([1, NaN], { groupSize: 4 })).toThrow(code('ACC_DATA_SAMPLER'));
+  });
+
   it.each([[[]], [[0, 0]], [[1, -1]], [[1, NaN]], [[Infinity]]])('refuses the weights %j', (weights) => {
     expect(() => weightedSampler(weights)).toThrow(code('ACC_DATA_SAMPLER'));
   });
@@ -298,7 +304,7 @@ describe('growSequences', () => {
     [{ keys: ['words'] }, 'no such key'],
     [{}, 'labels are no sequences'],
     [{ keys: ['tokens'], schedule: () => 0.5 }, 'a length that is no integer'],
-  ])('refuses %j: %s', async (changed) => {
+  ])('refuses %j: %s', async (changed, _) => {
     const data = { tokens: tokens(), label: tf.range(0, 8) };
     await expectNoTensorsLeft(async () => {
       const transform = growSequences({ schedule, samplesPerStep: 4, ...changed });

@@ -33,6 +33,12 @@ describe('a power by a constant', () => {
     ),
   );
 
+  it.each([[[1]], [[1, 1, 1]]])('has the shape that broadcasting gives for an exponent %j', async (shape) => {
+    await expectSameAsCpu(() => tf.scalar(3).pow(tf.scalar(2).reshape(shape)));
+    await expectSameAsCpu(() => x().pow(tf.scalar(2).reshape(shape)));
+    await expectSameAsCpu(() => tf.grad((t) => t.pow(tf.scalar(2).reshape(shape)).sum())(x()));
+  });
+
   it('has a gradient for the exponent, too', () =>
     expectSameAsCpu(() => tf.grads((t, n) => t!.pow(n!).sum())([x(), tf.scalar(3)])[1]!));
 

@@ -9,8 +9,7 @@ import {
 import { engineInternals } from '@acc/tfjs-internals';
 import { operatorInPlace } from '@acc/native';
 import { activeAcc } from '../acc-layer/active-acc.js';
-import { toConstantPower } from '../families/power.js';
-import { constantOf } from '../host-constants.js';
+import { constantExponent, toConstantPower } from '../families/power.js';
 import { kernel } from '../kernel.js';
 import { isStandIn, withoutValues } from './saved-shapes.js';
 
@@ -41,7 +40,7 @@ export function powGradient(own: GradConfig): GradConfig {
         const y = isStandIn(result) ? pow(x, exponent) : result;
         return own.gradFunc(dy, [x, exponent, y], attrs);
       };
-      const constant = activeAcc() && x.dtype === 'float32' ? constantOf(exponent) : undefined;
+      const constant = activeAcc() ? constantExponent(x, exponent) : undefined;
       if (constant === undefined || engineInternals().isTapeOn()) return ofTfjs();
       return {
         a: () => engine().runKernel('PowGrad', { dy: dy as Tensor, x }, { exponent: constant }),
@@ -50,6 +49,6 @@ export function powGradient(own: GradConfig): GradConfig {
     },
   };
   return withoutValues(config, ([x, exponent]) =>
-    x!.dtype === 'float32' && constantOf(exponent!) !== undefined ? 'last' : 'none',
+    constantExponent(x!, exponent!) === undefined ? 'none' : 'last',
   );
 }
