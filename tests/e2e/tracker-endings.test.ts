@@ -21,9 +21,9 @@ interface Ended {
 /** Runs the training, and sends it the signals when it waits. */
 async function train(
   way: string,
-  { signals = [] as NodeJS.Signals[], projectDir = newFolder() } = {},
+  { signals = [] as NodeJS.Signals[], projectDir = newFolder(), earlier = '' } = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [...program, way, projectDir], {
+  const child = spawn(process.execPath, [...program, way, projectDir, earlier], {
     env: { ...process.env, OMP_NUM_THREADS: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -81,6 +81,25 @@ describe('a run is finished', () => {
       expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
     },
   );
+});
+
+describe('a run that an earlier Accelerator left open is finished, too', () => {
+  it('by an error, which ends the process', async () => {
+    const earlier = newFolder();
+    const ended = await train('throw', { earlier });
+    expect(ended.code, ended.output).toBe(1);
+    expect(ended.output.match(/the loop is broken/g)).toHaveLength(1);
+    for (const lines of [ended.lines, linesOf(earlier)])
+      expect(lines.at(-1)).toMatchObject({ _status: 'failed' });
+  });
+
+  it('by a signal, which ends the process', async () => {
+    const earlier = newFolder();
+    const ended = await train('wait', { earlier, signals: ['SIGTERM', 'SIGTERM'] });
+    expect(ended.signal, ended.output).toBe('SIGTERM');
+    for (const lines of [ended.lines, linesOf(earlier)])
+      expect(lines.at(-1)).toMatchObject({ _status: 'aborted' });
+  });
 });
 
 it('by a signal handler of the program, which decides', async () => {

@@ -1,9 +1,15 @@
-// A training that logs, and ends as its first argument says.
+// A training that logs, and ends as its first argument says. With a third argument, an earlier
+// Accelerator left a run open in that folder.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [way, projectDir] = process.argv.slice(2) as [string, string];
+const [way, projectDir, earlier] = process.argv.slice(2) as [string, string, string?];
+if (earlier) {
+  const first = await Accelerator.create({ logWith: ['jsonl'], projectDir: earlier });
+  await first.initTrackers('endings');
+  first.freeMemory();
+}
 const accelerator = await Accelerator.create({ logWith: ['jsonl'], projectDir });
 const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
 const [, optimizer] = accelerator.prepare(model, tf.train.sgd(0.01));

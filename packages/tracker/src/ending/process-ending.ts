@@ -18,6 +18,9 @@ export interface EndingHandlers {
   readonly finishNow: (status: RunStatus) => void;
 }
 
+/** All that wait for the end of this process; a program may have several Accelerators. */
+const waiting = new Set<ProcessEnding>();
+
 /**
  * Detects every way in which a process can end while a run is not finished: a signal, an uncaught
  * error, `process.exit`, or no work left. After the run is finished, signals and errors have their
@@ -34,6 +37,7 @@ export class ProcessEnding {
 
   constructor(handlers: EndingHandlers) {
     this.#handlers = handlers;
+    waiting.add(this);
     process.on('uncaughtException', this.#onError);
     process.on('beforeExit', this.#onIdle);
     process.on('exit', this.#onExit);
@@ -64,6 +68,12 @@ export class ProcessEnding {
     process.off('beforeExit', this.#onIdle);
     process.off('exit', this.#onExit);
     this.#unlisten();
+    waiting.delete(this);
+  }
+
+  /** Whether runs are being finished because of a signal or an error. */
+  static get #areEnding(): boolean {
+    return [...waiting].some((one) => one.#isEnding);
   }
 
   #listen(): void {
@@ -79,8 +89,9 @@ export class ProcessEnding {
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.#wasInterrupted = true;
-    // Another listener handles the signal and ends the process.
-    if (process.listenerCount(signal) > 1) return;
+    // The program's own listener handles the signal and ends the process.
+    const ours = [...waiting].filter((one) => one.#isListening);
+    if (process.listenerCount(signal) > ours.length) return;
     const now = performance.now();
     if (this.#firstSignalMs !== undefined) {
       if (now - this.#firstSignalMs > SAME_PRESS_MS) this.#leave(signal);
@@ -90,23 +101,27 @@ export class ProcessEnding {
     // An error is already ending the process.
     if (this.#isEnding) return;
     this.#isEnding = true;
-    void this.#handlers.finish('aborted').finally(() => this.#leave(signal));
+    void this.#handlers.finish('aborted').finally(() => {
+      this.dispose();
+      if (!ProcessEnding.#areEnding) this.#leave(signal);
+    });
   };
 
   /** Restores the default handling of the signal and sends it again. */
   #leave(signal: NodeJS.Signals): void {
     this.dispose();
+    for (const one of waiting) one.dispose();
     process.kill(process.pid, signal);
   }
 
   readonly #onError = (error: unknown): void => {
-    // Another listener handles errors, and the program may continue.
-    if (process.listenerCount('uncaughtException') > 1 || this.#isEnding) return;
+    // The program's own listener handles errors, and the program may continue.
+    if (process.listenerCount('uncaughtException') > waiting.size || this.#isEnding) return;
+    if (!ProcessEnding.#areEnding) process.stderr.write(`Uncaught ${inspect(error)}\n`);
     this.#isEnding = true;
-    process.stderr.write(`Uncaught ${inspect(error)}\n`);
     void this.#handlers.finish('failed').finally(() => {
       this.dispose();
-      process.exit(process.exitCode ?? 1);
+      if (!ProcessEnding.#areEnding) process.exit(process.exitCode ?? 1);
     });
   };
 
