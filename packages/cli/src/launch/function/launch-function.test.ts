@@ -68,6 +68,9 @@ describe('launch(fn)', () => {
     ['noExport', 'ACC_LAUNCH_FAILED', 'ACC_EXPORT_MISSING'],
     ['nested', 'ACC_LAUNCH_FAILED', 'ACC_LAUNCH_NESTED'],
     ['option', 'ACC_UNKNOWN_OPTION', undefined],
+    ['count', 'ACC_BAD_OPTION', undefined],
+    ['args', 'ACC_BAD_OPTION', undefined],
+    ['url', 'ACC_BAD_OPTION', undefined],
   ])('refuses or reports %s as %s', (name, code, cause) => {
     expect(outcomes[name]).toMatchObject({ code });
     expect(outcomes[name]!.cause).toEqual(cause);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
 import { AccError, checkKeys } from '@acc/contract';
 import { tsxArguments } from '@acc/transpile';
 import { hostSettings } from '../host-settings.js';
@@ -52,6 +53,7 @@ export async function launchFunction(
 ): Promise<unknown[]> {
   checkKeys('launch', options, KEYS);
   if (env[MARK]) throw nested();
+  requireOptions(options);
   const call = await functionCall(target, options);
   const folder = mkdtempSync(join(tmpdir(), 'acc-launch-'));
   try {
@@ -64,6 +66,23 @@ export async function launchFunction(
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** @throws AccError `ACC_BAD_OPTION`. */
+function requireOptions({ numProcesses = 1, args = [], url }: FunctionLaunchOptions): void {
+  if (numProcesses !== 'auto' && !(Number.isInteger(numProcesses) && numProcesses >= 1)) {
+    throw wrong('numProcesses', numProcesses, "a whole number from 1, or 'auto'");
+  }
+  if (!Array.isArray(args)) throw wrong('args', args, 'an array');
+  if (url !== undefined && !(URL.canParse(String(url)) && new URL(url).protocol === 'file:')) {
+    throw wrong('url', url, 'a file: URL such as import.meta.url');
+  }
+}
+
+function wrong(option: string, value: unknown, expected: string): AccError {
+  return new AccError('ACC_BAD_OPTION', `launch: ${option} must be ${expected}, not ${inspect(value)}.`, {
+    details: { option, value },
+  });
 }
 
 async function run(plan: LaunchPlan, program: Program, env: NodeJS.ProcessEnv): Promise<JobEnd> {
