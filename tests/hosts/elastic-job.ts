@@ -17,6 +17,14 @@ export interface RankPlace {
   readonly host: string;
 }
 
+export interface Advance {
+  /** A round that has ended. */
+  readonly after: number;
+  readonly size: number;
+  readonly steps: number;
+  readonly wanted: number;
+}
+
 /** An elastic job on the hosts of a network: one agent on each, of which at most two run ranks. */
 export class ElasticJob {
   /** By host. */
@@ -77,16 +85,6 @@ export class ElasticJob {
     writeFileSync(this.#permitted, String(step));
   }
 
-  /**
-   * Lets the ranks take more steps after the newest one that a rank reported, which is returned.
-   * However fast they are, they get no further before the next call.
-   */
-  permitMore(steps: number): number {
-    const newest = Math.max(0, ...[...this.output().matchAll(/^step (\d+) /gm)].map(([, at]) => Number(at)));
-    this.permit(Math.max(this.#permittedStep, newest + steps));
-    return newest;
-  }
-
   /** Waits until every agent that was started has reached the first host. */
   async allJoined(): Promise<void> {
     const joined = (): number => this.agents[0]!.output().match(/^acc: host\d (joins|waits)/gm)?.length ?? 0;
@@ -110,22 +108,52 @@ export class ElasticJob {
     }));
   }
 
-  /** Waits until a round after `round`, with `size` ranks, has taken a step from `step` on. */
-  async reached(step: number, round: number, size: number): Promise<RankPlace[]> {
-    const isThere = (): boolean => {
+  /**
+   * Waits until a round after `round` has `size` ranks, permits it `steps` more steps, and waits
+   * until it has taken `wanted` of them. Steps are permitted only once the round is there: an
+   * earlier round could take them before it ends.
+   */
+  async advance({ after, size, steps, wanted }: Advance): Promise<RankPlace[]> {
+    const formed = await this.#wait(`round with ${size} ranks after round ${after}`, () =>
+      this.#newestRound(after, size),
+    );
+    const { round } = formed[0]!;
+    const from = this.#permitMore(steps);
+    await this.#wait(`step ${from + wanted} from round ${round} on`, () =>
+      this.#steps().some((step) => step.round >= round && step.at >= from + wanted),
+    );
+    return this.#wait(`round with ${size} ranks`, () => this.#newestRound(round - 1, size));
+  }
+
+  /** The ranks of the newest round after `after`, if all of them have started and they are `size`. */
+  #newestRound(after: number, size: number): RankPlace[] | false {
+    const ranks = this.ranks();
+    const newest = Math.max(...ranks.map(({ round }) => round));
+    const its = ranks.filter(({ round }) => round === newest);
+    return newest > after && its.length === size && its.every((rank) => rank.size === size) && its;
+  }
+
+  /** Lets the ranks take more steps after the newest one that a rank reported, which is returned. */
+  #permitMore(steps: number): number {
+    const starts = this.output().matchAll(/^at (\d+) /gm);
+    const reported = [...this.#steps().map(({ at }) => at), ...Array.from(starts, ([, at]) => Number(at))];
+    const newest = Math.max(0, ...reported);
+    this.permit(Math.max(this.#permittedStep, newest + steps));
+    return newest;
+  }
+
+  #steps(): { readonly at: number; readonly round: number }[] {
+    const lines = this.output().matchAll(/^step (\d+) round (\d+) rank /gm);
+    return Array.from(lines, ([, at, round]) => ({ at: Number(at), round: Number(round) }));
+  }
+
+  async #wait<T>(what: string, find: () => T | false): Promise<T> {
+    const ask = (): T | false => {
       if (this.agents[0]!.child.exitCode !== null) throw new Error(`the first host ended:\n${this.output()}`);
-      const lines = this.output().matchAll(/^step (\d+) round (\d+) rank \d+\/(\d+)$/gm);
-      return [...lines].some(
-        ([, at, of, ranks]) => Number(at) >= step && Number(of) > round && Number(ranks) === size,
-      );
+      return find();
     };
-    await vi.waitUntil(isThere, PATIENCE).catch((error: unknown) => {
-      throw new Error(`no step ${step} of ${size} ranks after round ${round}:\n${this.output()}`, {
-        cause: error,
-      });
-    });
-    const all = this.ranks().filter((rank) => rank.size === size && rank.round > round);
-    const newest = Math.max(...all.map((rank) => rank.round));
-    return all.filter((rank) => rank.round === newest);
+    return (await vi.waitUntil(ask, PATIENCE).catch((error: unknown) => {
+      throw new Error(`no ${what}:\n${this.output()}`, { cause: error });
+    })) as T;
   }
 }

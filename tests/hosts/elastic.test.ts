@@ -40,7 +40,12 @@ it('ends with the weights of an undisturbed run, whatever ranks and hosts are ki
   for (let strike = 0; strike < STRIKES; strike++) {
     // The first kinds are given, so that a short run has each.
     const kind = FIRST[strike] ?? KINDS[Math.floor(random() * KINDS.length)]!;
-    const ranks = await job.reached(job.permitMore(STEPS) + Math.ceil(random() * STEPS), round, 2);
+    const ranks = await job.advance({
+      after: round,
+      size: 2,
+      steps: STEPS,
+      wanted: Math.ceil(random() * STEPS),
+    });
     round = ranks[0]!.round;
     await strikeAt(job, ranks, { kind, round, random });
   }
@@ -105,7 +110,9 @@ async function strikeAt(job: ElasticJob, ranks: readonly RankPlace[], { kind, ro
   await job.allJoined();
   for (const host of killed) process.kill(-job.agents[host]!.child.pid!, 'SIGKILL');
   await Promise.all(killed.map((host) => job.agents[host]!.ended));
-  if (kind === 'alone') await job.reached(job.permitMore(STEPS) + Math.ceil(random() * STEPS), round, 1);
+  if (kind === 'alone') {
+    await job.advance({ after: round, size: 1, steps: STEPS, wanted: Math.ceil(random() * STEPS) });
+  }
   for (const host of killed) job.start(host);
 }
 
