@@ -30,12 +30,12 @@ describe('a wrong command line', () => {
 });
 
 describe('an unknown command', () => {
-  it.each([[['config']], [['config', '--help']], [['test', '-h']], [['help', 'monitor']]])(
+  it.each([[['test']], [['monitor', '--help']], [['test', '-h']], [['help', 'monitor']]])(
     'does not print the general help: %j',
     async (args) => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
-      expect(said).toContain('The commands are launch, env, estimate-memory, merge-weights, setup.');
+      expect(said).toContain('The commands are launch, config, env, estimate-memory, merge-weights, setup.');
     },
   );
 
