@@ -22,7 +22,7 @@ function filesOf(folder, name) {
  */
 export function declarationsOf(folder) {
   const expected = filesOf(folder, 'src')
-    .filter((path) => path.endsWith('.ts') && !FOR_TESTS.test(path))
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts') && !FOR_TESTS.test(path))
     .map((path) => path.replace(/^src\//, 'dist/').replace(/ts$/, 'd.ts'))
     .flatMap((path) => [path, `${path}.map`]);
   const present = filesOf(folder, 'dist').filter((path) => /\.d\.ts(\.map)?$/.test(path));

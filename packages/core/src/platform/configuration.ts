@@ -6,5 +6,14 @@ export function configured(
   options: AcceleratorOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<AcceleratorOptions> {
-  return withConfiguration(options, env, process.cwd());
+  return withConfiguration(options, env, workingFolder());
+}
+
+/** `process.cwd()` throws if the working directory was removed, which has no config file. */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '.';
+  }
 }
