@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, it } from 'vitest';
-import { TestNetwork, type TestHost } from '@acc/testkit';
+import { seededRandom, TestNetwork, type TestHost } from '@acc/testkit';
 import { ElasticJob, type RankPlace } from './elastic-job.js';
 import { launch, written, type Running } from './run-on-hosts.js';
 
@@ -19,23 +19,12 @@ const FIRST: readonly Kind[] = ['rank', 'host', 'alone'];
 /** A host that is cut off is noticed after ten seconds, so a short run has none. */
 const KINDS: readonly Kind[] = inject('isRelease') ? [...FIRST, 'rank', 'host', 'alone', 'cut'] : FIRST;
 
-/** Numbers from 0 to 1, the same in every run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 it('ends with the weights of an undisturbed run, whatever ranks and hosts are killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-elastic-'));
   await using network = await TestNetwork.create({ hosts: 3 });
   const expected = await undisturbed(network, folder);
   const job = new ElasticJob(network, join(folder, 'job'), TOTAL);
-  const random = seeded(7);
+  const random = seededRandom(7);
   let round = -1;
   for (let strike = 0; strike < STRIKES; strike++) {
     // The first kinds are given, so that a short run has each.

@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import type { LayerCase } from './layer-case.js';
-import { seededRandom } from './seeded.js';
+import { seededRandom } from '@acc/testkit';
 
 const BATCH = 4;
 

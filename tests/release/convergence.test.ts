@@ -3,20 +3,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Accelerator } from '@acc/core';
 import { gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
 import { setSeed } from '@acc/native';
+import { seededRandom } from '@acc/testkit';
 
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());
-
-/** mulberry32, which returns numbers in [0, 1). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** The trained model, and its loss on one more batch. */
 interface Task {
@@ -120,9 +110,9 @@ async function train(
   mixedPrecision: 'no' | 'bf16' | 'fp16',
 ): Promise<[first: number, last: number]> {
   accelerator = await Accelerator.create({ engine: 'acc', mixedPrecision });
-  const { trainable, loss } = make(seeded(1));
+  const { trainable, loss } = make(seededRandom(1));
   const [, optimizer] = accelerator.prepare(trainable, tf.train.adam(0.005));
-  const draw = seeded(2);
+  const draw = seededRandom(2);
   setSeed(3);
   const losses = Array.from({ length: STEPS }, () =>
     tf.tidy(() => optimizer.minimize(() => loss(draw), true)!.dataSync()[0]!),

@@ -98,9 +98,9 @@ export class Accelerator {
    * `ACC_LIBTORCH_MISSING`, `ACC_PORT_TAKEN`, `ACC_RENDEZVOUS_FAILED`, `ACC_OPTIONS_DIFFER`,
    * `ACC_DETERMINISTIC_BACKEND`, `ACC_DETERMINISTIC_UNSUPPORTED`. `ACC_ALREADY_CREATED` if the
    * previous Accelerator was not freed with `freeMemory`. `ACC_GROUP_JOINED` if the process already
-   * joined a process group with other options. `ACC_CONFIG_MISSING`, `ACC_CONFIG_INVALID`,
-   * `ACC_OPTIONS_DISAGREE` of config files and the command line. `ACC_TRAINING_ENDED` after `endTraining` in a job of
-   * several processes.
+   * joined a process group with other options. `ACC_TRAINING_ENDED` after `endTraining` in a job of
+   * several processes. `ACC_CONFIG_MISSING` and `ACC_CONFIG_INVALID` for a config file.
+   * `ACC_OPTIONS_DISAGREE` if the command line of `acc launch` gives another value.
    */
   static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
     if (whatRuns()) {

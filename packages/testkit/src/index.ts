@@ -4,6 +4,7 @@ export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
 export { reportResult } from './rank-result.js';
 export { resultsOfRanks, runRanks, startedRank, type RankResult, type RunRanksOptions } from './run-ranks.js';
+export { seededRandom } from './seeded-random.js';
 export {
   TestNetwork,
   type CableOptions,

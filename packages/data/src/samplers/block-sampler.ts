@@ -39,7 +39,8 @@ const schema = z.object({
  */
 export function blockSampler(blocks: readonly number[], options: BlockSamplerOptions): Sampler {
   const { batchSize, lanes, shuffle, mix } = parseOptions('blockSampler', schema, options);
-  requireNumbers('blockSampler', blocks, (rows) => Number.isInteger(rows) && rows >= 0);
+  const isCount = (rows: number) => Number.isInteger(rows) && rows >= 0;
+  requireNumbers('blockSampler: block', blocks, isCount, 'Numbers of samples are whole numbers from 0.');
   const firsts: number[] = [];
   const total = blocks.reduce((sum, rows) => {
     firsts.push(sum);

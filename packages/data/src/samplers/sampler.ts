@@ -37,19 +37,20 @@ export function requireEach(where: string, given: number, samples: number): void
   );
 }
 
-/** @throws AccError `ACC_DATA_SAMPLER` unless all numbers pass `isRight`. */
+/**
+ * @param each The sampler and what a number is: `weightedSampler: weight`.
+ * @param expected A sentence that says what the numbers must be.
+ * @throws AccError `ACC_DATA_SAMPLER` unless all numbers pass `isRight`.
+ */
 export function requireNumbers(
-  where: string,
+  each: string,
   numbers: ArrayLike<number>,
   isRight: (value: number) => boolean,
+  expected: string,
 ): void {
   for (let i = 0; i < numbers.length; i++) {
     if (isRight(numbers[i]!)) continue;
-    throw samplerError(
-      `${where}: number ${i} is ${numbers[i]}`,
-      'Give counts of samples: whole numbers from 0. Lengths may be any finite numbers.',
-      { index: i, value: numbers[i] },
-    );
+    throw samplerError(`${each} ${i} is ${numbers[i]}`, expected, { index: i, value: numbers[i] });
   }
 }
 

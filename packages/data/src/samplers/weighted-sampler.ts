@@ -1,7 +1,7 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import { randomBelow, randomWords, type RandomWords } from '../random.js';
-import { requireEach, samplerError, type Sampler } from './sampler.js';
+import { requireEach, requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface WeightedSamplerOptions {
   /** The number of samples of an epoch. Default: as many as the dataset has. */
@@ -51,16 +51,12 @@ export function weightedSampler(weights: ArrayLike<number>, options: WeightedSam
 }
 
 function checkWeights(weights: ArrayLike<number>): Float64Array {
+  const expected = 'Weights must be finite numbers from 0, at least one of them positive.';
+  const isWeight = (weight: number) => weight >= 0 && Number.isFinite(weight);
+  requireNumbers('weightedSampler: weight', weights, isWeight, expected);
   const values = Float64Array.from(weights);
-  const wrong = values.findIndex((weight) => !(weight >= 0 && Number.isFinite(weight)));
-  if (wrong < 0 && values.some((weight) => weight > 0)) return values;
-  throw samplerError(
-    wrong < 0
-      ? 'weightedSampler: no weight is positive'
-      : `weightedSampler: weight ${wrong} is ${values[wrong]}`,
-    'Weights must be finite numbers from 0, at least one of them positive.',
-    wrong < 0 ? {} : { index: wrong, weight: values[wrong] },
-  );
+  if (values.some((weight) => weight > 0)) return values;
+  throw samplerError('weightedSampler: no weight is positive', expected);
 }
 
 /** A number in (0, 1) with 53 random bits. */

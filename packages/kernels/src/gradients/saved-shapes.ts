@@ -101,11 +101,11 @@ export function saveShapesOnly(): void {
     const without = typeof which === 'function' ? which(tensors, current) : which;
     if (without === 'none') return tensors;
     if (without === 'all') return tensors.map((tensor) => keep(current.standIn(tensor)));
-    const places =
-      without === 'firstAndLast' ? [0, tensors.length - 1] : [without === 'first' ? 0 : tensors.length - 1];
-    return tensors.map((tensor, i) =>
-      places.includes(i) ? keep(current.standInWithAttached(tensor)) : tensor,
-    );
+    return tensors.map((tensor, i) => {
+      const isValueless =
+        (i === 0 && without !== 'last') || (i === tensors.length - 1 && without !== 'first');
+      return isValueless ? keep(current.standInWithAttached(tensor)) : tensor;
+    });
   });
   // Operators with a gradient function of their own save tensors by a direct call of `clone`,
   // within their scope.
