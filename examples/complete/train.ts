@@ -1,7 +1,7 @@
 // What a long training uses: 16 bits, accumulated and clipped gradients, a schedule, checkpoints from
 // which it resumes, figures, metrics over all processes, an early end and an exported model.
 //   npx acc launch -n 2 --max-restarts 3 examples/complete/train.ts
-// Stop it with Ctrl-C or `kill`, and start it again.
+// Stop it with `kill`, which saves first, or with Ctrl-C, and start it again.
 import { Accelerator, DataLoader, LRScheduler, adamw, setSeed } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { readNumbers } from '../arguments.js';

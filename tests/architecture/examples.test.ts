@@ -67,7 +67,7 @@ describe('examples/by-feature', () => {
     expect(features.filter((path) => !readText(path).includes(`acc launch -n 2 ${path}\n`))).toEqual([]);
   });
 
-  it('is run by tests/e2e/examples.test.ts', () => {
+  it('is known to tests/e2e/ranks/examples.ts', () => {
     const runner = readText('tests/e2e/ranks/examples.ts');
     expect(features.filter((path) => !runner.includes(path.replace(/\.ts$/, '.js')))).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { permutation } from '@acc/data';
-import { runRanks } from '@acc/testkit';
+import { resultsOfRanks } from '@acc/testkit';
 
 interface Failure {
   readonly batches: number;
@@ -36,12 +36,7 @@ beforeAll(async () => {
   for (const ranks of [2, 1, 3]) {
     const args = [ranks === 2 ? 'save' : 'go-on', folder];
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Result>({ script: program('data-loading.ts'), ranks, args, env });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    runs.set(
-      ranks,
-      results.map(({ result }) => result!),
-    );
+    runs.set(ranks, await resultsOfRanks<Result>({ script: program('data-loading.ts'), ranks, args, env }));
   }
 });
 afterAll(() => rm(folder, { recursive: true }));

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
 
 type Printed = Readonly<Record<string, string>>;
 
@@ -43,19 +43,24 @@ const LONGEST_MS = 300_000;
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-examples-'));
 
-async function run(ranks: number, cwd: string, calls: readonly string[]): Promise<Printed> {
+interface Result {
+  readonly printed: Printed;
+  /** The names of all programs. */
+  readonly known: readonly string[];
+}
+
+async function run(ranks: number, cwd: string, calls: readonly string[]): Promise<Result> {
   const script = new URL('./ranks/examples.ts', import.meta.url);
-  const results = await runRanks<{ printed: Printed }>({
+  const results = await resultsOfRanks<Result>({
     script,
     ranks,
     cwd,
     args: calls,
     timeoutMs: LONGEST_MS,
   });
-  for (const { exitCode, stdout, stderr } of results) expect(exitCode, stdout + stderr).toBe(0);
   // Only the main process prints.
-  for (const { result } of results.slice(1)) expect(Object.values(result!.printed).join('')).toBe('');
-  return results[0]!.result!.printed;
+  for (const { printed } of results.slice(1)) expect(Object.values(printed).join('')).toBe('');
+  return results[0]!;
 }
 
 /** The losses that a program printed, in order. */
@@ -69,14 +74,20 @@ function lossesOf(text: string): number[] {
 const ROUNDING = { rtol: 1e-4, atol: 2e-6 };
 
 const folders = new Map([1, 2].map((ranks) => [ranks, newFolder()]));
-const printed = new Map<number, Printed>();
-const of = (ranks: number, name: string): string => printed.get(ranks)![name]!;
+const results = new Map<number, Result>();
+const of = (ranks: number, name: string): string => results.get(ranks)!.printed[name]!;
 
 describe('the examples', () => {
   beforeAll(async () => {
     const calls = [...FEATURES, ...PROGRAMS, COMPLETE];
-    for (const [ranks, folder] of folders) printed.set(ranks, await run(ranks, folder, calls));
+    for (const [ranks, folder] of folders) results.set(ranks, await run(ranks, folder, calls));
   }, 2 * LONGEST_MS);
+
+  it('are all run', () => {
+    const { printed, known } = results.get(1)!;
+    expect(Object.keys(printed).sort()).toEqual([...known].sort());
+    expect(of(1, 'complete')).toMatch(/accuracy \d+\.\d\d %/);
+  });
 
   it('train as base.ts does, where the feature does not change what is learned', () => {
     const base = lossesOf(of(1, 'base'));
@@ -154,12 +165,12 @@ describe('the examples', () => {
     { timeout: 2 * LONGEST_MS },
     async () => {
       const folder = newFolder();
-      const stopped = await run(2, folder, [
+      const { printed: stopped } = await run(2, folder, [
         'checkpointing --epochs 1 --rows 480',
         `${COMPLETE} --stop-after 1`,
         'early-stopping --epochs 9 --rows 480 --batch-size 8',
       ]);
-      const rest = await run(2, folder, [`checkpointing ${SMALL}`, COMPLETE]);
+      const { printed: rest } = await run(2, folder, [`checkpointing ${SMALL}`, COMPLETE]);
       for (const name of ['checkpointing', 'complete']) {
         const [first, ...later] = of(2, name).split('\n');
         expect(stopped[name]).toContain(first);

@@ -25,6 +25,14 @@ export interface Advance {
   readonly wanted: number;
 }
 
+/** The program and its arguments. */
+const argumentsOf = (folder: string, steps: number): string[] => [
+  program,
+  join(folder, 'checkpoints'),
+  join(folder, 'permitted'),
+  String(steps),
+];
+
 /** An elastic job on the hosts of a network: one agent on each, of which at most two run ranks. */
 export class ElasticJob {
   /** By host. */
@@ -38,12 +46,7 @@ export class ElasticJob {
     mkdirSync(folder);
     const permitted = join(folder, 'permitted');
     writeFileSync(permitted, String(steps));
-    return launch(network, network.hosts[0]!, [
-      program,
-      join(folder, 'checkpoints'),
-      permitted,
-      String(steps),
-    ]);
+    return launch(network, network.hosts[0]!, argumentsOf(folder, steps));
   }
 
   constructor(
@@ -57,22 +60,17 @@ export class ElasticJob {
     this.network.hosts.forEach((_, host) => this.start(host));
   }
 
-  /** The program's arguments. */
-  get #args(): string[] {
-    return [join(this.folder, 'checkpoints'), this.#permitted, String(this.steps)];
-  }
-
   /** Starts an agent on a host, in place of an earlier one. */
-  start(host: number, extra: readonly string[] = []): Running {
+  start(host: number): Running {
     const earlier = this.agents[host];
     if (earlier) this.#ended.push(earlier);
     const elastic = ['--nnodes', '1:2', '--rdzv-endpoint', `${this.network.hosts[0]!.address}:29400`];
-    const options = ['--max-restarts', '100', '--last-call', '0', '--no-prefix', ...extra];
+    const options = ['--max-restarts', '100', '--last-call', '0', '--no-prefix'];
     const env = { ACC_JOB_TOKEN: 'elastic' };
     const agent = launch(
       this.network,
       this.network.hosts[host]!,
-      [...elastic, ...options, program, ...this.#args],
+      [...elastic, ...options, ...argumentsOf(this.folder, this.steps)],
       env,
     );
     this.agents[host] = agent;

@@ -188,7 +188,7 @@ describe('trackers', () => {
   it('finish a run, as failed, whose page was closed before its end', async () => {
     const dir = await call('record', false);
     const table = () => call('text', `${dir}/metrics.csv`).catch(() => '');
-    await expect.poll(table, { timeout: 60_000 }).toContain('2,');
+    await expect.poll(table, { timeout: 60_000 }).toContain('\n2,');
     await open();
     await call('record', true);
     const record = JSON.parse(await call('text', `${dir}/run.json`)) as { status: string; unsent: string[] };

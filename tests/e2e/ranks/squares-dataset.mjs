@@ -19,5 +19,3 @@ export default function squares(length, fails = {}) {
     },
   };
 }
-
-export const broken = () => ({ size: 3 });

@@ -34,7 +34,6 @@ export class WriteBehind {
    * @throws AccError the first error of what cannot be written.
    */
   async settle(): Promise<void> {
-    this.#hurry();
     if (this.#changed.size > 0) this.#running ??= this.#run();
     while (this.#running) {
       this.#hurry();

@@ -109,7 +109,6 @@ export class ProcessEnding {
 
   /** Restores the default handling of the signal and sends it again. */
   #leave(signal: NodeJS.Signals): void {
-    this.dispose();
     for (const one of waiting) one.dispose();
     process.kill(process.pid, signal);
   }

@@ -99,7 +99,7 @@ for (let step = 0; step < 3; step++) {
     observeCalls((name) => moved.operators.push(name));
   }
   const loss = optimizer.minimize(lossOf, true)!;
-  // The values are in TensorFlow when an operator asks for them.
+  // From here on, calls are not of the step.
   observeCalls(undefined);
   accelerator.log({ loss }, { step });
   losses.push(loss.dataSync()[0]!);
