@@ -6,7 +6,7 @@ import type { Endpoint } from '../options.js';
 import type { StopRequest } from '../run-job.js';
 import { Connection } from './connection.js';
 import { JOIN_MS } from './coordinator.js';
-import type { Hello, Result, Round, ToAgent, ToCoordinator } from './messages.js';
+import type { End, Hello, Result, Round, Stop, ToAgent, ToCoordinator } from './messages.js';
 import { isProof, newNonce, proofOf } from './proof.js';
 
 const ATTEMPT_MS = 3_000;
@@ -80,6 +80,8 @@ class Agent {
   /** Resolves when the ranks of the round have ended. */
   #running: Promise<void> | undefined;
   #isSettled = false;
+  /** Whether the peer has proved that it knows the token. Nobody else gives orders. */
+  #isProven = false;
 
   constructor(socket: Socket, options: AgentOptions) {
     this.#options = options;
@@ -96,20 +98,32 @@ class Agent {
       case 'challenge':
         return this.#connection.send(this.#hello(message.nonce));
       case 'welcome':
-        if (isProof(message.proof, proofOf(token, 'coordinator', this.#nonce))) return;
+        this.#isProven = isProof(message.proof, proofOf(token, 'coordinator', this.#nonce));
+        if (this.#isProven) return;
         return this.#refuse(
           'ACC_JOB_TOKEN',
           `ACC_JOB_TOKEN differs from that at ${endpoint.host}:${endpoint.port}`,
         );
       case 'refused':
         return this.#refuse(message.code, message.message);
+      default:
+        if (this.#isProven) return this.#obey(message);
+        return this.#refuse(
+          'ACC_JOB_TOKEN',
+          `What listens at ${endpoint.host}:${endpoint.port} has not proved that it knows ACC_JOB_TOKEN`,
+        );
+    }
+  }
+
+  #obey(order: Round | Stop | End): void {
+    switch (order.kind) {
       case 'round':
-        this.#running = this.#run(message);
+        this.#running = this.#run(order);
         return;
       case 'stop':
-        return this.#stop?.({ isSaving: message.isSaving });
+        return this.#stop?.({ isSaving: order.isSaving });
       case 'end':
-        return this.#end(() => this.#settle.resolve(message));
+        return this.#end(() => this.#settle.resolve(order));
     }
   }
 

@@ -60,8 +60,11 @@ export async function launchFunction(
     writeCall(folder, call);
     const program = runnerProgram(call, folder);
     const { numProcesses: nproc, threads, prefix, cpuBind, logDir, tee } = options;
-    const plan = completeOptions({ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee });
-    const end = await run(plan, program, { ...env, ...options.env, [MARK]: '1' });
+    const plan = completeOptions({
+      ...{ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee },
+      env: { ...options.env, [MARK]: '1' },
+    });
+    const end = await run(plan, program, env);
     return resultsOf(folder, plan.nproc, end);
   } finally {
     rmSync(folder, { recursive: true, force: true });
