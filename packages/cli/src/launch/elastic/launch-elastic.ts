@@ -1,5 +1,5 @@
 import { AccError, isAccError } from '@acc/contract';
-import type { HostSettings } from '../host-settings.js';
+import { atStart, type HostSettings } from '../host-settings.js';
 import type { Endpoint, LaunchPlan } from '../options.js';
 import { rankCommands } from '../rank-commands.js';
 import { runJob, type JobEnd, type StopRequest } from '../run-job.js';
@@ -88,8 +88,7 @@ function runRanks(plan: ElasticPlan, round: Round, { program, host, stop }: Host
     jobToken: undefined,
   };
   const restarts = { count: restart, failed: failures, max: maxRestarts };
-  const settings = { ...host, restart, job: { ...host.job, restarts } };
-  const commands = rankCommands(plan, place, settings, program);
+  const commands = rankCommands(plan, place, atStart(host, restarts), program);
   return runJob({ script: plan.script, commands, worldSize: place.worldSize, prefix: plan.prefix, stop });
 }
 

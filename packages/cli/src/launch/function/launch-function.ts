@@ -89,7 +89,7 @@ function wrong(option: string, value: unknown, expected: string): AccError {
 }
 
 async function run(plan: LaunchPlan, program: Program, env: NodeJS.ProcessEnv): Promise<JobEnd> {
-  const host = await hostSettings(plan, env, 0);
+  const host = await hostSettings(plan, env);
   const place = await placementOf(plan, undefined);
   // The ranks do not read stdin, which belongs to the program or notebook.
   const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
