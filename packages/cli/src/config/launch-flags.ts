@@ -63,10 +63,8 @@ export async function withConfigFile<F extends ConfigFlags & { readonly print?: 
     }),
   ) as Record<string, string>;
   if (flags.print !== undefined) {
-    refuseForPrint(
-      configFile === undefined ? Object.keys(given).filter((name) => given[name as never]) : ['configFile'],
-    );
-    return options as never;
+    refuseForPrint({ configFile: configFile === 'none' ? undefined : configFile, ...given });
+    return { ...options, ...(configFile === 'none' && { env: { ACC_CONFIG_FILE: 'none' } }) } as never;
   }
   const names = Object.keys(variables);
   return {
@@ -80,11 +78,15 @@ export async function withConfigFile<F extends ConfigFlags & { readonly print?: 
   } as never;
 }
 
-function refuseForPrint([name]: readonly string[]): void {
-  if (name === undefined) return;
-  throw new AccError('ACC_BAD_OPTION', `${flagOf(name)} is not written into the file that --print prints.`, {
+/** @throws AccError `ACC_BAD_OPTION` that names all options that were given. */
+function refuseForPrint(given: ConfigFlags): void {
+  const names = Object.keys(given).filter((name) => given[name as keyof ConfigFlags] !== undefined);
+  const [option, ...others] = names.map(flagOf);
+  if (option === undefined) return;
+  const what = others.length > 0 ? `${[option, ...others].join(', ')} are` : `${option} is`;
+  throw new AccError('ACC_BAD_OPTION', `${what} not written into the file that --print prints.`, {
     help: 'Put the options into acc.yaml beside the program, which ranks of the cluster read.',
-    details: { option: flagOf(name) },
+    details: { option },
   });
 }
 
