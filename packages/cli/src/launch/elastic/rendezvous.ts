@@ -160,7 +160,7 @@ export class Rendezvous {
         if (!isTooFew) return void this.#start();
         this.#verdict = {
           exitCode: 1,
-          reason: `only ${count} of at least ${minNodes} hosts came in ${joinMs / 1000} s`,
+          reason: `only ${this.#members.length} of at least ${minNodes} hosts came in ${joinMs / 1000} s`,
         };
         this.#end();
       },
