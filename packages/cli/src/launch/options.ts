@@ -116,7 +116,7 @@ export interface LogPlan {
 }
 
 /** The default port of torchrun. */
-const DEFAULT_PORT = 29500;
+export const DEFAULT_PORT = 29500;
 const ETCD_PORT = 2379;
 
 const KEYS = [
