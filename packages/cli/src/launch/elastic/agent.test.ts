@@ -45,7 +45,7 @@ async function agentAt(messages: readonly ToAgent[]): Promise<{ ended: Promise<A
 
 it.each<[string, ToAgent[]]>([
   ['a round', [ROUND]],
-  ['a stop', [{ kind: 'stop', restart: 0, isSaving: false }, ROUND]],
+  ['a stop', [{ kind: 'stop', isSaving: false }, ROUND]],
   ['an end', [{ kind: 'end', exitCode: 0, reason: '' }]],
   ['a round after a wrong proof', [{ kind: 'welcome', proof: 'guess' }, ROUND]],
 ])(

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { AccError, poll } from '@acc/contract';
 import type { Endpoint } from '../options.js';
+import { newToken } from '../placement.js';
 import type { StopRequest } from '../run-job.js';
 import { Connection } from './connection.js';
 import { JOIN_MS } from './coordinator.js';
 import type { End, Hello, Result, Round, Stop, ToAgent, ToCoordinator } from './messages.js';
-import { isProof, newNonce, proofOf } from './proof.js';
+import { isProof, proofOf } from './proof.js';
 
 const ATTEMPT_MS = 3_000;
 
@@ -29,8 +29,6 @@ export interface AgentEnd {
   readonly reason: string;
 }
 
-export const newAgentId = (): string => randomUUID();
-
 /**
  * Takes part in the rounds of a job until it ends.
  *
@@ -39,10 +37,7 @@ export const newAgentId = (): string => randomUUID();
  */
 export async function runAgent(options: AgentOptions): Promise<AgentEnd> {
   const socket = await connected(options.endpoint);
-  return new Promise((resolve, reject) => {
-    const agent = new Agent(socket, options);
-    agent.ended.then(resolve, reject);
-  });
+  return new Agent(socket, options).ended;
 }
 
 async function connected({ host, port }: Endpoint): Promise<Socket> {
@@ -74,7 +69,7 @@ class Agent {
   readonly ended: Promise<AgentEnd>;
   readonly #options: AgentOptions;
   readonly #connection: Connection<ToAgent, ToCoordinator>;
-  readonly #nonce = newNonce();
+  readonly #nonce = newToken();
   #settle!: { resolve(end: AgentEnd): void; reject(error: AccError): void };
   #stop: ((request: StopRequest) => void) | undefined;
   /** Resolves when the ranks of the round have ended. */

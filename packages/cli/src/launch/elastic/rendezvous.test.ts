@@ -15,7 +15,7 @@ it('says how many hosts are there when too few came', async () => {
     (host) =>
       new Promise<End>((resolve) => {
         const send: Member['send'] = (message) => message.kind === 'end' && resolve(message);
-        rendezvous.join({ id: host, host, nproc: 1, isFirst: host === 'a', send });
+        rendezvous.join({ host, nproc: 1, isFirst: host === 'a', send });
       }),
   );
   for (const { exitCode, reason } of await Promise.all(ends)) {
