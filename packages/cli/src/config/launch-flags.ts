@@ -8,6 +8,7 @@ import {
   valueFrom,
   variableOf,
   type Field,
+  type FieldValue,
 } from '@acc/config';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { LaunchOptions } from '../launch/options.js';
@@ -20,8 +21,8 @@ export interface ConfigFlags {
   readonly strategy?: string;
 }
 
-/** Options of the Accelerator that `acc launch` takes, too. */
-const ON_COMMAND_LINE = ['mixedPrecision', 'gradientAccumulationSteps', 'strategy'] as const;
+/** Options of the Accelerator that have a flag of their own. */
+export const ON_COMMAND_LINE = ['mixedPrecision', 'gradientAccumulationSteps', 'strategy'] as const;
 
 /** Adds the config file and options of the Accelerator to `acc launch`. */
 export function addConfigOptions(command: Command): Command {
@@ -32,8 +33,7 @@ export function addConfigOptions(command: Command): Command {
   for (const name of ON_COMMAND_LINE) {
     const field = fieldOf(name);
     command.option(`${flagOf(name)} <VALUE>`, `${field.meaning}: ${expected(field)}`, (text: string) => {
-      if (valueFrom(field, text) === undefined)
-        throw new InvalidArgumentError(`Expected ${expected(field)}.`);
+      parsed(field, text);
       return text;
     });
   }
@@ -91,6 +91,13 @@ function refuseForPrint(given: ConfigFlags): void {
 }
 
 const fieldOf = (name: string): Field => ACCELERATOR_FIELDS.find((field) => field.name === name)!;
+
+/** The value that a flag spells. @throws InvalidArgumentError if the option does not take it. */
+export function parsed(field: Field, text: string): FieldValue {
+  const value = valueFrom(field, text);
+  if (value === undefined) throw new InvalidArgumentError(`Expected ${expected(field)}.`);
+  return value;
+}
 
 /** `gradientAccumulationSteps` is `--gradient-accumulation-steps`. */
 export function flagOf(name: string): string {
