@@ -74,10 +74,10 @@ async function launchScript(options: LaunchOptions): Promise<number> {
   }
   if (isElastic(plan)) return runElastic(plan, script);
   const { maxRestarts } = plan;
-  const host = await hostSettings(plan, process.env);
+  const host = hostSettings(plan, process.env);
   for (let restart = 0; ; restart++) {
-    const settings =
-      restart === 0 ? host : atStart(host, { count: restart, failed: restart, max: maxRestarts });
+    const restarts = { count: restart, failed: restart, max: maxRestarts };
+    const settings = restart === 0 ? host : host.then((first) => atStart(first, restarts));
     const { exitCode, mayRestart } = await runOnce(plan, script, settings);
     if (!mayRestart || restart === maxRestarts) return exitCode;
     process.stderr.write(`acc: restarting the job: restart ${restart + 1} of ${maxRestarts}\n`);
@@ -107,8 +107,9 @@ async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
   return launchElastic(plan, program, host, token);
 }
 
-async function runOnce(plan: LaunchPlan, script: string, host: HostSettings): Promise<JobEnd> {
-  const program = await nodeProgram(script, plan.args);
+async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostSettings>): Promise<JobEnd> {
+  // The first time, the host is examined while TypeScript is transpiled.
+  const [program, host] = await Promise.all([nodeProgram(script, plan.args), settings]);
   const place = await placementOf(plan, tokenOf(plan));
   try {
     const commands = rankCommands(plan, place, host, program);
