@@ -22,6 +22,12 @@ export type Field = FieldKind & {
   readonly fallback: string;
 };
 
+/** The keys of the record at `prefix`, which ends with a dot, or is '' for that of all options. */
+export function keysBelow(fields: readonly Field[], prefix: string): string[] {
+  const below = fields.filter(({ name }) => name.startsWith(prefix));
+  return [...new Set(below.map(({ name }) => name.slice(prefix.length).split('.')[0]!))];
+}
+
 /** Whether the value is one that the option takes. */
 export function isValue(field: Field, value: unknown): value is FieldValue {
   switch (field.kind) {

@@ -14,6 +14,15 @@ export interface FoundFile {
 /** The name of the file in a project. */
 export const PROJECT_FILE = 'acc.yaml';
 
+/** `process.cwd()`, or '.' if the working directory was removed. It has no config file then. */
+export function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '.';
+  }
+}
+
 /** The config file of a user: below `XDG_CONFIG_HOME`, by default `~/.config`. */
 export function userFile(env: Variables): string {
   return join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'acc', 'config.yaml');

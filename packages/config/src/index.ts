@@ -7,7 +7,14 @@ export {
   type ConfiguredOption,
 } from './configuration.js';
 export { expected, isValue, valueFrom, type Field, type FieldKind, type FieldValue } from './field.js';
-export { findFile, PROJECT_FILE, userFile, type FoundFile, type Variables } from './find-file.js';
+export {
+  findFile,
+  PROJECT_FILE,
+  userFile,
+  workingFolder,
+  type FoundFile,
+  type Variables,
+} from './find-file.js';
 export { LAUNCH_FIELDS } from './launch-fields.js';
 export { loadConfigFile, parseConfig } from './load-file.js';
 export type { FileContent, FileValue } from './read-file.js';

@@ -1,7 +1,7 @@
 import { AccError, nearestName } from '@acc/contract';
 import { isMap, isScalar, LineCounter, parseDocument, type Node, type YAMLMap } from 'yaml';
 import { ACCELERATOR_FIELDS } from './accelerator-fields.js';
-import { invalidValue, isValue, type Field, type FieldValue } from './field.js';
+import { invalidValue, isValue, keysBelow, type Field, type FieldValue } from './field.js';
 import { LAUNCH_FIELDS } from './launch-fields.js';
 
 /** A value of a file. */
@@ -53,8 +53,7 @@ interface Section {
 function readSection({ node, fields, into, placeOf }: Section, prefix: string): void {
   // A section whose options are all commented out.
   if (isScalar(node) && node.value === null) return;
-  const below = fields.filter(({ name }) => name.startsWith(prefix));
-  const known = [...new Set(below.map(({ name }) => name.slice(prefix.length).split('.')[0]!))];
+  const known = keysBelow(fields, prefix);
   for (const [key, value] of entriesOf(node, prefix.slice(0, -1) || 'options', known, placeOf)) {
     const name = prefix + key;
     const field = fields.find((one) => one.name === name);

@@ -1,5 +1,5 @@
 import { ACCELERATOR_FIELDS } from './accelerator-fields.js';
-import { expected, type Field, type FieldValue } from './field.js';
+import { expected, keysBelow, type Field, type FieldValue } from './field.js';
 import { LAUNCH_FIELDS } from './launch-fields.js';
 
 /** The values of a file to write, by the names of options. */
@@ -26,10 +26,8 @@ export function configText({ launch, accelerator }: ConfigValues): string {
 
 /** The lines of a record. `prefix` is its path, with a dot at the end. */
 function sectionLines(fields: readonly Field[], values: ConfigValues['launch'], prefix: string): string[] {
-  const below = fields.filter(({ name }) => name.startsWith(prefix));
-  const keys = [...new Set(below.map(({ name }) => name.slice(prefix.length).split('.')[0]!))];
   const depth = prefix.split('.').length;
-  return keys.flatMap((key) => {
+  return keysBelow(fields, prefix).flatMap((key) => {
     const name = prefix + key;
     const field = fields.find((one) => one.name === name);
     if (field) return optionLines(field, values[name], { key, depth });

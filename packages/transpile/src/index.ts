@@ -1,1 +1,1 @@
-export { scriptArguments, tsxArguments } from './script-arguments.js';
+export { scriptArguments, tsxArguments, tsxOptions } from './script-arguments.js';

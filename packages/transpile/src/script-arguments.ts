@@ -34,7 +34,12 @@ async function transpile(script: string, cwd: string): Promise<string | undefine
  * under the conditions of the process.
  */
 export function tsxArguments(script: string): readonly string[] {
-  return TYPESCRIPT.test(script) ? ['--import', tsxUrl(), script] : [script];
+  return [...tsxOptions(script), script];
+}
+
+/** The options with which `node` loads a file by tsx. None if the file is not TypeScript. */
+export function tsxOptions(path: string): readonly string[] {
+  return TYPESCRIPT.test(path) ? ['--import', tsxUrl()] : [];
 }
 
 /** The URL of tsx among this package's dependencies, wherever the script is. */

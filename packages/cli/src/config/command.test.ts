@@ -53,6 +53,25 @@ describe('acc config', () => {
   });
 });
 
+it('a printed job has all of its options in its acc.yaml, or uses no file', async () => {
+  writeFileSync(join(folder, 'acc.yaml'), 'launch: { nproc: 2, maxRestarts: 1 }\n');
+  const print = ['launch', '--print', 'slurm'];
+  const refused = ['--config-file', 'acc.yaml', '--mixed-precision', 'bf16', '--strategy', 'ddp', 'a.mjs'];
+  const [read, none, all] = await Promise.all([
+    acc([...print, 'a.mjs']),
+    acc([...print, '--config-file', 'none', 'a.mjs']),
+    acc([...print, ...refused]),
+  ]);
+  expect(read.stdout).toContain('-n 2 ');
+  expect(read.stdout).toContain('--max-restarts 1');
+  expect(none).toMatchObject({ code: 0, stderr: '' });
+  expect(none.stdout).toContain('-n 1 ');
+  expect(none.stdout).toContain('--config-file none');
+  expect(none.stdout).not.toContain('--max-restarts');
+  expect(all.code).toBe(2);
+  expect(all.stderr).toContain('--config-file, --mixed-precision, --strategy are not written');
+});
+
 it('acc env --explain shows the origin of each value', async () => {
   writeFileSync(join(folder, 'acc.yaml'), 'launch:\n  nproc: 2\naccelerator:\n  seed: 1\n  device: cpu\n');
   const { stdout } = await acc(['env', '--explain'], { ACC_SEED: '7' });

@@ -3,11 +3,11 @@ import {
   ACCELERATOR_FIELDS,
   expected,
   LAUNCH_FIELDS,
-  valueFrom,
+  workingFolder,
   type Field,
   type FieldValue,
 } from '@acc/config';
-import { flagOf } from './launch-flags.js';
+import { flagOf, ON_COMMAND_LINE, parsed } from './launch-flags.js';
 
 export interface ConfigCommandFlags extends Readonly<Record<string, unknown>> {
   readonly configFile?: string;
@@ -24,9 +24,9 @@ export interface SetOption {
   readonly value: FieldValue;
 }
 
-/** Options that have a flag of their own. Others are given by `--set`. */
-const LAUNCH_FLAGS = ['nproc', 'nnodes'];
-const ACCELERATOR_FLAGS = ['mixedPrecision', 'gradientAccumulationSteps', 'strategy'];
+/** Options of `acc launch` that have a flag of their own. Others are given by `--set`. */
+const LAUNCH_FLAGS: readonly string[] = ['nproc', 'nnodes'];
+const ACCELERATOR_FLAGS: readonly string[] = ON_COMMAND_LINE;
 
 /** Adds the command `config` to the program. */
 export function addConfigCommand(program: Command): void {
@@ -51,7 +51,7 @@ export function addConfigCommand(program: Command): void {
     .option('--set <NAME=VALUE>', 'any other option: gradientClipping.norm=1 (repeatable)', parseSet)
     .action(async (flags: ConfigCommandFlags) => {
       const { runConfig } = await import('./run-config.js');
-      await runConfig(flags, process.env, process.cwd());
+      await runConfig(flags, process.env, workingFolder());
     });
 }
 
@@ -60,12 +60,6 @@ function addFlags(command: Command, section: SetOption['section'], fields: reado
     const parse = (text: string): SetOption => ({ section, name: field.name, value: parsed(field, text) });
     command.option(`${flagOf(field.name)} <VALUE>`, `${field.meaning}: ${expected(field)}`, parse);
   }
-}
-
-function parsed(field: Field, text: string): FieldValue {
-  const value = valueFrom(field, text);
-  if (value === undefined) throw new InvalidArgumentError(`Expected ${expected(field)}.`);
-  return value;
 }
 
 function parseSet(text: string, before: readonly SetOption[] = []): SetOption[] {

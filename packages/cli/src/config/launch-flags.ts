@@ -8,6 +8,7 @@ import {
   valueFrom,
   variableOf,
   type Field,
+  type FieldValue,
 } from '@acc/config';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { LaunchOptions } from '../launch/options.js';
@@ -20,8 +21,8 @@ export interface ConfigFlags {
   readonly strategy?: string;
 }
 
-/** Options of the Accelerator that `acc launch` takes, too. */
-const ON_COMMAND_LINE = ['mixedPrecision', 'gradientAccumulationSteps', 'strategy'] as const;
+/** Options of the Accelerator that have a flag of their own. */
+export const ON_COMMAND_LINE = ['mixedPrecision', 'gradientAccumulationSteps', 'strategy'] as const;
 
 /** Adds the config file and options of the Accelerator to `acc launch`. */
 export function addConfigOptions(command: Command): Command {
@@ -32,8 +33,7 @@ export function addConfigOptions(command: Command): Command {
   for (const name of ON_COMMAND_LINE) {
     const field = fieldOf(name);
     command.option(`${flagOf(name)} <VALUE>`, `${field.meaning}: ${expected(field)}`, (text: string) => {
-      if (valueFrom(field, text) === undefined)
-        throw new InvalidArgumentError(`Expected ${expected(field)}.`);
+      parsed(field, text);
       return text;
     });
   }
@@ -63,10 +63,8 @@ export async function withConfigFile<F extends ConfigFlags & { readonly print?: 
     }),
   ) as Record<string, string>;
   if (flags.print !== undefined) {
-    refuseForPrint(
-      configFile === undefined ? Object.keys(given).filter((name) => given[name as never]) : ['configFile'],
-    );
-    return options as never;
+    refuseForPrint({ configFile: configFile === 'none' ? undefined : configFile, ...given });
+    return { ...options, ...(configFile === 'none' && { env: { ACC_CONFIG_FILE: 'none' } }) } as never;
   }
   const names = Object.keys(variables);
   return {
@@ -80,15 +78,26 @@ export async function withConfigFile<F extends ConfigFlags & { readonly print?: 
   } as never;
 }
 
-function refuseForPrint([name]: readonly string[]): void {
-  if (name === undefined) return;
-  throw new AccError('ACC_BAD_OPTION', `${flagOf(name)} is not written into the file that --print prints.`, {
+/** @throws AccError `ACC_BAD_OPTION` that names all options that were given. */
+function refuseForPrint(given: ConfigFlags): void {
+  const names = Object.keys(given).filter((name) => given[name as keyof ConfigFlags] !== undefined);
+  const [option, ...others] = names.map(flagOf);
+  if (option === undefined) return;
+  const what = others.length > 0 ? `${[option, ...others].join(', ')} are` : `${option} is`;
+  throw new AccError('ACC_BAD_OPTION', `${what} not written into the file that --print prints.`, {
     help: 'Put the options into acc.yaml beside the program, which ranks of the cluster read.',
-    details: { option: flagOf(name) },
+    details: { option },
   });
 }
 
 const fieldOf = (name: string): Field => ACCELERATOR_FIELDS.find((field) => field.name === name)!;
+
+/** The value that a flag spells. @throws InvalidArgumentError if the option does not take it. */
+export function parsed(field: Field, text: string): FieldValue {
+  const value = valueFrom(field, text);
+  if (value === undefined) throw new InvalidArgumentError(`Expected ${expected(field)}.`);
+  return value;
+}
 
 /** `gradientAccumulationSteps` is `--gradient-accumulation-steps`. */
 export function flagOf(name: string): string {

@@ -1,12 +1,5 @@
 import { AccError } from '@acc/contract';
-import {
-  ACCELERATOR_FIELDS,
-  LAUNCH_FIELDS,
-  isValue,
-  valueFrom,
-  type Field,
-  type FieldValue,
-} from '@acc/config';
+import { ACCELERATOR_FIELDS, LAUNCH_FIELDS, valueFrom, type Field, type FieldValue } from '@acc/config';
 import type { Suggested } from './machine.js';
 
 type Values = Record<'launch' | 'accelerator', Record<string, FieldValue>>;
@@ -87,6 +80,5 @@ function answered(
       help: 'Run npx acc config again, or npx acc config --default.',
     });
   }
-  const value = answer ? valueFrom(field, String(answer)) : undefined;
-  return isValue(field, value) ? value : undefined;
+  return answer ? valueFrom(field, String(answer)) : undefined;
 }

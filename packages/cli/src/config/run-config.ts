@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { AccError } from '@acc/contract';
 import { configText, parseConfig, PROJECT_FILE, userFile, type ConfigValues } from '@acc/config';
 import type { ConfigCommandFlags, SetOption } from './command.js';
-import { suggestFor } from './machine.js';
+import { suggestFor, type Suggested } from './machine.js';
 
 /**
  * Writes a config file, from answers on the terminal or from flags.
@@ -31,8 +31,7 @@ export async function runConfig(
     });
   }
   const suggested = await suggestFor();
-  const { askOptions } = await import('./questions.js');
-  const values = isAsked ? await askOptions(suggested) : withGiven(suggested, given);
+  const values = isAsked ? await asked(suggested) : withGiven(suggested, given);
   const text = configText(values);
   // What is written can be read.
   await parseConfig(text, path);
@@ -53,6 +52,11 @@ function pathFor({ configFile, user }: ConfigCommandFlags, env: NodeJS.ProcessEn
 function givenOptions({ set = [], ...flags }: ConfigCommandFlags): SetOption[] {
   const own = Object.values(flags).filter((flag): flag is SetOption => typeof flag === 'object');
   return [...own, ...set];
+}
+
+async function asked(suggested: Suggested): Promise<ConfigValues> {
+  const { askOptions } = await import('./questions.js');
+  return askOptions(suggested);
 }
 
 function withGiven(suggested: ConfigValues, given: readonly SetOption[]): ConfigValues {

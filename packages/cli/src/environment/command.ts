@@ -28,11 +28,11 @@ export function addEnvCommand(program: Command): void {
 }
 
 async function explainOptions(json: boolean | undefined, configFile: string | undefined): Promise<void> {
-  const [{ readConfiguration }, { formatExplanation }] = await Promise.all([
+  const [{ readConfiguration, workingFolder }, { formatExplanation }] = await Promise.all([
     import('@acc/config'),
     import('./explain.js'),
   ]);
-  const configuration = await readConfiguration(process.env, process.cwd(), configFile);
+  const configuration = await readConfiguration(process.env, workingFolder(), configFile);
   process.stdout.write(
     json ? `${JSON.stringify(configuration, undefined, 2)}\n` : formatExplanation(configuration),
   );

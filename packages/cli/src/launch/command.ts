@@ -1,3 +1,4 @@
+import { workingFolder } from '@acc/config';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { addConfigOptions, withConfigFile, type ConfigFlags } from '../config/launch-flags.js';
 import { CLUSTERS } from './cluster/job.js';
@@ -65,7 +66,7 @@ async function runCommand(script: string, args: readonly string[], flags: Launch
     image,
     jobName,
     ...options
-  } = await withConfigFile(flags, process.env, process.cwd());
+  } = await withConfigFile(flags, process.env, workingFolder());
   if (cluster) {
     const { clusterFile } = await import('./cluster/print.js');
     const file = clusterFile({ script, args, ...options }, { cluster, image, jobName });

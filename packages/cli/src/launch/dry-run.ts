@@ -1,5 +1,5 @@
 import type { RankCommand } from './rank-process.js';
-import { shellWord } from './shell-word.js';
+import { shellWord, shellWords } from './shell-word.js';
 
 /** Values that are chosen at the start. */
 const CHOSEN: Readonly<Record<string, { readonly unknown: string; readonly shown: string }>> = {
@@ -25,5 +25,5 @@ function describeCommand({ rank, variables, command, cpus, logs, isShown }: Rank
     const chosen = CHOSEN[name];
     return `${name}=${shellWord(chosen?.unknown === value ? chosen.shown : value)}`;
   });
-  return `${[...lines, [...assignments, ...command.map(shellWord)].join(' ')].join('\n')}\n`;
+  return `${[...lines, [...assignments, shellWords(command)].join(' ')].join('\n')}\n`;
 }

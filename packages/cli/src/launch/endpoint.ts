@@ -22,24 +22,25 @@ async function requirePort(port: number): Promise<void> {
   try {
     await tryPort(port);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') {
+    if ((cause as NodeJS.ErrnoException).code === 'EADDRINUSE') {
       throw new AccError('ACC_PORT_TAKEN', `Port ${port} of this host is already in use.`, {
         help: `Choose another port in --rdzv-endpoint, or end the process that uses it: ss -ltnp 'sport = :${port}'`,
         details: { port },
         cause,
       });
     }
-    throw new AccError(
-      'ACC_PORT_FORBIDDEN',
-      `This process may not listen on port ${port} of this host (${code}).`,
-      {
-        help: 'Choose a port above 1023 in --rdzv-endpoint.',
-        details: { port },
-        cause,
-      },
-    );
+    throw portForbidden(port, cause);
   }
+}
+
+/** @param cause The error of the system. */
+export function portForbidden(port: number, cause: unknown): AccError {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new AccError(
+    'ACC_PORT_FORBIDDEN',
+    `This process may not listen on port ${port} of this host (${code}).`,
+    { help: 'Choose a port above 1023 in --rdzv-endpoint.', details: { port }, cause },
+  );
 }
 
 /** The address of this host on the route to another host, or that of the given interface. */

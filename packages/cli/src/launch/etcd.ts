@@ -5,7 +5,7 @@ import { AccError, poll } from '@acc/contract';
 import type { Etcd3, Lease, Namespace } from 'etcd3';
 import { addressTowards, tryPort } from './endpoint.js';
 import type { EtcdRendezvous, LaunchPlan } from './options.js';
-import { newToken, type Placement } from './placement.js';
+import { newToken, shareOf, type Placement } from './placement.js';
 
 /** How long the keys of a host remain after its launcher was killed, in seconds. */
 const LEASE_SECONDS = 10;
@@ -68,10 +68,7 @@ export async function meetThroughEtcd(
     const decision = await meeting.decision(nodeRank);
     const sizes = decision.nodes.map(({ nproc }) => nproc);
     return {
-      nnodes: plan.nnodes,
-      nodeRank,
-      firstRank: sum(sizes.slice(0, nodeRank)),
-      worldSize: sum(sizes),
+      ...shareOf(sizes, nodeRank),
       endpoint: { host: decision.host, port: decision.port },
       jobToken: ownToken ?? decision.token,
       release,
@@ -226,8 +223,4 @@ class Meeting {
     );
     return `Of ${this.plan.nnodes} expected hosts, ${places.join(', ')}`;
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
 }

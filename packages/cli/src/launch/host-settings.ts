@@ -17,32 +17,35 @@ export interface HostSettings {
   readonly cpus: readonly RankCpus[] | undefined;
   /** By local rank. */
   readonly threads: readonly Threads[];
-  /** How many times the ranks were started before. */
-  readonly restart: number;
 }
 
-/** @throws AccError The errors of `bindRanks`. */
-export async function hostSettings(
-  plan: LaunchPlan,
-  env: NodeJS.ProcessEnv,
-  restart: number,
-): Promise<HostSettings> {
+/**
+ * @param env The environment of the launcher. The plan's variables come before it.
+ * @throws AccError The errors of `bindRanks`.
+ */
+export async function hostSettings(plan: LaunchPlan, env: NodeJS.ProcessEnv): Promise<HostSettings> {
+  const own = { ...env, ...plan.env };
   const cpus = bindRanks(plan.cpuBind, plan.nproc);
   const threads = Array.from({ length: plan.nproc }, (_, localRank): Threads => {
     const openmp = threadsPerRank(
       plan,
-      env,
+      own,
       cpus?.[localRank]?.threads ?? shareOfCores(availableParallelism(), plan.nproc),
     );
-    return { openmp, tensorflow: tensorflowThreads(openmp, env) };
+    return { openmp, tensorflow: tensorflowThreads(openmp, own) };
   });
   const job: JobEnvironment = {
-    restarts: plan.maxRestarts > 0 ? { count: restart, failed: restart, max: plan.maxRestarts } : undefined,
+    restarts: plan.maxRestarts > 0 ? { count: 0, failed: 0, max: plan.maxRestarts } : undefined,
     // Searched once for all ranks, because the search may start Python.
-    libtorch: env.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
+    libtorch: own.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
     networkInterface: plan.networkInterface,
   };
-  return { env, job, cpus, threads, restart };
+  return { env, job, cpus, threads };
+}
+
+/** The settings for a later start of the job. */
+export function atStart(host: HostSettings, restarts: JobEnvironment['restarts']): HostSettings {
+  return { ...host, job: { ...host.job, restarts } };
 }
 
 async function findLibtorchRoot(): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import { AccError } from '@acc/contract';
 import type { ElasticPlan } from './elastic/launch-elastic.js';
 import type { FunctionLaunchOptions, ModuleFunction } from './function/launch-function.js';
 import { describeCommands } from './dry-run.js';
-import { hostSettings } from './host-settings.js';
+import { atStart, hostSettings, type HostSettings } from './host-settings.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
 import { placementOf, supposedPlacement } from './placement.js';
 import { rankCommands } from './rank-commands.js';
@@ -74,11 +74,19 @@ async function launchScript(options: LaunchOptions): Promise<number> {
   }
   if (isElastic(plan)) return runElastic(plan, script);
   const { maxRestarts } = plan;
+  const host = hostSettings(plan, process.env);
   for (let restart = 0; ; restart++) {
-    const { exitCode, mayRestart } = await runOnce(plan, script, restart);
+    const restarts = { count: restart, failed: restart, max: maxRestarts };
+    const settings = restart === 0 ? host : host.then((first) => atStart(first, restarts));
+    const { exitCode, mayRestart } = await runOnce(plan, script, settings);
     if (!mayRestart || restart === maxRestarts) return exitCode;
     process.stderr.write(`acc: restarting the job: restart ${restart + 1} of ${maxRestarts}\n`);
   }
+}
+
+/** The token that the user set. */
+function tokenOf({ env }: LaunchPlan): string | undefined {
+  return { ...process.env, ...env }.ACC_JOB_TOKEN || undefined;
 }
 
 function isElastic(plan: LaunchPlan): plan is ElasticPlan {
@@ -86,7 +94,7 @@ function isElastic(plan: LaunchPlan): plan is ElasticPlan {
 }
 
 async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
-  const token = process.env.ACC_JOB_TOKEN;
+  const token = tokenOf(plan);
   if (!token) {
     throw new AccError('ACC_MISSING_OPTION', 'A range of hosts needs the variable ACC_JOB_TOKEN.', {
       help: 'Set it to the same secret on every host, because the first host accepts further ones as long as the job runs.',
@@ -94,17 +102,15 @@ async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
     });
   }
   const program = await nodeProgram(script, plan.args);
-  const host = await hostSettings(plan, process.env, 0);
+  const host = await hostSettings(plan, process.env);
   const { launchElastic } = await import('./elastic/launch-elastic.js');
   return launchElastic(plan, program, host, token);
 }
 
-async function runOnce(plan: LaunchPlan, script: string, restart: number): Promise<JobEnd> {
-  const [program, host] = await Promise.all([
-    nodeProgram(script, plan.args),
-    hostSettings(plan, process.env, restart),
-  ]);
-  const place = await placementOf(plan, process.env.ACC_JOB_TOKEN || undefined);
+async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostSettings>): Promise<JobEnd> {
+  // The first time, the host is examined while TypeScript is transpiled.
+  const [program, host] = await Promise.all([nodeProgram(script, plan.args), settings]);
+  const place = await placementOf(plan, tokenOf(plan));
   try {
     const commands = rankCommands(plan, place, host, program);
     return await runJob({ script, commands, worldSize: place.worldSize, prefix: plan.prefix });
@@ -116,7 +122,7 @@ async function runOnce(plan: LaunchPlan, script: string, restart: number): Promi
 /** What `--dry-run` prints. */
 async function describeStart(plan: LaunchPlan, script: string): Promise<string> {
   const program = await nodeProgram(script, plan.args);
-  const host = await hostSettings(plan, process.env, 0);
+  const host = await hostSettings(plan, process.env);
   return describeCommands(rankCommands(plan, supposedPlacement(plan), host, program));
 }
 

@@ -54,6 +54,24 @@ describe('completeOptions', () => {
     expect(codeOf({ ...severalHosts, nodeRank: 2 })).toBe('ACC_BAD_OPTION');
   });
 
+  it('says what --nnodes takes', () => {
+    const expected = '--nnodes must be a whole number from 1, or the fewest and the most hosts: 1:4, not';
+    for (const nnodes of ['4:1', '0:2', 'x', '1:', 0, 1.5, NaN, '9'.repeat(400)])
+      expect(() => completeOptions({ script: 'x.ts', nnodes, rdzvEndpoint: 'a' })).toThrowError(
+        expect.objectContaining({
+          code: 'ACC_BAD_OPTION',
+          message: expect.stringContaining(`${expected} '${nnodes}'.`) as string,
+        }),
+      );
+  });
+
+  it('meets at one address only with a range of hosts', () => {
+    const range = { nnodes: '1:2', rdzvEndpoint: 'a:1' };
+    expect(codeOf({ ...range, rdzvBackend: 'c10d' })).toBe('none');
+    expect(codeOf({ ...range, rdzvBackend: 'etcd' })).toBe('ACC_BAD_OPTION');
+    expect(codeOf({ ...range, rdzvBackend: 'zookeeper' as never })).toBe('ACC_BAD_OPTION');
+  });
+
   it('names the options that several hosts need', () => {
     expect(codeOf({ nnodes: 2, rdzvEndpoint: 'a:1' })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({ nnodes: 2, nodeRank: 0 })).toBe('ACC_MISSING_OPTION');

@@ -61,7 +61,10 @@ export interface LaunchOptions {
   readonly tee?: 'all' | readonly number[];
   /** Prints what would be started, and starts nothing. Default false. */
   readonly dryRun?: boolean;
-  /** Variables of the ranks, besides those of this process. Default none. */
+  /**
+   * Variables of the ranks, besides those of this process, and in place of them. Those that the
+   * launcher must set, such as RANK, cannot be given. Default none.
+   */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -113,7 +116,7 @@ export interface LogPlan {
 }
 
 /** The default port of torchrun. */
-const DEFAULT_PORT = 29500;
+export const DEFAULT_PORT = 29500;
 const ETCD_PORT = 2379;
 
 const KEYS = [
@@ -169,9 +172,9 @@ type CommonPlan = Omit<LaunchPlan, 'nodeRank' | 'endpoint' | 'rendezvous'>;
 
 /** The plan of a job whose hosts come and go. */
 function elasticPlan(options: LaunchOptions, common: CommonPlan): LaunchPlan {
-  const { rdzvBackend, rdzvId, nodeRank, rdzvEndpoint, nnodes } = options;
+  const { rdzvBackend = 'c10d', rdzvId, nodeRank, rdzvEndpoint, nnodes } = options;
   const range = `left out with --nnodes ${nnodes}`;
-  if (rdzvBackend === 'etcd') throw badOption('--rdzv-backend', rdzvBackend, `c10d with --nnodes ${nnodes}`);
+  if (rdzvBackend !== 'c10d') throw badOption('--rdzv-backend', rdzvBackend, `c10d with --nnodes ${nnodes}`);
   if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, range);
   if (nodeRank !== undefined)
     throw badOption('--node-rank', nodeRank, `${range}, because each round assigns it`);
@@ -191,12 +194,10 @@ function elasticPlan(options: LaunchOptions, common: CommonPlan): LaunchPlan {
 /** The fewest and the most hosts. `min` is undefined without a range. */
 function parseNodes(nnodes: number | string): { readonly min: number | undefined; readonly max: number } {
   const [, from, to] = /^(\d+)(?::(\d+))?$/.exec(String(nnodes)) ?? [];
-  const max = Number(to ?? from ?? nnodes);
-  requireWhole('--nnodes', max, 1);
-  if (to === undefined) return { min: undefined, max };
-  const min = Number(from);
-  requireWhole('--nnodes', min, 1, max);
-  return { min, max };
+  const [least, max] = [Number(from), Number(to ?? from)];
+  if (!(least >= 1 && least <= max && Number.isSafeInteger(max)))
+    throw badOption('--nnodes', nnodes, 'a whole number from 1, or the fewest and the most hosts: 1:4');
+  return { min: to === undefined ? undefined : least, max };
 }
 
 /** The part of the plan that does not depend on how hosts find each other. */
@@ -278,7 +279,7 @@ export function parseEndpoint(text: string, defaultPort = DEFAULT_PORT): Endpoin
 }
 
 /** @throws AccError `ACC_BAD_OPTION`. */
-export function requireWhole(option: string, value: number, from: number, to = Infinity): void {
+function requireWhole(option: string, value: number, from: number, to = Infinity): void {
   if (Number.isInteger(value) && value >= from && value <= to) return;
   throw badOption(option, value, `a whole number from ${from}${to === Infinity ? '' : ` to ${to}`}`);
 }

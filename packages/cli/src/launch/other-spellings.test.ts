@@ -8,7 +8,11 @@ it.each([
   ['--machine_rank', 'Here it is --node-rank R'],
   ['--node_rank', 'Here it is --node-rank.'],
   ['--main-process-port', 'Here it is --rdzv-endpoint HOST:PORT'],
-  ['--mixed_precision', "Set it in the program: Accelerator.create({ mixedPrecision: 'bf16' })"],
+  ['--log_dir', 'Here it is --log-dir.'],
+  ['--mixed_precision', 'Here it is --mixed-precision.'],
+  ['--gradient_accumulation_steps', 'Here it is --gradient-accumulation-steps.'],
+  ['--config_file', 'Here it is --config-file.'],
+  ['--gradient_clipping', 'Set it in the program: Accelerator.create({ gradientClipping: { norm: 1 } })'],
 ])('names our option for the spelling of another launcher: %s', (option, help) => {
   expect(oursFor(option)).toContain(help);
 });

@@ -16,13 +16,21 @@ const OPTIONS: Readonly<Record<string, string>> = {
   '--numa-binding': '--cpu-bind numa',
 };
 
-/** torchrun also accepts these with underscores. */
-const HYPHENATED = ['--node-rank', '--rdzv-endpoint', '--rdzv-backend', '--rdzv-id', '--max-restarts'];
+/** torchrun and Hugging Face Accelerate also accept these with underscores. */
+const HYPHENATED = [
+  '--node-rank',
+  '--rdzv-endpoint',
+  '--rdzv-backend',
+  '--rdzv-id',
+  '--max-restarts',
+  '--log-dir',
+  '--mixed-precision',
+  '--gradient-accumulation-steps',
+  '--config-file',
+];
 
 /** Options of Hugging Face Accelerate's command line that programs set here. */
 const IN_PROGRAM: Readonly<Record<string, string>> = {
-  '--mixed-precision': "mixedPrecision: 'bf16'",
-  '--gradient-accumulation-steps': 'gradientAccumulationSteps: 4',
   '--gradient-clipping': 'gradientClipping: { norm: 1 }',
   '--cpu': "device: 'cpu'",
 };

@@ -53,6 +53,21 @@ export function supposedPlacement(plan: LaunchPlan): Omit<Placement, 'release'> 
   };
 }
 
+/** The part of the job that a host runs, if hosts have these numbers of ranks, by node rank. */
+export function shareOf(
+  sizes: readonly number[],
+  nodeRank: number,
+): Pick<Placement, 'nnodes' | 'nodeRank' | 'firstRank' | 'worldSize'> {
+  const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+  return {
+    nnodes: sizes.length,
+    nodeRank,
+    firstRank: sum(sizes.slice(0, nodeRank)),
+    worldSize: sum(sizes),
+  };
+}
+
+/** A random secret. */
 export function newToken(): string {
   return randomBytes(16).toString('hex');
 }

@@ -27,7 +27,7 @@ export function rankCommands(
       },
       isForeground: localRank === 0,
       cpus,
-      logs: logs && logPaths(logs.folder, host.restart, rank),
+      logs: logs && logPaths(logs.folder, host.job.restarts?.count ?? 0, rank),
       isShown: isShown(logs, rank),
     };
   });

@@ -23,19 +23,21 @@ export interface ClusterJob {
 /** A label of DNS has at most 63 characters. Kubernetes adds the number of a pod. */
 const LONGEST_NAME = 50;
 
-/** Options that the file itself sets, or that have no meaning in it. */
-const NOT_PRINTED: readonly (readonly [keyof LaunchOptions, string])[] = [
-  ['nodeRank', '--node-rank'],
-  ['rdzvEndpoint', '--rdzv-endpoint'],
-  ['rdzvBackend', '--rdzv-backend'],
-  ['rdzvId', '--rdzv-id'],
-  ['dryRun', '--dry-run'],
+const SET_BY_FILE = ', because the printed file sets it';
+
+/** Options that the file itself sets, or that have no meaning in it, and why. */
+const NOT_PRINTED: readonly (readonly [keyof LaunchOptions, string, string])[] = [
+  ['nodeRank', '--node-rank', SET_BY_FILE],
+  ['rdzvEndpoint', '--rdzv-endpoint', SET_BY_FILE],
+  ['rdzvBackend', '--rdzv-backend', SET_BY_FILE],
+  ['rdzvId', '--rdzv-id', SET_BY_FILE],
+  ['dryRun', '--dry-run', ', which starts nothing either'],
 ];
 
-/** @throws AccError `ACC_BAD_OPTION` for an option that the file sets. */
+/** @throws AccError `ACC_BAD_OPTION` for an option that the file cannot take. */
 export function requirePrintable(options: LaunchOptions): void {
-  const set = NOT_PRINTED.find(([key]) => options[key] !== undefined);
-  if (set) throw badOption(set[1], options[set[0]], 'left out with --print, because the file sets it');
+  for (const [key, option, why] of NOT_PRINTED)
+    if (options[key] !== undefined) throw badOption(option, options[key], `left out with --print${why}`);
   if (String(options.nnodes).includes(':'))
     throw badOption('--nnodes', options.nnodes, 'a number with --print');
   if (options.nproc === 'auto') throw badOption('-n', 'auto', 'a number with --print');
@@ -67,6 +69,8 @@ function sameOnHosts(options: LaunchOptions): string[] {
     ['--interface', options.interface],
     ['--log-dir', logDir],
     ['--tee', tee],
+    // `withConfigFile` gives no other file to a printed job.
+    ['--config-file', options.env?.['ACC_CONFIG_FILE']],
   ];
   const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]));
   return prefix === false ? [...words, '--no-prefix'] : words;

@@ -1,14 +1,13 @@
+import { SAVED_EXIT_CODE } from '@acc/contract';
 import { stringify } from 'yaml';
+import { DEFAULT_PORT } from '../options.js';
 import { newToken } from '../placement.js';
-import { shellWord } from '../shell-word.js';
+import { shellWords } from '../shell-word.js';
 import type { ClusterJob } from './job.js';
 import { count } from './slurm.js';
 
-const PORT = 29500;
 /** `acc launch` gives ranks 30 s to save after SIGTERM. */
 const GRACE_SECONDS = 40;
-/** Exit code 75 means that the ranks were asked to end and saved a checkpoint. */
-const SAVED = 75;
 
 /**
  * A manifest for Kubernetes: an Indexed Job with a pod for each host, a headless Service by which
@@ -50,7 +49,7 @@ function headlessService({ name }: ClusterJob): object {
       // Ranks meet before a pod is ready.
       publishNotReadyAddresses: true,
       selector: { 'batch.kubernetes.io/job-name': name },
-      ports: [{ name: 'rank-0', port: PORT }],
+      ports: [{ name: 'rank-0', port: DEFAULT_PORT }],
     },
   };
 }
@@ -70,7 +69,10 @@ function indexedJob(job: ClusterJob, image: string): object {
       podFailurePolicy: {
         rules: [
           // Pods that saved a checkpoint, or were moved, start again and continue.
-          { action: 'Ignore', onExitCodes: { containerName: name, operator: 'In', values: [SAVED] } },
+          {
+            action: 'Ignore',
+            onExitCodes: { containerName: name, operator: 'In', values: [SAVED_EXIT_CODE] },
+          },
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
         ],
       },
@@ -99,13 +101,12 @@ function container(job: ClusterJob, image: string): object {
 }
 
 function shellScript({ name, nnodes, nproc, threads = 1, options, program }: ClusterJob): string {
-  const words = (list: readonly string[]): string => list.map(shellWord).join(' ');
   const launch = `exec ./node_modules/.bin/acc launch -n ${nproc} --threads ${threads}`;
-  const rest = words([...options, ...program]);
+  const rest = shellWords([...options, ...program]);
   if (nnodes === 1) return `${launch} ${rest}\n`;
   const first = `${name}-0.${name}`;
   // The name of the first pod is known a moment after that pod has started.
   return `until getent hosts ${first}; do sleep 1; done
-${launch} --nnodes ${nnodes} --node-rank "$JOB_COMPLETION_INDEX" --rdzv-endpoint ${first}:${PORT} ${rest}
+${launch} --nnodes ${nnodes} --node-rank "$JOB_COMPLETION_INDEX" --rdzv-endpoint ${first}:${DEFAULT_PORT} ${rest}
 `;
 }

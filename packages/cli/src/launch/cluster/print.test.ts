@@ -57,11 +57,28 @@ describe('acc launch --print', () => {
     expect(codeOf({}, { cluster: 'k8s' })).toBe('ACC_MISSING_OPTION');
     expect(codeOf({}, { ...slurm, image: 'x' })).toBe('ACC_BAD_OPTION');
     expect(codeOf({}, { ...slurm, jobName: 'My Job' })).toBe('ACC_BAD_OPTION');
-    expect(codeOf({}, { cluster: 'pbs' as never })).toBe('ACC_BAD_OPTION');
   });
 
-  it('refuses --image and --job-name without --print', async () => {
-    for (const option of ['--image', '--job-name']) {
+  it('takes ranks of all hosts whose output is shown', () => {
+    const options = { nproc: 4, nnodes: 2, logDir: 'l' };
+    expect(clusterFile({ script: 'a.ts', ...options, tee: [5] }, slurm)).toContain('--log-dir l --tee 5 ');
+    expect(codeOf({ ...options, tee: [8] })).toBe('ACC_BAD_OPTION');
+  });
+
+  it('says why an option is left out', () => {
+    const messageOf = (options: Partial<LaunchOptions>): string => {
+      try {
+        return clusterFile({ script: 'a.ts', ...options }, slurm);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(messageOf({ nodeRank: 0 })).toContain('because the printed file sets it');
+    expect(messageOf({ dryRun: true })).toContain('which starts nothing either');
+  });
+
+  it('refuses other clusters, and --image and --job-name without --print', async () => {
+    for (const option of ['--print', '--image', '--job-name']) {
       const { code, stderr } = await runAcc(['launch', option, 'x', 'train.ts']);
       expect(code).toBe(2);
       expect(stderr).toContain('ACC_BAD_OPTION');

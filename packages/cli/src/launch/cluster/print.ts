@@ -1,5 +1,5 @@
-import { badOption, completeOptions, requireWhole, type LaunchOptions } from '../options.js';
-import { CLUSTERS, clusterJob, requireImage, requirePrintable, type Cluster } from './job.js';
+import { badOption, completeOptions, type LaunchOptions } from '../options.js';
+import { clusterJob, requireImage, requirePrintable, type Cluster } from './job.js';
 import { kubernetesManifest } from './kubernetes.js';
 import { slurmScript } from './slurm.js';
 
@@ -18,13 +18,10 @@ export interface PrintOptions {
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`.
  */
 export function clusterFile(options: LaunchOptions, { cluster, image, jobName }: PrintOptions): string {
-  if (!CLUSTERS.includes(cluster)) throw badOption('--print', cluster, CLUSTERS.join(' or '));
   requirePrintable(options);
-  const nnodes = Number(options.nnodes ?? 1);
-  requireWhole('--nnodes', nnodes, 1);
-  // The file numbers the hosts itself, so the options are those of one host.
-  const plan = completeOptions({ ...options, nnodes: 1 });
-  const job = clusterJob(options, { ...plan, nnodes }, jobName);
+  // The file numbers the hosts itself, so the options are those of the first host.
+  const plan = completeOptions({ ...options, nodeRank: 0, rdzvEndpoint: 'first' });
+  const job = clusterJob(options, plan, jobName);
   if (cluster === 'k8s') return kubernetesManifest(job, requireImage(image));
   if (image !== undefined) throw badOption('--image', image, 'used with --print k8s only');
   return slurmScript(job);

@@ -1,4 +1,4 @@
-import { shellWord } from '../shell-word.js';
+import { shellWord, shellWords } from '../shell-word.js';
 import type { ClusterJob } from './job.js';
 
 /**
@@ -7,11 +7,10 @@ import type { ClusterJob } from './job.js';
  */
 export function slurmScript(job: ClusterJob): string {
   const { name, nnodes, nproc, threads, options, program } = job;
-  const words = (list: readonly string[]): string => list.map(shellWord).join(' ');
   const launch = [
     `exec acc launch -n ${nproc} --threads "$((SLURM_CPUS_PER_TASK / ${nproc}))"`,
     '--nnodes "$SLURM_NNODES" --node-rank "$SLURM_NODEID" --rdzv-endpoint "$ACC_ENDPOINT"',
-    ...(options.length > 0 ? [words(options)] : []),
+    ...(options.length > 0 ? [shellWords(options)] : []),
     '"$@"',
   ];
   return `#!/bin/sh
@@ -32,7 +31,7 @@ ACC_JOB_TOKEN="$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')"
 export PATH ACC_ENDPOINT ACC_JOB_TOKEN
 
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_PER_TASK" --kill-on-bad-exit=1 \\
-  sh -c '${launch.join(' \\\n    ').replaceAll("'", `'\\''`)}' acc ${words(program)}
+  sh -c ${shellWord(launch.join(' \\\n    '))} acc ${shellWords(program)}
 `;
 }
 

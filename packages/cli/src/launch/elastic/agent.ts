@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { AccError, poll } from '@acc/contract';
 import type { Endpoint } from '../options.js';
+import { newToken } from '../placement.js';
 import type { StopRequest } from '../run-job.js';
 import { Connection } from './connection.js';
 import { JOIN_MS } from './coordinator.js';
-import type { Hello, Result, Round, ToAgent, ToCoordinator } from './messages.js';
-import { isProof, newNonce, proofOf } from './proof.js';
+import type { End, Hello, Result, Round, Stop, ToAgent, ToCoordinator } from './messages.js';
+import { isProof, proofOf } from './proof.js';
 
 const ATTEMPT_MS = 3_000;
 
@@ -29,8 +29,6 @@ export interface AgentEnd {
   readonly reason: string;
 }
 
-export const newAgentId = (): string => randomUUID();
-
 /**
  * Takes part in the rounds of a job until it ends.
  *
@@ -39,10 +37,7 @@ export const newAgentId = (): string => randomUUID();
  */
 export async function runAgent(options: AgentOptions): Promise<AgentEnd> {
   const socket = await connected(options.endpoint);
-  return new Promise((resolve, reject) => {
-    const agent = new Agent(socket, options);
-    agent.ended.then(resolve, reject);
-  });
+  return new Agent(socket, options).ended;
 }
 
 async function connected({ host, port }: Endpoint): Promise<Socket> {
@@ -74,12 +69,14 @@ class Agent {
   readonly ended: Promise<AgentEnd>;
   readonly #options: AgentOptions;
   readonly #connection: Connection<ToAgent, ToCoordinator>;
-  readonly #nonce = newNonce();
+  readonly #nonce = newToken();
   #settle!: { resolve(end: AgentEnd): void; reject(error: AccError): void };
   #stop: ((request: StopRequest) => void) | undefined;
   /** Resolves when the ranks of the round have ended. */
   #running: Promise<void> | undefined;
   #isSettled = false;
+  /** Whether the peer has proved that it knows the token. Nobody else gives orders. */
+  #isProven = false;
 
   constructor(socket: Socket, options: AgentOptions) {
     this.#options = options;
@@ -96,20 +93,32 @@ class Agent {
       case 'challenge':
         return this.#connection.send(this.#hello(message.nonce));
       case 'welcome':
-        if (isProof(message.proof, proofOf(token, 'coordinator', this.#nonce))) return;
+        this.#isProven = isProof(message.proof, proofOf(token, 'coordinator', this.#nonce));
+        if (this.#isProven) return;
         return this.#refuse(
           'ACC_JOB_TOKEN',
           `ACC_JOB_TOKEN differs from that at ${endpoint.host}:${endpoint.port}`,
         );
       case 'refused':
         return this.#refuse(message.code, message.message);
+      default:
+        if (this.#isProven) return this.#obey(message);
+        return this.#refuse(
+          'ACC_JOB_TOKEN',
+          `What listens at ${endpoint.host}:${endpoint.port} has not proved that it knows ACC_JOB_TOKEN`,
+        );
+    }
+  }
+
+  #obey(order: Round | Stop | End): void {
+    switch (order.kind) {
       case 'round':
-        this.#running = this.#run(message);
+        this.#running = this.#run(order);
         return;
       case 'stop':
-        return this.#stop?.({ isSaving: message.isSaving });
+        return this.#stop?.({ isSaving: order.isSaving });
       case 'end':
-        return this.#end(() => this.#settle.resolve(message));
+        return this.#end(() => this.#settle.resolve(order));
     }
   }
 

@@ -42,11 +42,6 @@ export class Connection<Received, Sent> {
     this.#socket.end();
   }
 
-  /** Closes at once. */
-  destroy(): void {
-    this.#socket.destroy();
-  }
-
   #beat(): void {
     const silentMs = performance.now() - this.#heardAt;
     if (silentMs <= LOST_MS) return this.#write({});

@@ -2,9 +2,10 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tryPort } from '../endpoint.js';
+import { newToken } from '../placement.js';
 import { Connection } from './connection.js';
 import type { Hello, ToAgent, ToCoordinator } from './messages.js';
-import { isProof, newNonce, proofOf } from './proof.js';
+import { isProof, proofOf } from './proof.js';
 import { Rendezvous, type Member } from './rendezvous.js';
 
 /** Too few hosts wait this long for others, as torchrun's agents do. In milliseconds. */
@@ -70,7 +71,7 @@ export class Coordinator {
   #welcome(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
-    const nonce = newNonce();
+    const nonce = newToken();
     let member: Member | undefined;
     const connection = new Connection<ToCoordinator, ToAgent>(socket, {
       onMessage: (message) => {
@@ -86,7 +87,7 @@ export class Coordinator {
           });
           const { id, host, nproc } = message;
           const isFirst = id === this.#options.ownId;
-          member = { id, host, nproc, isFirst, send: (sent) => connection.send(sent) };
+          member = { host, nproc, isFirst, send: (sent) => connection.send(sent) };
           this.#rendezvous.join(member);
         } else if (member) this.#rendezvous.result(member, message);
       },

@@ -1,10 +1,13 @@
-import { AccError, isAccError } from '@acc/contract';
-import type { HostSettings } from '../host-settings.js';
+import { randomUUID } from 'node:crypto';
+import { isAccError } from '@acc/contract';
+import { portForbidden } from '../endpoint.js';
+import { atStart, type HostSettings } from '../host-settings.js';
 import type { Endpoint, LaunchPlan } from '../options.js';
+import { shareOf } from '../placement.js';
 import { rankCommands } from '../rank-commands.js';
 import { runJob, type JobEnd, type StopRequest } from '../run-job.js';
 import type { Program } from '../script.js';
-import { newAgentId, runAgent, type AgentEnd, type AgentOptions } from './agent.js';
+import { runAgent, type AgentEnd, type AgentOptions } from './agent.js';
 import { Coordinator } from './coordinator.js';
 import { ownEndpoint } from './first-host.js';
 import type { Result, Round } from './messages.js';
@@ -27,7 +30,7 @@ export async function launchElastic(
   token: string,
 ): Promise<number> {
   const { endpoint, nproc, minNodes, nnodes: maxNodes } = plan;
-  const id = newAgentId();
+  const id = randomUUID();
   const coordinator = await startIfFirst(plan, token, id);
   const runRound = async (round: Round, stop: Promise<StopRequest>): ReturnType<AgentOptions['runRound']> =>
     resultOf(await runRanks(plan, round, { program, host, stop }));
@@ -62,11 +65,7 @@ async function startIfFirst(
   } catch (cause) {
     // Another agent of this host keeps the job together.
     if ((cause as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
-    throw new AccError(
-      'ACC_PORT_FORBIDDEN',
-      `This process may not listen on port ${plan.endpoint.port} of this host.`,
-      { help: 'Choose a port above 1023 in --rdzv-endpoint.', cause },
-    );
+    throw portForbidden(plan.endpoint.port, cause);
   }
 }
 
@@ -78,18 +77,13 @@ interface HostPart {
 
 function runRanks(plan: ElasticPlan, round: Round, { program, host, stop }: HostPart): Promise<JobEnd> {
   const { restart, failures, maxRestarts, nodeRank, sizes, port } = round;
-  const before = sizes.slice(0, nodeRank);
   const place = {
-    nnodes: sizes.length,
-    nodeRank,
-    firstRank: sum(before),
-    worldSize: sum(sizes),
+    ...shareOf(sizes, nodeRank),
     endpoint: { host: plan.endpoint.host, port },
     jobToken: undefined,
   };
   const restarts = { count: restart, failed: failures, max: maxRestarts };
-  const settings = { ...host, restart, job: { ...host.job, restarts } };
-  const commands = rankCommands(plan, place, settings, program);
+  const commands = rankCommands(plan, place, atStart(host, restarts), program);
   return runJob({ script: plan.script, commands, worldSize: place.worldSize, prefix: plan.prefix, stop });
 }
 
@@ -97,8 +91,4 @@ function resultOf({ exitCode, mayRestart, isStopped, failure }: JobEnd): Omit<Re
   if (exitCode === 0) return { outcome: 'completed', exitCode };
   if (isStopped) return { outcome: 'stopped', exitCode };
   return { outcome: failure && mayRestart ? 'failed' : 'left', exitCode };
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
 }

@@ -25,7 +25,6 @@ export interface Round {
 /** End the ranks of the round. */
 export interface Stop {
   readonly kind: 'stop';
-  readonly restart: number;
   /** Whether ranks are asked to save a checkpoint first. They cannot if a rank is lost. */
   readonly isSaving: boolean;
 }

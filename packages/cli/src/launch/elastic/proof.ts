@@ -1,8 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-
-export function newNonce(): string {
-  return randomBytes(16).toString('hex');
-}
+import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
  * Proves knowledge of the job's token without sending it. Each side answers the nonce of the other,

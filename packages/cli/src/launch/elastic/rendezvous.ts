@@ -3,7 +3,6 @@ import type { Result, ToAgent } from './messages.js';
 
 /** A host that takes part. */
 export interface Member {
-  readonly id: string;
   readonly host: string;
   readonly nproc: number;
   /** Whether it is the host of the rendezvous, which is in every round and has node rank 0. */
@@ -128,7 +127,7 @@ export class Rendezvous {
   #stop(isSaving: boolean): void {
     this.#phase = 'stopping';
     for (const [member, outcome] of this.#round) {
-      if (outcome === 'running') member.send({ kind: 'stop', restart: this.#restart, isSaving });
+      if (outcome === 'running') member.send({ kind: 'stop', isSaving });
     }
   }
 
@@ -160,7 +159,7 @@ export class Rendezvous {
         if (!isTooFew) return void this.#start();
         this.#verdict = {
           exitCode: 1,
-          reason: `only ${count} of at least ${minNodes} hosts came in ${joinMs / 1000} s`,
+          reason: `only ${this.#members.length} of at least ${minNodes} hosts came in ${joinMs / 1000} s`,
         };
         this.#end();
       },

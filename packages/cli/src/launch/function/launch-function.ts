@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { extname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { AccError, checkKeys } from '@acc/contract';
-import { tsxArguments } from '@acc/transpile';
+import { tsxOptions } from '@acc/transpile';
 import { hostSettings } from '../host-settings.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from '../options.js';
 import { placementOf } from '../placement.js';
@@ -41,7 +41,6 @@ export interface FunctionLaunchOptions<Args extends readonly unknown[] = readonl
 }
 
 const KEYS = ['numProcesses', 'args', 'url', 'env', 'threads', 'prefix', 'cpuBind', 'logDir', 'tee'];
-const TYPESCRIPT = /^\.[mc]?tsx?$/;
 /** Set in the ranks, so that a module which launches while it is imported starts no further ranks. */
 const MARK = 'ACC_IN_LAUNCHED_FUNCTION';
 
@@ -60,8 +59,11 @@ export async function launchFunction(
     writeCall(folder, call);
     const program = runnerProgram(call, folder);
     const { numProcesses: nproc, threads, prefix, cpuBind, logDir, tee } = options;
-    const plan = completeOptions({ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee });
-    const end = await run(plan, program, { ...env, ...options.env, [MARK]: '1' });
+    const plan = completeOptions({
+      ...{ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee },
+      env: { ...options.env, [MARK]: '1' },
+    });
+    const end = await run(plan, program, env);
     return resultsOf(folder, plan.nproc, end);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -86,7 +88,7 @@ function wrong(option: string, value: unknown, expected: string): AccError {
 }
 
 async function run(plan: LaunchPlan, program: Program, env: NodeJS.ProcessEnv): Promise<JobEnd> {
-  const host = await hostSettings(plan, env, 0);
+  const host = await hostSettings(plan, env);
   const place = await placementOf(plan, undefined);
   // The ranks do not read stdin, which belongs to the program or notebook.
   const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
@@ -113,8 +115,7 @@ function moduleTarget({ module, export: name = 'default' }: ModuleFunction): Mod
 /** Node.js with the runner and its argument. TypeScript modules need tsx. */
 function runnerProgram({ target, base }: FunctionCall, folder: string): Program {
   const runner = fileURLToPath(new URL('./launch/function/run-function.js', import.meta.url));
-  const extension = extname('module' in target ? new URL(target.module).pathname : base);
-  const loader = TYPESCRIPT.test(extension) ? tsxArguments('a.ts').slice(0, -1) : [];
+  const loader = tsxOptions('module' in target ? new URL(target.module).pathname : base);
   return [process.execPath, ...nodeOptions(), ...loader, runner, folder];
 }
 

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { shellWord } from '../../launch/shell-word.js';
 import type { CudaNeeds } from './wheels.js';
 
 /** What a TensorFlow for CUDA, in the folder `root`, needs from the machine. */
@@ -11,11 +12,6 @@ export function describeCuda(cuda: CudaNeeds | undefined, root: string): string[
     `it needs CUDA ${cuda.cuda}${cudnn}${driver}; this machine has ${installed ? `driver ${installed}` : 'no NVIDIA driver'}`,
     `the CUDA libraries, if the machine has none: python3 -m pip install --no-deps --target ${shellWord(root)} ${cuda.packages.join(' ')}`,
   ];
-}
-
-/** A path as one word of a command line. */
-function shellWord(path: string): string {
-  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** The version of the loaded kernel module of NVIDIA. */
