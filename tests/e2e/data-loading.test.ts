@@ -57,7 +57,7 @@ describe('worker threads', () => {
     const { failures } = runs.get(2)![0]!;
     if (!failures) return expect.unreachable();
     const { sample, exit, rows } = failures;
-    expect(sample).toMatchObject({ batches: 2, code: 'ACC_DATA_SAMPLE', cause: 'the square is too large' });
+    expect(sample).toMatchObject({ batches: 2, code: 'ACC_DATA_SAMPLE', cause: 'square 9 is too large' });
     expect(sample.message).toContain('Sample 9 (square-9.txt)');
     expect(exit.code).toBe('ACC_DATA_WORKER');
     expect(rows).toEqual([0, 1, 4, 9, 16]);

@@ -18,7 +18,7 @@ export interface DeferredTensor {
    * Gives the tensor the elements of `values` from `begin` on, in row-major order. `values` keeps
    * its owner. Memory is shared where the backend can. Operators never write into it.
    *
-   * @param begin Default 0.
+   * @param begin Default 0. If `values` has more elements than the tensor, it is flat: `[n]`.
    */
   fill(values: Tensor, begin?: number): void;
   /** Frees the values. The next use loads them again. */

@@ -45,8 +45,8 @@ export interface KernelLayerSlots {
   /** Absent: strategies that shard parameters are refused. */
   readonly defer?: Defer;
   /**
-   * Absent: where every rank keeps whole parameters, a strategy that shards has its elements of them
-   * once more.
+   * Absent: in stages 1 and 2 of `fsdp`, a rank holds its own elements twice: in the whole parameters
+   * and in its shard.
    */
   readonly divideMemory?: DivideMemory;
   /** Absent: `accelerator.compile` is refused. */

@@ -1,6 +1,6 @@
 import { clone, tidy, type Tensor, type TensorContainer } from '@tensorflow/tfjs-core';
 import { collate } from './collate.js';
-import { cannotCollate } from './errors.js';
+import { promised } from './errors.js';
 import { mapTensors, tensorsIn, type TensorMark } from './structure.js';
 
 export type Collate = (samples: unknown[]) => unknown;
@@ -18,7 +18,7 @@ export function batchSamples(samples: unknown[], custom: Collate | undefined, ma
   return tidy(() => {
     if (!custom) return collate(samples) as TensorContainer;
     const batch = custom(samples);
-    if (batch instanceof Promise) throw cannotCollate('collate', 'the function returned a promise');
+    if (batch instanceof Promise) throw promised('collate');
     const fetched = new Set(samples.flatMap(tensorsIn));
     const isOurs = (x: Tensor) => mark.isNew(x) && !fetched.has(x);
     return mapTensors(batch, (x) => (isOurs(x) ? x : clone(x))) as TensorContainer;

@@ -5,7 +5,7 @@ import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { ahead, deliver, markLast } from './deliver.js';
-import { cannotSplit, needsNumbers } from './errors.js';
+import { cannotSplit, needsNumbers, promised } from './errors.js';
 import { epochLength, indexedSteps, planSteps, type EpochPlan, type PlannedBatch } from './indexed-steps.js';
 import {
   fillsLastStep,
@@ -200,6 +200,7 @@ class Loader implements DataLoader {
       const mark = new TensorMark();
       return tidy(() => {
         const changed = transform(batch, samplesBefore);
+        if (changed instanceof Promise) throw promised('transform');
         return mapTensors(changed, (x) => (mark.isNew(x) ? x : clone(x))) as TensorContainer;
       });
     } finally {
@@ -236,7 +237,8 @@ const OF_NUMBERED = ['shuffle', 'sampler', 'transform', 'numWorkers'] as const;
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_DATASET`,
  * `ACC_DATA_ROWS_DIFFER`, `ACC_DATA_SHUFFLE`. Iterating throws `ACC_DATA_COLLATE`,
- * `ACC_DATA_SAMPLER`, `ACC_DATA_SPENT`.
+ * `ACC_DATA_SAMPLER`, `ACC_DATA_SPENT`, `ACC_DATA_DISPATCH`, and with `numWorkers` `ACC_DATA_WORKERS`,
+ * `ACC_DATA_WORKER`, `ACC_DATA_SAMPLE`.
  */
 export const DataLoader = Loader as unknown as DataLoaderConstructor;
 

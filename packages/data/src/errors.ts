@@ -15,6 +15,14 @@ export function cannotCollate(path: string, what: string, details: Record<string
   });
 }
 
+/** `ACC_DATA_COLLATE`: a function of the program returned a promise in place of a batch. */
+export function promised(option: 'collate' | 'transform'): AccError {
+  return new AccError('ACC_DATA_COLLATE', `${option}: the function returned a promise.`, {
+    help: 'Return the batch itself. What needs to wait belongs into the dataset.',
+    details: { path: option },
+  });
+}
+
 /**
  * `ACC_DATA_ROWS_DIFFER`: tensors of one batch, or of one set of columns, have different numbers of
  * rows.

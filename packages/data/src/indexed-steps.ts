@@ -54,7 +54,8 @@ export function* planSteps(
     const layout = layoutStep(real, deal);
     const { rows, realRows } = layout;
     const indices = slotsOf(layout, rank);
-    for (const [i, slot] of indices.entries()) {
+    for (let i = 0; i < indices.length; i++) {
+      const slot = indices[i]!;
       const position = slot < real ? start + slot : (slot - real) % samples;
       indices[i] = order ? order[position]! : position;
     }

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, checkKeys } from '@acc/contract';
 import type { IndexedDataset } from './sample-source.js';
 import { openDataset } from './workers/messages.js';
 
@@ -15,12 +15,13 @@ export interface ModuleDatasetOptions {
  * and records of them. Tensors belong to one thread and cannot be sent.
  *
  * @param module The address of an ES module: `new URL('./dataset.js', import.meta.url)`.
- * @throws AccError `ACC_DATA_DATASET` if the module cannot be imported or gives no dataset.
+ * @throws AccError `ACC_UNKNOWN_OPTION`; `ACC_DATA_DATASET` if the module cannot be imported or gives no dataset.
  */
 export async function moduleDataset<Sample = unknown>(
   module: URL | string,
   options: ModuleDatasetOptions = {},
 ): Promise<IndexedDataset<Sample>> {
+  checkKeys('moduleDataset', options, ['export', 'args']);
   const inWorker = { module: String(module), ...options };
   let dataset: IndexedDataset<Sample>;
   try {
@@ -31,13 +32,11 @@ export async function moduleDataset<Sample = unknown>(
       cause,
     });
   }
-  const named = dataset.nameOf && { nameOf: (i: number) => dataset.nameOf!(i) };
   return {
     get length() {
       return dataset.length;
     },
     get: (i) => dataset.get(i),
-    ...named,
     inWorker,
   };
 }

@@ -35,6 +35,13 @@ it.each([
   ['no record', [[1, 2]]],
   ['fractions in int32', [{ tokens: [1.5], labels: [1] }]],
   ['strings', [{ tokens: ['a'], labels: [1] }]],
+  [
+    'other keys in another sample',
+    [
+      { tokens: [1], labels: [1] },
+      { tokens: [1], labels: [1], more: 1 },
+    ],
+  ],
   ['lists of lists', [{ tokens: [[1, 2]], labels: [1] }]],
 ])('refuses %s', (_, wrong) => {
   const collate = padSequences({ pad: { tokens: 0, labels: 0 } });

@@ -3,7 +3,7 @@ import { isPlainRecord, parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import { collate } from './collate.js';
 import { cannotCollate } from './errors.js';
-import { isNumberArray } from './plain-values.js';
+import { isNumberArray, plainKind, type NumberArray } from './plain-values.js';
 
 export interface PadSequencesOptions {
   /** The value that fills each sequence, by the key of the sample: `{ tokens: 0, labels: -100 }`. */
@@ -57,11 +57,10 @@ export function padSequences(
         'lengthKey of padSequences would replace this part of the sample',
       );
     const width = Math.ceil(Math.max(1, ...lengths) / multipleOf) * multipleOf;
-    const batch: Record<string, TensorContainer> = {};
-    for (const key of Object.keys(samples[0]!)) {
-      if (padded.includes(key)) continue;
-      batch[key] = collate(samples.map((sample) => sample[key])) as TensorContainer;
-    }
+    const others = samples.map((sample) =>
+      Object.fromEntries(Object.entries(sample).filter(([key]) => !padded.includes(key))),
+    );
+    const batch = collate(others) as Record<string, TensorContainer>;
     for (const key of padded) {
       const values = new (dtype === 'int32' ? Int32Array : Float32Array)(samples.length * width);
       values.fill(pad[key]!);
@@ -81,8 +80,7 @@ function lengthOf(sample: unknown, keys: readonly string[], dtype: 'int32' | 'fl
     const sequence = sample[key];
     if (!isNumberArray(sequence) && !Array.isArray(sequence))
       throw cannotCollate(`sample.${key}`, 'is no sequence of numbers');
-    const isRight = dtype === 'int32' ? Number.isInteger : (value: unknown) => typeof value === 'number';
-    const wrong = Array.prototype.findIndex.call(sequence, (value) => !isRight(value));
+    const wrong = indexOfWrong(sequence, dtype);
     if (wrong >= 0)
       throw cannotCollate(
         `sample.${key}[${wrong}]`,
@@ -92,4 +90,12 @@ function lengthOf(sample: unknown, keys: readonly string[], dtype: 'int32' | 'fl
   });
   if (lengths.every((length) => length === lengths[0])) return lengths[0]!;
   throw cannotCollate('sample', `the sequences ${keys.join(', ')} have the lengths ${lengths.join(', ')}`);
+}
+
+/** The first element that is no number of the dtype; -1 if there is none. */
+function indexOfWrong(sequence: NumberArray | readonly unknown[], dtype: 'int32' | 'float32'): number {
+  // A typed array has numbers only, and only integers unless it has floats.
+  if (isNumberArray(sequence) && (dtype === 'float32' || plainKind(sequence)!.dtype === 'int32')) return -1;
+  const isRight = dtype === 'int32' ? Number.isInteger : (value: unknown) => typeof value === 'number';
+  return Array.prototype.findIndex.call(sequence, (value) => !isRight(value));
 }

@@ -1,4 +1,4 @@
-import { isShaped } from './shaped-array.js';
+import { isShaped, sizeOf } from './shaped-array.js';
 
 /** The dtype and shape that a value other than a tensor has in a batch. */
 export interface PlainKind {
@@ -56,15 +56,10 @@ export function sameKind(a: PlainKind, b: PlainKind): boolean {
   );
 }
 
-/** The number of elements of a value. */
-export function sizeOf({ shape }: PlainKind): number {
-  return shape.reduce((product, dim) => product * dim, 1);
-}
-
 /** Concatenates values of one kind in row-major order. */
 export function packPlain(values: readonly unknown[], kind: PlainKind): PlainBlock {
   if (kind.dtype === 'string') return values.flat(kind.shape.length) as string[];
-  const block = emptyBlock(kind.dtype, sizeOf(kind) * values.length);
+  const block = emptyBlock(kind.dtype, sizeOf(kind.shape) * values.length);
   packInto(block, values, kind);
   return block;
 }
@@ -75,7 +70,7 @@ export function packInto(
   values: readonly unknown[],
   kind: PlainKind,
 ): void {
-  const size = sizeOf(kind);
+  const size = sizeOf(kind.shape);
   values.forEach((value, i) => {
     if (isShaped(value)) block.set(value.data, i * size);
     else fillBlock(block, i * size, value, kind.shape);
@@ -99,7 +94,7 @@ function fillBlock(
     block.set(value as ArrayLike<number>, offset);
   } else {
     const [, ...rest] = shape;
-    const stride = rest.reduce((product, dim) => product * dim, 1);
+    const stride = sizeOf(rest);
     (value as unknown[]).forEach((item, i) => fillBlock(block, offset + i * stride, item, rest));
   }
 }

@@ -17,7 +17,7 @@ export interface ShapedArray {
  * @throws AccError `ACC_INVALID_ARGUMENT` if the shape has another number of elements.
  */
 export function shaped(data: NumberArray, shape: readonly number[]): ShapedArray {
-  const size = shape.reduce((product, dim) => product * dim, 1);
+  const size = sizeOf(shape);
   if (size !== data.length) {
     throw new AccError(
       'ACC_INVALID_ARGUMENT',
@@ -26,6 +26,11 @@ export function shaped(data: NumberArray, shape: readonly number[]): ShapedArray
     );
   }
   return { data, shape, [SHAPED]: true } as ShapedArray;
+}
+
+/** The number of elements of a shape. */
+export function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((product, dim) => product * dim, 1);
 }
 
 export function isShaped(value: unknown): value is ShapedArray {

@@ -1,4 +1,4 @@
-import { engine, reshape, slice, tidy, util, type Tensor } from '@tensorflow/tfjs-core';
+import { engine, slice, tidy, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
 import { DataTypes, type Entry, type Result } from './backend.js';
 import type { Operators } from './operators.js';
@@ -34,7 +34,7 @@ export function deferOn(operators: Operators): Defer {
 /** As many elements as `shape` has, from `begin` on. */
 function partOf(values: Tensor, shape: readonly number[], begin = 0): Tensor {
   const size = util.sizeFromShape([...shape]);
-  return size === values.size ? values : slice(reshape(values, [-1]), [begin], [size]);
+  return size === values.size ? values : slice(values, [begin], [size]);
 }
 
 /** The memory of `held`, which is disposed. */

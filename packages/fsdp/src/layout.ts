@@ -1,5 +1,5 @@
 import { util } from '@tensorflow/tfjs-core';
-import type { TensorShard } from '@acc/contract';
+import type { MemoryRange, TensorShard } from '@acc/contract';
 
 /** Elements: 64 bytes of float32, one cache line. */
 const ALIGNMENT = 16;
@@ -18,11 +18,11 @@ export interface UnitLayout {
   readonly chunk: number;
 }
 
+/** The bytes of an element. */
+export const FLOAT_BYTES = 4;
+
 /** Elements `begin` to `end` of a variable, row-major; empty if they are equal. */
-export interface Range {
-  readonly begin: number;
-  readonly end: number;
-}
+export type Range = MemoryRange;
 
 export function layoutOf(sizes: readonly number[], ranks: number): UnitLayout {
   const offsets: number[] = [];

@@ -8,8 +8,8 @@ import {
   type ShardVerbOptions,
 } from '@acc/contract';
 import { unitTooLarge } from './errors.js';
-import { FLOAT_BYTES, type Offload } from './offload/index.js';
-import { layoutOf, rangeOf, type UnitLayout } from './layout.js';
+import type { Offload } from './offload/index.js';
+import { FLOAT_BYTES, layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
 import { WholeBuffer } from './whole-buffer.js';
 
@@ -101,7 +101,8 @@ export class Unit {
     const start = () => {
       const into = this.#buffer?.lend();
       // One rank alone has all elements.
-      if (into && this.#collective.size === 1) return arrived(into);
+      if (into && this.#collective.size === 1)
+        return this.#started(() => ({ isDone: true, wait: () => into }));
       const { pieces, fillers } = this.#ownChunk();
       const options = { ...(wireDtype && { wireDtype }), ...(into && { into }) };
       const pending = this.#started(() => this.#collective.allGatherFlatAsync(pieces, options));
@@ -290,12 +291,6 @@ export class Unit {
     if (this.#collective.size === 1) keep(pending.wait());
     return pending;
   }
-}
-
-/** A call that has ended. The scope in which it was made must not free the result. */
-function arrived(result: Tensor): Pending<Tensor> {
-  keep(result);
-  return { isDone: true, wait: () => result };
 }
 
 const gap = (length: number): Tensor[] => (length > 0 ? [zeros([length])] : []);

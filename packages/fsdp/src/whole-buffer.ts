@@ -20,7 +20,23 @@ export class WholeBuffer {
   #isLent = false;
   #isUpdating = false;
 
-  constructor(private readonly context: WholeBufferContext) {}
+  readonly #divide: WholeBufferContext['divide'];
+  /** Shards with elements on this rank. */
+  readonly #filled: readonly Shard[];
+  /** Where the elements of {@link #filled} are in the flat buffer. */
+  readonly #ranges: readonly Range[];
+
+  constructor({ layout, shards, divide }: WholeBufferContext) {
+    this.#divide = divide;
+    const filled = shards.flatMap((shard, i) =>
+      shard.length > 0 ? [{ shard, offset: layout.offsets[i]! }] : [],
+    );
+    this.#filled = filled.map(({ shard }) => shard);
+    this.#ranges = filled.map(({ shard: { range }, offset }) => ({
+      begin: offset + range.begin,
+      end: offset + range.end,
+    }));
+  }
 
   /**
    * The tensor to gather into, in which this rank's elements lie. Undefined if a gather needs new
@@ -42,7 +58,7 @@ export class WholeBuffer {
 
   /** Takes over a gathered tensor. Returns the one to fill variables from, for {@link keep}. */
   arrive(flat: Tensor): Tensor {
-    const divide = this.context.divide();
+    const divide = this.#divide();
     if (this.#isLent || this.#isUpdating || !divide) return flat;
     const shards = this.#filled;
     const { memory, parts } = divide(flat, this.#ranges);
@@ -91,19 +107,5 @@ export class WholeBuffer {
   dispose(): void {
     this.#memory?.dispose();
     this.#memory = undefined;
-  }
-
-  /** Shards with elements on this rank. */
-  get #filled(): Shard[] {
-    return this.context.shards.filter(({ length }) => length > 0);
-  }
-
-  /** Where the elements of {@link #filled} are in the flat buffer. */
-  get #ranges(): Range[] {
-    const { shards, layout } = this.context;
-    return shards.flatMap(({ length, range: { begin, end } }, i) => {
-      const offset = layout.offsets[i]!;
-      return length > 0 ? [{ begin: offset + begin, end: offset + end }] : [];
-    });
   }
 }

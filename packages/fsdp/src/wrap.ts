@@ -1,6 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { buffersOf, nestedLayers } from '@acc/tfjs-internals';
+import { FLOAT_BYTES } from './layout.js';
 import type { ResolvedFsdpOptions, WrapBySize } from './options.js';
 
 /** The members of a tfjs-layers layer that wrap policies read. */
@@ -9,8 +10,6 @@ interface Layer {
   readonly weights: readonly { read(): Variable }[];
   getClassName?(): string;
 }
-
-const BYTES = 4;
 
 /**
  * Divides variables into units. Variables keep their order within a unit, and units the order of
@@ -107,7 +106,7 @@ function joined(units: readonly Variable[][], bytes: number): Variable[][] {
   const result: Variable[][] = [];
   let size = Infinity;
   for (const unit of units) {
-    const own = BYTES * unit.reduce((sum, variable) => sum + variable.size, 0);
+    const own = FLOAT_BYTES * unit.reduce((sum, variable) => sum + variable.size, 0);
     if (size + own <= bytes) {
       result.at(-1)!.push(...unit);
       size += own;

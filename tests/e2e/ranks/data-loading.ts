@@ -69,7 +69,7 @@ async function ownCollate() {
   const dataset = await moduleDataset<{ square: number }>(module, { args: [5] });
   const collate = (samples: { square: number }[]) => tf.tensor1d(samples.map(({ square }) => square));
   const rows: number[] = [];
-  const loader = new DataLoader(dataset, { batchSize: 2, numWorkers: 1, collate });
+  const loader = new DataLoader(dataset, { batchSize: 2, numWorkers: 1, prefetch: 0, collate });
   for await (const batch of loader) {
     rows.push(...batch.dataSync());
     batch.dispose();
@@ -140,7 +140,7 @@ const rank = accelerator.processIndex;
 const workers = await withWorkers(accelerator);
 const alone = mode === 'save' && rank === 0;
 const failures = alone && {
-  sample: await failing({ at: 9 }),
+  sample: await failing({ at: [9, 10] }),
   exit: await failing({ exitAt: 9 }),
   rows: await ownCollate(),
 };

@@ -7,7 +7,8 @@ export default function squares(length, fails = {}) {
     length,
     nameOf: (i) => `square-${i}.txt`,
     async get(i) {
-      if (i === fails.at) throw new RangeError('the square is too large');
+      // Samples of one batch are read at the same time. The first one that fails counts.
+      if (fails.at?.includes(i)) throw new RangeError(`square ${i} is too large`);
       if (i === fails.exitAt) process.exit(3);
       const pixels = Uint8Array.from({ length: 6 }, (_, at) => (i + at) % 256);
       return {

@@ -28,17 +28,17 @@ async function answer(dataset: Promise<IndexedDataset<unknown>>, request: BatchR
   let where: WorkerFailure['where'] = 'dataset';
   try {
     const opened = await dataset;
+    where = undefined;
     const samples = await Promise.all(
       Array.from(indices, async (index) => {
         try {
           return await opened.get(index);
         } catch (error) {
-          where = { index, name: nameOf(opened, index) };
+          where ??= { index, name: nameOf(opened, index) };
           throw error;
         }
       }),
     );
-    where = undefined;
     if (!packs) return { id, samples };
     const plan = planPacking(samples);
     const isEnough = request.memory !== undefined && request.memory.byteLength >= plan.bytes;

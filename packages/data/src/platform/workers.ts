@@ -4,6 +4,7 @@ import type { Step } from '../batch-counts.js';
 import { batchSamples, type Collate } from '../batch-samples.js';
 import type { PlannedBatch } from '../indexed-steps.js';
 import type { IndexedSource } from '../sample-source.js';
+import { sizeOf } from '../shaped-array.js';
 import { TensorMark } from '../structure.js';
 import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
 import { WorkerPool, type MadeBatch } from '../workers/worker-pool.js';
@@ -48,11 +49,13 @@ export class LoaderWorkers {
     };
     try {
       for (let i = 0; i < ahead; i++) request();
-      for (let first = made.shift(); first; first = made.shift()) {
+      for (;;) {
+        request();
+        const first = made.shift();
+        if (!first) return;
         const reply = await first.reply;
         const batch = this.#batch(reply);
         pool.release(reply);
-        request();
         const { counts, end } = first.step;
         yield { batch: finish(batch, first.step), counts, end };
       }
@@ -97,9 +100,8 @@ function tensorOf(leaf: PackedLeaf, memory: SharedArrayBuffer): Tensor {
   const { dtype, strings } = leaf;
   const shape = [...leaf.shape];
   if (strings) return tensor([...strings], shape, 'string');
-  const elements = shape.reduce((product, dim) => product * dim, 1);
   // A copy in memory of its own: the worker fills this memory with a later batch.
-  return tensor(viewOf(memory, leaf, elements).slice(), shape, dtype);
+  return tensor(viewOf(memory, leaf, sizeOf(shape)).slice(), shape, dtype);
 }
 
 /** `ACC_DATA_WORKERS`: `numWorkers` with a dataset that exists in this thread only. */

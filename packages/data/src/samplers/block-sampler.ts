@@ -1,7 +1,8 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
-import { permutation } from '../permutation.js';
-import { requireEach, requireNumbers, type Sampler } from './sampler.js';
+import { shuffle } from '../permutation.js';
+import { randomWords, type RandomWords } from '../random.js';
+import { requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface BlockSamplerOptions {
   /** The `batchSize` of the loader: the number of consecutive samples of one rank. */
@@ -38,9 +39,9 @@ const schema = z.object({
  * have another number of samples than the dataset, or a number is no count.
  */
 export function blockSampler(blocks: readonly number[], options: BlockSamplerOptions): Sampler {
-  const { batchSize, lanes, shuffle, mix } = parseOptions('blockSampler', schema, options);
+  const { batchSize, lanes, shuffle: shuffles, mix } = parseOptions('blockSampler', schema, options);
   const isCount = (rows: number) => Number.isInteger(rows) && rows >= 0;
-  requireNumbers('blockSampler: block', blocks, isCount, 'Numbers of samples are whole numbers from 0.');
+  requireNumbers('blockSampler: blocks', blocks, isCount, 'Numbers of samples are whole numbers from 0.');
   const firsts: number[] = [];
   const total = blocks.reduce((sum, rows) => {
     firsts.push(sum);
@@ -49,16 +50,18 @@ export function blockSampler(blocks: readonly number[], options: BlockSamplerOpt
   return {
     size: (samples) => samples,
     order({ samples, seed, epoch }) {
-      requireEach('blockSampler', total, samples);
-      const order = shuffle ? permutation(blocks.length, seed, epoch) : Int32Array.from(blocks.keys());
-      // Seeds of the blocks: an order of numbers that is unrelated to the order of the blocks.
-      const seeds = permutation(2 ** 16, seed, epoch);
-      const seedOf = (group: number) => (shuffle ? seeds[group % seeds.length]! : undefined);
-      const filled = dealBlocks(order, blocks, lanes).map((own, lane) =>
-        laneRows(groupsOf(own, mix), { firsts, blocks }, (group) => {
-          const blockSeed = seedOf(group * lanes + lane);
-          return (rows) => (blockSeed === undefined ? undefined : permutation(rows, blockSeed, epoch));
-        }),
+      if (total !== samples) {
+        throw samplerError(
+          `blockSampler: the blocks have ${total} samples, and the dataset has ${samples}`,
+          'Give the number of samples of each block of the dataset.',
+          { total, samples },
+        );
+      }
+      const draw = shuffles ? randomWords(seed, epoch) : undefined;
+      const order = Int32Array.from(blocks.keys());
+      if (draw) shuffle(order, draw);
+      const filled = dealBlocks(order, blocks, lanes).map((own) =>
+        laneRows(groupsOf(own, mix), { firsts, blocks }, draw),
       );
       return interleave(filled, samples, batchSize);
     },
@@ -80,22 +83,18 @@ function groupsOf(blocks: readonly number[], mix: number): number[][] {
 function laneRows(
   groups: readonly (readonly number[])[],
   { firsts, blocks }: BlockRows,
-  orderWithin: (group: number) => (rows: number) => Int32Array | undefined,
+  draw: RandomWords | undefined,
 ): Int32Array {
   const total = groups.flat().reduce((sum, block) => sum + blocks[block]!, 0);
   const lane = new Int32Array(total);
   let end = 0;
-  groups.forEach((group, number) => {
+  for (const group of groups) {
     const start = end;
     for (const block of group) {
       for (let row = 0; row < blocks[block]!; row++) lane[end++] = firsts[block]! + row;
     }
-    const order = orderWithin(number)(end - start);
-    if (order) {
-      const rows = lane.slice(start, end);
-      order.forEach((row, i) => (lane[start + i] = rows[row]!));
-    }
-  });
+    if (draw) shuffle(lane.subarray(start, end), draw);
+  }
   return lane;
 }
 

@@ -1,8 +1,8 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import { randomBelow, randomWords } from '../random.js';
-import type { DifficultySchedule } from './difficulty-schedule.js';
-import { requireEach, samplerError, type Sampler } from './sampler.js';
+import { stepsShape, type DifficultySchedule } from './difficulty-schedule.js';
+import { requireEach, requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface CurriculumSamplerOptions {
   /** The largest difficulty of each step: `difficultySchedule(…)`, or any function. */
@@ -19,10 +19,8 @@ export interface CurriculumSamplerOptions {
   readonly by?: 'value' | 'percentile';
 }
 
-const isFunction = (value: unknown) => typeof value === 'function';
 const schema = z.object({
-  schedule: z.custom<DifficultySchedule>(isFunction, 'a function of the step'),
-  samplesPerStep: z.int().positive(),
+  ...stepsShape,
   by: z.enum(['value', 'percentile']).default('value'),
 });
 
@@ -41,6 +39,8 @@ export function curriculumSampler(
   options: CurriculumSamplerOptions,
 ): Sampler {
   const { schedule, samplesPerStep, by } = parseOptions('curriculumSampler', schema, options);
+  const isDifficulty = (value: number) => !Number.isNaN(value);
+  requireNumbers('curriculumSampler: difficulties', difficulties, isDifficulty, 'Difficulties are numbers.');
   const byDifficulty = Int32Array.from({ length: difficulties.length }, (_, i) => i).sort(
     (a, b) => difficulties[a]! - difficulties[b]! || a - b,
   );

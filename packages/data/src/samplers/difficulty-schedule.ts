@@ -4,6 +4,12 @@ import * as z from 'zod';
 /** The difficulty of each step: of the samples that are drawn, or the length of sequences. */
 export type DifficultySchedule = (step: number) => number;
 
+/** The options of what depends on the step. */
+export const stepsShape = {
+  schedule: z.custom<DifficultySchedule>((value) => typeof value === 'function', 'a function of the step'),
+  samplesPerStep: z.int().positive(),
+};
+
 /** The difficulty grows from `from` to `to`. */
 export interface GrowingDifficulty {
   /**

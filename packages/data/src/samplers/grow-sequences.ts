@@ -2,12 +2,13 @@ import { slice, type Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord, parseOptions } from '@acc/contract';
 import * as z from 'zod';
 import { mapTensors } from '../structure.js';
+import { stepsShape, type DifficultySchedule } from './difficulty-schedule.js';
 import { samplerError } from './sampler.js';
 
 /** Sequences whose length depends on the step. */
 export interface GrowSequencesOptions {
   /** The length of each step: `difficultySchedule(…)`, or any function. */
-  readonly schedule: (step: number) => number;
+  readonly schedule: DifficultySchedule;
   /**
    * The number of samples of one optimizer step: those of all ranks and micro-batches. Steps are
    * counted by samples, over all epochs.
@@ -17,10 +18,8 @@ export interface GrowSequencesOptions {
   readonly keys?: readonly string[];
 }
 
-const isFunction = (value: unknown) => typeof value === 'function';
 const schema = z.object({
-  schedule: z.custom<(step: number) => number>(isFunction, 'a function of the step'),
-  samplesPerStep: z.int().positive(),
+  ...stepsShape,
   keys: z.array(z.string()).min(1).readonly().optional(),
 });
 

@@ -34,7 +34,7 @@ const schema = z.object({
  */
 export function lengthSampler(lengths: ArrayLike<number>, options: LengthSamplerOptions): Sampler {
   const { groupSize, groupsPerBucket } = parseOptions('lengthSampler', schema, options);
-  requireNumbers('lengthSampler: length', lengths, Number.isFinite, 'Lengths must be finite numbers.');
+  requireNumbers('lengthSampler: lengths', lengths, Number.isFinite, 'Lengths must be finite numbers.');
   return {
     size: (samples) => samples,
     order({ samples, seed, epoch }) {

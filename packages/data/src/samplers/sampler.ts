@@ -38,19 +38,19 @@ export function requireEach(where: string, given: number, samples: number): void
 }
 
 /**
- * @param each The sampler and what a number is: `weightedSampler: weight`.
+ * @param list The sampler and its list: `weightedSampler: weights`.
  * @param expected A sentence that says what the numbers must be.
  * @throws AccError `ACC_DATA_SAMPLER` unless all numbers pass `isRight`.
  */
 export function requireNumbers(
-  each: string,
+  list: string,
   numbers: ArrayLike<number>,
   isRight: (value: number) => boolean,
   expected: string,
 ): void {
   for (let i = 0; i < numbers.length; i++) {
     if (isRight(numbers[i]!)) continue;
-    throw samplerError(`${each} ${i} is ${numbers[i]}`, expected, { index: i, value: numbers[i] });
+    throw samplerError(`${list}[${i}] is ${numbers[i]}`, expected, { index: i, value: numbers[i] });
   }
 }
 
@@ -58,10 +58,16 @@ export function requireNumbers(
 export function orderOf(sampler: Sampler, epoch: SamplerEpoch): Int32Array {
   const order = sampler.order(epoch);
   const size = sampler.size(epoch.samples);
+  const help = 'order() returns size() numbers from 0 to samples - 1.';
+  if (order.length !== size)
+    throw samplerError(
+      `The sampler's order() returned ${order.length} numbers, and its size() is ${size}`,
+      help,
+    );
   const wrong = order.find((index) => index < 0 || index >= epoch.samples);
-  if (order.length === size && wrong === undefined) return order;
+  if (wrong === undefined) return order;
   throw samplerError(
-    `The sampler's order has ${order.length} of ${size} items${wrong === undefined ? '' : `, and sample ${wrong} of ${epoch.samples}`}`,
-    'order() returns size() numbers from 0 to samples - 1.',
+    `The sampler's order() returned ${wrong}, and samples are 0 to ${epoch.samples - 1}`,
+    help,
   );
 }

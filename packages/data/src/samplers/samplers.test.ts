@@ -156,6 +156,8 @@ describe('weightedSampler', () => {
   it('refuses numbers that are no counts, or no lengths', () => {
     expect(() => blockSampler([1.5, 8.5], { batchSize: 4 })).toThrow(code('ACC_DATA_SAMPLER'));
     expect(() => blockSampler([-1, 11], { batchSize: 4 })).toThrow(code('ACC_DATA_SAMPLER'));
+    const easy = { schedule: () => 1, samplesPerStep: 1 };
+    expect(() => curriculumSampler([1, NaN], easy)).toThrow(code('ACC_DATA_SAMPLER'));
     expect(() => lengthSampler([1, NaN], { groupSize: 4 })).toThrow(code('ACC_DATA_SAMPLER'));
   });
 

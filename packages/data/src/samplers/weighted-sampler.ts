@@ -53,7 +53,7 @@ export function weightedSampler(weights: ArrayLike<number>, options: WeightedSam
 function checkWeights(weights: ArrayLike<number>): Float64Array {
   const expected = 'Weights must be finite numbers from 0, at least one of them positive.';
   const isWeight = (weight: number) => weight >= 0 && Number.isFinite(weight);
-  requireNumbers('weightedSampler: weight', weights, isWeight, expected);
+  requireNumbers('weightedSampler: weights', weights, isWeight, expected);
   const values = Float64Array.from(weights);
   if (values.some((weight) => weight > 0)) return values;
   throw samplerError('weightedSampler: no weight is positive', expected);

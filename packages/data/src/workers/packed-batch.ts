@@ -1,5 +1,6 @@
 import { combine, commonKind } from '../combine.js';
-import { packInto, sizeOf, type PlainKind } from '../plain-values.js';
+import { packInto, type PlainKind } from '../plain-values.js';
+import { sizeOf } from '../shaped-array.js';
 
 /** A tensor of a batch: elements in shared memory, or strings. */
 export interface PackedLeaf {
@@ -35,7 +36,7 @@ export function planPacking(samples: readonly unknown[]): PackingPlan {
     const shape = [parts.length, ...kind.shape];
     const leaf = { isPackedLeaf: true, dtype: kind.dtype, shape, at: bytes } as const;
     if (kind.dtype === 'string') return { ...leaf, strings: parts.flat(kind.shape.length) as string[] };
-    const elements = sizeOf(kind) * parts.length;
+    const elements = sizeOf(shape);
     writes.push((memory) => packInto(viewOf(memory, leaf, elements), parts, kind));
     bytes += Math.ceil((elements * (kind.dtype === 'bool' ? 1 : 4)) / ALIGNMENT) * ALIGNMENT;
     return leaf;

@@ -3,7 +3,8 @@ import type { DeferredTensor } from '@acc/contract';
 import type { FileTransfer } from '@acc/native';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer } from '../errors.js';
-import { FLOAT_BYTES, useArrived, type FileValues, type ValueFile } from './value-file.js';
+import { FLOAT_BYTES } from '../layout.js';
+import { useArrived, type FileValues, type ValueFile } from './value-file.js';
 
 /**
  * Gradients of this rank's elements that lie in the file from the time that they are complete to

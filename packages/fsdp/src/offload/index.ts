@@ -6,4 +6,3 @@ export {
   type ResolvedOffload,
 } from './offload-options.js';
 export { requireState } from './slots.js';
-export { FLOAT_BYTES } from './value-file.js';

@@ -15,8 +15,6 @@ const toDtype = operator('aten::to.dtype');
 /** Lists whose values are written at the same time: each needs memory for all of its values. */
 const MAX_WRITES = 2;
 
-export const FLOAT_BYTES = 4;
-
 /** Float32 values with a place in the file. */
 export interface FileValues {
   readonly shape: readonly number[];

@@ -41,12 +41,11 @@ interface Filling {
   readonly shape: readonly number[];
 }
 
-/** Fills data with a view. Unlike a slice, it is one whatever it keeps alive: its owner releases it. */
+/** Fills data with a view, even of a small part: the owner releases it when the memory is to be freed. */
 function fillFrom(backend: AccBackend, data: TensorData, { values, begin = 0, shape }: Filling): void {
   const size = util.sizeFromShape([...shape]);
   const native = backend.native(values);
   if (size === values.size) return data.fill(reshape(native, shape));
-  using flat = reshape(native, [-1]);
-  using part = slice(flat, 0, begin, begin + size, 1);
+  using part = slice(native, 0, begin, begin + size, 1);
   data.fill(reshape(part, shape));
 }
