@@ -2,6 +2,7 @@ import { isAccError } from '@acc/contract';
 import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
 import { addConfigCommand } from './config/command.js';
+import { addConvertConfigCommand } from './convert-config/command.js';
 import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
@@ -46,6 +47,7 @@ function createProgram(setExitCode: (code: number) => void): Command {
     .allowExcessArguments(false);
   addLaunchCommand(program, setExitCode);
   addConfigCommand(program);
+  addConvertConfigCommand(program);
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
   addMergeWeightsCommand(program);

@@ -35,7 +35,7 @@ describe('an unknown command', () => {
     async (args) => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
-      expect(said).toContain('The commands are launch, config, env, estimate-memory, merge-weights, setup.');
+      expect(said).toContain('The commands are launch, config, convert-config, env, estimate-memory, merge-weights, setup.');
     },
   );
 
