@@ -14,7 +14,7 @@ export function rows() {
   const each = (y, height, kind, textOf) =>
     centers.map((x, rank) => box({ x: x - width / 2, y, width, height, kind, text: textOf(rank), size: 14 }));
   const across = (y, height, kind, text) => box({ x: 1, y, width: 398, height, kind, text, size: 14 });
-  const svg = drawing(400, 342, 'Two ranks compute gradients of half a batch each and sum them', [
+  const svg = drawing(400, 317, 'Two ranks compute gradients of half a batch each and sum them', [
     across(1, 34, 'plain', 'one batch of 64 rows'),
     down(35, 56),
     each(58, 36, 'a', (rank) => `rank ${rank}: rows ${rank * 32} to ${rank * 32 + 31}`),
@@ -31,55 +31,55 @@ export function rows() {
   };
 }
 
-const LANE = { forward: [64, 130], backward: [130, 370] };
+const LANE = { forward: [66, 132], backward: [132, 372] };
+const BUCKETS = [
+  { x: 192, width: 62, text: 'bucket 1' },
+  { x: 260, width: 92, text: 'bucket 2' },
+  { x: 374, width: 40, text: '3' },
+];
 
-/** The time of a step on one of two ranks: buckets travel while backward goes on. */
+/** The time of a step on two ranks: buckets travel while backward goes on. */
 export function buckets() {
-  const lanes = range(2).map((r) => {
-    const y = 34 + r * 122;
-    const part = (LANE.backward[1] - LANE.backward[0]) / 4;
-    return [
-      label({ x: 0, y: y + 16, text: `rank ${r}` }),
-      box({ x: LANE.forward[0], y, width: 66, height: 32, text: 'forward' }),
-      range(4).map((i) =>
-        box({
-          x: LANE.backward[0] + i * part,
-          y,
-          width: part,
-          height: 32,
-          kind: 'a',
-          text: `layer ${4 - i}`,
-        }),
-      ),
-      range(3).map((i) => {
-        const [x, width] = [
-          [195, 62],
-          [262, 92],
-          [372, 40],
-        ][i];
-        return box({ x, y: y + 40, width, height: 30, kind: 'b', text: i === 2 ? '3' : `bucket ${i + 1}` });
+  const part = (LANE.backward[1] - LANE.backward[0]) / 4;
+  // Ranks are mirrored, so that what they exchange is side by side.
+  const lanes = [
+    { rank: 0, compute: 30, send: 70 },
+    { rank: 1, compute: 182, send: 142 },
+  ].map(({ rank, compute, send }) => [
+    label({ x: 0, y: compute + 16, text: `rank ${rank}` }),
+    box({ x: LANE.forward[0], y: compute, width: 66, height: 32, text: 'forward' }),
+    range(4).map((i) =>
+      box({
+        x: LANE.backward[0] + i * part,
+        y: compute,
+        width: part,
+        height: 32,
+        kind: 'a',
+        text: `layer ${4 - i}`,
       }),
-      box({ x: 414, y, width: 62, height: 32, text: 'update' }),
-    ];
-  });
-  const links = [226, 308, 392].map((x) =>
+    ),
+    BUCKETS.map(({ x, width, text }) => box({ x, y: send, width, height: 30, kind: 'b', text })),
+    box({ x: 418, y: compute, width: 60, height: 32, text: 'update' }),
+  ]);
+  const links = BUCKETS.map(({ x, width }) =>
     arrow(
       [
-        [x, 106],
-        [x, 194],
+        [x + width / 2, 103],
+        [x + width / 2, 139],
       ],
-      { heads: 'both', isDashed: true },
+      { heads: 'both' },
     ),
   );
-  const svg = drawing(480, 250, 'Timeline of a step on two ranks: buckets are reduced during backward', [
+  const svg = drawing(480, 248, 'Timeline of a step on two ranks: buckets are reduced during backward', [
     label({ x: LANE.backward[0], y: 14, text: 'backward, last layer first', kind: 'muted' }),
     lanes,
     links,
+    label({ x: 0, y: 122, text: 'all-reduce', kind: 'muted' }),
     arrow([
-      [64, 242],
-      [476, 242],
+      [64, 238],
+      [476, 238],
     ]),
-    label({ x: 0, y: 242, text: 'time', kind: 'muted' }),
+    label({ x: 0, y: 238, text: 'time', kind: 'muted' }),
   ]);
   return {
     svg,
