@@ -18,4 +18,5 @@ export { loadPretrained } from './pretrained/load-pretrained.js';
 export { savePretrained, type SavePretrainedOptions } from './pretrained/save-pretrained.js';
 export { generate } from './generate/generate.js';
 export type { GenerateOptions } from './generate/options.js';
+export { loadLora, saveLora, type SaveLoraOptions } from './lora/adapter-files.js';
 export { lora, mergeLora, type LoraOptions } from './lora/lora.js';

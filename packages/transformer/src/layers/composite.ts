@@ -8,14 +8,21 @@ type Layer = InstanceType<typeof layers.Layer>;
 
 /** How a part differs from what its layer makes. */
 export interface PartState {
+  /** The role of the part. tfjs-layers changes other strings and keys in files, but no `name`. */
+  readonly name: string;
   readonly trainable?: false;
   readonly lora?: LoraSettings;
   /** Those of the parts of a part. */
   readonly parts?: PartStates;
 }
 
-/** Which parts of a layer are frozen or have adapters, by role. Saved with the layer. */
-export type PartStates = Readonly<Record<string, PartState>>;
+/** Which parts of a layer are frozen or have adapters. Saved with the layer. */
+export type PartStates = readonly PartState[];
+
+/** What {@link Composite} has saved of a part's own parts. */
+export function partsOf(states: PartStates | undefined, role: string): PartStates | undefined {
+  return states?.find(({ name }) => name === role)?.parts;
+}
 
 /**
  * A layer that is made of layers. Their names are `<its own name>/<role>`, as are the names of
@@ -45,7 +52,7 @@ export abstract class Composite extends layers.Layer {
   override getConfig(): serialization.ConfigDict {
     const states = this.#states();
     const config = super.getConfig();
-    return Object.keys(states).length > 0 ? { ...config, parts: states as never } : config;
+    return states.length > 0 ? { ...config, parts: states as never } : config;
   }
 
   protected add<T extends Layer>(role: string, make: (name: string) => T): T {
@@ -67,22 +74,21 @@ export abstract class Composite extends layers.Layer {
 
   /** Restores what {@link getConfig} saved, after the parts were made and before they are built. */
   protected restore({ parts }: { readonly parts?: PartStates | undefined }): void {
-    for (const [role, { trainable, lora }] of Object.entries(parts ?? {})) {
-      const part = this.#parts.get(role)!;
+    for (const { name, trainable, lora } of parts ?? []) {
+      const part = this.#parts.get(name)!;
       if (trainable === false) part.trainable = false;
       if (lora) makeLoraDense(part, lora);
     }
   }
 
-  #states(): Record<string, PartState> {
-    const states: Record<string, PartState> = {};
-    for (const [role, part] of this.#parts) {
+  #states(): PartState[] {
+    return [...this.#parts].flatMap(([name, part]): PartState[] => {
       const lora = loraOf(part);
-      if (this.trainable && !part.trainable) states[role] = { trainable: false };
-      if (lora) states[role] = { ...states[role], lora };
-      const parts = part instanceof Composite ? part.#states() : {};
-      if (Object.keys(parts).length > 0) states[role] = { ...states[role], parts };
-    }
-    return states;
+      const parts = part instanceof Composite ? part.#states() : [];
+      const isFrozen = this.trainable && !part.trainable;
+      if (!isFrozen && !lora && parts.length === 0) return [];
+      const own = { ...(isFrozen && { trainable: false as const }), ...(lora && { lora }) };
+      return [{ name, ...own, ...(parts.length > 0 && { parts }) }];
+    });
   }
 }

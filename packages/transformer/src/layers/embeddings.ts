@@ -39,13 +39,15 @@ const stddev = z.number().nonnegative().default(0.02);
 const TOKENS = z.object({ vocabularySize: count, units: count, initializerRange: stddev });
 const POSITIONS = z.object({ positions: count, initializerRange: stddev });
 
-type Weight = ReturnType<InstanceType<typeof layers.Layer>['weights']['at']>;
+type Layer = InstanceType<typeof layers.Layer>;
+type Weight = ReturnType<Layer['weights']['at']>;
 
 /** See {@link tokenEmbedding}. */
 export class TokenEmbedding extends layers.Layer {
   static className = 'TokenEmbedding';
   readonly #settings: z.output<typeof TOKENS>;
   #table: Weight;
+  #givesLogits = false;
 
   constructor(args: TokenEmbeddingArgs) {
     super(args);
@@ -61,7 +63,9 @@ export class TokenEmbedding extends layers.Layer {
   override computeOutputShape(inputShape: Shape | Shape[]): Shape {
     const shape = firstShape(inputShape);
     const { vocabularySize, units } = this.#settings;
-    return shape.length === 3 ? [...shape.slice(0, 2), vocabularySize] : [...shape, units];
+    if (shape.length < 3) return [...shape, units];
+    this.#givesLogits = true;
+    return [...shape.slice(0, 2), vocabularySize];
   }
 
   override call(inputs: Tensor | Tensor[]): Tensor {
@@ -73,6 +77,12 @@ export class TokenEmbedding extends layers.Layer {
       const rows = reshape(x, [-1, units]) as Tensor2D;
       return reshape(matMul(rows, table, false, true), [...x.shape.slice(0, 2), vocabularySize]);
     });
+  }
+
+  /** tfjs-layers counts calls of a layer as its models. A model that calls it twice disposes it once. */
+  override dispose(): ReturnType<Layer['dispose']> {
+    const result = super.dispose();
+    return this.#givesLogits && result.refCountAfterDispose > 0 ? super.dispose() : result;
   }
 
   override getConfig(): serialization.ConfigDict {

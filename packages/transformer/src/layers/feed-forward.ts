@@ -1,7 +1,7 @@
 import { mul, tidy, type serialization, type Tensor } from '@tensorflow/tfjs-core';
 import { layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
-import { ACTIVATION_NAMES, ACTIVATIONS, silu, type ActivationName } from './activations.js';
+import { ACTIVATIONS, activationSchema, silu, type ActivationName } from './activations.js';
 import { Composite, type PartStates } from './composite.js';
 import { normalOrDefault } from './initializer.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
@@ -38,7 +38,7 @@ const shape = {
 const units = z.number().int().positive();
 const FEED_FORWARD = z.object({
   innerUnits: units.optional(),
-  activation: z.enum(ACTIVATION_NAMES).default('gelu_new'),
+  activation: activationSchema.default('gelu_new'),
   useBias: z.boolean().default(true),
   ...shape,
 });

@@ -2,8 +2,8 @@ import { add, tidy, type serialization, type Tensor } from '@tensorflow/tfjs-cor
 import { type layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { dropout as dropoutOf } from '@acc/kernels';
-import { ACTIVATION_NAMES, type ActivationName } from './activations.js';
-import { Composite, type PartStates } from './composite.js';
+import { activationSchema, type ActivationName } from './activations.js';
+import { Composite, partsOf, type PartStates } from './composite.js';
 import { FeedForward, SwiGlu } from './feed-forward.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
@@ -58,7 +58,7 @@ const SCHEMA = z.object({
   normalization: z.enum(['layer', 'rms']).default('layer'),
   epsilon: z.number().nonnegative().optional(),
   mlp: z.enum(['gelu', 'swiGlu']).default('gelu'),
-  activation: z.enum(ACTIVATION_NAMES).optional(),
+  activation: activationSchema.optional(),
   innerUnits: count.optional(),
   useBias: z.boolean().optional(),
   mlpBias: z.boolean().optional(),
@@ -128,12 +128,12 @@ export class TransformerBlock extends Composite {
   #attention(name: string) {
     const { heads, kvHeads, headDim, causal, fused, rotary, attentionDropout, parts } = this.#settings;
     const shape = { heads, kvHeads, headDim, causal, fused, rotary, dropout: attentionDropout };
-    return { name, ...shape, useBias: this.#useBias, ...this.#ranges(), parts: parts?.['attn']?.parts };
+    return { name, ...shape, useBias: this.#useBias, ...this.#ranges(), parts: partsOf(parts, 'attn') };
   }
 
   #mlp(name: string, width: number): Layer {
     const { mlp, activation, innerUnits = 4 * width, parts, mlpBias = this.#useBias } = this.#settings;
-    const args = { name, innerUnits, useBias: mlpBias, ...this.#ranges(), parts: parts?.['mlp']?.parts };
+    const args = { name, innerUnits, useBias: mlpBias, ...this.#ranges(), parts: partsOf(parts, 'mlp') };
     return mlp === 'swiGlu' ? new SwiGlu(args) : new FeedForward({ ...args, activation });
   }
 

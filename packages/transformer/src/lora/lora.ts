@@ -78,7 +78,6 @@ interface Freezable {
 function freeze(layer: object): void {
   const each = layer as Freezable;
   each.trainable = Array.isArray(each.layers);
-  if (!each.trainable) return;
 }
 
 /** @throws AccError `ACC_LORA_TARGETS`. */
@@ -107,7 +106,8 @@ function noLayer(target: string, dense: readonly Dense[]): AccError {
   });
 }
 
-function requireModel(model: unknown, caller: string): void {
+/** @throws AccError `ACC_INVALID_ARGUMENT`. */
+export function requireModel(model: unknown, caller: string): void {
   if (isModel(model)) return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${caller} expects a tf.LayersModel.`, {
     help: `Write ${caller}(model, …) with a model that tf.model, gpt2 or llama made.`,

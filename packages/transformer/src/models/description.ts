@@ -13,14 +13,19 @@ export function describe(model: LayersModel, config: ModelConfig): LayersModel {
   return model;
 }
 
+/** The config that a model was made of, if it is from `gpt2` or `llama`. */
+export function configIfKnown(model: LayersModel): ModelConfig | undefined {
+  return (model.getUserDefinedMetadata() as { [KEY]?: ModelConfig } | undefined)?.[KEY];
+}
+
 /**
  * The config that a model was made of.
  *
  * @throws AccError `ACC_MODEL_UNKNOWN` for models that `gpt2` and `llama` have not made.
  */
 export function configOf(model: LayersModel, caller: string): ModelConfig {
-  const metadata = model.getUserDefinedMetadata() as { [KEY]?: ModelConfig } | undefined;
-  if (metadata?.[KEY]) return metadata[KEY];
+  const config = configIfKnown(model);
+  if (config) return config;
   throw new AccError(
     'ACC_MODEL_UNKNOWN',
     `${caller} needs a model that gpt2, llama or loadPretrained made.`,

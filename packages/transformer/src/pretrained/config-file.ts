@@ -1,8 +1,8 @@
-import { locationOf } from '@acc/checkpoint';
-import { AccError, isAccError, isRecord, parseOptions } from '@acc/contract';
+import { AccError, parseOptions } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
 import { gpt2Schema } from '../models/gpt2-config.js';
 import { llamaSchema } from '../models/llama-config.js';
+import { readJson, writeJson } from './json-file.js';
 
 const CONFIG = 'config.json';
 const SCHEMAS = { gpt2: gpt2Schema, llama: llamaSchema };
@@ -14,7 +14,7 @@ const ARCHITECTURES = { gpt2: 'GPT2LMHeadModel', llama: 'LlamaForCausalLM' };
  * @throws AccError `ACC_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION`.
  */
 export async function readConfig(folder: string): Promise<ModelConfig> {
-  const json = await readJson(folder);
+  const json = await readJson(folder, CONFIG);
   const type = json['model_type'];
   if (type !== 'gpt2' && type !== 'llama') throw unsupported(folder, type);
   const schema = SCHEMAS[type];
@@ -23,30 +23,9 @@ export async function readConfig(folder: string): Promise<ModelConfig> {
 }
 
 /** Writes a config.json that `transformers` reads. */
-export async function writeConfig(folder: string, config: ModelConfig): Promise<void> {
-  const { storage, prefix } = locationOf(folder, undefined);
-  const json = { architectures: [ARCHITECTURES[config.model_type]], ...config, torch_dtype: 'float32' };
-  await storage.put(prefix + CONFIG, new TextEncoder().encode(`${JSON.stringify(json, null, 2)}\n`));
-}
-
-async function readJson(folder: string): Promise<Record<string, unknown>> {
-  const { storage, prefix } = locationOf(folder, undefined);
-  try {
-    const json = JSON.parse(new TextDecoder().decode(await storage.get(prefix + CONFIG))) as unknown;
-    if (isRecord(json)) return json;
-  } catch (cause) {
-    const isMissing = isAccError(cause, 'ACC_STORAGE_NOT_FOUND');
-    if (!isMissing && !(cause instanceof SyntaxError)) throw cause;
-    throw invalid(folder, isMissing ? 'does not exist' : 'is not JSON', cause);
-  }
-  throw invalid(folder, 'is not an object');
-}
-
-function invalid(folder: string, problem: string, cause?: unknown): AccError {
-  return new AccError('ACC_CONFIG_INVALID', `${folder}/${CONFIG} ${problem}.`, {
-    help: 'Give a folder with the files of a model of the Hub: config.json and model.safetensors.',
-    cause,
-  });
+export function writeConfig(folder: string, config: ModelConfig): Promise<void> {
+  const architectures = [ARCHITECTURES[config.model_type]];
+  return writeJson(folder, CONFIG, { architectures, ...config, dtype: 'float32' });
 }
 
 function unsupported(folder: string, type: unknown): AccError {

@@ -1,4 +1,4 @@
-import { backend, getBackend, ready, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { backend, getBackend, ready, tidy, type Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { matchExactly, wholeBox, type WeightReceiver } from '@acc/checkpoint';
 import { kernelLayerOf } from '@acc/kernels';
@@ -8,6 +8,7 @@ import { buildGpt2 } from '../models/gpt2.js';
 import { buildLlama } from '../models/llama.js';
 import { readConfig } from './config-file.js';
 import { hubWeight, wholeName, type HubWeight } from './hub-names.js';
+import { inFloat32 } from './values.js';
 
 /** Draws no random numbers for weights that are loaded. */
 const NOTHING_DRAWN = 0;
@@ -70,10 +71,4 @@ function receiverOf(name: string, variable: Variable, kernels: KernelLayer): Wei
     boxes: [wholeBox(shape)],
     assign: ([values]) => tidy(() => variable.assign(inFloat32(values!, kernels))),
   };
-}
-
-/** Values of 16 bits are read as they are, with the tfjs dtype float32. */
-function inFloat32(values: Tensor, { state, precision }: KernelLayer): Tensor {
-  const dtype = state.dtypeOf(values);
-  return dtype === 'float32' || !precision ? values : precision.cast(values, 'float32');
 }
