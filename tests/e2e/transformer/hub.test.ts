@@ -139,8 +139,8 @@ it('names all tensors that are missing, surplus or misshapen, and other models, 
   change({ model_type: 'bert' });
   await expect(loadPretrained(folder)).rejects.toMatchObject({ code: 'ACC_MODEL_UNSUPPORTED' });
   writeFileSync(join(folder, 'config.json'), '{');
-  await expect(loadPretrained(folder)).rejects.toMatchObject({ code: 'ACC_CONFIG_INVALID' });
-  await expect(loadPretrained(newFolder())).rejects.toMatchObject({ code: 'ACC_CONFIG_INVALID' });
+  await expect(loadPretrained(folder)).rejects.toMatchObject({ code: 'ACC_MODEL_CONFIG_INVALID' });
+  await expect(loadPretrained(newFolder())).rejects.toMatchObject({ code: 'ACC_MODEL_CONFIG_INVALID' });
 });
 
 const LEAVES: Readonly<Record<string, string>> = { beta: 'bias', bias: 'bias' };

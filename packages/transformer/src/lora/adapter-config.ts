@@ -26,7 +26,7 @@ const UNSUPPORTED: Readonly<Record<string, readonly unknown[]>> = {
 };
 const PATTERNS = ['rank_pattern', 'alpha_pattern'];
 
-/** @throws AccError `ACC_CONFIG_INVALID`, `ACC_ADAPTER_UNSUPPORTED`, `ACC_INVALID_OPTION`. */
+/** @throws AccError `ACC_MODEL_CONFIG_INVALID`, `ACC_ADAPTER_UNSUPPORTED`, `ACC_INVALID_OPTION`. */
 export async function readAdapterConfig(folder: string): Promise<LoraSettings> {
   const json = await readJson(folder, CONFIG);
   for (const [key, plain] of Object.entries(UNSUPPORTED)) {

@@ -60,7 +60,7 @@ export async function saveLora(
  * {@link lora} does, and has to come before `prepare` and `compile`, too.
  *
  * @returns The model itself.
- * @throws AccError as `lora`. `ACC_CONFIG_INVALID`, `ACC_ADAPTER_UNSUPPORTED` for other adapters than
+ * @throws AccError as `lora`. `ACC_MODEL_CONFIG_INVALID`, `ACC_ADAPTER_UNSUPPORTED` for other adapters than
  * LoRA's, `ACC_WEIGHTS_MISMATCH` with all matrices that are missing, surplus or misshapen.
  */
 export async function loadLora<M extends LayersModel>(model: M, folder: string): Promise<M> {

@@ -166,7 +166,7 @@ describe('are refused:', () => {
     await refused(saveLora(small(), newFolder()), 'ACC_LORA_MISSING');
     await refused(savePretrained(model, newFolder()), 'ACC_LORA_PRESENT');
     await refused(loadLora(model, folder), 'ACC_LORA_PRESENT');
-    await refused(loadLora(small(), newFolder()), 'ACC_CONFIG_INVALID');
+    await refused(loadLora(small(), newFolder()), 'ACC_MODEL_CONFIG_INVALID');
     const other = llama({
       vocab_size: 19,
       hidden_size: 16,

@@ -11,7 +11,7 @@ const ARCHITECTURES = { gpt2: 'GPT2LMHeadModel', llama: 'LlamaForCausalLM' };
 /**
  * Reads a folder's config.json. Of its fields, only those that numbers depend on are read.
  *
- * @throws AccError `ACC_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION`.
+ * @throws AccError `ACC_MODEL_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION`.
  */
 export async function readConfig(folder: string): Promise<ModelConfig> {
   const json = await readJson(folder, CONFIG);

@@ -1,7 +1,7 @@
 import { locationOf } from '@acc/checkpoint';
 import { AccError, isAccError, isRecord } from '@acc/contract';
 
-/** @throws AccError `ACC_CONFIG_INVALID` if the file is missing or has no object. */
+/** @throws AccError `ACC_MODEL_CONFIG_INVALID` if the file is missing or has no object. */
 export async function readJson(folder: string, name: string): Promise<Record<string, unknown>> {
   const { storage, prefix } = locationOf(folder, undefined);
   try {
@@ -21,7 +21,7 @@ export async function writeJson(folder: string, name: string, json: object): Pro
 }
 
 function invalid(path: string, problem: string, cause?: unknown): AccError {
-  return new AccError('ACC_CONFIG_INVALID', `${path} ${problem}.`, {
+  return new AccError('ACC_MODEL_CONFIG_INVALID', `${path} ${problem}.`, {
     help: 'Give a folder as the Hub has it: a config beside the files of weights.',
     cause,
   });

@@ -20,7 +20,7 @@ const NOTHING_DRAWN = 0;
  * model.safetensors, or several files with model.safetensors.index.json. Weights that are bfloat16 or
  * float16 become float32.
  * @returns A model as `gpt2` and `llama` give it, not prepared. The caller disposes it.
- * @throws AccError `ACC_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION` for what the
+ * @throws AccError `ACC_MODEL_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION` for what the
  * config says; `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`; `ACC_WEIGHTS_MISMATCH` with all
  * tensors that are missing, surplus or misshapen.
  */
