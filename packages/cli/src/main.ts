@@ -7,6 +7,7 @@ import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
+import { addTestCommand } from './self-check/command.js';
 import { addSetupCommand } from './setup/command.js';
 import { requireCommand, throwUsageErrors } from './usage.js';
 import { cliVersion } from './version.js';
@@ -51,6 +52,7 @@ function createProgram(setExitCode: (code: number) => void): Command {
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
   addMergeWeightsCommand(program);
+  addTestCommand(program, setExitCode);
   addSetupCommand(program);
   throwUsageErrors(program);
   return program;
