@@ -3,7 +3,7 @@ import { AccError, isPlainRecord } from '@acc/contract';
 import type { Step } from '../batch-counts.js';
 import { batchSamples, type Collate } from '../batch-samples.js';
 import type { PlannedBatch } from '../indexed-steps.js';
-import type { IndexedSource } from '../sample-source.js';
+import type { IndexedSource, SampleDraw } from '../sample-source.js';
 import { sizeOf } from '../shaped-array.js';
 import { TensorMark } from '../structure.js';
 import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
@@ -11,6 +11,11 @@ import { WorkerPool, type MadeBatch } from '../workers/worker-pool.js';
 
 /** Ends the threads of loaders that were collected as garbage without being closed. */
 const abandoned = new FinalizationRegistry<WorkerPool>((pool) => void pool.close());
+
+interface PlannedEpoch {
+  readonly planned: Iterator<PlannedBatch>;
+  readonly draw: SampleDraw;
+}
 
 /** The worker threads of a loader. They start with the first epoch and stay for later ones. */
 export class LoaderWorkers {
@@ -32,7 +37,7 @@ export class LoaderWorkers {
    * that the loop has.
    */
   async *steps(
-    planned: Iterator<PlannedBatch>,
+    { planned, draw }: PlannedEpoch,
     ahead: number,
     finish: (batch: unknown, step: PlannedBatch) => unknown,
   ): AsyncGenerator<Step<unknown>, void, undefined> {
@@ -42,7 +47,7 @@ export class LoaderWorkers {
     const request = () => {
       const next = planned.next();
       if (next.done) return;
-      const reply = pool.request(requests++ % this.#count, next.value.indices);
+      const reply = pool.request(requests++ % this.#count, next.value.indices, draw);
       // The error is thrown when it is the batch's turn.
       reply.catch(() => {});
       made.push({ step: next.value, reply });
