@@ -1,7 +1,6 @@
 import { defineConfig } from 'tsup';
 import { base } from '../../tsup.base.js';
 
-export default defineConfig({
-  ...base,
-  entry: [...base.entry, 'src/formats/*/index.ts', 'src/formats/image-folder/open-images.ts'],
-});
+const FORMATS = ['image-folder', 'jsonl', 'tfrecord'];
+
+export default defineConfig({ ...base, entry: [...base.entry, ...FORMATS.map((name) => `src/${name}.ts`)] });

@@ -1,8 +1,8 @@
-import { AccError } from '@acc/contract';
 import type { Sharp, SharpOptions } from 'sharp';
 import type { SampleDraw } from '../../sample-source.js';
 import { sampleWords, uniform, type RandomWords } from '../../random.js';
 import { shaped, type ShapedArray } from '../../shaped-array.js';
+import { packageMissing } from '../errors.js';
 import { centre, randomPart, randomPlace, type Box } from './crop-box.js';
 import type { PixelPlan } from './options.js';
 import { takePixels, type PixelValues, type RawImage } from './pixels.js';
@@ -14,10 +14,7 @@ export async function loadSharp(): Promise<SharpModule> {
   try {
     return (await import('sharp')).default;
   } catch (cause) {
-    throw new AccError('ACC_DATA_PACKAGE', 'imageFolder needs the package sharp, and it cannot be loaded.', {
-      help: 'npm install sharp',
-      cause,
-    });
+    throw packageMissing('sharp', 'imageFolder', cause);
   }
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { formatInWorker } from '#platform/formats';
 import { listImages } from './list-images.js';
 import { openImages, type OpenedFolder, type OpenedImages } from './open-images.js';
 import { resolveOptions, type ImageFolderOptions } from './options.js';
@@ -39,7 +40,5 @@ export async function imageFolder(folder: string, options: ImageFolderOptions = 
     pixels: plan.pixels,
   };
   const { length, get, nameOf } = await openImages(opened);
-  const module = new URL('./open-images.js', import.meta.url).href;
-  const inWorker = { module, export: 'openImages', args: [opened] };
-  return { classes, labels, length, get, nameOf, inWorker };
+  return { classes, labels, length, get, nameOf, inWorker: formatInWorker('imageFolder', opened) };
 }

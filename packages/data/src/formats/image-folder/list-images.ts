@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { AccError } from '@acc/contract';
+import { notFound } from '../errors.js';
 import type { FolderPlan } from './options.js';
 
 /** The images of a folder. */
@@ -66,14 +67,8 @@ async function list(folder: string): Promise<{ files: string[]; folders: string[
   try {
     entries = await readdir(folder, { withFileTypes: true });
   } catch (cause) {
-    throw new AccError(
-      'ACC_DATA_NOT_FOUND',
-      `The folder ${folder} cannot be read: ${(cause as Error).message}.`,
-      {
-        help: 'Check the path. Relative paths start at the working directory.',
-        cause,
-      },
-    );
+    const what = `The folder ${folder} cannot be read: ${(cause as Error).message}`;
+    throw notFound(what, 'Check the path. Relative paths start at the working directory.', cause);
   }
   const files: string[] = [];
   const folders: string[] = [];

@@ -31,7 +31,7 @@ export interface OpenedImages extends IndexedDataset<ImageSample> {
   nameOf(i: number): string;
 }
 
-/** The images of a folder that was listed. Worker threads call it by the name of this export. */
+/** The images of a folder that was listed. */
 export async function openImages(opened: OpenedFolder): Promise<OpenedImages> {
   const sharp = await loadSharp();
   const labels = new Int32Array(opened.labels);

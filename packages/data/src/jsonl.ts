@@ -1,0 +1,6 @@
+export type { BlockDataset } from './formats/blocks/block-dataset.js';
+export type { FileDatasetOptions } from './formats/file-options.js';
+export { jsonlDataset, type JsonlOptions } from './formats/jsonl/jsonl-dataset.js';
+export type { MapSample } from './formats/map-sample.js';
+export type { Locations } from './formats/sources/locations.js';
+export type { OnScan } from './formats/sources/read-forward.js';

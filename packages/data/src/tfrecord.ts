@@ -1,0 +1,11 @@
+export type { BlockDataset } from './formats/blocks/block-dataset.js';
+export type { FileDatasetOptions } from './formats/file-options.js';
+export type { MapSample } from './formats/map-sample.js';
+export type { Locations } from './formats/sources/locations.js';
+export type { OnScan } from './formats/sources/read-forward.js';
+export type { FeatureSpec, FeatureSpecs, FeatureValue, FeatureValues } from './formats/tfrecord/features.js';
+export {
+  tfrecordDataset,
+  type FeatureLists,
+  type TfrecordOptions,
+} from './formats/tfrecord/tfrecord-dataset.js';
