@@ -70,8 +70,8 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
     },
     async batch(indices, draw) {
       const mark = new TensorMark();
-      const fetches = Array.from(indices, async (i) => dataset.get(i, draw));
-      const samples = await settle(fetches, mark);
+      const fetches = fetchAll(dataset, indices, draw);
+      const samples = fetches.some(isPromise) ? await settle(fetches, mark) : fetches;
       try {
         return batchSamples(samples, collate, mark);
       } finally {
@@ -81,14 +81,34 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
   };
 }
 
+/**
+ * Samples, or promises of them. An error is returned as a rejected promise, so that the other
+ * samples are there to be disposed.
+ */
+function fetchAll(dataset: IndexedDataset<unknown>, indices: Int32Array, draw: SampleDraw): unknown[] {
+  const fetches = new Array<unknown>(indices.length);
+  for (let place = 0; place < indices.length; place++) {
+    try {
+      fetches[place] = dataset.get(indices[place]!, draw);
+    } catch (error) {
+      fetches[place] = Promise.reject(error as Error);
+    }
+  }
+  return fetches;
+}
+
 /** The samples. If one fails, the tensors of the others are disposed. */
-async function settle(fetches: readonly Promise<unknown>[], mark: TensorMark): Promise<unknown[]> {
+async function settle(fetches: readonly unknown[], mark: TensorMark): Promise<unknown[]> {
   const settled = await Promise.allSettled(fetches);
   const samples = settled.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
   const failed = settled.find((result) => result.status === 'rejected');
   if (!failed) return samples;
   mark.disposeNew(samples);
   throw failed.reason;
+}
+
+function isPromise(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 function checkLength(length: number): number {

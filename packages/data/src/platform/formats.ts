@@ -7,7 +7,9 @@ type Open = (state: never) => Promise<IndexedDataset<unknown>>;
 const FORMATS = {
   tfrecord: async (state) =>
     (await import('../formats/tfrecord/tfrecord-dataset.js')).tfrecordInWorker(state),
+  arrow: async (state) => (await import('../formats/arrow/arrow-dataset.js')).arrowInWorker(state),
   imageFolder: async (state) => (await import('../formats/image-folder/open-images.js')).openImages(state),
+  parquet: async (state) => (await import('../formats/parquet/parquet-dataset.js')).parquetInWorker(state),
   jsonl: async (state) => (await import('../formats/jsonl/jsonl-dataset.js')).jsonlInWorker(state),
 } satisfies Record<string, Open>;
 

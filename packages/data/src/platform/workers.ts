@@ -1,9 +1,11 @@
 import { tensor, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isPlainRecord } from '@acc/contract';
 import type { Step } from '../batch-counts.js';
+import { batchMemory } from '../batch-memory.js';
 import { batchSamples, type Collate } from '../batch-samples.js';
 import type { PlannedBatch } from '../indexed-steps.js';
 import type { IndexedSource, SampleDraw } from '../sample-source.js';
+import { blockIn } from '../plain-values.js';
 import { sizeOf } from '../shaped-array.js';
 import { TensorMark } from '../structure.js';
 import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
@@ -105,8 +107,11 @@ function tensorOf(leaf: PackedLeaf, memory: SharedArrayBuffer): Tensor {
   const { dtype, strings } = leaf;
   const shape = [...leaf.shape];
   if (strings) return tensor([...strings], shape, 'string');
-  // A copy in memory of its own: the worker fills this memory with a later batch.
-  return tensor(viewOf(memory, leaf, sizeOf(shape)).slice(), shape, dtype);
+  const shared = viewOf(memory, leaf, sizeOf(shape));
+  // The worker fills the shared memory with a later batch.
+  const values = blockIn(batchMemory(shared.byteLength), dtype, shared.length);
+  values.set(shared);
+  return tensor(values, shape, dtype);
 }
 
 /** `ACC_DATA_WORKERS`: `numWorkers` with a dataset that exists in this thread only. */

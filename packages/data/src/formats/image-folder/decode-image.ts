@@ -1,9 +1,10 @@
 import type { Sharp, SharpOptions } from 'sharp';
 import type { SampleDraw } from '../../sample-source.js';
 import { sampleWords, uniform, type RandomWords } from '../../random.js';
-import { shaped, type ShapedArray } from '../../shaped-array.js';
+import type { ShapedArray } from '../../shaped-array.js';
 import { packageMissing } from '../errors.js';
 import { centre, randomPart, randomPlace, type Box } from './crop-box.js';
+import { jpegExtent } from './jpeg-extent.js';
 import type { PixelPlan } from './options.js';
 import { takePixels, type PixelValues, type RawImage } from './pixels.js';
 
@@ -18,31 +19,37 @@ export async function loadSharp(): Promise<SharpModule> {
   }
 }
 
+export interface ImageFile {
+  readonly bytes: Uint8Array;
+  /** A new pipeline that reads the bytes. */
+  readonly open: () => Sharp;
+}
+
 /** The pixels of a file, `[height, width, channels]`. */
 export async function decodeImage(
-  open: () => Sharp,
+  { open, bytes }: ImageFile,
   { plan, values }: { plan: PixelPlan; values: PixelValues },
   words: () => RandomWords,
 ): Promise<ShapedArray> {
   // Without augmentation nothing is drawn.
   const draw = plan.resized || plan.padding !== undefined || plan.flip > 0 ? words() : () => 0;
-  const pipeline = await resized(open, plan, draw);
+  const pipeline = await resized({ open, bytes }, plan, draw);
   const withAlpha = plan.channels === 4 ? pipeline.ensureAlpha() : pipeline.removeAlpha();
   const { data, info } = await withAlpha.toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
   const image = { data, height: info.height, width: info.width, channels: info.channels };
   const box = boxOf(image, plan, draw);
   const isFlipped = plan.flip > 0 && uniform(draw) < plan.flip;
-  return shaped(takePixels(image, box, isFlipped, values), [box.height, box.width, plan.channels]);
+  return takePixels(image, box, isFlipped, values);
 }
 
 /** The pipeline up to the size before `crop`. */
-async function resized(open: () => Sharp, plan: PixelPlan, draw: RandomWords): Promise<Sharp> {
+async function resized({ open, bytes }: ImageFile, plan: PixelPlan, draw: RandomWords): Promise<Sharp> {
   const { resized: ranges, resize, crop } = plan;
   // Decoders may shrink JPEG and WebP only to twice the wanted size: below that, the result would
   // differ much from that of interpolation.
   const how = { kernel: 'linear', fastShrinkOnLoad: false } as const;
   if (ranges) {
-    const { height, width } = await open().metadata();
+    const { height, width } = jpegExtent(bytes) ?? (await open().metadata());
     const part = randomPart({ height, width }, ranges, draw);
     return open()
       .extract(part)

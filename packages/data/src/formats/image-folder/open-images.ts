@@ -47,7 +47,7 @@ export async function openImages(opened: OpenedFolder): Promise<OpenedImages> {
         // libvips caches files by name, and would not notice that one has changed. Bytes are not cached.
         const bytes = await readFile(path);
         const open = () => sharp(bytes, { ignoreIcc: true });
-        const image = await decodeImage(open, how, wordsOf(draw, i));
+        const image = await decodeImage({ bytes, open }, how, wordsOf(draw, i));
         return { image, label: shaped(labels.slice(i, i + 1), []) };
       } catch (cause) {
         throw new AccError(

@@ -15,13 +15,13 @@ const copy = () => ({ ...image, data: image.data.slice() });
 
 it('cuts and mirrors, and fills with black', () => {
   const take = (top: number, left: number, height: number, width: number, isFlipped = false) =>
-    firsts(takePixels(copy(), { top, left, height, width }, isFlipped, bytes(3)));
+    firsts(takePixels(copy(), { top, left, height, width }, isFlipped, bytes(3)).data);
   expect(take(0, 0, 2, 3)).toEqual([10, 20, 30, 40, 50, 60]);
   expect(take(0, 0, 2, 3, true)).toEqual([30, 20, 10, 60, 50, 40]);
   expect(take(1, 1, 1, 2)).toEqual([50, 60]);
   expect(take(-1, -1, 3, 3)).toEqual([0, 0, 0, 0, 10, 20, 0, 40, 50]);
   expect(take(1, 2, 2, 2, true)).toEqual([0, 60, 0, 0]);
-  expect([...takePixels(copy(), { top: 0, left: 0, height: 1, width: 2 }, true, bytes(3))]).toEqual([
+  expect([...takePixels(copy(), { top: 0, left: 0, height: 1, width: 2 }, true, bytes(3)).data]).toEqual([
     20, 21, 22, 10, 11, 12,
   ]);
 });
@@ -39,7 +39,8 @@ it.each([3, 4] as const)('normalises each of %i channels', (channels) => {
     false,
     values,
   );
-  expect([...pixels]).toEqual(
+  expect(pixels.shape).toEqual([1, 2, channels]);
+  expect([...pixels.data]).toEqual(
     [...data].map((byte, i) => Math.fround((byte / 255 - mean![i % channels]!) / std![i % channels]!)),
   );
 });

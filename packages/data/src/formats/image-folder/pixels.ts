@@ -1,3 +1,4 @@
+import { shaped, shapedLater, type ShapedArray } from '../../shaped-array.js';
 import type { Box, ImageExtent } from './crop-box.js';
 import type { PixelPlan } from './options.js';
 
@@ -26,32 +27,41 @@ export function pixelValues({ channels, dtype, mean, std }: PixelPlan): PixelVal
 }
 
 /**
- * Takes a part of an image. Pixels outside of the image are black.
+ * Takes a part of an image. Pixels outside of the image are black. The bytes are taken at once, and
+ * become values when they are written.
  *
- * @returns The values, `[box.height, box.width, channels]`.
+ * @param image Its data may be changed.
+ * @returns `[box.height, box.width, channels]`
  */
 export function takePixels(
   image: RawImage,
   box: Box,
   isFlipped: boolean,
   { channels, table }: PixelValues,
-): Uint8Array | Float32Array {
+): ShapedArray {
   const bytes = partOf(channels === 1 ? lumaOf(image) : image, box);
-  const { width } = box;
-  if (isFlipped) flipRows(bytes, width, channels);
-  if (!table) return bytes;
-  const values = new Float32Array(bytes.length);
-  if (channels === 3) {
-    // The usual case, without an inner loop: half the time.
-    for (let i = 0; i < bytes.length; i += 3) {
-      values[i] = table[bytes[i]!]!;
-      values[i + 1] = table[256 + bytes[i + 1]!]!;
-      values[i + 2] = table[512 + bytes[i + 2]!]!;
-    }
-    return values;
+  if (isFlipped) flipRows(bytes, box.width, channels);
+  const shape = [box.height, box.width, channels];
+  if (!table) return shaped(bytes, shape);
+  const write = (block: Float32Array | Int32Array, offset: number) => {
+    if (channels === 3) writeColours(bytes, table, block, offset);
+    else for (let i = 0; i < bytes.length; i++) block[offset + i] = table[256 * (i % channels) + bytes[i]!]!;
+  };
+  return shapedLater(shape, { dtype: 'float32', write });
+}
+
+/** The usual case, without an inner loop: half the time. */
+function writeColours(
+  bytes: Uint8Array,
+  table: Float32Array,
+  block: Float32Array | Int32Array,
+  offset: number,
+): void {
+  for (let i = 0, to = offset; i < bytes.length; i += 3, to += 3) {
+    block[to] = table[bytes[i]!]!;
+    block[to + 1] = table[256 + bytes[i + 1]!]!;
+    block[to + 2] = table[512 + bytes[i + 2]!]!;
   }
-  for (let i = 0; i < bytes.length; i++) values[i] = table[256 * (i % channels) + bytes[i]!]!;
-  return values;
 }
 
 /** The bytes of a part of an image: memory of its own, except for the whole image. */
