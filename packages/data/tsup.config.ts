@@ -1,6 +1,6 @@
 import { defineConfig } from 'tsup';
 import { base } from '../../tsup.base.js';
 
-const FORMATS = ['jsonl', 'tfrecord'];
+const FORMATS = ['csv', 'jsonl', 'text', 'tfrecord', 'webdataset'];
 
 export default defineConfig({ ...base, entry: [...base.entry, ...FORMATS.map((name) => `src/${name}.ts`)] });

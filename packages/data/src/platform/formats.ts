@@ -8,6 +8,10 @@ const FORMATS = {
   tfrecord: async (state) =>
     (await import('../formats/tfrecord/tfrecord-dataset.js')).tfrecordInWorker(state),
   jsonl: async (state) => (await import('../formats/jsonl/jsonl-dataset.js')).jsonlInWorker(state),
+  csv: async (state) => (await import('../formats/csv/csv-dataset.js')).csvInWorker(state),
+  tokens: async (state) => (await import('../formats/text/packed-tokens.js')).tokensInWorker(state),
+  webdataset: async (state) =>
+    (await import('../formats/webdataset/webdataset.js')).webdatasetInWorker(state),
 } satisfies Record<string, Open>;
 
 export type FormatName = keyof typeof FORMATS;
