@@ -21,7 +21,7 @@ const SAMPLES = { tfrecord: 51, webdataset: 50, jsonl: 50, csv: 50, tokens: 50 }
 /** Samples of all ranks in the three steps before the checkpoint of two ranks. */
 const BEFORE = 3 * 4 * 2;
 /** Lines of one length: each block has 4 of them, and each of the 6 lanes 4 blocks. */
-const LINE = 16;
+const LINE = 17;
 const lines = (from: number) =>
   numbers(48)
     .map((i) => `{"id":${String(from + i).padStart(9)}}\n`)

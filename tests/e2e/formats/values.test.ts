@@ -63,7 +63,7 @@ it('reads the TFRecords of TensorFlow', async () => {
 it('reads the shards of WebDataset', async () => {
   const samples = await samplesOf(await webdataset(path('w-{000..002}.tar'), options()));
   expect(samples).toEqual(
-    written.webdataset.map(({ key, array, pixels }, i) => ({
+    written.webdataset.map(({ key, pixels }, i) => ({
       __key__: key,
       txt: `text\nä ${i}`,
       cls: shaped(Int32Array.of(i), []),

@@ -36,28 +36,34 @@ function loaderOf(dataset: BlockDataset<unknown>) {
   return accelerator.prepare(new DataLoader(dataset, { batchSize: 4, sampler, seed: 5, numWorkers: 2 }));
 }
 
+type Batches = AsyncIterator<Record<string, tf.Tensor>>;
+
 /** The numbers of the samples of all ranks, without filling, in the order of the job. */
-async function read(loader: ReturnType<typeof loaderOf>, key: string, steps = Infinity): Promise<number[]> {
+async function read(batches: Batches, key: string, steps = Infinity): Promise<number[]> {
   const seen: number[] = [];
-  let step = 0;
-  for await (const batch of loader as AsyncIterable<Record<string, tf.Tensor>>) {
+  for (let step = 0; step < steps; step++) {
+    const { value: batch, done } = await batches.next();
+    if (done) break;
     const gathered = accelerator.gatherForMetrics(batch[key]!) as tf.Tensor;
     const [rows, columns = 1] = gathered.shape as [number, number?];
     const values = gathered.dataSync();
     for (let row = 0; row < rows; row++) seen.push(values[row * columns]!);
     tf.dispose([batch as never, gathered]);
-    if (++step === steps) break;
   }
   return seen;
 }
 
+const begin = (loader: object) => (loader as AsyncIterable<never>)[Symbol.asyncIterator]() as Batches;
+
 const loaders = Object.values(datasets).map(({ dataset }) => loaderOf(dataset));
 if (mode === 'go-on') await accelerator.loadState(`${folder}/state`);
+const epochs = loaders.map(begin);
 const seen: Record<string, number[]> = {};
 for (const [i, [name, { key }]] of Object.entries(datasets).entries()) {
-  seen[name] = await read(loaders[i]!, key, mode === 'save' ? 3 : Infinity);
+  seen[name] = await read(epochs[i]!, key, mode === 'save' ? 3 : Infinity);
 }
 if (mode === 'save') await accelerator.saveState(`${folder}/state`);
+for (const epoch of epochs) await epoch.return?.();
 for (const loader of loaders) await (loader as unknown as DataLoader).close();
 
 // Each rank has addresses of its own, so that the server knows who asks.
@@ -67,7 +73,6 @@ const remote = await jsonlDataset(`${address}/${rank}/{a,b}.jsonl`, {
   keys: ['id'],
 });
 const whole = loaderOf(remote);
-const fromServer = await read(whole, 'id');
+const fromServer = await read(begin(whole), 'id');
 await (whole as unknown as DataLoader).close();
 reportResult({ seen, fromServer });
-await accelerator.end();
