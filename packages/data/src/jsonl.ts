@@ -4,3 +4,5 @@ export { jsonlDataset, type JsonlOptions } from './formats/jsonl/jsonl-dataset.j
 export type { MapSample } from './formats/map-sample.js';
 export type { Locations } from './formats/sources/locations.js';
 export type { OnScan } from './formats/sources/read-forward.js';
+export type { S3SourceOptions } from './formats/sources/s3-source.js';
+export type { SourceOptions } from './formats/sources/source.js';

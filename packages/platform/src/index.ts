@@ -15,4 +15,5 @@ export {
 } from './browser-files/opfs.js';
 export { fraction53, randomBelow, randomHex } from './random.js';
 export { notInBrowser } from './refusals.js';
+export { storageErrorOf } from './storage-errors.js';
 export { sleep, unref } from './timers.js';

@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import type { SourceOptions } from './sources/source.js';
 import type { OnScan } from './sources/read-forward.js';
 import type { MapSample } from './map-sample.js';
 
 /** Options of all datasets of files. */
-export interface FileDatasetOptions<Sample, Mapped = Sample> {
+export interface FileDatasetOptions<Sample, Mapped = Sample> extends SourceOptions {
   /**
    * Changes each sample, for example decodes an image: a function, or the address of an ES module whose default export
    * is one (`new URL('./decode.js', import.meta.url)`). It may be async. Worker threads (`numWorkers`) need the module.
@@ -36,7 +37,25 @@ export const fileOptions = {
     .optional(),
   blockBytes: z.int().positive().optional(),
   indexFolder: z.string().min(1).optional(),
+  s3: z
+    .strictObject({
+      region: z.string().min(1).optional(),
+      endpoint: z
+        .url({ protocol: /^https?$/, error: 'an address such as https://minio.example:9000' })
+        .optional(),
+      credentials: z
+        .strictObject({
+          accessKeyId: z.string().min(1),
+          secretAccessKey: z.string().min(1),
+          sessionToken: z.string().min(1).optional(),
+        })
+        .optional(),
+    })
+    .optional(),
   onScan: z.custom<OnScan>(isFunction, 'a function').optional(),
 };
 
 export type ResolvedFileOptions = Readonly<z.infer<ReturnType<typeof z.object<typeof fileOptions>>>>;
+
+/** Options whose values messages do not show. */
+export const SECRET_OPTIONS = { secret: ['s3'] };

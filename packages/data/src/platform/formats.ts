@@ -11,6 +11,10 @@ const FORMATS = {
   imageFolder: async (state) => (await import('../formats/image-folder/open-images.js')).openImages(state),
   parquet: async (state) => (await import('../formats/parquet/parquet-dataset.js')).parquetInWorker(state),
   jsonl: async (state) => (await import('../formats/jsonl/jsonl-dataset.js')).jsonlInWorker(state),
+  csv: async (state) => (await import('../formats/csv/csv-dataset.js')).csvInWorker(state),
+  tokens: async (state) => (await import('../formats/text/packed-tokens.js')).tokensInWorker(state),
+  webdataset: async (state) =>
+    (await import('../formats/webdataset/webdataset.js')).webdatasetInWorker(state),
 } satisfies Record<string, Open>;
 
 export type FormatName = keyof typeof FORMATS;

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { isPlainRecord, parseOptions } from '@acc/contract';
 import type { BlockDataset } from '../blocks/block-dataset.js';
 import { badColumn, badFormat, type SamplePlace } from '../errors.js';
-import { fileOptions, type FileDatasetOptions } from '../file-options.js';
-import { recordDataset, recordsInWorker } from '../records/record-dataset.js';
+import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-options.js';
+import { openRecordFiles, recordDataset, recordsInWorker } from '../records/record-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';
 import type { Locations } from '../sources/locations.js';
 import { scanLines } from './line-framing.js';
@@ -29,8 +29,12 @@ export async function jsonlDataset<Sample = unknown, Mapped = Sample>(
   locations: Locations,
   options: JsonlOptions<Sample, Mapped> = {},
 ): Promise<BlockDataset<Mapped>> {
-  const { keys, ...files } = parseOptions('jsonlDataset', schema, options);
-  return recordDataset(locations, jsonlFormat({ keys }), files, { name: 'jsonl', options: { keys } });
+  const { keys, ...files } = parseOptions('jsonlDataset', schema, options, SECRET_OPTIONS);
+  const format = jsonlFormat({ keys });
+  return recordDataset(await openRecordFiles(locations, format, files), format, files, {
+    name: 'jsonl',
+    options: { keys },
+  });
 }
 
 /** Opens the same dataset in a worker thread. */

@@ -30,34 +30,45 @@ export interface MovableFormat {
 /** The number of files that are looked at, or scanned, at a time. */
 const OPENED_AT_A_TIME = 8;
 
+/** How the samples of files are found. */
+export type Framing = Pick<RecordFormat<unknown>, 'framing' | 'scan'>;
+
 /**
- * The samples of files of one format. Their places are taken from index files, or found by a scan.
+ * Opens files, and takes the places of their samples from index files, or finds them by a scan.
  *
  * @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_DATA_RANGES`, `ACC_DATA_FORMAT`.
  */
-export async function recordDataset<Sample>(
+export async function openRecordFiles(
   locations: Locations,
-  format: RecordFormat<unknown>,
+  { framing, scan }: Framing,
   options: ResolvedFileOptions,
-  movable: MovableFormat,
-): Promise<BlockDataset<Sample>> {
-  const { indexFolder: folder = defaultIndexFolder(), onScan = showScans(), map } = options;
-  const paths = await resolveLocations(locations);
+): Promise<RecordState> {
+  const { indexFolder: folder = defaultIndexFolder(), onScan = showScans() } = options;
+  const paths = await resolveLocations(locations, options);
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
-    const source = await openSource(location);
-    const make = () => format.scan(source, onScan);
-    const { bytes, tag } = source;
-    return {
-      file: { location, bytes, tag },
-      starts: await indexOf(source, format.framing, { folder, make }),
-    };
+    const source = await openSource(location, options);
+    const make = () => scan(source, onScan);
+    return { file: source.state, starts: await indexOf(source, framing, { folder, make }) };
   });
   const starts = opened.map((file) => file.starts);
   const blockBytes = options.blockBytes ?? defaultBlockBytes(starts);
-  const state = { files: opened.map(({ file }) => file), starts, blockBytes };
-  const sent = movableMap(map);
+  return { files: opened.map(({ file }) => file), starts, blockBytes };
+}
+
+/**
+ * The samples of files that are open.
+ *
+ * @param movable Undefined: worker threads cannot open them.
+ */
+export async function recordDataset<Sample>(
+  state: RecordState,
+  format: RecordFormat<unknown>,
+  { map }: ResolvedFileOptions,
+  movable: MovableFormat | undefined,
+): Promise<BlockDataset<Sample>> {
+  const sent = movable && movableMap(map);
   const inWorker = (cachedBlocks: number) =>
-    formatInWorker(movable.name, { ...state, ...sent, options: movable.options, cachedBlocks });
+    formatInWorker(movable!.name, { ...state, ...sent, options: movable!.options, cachedBlocks });
   const dataset = openRecords(state, format, { map: await openMap(map), inWorker: sent && inWorker });
   return dataset as BlockDataset<Sample>;
 }

@@ -1,3 +1,5 @@
+import type { S3SourceOptions } from './s3-source.js';
+
 /** A file that can be read in ranges: local, on a server, or in a bucket. */
 export interface Source {
   /** The path or address, as messages show it. */
@@ -21,4 +23,11 @@ export interface SourceState {
   readonly location: string;
   readonly bytes: number;
   readonly tag: string;
+  /** How its bucket is reached. */
+  readonly s3?: S3SourceOptions | undefined;
+}
+
+export interface SourceOptions {
+  /** How buckets are reached (`s3://bucket/key`). Default: by the environment variables of AWS. */
+  readonly s3?: S3SourceOptions | undefined;
 }

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { parseOptions } from '@acc/contract';
 import type { BlockDataset } from '../blocks/block-dataset.js';
 import { badFormat, type SamplePlace } from '../errors.js';
-import { fileOptions, type FileDatasetOptions } from '../file-options.js';
-import { recordDataset, recordsInWorker } from '../records/record-dataset.js';
+import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-options.js';
+import { openRecordFiles, recordDataset, recordsInWorker } from '../records/record-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';
 import type { Locations } from '../sources/locations.js';
 import { parseExample, type FeatureList } from './example.js';
@@ -44,9 +44,13 @@ export async function tfrecordDataset<
   Sample = Record<never, never> extends Specs ? FeatureLists : FeatureValues<Specs>,
   Mapped = Sample,
 >(locations: Locations, options: TfrecordOptions<Specs, Mapped, Sample> = {}): Promise<BlockDataset<Mapped>> {
-  const { features, checksums, ...files } = parseOptions('tfrecordDataset', schema, options);
+  const { features, checksums, ...files } = parseOptions('tfrecordDataset', schema, options, SECRET_OPTIONS);
   const own = { features, checksums };
-  return recordDataset(locations, tfrecordFormat(own), files, { name: 'tfrecord', options: own });
+  const format = tfrecordFormat(own);
+  return recordDataset(await openRecordFiles(locations, format, files), format, files, {
+    name: 'tfrecord',
+    options: own,
+  });
 }
 
 /** Opens the same dataset in a worker thread. */
