@@ -63,7 +63,7 @@ afterAll(async () => {
 async function read(files: string, options: ColumnarOptions<Record<string, unknown>>) {
   const open = /parquet/.test(files) ? parquetDataset : arrowDataset;
   const dataset = await open(join(root, files), options);
-  return Promise.all(numbers(dataset.length).map(async (i) => dataset.get(i, { seed: 0, epoch: 0 })));
+  return Promise.all(numbers(dataset.length).map(async (i) => dataset.get(i)));
 }
 
 /** Typed and shaped arrays as lists. */

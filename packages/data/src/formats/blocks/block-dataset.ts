@@ -9,6 +9,8 @@ import { BlockCache } from './block-cache.js';
 export interface BlockDataset<Sample> extends IndexedDataset<Sample> {
   /** The number of samples of each block, in the order of the samples. */
   readonly blocks: readonly number[];
+  /** Sample `i`, or a promise of it, which is the same in every epoch. */
+  get(i: number): Sample | PromiseLike<Sample>;
   /** The file of sample `i`, and its number in it. */
   nameOf(i: number): string;
   /**
