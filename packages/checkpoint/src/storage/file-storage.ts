@@ -1,7 +1,8 @@
 import { open, mkdir, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
-import { storageError, storageErrorOf } from './errors.js';
+import { storageErrorOf } from '@acc/platform';
+import { storageError } from './errors.js';
 import { writeSynced } from './block-file.js';
 import { UNFINISHED } from './unfinished.js';
 

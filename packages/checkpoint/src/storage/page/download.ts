@@ -1,5 +1,5 @@
 import type { Storage } from '@acc/contract';
-import { storageErrorOf } from '../errors.js';
+import { storageErrorOf } from '@acc/platform';
 import { attempt } from './errors.js';
 import { readBlob } from './read-blob.js';
 

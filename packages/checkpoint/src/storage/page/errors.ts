@@ -1,5 +1,5 @@
 import { isAccError, type AccError } from '@acc/contract';
-import { storageErrorOf } from '../errors.js';
+import { storageErrorOf } from '@acc/platform';
 
 const CODES: Readonly<Record<string, string>> = {
   NotFoundError: 'ACC_STORAGE_NOT_FOUND',

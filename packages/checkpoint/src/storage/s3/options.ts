@@ -1,12 +1,8 @@
 import * as z from 'zod';
 import { parseOptions } from '@acc/contract';
+import { areCredentials, type S3Credentials } from '@acc/platform/s3';
 
-export interface S3Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** The session token of temporary credentials. */
-  readonly sessionToken?: string;
-}
+export type { S3Credentials };
 
 export interface S3StorageOptions {
   readonly bucket: string;
@@ -34,7 +30,6 @@ const MIB = 1024 * 1024;
  * size.
  */
 const PART_BYTES = { min: 5 * MIB, max: 5 * 1024 * MIB };
-const isNamed = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 const schema = z.object({
   bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]+$/, 'a name of lower-case letters, digits, dots and hyphens'),
@@ -61,10 +56,4 @@ export type ResolvedS3Options = Readonly<z.infer<typeof schema>>;
 export function resolveS3Options(options: S3StorageOptions): ResolvedS3Options {
   // The endpoint is secret because an address may contain a password.
   return parseOptions('s3Storage', schema, options, { secret: ['credentials', 'endpoint'] });
-}
-
-export function areCredentials(value: unknown): boolean {
-  if (typeof value === 'function') return true;
-  const { accessKeyId, secretAccessKey } = (value ?? {}) as Partial<S3Credentials>;
-  return isNamed(accessKeyId) && isNamed(secretAccessKey);
 }

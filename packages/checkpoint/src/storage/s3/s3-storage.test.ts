@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { S3Credentials } from './options.js';
 import { s3Storage } from './s3-storage.js';
-import { elementIn, parseXml, textIn } from './xml.js';
+import { elementIn, parseXml, textIn } from '@acc/platform/s3';
 
 const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' };
 const error = (code: string): Error => expect.objectContaining({ code }) as Error;

@@ -1,10 +1,9 @@
-import type { GetOptions, Storage, StoredObject } from '@acc/contract';
+import type { GetOptions, Storage } from '@acc/contract';
+import { storageErrorOf } from '@acc/platform';
+import { Bucket } from '@acc/platform/s3';
 import { piecesOf } from '../content.js';
-import { storageErrorOf } from '../errors.js';
-import { Bucket, notUnderstood } from './bucket.js';
 import { resolveS3Options, type S3StorageOptions } from './options.js';
 import { Part, Upload } from './upload.js';
-import { elementIn, parseXml, textIn, type XmlElement } from './xml.js';
 
 /**
  * Stores objects in a bucket of Amazon S3 or of a compatible service. An object is stored
@@ -14,12 +13,13 @@ import { elementIn, parseXml, textIn, type XmlElement } from './xml.js';
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; on use also `ACC_S3_CLIENT_MISSING`.
  */
 export function s3Storage(options: S3StorageOptions): Storage {
-  const bucket = new Bucket(resolveS3Options(options));
+  const { partBytes, ...access } = resolveS3Options(options);
+  const bucket = new Bucket(access);
   return {
     location: bucket.location,
-    put: (key, content) => put(bucket, key, content),
+    put: (key, content) => put(bucket, partBytes, key, content),
     get: (key, range) => get(bucket, key, range),
-    list: (prefix) => list(bucket, prefix),
+    list: (prefix) => bucket.list(prefix),
     async delete(keys) {
       // Deletes objects one by one: a request for many objects needs a checksum that not all
       // services know.
@@ -30,19 +30,20 @@ export function s3Storage(options: S3StorageOptions): Storage {
 
 async function put(
   bucket: Bucket,
+  partBytes: number,
   key: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
 ): Promise<void> {
   let upload: Upload | undefined;
   try {
-    let part = new Part(bucket.partBytes);
+    let part = new Part(partBytes);
     for await (const piece of piecesOf(content)) {
       for (let rest = piece; rest.length > 0;) {
         rest = part.take(rest);
         if (!part.isFull) continue;
         upload ??= await Upload.begin(bucket, key);
         await upload.send(part.bytes);
-        part = new Part(bucket.partBytes);
+        part = new Part(partBytes);
       }
     }
     if (!upload) await bucket.request('PUT', key, { body: part.bytes });
@@ -69,25 +70,4 @@ async function get(bucket: Bucket, key: string, { start = 0, into }: GetOptions 
   }
   into.set(bytes);
   return into;
-}
-
-async function list(bucket: Bucket, prefix: string): Promise<StoredObject[]> {
-  const found: StoredObject[] = [];
-  let token: string | undefined;
-  do {
-    const query = {
-      'list-type': '2',
-      prefix: bucket.keyOf(prefix),
-      ...(token !== undefined && { 'continuation-token': token }),
-    };
-    const { text } = await bucket.request('GET', undefined, { query });
-    const answer = await parseXml(text);
-    if (!('ListBucketResult' in answer)) throw notUnderstood(`Listing ${bucket.location}/${prefix}`);
-    const page = elementIn(answer, 'ListBucketResult');
-    for (const object of (page['Contents'] ?? []) as XmlElement[]) {
-      found.push({ key: bucket.nameOf(textIn(object, 'Key')!), bytes: Number(textIn(object, 'Size')) });
-    }
-    token = textIn(page, 'IsTruncated') === 'true' ? textIn(page, 'NextContinuationToken') : undefined;
-  } while (token !== undefined);
-  return found;
 }

@@ -1,6 +1,5 @@
-import { storageErrorOf } from '../errors.js';
-import { notUnderstood, type Bucket } from './bucket.js';
-import { elementIn, parseXml, textIn } from './xml.js';
+import { storageErrorOf } from '@acc/platform';
+import { elementIn, notUnderstood, parseXml, textIn, type Bucket } from '@acc/platform/s3';
 
 /** The number of parts that are sent concurrently. */
 const SENDERS = 4;

@@ -13,7 +13,7 @@ export async function importClients(): Promise<Clients> {
   } catch (cause) {
     throw new AccError(
       'ACC_S3_CLIENT_MISSING',
-      's3Storage needs the packages aws4fetch (signs requests) and fast-xml-parser (reads answers), and at least one of them is not installed.',
+      'Buckets (S3) need the packages aws4fetch (signs requests) and fast-xml-parser (reads answers), and at least one of them is not installed.',
       { help: 'npm install aws4fetch fast-xml-parser', cause },
     );
   }

@@ -1,10 +1,32 @@
 import type { AwsClient } from 'aws4fetch';
 import type { AccError } from '@acc/contract';
-import { sleep } from '@acc/platform';
-import { storageErrorOf } from '../errors.js';
+import { storageErrorOf } from '../storage-errors.js';
+import { sleep } from '../timers.js';
 import { importClients } from './clients.js';
-import { areCredentials, type ResolvedS3Options } from './options.js';
-import { elementIn, parseXml, textIn } from './xml.js';
+import { elementIn, parseXml, textIn, type XmlElement } from './xml.js';
+
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** The session token of temporary credentials. */
+  readonly sessionToken?: string;
+}
+
+export interface BucketOptions {
+  readonly bucket: string;
+  /** The prefix of all keys. */
+  readonly prefix: string;
+  readonly region: string;
+  /** Undefined: Amazon's endpoint for the region. */
+  readonly endpoint?: string | undefined;
+  /** A function is called before each request. */
+  readonly credentials: S3Credentials | (() => S3Credentials | Promise<S3Credentials>);
+}
+
+export interface ListedObject {
+  readonly key: string;
+  readonly bytes: number;
+}
 
 interface RequestParts {
   readonly query?: Readonly<Record<string, string>>;
@@ -38,13 +60,12 @@ const CODES: Readonly<Record<number, string>> = {
 /** Sends signed requests for keys of a bucket. */
 export class Bucket {
   readonly location: string;
-  readonly partBytes: number;
-  readonly #options: ResolvedS3Options;
+  readonly #options: BucketOptions;
   readonly #url: string;
   readonly #prefix: string;
 
-  constructor(options: ResolvedS3Options) {
-    const { bucket, prefix, region, endpoint, partBytes } = options;
+  constructor(options: BucketOptions) {
+    const { bucket, prefix, region, endpoint } = options;
     const name = prefix.replace(/^\/+|\/+$/g, '');
     this.#options = options;
     this.#prefix = name === '' ? '' : `${name}/`;
@@ -53,7 +74,6 @@ export class Bucket {
       ? `${endpoint.replace(/\/+$/, '')}/${bucket}/`
       : `https://${bucket}.s3.${region}.amazonaws.com/`;
     this.location = `s3://${bucket}/${name}`.replace(/\/$/, '');
-    this.partBytes = partBytes;
   }
 
   keyOf(name: string): string {
@@ -82,6 +102,28 @@ export class Bucket {
     const answer = await this.#reach(url, init, doing);
     if (answer.status < 300 || allowed.includes(answer.status)) return answer;
     throw await errorOf(answer, doing);
+  }
+
+  /** All objects whose keys begin with `prefix`, in the order of the service. */
+  async list(prefix: string): Promise<ListedObject[]> {
+    const found: ListedObject[] = [];
+    let token: string | undefined;
+    do {
+      const query = {
+        'list-type': '2',
+        prefix: this.keyOf(prefix),
+        ...(token !== undefined && { 'continuation-token': token }),
+      };
+      const { text } = await this.request('GET', undefined, { query });
+      const answer = await parseXml(text);
+      if (!('ListBucketResult' in answer)) throw notUnderstood(`Listing ${this.location}/${prefix}`);
+      const page = elementIn(answer, 'ListBucketResult');
+      for (const object of (page['Contents'] ?? []) as XmlElement[]) {
+        found.push({ key: this.nameOf(textIn(object, 'Key')!), bytes: Number(textIn(object, 'Size')) });
+      }
+      token = textIn(page, 'IsTruncated') === 'true' ? textIn(page, 'NextContinuationToken') : undefined;
+    } while (token !== undefined);
+    return found;
   }
 
   async #reach(url: string, init: RequestInit, doing: string): Promise<Answer> {
@@ -147,3 +189,11 @@ async function errorOf({ status, text }: Answer, doing: string): Promise<AccErro
   const code = CODES[status] ?? 'ACC_STORAGE_FAILED';
   return storageErrorOf(code, doing, `${textIn(error, 'Code') ?? status}: ${reason}`, undefined);
 }
+
+export function areCredentials(value: unknown): boolean {
+  if (typeof value === 'function') return true;
+  const { accessKeyId, secretAccessKey } = (value ?? {}) as Partial<S3Credentials>;
+  return isNamed(accessKeyId) && isNamed(secretAccessKey);
+}
+
+const isNamed = (value: unknown): boolean => typeof value === 'string' && value !== '';

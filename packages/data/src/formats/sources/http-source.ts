@@ -1,0 +1,121 @@
+import { AccError } from '@acc/contract';
+import { sleep } from '@acc/platform';
+import { cannotRead, changed, notFound } from '../errors.js';
+import type { Source, SourceState } from './source.js';
+
+/** Retries of a request that the server could not serve, or that did not reach it. */
+const RETRIES = 5;
+const FIRST_WAIT_MS = 100;
+/** Statuses after which the same request may succeed. */
+const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Asks for the first byte, which gives the size and shows that the server knows ranges.
+ *
+ * @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_DATA_RANGES`.
+ */
+export async function lookAtAddress(address: string): Promise<SourceState> {
+  const answer = await ask(address, 0, 1);
+  const total = /^bytes (?:0-0|\*)\/(\d+)$/.exec(answer.headers.get('content-range') ?? '')?.[1];
+  if (total === undefined) throw cannotRead(shown(address), 'the server does not tell the size of the file');
+  return { location: address, bytes: Number(total), tag: tagOf(answer) };
+}
+
+/** A file on a web server that knows ranges. */
+export function httpSource(state: SourceState): Source {
+  const { location, bytes, tag } = state;
+  const name = shown(location);
+  return {
+    name,
+    bytes,
+    tag,
+    state,
+    async read(start, end) {
+      if (start >= end) return new Uint8Array(0);
+      const answer = await ask(location, start, end);
+      const now = tagOf(answer);
+      if (now !== tag) throw changed(name, `its version is ${now}, and was ${tag}`);
+      if (answer.status === 206 && answer.body.length === end - start) return answer.body;
+      throw changed(name, `it has no ${end - start} bytes from byte ${start}`);
+    },
+  };
+}
+
+function tagOf({ headers }: Answer): string {
+  return headers.get('etag') ?? headers.get('last-modified') ?? '';
+}
+
+/** The address for messages: without a password. */
+function shown(address: string): string {
+  const url = new URL(address);
+  if (url.password === '' && url.username === '') return address;
+  url.username = '';
+  url.password = '';
+  return url.href;
+}
+
+/** Asks for a range. A file that ends before it is an answer, too. */
+async function ask(address: string, start: number, end: number): Promise<Answer> {
+  for (let tries = 0; ; tries++) {
+    const answer = await reach(address, start, end);
+    const isLast = tries === RETRIES;
+    if (answer instanceof Error) {
+      if (isLast)
+        throw cannotRead(shown(address), `the server does not answer: ${reasonOf(answer)}`, {
+          cause: answer,
+        });
+    } else if (!PASSING.has(answer.status) || isLast) return checked(answer, address);
+    await sleep(FIRST_WAIT_MS * 2 ** tries);
+  }
+}
+
+async function reach(address: string, start: number, end: number): Promise<Answer | Error> {
+  const { url, authorization } = requestOf(address);
+  const headers = { range: `bytes=${start}-${end - 1}`, 'accept-encoding': 'identity', ...authorization };
+  try {
+    const response = await fetch(url, { headers });
+    // The body of a server without ranges is the whole file.
+    if (response.status === 200) await response.body?.cancel();
+    const body = response.status === 200 ? new Uint8Array(0) : new Uint8Array(await response.arrayBuffer());
+    return { status: response.status, headers: response.headers, body };
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** `fetch` refuses addresses with a password. */
+function requestOf(address: string): { readonly url: URL; readonly authorization: Record<string, string> } {
+  const url = new URL(address);
+  const { username, password } = url;
+  if (username === '' && password === '') return { url, authorization: {} };
+  url.username = '';
+  url.password = '';
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url, authorization: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
+}
+
+function checked(answer: Answer, address: string): Answer {
+  const { status } = answer;
+  const name = shown(address);
+  if (status === 206 || status === 416) return answer;
+  if (status === 404 || status === 410) {
+    throw notFound(`The server has no file ${name} (status ${status})`, 'Check the address.');
+  }
+  if (status === 200) {
+    throw new AccError('ACC_DATA_RANGES', `The server of ${name} ignores ranges: it sends the whole file.`, {
+      help: 'Use a server that knows range requests (most do), or download the files.',
+      details: { file: name },
+    });
+  }
+  throw cannotRead(name, `the server answers with status ${status}`);
+}
+
+function reasonOf(error: Error): string {
+  return (error.cause as Error | undefined)?.message || error.message;
+}

@@ -1,0 +1,110 @@
+import { isAccError } from '@acc/contract';
+import { environment } from '@acc/platform';
+import { Bucket, type S3Credentials } from '@acc/platform/s3';
+import { cannotRead, changed, notFound } from '../errors.js';
+import type { Source, SourceState } from './source.js';
+
+/** How buckets are reached. What is not given comes from the environment variables of AWS. */
+export interface S3SourceOptions {
+  /** Default: `AWS_REGION` or `AWS_DEFAULT_REGION`, else `us-east-1`. */
+  readonly region?: string | undefined;
+  /**
+   * The endpoint of a service other than Amazon's, for example `https://minio.example:9000`. Default:
+   * `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, else Amazon's.
+   */
+  readonly endpoint?: string | undefined;
+  /** Default: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, read for each request. */
+  readonly credentials?: S3Credentials | undefined;
+}
+
+/** @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_S3_CLIENT_MISSING`. */
+export async function lookAtObject(location: string, s3: S3SourceOptions = {}): Promise<SourceState> {
+  const { bucket, key } = partsOf(location);
+  const { headers } = await asked(location, () => bucketOf(bucket, s3).request('HEAD', key));
+  const bytes = Number(headers.get('content-length') ?? Number.NaN);
+  if (!Number.isSafeInteger(bytes))
+    throw cannotRead(location, 'the service does not tell the size of the object');
+  return { location, bytes, tag: headers.get('etag') ?? '', s3 };
+}
+
+/** An object in a bucket. */
+export function s3Source(state: SourceState): Source {
+  const { location: name, bytes, tag, s3 = {} } = state;
+  const { bucket, key } = partsOf(name);
+  const client = bucketOf(bucket, s3);
+  return {
+    name,
+    bytes,
+    tag,
+    state,
+    async read(start, end) {
+      if (start >= end) return new Uint8Array(0);
+      const headers = { range: `bytes=${start}-${end - 1}` };
+      const answer = await asked(name, () => client.request('GET', key, { headers }, [416]));
+      const now = answer.headers.get('etag') ?? '';
+      if (now !== tag) throw changed(name, `its version is ${now}, and was ${tag}`);
+      if (answer.status === 206 && answer.bytes.length === end - start) return answer.bytes;
+      throw changed(name, `it has no ${end - start} bytes from byte ${start}`);
+    },
+  };
+}
+
+/** The keys of a bucket that match a pattern, sorted. `*` and `?` stand for anything but a slash. */
+export async function matchingObjects(pattern: string, s3: S3SourceOptions = {}): Promise<string[]> {
+  const { bucket, key } = partsOf(pattern);
+  const before = key.slice(0, key.search(/[*?]/));
+  const listed = await asked(pattern, () => bucketOf(bucket, s3).list(before));
+  const parts = key
+    .split(/([*?])/)
+    .map((part) => WILDCARDS[part] ?? part.replace(/[$()+.[\\\]^{|}]/g, '\\$&'));
+  const matcher = new RegExp(`^${parts.join('')}$`);
+  const keys = listed.map((object) => object.key).filter((found) => matcher.test(found));
+  return keys.sort().map((found) => `s3://${bucket}/${found}`);
+}
+
+const WILDCARDS: Readonly<Record<string, string>> = { '*': '[^/]*', '?': '[^/]' };
+
+function partsOf(location: string): { readonly bucket: string; readonly key: string } {
+  const [, bucket, key] = /^s3:\/\/([^/]+)\/(.+)$/.exec(location) ?? [];
+  if (bucket !== undefined && key !== undefined) return { bucket, key };
+  throw notFound(`${location} does not name an object in a bucket`, 'Write s3://bucket/key.');
+}
+
+function bucketOf(bucket: string, { region, endpoint, credentials }: S3SourceOptions): Bucket {
+  const env = environment();
+  return new Bucket({
+    bucket,
+    prefix: '',
+    region: region ?? (env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || 'us-east-1'),
+    endpoint: endpoint ?? (env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || undefined),
+    credentials: credentials ?? credentialsOfEnvironment,
+  });
+}
+
+function credentialsOfEnvironment(): S3Credentials {
+  const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token } = environment();
+  if (id && secret)
+    return { accessKeyId: id, secretAccessKey: secret, ...(token && { sessionToken: token }) };
+  throw cannotRead('The bucket', 'there are no credentials', {
+    help: 'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the option s3.credentials. For public data, use https://.',
+  });
+}
+
+/** Gives errors of the service the codes of data. */
+async function asked<T>(location: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (isAccError(error, 'ACC_STORAGE_NOT_FOUND')) {
+      throw notFound(
+        `There is no object ${location}: ${error.message}`,
+        'Check the bucket and the key.',
+        error,
+      );
+    }
+    if (isAccError(error) && error.code.startsWith('ACC_STORAGE_')) {
+      throw cannotRead(location, error.message, { cause: error });
+    }
+    throw error;
+  }
+}
