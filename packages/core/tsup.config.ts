@@ -1,1 +1,14 @@
-export { default } from '../../tsup.base.js';
+import { defineConfig } from 'tsup';
+import { base } from '../../tsup.base.js';
+
+export default defineConfig([
+  base,
+  {
+    ...base,
+    entry: { 'self-check/run': 'src/self-check/run.ts' },
+    // It uses the package as programs do: one copy of its state.
+    external: ['../index.js'],
+    clean: false,
+    splitting: false,
+  },
+]);

@@ -7,6 +7,12 @@ import { filesUnder, isForTests, packages, readText, root, sourcesOf } from './r
 import { importsOf, nodesOf, parse } from './reading/syntax.js';
 
 const sources = packages.flatMap(sourcesOf);
+
+interface Entries {
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly main?: string;
+  readonly types?: string;
+}
 const isCode = (path: string) => !isForTests(path);
 
 describe('folders', () => {
@@ -27,6 +33,16 @@ describe('folders', () => {
   it('have a README.md in each package', () => {
     const documented = packages.filter(({ folder }) => existsSync(join(root, folder, 'README.md')));
     expect(documented.map(({ folder }) => folder)).toEqual(packages.map(({ folder }) => folder));
+  });
+
+  it('are found by compilers that do not read exports, as those of notebooks', () => {
+    const others = packages
+      .map(({ folder }) => [folder, JSON.parse(readText(`${folder}/package.json`)) as Entries] as const)
+      .filter(([, { exports, main, types }]) => {
+        const entry = exports['.'];
+        return entry && (main !== entry.default || types !== entry.types);
+      });
+    expect(others.map(([folder]) => folder)).toEqual([]);
   });
 });
 

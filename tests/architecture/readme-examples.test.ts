@@ -6,7 +6,9 @@ import { filesUnder, readText, root } from './reading/repository.js';
 
 const documents = [
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'],
-  ...['packages', 'examples', 'bench', 'tests', 'docs'].flatMap((folder) => filesUnder(folder, ['.md'])),
+  ...['packages', 'examples', 'bench', 'tests', 'docs', 'site/docs'].flatMap((folder) =>
+    filesUnder(folder, ['.md']),
+  ),
 ];
 const GLOBALS = join(import.meta.dirname, 'rules', 'readme-globals.d.ts');
 

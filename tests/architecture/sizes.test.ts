@@ -14,7 +14,7 @@ import {
   type Exception,
 } from './rules/exceptions.js';
 
-const FOLDERS = ['packages', 'examples', 'bench', 'scripts', 'tests'];
+const FOLDERS = ['packages', 'examples', 'bench', 'scripts', 'site', 'tests'];
 const filesOf = (extensions: string[]) => FOLDERS.flatMap((folder) => filesUnder(folder, extensions));
 
 const SCRIPTS = ['.ts', '.mjs', '.cjs', '.js'];

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { resultsOfRanks } from '@acc/testkit';
@@ -27,4 +28,36 @@ it('the program comes first, then variables, then the config file, on two ranks'
       { code: 'ACC_OPTIONS_DISAGREE' },
     ]);
   }
+});
+
+/** Files of Hugging Face Accelerate and DeepSpeed. */
+const FOREIGN = join(import.meta.dirname, '../../packages/cli/fixtures/foreign-configs');
+const ACC = join(import.meta.dirname, '../../packages/cli/bin/acc.js');
+
+it('programs train with each file that acc convert-config writes', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-converted-'));
+  const files = readdirSync(FOREIGN).map((name) => {
+    const output = join(folder, `${name}.acc.yaml`);
+    execFileSync(process.execPath, [ACC, 'convert-config', join(FOREIGN, name), '--output', output]);
+    return output;
+  });
+  const results = await resultsOfRanks({
+    script: join(import.meta.dirname, 'ranks/converted.ts'),
+    ranks: 2,
+    args: files,
+    // Offload, which some of the files ask for, needs tensors on the host.
+    env: { OMP_NUM_THREADS: '1', ACC_DEVICE: 'cpu' },
+  });
+  rmSync(folder, { recursive: true });
+  const [first, second] = results as Record<string, { readonly axes?: string[]; readonly steps?: number }>[];
+  expect(second).toEqual(first);
+  expect(Object.keys(first!)).toHaveLength(files.length);
+  const axesOf = (name: string) => first![`${name}.acc.yaml`];
+  for (const name of ['fsdp1.yaml', 'deepspeed-auto.json', 'megatron.yaml'])
+    expect(axesOf(name), name).toEqual({ axes: ['fsdp'], steps: 1 });
+  for (const name of ['deepspeed.yaml', 'deepspeed.json', 'deepspeed-file.yaml'])
+    expect(axesOf(name), name).toEqual({ axes: ['fsdp'], steps: 4 });
+  for (const name of ['basic.json', 'multi-cpu.yaml', 'multi-gpu.yaml', 'tpu.yaml'])
+    expect(axesOf(name), name).toEqual({ axes: ['data'], steps: 1 });
+  expect(axesOf('fsdp2.yaml')).toEqual({ axes: ['data', 'fsdp'], steps: 1 });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -33,6 +33,7 @@ const COMPLETE = `complete ${SMALL}`;
 const PROGRAMS = [
   'resnet --epochs 1 --rows 160 --width 8',
   'char-gpt --epochs 1 --steps 4 --width 32 --layers 1 --sample 8',
+  'fine-tune --steps 4 --pretrain 8 --length 24 --rank 2',
   'rnn --epochs 2 --rows 480',
   'gan --epochs 1 --rows 480',
   'cart-pole --iterations 3',
@@ -149,10 +150,35 @@ describe('the examples', () => {
     }
   });
 
-  it.each(['resnet', 'char-gpt', 'rnn', 'gan'])('%s trains alike on one and on two processes', (name) => {
-    const alone = lossesOf(of(1, name));
-    expect(alone.length).toBeGreaterThan(0);
-    expectClose(lossesOf(of(2, name)), alone, { rtol: 1e-3, atol: 2e-6 });
+  it.each(['resnet', 'char-gpt', 'fine-tune', 'rnn', 'gan'])(
+    '%s trains alike on one and on two processes',
+    (name) => {
+      const alone = lossesOf(of(1, name));
+      expect(alone.length).toBeGreaterThan(0);
+      expectClose(lossesOf(of(2, name)), alone, { rtol: 1e-3, atol: 2e-6 });
+    },
+  );
+
+  it('fine-tune trains the last block, and adapters, of the model that was trained before', () => {
+    for (const ranks of [1, 2]) {
+      const printed = of(ranks, 'fine-tune');
+      const trainable = Array.from(printed.matchAll(/(\w+): (\d+) of (\d+) weights/g), ([, ...each]) => each);
+      const whole = 256 * 48 + 24 * 48 + 2 * BLOCK + 2 * 48;
+      expect(trainable).toEqual([
+        ['pretrained', String(whole), String(whole)],
+        ['frozen', String(BLOCK), String(whole)],
+        // Of two layers, A [48, 2] and B [2, 144].
+        ['lora', String(2 * 2 * (48 + 144)), String(whole + 2 * 2 * (48 + 144))],
+      ]);
+      // Both begin with the same model and the same batch.
+      const losses = lossesOf(printed);
+      expect(losses).toHaveLength(6);
+      expect(losses[4]).toBe(losses[2]);
+      expect(losses[3]).not.toBe(losses[5]);
+      const adapter = join(folders.get(ranks)!, 'fine-tuned', 'adapter', 'adapter_model.safetensors');
+      expect(statSync(adapter).size).toBeGreaterThan(4 * 2 * 2 * (48 + 144));
+    }
+    expect(of(2, 'fine-tune').split('\n').at(-1)).toBe(of(1, 'fine-tune').split('\n').at(-1));
   });
 
   it('cart-pole plays the same episodes on one and on two processes', () => {
@@ -182,6 +208,9 @@ describe('the examples', () => {
     },
   );
 });
+
+/** The weights of a block of width 48: two normalisations, attention of 4, and the MLP of 8 matrices. */
+const BLOCK = 2 * 2 * 48 + (48 + 1) * 4 * 48 + (48 + 1) * 4 * 48 + (4 * 48 + 1) * 48;
 
 /** The programs that end with base.ts's loss. */
 const UNCHANGED = [

@@ -1,13 +1,13 @@
 export { Checkpoints, type CheckpointsContext } from './checkpoints.js';
 export { sharedRuns, wholeBox, type Box } from './format/boxes.js';
 export type { RunInfo } from './format/manifest.js';
-export { describeLocation, type Location } from './location.js';
+export { describeLocation, locationOf, type Location } from './location.js';
 export {
   resolveCheckpointOptions,
   type CheckpointOptions,
   type ResolvedCheckpointOptions,
 } from './options.js';
-export { matchExactly } from './model/exact-weights.js';
+export { matchExactly, type StoredNames } from './model/exact-weights.js';
 export {
   matchWeights,
   type LoadedWeights,
@@ -22,7 +22,7 @@ export { modelFiles } from './model/model-json.js';
 export type { StoredWeight } from './model/safetensors-weights.js';
 export { openWeights } from './model/stored-weights.js';
 export { writeModel, type WriteModelOptions, type WrittenModel } from './model/write-model.js';
-export type { WriteWeightsOptions, WrittenWeight } from './model/write-weights.js';
+export { writeWeights, type WriteWeightsOptions, type WrittenWeight } from './model/write-weights.js';
 export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
 export { readTensors, storedTensor, type Want } from './read/read-tensors.js';

@@ -30,12 +30,14 @@ describe('a wrong command line', () => {
 });
 
 describe('an unknown command', () => {
-  it.each([[['test']], [['monitor', '--help']], [['test', '-h']], [['help', 'monitor']]])(
+  it.each([[['monitor']], [['monitor', '--help']], [['diagnose', '-h']], [['help', 'monitor']]])(
     'does not print the general help: %j',
     async (args) => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
-      expect(said).toContain('The commands are launch, config, env, estimate-memory, merge-weights, setup.');
+      expect(said).toContain(
+        'The commands are launch, config, convert-config, env, estimate-memory, merge-weights, test, setup.',
+      );
     },
   );
 

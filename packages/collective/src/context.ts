@@ -1,17 +1,20 @@
 import { AccError, PendingResult, type NativeTensor, type Pending } from '@acc/contract';
 import {
+  arrayTypeOf,
   libtorchTensor,
   MemoryFlag,
   memoryFlags,
   operator,
+  Tensor,
   type ProcessGroup,
   type Tensor as Native,
 } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import type { Calls } from './calls.js';
-import { requireNumeric, requireRank, type BridgeOf, type Movable } from './tensors.js';
+import { requireNumeric, requireRank, sizeOf, type BridgeOf, type Movable } from './tensors.js';
 
 const cloneNative = operator('aten::clone');
+const newEmpty = operator('aten::new_empty');
 
 /** Work that fills one native tensor from another. */
 interface Move<T extends Movable> {
@@ -63,6 +66,16 @@ export class Context<T extends Movable> {
       using shared = native;
       return cloneNative(shared);
     });
+  }
+
+  /**
+   * A tensor of `shape` with any values, for a result. Tensors that are not in libtorch get memory of
+   * JavaScript, which the result can have without a copy.
+   */
+  empty(like: Native, shape: readonly number[], dtype = like.dtype): Native {
+    if (this.bridge.borrow) return newEmpty(like, shape, dtype);
+    const length = sizeOf(shape) * (dtype === 'complex64' ? 2 : 1);
+    return Tensor.over(new (arrayTypeOf(dtype))(length), dtype, shape);
   }
 
   /**

@@ -12,7 +12,6 @@ import type { Context } from './context.js';
 import { requireNarrowable, requirePlace, type Movable } from './tensors.js';
 
 const copyInto = operatorInPlace('aten::copy_');
-const newEmpty = operator('aten::new_empty');
 const toDtype = operator('aten::to.dtype');
 
 interface Travel {
@@ -59,10 +58,10 @@ export function arrival<T extends Movable>(
 ): Arrival {
   const place = into && placeIn(context, into, wireDtype ? 'float32' : input.dtype);
   if (!wireDtype) {
-    const output = place ?? newEmpty(input as Native, shape);
+    const output = place ?? context.empty(input as Native, shape);
     return { output, finish: () => output };
   }
-  const output = newEmpty(input as Native, shape);
+  const output = context.empty(input as Native, shape);
   return {
     output,
     finish() {

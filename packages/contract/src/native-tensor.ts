@@ -44,12 +44,28 @@ export interface NativeTensor extends Disposable {
    * @throws AccError `ACC_TENSOR_DISPOSED`.
    */
   read(): NativeValues;
+  /**
+   * Disposes the tensor and returns its elements, row-major, in an array that nobody else holds, so
+   * that it may be modified. Absent if the elements would have to be copied.
+   *
+   * @throws AccError `ACC_TENSOR_DISPOSED`.
+   */
+  take?(): NativeValues;
   dispose(): void;
 }
 
-/** A native tensor in memory of JavaScript. It takes over `values`. */
+/** A native tensor in memory of JavaScript. Others may hold `values`, too, and must not modify them. */
 export function hostTensor(values: NativeValues, dtype: NativeDtype, shape: readonly number[]): NativeTensor {
   return new HostTensor(values, dtype, shape);
+}
+
+/** A native tensor in an array that nobody else holds. The receiver may take the array. */
+export function ownHostTensor(
+  values: NativeValues,
+  dtype: NativeDtype,
+  shape: readonly number[],
+): NativeTensor {
+  return new OwnHostTensor(values, dtype, shape);
 }
 
 class HostTensor implements NativeTensor {
@@ -78,5 +94,13 @@ class HostTensor implements NativeTensor {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+}
+
+class OwnHostTensor extends HostTensor {
+  take(): NativeValues {
+    const values = this.read();
+    this.dispose();
+    return values;
   }
 }

@@ -76,6 +76,9 @@ export function freed({ name }: Variable): AccError {
   return new AccError(
     'ACC_SHARD_FREED',
     `The Accelerator that sharded the variable '${name}' was freed, and its values with it.`,
-    { help: 'Save the model, or read its weights, before freeMemory() or endTraining().' },
+    {
+      help: 'Save the model, or read its weights, before freeMemory() or endTraining(). If an optimizer without a list of variables met it, call tf.disposeVariables() before the next model is created.',
+      details: { variable: name },
+    },
   );
 }

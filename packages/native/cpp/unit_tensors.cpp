@@ -1,5 +1,6 @@
 // One translation unit for everything except process groups. libtorch's headers take seconds to
 // compile, so they are included only once.
+#include "binding/lent_arrays.cpp"
 #include "binding/memory.cpp"
 #include "binding/module.cpp"
 #include "binding/operators.cpp"

@@ -23,6 +23,8 @@ type HostPlace = [host: number, hosts: number, localRank: number, localSize: num
 export interface Addon {
   readonly torchVersion: string;
   createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
+  /** 0 if new tensors are not in host memory, or the array is empty. */
+  tensorOver(array: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
   mapTensor(path: string, start: number, scalarType: number, shape: readonly number[]): number | undefined;
   mappedChecksum(id: number, start: number, length: number): Promise<number | undefined>;
   openTensorFile(folder: string, name: string): number;

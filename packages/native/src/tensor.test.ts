@@ -1,8 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { NativeDtype } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { liveTensors, memoryStats, resetPeakMemory } from './memory.js';
 import { operator, operatorInPlace } from './operator.js';
-import { MemoryFlag, memoryFlags, memoryPart, tensorFrom } from './tensor.js';
+import { MemoryFlag, memoryFlags, memoryPart, Tensor, tensorFrom } from './tensor.js';
 
 describe('tensors', () => {
   it.each<[NativeDtype, NodeJS.TypedArray]>([
@@ -45,6 +47,62 @@ describe('tensors', () => {
     using tensor = tensorFrom(buffer.subarray(1, 3), 'float32', [2]);
     buffer.fill(9);
     expect(tensor.read()).toEqual(Float32Array.of(1, 2));
+  });
+
+  it('use the memory of an array that is given away, and give it back', () => {
+    const values = Float32Array.of(1, 2, 3, 4);
+    const tensor = Tensor.over(values, 'float32', [2, 2]);
+    operatorInPlace('aten::mul_.Scalar')(tensor, 2);
+    expect(tensor.take()).toBe(values);
+    expect([...values]).toEqual([2, 4, 6, 8]);
+    expect(tensor.isDisposed).toBe(true);
+    expect(() => tensor.take()).toThrow(expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }) as Error);
+  });
+
+  it('keep an array alive as long as a view of it lives', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const counts = { collected: 0 };
+    const registry = new FinalizationRegistry<number>((n) => (counts.collected += n));
+    const collected = async (wanted: number) => {
+      while (counts.collected < wanted) {
+        collectGarbage();
+        await new Promise(setImmediate);
+      }
+    };
+    const view = (() => {
+      const values = Float32Array.from({ length: 1000 }, (_, i) => i);
+      registry.register(values, 1);
+      using whole = Tensor.over(values, 'float32', [1000]);
+      return memoryPart(whole, 998, 2);
+    })();
+    const other = (() => {
+      const values = new Float32Array(1000);
+      registry.register(values, 1);
+      return Tensor.over(values, 'float32', [1000]);
+    })();
+    other.dispose();
+    await collected(1);
+    expect([...view.read()]).toEqual([998, 999]);
+    view.dispose();
+    await collected(2);
+    expect(counts.collected).toBe(2);
+  });
+
+  it('over an array with another number of elements is refused, and the array is let go', () => {
+    expect(() => Tensor.over(new Float32Array(3), 'float32', [2])).toThrow(
+      expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }) as Error,
+    );
+  });
+
+  it('a copy is taken from a tensor that has another handle', () => {
+    const values = Float32Array.of(1, 2);
+    const tensor = Tensor.over(values, 'float32', [2]);
+    using other = tensor.alias();
+    const taken = tensor.take();
+    expect(taken).toEqual(values);
+    expect(taken).not.toBe(values);
+    expect([...other.read()]).toEqual([1, 2]);
   });
 
   it('are read row by row if they are strided', () => {

@@ -9,6 +9,8 @@ import { converted, guarded } from './errors.js';
  */
 export class Tensor implements NativeTensor {
   #id: number;
+  /** The array in whose memory the elements are. */
+  #values: NativeValues | undefined;
 
   constructor(
     id: number,
@@ -16,6 +18,22 @@ export class Tensor implements NativeTensor {
     readonly shape: readonly number[],
   ) {
     this.#id = id;
+  }
+
+  /**
+   * A tensor in the memory of `values`, which the caller gives away: nobody else may hold the array.
+   * A device other than the CPU gets a copy. The caller disposes the tensor.
+   *
+   * @param values Elements in row-major order, in the typed array that {@link Tensor.read} returns
+   * for `dtype`.
+   * @throws AccError `ACC_INVALID_ARGUMENT` if the number of elements does not match `shape`.
+   */
+  static over(values: NativeValues, dtype: NativeDtype, shape: readonly number[]): Tensor {
+    const id = guarded(() => addon().tensorOver(values, scalarTypeOf(dtype), shape));
+    if (id === 0) return tensorFrom(values, dtype, shape);
+    const tensor = new Tensor(id, dtype, shape);
+    tensor.#values = values;
+    return tensor;
   }
 
   /** The number of the tensor in the addon. 0 after `dispose`. */
@@ -32,6 +50,7 @@ export class Tensor implements NativeTensor {
     if (this.#id === 0) return;
     addon().releaseTensor(this.#id);
     this.#id = 0;
+    this.#values = undefined;
   }
 
   [Symbol.dispose](): void {
@@ -45,6 +64,7 @@ export class Tensor implements NativeTensor {
 
   /** A second handle of the same tensor, which must be disposed separately. */
   alias(): Tensor {
+    this.#values = undefined;
     return new Tensor(
       guarded(() => addon().aliasTensor(this.#id)),
       this.dtype,
@@ -61,6 +81,19 @@ export class Tensor implements NativeTensor {
   read(dtype: NativeDtype = this.dtype): NativeValues {
     const buffer = guarded(() => addon().readTensor(this.#id, scalarTypeOf(dtype)));
     return new (arrayTypeOf(dtype))(buffer as never) as NativeValues;
+  }
+
+  /**
+   * Disposes the tensor and returns its elements, in an array that nobody else holds. That is the
+   * array of {@link Tensor.over}, or a copy. No view of the tensor may be in use, and no call that
+   * writes to it may run.
+   *
+   * @throws AccError `ACC_TENSOR_DISPOSED`.
+   */
+  take(): NativeValues {
+    const values = this.#values ?? this.read();
+    this.dispose();
+    return values;
   }
 
   /**
@@ -99,11 +132,15 @@ export function memoryPart(whole: Tensor, start: number, length: number): Tensor
   return new Tensor(id, whole.dtype, [length]);
 }
 
-/** Takes ownership of `x` and returns it as a libtorch tensor. Other implementations are copied. */
+/**
+ * Takes ownership of `x` and returns it as a libtorch tensor. Of other implementations, elements that
+ * `take` gives are used where they are, and others are copied.
+ */
 export function libtorchTensor(x: NativeTensor): Tensor {
   if (x instanceof Tensor) return x;
   using given = x;
-  return tensorFrom(given.read(), given.dtype, given.shape);
+  const { dtype, shape } = given;
+  return Tensor.over(given.take?.() ?? given.read().slice(), dtype, shape);
 }
 
 /** The bits of {@link memoryFlags}. They must match `MemoryFlag` in cpp/engine/tensors.h. */

@@ -43,6 +43,7 @@ export {
 } from './layers/model.js';
 export { buffersOf } from './layers/buffers.js';
 export { nestedLayers, type LayerNesting } from './layers/nested-layers.js';
+export { addWeightTo, buildPart, removeWeightsFrom, takeWeightsOf } from './layers/parts.js';
 export { lossTable, type Loss } from './losses.js';
 export {
   optimizerInternals,

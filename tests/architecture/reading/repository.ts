@@ -4,7 +4,10 @@ import { join } from 'node:path';
 /** The root of the repository. */
 export const root = join(import.meta.dirname, '..', '..', '..');
 
-const NOT_OURS = new Set(['node_modules', 'dist', 'build', 'coverage', 'results', '.git', '.turbo', '.venv']);
+const NOT_OURS = new Set([
+  ...['node_modules', 'dist', 'build', 'coverage', 'results'],
+  ...['.git', '.turbo', '.venv', '.generated'],
+]);
 
 /**
  * The files below a folder, by path from the root, sorted.

@@ -74,6 +74,7 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     where: 'packages/cli/src/launch/function/run-function.ts',
     reason: 'the program of a rank that runs a function',
   },
+  { where: 'packages/core/src/self-check/run.ts', reason: 'the program of a rank of `acc test`' },
   {
     where: 'packages/core/src/backend/mend-tfjs-node.ts',
     reason:
@@ -104,6 +105,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/core/src/environment.ts', reason: "the launcher's variables" },
   { where: 'packages/data/src/formats/indexes/index-folder.ts', reason: 'where the cache is' },
   { where: 'packages/data/src/formats/sources/s3-source.ts', reason: 'what the tools of AWS read' },
+  { where: 'packages/core/src/self-check/run.ts', reason: 'its rank' },
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
   { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
@@ -115,6 +117,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/function/run-function.ts', reason: 'its rank' },
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
+  { where: 'packages/cli/src/self-check/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
   { where: 'packages/testkit/src/run-ranks.ts', reason: 'passes it to the ranks' },
   { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx used' },

@@ -30,6 +30,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/fsdp': 4,
   '@acc/big-model': 4,
   '@acc/federated': 4,
+  '@acc/transformer': 4,
   '@acc/cli': 4,
   '@acc/core': 5,
   'create-acc-tracker': 5,

@@ -28,6 +28,7 @@ const EXAMPLES: Readonly<Record<string, () => Promise<unknown>>> = {
   complete: () => import('../../../examples/complete/train.js'),
   resnet: () => import('../../../examples/resnet/train.js'),
   'char-gpt': () => import('../../../examples/char-gpt/train.js'),
+  'fine-tune': () => import('../../../examples/fine-tune/train.js'),
   rnn: () => import('../../../examples/rnn/train.js'),
   gan: () => import('../../../examples/gan/train.js'),
   'cart-pole': () => import('../../../examples/cart-pole/train.js'),

@@ -1,7 +1,13 @@
 import type { DataType } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { byDistinctNames } from './distinct-names.js';
-import { matchedWeights, type MatchedWeights, type WeightReceiver } from './load-weights.js';
+import {
+  matchedWeights,
+  type MatchedWeights,
+  type WeightReceiver,
+  type WeightTarget,
+} from './load-weights.js';
+import type { StoredWeight } from './safetensors-weights.js';
 import { openWeights } from './stored-weights.js';
 
 /** Names, shapes and dtypes in which files and a model differ. */
@@ -22,13 +28,34 @@ interface Differences {
   }[];
 }
 
+/** Names of stored tensors, other than those of the weights. */
+export interface StoredNames {
+  /**
+   * The weight that a stored tensor is for, and how its dims are permuted. A name that no weight has
+   * makes the tensor surplus. Undefined: the tensor is left out.
+   */
+  readonly targetOf: (stored: string) => WeightTarget | undefined;
+  /** What to do if the files have other weights. */
+  readonly help: string;
+}
+
 const SHOWN = 8;
+
+const BY_NAME: StoredNames = {
+  targetOf: (name) => ({ name }),
+  help: 'Build the model from which the weights were saved, with the same names of layers and the same dtypes. accelerator.loadModel maps other names, and loads only some of the weights.',
+};
+
+interface Found extends WeightTarget {
+  readonly stored: StoredWeight;
+}
 
 /**
  * Finds the stored tensor for each weight, by name. Reads no values.
  *
  * @param path As for `matchWeights`.
  * @param elsewhere Names of weights that other ranks hold.
+ * @param named Default: stored tensors have the names of the weights.
  * @throws AccError `ACC_WEIGHTS_MISMATCH` with all weights that are missing, surplus, or have
  * another shape or dtype.
  * `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
@@ -37,32 +64,48 @@ export async function matchExactly(
   receivers: readonly WeightReceiver[],
   path: string,
   elsewhere: readonly string[],
+  { targetOf, help }: StoredNames = BY_NAME,
 ): Promise<MatchedWeights> {
   const stored = await openWeights(path);
-  const byName = new Map(stored.map((weight) => [weight.name, weight]));
+  const matches = stored.flatMap((weight): Found[] => {
+    const target = targetOf(weight.name);
+    return target ? [{ stored: weight, ...target }] : [];
+  });
+  const byName = new Map(matches.map((match) => [match.name, match]));
   const targets = byDistinctNames(receivers);
   const names = new Set([...targets.keys(), ...elsewhere]);
   const found: Differences = {
     missing: [...names].filter((name) => !byName.has(name)),
     surplus: [...byName.keys()].filter((name) => !names.has(name)),
     misshapen: receivers.flatMap(({ name, shape: here }) => {
-      const shape = byName.get(name)?.shape ?? here;
-      return shape.join() === here.join() ? [] : [{ name, stored: shape, here }];
+      const match = byName.get(name);
+      const expected = asStored(here, match?.permute);
+      const shape = match?.stored.shape ?? expected;
+      return shape.join() === expected.join() ? [] : [{ name, stored: shape, here: expected }];
     }),
     mistyped: receivers.flatMap(({ name, dtype: here }) => {
-      const dtype = byName.get(name)?.dtype ?? here;
+      const dtype = byName.get(name)?.stored.dtype ?? here;
       return dtype === here ? [] : [{ name, stored: dtype, here }];
     }),
   };
-  if (Object.values(found).some((list) => list.length > 0)) throw differ(path, found);
-  const matches = stored.map((weight) => {
-    const { name } = weight;
-    return { stored: weight, name, target: targets.get(name), permute: undefined };
-  });
-  return matchedWeights(matches, stored);
+  if (Object.values(found).some((list) => list.length > 0)) throw differ(path, found, help);
+  return matchedWeights(
+    matches.map(({ stored: source, name, permute }) => ({
+      stored: source,
+      name,
+      target: targets.get(name),
+      permute,
+    })),
+    stored,
+  );
 }
 
-function differ(path: string, found: Differences): AccError {
+/** The shape in the file of a weight of `shape`. */
+function asStored(shape: readonly number[], permute: readonly number[] | undefined): readonly number[] {
+  return permute ? shape.map((_, dim) => shape[permute.indexOf(dim)]!) : shape;
+}
+
+function differ(path: string, found: Differences, help: string): AccError {
   const { missing, surplus, misshapen, mistyped } = found;
   const shapes = misshapen.map(
     ({ name, stored, here }) => `'${name}' is [${stored.join()}] there and [${here.join()}] here`,
@@ -78,7 +121,7 @@ function differ(path: string, found: Differences): AccError {
     'ACC_WEIGHTS_MISMATCH',
     `${path} does not have the weights of the model:\n${lines.join('\n')}`,
     {
-      help: 'Build the model from which the weights were saved, with the same names of layers and the same dtypes. accelerator.loadModel maps other names, and loads only some of the weights.',
+      help,
       details: { ...found },
     },
   );

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { AccError } from '@acc/contract';
 import { configText, parseConfig, PROJECT_FILE, userFile, type ConfigValues } from '@acc/config';
 import type { ConfigCommandFlags, SetOption } from './command.js';
 import { suggestFor, type Suggested } from './machine.js';
+import { requireAbsent, writeConfig } from './write-config.js';
 
 /**
  * Writes a config file, from answers on the terminal or from flags.
@@ -17,12 +17,7 @@ export async function runConfig(
   cwd: string,
 ): Promise<void> {
   const path = pathFor(flags, env, cwd);
-  if (existsSync(path) && !flags.force) {
-    throw new AccError('ACC_CONFIG_EXISTS', `${path} exists already.`, {
-      help: 'Edit it, or replace it with --force.',
-      details: { path },
-    });
-  }
+  if (!flags.force) requireAbsent(path);
   const given = givenOptions(flags);
   const isAsked = !flags.default && given.length === 0;
   if (isAsked && !(process.stdin.isTTY && process.stdout.isTTY)) {
@@ -35,7 +30,7 @@ export async function runConfig(
   const text = configText(values);
   // What is written can be read.
   await parseConfig(text, path);
-  write(path, text);
+  writeConfig(path, text);
   process.stdout.write(`${path}\n`);
 }
 
@@ -63,16 +58,4 @@ function withGiven(suggested: ConfigValues, given: readonly SetOption[]): Config
   const values = { launch: { ...suggested.launch }, accelerator: { ...suggested.accelerator } };
   for (const { section, name, value } of given) values[section][name] = value;
   return values;
-}
-
-function write(path: string, text: string): void {
-  try {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
-  } catch (cause) {
-    throw new AccError('ACC_CONFIG_NOT_WRITABLE', `${path} cannot be written: ${(cause as Error).message}`, {
-      help: 'Choose another file with --config-file.',
-      cause,
-    });
-  }
 }

@@ -138,9 +138,9 @@ function parseRanks(text: string): 'all' | number[] {
   throw new InvalidArgumentError("Expected 'all' or ranks with commas: 0,2.");
 }
 
-const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? text : parseWhole(text));
+export const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? text : parseWhole(text));
 
-function parseWhole(text: string): number {
+export function parseWhole(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Expected a whole number.');
 }

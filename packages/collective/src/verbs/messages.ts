@@ -1,10 +1,8 @@
-import { PendingResult, type NativeTensor, type Pending } from '@acc/contract';
-import { operator, tensorFrom, type Tensor as Native, type Work } from '@acc/native';
+import { PendingResult, type NativeDtype, type NativeTensor, type Pending } from '@acc/contract';
+import { tensorFrom, type Tensor as Native, type Work } from '@acc/native';
 import { dtypeCode, dtypeOfCode, MAX_DIMS } from '../agreement.js';
 import type { Context } from '../context.js';
 import type { Movable } from '../tensors.js';
-
-const newEmpty = operator('aten::new_empty');
 
 /**
  * The number of int32 values before each message: dtype, native element type, number of dims, dims.
@@ -114,7 +112,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
     this.#header.wait();
     const { dtype, nativeDtype, shape } = decodeHeader(this.#announced!.read() as Int32Array);
     this.#dtype = dtype;
-    this.#native = newEmpty(this.#announced!, shape, nativeDtype);
+    this.#native = this.context.empty(this.#announced!, shape, nativeDtype as NativeDtype);
     this.#announced!.dispose();
     this.#payload = this.context.group.receive(this.#native, this.fromRank);
   }

@@ -1,4 +1,4 @@
-import { AccError, type AllGatherOptions, type Pending } from '@acc/contract';
+import { AccError, type AllGatherOptions, type NativeDtype, type Pending } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from '../agreement.js';
 import { described, type Context } from '../context.js';
@@ -7,15 +7,22 @@ import { requirePlace, rowsOfShard, sizeOf, sum, type Movable } from '../tensors
 import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
 
 const cloneNative = operator('aten::clone');
-const newEmpty = operator('aten::new_empty');
 
 export function broadcast<T extends Movable>(context: Context<T>, x: T, fromRank: number): Pending<T> {
   context.requireRank(fromRank);
-  using input = context.native(x, 'broadcast');
+  const input = context.native(x, 'broadcast');
   const words = context.calls.agree({ ...described('broadcast', input), root: fromRank });
-  const buffer = context.rank === fromRank ? cloneNative(input) : newEmpty(input, input.shape);
+  const buffer = broadcastBuffer(context, input, fromRank);
   const start = () => context.group.broadcast(buffer, fromRank, { words });
   return context.started(words, start, () => context.bridge.fromNative(buffer, x.dtype));
+}
+
+/** Memory that `input`, which is taken over, is sent from or received in. */
+function broadcastBuffer<T extends Movable>(context: Context<T>, input: Native, fromRank: number): Native {
+  // What a bridge copied is nobody else's.
+  if (!context.bridge.borrow) return input;
+  using shared = input;
+  return context.rank === fromRank ? cloneNative(shared) : context.empty(shared, shared.shape);
 }
 
 export function allGather<T extends Movable>(
@@ -52,7 +59,7 @@ export function gather<T extends Movable>(context: Context<T>, x: T, toRank: num
   const input = context.native(x, 'gather');
   const { words, rows, inner } = exchangeRows(context, 'gather', input, toRank);
   const isRoot = context.rank === toRank;
-  const output = newEmpty(input, isRoot ? [sum(rows), ...inner] : [0]);
+  const output = context.empty(input, isRoot ? [sum(rows), ...inner] : [0]);
   const counts = rows.map((n) => n * sizeOf(inner));
   const sent = counts.map((_, rank) => (rank === toRank ? counts[context.rank]! : 0));
   const received = isRoot ? counts : counts.map(() => 0);
@@ -86,8 +93,8 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
   const partShape = [rows, ...shape.slice(1)];
   const most = sizeOf(partShape);
   using place = tensorFrom(new Int32Array(0), 'int32', [0]);
-  const input = given ?? newEmpty(place, [0], nativeDtype);
-  const output = newEmpty(place, partShape, nativeDtype);
+  const input = given ?? context.empty(place, [0], nativeDtype as NativeDtype);
+  const output = context.empty(place, partShape, nativeDtype as NativeDtype);
   const sent = Array.from({ length: size }, () => (own === fromRank ? most : 0));
   const received = sent.map((_, rank) => (rank === fromRank ? most : 0));
   const words = context.calls.agree(call, true);
@@ -104,7 +111,7 @@ export function allToAll<T extends Movable>(
   rowsOfShard(x.shape, context.size, 'allToAll');
   const input = context.native(x, 'allToAll');
   const words = context.calls.agree(described('allToAll', input));
-  const output = newEmpty(input, input.shape);
+  const output = context.empty(input, input.shape);
   const start = () => context.group.allToAll(input, output, undefined, { words });
   return context.moved(words, start, { input, output, dtype: x.dtype });
 }
@@ -117,7 +124,7 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   const table = context.calls.exchange(call, rows);
   const received = table.map((sent) => sent[context.rank]!);
   const width = sizeOf(inner);
-  const output = newEmpty(input, [sum(received), ...inner]);
+  const output = context.empty(input, [sum(received), ...inner]);
   const lengths = {
     sent: rows.map((n) => n * width),
     received: received.map((n) => n * width),

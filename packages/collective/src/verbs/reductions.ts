@@ -10,7 +10,6 @@ import {
   type Movable,
 } from '../tensors.js';
 
-const newEmpty = operator('aten::new_empty');
 const toDtype = operator('aten::to.dtype');
 
 export function allReduce<T extends Movable>(
@@ -25,7 +24,7 @@ export function allReduce<T extends Movable>(
   if (wireDtype) return allReduceNarrow(context, x, op, { ...options, wireDtype });
   const input = donate ? context.nativeToWrite(x, 'allReduce') : context.native(x, 'allReduce');
   const words = context.calls.agree({ ...described('allReduce', input), op }, agreed);
-  const output = donate ? input : newEmpty(input, input.shape);
+  const output = donate ? input : context.empty(input, input.shape);
   return context.started(
     words,
     () => context.group.allReduce(input, output, op, { words }),
@@ -95,7 +94,7 @@ export function reduce<T extends Movable>(
   const input = context.native(x, 'reduce');
   requireReducible(input, op);
   const words = context.calls.agree({ ...described('reduce', input), op, root: toRank });
-  const output = context.rank === toRank ? newEmpty(input, input.shape) : undefined;
+  const output = context.rank === toRank ? context.empty(input, input.shape) : undefined;
   const start = () => context.group.reduce(input, output, op, toRank, { words });
   return context.started(words, start, () => {
     input.dispose();

@@ -38,8 +38,12 @@ class HandleMap {
   double last_ = 0;
 };
 
+class LentArrays;
+
 // The state of one Node environment.
 struct Context {
+  // Declared before the tensors, which are destroyed first and give their arrays back.
+  std::shared_ptr<LentArrays> lent_arrays;
   TensorTable tensors;
   StringTable strings;
   OperatorTable operators{tensors, strings};

@@ -4,11 +4,17 @@
 
 #include "binding/async.h"
 #include "binding/convert.h"
+#include "binding/lent_arrays.h"
 #include "engine/checksum.h"
 #include "engine/mapped_file.h"
 
 namespace acc {
 namespace {
+
+// A replay does not run JavaScript, so nothing could use what is read from a tensor.
+void refuse_recording(Context& context, const char* reason) {
+  if (auto* recorder = context.operators.recorder) recorder->refuse(reason);
+}
 
 std::vector<int64_t> shape_at(const Napi::CallbackInfo& info, size_t index) {
   if (!info[index].IsArray()) throw Error(kInvalidArgument, "A shape is not an array. Expected an array of numbers.");
@@ -28,15 +34,21 @@ Napi::Value create(const Napi::CallbackInfo& info, Context& context) {
   return Napi::Number::New(info.Env(), id);
 }
 
+// tensorOver(array, dtype, shape): the number of a tensor in the memory of a typed array; 0 if new
+// tensors are not in host memory, or the array is empty
+Napi::Value over(const Napi::CallbackInfo& info, Context& context) {
+  const auto bytes = bytes_at(info, 0);
+  if (bytes.size == 0 || !context.operators.default_device.is_cpu()) return Napi::Number::New(info.Env(), 0);
+  refuse_recording(context, "lends the memory of an array");
+  const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
+  const auto tensor = context.lent_arrays->tensor_over(info[0], bytes, dtype, shape_at(info, 2));
+  return Napi::Number::New(info.Env(), context.tensors.add(tensor));
+}
+
 Napi::ArrayBuffer bytes_of(Napi::Env env, const at::Tensor& tensor) {
   auto buffer = Napi::ArrayBuffer::New(env, tensor.nbytes());
   if (tensor.nbytes() > 0) std::memcpy(buffer.Data(), tensor.const_data_ptr(), tensor.nbytes());
   return buffer;
-}
-
-// A replay does not run JavaScript, so nothing could use what is read from a tensor.
-void refuse_recording(Context& context, const char* reason) {
-  if (auto* recorder = context.operators.recorder) recorder->refuse(reason);
 }
 
 Napi::Value alias(const Napi::CallbackInfo& info, Context& context) {
@@ -127,7 +139,9 @@ Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
 }  // namespace
 
 void bind_tensors(Napi::Env env, Napi::Object exports, Context& context) {
+  context.lent_arrays = std::make_shared<LentArrays>();
   bind(env, exports, "createTensor", [&](const Napi::CallbackInfo& info) { return create(info, context); });
+  bind(env, exports, "tensorOver", [&](const Napi::CallbackInfo& info) { return over(info, context); });
   bind(env, exports, "mapTensor", [&](const Napi::CallbackInfo& info) { return map(info, context); });
   bind(env, exports, "mappedChecksum",
        [&](const Napi::CallbackInfo& info) { return mapped_checksum(info, context); });

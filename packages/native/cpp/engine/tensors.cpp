@@ -9,6 +9,16 @@
 #include "engine/error.h"
 
 namespace acc {
+namespace {
+
+void require_bytes(const at::Tensor& tensor, size_t bytes) {
+  if (tensor.nbytes() == bytes) return;
+  throw Error(kInvalidArgument, std::to_string(bytes) + " bytes were given for a tensor of " +
+                                    std::to_string(tensor.numel()) + " elements, which has " +
+                                    std::to_string(tensor.nbytes()) + " bytes.");
+}
+
+}  // namespace
 
 at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dtype,
                              const std::vector<int64_t>& shape, c10::Device device) {
@@ -16,13 +26,17 @@ at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dty
   // Pinned memory is copied to a device asynchronously. Its allocator keeps it until the copy is
   // done.
   auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype).pinned_memory(!device.is_cpu()));
-  if (tensor.nbytes() != bytes) {
-    throw Error(kInvalidArgument, std::to_string(bytes) + " bytes were given for a tensor of " +
-                                      std::to_string(tensor.numel()) + " elements, which has " +
-                                      std::to_string(tensor.nbytes()) + " bytes.");
-  }
+  require_bytes(tensor, bytes);
   if (bytes > 0) std::memcpy(tensor.mutable_data_ptr(), data, bytes);
   return device.is_cpu() ? tensor : tensor.to(device, /*non_blocking=*/true);
+}
+
+at::Tensor tensor_over_bytes(void* data, size_t bytes, c10::ScalarType dtype, const std::vector<int64_t>& shape,
+                             const std::function<void(void*)>& release) {
+  const c10::InferenceMode guard;
+  const auto tensor = at::from_blob(data, shape, release, dtype);
+  require_bytes(tensor, bytes);
+  return tensor;
 }
 
 at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {

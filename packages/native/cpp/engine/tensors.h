@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace acc {
@@ -12,6 +13,11 @@ namespace acc {
 // type `dtype`.
 at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dtype,
                              const std::vector<int64_t>& shape, c10::Device device);
+
+// A tensor on the CPU in the memory at `data`. `release` is called once no tensor uses the memory.
+// Throws ACC_INVALID_ARGUMENT, after which `release` was called, too.
+at::Tensor tensor_over_bytes(void* data, size_t bytes, c10::ScalarType dtype, const std::vector<int64_t>& shape,
+                             const std::function<void(void*)>& release);
 
 // The tensor on the CPU, row-major and of type `dtype`. Returns the tensor itself if it has this
 // form already.

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
-import { observeCalls, Tensor } from '@acc/native';
+import { memoryStats, observeCalls, resetPeakMemory, Tensor } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 import { mlflowTracker } from '@acc/tracker-mlflow';
 import { wandbTracker } from '@acc/tracker-wandb';
@@ -15,6 +15,8 @@ export interface Moved {
   readonly fromTensorflow: number;
   readonly toTensorflow: number;
   readonly fromLibtorch: number;
+  /** The most bytes that libtorch allocates at a time. */
+  readonly inLibtorch: number;
   readonly operators: readonly string[];
 }
 
@@ -32,7 +34,8 @@ const LARGE_BYTES = 4096;
 const [project = '', projectDir = '', url = '', program = ''] = process.argv.slice(2);
 createRequire(join(project, 'package.json'))('@tensorflow/tfjs-node');
 
-const moved = { fromTensorflow: 0, toTensorflow: 0, fromLibtorch: 0, operators: [] as string[] };
+const nothing = { fromTensorflow: 0, toTensorflow: 0, fromLibtorch: 0, inLibtorch: 0 };
+const moved = { ...nothing, operators: [] as string[] };
 const count = (kind: 'fromTensorflow' | 'toTensorflow' | 'fromLibtorch', { byteLength }: ArrayBufferView) => {
   if (byteLength >= LARGE_BYTES) moved[kind] += byteLength;
 };
@@ -93,14 +96,18 @@ const lossOf = () =>
 
 await accelerator.initTrackers('observed', { engine: accelerator.backendName });
 const losses: number[] = [];
+let allocatedBefore = 0;
 for (let step = 0; step < 3; step++) {
   if (step === 2) {
-    Object.assign(moved, { fromTensorflow: 0, toTensorflow: 0, fromLibtorch: 0 });
+    Object.assign(moved, nothing);
+    resetPeakMemory();
+    allocatedBefore = memoryStats().allocatedBytes;
     observeCalls((name) => moved.operators.push(name));
   }
   const loss = optimizer.minimize(lossOf, true)!;
   // From here on, calls are not of the step.
   observeCalls(undefined);
+  moved.inLibtorch = memoryStats().peakAllocatedBytes - allocatedBefore;
   accelerator.log({ loss }, { step });
   losses.push(loss.dataSync()[0]!);
   loss.dispose();

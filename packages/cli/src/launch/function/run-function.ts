@@ -2,9 +2,13 @@
 import { createRequire } from 'node:module';
 import { compileFunction, constants } from 'node:vm';
 import { AccError } from '@acc/contract';
+import * as tslib from 'tslib';
 import { readCall, writeResult, type FunctionCall } from './call-files.js';
 import type { PortableFunction } from './free-names.js';
 import { requirePlain } from './plain-values.js';
+
+/** What TypeScript's compiler calls in the code that it writes, for example for `await import(…)`. */
+const HELPERS: Readonly<Record<string, unknown>> = { ...tslib };
 
 type AnyFunction = (...args: readonly unknown[]) => unknown;
 
@@ -36,7 +40,9 @@ async function functionOf({ target, base }: FunctionCall): Promise<AnyFunction> 
 /** @throws AccError `ACC_FUNCTION_CLOSURE`. */
 function compiled({ name, source, freeNames }: PortableFunction, base: string): AnyFunction {
   // Asked here, because a notebook's own variables are globals in its process, but not in this one.
-  const missing = freeNames.filter((free) => !(free in globalThis));
+  const unknown = freeNames.filter((free) => !(free in globalThis));
+  const helpers = unknown.filter((free) => free in HELPERS);
+  const missing = unknown.filter((free) => !helpers.includes(free));
   if (missing.length > 0) {
     throw new AccError(
       'ACC_FUNCTION_CLOSURE',
@@ -47,10 +53,11 @@ function compiled({ name, source, freeNames }: PortableFunction, base: string): 
       },
     );
   }
-  const make = compileFunction(`return (${source});`, ['require', '__name'], {
+  const make = compileFunction(`return (${source});`, ['require', '__name', ...helpers], {
     filename: base,
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  }) as (require: NodeJS.Require, keepName: (fn: unknown) => unknown) => AnyFunction;
+  }) as (...given: unknown[]) => AnyFunction;
   // esbuild, and so tsx, wraps functions in calls of __name.
-  return make(createRequire(base), (fn) => fn);
+  const keepName = (fn: unknown) => fn;
+  return make(createRequire(base), keepName, ...helpers.map((helper) => HELPERS[helper]));
 }

@@ -1,0 +1,26 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { AccError } from '@acc/contract';
+
+/** @throws AccError `ACC_CONFIG_EXISTS`. */
+export function requireAbsent(path: string): void {
+  if (!existsSync(path)) return;
+  throw new AccError('ACC_CONFIG_EXISTS', `${path} exists already.`, {
+    help: 'Edit it, or replace it with --force.',
+    details: { path },
+  });
+}
+
+/** Writes a config file and its folder. @throws AccError `ACC_CONFIG_NOT_WRITABLE`. */
+export function writeConfig(path: string, text: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  } catch (cause) {
+    throw new AccError('ACC_CONFIG_NOT_WRITABLE', `${path} cannot be written: ${(cause as Error).message}`, {
+      help: 'Choose another file.',
+      details: { path },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,73 @@
+/** An option that a foreign key gives. */
+export interface Setting {
+  readonly section: 'launch' | 'accelerator';
+  readonly name: string;
+  readonly value: unknown;
+}
+
+/** What becomes of a foreign key. */
+export type Outcome =
+  | { readonly kind: 'taken'; readonly settings: readonly Setting[]; readonly note?: string }
+  | { readonly kind: 'changed'; readonly settings: readonly Setting[]; readonly note: string }
+  | { readonly kind: 'leftOut'; readonly note: string };
+
+/** The value at a path of the foreign file: `zero_optimization.stage`. Undefined if it is absent. */
+export type ValueAt = (path: string) => unknown;
+
+export type Rule = (value: unknown, at: ValueAt) => Outcome;
+
+/**
+ * Rules by the path of a key. A path with `*` at its end is for all keys that begin with it; the
+ * longest one that fits is used.
+ */
+export type Rules = Readonly<Record<string, Rule>>;
+
+export const launch = (name: string, value: unknown): Setting => ({ section: 'launch', name, value });
+
+export const accelerator = (name: string, value: unknown): Setting => ({
+  section: 'accelerator',
+  name,
+  value,
+});
+
+export const taken = (...settings: readonly Setting[]): Outcome => ({ kind: 'taken', settings });
+
+/** The value asks for what happens without an option. */
+export const holdsAnyway = (note = 'the default'): Outcome => ({ kind: 'taken', settings: [], note });
+
+export const changed = (note: string, ...settings: readonly Setting[]): Outcome => ({
+  kind: 'changed',
+  settings,
+  note,
+});
+
+export const leftOut = (note: string): Outcome => ({ kind: 'leftOut', note });
+
+/** The option with this name gets the value as it is. */
+export const same =
+  (setting: (value: unknown) => Setting): Rule =>
+  (value) =>
+    taken(setting(value));
+
+/** For keys without a meaning here. */
+export const without =
+  (note: string): Rule =>
+  () =>
+    leftOut(note);
+
+/** For what is always so here: true is taken, and false is not possible. */
+export const always =
+  (note: string): Rule =>
+  (value) =>
+    value === true ? holdsAnyway(note) : leftOut(`${note}; it cannot be turned off`);
+
+/** For a feature that does not exist here: false is taken, true is left out. */
+export const absent =
+  (note: string): Rule =>
+  (value) =>
+    value === false ? holdsAnyway() : leftOut(note);
+
+/** The entries of rules with a text before each path. */
+export function below(prefix: string, rules: Rules): Rules {
+  return Object.fromEntries(Object.entries(rules).map(([path, rule]) => [prefix + path, rule]));
+}

@@ -1,0 +1,38 @@
+import type { ConfiguredOption } from '@acc/config';
+
+/** What the ranks are asked to check. `@acc/core/self-check` reads it. */
+export interface SelfCheckPlan {
+  readonly folder: string;
+  readonly isJson: boolean;
+  readonly imports: readonly string[];
+  readonly isRounded: boolean;
+  readonly mixedPrecision: string;
+  readonly leftOut: Readonly<Record<string, string>>;
+}
+
+/** Compression after which weights are not those of one process. */
+const LOSSY = ['powerSgd', 'topK', 'oneBit'];
+
+/** What depends on the options of the Accelerator that files and variables give. */
+export function planFrom(
+  options: readonly ConfiguredOption[],
+): Pick<SelfCheckPlan, 'isRounded' | 'mixedPrecision' | 'leftOut'> {
+  const valueOf = (name: string) =>
+    options.find((option) => option.section === 'accelerator' && option.name === name)?.value;
+  const mixedPrecision = String(valueOf('mixedPrecision') ?? 'no');
+  const hook = String(valueOf('ddp.commHook') ?? '');
+  const types = ['fsdp.mixedPrecision.param', 'fsdp.mixedPrecision.reduce'].map(
+    (name) => valueOf(name) ?? 'float32',
+  );
+  const products = valueOf('amp.float32Precision') ?? 'ieee';
+  const isRounded =
+    mixedPrecision !== 'no' || hook !== '' || products !== 'ieee' || types.some((type) => type !== 'float32');
+  return { isRounded, mixedPrecision, leftOut: leftOutWith(hook, valueOf('strategy')) };
+}
+
+function leftOutWith(hook: string, strategy: unknown): Record<string, string> {
+  if (LOSSY.includes(hook))
+    return { training: `ddp.commHook '${hook}' gives other weights than one process` };
+  if (strategy === 'single') return { training: "strategy is 'single': ranks train by themselves" };
+  return {};
+}

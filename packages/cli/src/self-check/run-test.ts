@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { AccError } from '@acc/contract';
+import { readConfiguration } from '@acc/config';
+import { withConfigFile } from '../config/launch-flags.js';
+import { hostSettings } from '../launch/host-settings.js';
+import { completeOptions, type LaunchOptions } from '../launch/options.js';
+import { placementOf } from '../launch/placement.js';
+import { rankCommands } from '../launch/rank-commands.js';
+import { runJob, type JobEnd } from '../launch/run-job.js';
+import { nodeProgram } from '../launch/script.js';
+import type { TestFlags } from './command.js';
+import { planFrom, type SelfCheckPlan } from './plan.js';
+import { formatVerdict, readVerdict } from './verdict.js';
+
+const PROGRAM = '@acc/core/self-check';
+/** Brings the backends of tfjs, if the project has it. */
+const TFJS = '@tensorflow/tfjs';
+
+/**
+ * Runs the self-check on ranks of this host, and prints a verdict.
+ *
+ * @returns 0, or 1 if a check failed; 130, 143 or 129 if interrupted.
+ * @throws AccError `ACC_CORE_MISSING`; those of `acc launch` for options.
+ */
+export async function runTest(flags: TestFlags, env: NodeJS.ProcessEnv, cwd: string): Promise<number> {
+  const { json: isJson = false, engine, ...launchFlags } = flags;
+  const { nproc, threads, cpuBind, env: variables } = await launchOptionsFor(launchFlags, engine, env, cwd);
+  const script = programOf(cwd);
+  const folder = mkdtempSync(join(tmpdir(), 'acc-test-'));
+  try {
+    const { options } = await readConfiguration({ ...env, ...variables }, cwd, flags.configFile);
+    const tfjs = resolved(TFJS, cwd);
+    const imports = tfjs === undefined ? [] : [pathToFileURL(tfjs).href];
+    const check = { ...planFrom(options), folder, isJson, imports };
+    const end = await run({ script, nproc, threads, cpuBind, env: variables }, check, env);
+    const verdict = readVerdict(folder, end);
+    process.stdout.write(isJson ? `${JSON.stringify(verdict, undefined, 2)}\n` : formatVerdict(verdict));
+    if (verdict.isInterrupted) return end.exitCode;
+    return verdict.hasPassed ? 0 : 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The options of `acc launch` that the config file and the flags give. */
+async function launchOptionsFor(
+  flags: Omit<TestFlags, 'json' | 'engine'>,
+  engine: string | undefined,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<Omit<LaunchOptions, 'script'>> {
+  const options = (await withConfigFile(flags, env, cwd)) as Omit<LaunchOptions, 'script'>;
+  if (engine === undefined) return options;
+  const given = [options.env?.['ACC_COMMAND_LINE'], 'ACC_COLLECTIVE_ENGINE'].filter(Boolean).join();
+  return {
+    ...options,
+    env: { ...options.env, ACC_COLLECTIVE_ENGINE: engine, ACC_COMMAND_LINE: given },
+  };
+}
+
+async function run(
+  options: LaunchOptions,
+  check: SelfCheckPlan,
+  env: NodeJS.ProcessEnv,
+): Promise<JobEnd & { readonly ranks: number }> {
+  const plan = completeOptions(options);
+  const [program, host] = await Promise.all([
+    nodeProgram(plan.script, [JSON.stringify(check)]),
+    hostSettings(plan, env),
+  ]);
+  const place = await placementOf(plan, undefined);
+  const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
+  const { worldSize: ranks } = place;
+  const end = await runJob({ script: plan.script, commands, worldSize: ranks, prefix: false, isPiped: true });
+  return { ...end, ranks };
+}
+
+/** @throws AccError `ACC_CORE_MISSING`. */
+function programOf(cwd: string): string {
+  const found = resolved(PROGRAM, cwd) ?? resolved(PROGRAM, import.meta.dirname);
+  if (found !== undefined) return found;
+  throw new AccError('ACC_CORE_MISSING', `${PROGRAM} is not installed for ${cwd}.`, {
+    help: 'Install it beside the program: npm install @acc/core @tensorflow/tfjs',
+    details: { cwd },
+  });
+}
+
+/** The file of a module, as a program in this folder finds it. */
+function resolved(module: string, folder: string): string | undefined {
+  try {
+    return createRequire(join(folder, 'program.js')).resolve(module);
+  } catch {
+    return undefined;
+  }
+}

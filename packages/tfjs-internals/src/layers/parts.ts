@@ -1,0 +1,51 @@
+import type { LayerVariable } from './layer.js';
+
+/** The members of a tfjs-layers layer that matter when it is a part of another layer. */
+interface Part {
+  _trainableWeights: LayerVariable[];
+  addWeight(name: string, ...rest: unknown[]): LayerVariable;
+  build(inputShape: (number | null)[]): void;
+}
+
+/**
+ * Builds a layer that is a part of another one. The names of its weights begin with `prefix`:
+ * tfjs-layers itself only adds the name of the outer layer.
+ */
+export function buildPart(layer: object, prefix: string, inputShape: (number | null)[]): void {
+  const part = layer as Part;
+  const add = part.addWeight;
+  part.addWeight = (name, ...rest) => add.call(part, `${prefix}/${name}`, ...rest);
+  try {
+    part.build(inputShape);
+  } finally {
+    delete (part as Partial<Part>).addWeight;
+  }
+}
+
+/**
+ * Makes the weights of the parts the weights of a layer, now and when the parts get others. So its
+ * `trainable` and its lists of weights are those of the parts.
+ */
+export function takeWeightsOf(layer: object, parts: () => readonly object[]): void {
+  Object.defineProperty(layer, '_trainableWeights', {
+    configurable: true,
+    get: () => parts().flatMap((part) => (part as Part)._trainableWeights),
+    // A layer begins with an empty list.
+    set: () => {},
+  });
+}
+
+/** Adds a weight to a layer that is built. Its name is `name`, without the name of the layer. */
+export function addWeightTo(
+  layer: object,
+  name: string,
+  { shape, initializer }: { readonly shape: readonly number[]; readonly initializer: object },
+): LayerVariable {
+  return (layer as Part).addWeight(name, [...shape], 'float32', initializer);
+}
+
+/** Takes weights from a layer. The caller disposes them. */
+export function removeWeightsFrom(layer: object, weights: readonly LayerVariable[]): void {
+  const part = layer as Part & { _addedWeightNames: string[] };
+  part._trainableWeights = part._trainableWeights.filter((weight) => !weights.includes(weight));
+}

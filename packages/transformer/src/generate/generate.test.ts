@@ -1,0 +1,199 @@
+import * as tf from '@tensorflow/tfjs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { registerAccBackend } from '@acc/kernels';
+import { generate, gpt2, llama, multiHeadAttention, tokenEmbedding } from '../index.js';
+import { drawToken, randomOf } from './sampling.js';
+
+beforeAll(async () => {
+  registerAccBackend();
+  await tf.setBackend('acc');
+});
+
+const VOCABULARY = 23;
+const MODELS: Readonly<Record<string, () => tf.LayersModel>> = {
+  'GPT-2': () =>
+    gpt2({
+      vocab_size: VOCABULARY,
+      n_positions: 16,
+      n_embd: 12,
+      n_layer: 2,
+      n_head: 2,
+      initializer_range: 0.5,
+    }),
+  Llama: () =>
+    llama({
+      vocab_size: VOCABULARY,
+      hidden_size: 16,
+      intermediate_size: 24,
+      num_hidden_layers: 2,
+      num_attention_heads: 4,
+      num_key_value_heads: 2,
+      initializer_range: 0.5,
+    }),
+};
+const PROMPTS = [
+  [3, 1, 4, 1],
+  [2, 7, 1, 8],
+  [0, 5, 7, 7],
+];
+
+describe.each(Object.entries(MODELS))('%s', (_, make) => {
+  it('continues with kept keys and values as without, with any way to choose', () => {
+    const model = make();
+    for (const options of [{}, { temperature: 1.5, seed: 3 }, { topK: 4, seed: 5 }, { topP: 0.6, seed: 8 }]) {
+      const made = [true, false].map((useCache) =>
+        generate(model, PROMPTS, { maxNewTokens: 10, useCache, ...options }).arraySync(),
+      );
+      expect(made[0]).toEqual(made[1]);
+      expect(made[0]!.map((row) => row.slice(0, 4))).toEqual(PROMPTS);
+      expect(made[0]!.every((row) => row.length === 14)).toBe(true);
+    }
+    model.dispose();
+  });
+
+  it('takes what the logits of one call say, and leaves one tensor', () => {
+    const empty = tf.memory().numTensors;
+    const model = make();
+    const before = tf.memory();
+    const made = generate(model, PROMPTS, { maxNewTokens: 9 });
+    expect(tf.memory().numTensors).toBe(before.numTensors + 1);
+    expect(tf.memory().numDataBuffers).toBe(before.numDataBuffers + 1);
+    const best = tf.tidy(() => tf.argMax(model.apply(made) as tf.Tensor, -1).arraySync()) as number[][];
+    made.arraySync().forEach((row, i) => expect(row.slice(4)).toEqual(best[i]!.slice(3, -1)));
+    made.dispose();
+    model.dispose();
+    expect(tf.memory().numTensors).toBe(empty);
+  });
+
+  it('draws the same tokens for a seed, whatever the other rows are', () => {
+    const model = make();
+    const draw = (prompts: number[][], seed?: number) =>
+      generate(model, prompts, {
+        maxNewTokens: 12,
+        temperature: 2,
+        ...(seed !== undefined && { seed }),
+      }).arraySync();
+    expect(draw(PROMPTS, 1)).toEqual(draw(PROMPTS, 1));
+    expect(draw(PROMPTS, 1)).not.toEqual(draw(PROMPTS, 2));
+    expect(draw(PROMPTS.slice(0, 1), 1)[0]).toEqual(draw(PROMPTS, 1)[0]);
+    // 36 draws from 23 tokens, all alike, do not happen.
+    expect(draw(PROMPTS)).not.toEqual(draw(PROMPTS));
+    model.dispose();
+  });
+
+  it('fills the row of a text that has ended, and stops when all have', () => {
+    const model = make();
+    const free = generate(model, PROMPTS, { maxNewTokens: 12 }).arraySync();
+    const eosToken = free[0]![6]!;
+    const ended = generate(model, PROMPTS, { maxNewTokens: 12, eosToken }).arraySync();
+    ended.forEach((row, i) => {
+      const end = free[i]!.indexOf(eosToken, 4);
+      const text = end === -1 ? free[i]! : free[i]!.slice(0, end + 1);
+      const rest = Array.from({ length: Math.max(0, row.length - text.length) }, () => eosToken);
+      expect(row).toEqual([...text, ...rest].slice(0, row.length));
+    });
+    const alone = generate(model, PROMPTS[0]!, { maxNewTokens: 12, eosToken }).arraySync();
+    expect(alone).toEqual([free[0]!.slice(0, free[0]!.indexOf(eosToken, 4) + 1)]);
+    model.dispose();
+  });
+});
+
+it('reads several positions after those in the cache as it reads all at once', async () => {
+  const { KeyValueCache } = await import('../index.js');
+  const model = MODELS['Llama']!();
+  const tokens = tf.tensor2d([[1, 2, 3, 4, 5, 6, 7]], undefined, 'int32');
+  const whole = model.apply(tokens) as tf.Tensor;
+  const cache = new KeyValueCache();
+  const parts = [
+    [0, 3],
+    [3, 3],
+    [6, 1],
+  ].map(([start, length]) => {
+    const logits = model.apply(tf.slice(tokens, [0, start!], [1, length!]), { cache }) as tf.Tensor;
+    cache.advance(length!);
+    return logits;
+  });
+  const [actual, expected] = [tf.concat(parts, 1), whole].map((x) => Array.from(x.dataSync()));
+  const size = Math.max(...expected!.map(Math.abs));
+  actual!.forEach((value, i) => expect(Math.abs(value - expected![i]!)).toBeLessThan(1e-4 * size));
+  cache.dispose();
+});
+
+describe('a draw', () => {
+  const logits = Float32Array.from([1, 3, 2, 0, -1]);
+  /** The frequencies of the tokens in many draws. */
+  const frequencies = (options: object): number[] => {
+    const random = randomOf(11, 0);
+    const counts = [0, 0, 0, 0, 0];
+    const settings = { maxNewTokens: 1, useCache: true, ...options };
+    for (let i = 0; i < 20_000; i++) counts[drawToken(logits, settings, random)]! += 1 / 20_000;
+    return counts;
+  };
+  const softmax = (temperature: number, kept: readonly number[]): number[] => {
+    const weights = Array.from(logits, (logit, i) => (kept.includes(i) ? Math.exp(logit / temperature) : 0));
+    const total = weights.reduce((sum, weight) => sum + weight);
+    return weights.map((weight) => weight / total);
+  };
+
+  it.each<[string, object, number, number[]]>([
+    ['by probability', {}, 1, [0, 1, 2, 3, 4]],
+    ['by temperature', { temperature: 3 }, 3, [0, 1, 2, 3, 4]],
+    ['among the most probable', { topK: 2 }, 1, [1, 2]],
+    // Their probabilities are 0.64, 0.23, 0.09, 0.03 and 0.01.
+    ['among the fewest that add up', { topP: 0.7 }, 1, [1, 2]],
+    ['among the fewest of the most probable', { topK: 3, topP: 0.97, temperature: 2 }, 2, [0, 1, 2]],
+    ['of the only one left', { topP: 0.1 }, 1, [1]],
+  ])('%s', (_, options, temperature, kept) => {
+    const expected = softmax(temperature, kept);
+    // 20,000 draws with a fixed seed: five standard deviations are below 0.018.
+    frequencies(options).forEach((share, i) => expect(Math.abs(share - expected[i]!)).toBeLessThan(0.018));
+  });
+});
+
+describe('generate refuses', () => {
+  const small = () => MODELS['GPT-2']!();
+  const own = (causal: boolean) => {
+    const input = tf.input({ shape: [null], dtype: 'int32' });
+    const embedding = tokenEmbedding({ vocabularySize: 5, units: 4 });
+    const x = embedding.apply(input) as tf.SymbolicTensor;
+    const y = multiHeadAttention({ heads: 2, causal }).apply(x) as tf.SymbolicTensor;
+    return tf.model({ inputs: input, outputs: embedding.apply(y) as tf.SymbolicTensor });
+  };
+  const plain = () => {
+    const input = tf.input({ shape: [null], dtype: 'int32' });
+    const embedding = tokenEmbedding({ vocabularySize: 5, units: 4 });
+    const x = embedding.apply(input) as tf.SymbolicTensor;
+    return tf.model({ inputs: input, outputs: embedding.apply(x) as tf.SymbolicTensor });
+  };
+  it.each<[string, () => unknown, string]>([
+    ['no model', () => generate({} as never, [1], { maxNewTokens: 1 }), 'ACC_INVALID_ARGUMENT'],
+    ['a misspelt option', () => generate(small(), [1], { maxTokens: 1 } as never), 'ACC_UNKNOWN_OPTION'],
+    ['no number of tokens', () => generate(small(), [1], {} as never), 'ACC_INVALID_OPTION'],
+    [
+      'a probability above 1',
+      () => generate(small(), [1], { maxNewTokens: 1, topP: 2 }),
+      'ACC_INVALID_OPTION',
+    ],
+    [
+      'rows of other lengths',
+      () => generate(small(), [[1], [1, 2]], { maxNewTokens: 1 }),
+      'ACC_SHAPE_MISMATCH',
+    ],
+    ['an empty prompt', () => generate(small(), [[]], { maxNewTokens: 1 }), 'ACC_SHAPE_MISMATCH'],
+    ['a token below 0', () => generate(small(), [-1], { maxNewTokens: 1 }), 'ACC_INVALID_ARGUMENT'],
+    ['too many positions', () => generate(small(), [1, 2], { maxNewTokens: 16 }), 'ACC_SEQUENCE_TOO_LONG'],
+    [
+      'attention to later positions',
+      () => generate(own(false), [1], { maxNewTokens: 1 }),
+      'ACC_CACHE_UNSUPPORTED',
+    ],
+    ['a model without attention', () => generate(plain(), [1], { maxNewTokens: 1 }), 'ACC_CACHE_UNSUPPORTED'],
+  ])('%s', (_, act, code) => {
+    expect(act).toThrowError(expect.objectContaining({ code }));
+  });
+
+  it('nothing that it can do', () => {
+    expect(generate(plain(), [1], { maxNewTokens: 2, useCache: false }).shape).toEqual([1, 3]);
+    expect(generate(own(true), tf.tensor1d([1, 2]), { maxNewTokens: 0 }).arraySync()).toEqual([[1, 2]]);
+  });
+});

@@ -1,0 +1,126 @@
+import {
+  argMax,
+  concat,
+  reshape,
+  slice,
+  tensor2d,
+  tidy,
+  type Tensor,
+  type Tensor2D,
+} from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { AccError, parseOptions } from '@acc/contract';
+import { isModel } from '@acc/tfjs-internals';
+import { KeyValueCache } from '../layers/key-value-cache.js';
+import { promptOf } from './prompt.js';
+import { generateSchema, isGreedy, type GenerateOptions, type GenerateSettings } from './options.js';
+import { requireCacheable, requireRoom } from './requirements.js';
+import { drawToken, newSeed, randomOf, type Random } from './sampling.js';
+
+/**
+ * Lets a model continue prompts, token by token. Without options that draw, it takes the most probable
+ * token each time.
+ *
+ * Where ranks have shards of the weights, all of them call it, with the same prompts and, if it draws, a
+ * seed.
+ *
+ * @param model Gives logits `[batch, length, vocabulary]` for tokens `[batch, length]`: `gpt2`, `llama`,
+ * or a model of one's own. With `useCache`, causal attention layers of this package are what mixes
+ * positions in it.
+ * @param tokens The prompts, int32 `[batch, length]` or `[length]`, or numbers. They are of one length.
+ * @returns Prompts and new tokens, int32 `[batch, length + new]`. The caller disposes it.
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT`,
+ * `ACC_SHAPE_MISMATCH`; `ACC_CACHE_UNSUPPORTED` if the model cannot use the cache;
+ * `ACC_SEQUENCE_TOO_LONG` for more positions than the model knows.
+ */
+export function generate(
+  model: LayersModel,
+  tokens: Tensor | readonly number[] | readonly (readonly number[])[],
+  options: GenerateOptions,
+): Tensor2D {
+  const settings = parseOptions('generate', generateSchema, options);
+  if (!isModel(model)) {
+    throw new AccError('ACC_INVALID_ARGUMENT', 'generate expects a tf.LayersModel.', {
+      help: 'Write generate(model, tokens, { maxNewTokens }).',
+    });
+  }
+  if (settings.useCache) requireCacheable(model);
+  return tidy(() => {
+    const prompt = promptOf(tokens);
+    requireRoom(model, prompt.shape[1] + settings.maxNewTokens - 1);
+    return continued(model, prompt, settings);
+  });
+}
+
+function continued(model: LayersModel, prompt: Tensor2D, settings: GenerateSettings): Tensor2D {
+  const [batch] = prompt.shape;
+  const { seed = newSeed(), eosToken } = settings;
+  const rows = Array.from({ length: batch }, (_, row) => new Row(randomOf(seed, row), eosToken));
+  const cache = settings.useCache ? new KeyValueCache() : undefined;
+  const added: number[][] = [];
+  try {
+    let seen = prompt;
+    for (let step = 0; step < settings.maxNewTokens && !rows.every(({ hasEnded }) => hasEnded); step++) {
+      const next = tidy(() => nextTokens(logitsOf(model, seen, cache), rows, settings));
+      added.push(next);
+      const column = tensor2d(next, [batch, 1], 'int32');
+      const following = cache ? column : concat([seen, column], 1);
+      if (following !== column) column.dispose();
+      if (seen !== prompt) seen.dispose();
+      seen = following;
+    }
+  } finally {
+    cache?.dispose();
+  }
+  if (added.length === 0) return prompt.clone();
+  const columns = added.map((values) => tensor2d(values, [batch, 1], 'int32'));
+  return concat([prompt, ...columns], 1);
+}
+
+/** The logits of the next token, `[batch, vocabulary]`. */
+function logitsOf(model: LayersModel, tokens: Tensor2D, cache: KeyValueCache | undefined): Tensor2D {
+  const [batch, length] = tokens.shape;
+  const logits = model.apply(tokens, { training: false, ...(cache && { cache }) }) as Tensor;
+  cache?.advance(length);
+  if (logits.rank !== 3 || logits.shape[1] !== length) throw notLogits(logits);
+  return reshape(slice(logits, [0, length - 1, 0], [batch, 1, -1]), [batch, logits.shape[2]!]);
+}
+
+function nextTokens(logits: Tensor2D, rows: readonly Row[], settings: GenerateSettings): number[] {
+  if (isGreedy(settings)) {
+    const best = argMax(logits, -1).dataSync();
+    return rows.map((row, i) => row.take(() => best[i]!));
+  }
+  const values = logits.dataSync<'float32'>();
+  const width = logits.shape[1];
+  return rows.map((row, i) =>
+    row.take((random) => drawToken(values.subarray(i * width, (i + 1) * width), settings, random)),
+  );
+}
+
+/** One prompt of the batch. */
+class Row {
+  hasEnded = false;
+  readonly #random: Random;
+  readonly #end: number | undefined;
+
+  constructor(random: Random, eosToken: number | undefined) {
+    this.#random = random;
+    this.#end = eosToken;
+  }
+
+  take(choose: (random: Random) => number): number {
+    if (this.hasEnded) return this.#end!;
+    const token = choose(this.#random);
+    this.hasEnded = token === this.#end;
+    return token;
+  }
+}
+
+function notLogits({ shape }: Tensor): AccError {
+  return new AccError(
+    'ACC_SHAPE_MISMATCH',
+    `generate: the model gave [${shape.join(', ')}]; expected logits [batch, length, vocabulary].`,
+    { help: 'Give a model whose output has logits for each position.', details: { shape } },
+  );
+}

@@ -1,0 +1,94 @@
+import type { serialization } from '@tensorflow/tfjs-core';
+import { layers, type Shape } from '@tensorflow/tfjs-layers';
+import { buildPart, takeWeightsOf } from '@acc/tfjs-internals';
+import { loraOf, makeLoraDense, type LoraSettings } from '../lora/lora-dense.js';
+import type { LayerArgs } from './layer-args.js';
+
+type Layer = InstanceType<typeof layers.Layer>;
+
+/** How a part differs from what its layer makes. */
+export interface PartState {
+  /** The role of the part. tfjs-layers changes other strings and keys in files, but no `name`. */
+  readonly name: string;
+  readonly trainable?: false;
+  readonly lora?: LoraSettings;
+  /** Those of the parts of a part. */
+  readonly parts?: PartStates;
+}
+
+/** Which parts of a layer are frozen or have adapters. Saved with the layer. */
+export type PartStates = readonly PartState[];
+
+/** What {@link Composite} has saved of a part's own parts. */
+export function partsOf(states: PartStates | undefined, role: string): PartStates | undefined {
+  return states?.find(({ name }) => name === role)?.parts;
+}
+
+/**
+ * A layer that is made of layers. Their names are `<its own name>/<role>`, as are the names of
+ * their weights. Packages that look into layers find them by `layers`.
+ */
+export abstract class Composite extends layers.Layer {
+  readonly #parts = new Map<string, Layer>();
+  /** The name of the outermost layer, with which tfjs-layers begins the names of weights. */
+  #root: string;
+
+  constructor(args: LayerArgs) {
+    super(args);
+    this.#root = this.name;
+    this.supportsMasking = true;
+    takeWeightsOf(this, () => this.layers);
+  }
+
+  /** The parts, in the order of their use. */
+  get layers(): Layer[] {
+    return [...this.#parts.values()];
+  }
+
+  override computeOutputShape(inputShape: Shape | Shape[]): Shape | Shape[] {
+    return Array.isArray(inputShape[0]) ? inputShape[0] : inputShape;
+  }
+
+  override getConfig(): serialization.ConfigDict {
+    const states = this.#states();
+    const config = super.getConfig();
+    return states.length > 0 ? { ...config, parts: states as never } : config;
+  }
+
+  protected add<T extends Layer>(role: string, make: (name: string) => T): T {
+    const part = make(`${this.name}/${role}`);
+    this.#parts.set(role, part);
+    return part;
+  }
+
+  /** Builds parts that all have one input shape. */
+  protected buildParts(inputShape: Shape, parts: readonly Layer[]): void {
+    for (const part of parts) {
+      if (part instanceof Composite) part.#root = this.#root;
+      buildPart(part, part.name.slice(this.#root.length + 1), inputShape);
+      part.built = true;
+      // Weights that were made just now are trainable.
+      if (!part.trainable) part.trainable = false;
+    }
+  }
+
+  /** Restores what {@link getConfig} saved, after the parts were made and before they are built. */
+  protected restore({ parts }: { readonly parts?: PartStates | undefined }): void {
+    for (const { name, trainable, lora } of parts ?? []) {
+      const part = this.#parts.get(name)!;
+      if (trainable === false) part.trainable = false;
+      if (lora) makeLoraDense(part, lora);
+    }
+  }
+
+  #states(): PartState[] {
+    return [...this.#parts].flatMap(([name, part]): PartState[] => {
+      const lora = loraOf(part);
+      const parts = part instanceof Composite ? part.#states() : [];
+      const isFrozen = this.trainable && !part.trainable;
+      if (!isFrozen && !lora && parts.length === 0) return [];
+      const own = { ...(isFrozen && { trainable: false as const }), ...(lora && { lora }) };
+      return [{ name, ...own, ...(parts.length > 0 && { parts }) }];
+    });
+  }
+}

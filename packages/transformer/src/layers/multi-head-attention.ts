@@ -1,0 +1,196 @@
+import {
+  expandDims,
+  greaterEqual,
+  logicalAnd,
+  range,
+  reshape,
+  split,
+  tidy,
+  transpose,
+  type serialization,
+  type Tensor,
+  type Tensor3D,
+  type Tensor4D,
+} from '@tensorflow/tfjs-core';
+import { layers, type Shape } from '@tensorflow/tfjs-layers';
+import * as z from 'zod';
+import { AccError } from '@acc/contract';
+import { scaledDotProductAttention } from '@acc/kernels';
+import { Composite, type PartStates } from './composite.js';
+import { normalOrDefault } from './initializer.js';
+import { cacheIn, type KeyValueCache } from './key-value-cache.js';
+import { parseArgs, type LayerArgs } from './layer-args.js';
+import { keysMask } from './masks.js';
+import { rotarySchema, rotated, type RotaryEmbeddingOptions } from './rotary.js';
+import { first, firstShape, type Kwargs } from './shapes.js';
+
+type Layer = InstanceType<typeof layers.Layer>;
+
+export interface MultiHeadAttentionArgs extends LayerArgs {
+  /** The number of heads of queries. */
+  readonly heads: number;
+  /**
+   * The number of heads of keys and values, which divides `heads` (grouped-query attention). Default
+   * `heads`.
+   */
+  readonly kvHeads?: number;
+  /** The width of a head. Default: the width of the input divided by `heads`. */
+  readonly headDim?: number;
+  /** Whether a position sees only itself and those before it. Default false. */
+  readonly causal?: boolean;
+  /** Whether the projections have biases. Default true. */
+  readonly useBias?: boolean;
+  /**
+   * Whether one matrix makes queries, keys and values, `c_attn`, and `c_proj` is the output's, as in
+   * GPT-2. Default false: `q_proj`, `k_proj`, `v_proj` and `o_proj`, as in Llama.
+   */
+  readonly fused?: boolean;
+  /** Rotates queries and keys by their position. Default false. */
+  readonly rotary?: boolean | RotaryEmbeddingOptions;
+  /** The probability that a weight of attention is dropped in training. Default 0. */
+  readonly dropout?: number;
+  /** The standard deviation of the projections' first values. Default: those of `dense`. */
+  readonly initializerRange?: number;
+  /** The same for the projection of the output. Default `initializerRange`. */
+  readonly outputInitializerRange?: number;
+}
+
+const count = z.number().int().positive();
+const stddev = z.number().nonnegative().optional();
+const SCHEMA = z.object({
+  heads: count,
+  kvHeads: count.optional(),
+  headDim: count.optional(),
+  causal: z.boolean().default(false),
+  useBias: z.boolean().default(true),
+  fused: z.boolean().default(false),
+  rotary: z.union([z.boolean(), rotarySchema]).default(false),
+  dropout: z.number().min(0).lt(1).default(0),
+  initializerRange: stddev,
+  outputInitializerRange: stddev,
+  parts: z.custom<PartStates>().optional(),
+});
+type Settings = z.output<typeof SCHEMA>;
+
+/** See {@link multiHeadAttention}. */
+export class MultiHeadAttention extends Composite {
+  static className = 'MultiHeadAttention';
+  readonly #settings: Settings;
+  readonly #rotary: z.output<typeof rotarySchema> | undefined;
+  readonly #kvHeads: number;
+  #headDim = 0;
+  #inputs: readonly Layer[] = [];
+  #output!: Layer;
+
+  constructor(args: MultiHeadAttentionArgs) {
+    super(args);
+    const settings = parseArgs('multiHeadAttention', SCHEMA, args);
+    const { heads, kvHeads = heads, rotary } = settings;
+    if (heads % kvHeads !== 0) throw uneven(heads, kvHeads);
+    this.#settings = settings;
+    this.#kvHeads = kvHeads;
+    this.#rotary = rotary === false ? undefined : rotarySchema.parse(rotary === true ? {} : rotary);
+  }
+
+  /** Whether a position sees only itself and those before it. */
+  get isCausal(): boolean {
+    return this.#settings.causal;
+  }
+
+  override build(inputShape: Shape | Shape[]): void {
+    const shape = firstShape(inputShape);
+    const { heads, fused, outputInitializerRange, initializerRange } = this.#settings;
+    this.#headDim = this.#settings.headDim ?? headDimOf(shape.at(-1)!, heads);
+    const [own, shared] = [heads * this.#headDim, this.#kvHeads * this.#headDim];
+    this.#inputs = fused
+      ? [this.#dense('c_attn', own + 2 * shared, initializerRange)]
+      : [
+          this.#dense('q_proj', own, initializerRange),
+          this.#dense('k_proj', shared, initializerRange),
+          this.#dense('v_proj', shared, initializerRange),
+        ];
+    const range = outputInitializerRange ?? initializerRange;
+    this.#output = this.#dense(fused ? 'c_proj' : 'o_proj', shape.at(-1)!, range);
+    this.restore(this.#settings);
+    this.buildParts(shape, this.#inputs);
+    this.buildParts([...shape.slice(0, -1), own], [this.#output]);
+    super.build(inputShape);
+  }
+
+  override call(inputs: Tensor | Tensor[], kwargs: Kwargs): Tensor {
+    return tidy(() => {
+      const x = first(inputs) as Tensor3D;
+      const [batch, length] = x.shape;
+      const mixed = this.#attend(this.#project(x, kwargs), keysMask(inputs, kwargs), kwargs);
+      const width = this.#settings.heads * this.#headDim;
+      const joined = reshape(transpose(mixed, [0, 2, 1, 3]), [batch, length, width]);
+      return this.#output.call(joined, kwargs) as Tensor;
+    });
+  }
+
+  override getConfig(): serialization.ConfigDict {
+    const { parts: _, ...settings } = this.#settings;
+    return { ...super.getConfig(), ...(settings as serialization.ConfigDict) };
+  }
+
+  #dense(role: string, units: number, range: number | undefined): Layer {
+    const { useBias } = this.#settings;
+    const kernelInitializer = normalOrDefault(range);
+    return this.add(role, (name) =>
+      layers.dense({ name, units, useBias, ...(kernelInitializer && { kernelInitializer }) }),
+    );
+  }
+
+  /** Queries, keys and values, each `[batch, heads, length, headDim]`. */
+  #project(x: Tensor3D, kwargs: Kwargs): [Tensor4D, Tensor4D, Tensor4D] {
+    const { heads } = this.#settings;
+    const counts = [heads, this.#kvHeads, this.#kvHeads];
+    const made = this.#inputs.map((layer) => layer.call(x, kwargs) as Tensor3D);
+    const widths = counts.map((each) => each * this.#headDim);
+    const flat = made.length === 1 ? split(made[0]!, widths, -1) : made;
+    return flat.map((part, i) => {
+      const [batch, length] = part.shape as [number, number];
+      return transpose(reshape(part, [batch, length, counts[i]!, this.#headDim]), [0, 2, 1, 3]);
+    }) as [Tensor4D, Tensor4D, Tensor4D];
+  }
+
+  #attend([q, k, v]: [Tensor4D, Tensor4D, Tensor4D], ofKeys: Tensor | undefined, kwargs: Kwargs): Tensor4D {
+    const cache = cacheIn(kwargs);
+    const turn = (part: Tensor4D) => (this.#rotary ? rotated(part, this.#rotary, cache?.length ?? 0) : part);
+    const [queries, newKeys] = [turn(q), turn(k)];
+    const seen = cache ? cache.append(this, newKeys, v) : { k: newKeys, v };
+    const dropout = kwargs?.['training'] === true ? this.#settings.dropout : 0;
+    const isCausal = this.isCausal && (cache === undefined || cache.length === 0);
+    const past = this.isCausal && !isCausal ? pastMask(q.shape[2], cache!) : undefined;
+    const mask = past && ofKeys ? logicalAnd(past, ofKeys) : (past ?? ofKeys);
+    return scaledDotProductAttention(queries, seen.k, seen.v, { isCausal, dropout, ...(mask && { mask }) });
+  }
+}
+
+/** `[1, 1, queries, keys]`. Undefined for one query, which sees all keys. */
+function pastMask(queries: number, { length: offset }: KeyValueCache): Tensor | undefined {
+  if (queries === 1) return undefined;
+  const rows = expandDims(range(offset, offset + queries, 1, 'int32'), 1);
+  const mask = greaterEqual(rows, range(0, offset + queries, 1, 'int32'));
+  return reshape(mask, [1, 1, queries, offset + queries]);
+}
+
+function headDimOf(width: number, heads: number): number {
+  if (width % heads === 0) return width / heads;
+  throw new AccError(
+    'ACC_SHAPE_MISMATCH',
+    `multiHeadAttention: the input has ${width} columns, which ${heads} heads cannot share equally.`,
+    { help: 'Use a number of heads that divides the width, or give headDim.', details: { width, heads } },
+  );
+}
+
+function uneven(heads: number, kvHeads: number): AccError {
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    `multiHeadAttention: kvHeads is ${kvHeads}; expected a divisor of heads, which is ${heads}.`,
+    {
+      help: 'Each head of keys and values serves the same number of heads of queries.',
+      details: { heads, kvHeads },
+    },
+  );
+}

@@ -1,0 +1,83 @@
+import { documentedPackages } from '../scripts/api.mjs';
+import { packageFolders, packageName } from '../scripts/repository.mjs';
+
+const GUIDE = [
+  ['Data', '/guide/data'],
+  ['Mixed precision', '/guide/mixed-precision'],
+  ['Gradient accumulation', '/guide/accumulation'],
+  ['Sharding', '/guide/sharding'],
+  ['Checkpoints', '/guide/checkpoints'],
+  ['Trackers', '/guide/trackers'],
+  ['Launch and clusters', '/guide/launch'],
+  ['Settings', '/guide/settings'],
+  ['Engines', '/guide/engines'],
+  ['In a browser', '/guide/browser'],
+  ['Federated training', '/guide/federated'],
+  ['When k ranks equal one', '/guide/k-ranks'],
+  ['Examples', '/guide/examples'],
+  ['Programs of tfjs-examples', '/guide/tfjs-examples'],
+];
+
+const CONCEPTS = [
+  ['Data parallelism', '/concepts/data-parallel'],
+  ['Sharding: ZeRO', '/concepts/zero'],
+  ['The way of a step', '/concepts/step'],
+  ['Ranks, hosts and meshes', '/concepts/mesh'],
+];
+
+const COMING_FROM = [
+  ['Hugging Face Accelerate', '/coming-from/accelerate'],
+  ['Plain tfjs', '/coming-from/tfjs'],
+  ['PyTorch', '/coming-from/pytorch'],
+];
+
+const ERRORS = [
+  ['All codes', '/errors/'],
+  ['Options and settings', '/errors/options'],
+  ['Setup', '/errors/setup'],
+  ['Command line, launch', '/errors/launch'],
+  ['Communication', '/errors/collectives'],
+  ['Training steps', '/errors/training'],
+  ['Data', '/errors/data'],
+  ['Checkpoints, storages', '/errors/checkpoints'],
+  ['Sharding, large models', '/errors/sharding'],
+  ['Kernels and tensors', '/errors/kernels'],
+  ['Trackers', '/errors/trackers'],
+  ['Federated training', '/errors/federated'],
+  ['Test kit', '/errors/testkit'],
+];
+
+const HOW_TO_WRITE = [
+  ['A tracker', '/write/tracker'],
+  ['A strategy', '/write/strategy'],
+  ['A kernel', '/write/kernel'],
+];
+
+const PROJECT = [
+  ['Architecture', '/project/architecture'],
+  ['Contributing', '/project/contributing'],
+  ['Benchmarks', '/project/bench'],
+  ['Security', '/project/security'],
+];
+
+/** One list for all pages, so that every page is in reach of every other. */
+export function sidebar() {
+  const packages = packageFolders.map((folder) => [packageName(folder), `/packages/${folder}`]);
+  const api = documentedPackages.map((folder) => [packageName(folder), `/api/${folder}`]);
+  return [
+    { text: 'Start', link: '/start' },
+    group('Guide', GUIDE),
+    group('Concepts', CONCEPTS),
+    group('Coming from', COMING_FROM),
+    { text: 'Performance', link: '/performance' },
+    group('Troubleshooting', ERRORS, true),
+    group('How to write', HOW_TO_WRITE),
+    group('Packages', packages, true),
+    group('API from the types', [['All packages', '/api/'], ...api], true),
+    group('Project', PROJECT, true),
+  ];
+}
+
+function group(text, items, collapsed = false) {
+  return { text, collapsed, items: items.map(([name, link]) => ({ text: name, link })) };
+}

@@ -1,0 +1,112 @@
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { figures } from '../figures/figures.mjs';
+import { codesInSources, errorEntries, ERRORS } from './error-codes.mjs';
+import { anchorOf, outsideOfCode, withSiteLinks } from './links.mjs';
+import { filesUnder, packageFolders, packageName, pagesFolder, read, root, site } from './repository.mjs';
+
+/** Documents of the repository that are pages of the site, by the path of the page. */
+const DOCUMENTS = {
+  'guide/engines.md': 'docs/engines.md',
+  'guide/browser.md': 'docs/browser.md',
+  'guide/k-ranks.md': 'docs/when-k-ranks-equal-one.md',
+  'guide/tfjs-examples.md': 'docs/tfjs-examples.md',
+  'guide/examples.md': 'examples/README.md',
+  'write/tracker-guide.md': 'packages/create-acc-tracker/GUIDE.md',
+  'project/architecture.md': 'ARCHITECTURE.md',
+  'project/contributing.md': 'CONTRIBUTING.md',
+  'project/security.md': 'SECURITY.md',
+  'project/readme.md': 'README.md',
+  'project/bench.md': 'bench/README.md',
+};
+
+/** The pages of the site but those of the API: `{ path, source }`. */
+export function pages() {
+  const under = (folder, ending) => filesUnder(join(root, folder)).filter((path) => path.endsWith(ending));
+  return [
+    ...under('site/docs', '.md').map((path) => ({ path, source: `site/docs/${path}` })),
+    ...Object.entries(DOCUMENTS).map(([path, source]) => ({ path, source })),
+    ...packageFolders.map((folder) => ({
+      path: `packages/${folder}.md`,
+      source: `packages/${folder}/README.md`,
+    })),
+    ...under('bench/results', '.md').map((path) => ({
+      path: `results/${path}`,
+      source: `bench/results/${path}`,
+    })),
+  ];
+}
+
+/** Writes all pages but those of the API, from the documents as they are now. */
+export function writePages() {
+  const all = pages();
+  // Pages of the site name others by their path on the site.
+  const pageOf = new Map(
+    all.flatMap(({ path, source }) => [
+      [source, path],
+      [`site/docs/${path}`, path],
+    ]),
+  );
+  for (const path of filesUnder(join(root, 'bench/results')).filter((name) => name.endsWith('.svg'))) {
+    pageOf.set(`bench/results/${path}`, `results/${path}`);
+  }
+  for (const page of all) write(page.path, contentOf(page, pageOf));
+  cpSync(join(root, 'bench/results'), join(pagesFolder, 'results'), {
+    recursive: true,
+    filter: (path) => !/\.(md|json)$/.test(path),
+  });
+  cpSync(join(site, 'public'), join(pagesFolder, 'public'), { recursive: true });
+}
+
+export function removePages() {
+  rmSync(pagesFolder, { recursive: true, force: true });
+}
+
+function contentOf(page, pageOf) {
+  const text = withSiteLinks(read(page.source), page, pageOf);
+  const drawn = outsideOfCode(text, withFigures);
+  const isOwn = page.source.startsWith('site/docs/');
+  if (!isOwn) return withoutVue(drawn);
+  if (!page.path.startsWith(`${ERRORS}/`)) return drawn;
+  if (page.path === `${ERRORS}/index.md`) return withErrorIndex(drawn);
+  return `---\npageClass: errors\n---\n\n${withThrowers(drawn)}`;
+}
+
+/** Documents that are written for other readers may have braces, which Vue would evaluate. */
+const withoutVue = (text) => outsideOfCode(text, (part) => part.replaceAll('{{', '&#123;&#123;'));
+
+/** Puts drawings in the places of `<!-- figure: name -->`. */
+function withFigures(text) {
+  return text.replace(/^<!-- figure: ([\w-]+) -->$/gm, (_, name) => {
+    const draw = figures[name];
+    if (!draw) throw new Error(`There is no figure '${name}'.`);
+    const { svg, caption } = draw();
+    return `<figure class="drawn">${svg}<figcaption>${caption}</figcaption></figure>`;
+  });
+}
+
+/** Adds the packages that throw each code below its heading. */
+function withThrowers(text) {
+  const codes = codesInSources();
+  return text.replace(/^## (ACC_\w+)$/gm, (heading, code) => {
+    // The test kit checks that others throw codes.
+    const folders = [...(codes.get(code) ?? [])];
+    const throwers = folders.length > 1 ? folders.filter((folder) => folder !== 'testkit') : folders;
+    const links = throwers.map((folder) => `[${packageName(folder)}](../packages/${folder}.md)`);
+    return `${heading}\n\n<div class="thrown-by">\n\n${links.join(' · ')}\n\n</div>`;
+  });
+}
+
+/** Puts the list of all codes in the place of `<!-- errors -->`. */
+function withErrorIndex(text) {
+  const items = errorEntries()
+    .sort((a, b) => (a.code < b.code ? -1 : 1))
+    .map(({ code, page }) => `- [\`${code}\`](./${page}#${anchorOf(code)})`);
+  return text.replace('<!-- errors -->', `<div class="codes">\n\n${items.join('\n')}\n\n</div>`);
+}
+
+function write(path, text) {
+  const file = join(pagesFolder, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}

@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** The root of the repository. */
+export const root = resolve(import.meta.dirname, '..', '..');
+/** The folder of the site. */
+export const site = join(root, 'site');
+/** Where pages are written for VitePress. Not committed. */
+export const generated = join(site, '.generated');
+export const pagesFolder = join(generated, 'pages');
+
+/** The files below a folder, as paths from it, sorted. */
+export function filesUnder(folder) {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+export const read = (path) => readFileSync(join(root, path), 'utf8');
+
+/** The folders in `packages`, by name. */
+export const packageFolders = readdirSync(join(root, 'packages')).sort();
+
+export const packageName = (folder) => JSON.parse(read(`packages/${folder}/package.json`)).name;

@@ -1,0 +1,3 @@
+import { atTraining } from './at-training.mjs';
+
+atTraining(() => process.kill(process.pid, 'SIGKILL'));

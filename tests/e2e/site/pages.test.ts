@@ -1,0 +1,147 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startChromium, type TestBrowser } from '../../chromium.js';
+import { root, serveSite, type Site } from './site.js';
+
+/** The pages that are written for the site, by their path without an ending. */
+const WRITTEN = readdirSync(join(root, 'site', 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.md'))
+  .map((path) => path.replace(/(^|\/)index\.md$/, '$1').replace(/\.md$/, '.html'));
+/** Some of those that are made from other documents and from the types. */
+const MADE = ['api/index.html', 'api/core.html', 'packages/fsdp.html', 'project/architecture.html'];
+
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1440, height: 900 };
+
+let site: Site;
+let browser: TestBrowser;
+let page: Page;
+/** Errors of pages, and requests for what the site itself does not have. */
+let wrong: string[] = [];
+
+// It builds the site. The first run on a machine installs Chromium.
+beforeAll(async () => {
+  site = await serveSite();
+  browser = await startChromium();
+  page = await browser.context.newPage();
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) wrong.push(`${page.url()}: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => wrong.push(`${page.url()}: uncaught: ${error.message}`));
+  page.on('request', (request) => {
+    const isOwn = request.url().startsWith(site.url) || request.url().startsWith('data:');
+    if (!isOwn) wrong.push(`${page.url()} asks for ${request.url()}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) wrong.push(`${response.url()}: ${response.status()}`);
+  });
+}, 600_000);
+
+afterAll(async () => {
+  await browser?.[Symbol.asyncDispose]();
+  await site?.[Symbol.asyncDispose]();
+});
+
+afterEach(() => {
+  const found = wrong;
+  wrong = [];
+  expect(found).toEqual([]);
+});
+
+/** By how many pixels a page can be scrolled sideways. */
+const tooWide = () =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+/** Opens pages, and gives those that are wider than the window, with the pixels. */
+async function wideAmong(paths: readonly string[]): Promise<string[]> {
+  const wide: string[] = [];
+  for (const path of paths) {
+    await page.goto(site.url + path);
+    const pixels = await tooWide();
+    if (pixels > 0) wide.push(`${path}: ${pixels}`);
+  }
+  return wide;
+}
+
+describe('the site', () => {
+  it('fits a phone: no page scrolls sideways', async () => {
+    await page.setViewportSize(PHONE);
+    expect(WRITTEN.length).toBeGreaterThan(30);
+    expect(await wideAmong([...WRITTEN, ...MADE])).toEqual([]);
+  });
+
+  it('fits a wide window', async () => {
+    await page.setViewportSize(DESKTOP);
+    const some = ['', 'start.html', 'concepts/zero.html', 'performance.html', 'errors/', ...MADE];
+    expect(await wideAmong(some)).toEqual([]);
+  });
+
+  it('leads from the home page to the guide, on a wide window and on a phone', async () => {
+    await page.setViewportSize(DESKTOP);
+    await page.goto(site.url);
+    await page.locator('.VPNavBarMenu').getByRole('link', { name: 'Guide' }).click();
+    await page.waitForURL('**/guide/data.html');
+    await page.locator('.VPSidebar').getByRole('link', { name: 'Checkpoints', exact: true }).click();
+    await page.waitForURL('**/guide/checkpoints.html');
+    await page.locator('h1', { hasText: 'Checkpoints' }).waitFor();
+
+    await page.setViewportSize(PHONE);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.locator('.VPSidebar').getByRole('link', { name: 'Trackers', exact: true }).first().click();
+    await page.waitForURL('**/guide/trackers.html');
+    await page.locator('h1', { hasText: 'Trackers' }).waitFor();
+  });
+
+  it.each([
+    ['a phone', PHONE],
+    ['a wide window', DESKTOP],
+  ])('finds an error code by its search on %s', async (_, size) => {
+    await page.setViewportSize(size);
+    await page.goto(`${site.url}start.html`);
+    await page.locator('.VPNavBarSearch button').first().click();
+    await page.locator('.VPLocalSearchBox input').fill('ACC_PEER_LOST');
+    await page.locator('.VPLocalSearchBox .result').first().waitFor();
+    const hit = page.locator('.VPLocalSearchBox .result[href$="#acc_peer_lost"]').first();
+    await hit.click();
+    await page.waitForURL('**/errors/collectives.html#acc_peer_lost');
+    expect(await page.locator('[id="acc_peer_lost"]').textContent()).toContain('ACC_PEER_LOST');
+  });
+
+  it('shows figures whose text can be read, light and dark', async () => {
+    await page.setViewportSize(DESKTOP);
+    for (const isDark of [false, true]) {
+      await page.goto(`${site.url}concepts/zero.html`);
+      await page.evaluate((dark) => document.documentElement.classList.toggle('dark', dark), isDark);
+      const contrasts = await page.evaluate(contrastsOfFigures);
+      expect(contrasts.length).toBeGreaterThan(0);
+      expect(contrasts.filter((contrast) => contrast < 4.5)).toEqual([]);
+    }
+  });
+});
+
+/** The contrast (WCAG 2) of the text of figures with each colour that it may stand on. In the page. */
+function contrastsOfFigures(): number[] {
+  const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  const luminance = (color: string) => {
+    const [r, g, b] = channels(color).map((value) => {
+      const part = value / 255;
+      return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+  };
+  const contrast = (a: string, b: string) => {
+    const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+    return (high! + 0.05) / (low! + 0.05);
+  };
+  const body = getComputedStyle(document.body).backgroundColor;
+  const boxes = Array.from(document.querySelectorAll('.drawn rect'), (rect) => getComputedStyle(rect).fill);
+  const grounds = [...new Set([body, ...boxes.filter((fill) => fill !== 'none')])];
+  return Array.from(document.querySelectorAll('.drawn text')).flatMap((text) => {
+    const { fill } = getComputedStyle(text);
+    // Muted text never stands in a box.
+    const under = text.classList.contains('fig-muted') ? [body] : grounds;
+    return under.map((ground) => contrast(fill, ground));
+  });
+}

@@ -1,0 +1,110 @@
+"""Makes models with random weights and saves them as the Hub has them, and answers with what they compute.
+
+Each line of input is JSON: {"task", ...}. See the functions below.
+"""
+
+import json
+import os
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import torch
+import transformers
+from peft import LoraConfig, PeftModel, get_peft_model
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+transformers.utils.logging.set_verbosity_error()
+
+
+CLASSES = {
+    "gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
+    "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
+}
+
+
+def load(folder, kind):
+    return CLASSES[kind][1].from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def build(kind, config, seed):
+    torch.manual_seed(seed)
+    config_class, model_class = CLASSES[kind]
+    model = model_class(config_class(**config))
+    # Biases and gains begin with zeros and ones, which would hide a wrong place.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    return model
+
+
+def flat(tensor):
+    return tensor.detach().float().reshape(-1).tolist()
+
+
+def logits(model, tokens):
+    with torch.no_grad():
+        return flat(model(torch.tensor(tokens)).logits)
+
+
+def gradients(model, tokens):
+    """The mean cross-entropy of the next tokens, and the gradient of each weight."""
+    batch = torch.tensor(tokens)
+    loss = model(batch, labels=batch).loss
+    loss.backward()
+    named = {name: flat(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    return {"loss": loss.item(), "gradients": named}
+
+
+def generated(model, tokens, count):
+    prompts = torch.tensor(tokens)
+    return model.generate(
+        prompts,
+        attention_mask=torch.ones_like(prompts),
+        max_new_tokens=count,
+        do_sample=False,
+        pad_token_id=0,
+        eos_token_id=None,
+    ).tolist()
+
+
+def make(folder, kind, config, tokens, count=0, dtype="float32", max_shard="5GB", seed=0):
+    """Saves a model of random weights into a folder."""
+    build(kind, config, seed).to(getattr(torch, dtype)).save_pretrained(folder, max_shard_size=max_shard)
+    # Both sides compute in float32, with the weights that the files have.
+    model = load(folder, kind)
+    answer = {"logits": logits(model, tokens), **gradients(model, tokens)}
+    if count > 0:
+        answer["generated"] = generated(model, tokens, count)
+    return answer
+
+
+def read(folder, kind, tokens):
+    """Reads a folder that another program has written."""
+    return {"logits": logits(load(folder, kind), tokens)}
+
+
+def adapt(folder, adapter, kind, tokens, targets, rank, alpha):
+    """Gives the model of a folder an adapter of random values, and saves that."""
+    config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, task_type="CAUSAL_LM")
+    adapted = get_peft_model(load(folder, kind), config).eval()
+    with torch.no_grad():
+        for name, parameter in adapted.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(0.1 * torch.randn_like(parameter))
+    adapted.save_pretrained(adapter)
+    return {"logits": logits(adapted, tokens), **gradients(adapted, tokens)}
+
+
+def read_adapter(folder, adapter, kind, tokens):
+    """Reads an adapter that another program has written."""
+    return {"logits": logits(PeftModel.from_pretrained(load(folder, kind), adapter).eval(), tokens)}
+
+
+TASKS = {"make": make, "read": read, "adapt": adapt, "read_adapter": read_adapter}
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps(TASKS[request.pop("task")](**request)))
