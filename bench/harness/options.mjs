@@ -112,6 +112,13 @@ export const deterministicUsage = `node bench/deterministic.mjs [options]
   --name NAME     the name of the file in bench/results (default: deterministic)
   --help          print this text`;
 
+export const dataUsage = `node bench/data.mjs [options]
+  --cases a,b     some of columns, samples, images, tokens (default: all)
+  --repeats N     the number of processes for each side and case, in turn (default: 3)
+  ${pythonUsage}
+  --name NAME     the name of the file in bench/results (default: data)
+  --help          print this text`;
+
 const text = (value) => ({ type: 'string', default: value });
 const given = { type: 'string' };
 const help = { type: 'boolean', default: false };
@@ -293,6 +300,13 @@ export function parseDeterministicOptions(args) {
     steps: count('steps', values.steps),
     blocks: count('blocks', values.blocks),
   };
+}
+
+/** The options of `npm run bench:data`, see {@link parseOptions}. */
+export function parseDataOptions(args, cases) {
+  const known = { cases: text(cases.join(',')), repeats: text('3'), python: given, name: text('data'), help };
+  const values = parseValues(args, known, dataUsage);
+  return { ...values, cases: list('cases', values.cases, cases), repeats: count('repeats', values.repeats) };
 }
 
 /** The options of `npm run bench:collectives`, see {@link parseOptions}. */

@@ -49,6 +49,21 @@ export const timeDeterministic = (job, { ranks }) => runOurs('deterministic/ours
 /** Trains with parameters and optimizer state in files or in memory. */
 export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job, ranks);
 
+/** Reads epochs of data, on both sides. `peer` has the Python and its variables. */
+export const dataSides = {
+  ours: (job) => runAlone('data/ours.ts', { ...job, threads: 1 }),
+  theirs: (job, { python, env }) =>
+    runJob(job, (jobPath) =>
+      runProcess(python, [`${benchDir}peers/data_load.py`, jobPath], {
+        ...environment({ threads: 1 }),
+        ...env,
+      }),
+    ),
+};
+
+/** Trains with the monitor's figures. */
+export const trainWaiting = (job) => runOurs('data/waiting.ts', job, 1);
+
 /** Trains on tfjs-node's backend, without and with the Accelerator. */
 export const tfjsNodeSides = {
   alone: (job) => runAlone('tfjs-node/train.ts', { ...job, isAlone: true }),

@@ -37,6 +37,28 @@ export function ensurePeer(given) {
   throw new Error(`${venv} does not contain the pinned versions. Delete it and run the bench again.`);
 }
 
+/** What decodes images for PyTorch: torchvision's own wheels need a torch with CUDA. */
+const IMAGE_READER = 'pillow==12.2.0';
+
+/**
+ * Installs the reader of images for this Python, beside its own packages.
+ *
+ * @returns The folder for `PYTHONPATH`.
+ */
+export function ensureImageReader(python) {
+  const packages = fileURLToPath(new URL('../.image-reader/', import.meta.url));
+  const isThere = () => {
+    const script = 'from PIL import Image';
+    return spawnSync(python, ['-c', script], { env: { ...process.env, PYTHONPATH: packages } }).status === 0;
+  };
+  if (isThere()) return packages;
+  rmSync(packages, { recursive: true, force: true });
+  const install = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', packages, IMAGE_READER];
+  execFileSync(python, install, { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (isThere()) return packages;
+  throw new Error(`${packages} does not contain Pillow for ${python}`);
+}
+
 function isPinned(python) {
   const installed = installedVersions(python);
   // '2.13.0+cpu' is 2.13.0 built for the CPU.

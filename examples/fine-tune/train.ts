@@ -40,7 +40,7 @@ const lastBlock = frozen.layers.findLast(({ name }) => name.startsWith('h.'))!;
 for (const layer of frozen.layers) layer.trainable = layer === lastBlock;
 await train('frozen', frozen, 'second', steps);
 await savePretrained(frozen, join(given.folder, 'frozen'), { write: accelerator.isMainProcess });
-accelerator.freeMemory(frozen);
+frozen.dispose();
 
 setSeed(3);
 const adapted = lora(await loadPretrained(folder), { rank, alpha: 2 * rank, targets: ['*/attn/c_attn'] });
@@ -53,33 +53,38 @@ accelerator.print(decode(await text.data()));
 text.dispose();
 await accelerator.endTraining();
 
-/** Trains what is trainable of a model, and prints the mean losses of the first and the last steps. */
+/** Trains what is trainable of a model, and prints its loss on rows that are held back. */
 async function train(
   name: string,
   model: tf.LayersModel,
   part: 'first' | 'second',
   stepCount: number,
 ): Promise<void> {
-  const trained = model.trainableWeights.reduce(
-    (sum, { shape }) => sum + tf.util.sizeFromShape(shape as number[]),
-    0,
-  );
+  const trainable = model.trainableWeights.map((weight) => weight.read() as tf.Variable);
+  const trained = trainable.reduce((sum, { size }) => sum + size, 0);
   accelerator.print(`${name}: ${trained} of ${model.countParams()} weights are trainable`);
-  const rows = stretches(part, length, batchSize * stepCount);
+  const rows = stretches(part, length, batchSize * (stepCount + 1));
+  const heldBack = tf.stack(rows.splice(0, batchSize).map((row) => tf.tensor1d(row, 'int32')));
   const [optimizer, , data] = accelerator.prepare(
     adamw({ learningRate: 3e-3, weightDecay: 0 }),
     model,
     new DataLoader(rows, { batchSize, dropLast: true }),
   );
-  const losses: tf.Scalar[] = [];
+  const before = await measure(model, heldBack);
   for await (const tokens of data) {
-    losses.push(optimizer.minimize(() => lossOf(model, tokens), true)!);
+    optimizer.minimize(() => lossOf(model, tokens, true), false, trainable);
     tokens.dispose();
   }
-  const means = tf.tidy(() => accelerator.reduce(tf.stack(losses), 'mean'));
-  const values = await means.data();
-  accelerator.print(`${name}: loss ${values[0]!.toFixed(6)} before, loss ${values.at(-1)!.toFixed(6)} after`);
-  tf.dispose([means, losses]);
+  const after = await measure(model, heldBack);
+  accelerator.print(`${name}: loss ${before.toFixed(6)} before, loss ${after.toFixed(6)} after`);
+  heldBack.dispose();
+}
+
+async function measure(model: tf.LayersModel, tokens: tf.Tensor): Promise<number> {
+  const loss = tf.tidy(() => lossOf(model, tokens, false));
+  const [value] = await loss.data();
+  loss.dispose();
+  return value!;
 }
 
 /** Trains a small GPT-2 on the first half of the text. @returns The folder that has it. */
@@ -90,7 +95,7 @@ async function pretrain(to: string): Promise<string> {
   const model = gpt2({ vocab_size: VOCABULARY, ...sizes, ...dropout });
   await train('pretrained', model, 'first', pretrainSteps);
   await savePretrained(model, to, { write: accelerator.isMainProcess });
-  await accelerator.waitForEveryone();
-  accelerator.freeMemory(model);
+  accelerator.waitForEveryone();
+  model.dispose();
   return to;
 }

@@ -1,5 +1,11 @@
-import { documentedPackages } from '../scripts/api.mjs';
-import { packageFolders, packageName } from '../scripts/repository.mjs';
+import {
+  filesUnder,
+  read,
+  documentedPackages,
+  packageFolders,
+  packageName,
+  root,
+} from '../scripts/repository.mjs';
 
 const GUIDE = [
   ['Data', '/guide/data'],
@@ -10,6 +16,7 @@ const GUIDE = [
   ['Trackers', '/guide/trackers'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
+  ['Transformers', '/packages/transformer'],
   ['Engines', '/guide/engines'],
   ['In a browser', '/guide/browser'],
   ['Federated training', '/guide/federated'],
@@ -44,6 +51,7 @@ const ERRORS = [
   ['Kernels and tensors', '/errors/kernels'],
   ['Trackers', '/errors/trackers'],
   ['Federated training', '/errors/federated'],
+  ['Transformers', '/errors/transformers'],
   ['Test kit', '/errors/testkit'],
 ];
 
@@ -70,12 +78,21 @@ export function sidebar() {
     group('Concepts', CONCEPTS),
     group('Coming from', COMING_FROM),
     { text: 'Performance', link: '/performance' },
-    group('Troubleshooting', ERRORS, true),
+    group('Troubleshooting', [...ERRORS, ...otherErrors()], true),
     group('How to write', HOW_TO_WRITE),
     group('Packages', packages, true),
     group('API from the types', [['All packages', '/api/'], ...api], true),
     group('Project', PROJECT, true),
   ];
+}
+
+/** Pages on errors that have no short name above, by their titles. */
+function otherErrors() {
+  const pages = filesUnder(`${root}/site/docs/errors`).map((path) => path.replace(/(index)?\.md$/, ''));
+  return pages
+    .map((page) => `/errors/${page}`)
+    .filter((link) => !ERRORS.some(([, known]) => known === link))
+    .map((link) => [/^# (.*)$/m.exec(read(`site/docs${link}.md`))[1], link]);
 }
 
 function group(text, items, collapsed = false) {

@@ -1,13 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Application } from 'typedoc';
-import { packageFolders, packageName, pagesFolder, read, root, site } from './repository.mjs';
-
-/** Packages whose readers are their own authors: programs use what `@acc/core` exports of them. */
-const INNER = ['config', 'create-acc-tracker', 'engine-tfjs-node', 'platform', 'tfjs-internals', 'transpile'];
-
-/** The folders of the packages whose public names have a page. */
-export const documentedPackages = packageFolders.filter((folder) => !INNER.includes(folder));
+import { documentedPackages, packageName, pagesFolder, read, root, site } from './repository.mjs';
 
 /** Writes a page on the public names of each package, from the types of the sources. */
 export async function writeApi() {

@@ -43,6 +43,19 @@ export function withSiteLinks(text, { path, source }, pageOf) {
   return outsideOfCode(text, (part) => part.replace(LINK, change));
 }
 
+/**
+ * Links codes of errors in running text to their entries.
+ *
+ * @param entryOf The path of a code's entry from the page, by code.
+ */
+export function withErrorLinks(text, entryOf) {
+  const change = (code, name) => (entryOf.has(name) ? `[${code}](${entryOf.get(name)})` : code);
+  // Neither in headings nor in links.
+  const inLine = (line) =>
+    /^#+ /.test(line) ? line : line.replace(/(?<!\[)`(ACC_[A-Z0-9_]+)`(?!\])/g, change);
+  return outsideOfCode(text, (part) => part.split('\n').map(inLine).join('\n'));
+}
+
 /** The anchor of a heading, as GitHub forms it. */
 export function anchorOf(heading) {
   return heading

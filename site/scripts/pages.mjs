@@ -1,8 +1,8 @@
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
 import { figures } from '../figures/figures.mjs';
 import { codesInSources, errorEntries, ERRORS } from './error-codes.mjs';
-import { anchorOf, outsideOfCode, withSiteLinks } from './links.mjs';
+import { anchorOf, outsideOfCode, withErrorLinks, withSiteLinks } from './links.mjs';
 import { filesUnder, packageFolders, packageName, pagesFolder, read, root, site } from './repository.mjs';
 
 /** Documents of the repository that are pages of the site, by the path of the page. */
@@ -50,12 +50,27 @@ export function writePages() {
   for (const path of filesUnder(join(root, 'bench/results')).filter((name) => name.endsWith('.svg'))) {
     pageOf.set(`bench/results/${path}`, `results/${path}`);
   }
-  for (const page of all) write(page.path, contentOf(page, pageOf));
+  for (const page of all) write(page.path, linked(page.path, contentOf(page, pageOf)));
   cpSync(join(root, 'bench/results'), join(pagesFolder, 'results'), {
     recursive: true,
     filter: (path) => !/\.(md|json)$/.test(path),
   });
   cpSync(join(site, 'public'), join(pagesFolder, 'public'), { recursive: true });
+}
+
+/** Links error codes of the pages of the API, which TypeDoc has written. */
+export function linkApiPages() {
+  for (const name of filesUnder(join(pagesFolder, 'api'))) {
+    const path = `api/${name}`;
+    write(path, linked(path, readFileSync(join(pagesFolder, path), 'utf8')));
+  }
+}
+
+function linked(path, text) {
+  if (path.startsWith(`${ERRORS}/`)) return text;
+  const up = posix.relative(posix.dirname(path), ERRORS);
+  const entries = errorEntries().map(({ code, page }) => [code, `${up}/${page}#${anchorOf(code)}`]);
+  return withErrorLinks(text, new Map(entries));
 }
 
 export function removePages() {

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { build, createServer } from 'vitepress';
 import { deadLinks } from './anchors.mjs';
 import { writeApi } from './api.mjs';
-import { removePages, writePages } from './pages.mjs';
+import { linkApiPages, removePages, writePages } from './pages.mjs';
 import { root, site } from './repository.mjs';
 
 const isDev = process.argv.includes('--dev');
 
 removePages();
 await writeApi();
+linkApiPages();
 writePages();
 if (isDev) await serve();
 else await buildAll();

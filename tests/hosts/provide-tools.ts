@@ -17,6 +17,8 @@ const PACKAGES = {
   srun: 'slurm-client',
   prometheus: 'prometheus',
   curl: 'curl',
+  zsh: 'zsh',
+  fish: 'fish',
 };
 
 export default async function provideTools(): Promise<void> {

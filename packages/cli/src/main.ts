@@ -1,16 +1,8 @@
-import { isAccError } from '@acc/contract';
-import { Command, CommanderError } from 'commander';
+import { AccError, isAccError } from '@acc/contract';
+import { CommanderError } from 'commander';
 import pc from 'picocolors';
-import { addConfigCommand } from './config/command.js';
-import { addConvertConfigCommand } from './convert-config/command.js';
-import { addEnvCommand } from './environment/command.js';
-import { addEstimateMemoryCommand } from './estimate-memory/command.js';
-import { addLaunchCommand } from './launch/command.js';
-import { addMergeWeightsCommand } from './merge-weights/command.js';
-import { addTestCommand } from './self-check/command.js';
-import { addSetupCommand } from './setup/command.js';
-import { requireCommand, throwUsageErrors } from './usage.js';
-import { cliVersion } from './version.js';
+import { createProgram } from './program.js';
+import { requireCommand } from './usage.js';
 
 /** The exit code for an invalid command line, or for a wrong file or name on it. */
 const USAGE_ERROR = 2;
@@ -28,7 +20,8 @@ export async function main(args: readonly string[]): Promise<number> {
     requireCommand(program, args);
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
-  } catch (error) {
+  } catch (thrown) {
+    const error = isWithoutFolder(thrown) ? withoutFolder(thrown) : thrown;
     // Help was requested, or shown because no command was given.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
     if (!isAccError(error)) throw error;
@@ -38,22 +31,15 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function createProgram(setExitCode: (code: number) => void): Command {
-  const program = new Command('acc')
-    .description('Accelerate for TensorFlow.js: train on every core and host')
-    .version(cliVersion())
-    .enablePositionalOptions()
-    // Errors are printed in one place and format.
-    .configureOutput({ outputError: () => undefined })
-    .allowExcessArguments(false);
-  addLaunchCommand(program, setExitCode);
-  addConfigCommand(program);
-  addConvertConfigCommand(program);
-  addEnvCommand(program);
-  addEstimateMemoryCommand(program);
-  addMergeWeightsCommand(program);
-  addTestCommand(program, setExitCode);
-  addSetupCommand(program);
-  throwUsageErrors(program);
-  return program;
+/** Whether the working directory was removed. */
+function isWithoutFolder(error: unknown): boolean {
+  const { code, syscall } = Object(error) as NodeJS.ErrnoException;
+  return code === 'ENOENT' && (syscall === 'uv_cwd' || syscall === 'process.cwd');
+}
+
+function withoutFolder(cause: unknown): AccError {
+  return new AccError('ACC_WORKING_FOLDER', 'The working directory does not exist any more.', {
+    help: 'Change to another directory, for example: cd ~',
+    cause,
+  });
 }

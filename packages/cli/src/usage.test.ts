@@ -1,5 +1,8 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runAcc } from '../fixtures/run-acc.js';
+import { fixture, runAcc, runAccIn } from '../fixtures/run-acc.js';
 
 /** The error's code and text, which nothing accompanies on stdout. */
 async function refusal(...args: string[]): Promise<string> {
@@ -36,7 +39,7 @@ describe('an unknown command', () => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
       expect(said).toContain(
-        'The commands are launch, config, convert-config, env, estimate-memory, merge-weights, test, setup.',
+        'The commands are launch, config, convert-config, env, estimate-memory, merge-weights, test, setup, completion.',
       );
     },
   );
@@ -57,5 +60,31 @@ describe('help', () => {
 
   it('is printed with exit code 2 if no command is given', async () => {
     expect(await runAcc([])).toMatchObject({ code: 2, stderr: expect.stringContaining('launch') as unknown });
+  });
+});
+
+describe('a removed working directory', () => {
+  it.each([
+    [['launch', 'train.ts']],
+    [['config', '--default']],
+    [['convert-config', 'a.yaml']],
+    [['test']],
+    [['env']],
+  ])('is named as such: %j', async (args) => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-removed-'));
+    const run = await runAccIn(folder, `rmdir '${folder}' && exec "$0" "$@"`, args);
+    expect(run).toMatchObject({ code: 2, stdout: '' });
+    expect(run.stderr).toMatch(/^acc: ACC_WORKING_FOLDER: .*\n→ .*cd/);
+  });
+});
+
+describe('a folder that cannot be created', () => {
+  it.each([
+    [['launch', '--log-dir', '/proc/none/logs', fixture('output.mjs')], 'ACC_LOG_NOT_WRITABLE'],
+    [['config', '--default', '--config-file', '/proc/none/acc.yaml'], 'ACC_CONFIG_NOT_WRITABLE'],
+  ])('is an error: %j', async (args, code) => {
+    const run = await runAcc(args);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain(code);
   });
 });

@@ -39,7 +39,7 @@ function usageError(error: CommanderError, command: Command): AccError {
 }
 
 /** `acc setup tfjs-node`. */
-function fullName(command: Command): string {
+export function fullName(command: Command): string {
   return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 }
 

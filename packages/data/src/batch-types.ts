@@ -2,6 +2,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Columns } from './columns.js';
 import type { NumberArray } from './plain-values.js';
 import type { IndexedDataset } from './sample-source.js';
+import type { ShapedArray } from './shaped-array.js';
 import type { SampleStream } from './stream-source.js';
 
 /** The datasets that a DataLoader accepts. */
@@ -22,7 +23,7 @@ export type SampleOf<D> = D extends readonly (infer S)[]
   ? S
   : D extends NumberArray
     ? number
-    : D extends { get(i: number): infer S }
+    : D extends { get(i: number, draw: never): infer S }
       ? Awaited<S>
       : D extends SampleStream<infer S>
         ? Awaited<S>
@@ -31,7 +32,8 @@ export type SampleOf<D> = D extends readonly (infer S)[]
           : never;
 
 /** The batch that default collation makes of samples. */
-export type Collated<S> = S extends Tensor | NumberArray | number | boolean | string | readonly number[]
+export type Collated<S> = S extends
+  Tensor | NumberArray | ShapedArray | number | boolean | string | readonly number[]
   ? Tensor
   : S extends readonly unknown[]
     ? unknown

@@ -1,4 +1,5 @@
 import { stack, Tensor, tensor, util } from '@tensorflow/tfjs-core';
+import { batchMemory } from './batch-memory.js';
 import { cannotCollate } from './errors.js';
 import { combine, commonKind, describe } from './combine.js';
 import { packPlain } from './plain-values.js';
@@ -21,7 +22,7 @@ function tensorOf(path: string, samples: readonly unknown[]): Tensor | undefined
   const [first] = samples;
   if (first instanceof Tensor) return stackTensors(path, samples, first);
   const kind = commonKind(path, samples);
-  return kind && tensor(packPlain(samples, kind), [samples.length, ...kind.shape], kind.dtype);
+  return kind && tensor(packPlain(samples, kind, batchMemory), [samples.length, ...kind.shape], kind.dtype);
 }
 
 function stackTensors(path: string, samples: readonly unknown[], first: Tensor): Tensor {

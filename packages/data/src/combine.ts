@@ -1,6 +1,6 @@
 import { isPlainRecord } from '@acc/contract';
 import { cannotCollate } from './errors.js';
-import { plainKind, sameKind, type PlainKind } from './plain-values.js';
+import { isOfKind, plainKind, type PlainKind } from './plain-values.js';
 
 /** Combines one part of all samples. Undefined: the part is a record or an array of parts. */
 export type LeafOf<L> = (path: string, samples: readonly unknown[]) => L | undefined;
@@ -28,9 +28,9 @@ export function combine<L>(path: string, samples: readonly unknown[], leafOf: Le
 export function commonKind(path: string, samples: readonly unknown[]): PlainKind | undefined {
   const kind = plainKind(samples[0]);
   if (!kind) return undefined;
-  const kinds = samples.map(plainKind);
-  if (kinds.every((other) => other && sameKind(other, kind))) return kind;
-  throw cannotCollate(path, 'samples differ', { samples: kinds.map(describeKind) });
+  if (samples.every((sample) => isOfKind(sample, kind))) return kind;
+  const kinds = samples.map((sample) => describeKind(plainKind(sample)));
+  throw cannotCollate(path, 'samples differ', { samples: kinds });
 }
 
 function combineTuples<L>(

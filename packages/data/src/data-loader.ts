@@ -184,13 +184,14 @@ class Loader implements DataLoader {
     const from = this.#skipped > 0 ? this.#skipped * stepSamples(plan.deal) : resumedFrom;
     if (source.kind === 'stream') return markLast(streamSteps(source, plan, from));
     const planned = planSteps(source.length, plan, { order: this.#order(source, epoch), from });
+    const draw = { seed: this.#seed, epoch };
     const before = epoch * this.#epochSamples(source);
     const finish = (batch: unknown, { start }: PlannedBatch) => this.#transformed(batch, before + start);
     if (this.#workers) {
       const { numWorkers, prefetch = this.#shard.prefetch || 2 * numWorkers } = this.#config;
-      return this.#workers.steps(planned, prefetch, finish);
+      return this.#workers.steps({ planned, draw }, prefetch, finish);
     }
-    return indexedSteps(planned, async (step) => finish(await source.batch(step.indices), step));
+    return indexedSteps(planned, async (step) => finish(await source.batch(step.indices, draw), step));
   }
 
   #transformed(batch: unknown, samplesBefore: number): unknown {
@@ -208,6 +209,10 @@ class Loader implements DataLoader {
     }
   }
 
+  get #seed(): number {
+    return this.#config.seed ?? this.#shard.seed ?? 0;
+  }
+
   /** The number of samples of an epoch. */
   #epochSamples({ length }: IndexedSource): number {
     return this.#config.sampler?.size(length) ?? length;
@@ -215,9 +220,11 @@ class Loader implements DataLoader {
 
   /** The order of an epoch. Undefined: that of the data. */
   #order({ length }: IndexedSource, epoch: number): Int32Array | undefined {
-    const { shuffle, sampler, seed = this.#shard.seed ?? 0 } = this.#config;
-    if (sampler) return orderOf(sampler, { samples: length, seed, epoch });
-    return shuffle ? permutation(length, seed, epoch) : undefined;
+    const { shuffle, sampler, batchSize } = this.#config;
+    const seed = this.#seed;
+    if (!sampler) return shuffle ? permutation(length, seed, epoch) : undefined;
+    const run = this.#shard.splitBatches ? undefined : batchSize;
+    return orderOf(sampler, { samples: length, seed, epoch, batchSize: run });
   }
 
   #plan(rank: Reader): EpochPlan {

@@ -7,8 +7,8 @@ export type { DataLoaderOptions, LoaderShardOptions, ShardOptions } from './opti
 export type { DatasetPosition } from './iterators.js';
 export { permutation } from './permutation.js';
 export type { DataPosition } from './progress.js';
-export { randomWords, type RandomWords } from './random.js';
-export type { IndexedDataset } from './sample-source.js';
+export { randomWords, sampleWords, type RandomWords } from './random.js';
+export type { IndexedDataset, SampleDraw } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
 export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';

@@ -36,7 +36,7 @@ export async function moduleDataset<Sample = unknown>(
     get length() {
       return dataset.length;
     },
-    get: (i) => dataset.get(i),
+    get: (i, draw) => dataset.get(i, draw),
     inWorker,
   };
 }

@@ -9,9 +9,14 @@ import { randomBelow, randomWords, type RandomWords } from './random.js';
  * @param epoch An integer from 0.
  */
 export function permutation(n: number, seed: number, epoch: number): Int32Array {
+  return shuffledNumbers(n, randomWords(seed, epoch));
+}
+
+/** The integers below `n`, shuffled. */
+export function shuffledNumbers(n: number, draw: RandomWords): Int32Array {
   const order = new Int32Array(n);
   for (let i = 0; i < n; i++) order[i] = i;
-  shuffle(order, randomWords(seed, epoch));
+  shuffle(order, draw);
   return order;
 }
 

@@ -1,4 +1,4 @@
-import { isShaped, sizeOf } from './shaped-array.js';
+import { isShaped, sizeOf, writerOf, type ShapedArray } from './shaped-array.js';
 
 /** The dtype and shape that a value other than a tensor has in a batch. */
 export interface PlainKind {
@@ -29,11 +29,19 @@ export type NumberArray =
 export function plainKind(value: unknown): PlainKind | undefined {
   const dtype = primitiveDtype(value);
   if (dtype) return { dtype, shape: [] };
-  if (isNumberArray(value)) {
-    return { dtype: isFloatArray(value) ? 'float32' : 'int32', shape: [value.length] };
-  }
-  if (isShaped(value)) return { ...plainKind(value.data)!, shape: value.shape };
+  if (isNumberArray(value)) return { dtype: dtypeOf(value), shape: [value.length] };
+  if (isShaped(value)) return { dtype: dtypeOfShaped(value), shape: value.shape };
   return Array.isArray(value) ? arrayKind(value) : undefined;
+}
+
+/** Whether a value has this kind. Quicker than {@link plainKind} for the usual values. */
+export function isOfKind(value: unknown, kind: PlainKind): boolean {
+  if (isShaped(value)) return dtypeOfShaped(value) === kind.dtype && sameShape(value.shape, kind.shape);
+  if (isNumberArray(value)) {
+    return dtypeOf(value) === kind.dtype && kind.shape.length === 1 && kind.shape[0] === value.length;
+  }
+  const own = plainKind(value);
+  return own !== undefined && sameKind(own, kind);
 }
 
 function arrayKind(items: readonly unknown[]): PlainKind | undefined {
@@ -51,15 +59,26 @@ function arrayKind(items: readonly unknown[]): PlainKind | undefined {
 }
 
 export function sameKind(a: PlainKind, b: PlainKind): boolean {
-  return (
-    a.dtype === b.dtype && a.shape.length === b.shape.length && a.shape.every((dim, i) => dim === b.shape[i])
-  );
+  return a.dtype === b.dtype && sameShape(a.shape, b.shape);
 }
 
-/** Concatenates values of one kind in row-major order. */
-export function packPlain(values: readonly unknown[], kind: PlainKind): PlainBlock {
+function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((dim, i) => dim === b[i]);
+}
+
+/**
+ * Concatenates values of one kind in row-major order.
+ *
+ * @param memory Returns memory of at least so many bytes, all of which are written.
+ */
+export function packPlain(
+  values: readonly unknown[],
+  kind: PlainKind,
+  memory = (bytes: number) => new ArrayBuffer(bytes),
+): PlainBlock {
   if (kind.dtype === 'string') return values.flat(kind.shape.length) as string[];
-  const block = emptyBlock(kind.dtype, sizeOf(kind.shape) * values.length);
+  const elements = sizeOf(kind.shape) * values.length;
+  const block = blockIn(memory(elements * (kind.dtype === 'bool' ? 1 : 4)), kind.dtype, elements);
   packInto(block, values, kind);
   return block;
 }
@@ -71,15 +90,17 @@ export function packInto(
   kind: PlainKind,
 ): void {
   const size = sizeOf(kind.shape);
-  values.forEach((value, i) => {
-    if (isShaped(value)) block.set(value.data, i * size);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (isShaped(value)) writeShaped(value, block, i * size);
     else fillBlock(block, i * size, value, kind.shape);
-  });
+  }
 }
 
-function emptyBlock(dtype: 'float32' | 'int32' | 'bool', size: number) {
-  if (dtype === 'float32') return new Float32Array(size);
-  return dtype === 'int32' ? new Int32Array(size) : new Uint8Array(size);
+/** The elements of a tensor, at the start of some memory. */
+export function blockIn(memory: ArrayBuffer, dtype: PlainKind['dtype'], elements: number) {
+  if (dtype === 'float32') return new Float32Array(memory, 0, elements);
+  return new (dtype === 'int32' ? Int32Array : Uint8Array)(memory, 0, elements);
 }
 
 function fillBlock(
@@ -108,8 +129,22 @@ export function isNumberArray(value: unknown): value is NumberArray {
   );
 }
 
-function isFloatArray(value: NumberArray): boolean {
-  return value instanceof Float32Array || value instanceof Float64Array;
+function writeShaped(
+  value: ShapedArray,
+  block: Float32Array | Int32Array | Uint8Array,
+  offset: number,
+): void {
+  const writer = writerOf(value);
+  if (writer) writer.write(block as Float32Array | Int32Array, offset);
+  else block.set(value.data, offset);
+}
+
+function dtypeOfShaped(value: ShapedArray): 'float32' | 'int32' {
+  return writerOf(value)?.dtype ?? dtypeOf(value.data);
+}
+
+function dtypeOf(value: NumberArray): 'float32' | 'int32' {
+  return value instanceof Float32Array || value instanceof Float64Array ? 'float32' : 'int32';
 }
 
 function primitiveDtype(value: unknown): PlainKind['dtype'] | undefined {

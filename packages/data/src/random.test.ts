@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomBelow, randomWords, splitMix64, xoshiro128 } from './random.js';
+import { randomBelow, randomWords, sampleWords, splitMix64, xoshiro128 } from './random.js';
 
 describe('xoshiro128', () => {
   it('draws the numbers of the reference implementation', () => {
@@ -28,6 +28,20 @@ describe('randomWords', () => {
     const firsts = [first(0, 0), first(0, 1), first(1, 0), first(1, 1), first(-1, 0), first(2 ** 40, 0)];
     expect(new Set(firsts).size).toBe(firsts.length);
     expect(first(1, 2)).toBe(first(1, 2));
+  });
+});
+
+describe('sampleWords', () => {
+  it('differs by seed, epoch and sample, and from the stream of the epoch', () => {
+    const streams = [0, 1].flatMap((seed) =>
+      [0, 1].flatMap((epoch) => [
+        randomWords(seed, epoch),
+        ...[0, 1, 2].map((i) => sampleWords(seed, epoch, i)),
+      ]),
+    );
+    const words = streams.flatMap((draw) => [draw(), draw(), draw()]);
+    expect(new Set(words).size).toBe(3 * 16);
+    expect(sampleWords(1, 2, 3)()).toBe(sampleWords(1, 2, 3)());
   });
 });
 

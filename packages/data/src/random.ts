@@ -1,3 +1,5 @@
+import { fraction53 } from '@acc/platform';
+
 const WORD = 2 ** 32;
 const GOLDEN_GAMMA = 0x9e3779b97f4a7c15n;
 
@@ -48,10 +50,36 @@ export function splitMix64(seed: bigint): () => bigint {
  * unrelated.
  */
 export function randomWords(seed: number, epoch: number): RandomWords {
-  const ofSeed = splitMix64(BigInt(seed))();
-  const draw = splitMix64(splitMix64(ofSeed + BigInt(epoch) * GOLDEN_GAMMA)());
+  return wordsFrom(epochState(seed, epoch));
+}
+
+/**
+ * A stream of words for one sample of an epoch, for example for its augmentation. It is unrelated
+ * to the streams of other samples and to that of the epoch.
+ *
+ * @param sample The number of the sample, from 0.
+ */
+export function sampleWords(seed: number, epoch: number, sample: number): RandomWords {
+  return wordsFrom(nextState(epochState(seed, epoch), sample + 1));
+}
+
+function epochState(seed: number, epoch: number): bigint {
+  return nextState(splitMix64(BigInt(seed))(), epoch);
+}
+
+function nextState(state: bigint, number: number): bigint {
+  return splitMix64(state + BigInt(number) * GOLDEN_GAMMA)();
+}
+
+function wordsFrom(state: bigint): RandomWords {
+  const draw = splitMix64(state);
   const [high, low] = [draw(), draw()];
   return xoshiro128([upperWord(high), lowerWord(high), upperWord(low), lowerWord(low)]);
+}
+
+/** A number from 0 (inclusive) to 1 (exclusive) with 53 random bits. */
+export function uniform(draw: RandomWords): number {
+  return fraction53(draw(), draw());
 }
 
 /** A uniformly distributed integer in [0, bound). `bound` is at most 2^32. */

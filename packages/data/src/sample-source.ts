@@ -9,9 +9,17 @@ export interface IndexedSource {
   readonly kind: 'indexed';
   readonly length: number;
   /** Makes a batch of these samples, in this order. The caller owns its tensors. */
-  batch(indices: Int32Array): unknown;
+  batch(indices: Int32Array, draw: SampleDraw): unknown;
   /** How a worker thread opens the dataset. Absent if it cannot. */
   readonly inWorker?: WorkerDataset | undefined;
+}
+
+/** What random changes of a sample depend on, besides its number. See {@link sampleWords}. */
+export interface SampleDraw {
+  /** The seed of the loader. */
+  readonly seed: number;
+  /** The number of the epoch, from 0. */
+  readonly epoch: number;
 }
 
 /** A dataset that returns its samples by number. */
@@ -20,8 +28,11 @@ export interface IndexedDataset<Sample> {
   /**
    * Returns sample `i`, or a promise of it. Tensors that the call creates are disposed once the
    * batch is made, unless `tf.keep` keeps them. Older tensors are not disposed.
+   *
+   * @param draw For augmentation: `sampleWords(draw.seed, draw.epoch, i)` draws the same numbers
+   * with any number of workers and ranks, and after a resume.
    */
-  get(i: number): Sample | PromiseLike<Sample>;
+  get(i: number, draw: SampleDraw): Sample | PromiseLike<Sample>;
   /** A name of sample `i` for error messages, for example its file. */
   nameOf?(i: number): string;
   /** How worker threads open the same dataset. See {@link moduleDataset}. */
@@ -57,9 +68,10 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
     get length() {
       return checkLength(dataset.length);
     },
-    async batch(indices) {
+    async batch(indices, draw) {
       const mark = new TensorMark();
-      const samples = await fetchAll(dataset, indices, mark);
+      const fetches = fetchAll(dataset, indices, draw);
+      const samples = fetches.some(isPromise) ? await settle(fetches, mark) : fetches;
       try {
         return batchSamples(samples, collate, mark);
       } finally {
@@ -69,18 +81,34 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
   };
 }
 
-async function fetchAll(
-  dataset: IndexedDataset<unknown>,
-  indices: Int32Array,
-  mark: TensorMark,
-): Promise<unknown[]> {
-  const fetches = Array.from(indices, async (i) => dataset.get(i));
+/**
+ * Samples, or promises of them. An error is returned as a rejected promise, so that the other
+ * samples are there to be disposed.
+ */
+function fetchAll(dataset: IndexedDataset<unknown>, indices: Int32Array, draw: SampleDraw): unknown[] {
+  const fetches = new Array<unknown>(indices.length);
+  for (let place = 0; place < indices.length; place++) {
+    try {
+      fetches[place] = dataset.get(indices[place]!, draw);
+    } catch (error) {
+      fetches[place] = Promise.reject(error as Error);
+    }
+  }
+  return fetches;
+}
+
+/** The samples. If one fails, the tensors of the others are disposed. */
+async function settle(fetches: readonly unknown[], mark: TensorMark): Promise<unknown[]> {
   const settled = await Promise.allSettled(fetches);
   const samples = settled.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
   const failed = settled.find((result) => result.status === 'rejected');
   if (!failed) return samples;
   mark.disposeNew(samples);
   throw failed.reason;
+}
+
+function isPromise(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 function checkLength(length: number): number {

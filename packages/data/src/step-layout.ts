@@ -71,7 +71,9 @@ export function layoutStep(real: number, deal: Deal): StepLayout {
 export function countSteps(samples: number, reader: Reader, deal: Deal): number {
   const full = Math.floor(samples / stepSamples(deal));
   const rest = samples % stepSamples(deal);
-  return rest > 0 && slotsOf(layoutStep(rest, deal), reader).length > 0 ? full + 1 : full;
+  if (rest === 0) return full;
+  const { rows } = layoutStep(rest, deal);
+  return (reader === 'all' ? rows.some((count) => count > 0) : rows[reader]! > 0) ? full + 1 : full;
 }
 
 /**

@@ -1,14 +1,25 @@
 import { clone, scalar, Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord } from '@acc/contract';
+import { isShaped } from './shaped-array.js';
 
 /** The tensors in nested records and arrays, in order. */
 export function tensorsIn(value: unknown): Tensor[] {
   const found: Tensor[] = [];
-  mapTensors(value, (tensor) => {
-    found.push(tensor);
-    return tensor;
-  });
+  findTensors(value, found);
   return found;
+}
+
+/** Copies nothing: every sample of every batch passes through it. */
+function findTensors(value: unknown, found: Tensor[]): void {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || isShaped(value)) return;
+  if (value instanceof Tensor) {
+    found.push(value);
+  } else if (Array.isArray(value)) {
+    // Long lists of numbers are common in samples.
+    for (const item of value) if (typeof item === 'object') findTensors(item, found);
+  } else if (isPlainRecord(value)) {
+    for (const key in value) findTensors(value[key], found);
+  }
 }
 
 /** Copies nested records and arrays and replaces every tensor. Other leaves stay the same objects. */
@@ -22,7 +33,7 @@ function mapNode(value: unknown, replace: (tensor: Tensor) => Tensor): unknown {
     // Long lists of numbers are common in samples, so they are not copied.
     return value.every(isNumber) ? value : value.map((item) => mapNode(item, replace));
   }
-  if (!isPlainRecord(value)) return value;
+  if (isShaped(value) || !isPlainRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapNode(item, replace)]));
 }
 

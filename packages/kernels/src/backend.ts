@@ -45,6 +45,8 @@ export interface AccMemoryInfo extends MemoryStats {
  * and the strides that its kernel produced; reading makes it row-major.
  */
 export class AccBackend extends KernelBackend {
+  /** Values of a new tensor are copied at once, so their memory can be used again. */
+  readonly copiesValues = true;
   #count = 0;
   /** The shared data of all stand-ins without attached tensors. */
   #empty: TensorData | undefined;

@@ -13,7 +13,7 @@ export {
   rootFolder as opfsRoot,
   writeFile as writeOpfsFile,
 } from './browser-files/opfs.js';
-export { randomBelow, randomHex } from './random.js';
+export { fraction53, randomBelow, randomHex } from './random.js';
 export { notInBrowser } from './refusals.js';
 export { storageErrorOf } from './storage-errors.js';
 export { sleep, unref } from './timers.js';

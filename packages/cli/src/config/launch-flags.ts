@@ -10,7 +10,7 @@ import {
   type Field,
   type FieldValue,
 } from '@acc/config';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { LaunchOptions } from '../launch/options.js';
 
 /** The options of `acc launch` that this module adds. */
@@ -31,13 +31,21 @@ export function addConfigOptions(command: Command): Command {
     "options of this command and of Accelerator.create, or 'none' (default: acc.yaml here, else the user's)",
   );
   for (const name of ON_COMMAND_LINE) {
-    const field = fieldOf(name);
-    command.option(`${flagOf(name)} <VALUE>`, `${field.meaning}: ${expected(field)}`, (text: string) => {
-      parsed(field, text);
-      return text;
-    });
+    command.addOption(optionOf(fieldOf(name)));
   }
   return command;
+}
+
+/** The option of a command for an option of the Accelerator. It stays a text, for the ranks. */
+function optionOf(field: Field): Option {
+  const isChoice = field.kind === 'choice';
+  const meaning = isChoice ? field.meaning : `${field.meaning}: ${expected(field)}`;
+  const option = new Option(`${flagOf(field.name)} <VALUE>`, meaning);
+  if (isChoice) option.choices(field.choices.map(String));
+  return option.argParser((text: string) => {
+    parsed(field, text);
+    return text;
+  });
 }
 
 /**

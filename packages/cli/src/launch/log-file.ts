@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AccError } from '@acc/contract';
+import { makeFolder } from '../make-folder.js';
 
 /** The files for the output of a rank. */
 export interface LogPaths {
@@ -20,7 +21,7 @@ export class LogFile {
 
   constructor(path: string) {
     this.#path = path;
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     this.#file = openSync(path, 'a');
   }
 

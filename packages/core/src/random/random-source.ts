@@ -1,5 +1,6 @@
 import { AccError } from '@acc/contract';
 import { randomWords, type RandomWords } from '@acc/data';
+import { fraction53 } from '@acc/platform';
 
 /** The state of a {@link RandomSource}, as plain values. */
 export interface RandomState {
@@ -32,8 +33,7 @@ export class RandomSource {
       this.#draw = randomWords(state.seed, state.block);
     }
     state.drawn += 2;
-    const high = this.#draw() >>> 5;
-    return (high * 2 ** 26 + (this.#draw() >>> 6)) / 2 ** 53;
+    return fraction53(this.#draw(), this.#draw());
   }
 
   getState(): RandomState {

@@ -1,12 +1,15 @@
-import type { BlockDataset } from '../formats/blocks/block-dataset.js';
+import type { IndexedDataset } from '../sample-source.js';
 import type { WorkerDataset } from '../workers/messages.js';
 
-type Open = (state: never) => Promise<BlockDataset<unknown>>;
+type Open = (state: never) => Promise<IndexedDataset<unknown>>;
 
 /** How worker threads open datasets of files. A thread loads only the format that it reads. */
 const FORMATS = {
   tfrecord: async (state) =>
     (await import('../formats/tfrecord/tfrecord-dataset.js')).tfrecordInWorker(state),
+  arrow: async (state) => (await import('../formats/arrow/arrow-dataset.js')).arrowInWorker(state),
+  imageFolder: async (state) => (await import('../formats/image-folder/open-images.js')).openImages(state),
+  parquet: async (state) => (await import('../formats/parquet/parquet-dataset.js')).parquetInWorker(state),
   jsonl: async (state) => (await import('../formats/jsonl/jsonl-dataset.js')).jsonlInWorker(state),
   csv: async (state) => (await import('../formats/csv/csv-dataset.js')).csvInWorker(state),
   tokens: async (state) => (await import('../formats/text/packed-tokens.js')).tokensInWorker(state),
@@ -23,6 +26,6 @@ export function formatInWorker(format: FormatName, state: object): WorkerDataset
 }
 
 /** Runs in a worker thread. */
-export function openFormat(format: FormatName, state: unknown): Promise<BlockDataset<unknown>> {
+export function openFormat(format: FormatName, state: unknown): Promise<IndexedDataset<unknown>> {
   return (FORMATS[format] as Open)(state as never);
 }

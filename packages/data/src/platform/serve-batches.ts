@@ -24,7 +24,7 @@ export function serveBatches(): void {
 }
 
 async function answer(dataset: Promise<IndexedDataset<unknown>>, request: BatchRequest): Promise<BatchReply> {
-  const { id, indices, packs } = request;
+  const { id, indices, draw, packs } = request;
   let where: WorkerFailure['where'] = 'dataset';
   try {
     const opened = await dataset;
@@ -32,7 +32,7 @@ async function answer(dataset: Promise<IndexedDataset<unknown>>, request: BatchR
     const samples = await Promise.all(
       Array.from(indices, async (index) => {
         try {
-          return await opened.get(index);
+          return await opened.get(index, draw);
         } catch (error) {
           where ??= { index, name: nameOf(opened, index) };
           throw error;

@@ -1,9 +1,11 @@
 import { tensor, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isPlainRecord } from '@acc/contract';
 import type { Step } from '../batch-counts.js';
+import { batchMemory } from '../batch-memory.js';
 import { batchSamples, type Collate } from '../batch-samples.js';
 import type { PlannedBatch } from '../indexed-steps.js';
-import type { IndexedSource } from '../sample-source.js';
+import type { IndexedSource, SampleDraw } from '../sample-source.js';
+import { blockIn } from '../plain-values.js';
 import { sizeOf } from '../shaped-array.js';
 import { TensorMark } from '../structure.js';
 import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
@@ -11,6 +13,11 @@ import { WorkerPool, type MadeBatch } from '../workers/worker-pool.js';
 
 /** Ends the threads of loaders that were collected as garbage without being closed. */
 const abandoned = new FinalizationRegistry<WorkerPool>((pool) => void pool.close());
+
+interface PlannedEpoch {
+  readonly planned: Iterator<PlannedBatch>;
+  readonly draw: SampleDraw;
+}
 
 /** The worker threads of a loader. They start with the first epoch and stay for later ones. */
 export class LoaderWorkers {
@@ -32,7 +39,7 @@ export class LoaderWorkers {
    * that the loop has.
    */
   async *steps(
-    planned: Iterator<PlannedBatch>,
+    { planned, draw }: PlannedEpoch,
     ahead: number,
     finish: (batch: unknown, step: PlannedBatch) => unknown,
   ): AsyncGenerator<Step<unknown>, void, undefined> {
@@ -42,7 +49,7 @@ export class LoaderWorkers {
     const request = () => {
       const next = planned.next();
       if (next.done) return;
-      const reply = pool.request(requests++ % this.#count, next.value.indices);
+      const reply = pool.request(requests++ % this.#count, next.value.indices, draw);
       // The error is thrown when it is the batch's turn.
       reply.catch(() => {});
       made.push({ step: next.value, reply });
@@ -100,8 +107,11 @@ function tensorOf(leaf: PackedLeaf, memory: SharedArrayBuffer): Tensor {
   const { dtype, strings } = leaf;
   const shape = [...leaf.shape];
   if (strings) return tensor([...strings], shape, 'string');
-  // A copy in memory of its own: the worker fills this memory with a later batch.
-  return tensor(viewOf(memory, leaf, sizeOf(shape)).slice(), shape, dtype);
+  const shared = viewOf(memory, leaf, sizeOf(shape));
+  // The worker fills the shared memory with a later batch.
+  const values = blockIn(batchMemory(shared.byteLength), dtype, shared.length);
+  values.set(shared);
+  return tensor(values, shape, dtype);
 }
 
 /** `ACC_DATA_WORKERS`: `numWorkers` with a dataset that exists in this thread only. */

@@ -5,8 +5,12 @@ import { randomWords, type RandomWords } from '../random.js';
 import { requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface BlockSamplerOptions {
-  /** The `batchSize` of the loader: the number of consecutive samples of one rank. */
-  readonly batchSize: number;
+  /**
+   * The number of consecutive samples of one rank. Default: the `batchSize` of the loader, and no
+   * other number is accepted. Required with `splitBatches`, where it is the loader's `batchSize`
+   * divided by the number of ranks.
+   */
+  readonly batchSize?: number;
   /**
    * The number of lanes. Each lane reads blocks of its own, and consecutive batches come from the
    * lanes in turn. If the number of ranks divides it, each rank reads only its own blocks. The
@@ -23,7 +27,7 @@ export interface BlockSamplerOptions {
 }
 
 const schema = z.object({
-  batchSize: z.int().positive(),
+  batchSize: z.int().positive().optional(),
   lanes: z.int().positive().default(1),
   shuffle: z.boolean().default(true),
   mix: z.int().positive().default(1),
@@ -36,10 +40,11 @@ const schema = z.object({
  *
  * @param blocks The number of samples of each block, in the order of the dataset.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_DATA_SAMPLER` if the blocks
- * have another number of samples than the dataset, or a number is no count.
+ * have another number of samples than the dataset, a number is no count, or `batchSize` is not that
+ * of the loader.
  */
-export function blockSampler(blocks: readonly number[], options: BlockSamplerOptions): Sampler {
-  const { batchSize, lanes, shuffle: shuffles, mix } = parseOptions('blockSampler', schema, options);
+export function blockSampler(blocks: readonly number[], options: BlockSamplerOptions = {}): Sampler {
+  const { batchSize: given, lanes, shuffle: shuffles, mix } = parseOptions('blockSampler', schema, options);
   const isCount = (rows: number) => Number.isInteger(rows) && rows >= 0;
   requireNumbers('blockSampler: blocks', blocks, isCount, 'Numbers of samples are whole numbers from 0.');
   const firsts: number[] = [];
@@ -49,7 +54,8 @@ export function blockSampler(blocks: readonly number[], options: BlockSamplerOpt
   }, 0);
   return {
     size: (samples) => samples,
-    order({ samples, seed, epoch }) {
+    order({ samples, seed, epoch, batchSize: ofLoader }) {
+      const batchSize = runLength(given, ofLoader);
       if (total !== samples) {
         throw samplerError(
           `blockSampler: the blocks have ${total} samples, and the dataset has ${samples}`,
@@ -66,6 +72,23 @@ export function blockSampler(blocks: readonly number[], options: BlockSamplerOpt
       return interleave(filled, samples, batchSize);
     },
   };
+}
+
+/** The number of consecutive samples that are taken from one lane. */
+function runLength(given: number | undefined, ofLoader: number | undefined): number {
+  if (given !== undefined && ofLoader !== undefined && given !== ofLoader) {
+    throw samplerError(
+      `blockSampler: batchSize is ${given}, and that of the loader is ${ofLoader}, so that the batches of a rank would mix lanes`,
+      'Leave batchSize out of blockSampler, which then takes it from the loader.',
+      { given, ofLoader },
+    );
+  }
+  const length = given ?? ofLoader;
+  if (length !== undefined) return length;
+  throw samplerError(
+    'blockSampler: batchSize is missing, and with splitBatches it cannot be taken from the loader',
+    "Set batchSize to the loader's batchSize divided by the number of ranks.",
+  );
 }
 
 interface BlockRows {

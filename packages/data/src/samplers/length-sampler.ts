@@ -1,6 +1,7 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
-import { permutation } from '../permutation.js';
+import { shuffledNumbers } from '../permutation.js';
+import { randomWords } from '../random.js';
 import { requireEach, requireNumbers, type Sampler } from './sampler.js';
 
 export interface LengthSamplerOptions {
@@ -39,13 +40,13 @@ export function lengthSampler(lengths: ArrayLike<number>, options: LengthSampler
     size: (samples) => samples,
     order({ samples, seed, epoch }) {
       requireEach('lengthSampler', lengths.length, samples);
-      const shuffled = permutation(samples, seed, epoch);
+      const draw = randomWords(seed, epoch);
+      const shuffled = shuffledNumbers(samples, draw);
       const bucketSize = groupSize * groupsPerBucket;
       for (let start = 0; start < samples; start += bucketSize) {
         shuffled.subarray(start, start + bucketSize).sort((a, b) => lengths[a]! - lengths[b]! || a - b);
       }
-      // An order of the groups that is unrelated to that of the samples.
-      const groups = permutation(Math.floor(samples / groupSize), seed + 1, epoch);
+      const groups = shuffledNumbers(Math.floor(samples / groupSize), draw);
       const order = new Int32Array(samples);
       groups.forEach((group, place) => {
         const first = group * groupSize;

@@ -8,6 +8,11 @@ export interface SamplerEpoch {
   readonly seed: number;
   /** The number of the epoch, from 0. */
   readonly epoch: number;
+  /**
+   * The `batchSize` of the loader: the number of consecutive samples that go to one rank. Undefined
+   * with `splitBatches`, where that number depends on the number of ranks.
+   */
+  readonly batchSize?: number | undefined;
 }
 
 /**

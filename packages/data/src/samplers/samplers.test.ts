@@ -29,7 +29,7 @@ const SAMPLERS: readonly (readonly [string, (n: number) => Sampler])[] = [
   ],
   ['length', (n) => lengthSampler(lengths(n), { groupSize: 4, groupsPerBucket: 3 })],
   ['curriculum', (n) => curriculumSampler(lengths(n), { schedule: (step) => 100 + step, samplesPerStep: 6 })],
-  ['block', (n) => blockSampler(blocksOf(n), { batchSize: 3, lanes: 2, mix: 2 })],
+  ['block', (n) => blockSampler(blocksOf(n), { lanes: 2, mix: 2 })],
 ];
 
 function blocksOf(n: number): number[] {
@@ -255,6 +255,20 @@ describe('blockSampler', () => {
       );
       if (ranks === 4) expect(changes).toEqual([1, 1, 1, 1]);
     }
+  });
+
+  it('takes batchSize from the loader, and refuses another one', async () => {
+    const make = (options: object, batchSize = 2) =>
+      new DataLoader(numbers(8), { batchSize, sampler: blockSampler([4, 4], { ...options, lanes: 2 }) });
+    const epoch = await collect(make({}));
+    expect(await collect(make({ batchSize: 2 }))).toEqual(epoch);
+    expect(epoch.map((batch) => new Set((batch as number[]).map((i) => i < 4)).size)).toEqual([1, 1, 1, 1]);
+    await expect(collect(make({ batchSize: 4 }))).rejects.toThrow(code('ACC_DATA_SAMPLER'));
+    // Of a batch of 4 samples of all ranks, each of two ranks gets 2.
+    const split = (options: object) =>
+      collect(shardLoader(make(options, 4), { rank: 0, size: 2, splitBatches: true }));
+    await expect(split({})).rejects.toThrow(code('ACC_DATA_SAMPLER'));
+    expect(await split({ batchSize: 2 })).toEqual([epoch[0], epoch[2]]);
   });
 
   it('keeps the order of the data without shuffle, and has every sample once with uneven blocks', () => {

@@ -1,6 +1,6 @@
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
-import { randomBelow, randomWords, type RandomWords } from '../random.js';
+import { randomBelow, randomWords, uniform, type RandomWords } from '../random.js';
 import { requireEach, requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface WeightedSamplerOptions {
@@ -59,11 +59,6 @@ function checkWeights(weights: ArrayLike<number>): Float64Array {
   throw samplerError('weightedSampler: no weight is positive', expected);
 }
 
-/** A number in (0, 1) with 53 random bits. */
-function uniform(draw: RandomWords): number {
-  return ((draw() >>> 5) * 2 ** 26 + (draw() >>> 6) + 0.5) / 2 ** 53;
-}
-
 function drawByAliases(weights: Float64Array, size: number, draw: RandomWords): Int32Array {
   const n = weights.length;
   const mean = weights.reduce((sum, weight) => sum + weight, 0) / n;
@@ -90,7 +85,8 @@ function drawByAliases(weights: Float64Array, size: number, draw: RandomWords): 
 function drawByKeys(weights: Float64Array, size: number, draw: RandomWords): Int32Array {
   // The logarithm of u^(1/w): the order is the same, and small powers do not underflow.
   const keys = weights.map((weight) => {
-    const u = uniform(draw);
+    // Above 0, because its logarithm is taken.
+    const u = uniform(draw) + 2 ** -54;
     return weight > 0 ? Math.log(u) / weight : -Infinity;
   });
   return Int32Array.from(keys.keys())

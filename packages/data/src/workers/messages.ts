@@ -1,4 +1,4 @@
-import type { IndexedDataset } from '../sample-source.js';
+import type { IndexedDataset, SampleDraw } from '../sample-source.js';
 
 /** How a worker thread opens a dataset. */
 export interface WorkerDataset {
@@ -14,6 +14,7 @@ export interface WorkerDataset {
 export interface BatchRequest {
   readonly id: number;
   readonly indices: Int32Array;
+  readonly draw: SampleDraw;
   /** Memory of an earlier batch, which the worker may fill. */
   readonly memory: SharedArrayBuffer | undefined;
   /** Whether the worker combines samples. If not, it sends them one by one. */

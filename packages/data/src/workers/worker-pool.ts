@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { AccError } from '@acc/contract';
+import type { SampleDraw } from '../sample-source.js';
 import type { BatchReply, BatchRequest, WorkerDataset, WorkerFailure } from './messages.js';
 
 export type MadeBatch = Exclude<BatchReply, { readonly failure: WorkerFailure }>;
@@ -44,11 +45,11 @@ export class WorkerPool {
    * Asks a worker for a batch. Rejects with AccError `ACC_DATA_SAMPLE`, `ACC_DATA_COLLATE`,
    * `ACC_DATA_WORKER`.
    */
-  request(number: number, indices: Int32Array): Promise<MadeBatch> {
+  request(number: number, indices: Int32Array, draw: SampleDraw): Promise<MadeBatch> {
     if (this.#ended) return Promise.reject(this.#ended);
     const worker = this.#workers[number]!;
     const id = this.#next++;
-    const request: BatchRequest = { id, indices, memory: this.#free.pop(), packs: this.#packs };
+    const request: BatchRequest = { id, indices, draw, memory: this.#free.pop(), packs: this.#packs };
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { worker: number, resolve, reject });
       // The process must not end while the loop waits for a batch.
@@ -103,7 +104,9 @@ function errorOf({ where, message, stack, code, details }: WorkerFailure, worker
       ? new Error(message)
       : new AccError(code, message, { details: details as Record<string, unknown> });
   if (stack !== undefined) cause.stack = stack;
-  if (where === undefined && code !== undefined) return cause as AccError;
+  // A dataset that names the sample itself needs no second message.
+  const isComplete = code === 'ACC_DATA_SAMPLE' || (where === undefined && code !== undefined);
+  if (isComplete) return cause as AccError;
   if (where === 'dataset' || where === undefined) {
     return new AccError('ACC_DATA_WORKER', `Worker thread ${worker} of the loader: ${message}`, {
       cause,

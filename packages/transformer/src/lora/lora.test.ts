@@ -5,7 +5,16 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { expectClose } from '@acc/testkit';
-import { gpt2, llama, loadLora, lora, mergeLora, saveLora, savePretrained } from '../index.js';
+import {
+  gpt2,
+  llama,
+  loadLora,
+  lora,
+  mergeLora,
+  saveLora,
+  savePretrained,
+  type LoraOptions,
+} from '../index.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -81,7 +90,7 @@ describe('lora', () => {
     expect(model.layers.at(-1)!.getClassName()).toBe('Dense');
   });
 
-  it.each([
+  it.each<[string, () => tf.LayersModel, LoraOptions]>([
     ['Llama', small, OPTIONS],
     [
       'GPT-2',

@@ -21,16 +21,12 @@ export function configIfKnown(model: LayersModel): ModelConfig | undefined {
 /**
  * The config that a model was made of.
  *
- * @throws AccError `ACC_MODEL_UNKNOWN` for models that `gpt2` and `llama` have not made.
+ * @throws AccError `ACC_NOT_OF_HUB` for models that `gpt2` and `llama` have not made.
  */
 export function configOf(model: LayersModel, caller: string): ModelConfig {
   const config = configIfKnown(model);
   if (config) return config;
-  throw new AccError(
-    'ACC_MODEL_UNKNOWN',
-    `${caller} needs a model that gpt2, llama or loadPretrained made.`,
-    {
-      help: 'Save other models with model.save or accelerator.saveModel.',
-    },
-  );
+  throw new AccError('ACC_NOT_OF_HUB', `${caller} needs a model that gpt2, llama or loadPretrained made.`, {
+    help: 'Save other models with model.save or accelerator.saveModel.',
+  });
 }

@@ -26,7 +26,7 @@ export interface SavePretrainedOptions {
  * On several ranks one of them calls it, or all with `write: accelerator.isMainProcess`.
  *
  * @param model From `gpt2`, `llama` or `loadPretrained`.
- * @throws AccError `ACC_MODEL_UNKNOWN` for other models, `ACC_LORA_PRESENT` for a model with adapters,
+ * @throws AccError `ACC_NOT_OF_HUB` for other models, `ACC_LORA_PRESENT` for a model with adapters,
  * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export async function savePretrained(

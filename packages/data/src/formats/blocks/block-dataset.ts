@@ -9,13 +9,15 @@ import { BlockCache } from './block-cache.js';
 export interface BlockDataset<Sample> extends IndexedDataset<Sample> {
   /** The number of samples of each block, in the order of the samples. */
   readonly blocks: readonly number[];
+  /** Sample `i`, or a promise of it, which is the same in every epoch. */
+  get(i: number): Sample | PromiseLike<Sample>;
   /** The file of sample `i`, and its number in it. */
   nameOf(i: number): string;
   /**
    * The sampler for these blocks: {@link blockSampler}. Each thread then keeps as many blocks in memory as the lanes
    * need, so that each block is read once in an epoch.
    */
-  sampler(options: BlockSamplerOptions): Sampler;
+  sampler(options?: BlockSamplerOptions): Sampler;
 }
 
 /** How the samples of a dataset are read. */
@@ -62,7 +64,7 @@ export function blockDataset<Block, Sample>(
       const { block, row } = find(i);
       return reader.nameOf(block, row);
     },
-    sampler(options) {
+    sampler(options = {}) {
       const sampler = blockSampler(blocks, options);
       const { lanes = 1, mix = 1 } = options;
       cache.reserve(lanes * mix + 1);

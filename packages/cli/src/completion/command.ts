@@ -1,0 +1,15 @@
+import { Argument, type Command } from 'commander';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+/** Adds the command `completion` to the program. */
+export function addCompletionCommand(program: Command): void {
+  program
+    .command('completion')
+    .description('print a script that completes commands, options and values in a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .action(async (shell: (typeof SHELLS)[number]) => {
+      const { completionScript } = await import('./script.js');
+      process.stdout.write(completionScript(program, shell));
+    });
+}

@@ -1,0 +1,44 @@
+import type { CommandWords, OptionWords, Values } from './words.js';
+
+/** Declarations for fish, one for each word. */
+export function fishScript(commands: readonly CommandWords[]): string {
+  const names = commands.find(({ path }) => path.length === 0)!.subcommands;
+  const lines = commands.flatMap((command) => {
+    const condition = conditionOf(command, names);
+    const inner = commands.filter(
+      ({ path }) =>
+        path.length === command.path.length + 1 && path.slice(0, -1).join() === command.path.join(),
+    );
+    return [
+      ...inner.map(({ path, meaning }) => line(condition, `-a ${path.at(-1)} -d ${quoted(meaning)}`)),
+      ...command.options.map((option) => line(condition, optionFlags(option))),
+      ...(command.argument ? [line(condition, argumentFlags(command.argument))] : []),
+    ];
+  });
+  return ['# Completion of acc. Written by: acc completion fish', 'complete -c acc -f', ...lines, ''].join(
+    '\n',
+  );
+}
+
+const line = (condition: string, flags: string): string => `complete -c acc -n ${quoted(condition)} ${flags}`;
+
+function conditionOf({ path }: CommandWords, names: readonly string[]): string {
+  if (path.length === 0) return `not __fish_seen_subcommand_from ${names.join(' ')}`;
+  return path.map((name) => `__fish_seen_subcommand_from ${name}`).join('; and ');
+}
+
+function optionFlags({ names, meaning, values }: OptionWords): string {
+  const flags = names.map((name) => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
+  const value = values ? ` ${valueFlags(values)}` : '';
+  return `${flags.join(' ')}${value} -d ${quoted(meaning)}`;
+}
+
+function valueFlags(values: Values): string {
+  if (values.kind === 'words') return `-x -a ${quoted(values.words.join(' '))}`;
+  return values.kind === 'file' ? '-r -F' : '-x';
+}
+
+const argumentFlags = (values: Values): string =>
+  values.kind === 'words' ? `-a ${quoted(values.words.join(' '))}` : '-F';
+
+const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

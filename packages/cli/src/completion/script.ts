@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+import { bashScript } from './bash.js';
+import type { SHELLS } from './command.js';
+import { fishScript } from './fish.js';
+import { wordsOf } from './words.js';
+
+/** A script that completes the words of the program in a shell. */
+export function completionScript(program: Command, shell: (typeof SHELLS)[number]): string {
+  const commands = wordsOf(program);
+  if (shell === 'fish') return fishScript(commands);
+  const script = bashScript(commands);
+  if (shell === 'bash') return script;
+  return `autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n${script}`;
+}

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { fullName } from './usage.js';
+
+/** Examples at the end of the help of each command, by its full name. */
+export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  acc: ['npx acc setup', 'npx acc config', 'npx acc test -n 2', 'npx acc launch -n 2 train.ts'],
+  'acc launch': [
+    'npx acc launch -n 4 train.ts --lr 0.1',
+    'npx acc launch -n auto --mixed-precision bf16 --strategy fsdp train.ts',
+    'npx acc launch --nnodes 2 --node-rank 0 --rdzv-endpoint node0:29500 -n 4 train.ts',
+    'npx acc launch --print slurm --nnodes 2 -n 4 train.ts > train.sbatch',
+  ],
+  'acc config': [
+    'npx acc config',
+    'npx acc config --default',
+    'npx acc config --nproc 2 --mixed-precision bf16 --set gradientClipping.norm=1',
+  ],
+  'acc convert-config': [
+    'npx acc convert-config ~/.cache/huggingface/accelerate/default_config.yaml',
+    'npx acc convert-config ds_config.json --output acc.yaml',
+    'npx acc convert-config ds_config.json --output -',
+  ],
+  'acc env': ['npx acc env', 'npx acc env --explain', 'npx acc env --json > environment.json'],
+  'acc estimate-memory': [
+    'npx acc estimate-memory ./gpt2 --batch 8 --sequence 512 --ranks 2,8',
+    'npx acc estimate-memory --parameters 110e6 --optimizer adamw --mixed-precision bf16',
+  ],
+  'acc merge-weights': [
+    'npx acc merge-weights checkpoints/step-1000 merged',
+    'npx acc merge-weights checkpoints/step-1000 merged --max-shard-size 5GB',
+  ],
+  'acc test': [
+    'npx acc test -n 2',
+    'npx acc test -n 4 --engine gloo',
+    'npx acc test -n 2 --strategy fsdp --mixed-precision bf16',
+    'npx acc test --json > findings.json',
+  ],
+  'acc setup': [
+    'npx acc setup',
+    'npx acc setup --offline --from libtorch.zip --sha256 <hex>',
+    'npx acc setup tfjs-node',
+  ],
+  'acc setup tfjs-node': [
+    'npx acc setup tfjs-node',
+    'npx acc setup tfjs-node --dry-run',
+    'npx acc setup tfjs-node --gpu --tensorflow 2.15.1',
+  ],
+  'acc completion': [
+    'source <(npx acc completion bash)',
+    'npx acc completion fish > ~/.config/fish/completions/acc.fish',
+  ],
+};
+
+/** Adds the examples to the help of the program and its commands. */
+export function addExamples(program: Command): void {
+  for (const command of withSubcommands(program)) {
+    const lines = (EXAMPLES[fullName(command)] ?? []).map((example) => `  ${example}`);
+    command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+  }
+}
+
+/** The program, its commands and theirs. */
+export function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
+}

@@ -1,0 +1,99 @@
+import type * as Arrow from 'apache-arrow';
+import { badFormat, packageMissing } from '../errors.js';
+import type { Source } from '../sources/source.js';
+
+export type ArrowModule = typeof Arrow;
+
+/** A part of a file: `[start, end)` in bytes. */
+export type Part = readonly [start: number, end: number];
+
+export interface BatchPlace {
+  readonly part: Part;
+  readonly rows: number;
+  /** The number of dictionary messages before it. */
+  readonly dictionaries: number;
+}
+
+/** Where the messages of a file are. Plain values, which can be sent to other threads. */
+export interface ArrowLayout {
+  readonly schema: Part;
+  readonly dictionaries: readonly Part[];
+  readonly batches: readonly BatchPlace[];
+}
+
+/** The bytes that are read to see a message without its body. A longer one takes a second read. */
+const HEAD_BYTES = 4 * 1024;
+const MAGIC = 'ARROW1';
+/** Marks the messages of the format since version 0.15. */
+const CONTINUATION = 0xffffffff;
+
+/** @throws AccError `ACC_DATA_PACKAGE`. */
+export async function loadArrow(): Promise<ArrowModule> {
+  try {
+    return await import('apache-arrow');
+  } catch (cause) {
+    throw packageMissing('apache-arrow', 'arrowDataset', cause);
+  }
+}
+
+/**
+ * Finds the messages of a file in the file format or the stream format of Arrow IPC. Bodies, which
+ * are nearly all of it, are not read. The file format is a stream between two magic words.
+ *
+ * @throws AccError `ACC_DATA_FORMAT`, also if record batches are compressed.
+ */
+export async function arrowLayout(arrow: ArrowModule, source: Source): Promise<ArrowLayout> {
+  const magic = Buffer.from(await source.read(0, Math.min(6, source.bytes))).toString('latin1');
+  let schema: Part | undefined;
+  const dictionaries: Part[] = [];
+  const batches: BatchPlace[] = [];
+  for (let at = magic === MAGIC ? 8 : 0; at < source.bytes;) {
+    const found = await messageAt(arrow, source, at);
+    if (!found) break;
+    const { message, end } = found;
+    if (end > source.bytes) throw badFormat(source.name, 'it ends within a message');
+    if (message.isSchema()) schema = [at, end];
+    else requireUncompressed(source, message as Arrow.Message);
+    if (message.isDictionaryBatch()) dictionaries.push([at, end]);
+    if (message.isRecordBatch()) {
+      const rows = Number(message.header().length);
+      batches.push({ part: [at, end], rows, dictionaries: dictionaries.length });
+    }
+    at = end;
+  }
+  if (!schema) throw badFormat(source.name, 'it is no Arrow IPC file: it has no schema');
+  return { schema, dictionaries, batches };
+}
+
+/** The message at a place, and where the next one starts. Undefined: the end of the stream. */
+async function messageAt(arrow: ArrowModule, source: Source, at: number) {
+  let bytes = await source.read(at, Math.min(at + HEAD_BYTES, source.bytes));
+  if (bytes.length < 8) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const isMarked = view.getUint32(0, true) === CONTINUATION;
+  const head = isMarked ? 8 : 4;
+  const length = view.getInt32(head - 4, true);
+  if (length === 0) return undefined;
+  if (length < 0 || at + head + length > source.bytes) {
+    throw badFormat(source.name, `it is no Arrow IPC file, or was cut off: no message begins at byte ${at}`);
+  }
+  if (head + length > bytes.length) bytes = await source.read(at, at + head + length);
+  try {
+    const message = arrow.Message.decode(bytes.subarray(head, head + length));
+    return { message, end: at + head + length + message.bodyLength };
+  } catch (cause) {
+    throw badFormat(source.name, `the message at byte ${at} cannot be parsed`, { cause });
+  }
+}
+
+function requireUncompressed(source: Source, message: Arrow.Message): void {
+  const header = message.header() as { compression?: unknown; data?: { compression?: unknown } };
+  if (!(header.compression ?? header.data?.compression)) return;
+  throw badFormat(
+    source.name,
+    'its record batches are compressed, which apache-arrow cannot read by itself',
+    {
+      help: "Write it without: pyarrow.feather.write_feather(table, path, compression='uncompressed').",
+    },
+  );
+}
