@@ -46,7 +46,7 @@ const IMAGE_READER = 'pillow==12.2.0';
  * @returns The folder for `PYTHONPATH`.
  */
 export function ensureImageReader(python) {
-  const packages = fileURLToPath(new URL('../.image-reader/', import.meta.url));
+  const packages = fileURLToPath(new URL('../../node_modules/.cache/acc-image-reader/', import.meta.url));
   const isThere = () => {
     const script = 'from PIL import Image';
     return spawnSync(python, ['-c', script], { env: { ...process.env, PYTHONPATH: packages } }).status === 0;

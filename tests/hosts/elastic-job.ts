@@ -5,7 +5,19 @@ import { vi } from 'vitest';
 import type { TestNetwork } from '@acc/testkit';
 import { launch, type Running } from './run-on-hosts.js';
 
-const program = fileURLToPath(new URL('./ranks/elastic.ts', import.meta.url));
+/** A program in `ranks` with its first argument, by the folder of the job. */
+export interface ElasticProgram {
+  readonly script: string;
+  first(folder: string): string;
+  /** Ranks of each host. Default 1. */
+  readonly ranks?: number;
+}
+
+/** Saves checkpoints, in a folder that every host reaches. */
+export const SAVING: ElasticProgram = {
+  script: 'elastic.ts',
+  first: (folder) => join(folder, 'checkpoints'),
+};
 const PATIENCE = { timeout: 120_000, interval: 20 };
 
 /** A rank that reported its place. */
@@ -26,9 +38,10 @@ export interface Advance {
 }
 
 /** The program and its arguments. */
-const argumentsOf = (folder: string, steps: number): string[] => [
-  program,
-  join(folder, 'checkpoints'),
+const argumentsOf = (program: ElasticProgram, folder: string, steps: number): string[] => [
+  ...['-n', String(program.ranks ?? 1)],
+  fileURLToPath(new URL(`./ranks/${program.script}`, import.meta.url)),
+  program.first(folder),
   join(folder, 'permitted'),
   String(steps),
 ];
@@ -42,17 +55,18 @@ export class ElasticJob {
   #permittedStep = 0;
 
   /** The same program on one rank of the first host. */
-  static alone(network: TestNetwork, folder: string, steps: number): Running {
+  static alone(network: TestNetwork, folder: string, steps: number, program = SAVING): Running {
     mkdirSync(folder);
     const permitted = join(folder, 'permitted');
     writeFileSync(permitted, String(steps));
-    return launch(network, network.hosts[0]!, argumentsOf(folder, steps));
+    return launch(network, network.hosts[0]!, argumentsOf({ ...program, ranks: 1 }, folder, steps));
   }
 
   constructor(
     readonly network: TestNetwork,
     readonly folder: string,
     readonly steps: number,
+    readonly program: ElasticProgram = SAVING,
   ) {
     mkdirSync(folder);
     this.#permitted = join(folder, 'permitted');
@@ -70,7 +84,7 @@ export class ElasticJob {
     const agent = launch(
       this.network,
       this.network.hosts[host]!,
-      [...elastic, ...options, ...argumentsOf(this.folder, this.steps)],
+      [...elastic, ...options, ...argumentsOf(this.program, this.folder, this.steps)],
       env,
     );
     this.agents[host] = agent;
@@ -90,8 +104,13 @@ export class ElasticJob {
     await vi.waitUntil(() => joined() === started, PATIENCE);
   }
 
+  /** Every agent that was started. */
+  get started(): readonly Running[] {
+    return [...this.#ended, ...this.agents];
+  }
+
   output(): string {
-    return [...this.#ended, ...this.agents].map((agent) => agent.output()).join('\n');
+    return this.started.map((agent) => agent.output()).join('\n');
   }
 
   /** The places of all ranks that started, and the newest round. */
@@ -118,7 +137,7 @@ export class ElasticJob {
     const { round } = formed[0]!;
     const from = this.#permitMore(steps);
     await this.#wait(`step ${from + wanted} from round ${round} on`, () =>
-      this.#steps().some((step) => step.round >= round && step.at >= from + wanted),
+      this.reported().some((step) => step.round >= round && step.at >= from + wanted),
     );
     return this.#wait(`round with ${size} ranks`, () => this.#newestRound(round - 1, size));
   }
@@ -134,13 +153,14 @@ export class ElasticJob {
   /** Lets the ranks take more steps after the newest one that a rank reported, which is returned. */
   #permitMore(steps: number): number {
     const starts = this.output().matchAll(/^at (\d+) /gm);
-    const reported = [...this.#steps().map(({ at }) => at), ...Array.from(starts, ([, at]) => Number(at))];
+    const reported = [...this.reported().map(({ at }) => at), ...Array.from(starts, ([, at]) => Number(at))];
     const newest = Math.max(0, ...reported);
     this.permit(Math.max(this.#permittedStep, newest + steps));
     return newest;
   }
 
-  #steps(): { readonly at: number; readonly round: number }[] {
+  /** The steps that ranks reported, with their rounds. */
+  reported(): { readonly at: number; readonly round: number }[] {
     const lines = this.output().matchAll(/^step (\d+) round (\d+) rank /gm);
     return Array.from(lines, ([, at, round]) => ({ at: Number(at), round: Number(round) }));
   }

@@ -86,14 +86,22 @@ export class Checkpoints {
    * `ACC_CHECKPOINT_CORRUPT` if every checkpoint is unreadable: a run must not start from step 0
    * beside its own checkpoints.
    */
-  newest(tried: ReadonlySet<string>): Promise<string | undefined> {
+  async newest(tried: ReadonlySet<string>): Promise<string | undefined> {
+    return (await this.newestSaved(tried))?.name;
+  }
+
+  /** As {@link newest}, with the number of optimizer steps before the checkpoint. */
+  newestSaved(
+    tried: ReadonlySet<string>,
+  ): Promise<{ readonly name: string; readonly step: number } | undefined> {
     // Only rank 0 looks: other ranks might see a newer checkpoint.
     return onFirstRank(this.#context.collective, async () => {
       const { complete, unreadable } = await findCheckpoints(this.#storage);
       const own = unreadable.find(({ name }) => isStepName(name));
       if (own && complete.length === 0) throw own.problem;
       this.#tell(unreadable);
-      return newestFirst(complete).find(({ name }) => !tried.has(name))?.name;
+      const newest = newestFirst(complete).find(({ name }) => !tried.has(name));
+      return newest && { name: newest.name, step: newest.marker.step };
     });
   }
 

@@ -27,6 +27,18 @@ export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
 export { readTensors, storedTensor, type Want } from './read/read-tensors.js';
 export type { KeepBest, RetentionOptions } from './retention.js';
+export {
+  dropRescues,
+  findRescue,
+  HeldRun,
+  megabytes,
+  receiveRescue,
+  writeRescue,
+  type FoundRescue,
+  type Keeper,
+  type Rescue,
+  type RescueHost,
+} from '#platform/rescues';
 export { download, fileStorage, indexedDbStorage, opfsStorage } from '#platform/storages';
 export type { S3Credentials, S3StorageOptions } from './storage/s3/options.js';
 export { s3Storage } from './storage/s3/s3-storage.js';

@@ -29,3 +29,11 @@ export function nameOfStep(step: number, turn = 1): string {
 export function isStepName(name: string): boolean {
   return /^step-\d{8,}(?:\.\d+)?$/.test(name);
 }
+
+/**
+ * Whether a tensor belongs to one rank's local state. Such a tensor may be a part of a whole whose
+ * other elements no rank holds.
+ */
+export function isOfOneRank(name: string): boolean {
+  return /^rank-\d+\//.test(name);
+}

@@ -26,6 +26,12 @@ export interface CheckpointOptions extends RetentionOptions {
    * given.
    */
   readonly preemption?: boolean;
+  /**
+   * Whether, in a job that `acc launch` restarts, ranks that survive the loss of another rank keep
+   * their state in the memory of their host. `loadState('latest')` of the next start finds it there.
+   * Default true.
+   */
+  readonly rescue?: boolean;
 }
 
 const positive = z.number().int().positive();
@@ -37,6 +43,7 @@ const schema = z
     async: z.boolean().default(false),
     onError: z.enum(['throw', 'warn']).default('throw'),
     preemption: z.boolean().optional(),
+    rescue: z.boolean().default(true),
     keepLast: positive.optional(),
     keepBest: z
       .strictObject({

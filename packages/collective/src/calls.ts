@@ -12,6 +12,7 @@ import {
   type CallDescription,
   type Words,
 } from './agreement.js';
+import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
 import { FlightRecorder } from './flight/recorder.js';
 import type { Member } from './rendezvous.js';
@@ -195,7 +196,9 @@ export class Calls {
     if (!isAccError(error)) return error;
     if (error.code === 'ACC_COLLECTIVE_MISMATCH') return this.#mismatch(wordsIn(error.message));
     const name = typeof call === 'string' ? call : `${formatWords(call)}, call ${call[NUMBER]}`;
-    if (FAULTS.includes(error.code) && !this.isClosed) return this.journal.fault.explained(error, name);
+    if (FAULTS.includes(error.code) && !this.isClosed) {
+      return tellFault(this.journal.fault.explained(error, name));
+    }
     return new AccError(error.code, `${name}: ${error.message}`, { cause: error });
   }
 }

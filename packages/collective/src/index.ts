@@ -1,4 +1,5 @@
 export { coresOfRank, GroupCollective, isLoopback, joinGroup } from '#platform/group';
+export { onFault } from './flight/fault-listeners.js';
 export type { GroupCollectiveOptions } from './group-collective.js';
 export type { JoinedGroup } from './join.js';
 export { dataMesh, meshOf, type MeshSizes } from './mesh.js';

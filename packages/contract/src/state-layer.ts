@@ -48,6 +48,10 @@ export interface StateLayer {
    * alive. The caller disposes them.
    */
   bytesOf(x: Tensor): Promise<TensorBytes>;
+  /**
+   * As {@link bytesOf}, but at once: it waits for the device. Pages that cannot wait throw an error.
+   */
+  bytesNow(x: Tensor): TensorBytes;
   allocate(dtype: NativeDtype, shape: readonly number[]): UnfilledTensor;
   /**
    * Maps elements in a file. `start` is their offset in bytes, a multiple of 64. The file may be

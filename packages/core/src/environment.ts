@@ -2,13 +2,25 @@ import { environment } from '@acc/platform';
 import { configured } from '#platform/configuration';
 import { launchedPlace } from '#platform/launchers';
 import type { AcceleratorOptions } from './options.js';
-import type { JobPlace, Variables } from './launchers/variables.js';
+import { integer, type JobPlace, type Variables } from './launchers/variables.js';
 
 /** The settings that the launcher gives a process. Only this file reads the environment. */
 export interface LaunchEnvironment extends JobPlace {
   /** Whether OMP_NUM_THREADS gives the number of threads of a rank, as under `acc launch`. */
   readonly hasThreads: boolean;
   readonly networkInterface: string | undefined;
+  /** Undefined if the launcher keeps nothing for a restart. */
+  readonly rescue: RescuePlace | undefined;
+}
+
+/** Where a rank keeps its state for the next start of the job. */
+export interface RescuePlace {
+  /** A folder in the memory of the host, which only ranks of the job use. */
+  readonly folder: string;
+  /** The number of earlier starts. */
+  readonly round: number;
+  /** Whether this is the first rank of its host. */
+  readonly isSpeaker: boolean;
 }
 
 /** The place of a program that was started without a launcher. */
@@ -35,6 +47,7 @@ export function readLaunchEnvironment(env: Variables = environment()): LaunchEnv
     jobToken: env['ACC_JOB_TOKEN'] || place.jobToken,
     hasThreads: Boolean(env['OMP_NUM_THREADS']),
     networkInterface: env['GLOO_SOCKET_IFNAME'] || undefined,
+    rescue: rescuePlace(env, place),
   };
 }
 
@@ -46,4 +59,11 @@ export function readLaunchEnvironment(env: Variables = environment()): LaunchEnv
  */
 export function configuredOptions(options: AcceleratorOptions): Promise<AcceleratorOptions> {
   return configured(options, environment());
+}
+
+function rescuePlace(env: Variables, { localRank }: JobPlace): RescuePlace | undefined {
+  const folder = env['ACC_RESCUE_DIR'];
+  if (!folder) return undefined;
+  const round = integer(env, 'ACC_RESTART_COUNT', { min: 0, fallback: 0 });
+  return { folder, round, isSpeaker: localRank === 0 };
 }

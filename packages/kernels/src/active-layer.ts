@@ -128,6 +128,7 @@ function activeState(layer: () => KernelLayer, hasNative: boolean): StateLayer {
   return {
     dtypeOf: (x) => state().dtypeOf(x),
     bytesOf: (x) => state().bytesOf(x),
+    bytesNow: (x) => state().bytesNow(x),
     allocate: (dtype, shape) => state().allocate(dtype, shape),
     get map() {
       return state().map;

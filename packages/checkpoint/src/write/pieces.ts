@@ -38,6 +38,8 @@ export interface Piece {
    * disposes the bytes.
    */
   open(tensor: Tensor | undefined): Promise<TensorBytes>;
+  /** As {@link open}, at once. Absent if the bytes are only known later. */
+  openNow?(tensor: Tensor | undefined): TensorBytes;
 }
 
 /** The key of a piece in a safetensors file. It is unique. */
@@ -65,6 +67,8 @@ export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, l
     .filter(({ shape, sizes }) => elementsOf(sizes) > 0 || elementsOf(shape) === 0)
     .map(({ name = ownName, shape, offset, sizes, start }) => {
       const byteLength = elementsOf(sizes) * size;
+      const cut = (all: TensorBytes): TensorBytes =>
+        bytesFrom(all.bytes.subarray(start * size, start * size + byteLength), () => all.dispose());
       return {
         name,
         dtype,
@@ -73,11 +77,8 @@ export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, l
         sizes,
         byteLength,
         tensor,
-        async open(held) {
-          const all = await layer.bytesOf(held!);
-          const bytes = all.bytes.subarray(start * size, start * size + byteLength);
-          return bytesFrom(bytes, () => all.dispose());
-        },
+        open: async (held) => cut(await layer.bytesOf(held!)),
+        openNow: (held) => cut(layer.bytesNow(held!)),
       } satisfies Piece;
     });
 }
@@ -110,7 +111,10 @@ export function pieceOnDemand(
 function pieceOfArray(name: string, array: StateArray): Piece {
   const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength).slice();
   const dtype = dtypeOfArray(arrayNameOf(array)!);
-  return pieceOfBytes({ name, dtype, shape: [array.length] }, () => Promise.resolve(bytes));
+  return {
+    ...pieceOfBytes({ name, dtype, shape: [array.length] }, () => Promise.resolve(bytes)),
+    openNow: () => bytesFrom(bytes, () => {}),
+  };
 }
 
 function bytesFrom(bytes: Uint8Array, dispose: () => void): TensorBytes {

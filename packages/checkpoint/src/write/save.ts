@@ -4,7 +4,7 @@ import { encodeTree, type EncodedTree } from '../format/state-tree.js';
 import { elementBytes, elementsOf } from '../format/dtypes.js';
 import type { RankRecord, RunInfo } from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
-import { fileNames } from '../names.js';
+import { fileNames, isOfOneRank } from '../names.js';
 import { assignPieces } from './assign.js';
 import { commit, type CommitJob } from './commit.js';
 import { keyOf, piecesOfTensor, piecesOfTree, type NamedTensor, type Piece } from './pieces.js';
@@ -89,12 +89,6 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
 }
 
 const claimOf = ({ name, dtype, shape, offset, sizes }: Piece) => ({ name, dtype, shape, offset, sizes });
-
-/**
- * Whether a tensor belongs to one rank's local state. Such a tensor may be a part of a whole whose
- * other elements no rank holds.
- */
-const isOfOneRank = (name: string): boolean => /^rank-\d+\//.test(name);
 
 interface Prepared {
   readonly pieces: readonly Piece[];

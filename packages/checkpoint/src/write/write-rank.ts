@@ -65,7 +65,7 @@ export async function writePieces(
   };
 }
 
-function partOf(piece: Piece, { key, start }: StoredEntry, file: string, crc32: string[]) {
+export function partOf(piece: Piece, { key, start }: StoredEntry, file: string, crc32: string[]) {
   const { name, dtype, shape, offset, sizes } = piece;
   const lists = { shape: [...shape], offset: [...offset], sizes: [...sizes] };
   return { name, dtype, ...lists, file, key, start, crc32 };

@@ -1,8 +1,7 @@
 import type { CommandWords, Values } from './words.js';
 
-/** A function of bash, which zsh runs, too. */
-export function bashScript(commands: readonly CommandWords[]): string {
-  return `# Completion of acc. Written by: acc completion bash
+/** The script. Lines with @ are made from the commands. */
+const TEMPLATE = `# Completion of acc. Written by: acc completion bash
 _acc() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}"
   local command="" arguments=0 skip=0 i word
@@ -15,8 +14,8 @@ _acc() {
     # What follows the script belongs to the program.
     if [[ $command == launch ]] && ((arguments > 0)); then continue; fi
     case "$command:$word" in
-${commands.flatMap(enteringCases).join('\n')}
-${commands.flatMap(skippingCases).join('\n')}
+@entering
+@skipping
       *:-*) ;;
       *) arguments=$((arguments + 1)) ;;
     esac
@@ -24,10 +23,10 @@ ${commands.flatMap(skippingCases).join('\n')}
   COMPREPLY=()
   if [[ $command == launch ]] && ((arguments > 0)); then _acc_files; return; fi
   case "$command:$prev" in
-${commands.flatMap(valueCases).join('\n')}
+@values
   esac
   case "$command" in
-${commands.map(wordCase).join('\n')}
+@words
   esac
 }
 
@@ -43,6 +42,16 @@ _acc_files() {
 
 complete -F _acc acc
 `;
+
+/** A function of bash, which zsh runs, too. */
+export function bashScript(commands: readonly CommandWords[]): string {
+  const parts: Readonly<Record<string, string[]>> = {
+    '@entering': commands.flatMap(enteringCases),
+    '@skipping': commands.flatMap(skippingCases),
+    '@values': commands.flatMap(valueCases),
+    '@words': commands.map(wordCase),
+  };
+  return TEMPLATE.replace(/^@\w+$/gm, (name) => parts[name]!.join('\n'));
 }
 
 const nameOf = ({ path }: CommandWords): string => path.join(' ');

@@ -5,6 +5,7 @@ const job = {
   restarts: { count: 2, failed: 1, max: 3 },
   libtorch: '/opt/libtorch',
   networkInterface: undefined,
+  rescues: undefined,
 };
 const rank = { localRank: 1, nproc: 2, threads: { openmp: 2, tensorflow: 2 } };
 const place = {

@@ -12,6 +12,8 @@ export interface JobEnvironment {
    * The folder of the libtorch that all ranks use. Undefined: the user's variable remains, if any.
    */
   readonly libtorch: string | undefined;
+  /** Where ranks keep their state for the next start. Undefined: they keep none. */
+  readonly rescues: string | undefined;
   /** Undefined: the user's variable remains, if any. */
   readonly networkInterface: string | undefined;
 }
@@ -50,6 +52,7 @@ export function rankVariables(
     TORCHELASTIC_MAX_RESTARTS: job.restarts?.max,
     ACC_JOB_TOKEN: place.jobToken,
     ACC_LIBTORCH: job.libtorch,
+    ACC_RESCUE_DIR: job.rescues,
     // The name that Gloo and NCCL use, which is also common for other programs of a cluster.
     GLOO_SOCKET_IFNAME: job.networkInterface,
     NCCL_SOCKET_IFNAME: job.networkInterface,

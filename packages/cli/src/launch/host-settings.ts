@@ -39,13 +39,24 @@ export async function hostSettings(plan: LaunchPlan, env: NodeJS.ProcessEnv): Pr
     // Searched once for all ranks, because the search may start Python.
     libtorch: own.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
     networkInterface: plan.networkInterface,
+    rescues: undefined,
   };
-  return { env, job, cpus, threads };
+  // A launcher that a rank starts has other ranks.
+  const { ACC_RESCUE_DIR: _, ...inherited } = env;
+  return { env: inherited, job, cpus, threads };
 }
 
-/** The settings for a later start of the job. */
-export function atStart(host: HostSettings, restarts: JobEnvironment['restarts']): HostSettings {
-  return { ...host, job: { ...host.job, restarts } };
+/**
+ * The settings for a later start of the job.
+ *
+ * @param rescues Where ranks keep their state. Default: as before.
+ */
+export function atStart(
+  host: HostSettings,
+  restarts: JobEnvironment['restarts'],
+  rescues = host.job.rescues,
+): HostSettings {
+  return { ...host, job: { ...host.job, restarts, rescues } };
 }
 
 async function findLibtorchRoot(): Promise<string | undefined> {

@@ -4,6 +4,7 @@ import pc from 'picocolors';
 import { Interruption } from './interruption.js';
 import type { Farewell } from './process-group.js';
 import { RankProcess, type RankCommand, type RankExit } from './rank-process.js';
+import type { RescueFolder } from './rescue-folder.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
 import { describeFailure } from './summary.js';
@@ -27,6 +28,8 @@ export interface Job {
   readonly isPiped?: boolean;
   /** Resolves to end the ranks from outside. Default: never. */
   readonly stop?: Promise<StopRequest>;
+  /** Where ranks keep their state if the job is started again. Default: nowhere. */
+  readonly rescues?: RescueFolder;
 }
 
 /** A request to end the ranks, because the job is restarted with other hosts. */
@@ -86,6 +89,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     warnOnce('the watchdog does not run: if the launcher is killed with SIGKILL, the ranks keep running'),
   );
   let ending: Ending | undefined;
+  job.rescues?.begin();
   try {
     for (const command of commands) {
       ranks.push(await RankProcess.start(command, { screen, prefix, watchdog, hurry: hurry.signal }));
@@ -94,7 +98,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
-    await endRanks(ranks, { ending, screen, isHurried: () => hurry.signal.aborted });
+    await endRanks(ranks, { ending, screen, rescues: job.rescues, isHurried: () => hurry.signal.aborted });
     watchdog.close();
     interruption.dispose();
   }
@@ -112,6 +116,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
 interface EndOfRanks {
   readonly ending: Ending | undefined;
   readonly screen: Screen | undefined;
+  readonly rescues: RescueFolder | undefined;
   /** Whether a further signal asked to end at once. */
   readonly isHurried: () => boolean;
 }
@@ -119,10 +124,15 @@ interface EndOfRanks {
 /** Ends the ranks, and waits until their output was forwarded or nobody reads it. */
 async function endRanks(
   ranks: readonly RankProcess[],
-  { ending, screen, isHurried }: EndOfRanks,
+  { ending, screen, rescues, isHurried }: EndOfRanks,
 ): Promise<void> {
   const farewell = farewellOf(ending);
-  await Promise.all(ranks.map((rank) => rank.end(farewell)));
+  const isLast = ending?.kind !== 'failed' && ending?.kind !== 'stopped';
+  const isSaving = ending?.kind === 'stopped' && ending.isSaving;
+  rescues?.announce(isLast ? 'end' : isSaving ? 'save' : 'rescue');
+  // A rank that writes its state has as much time as one that saves a checkpoint.
+  const mayKeep = (rank: RankProcess): boolean => !isLast && !!rescues?.isHeldBy(rank.pid);
+  await Promise.all(ranks.map((rank) => rank.end(mayKeep(rank) ? SAVING : farewell)));
   const isHasty = (): boolean => ending?.kind === 'interrupted' || isHurried();
   const abandoning = setInterval(() => isHasty() && screen?.abandon(), OUTPUT_MS);
   await Promise.all(ranks.map((rank) => rank.finished()));

@@ -1,19 +1,21 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /**
- * Kills the process groups of the ranks if the launcher dies without ending them, for example by
+ * Kills the process groups of the ranks, and deletes a folder, if the launcher dies without ending them, for example by
  * SIGKILL. The launcher's end of a pipe then closes, whatever killed it. The watchdog is a shell,
  * because it starts in a millisecond and then only blocks in `read`. A rank cannot do this itself,
  * because it may be busy in a native call.
  */
 const SCRIPT = `
-groups=
+groups= folder=
 while read -r verb group; do
   case $verb in
     watch) groups="$groups $group" ;;
+    own) folder=$group ;;
     forget) rest=; for g in $groups; do [ "$g" = "$group" ] || rest="$rest $g"; done; groups=$rest ;;
   esac
 done
+if [ -n "$folder" ] && mv -- "$folder" "$folder.old" 2>/dev/null; then rm -rf -- "$folder.old"; fi
 send() { for g in $groups; do kill -s "$1" -- "-$g" 2>/dev/null && any=1; done; [ "$any" ]; }
 any=; send TERM || exit 0
 for second in 1 2 3; do sleep 1; any=; send 0 || exit 0; done
@@ -42,6 +44,14 @@ export class Watchdog {
 
   watch(group: number): void {
     this.#shell.stdin?.write(`watch ${group}\n`);
+  }
+
+  /**
+   * Deletes a folder when the launcher has ended. It is renamed first, so that nothing is added
+   * meanwhile. Its path has no blanks at its ends.
+   */
+  own(folder: string): void {
+    this.#shell.stdin?.write(`own ${folder}\n`);
   }
 
   /** Stops watching a group that has ended, because its number may be reused. */

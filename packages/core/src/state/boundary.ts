@@ -14,18 +14,28 @@ interface BoundaryContext {
   readonly bus: TrackerBus;
 }
 
+/** Whether signals make all ranks save the run together and exit. */
+export function isPreempting(options: CheckpointOptions | undefined): boolean {
+  return options?.preemption ?? options !== undefined;
+}
+
 /** The work between two batches. It does nothing before `listen`. */
 export class Boundary {
   #preemption: Preemption | undefined;
+  #checkpoints: RunCheckpoints | undefined;
 
   readonly atBoundary = async (): Promise<void> => {
+    // First, because the preemption exchanges with other ranks, which may be lost.
+    await this.#checkpoints?.rescuing?.atBoundary();
     await this.#preemption?.atBoundary();
   };
 
-  /** Makes signals save the run, if the options ask for that. @returns A function that stops it. */
+  /** Begins it: signals save the run, if the options ask for that. @returns A function that stops it. */
   listen(options: CheckpointOptions | undefined, context: BoundaryContext): () => void {
-    if (!(options?.preemption ?? options !== undefined)) return () => {};
     const { collective, joinable, pipeline, checkpoints, bus } = context;
+    this.#checkpoints = checkpoints;
+    const stopRescuing = () => checkpoints.rescuing?.dispose();
+    if (!isPreempting(options)) return stopRescuing;
     const preemption = new Preemption({
       collective,
       isJoining: () => joinable.isJoining,
@@ -35,6 +45,7 @@ export class Boundary {
     });
     this.#preemption = preemption;
     return () => {
+      stopRescuing();
       preemption.dispose();
       this.#preemption = undefined;
     };

@@ -57,26 +57,44 @@ export interface CollectedRun {
  */
 export async function collectRun(context: RunContext): Promise<CollectedRun> {
   const { pipeline, collective } = context;
-  const made: Tensor[] = [];
-  const dispose = () => {
-    for (const tensor of made) tensor.dispose();
-  };
+  const isApart = pipeline.sync.isTrainingAlone;
+  const root = isApart ? `rank-${collective.rank}/` : '';
+  let own: OwnRun | undefined;
   try {
-    const names = new NamedTensors(context.strategy, pipeline.trained.prepared);
-    const isApart = pipeline.sync.isTrainingAlone;
-    const root = isApart ? `rank-${collective.rank}/` : '';
-    const { model, ...own } = await together(collective, async () => ({
-      model: await modelState(context, names, root, made),
-      ...(await restOf(context, names, made)),
-    }));
+    own = await together(collective, () => collectOwn(context, root));
+    const { model } = own.shared;
     return {
+      ...own,
       shared: { ...own.shared, model: isApart ? null : modelOfAllRanks(model, collective) },
       local: { ...own.local, model: isApart ? model : null },
-      tensors: names.added,
-      made,
     };
   } catch (error) {
-    dispose();
+    for (const tensor of own?.made ?? []) tensor.dispose();
+    throw error;
+  }
+}
+
+/** A run as one rank has it. The names in its model are those of the tensors of this rank. */
+export interface OwnRun extends CollectedRun {
+  readonly shared: SharedState<Tensor> & { readonly model: ModelState<Tensor> };
+}
+
+/**
+ * Collects the complete current state of this rank, without the other ranks. Tensors of the run
+ * still belong to their owners.
+ *
+ * @param root The prefix of the names of the model's tensors.
+ * @throws AccError `ACC_STATE_INVALID` if the state cannot be saved.
+ */
+export async function collectOwn(context: RunContext, root = ''): Promise<OwnRun> {
+  const made: Tensor[] = [];
+  try {
+    const names = new NamedTensors(context.strategy, context.pipeline.trained.prepared);
+    const model = await modelState(context, names, root, made);
+    const { shared, local } = await restOf(context, names, made);
+    return { shared: { ...shared, model }, local: { ...local, model: null }, tensors: names.added, made };
+  } catch (error) {
+    for (const tensor of made) tensor.dispose();
     throw error;
   }
 }

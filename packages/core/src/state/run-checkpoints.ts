@@ -1,7 +1,11 @@
 import { Checkpoints, describeLocation, resolveCheckpointOptions, type Checkpoint } from '@acc/checkpoint';
 import { AccError, checkKeys, isAccError, type Stateful } from '@acc/contract';
 import { join } from '@acc/platform';
+import { Rescuing } from '#platform/rescuing';
+import type { LaunchEnvironment } from '../environment.js';
+import type { Joinable } from '../join/joinable.js';
 import type { ResolvedOptions } from '../options.js';
+import { isPreempting } from './boundary.js';
 import { collectRun } from './collect-run.js';
 import { readRun } from './restore-run.js';
 import type { RunContext } from './run-context.js';
@@ -40,9 +44,18 @@ export class RunCheckpoints {
   readonly #checkpoints: Checkpoints;
   readonly #isAsync: boolean;
   readonly #registered: Stateful[] = [];
+  /** Keeps the run for the next start of the job. Undefined if there is none. */
+  readonly rescuing: Rescuing | undefined;
 
   constructor(
-    context: Omit<RunContext, 'registered'>,
+    {
+      environment,
+      joinable,
+      ...context
+    }: Omit<RunContext, 'registered'> & {
+      readonly environment: Pick<LaunchEnvironment, 'rescue'>;
+      readonly joinable: Joinable;
+    },
     { checkpoint, projectDir }: Pick<ResolvedOptions, 'checkpoint' | 'projectDir'>,
   ) {
     const resolved = resolveCheckpointOptions(checkpoint);
@@ -52,6 +65,12 @@ export class RunCheckpoints {
     const defaultDir = join(projectDir, 'checkpoints');
     const options = resolved.storage ? resolved : { ...resolved, dir: resolved.dir ?? defaultDir };
     this.#checkpoints = new Checkpoints({ options, layer: kernels.state, collective });
+    const { rescue: place } = environment;
+    if (!place || !resolved.rescue) return;
+    this.rescuing = new Rescuing({
+      ...{ run: this.#context, place, joinable, isPreempting: isPreempting(checkpoint) },
+      epoch: () => this.#epoch(),
+    });
   }
 
   /** @throws AccError `ACC_INVALID_ARGUMENT` if an object lacks `getState` or `setState`. */
@@ -86,7 +105,22 @@ export class RunCheckpoints {
   async load(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     checkKeys('loadState', options, ['ifPresent']);
     await this.settle();
-    if (path !== 'latest') return this.#restore(() => this.#checkpoints.open(path));
+    const restored =
+      path === 'latest'
+        ? ((await this.#loadKept()) ?? (await this.#loadNewest(options)))
+        : await this.#restore(() => this.#checkpoints.open(path));
+    if (restored) await this.rescuing?.hold();
+    return restored;
+  }
+
+  /** Resumes from what ranks kept in memory, if it is not older than the newest checkpoint. */
+  async #loadKept(): Promise<RestoredRun | undefined> {
+    if (!this.rescuing) return undefined;
+    const newest = await this.#checkpoints.newestSaved(new Set());
+    return this.rescuing.resume(newest?.step, (open) => this.#restore(open));
+  }
+
+  async #loadNewest(options: LoadStateOptions): Promise<RestoredRun | undefined> {
     const tried = new Set<string>();
     for (;;) {
       const name = await this.#checkpoints.newest(tried);

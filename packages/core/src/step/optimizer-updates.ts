@@ -13,6 +13,14 @@ interface UpdateState extends StepState {
 
 type ApplyGradients = (grads: NamedTensorMap) => void;
 
+/** Functions that are called in every update. */
+export interface UpdateObserver {
+  /** All gradients are there. Every rank calls it. */
+  beforeUpdate(): void;
+  /** An optimizer is about to change weights. */
+  beforeApply(): void;
+}
+
 /** Takes gradients to new weights: reduce and settle, clip, transform, apply, afterStep. */
 export class OptimizerUpdates {
   readonly #options: StepPipelineOptions;
@@ -24,6 +32,7 @@ export class OptimizerUpdates {
   activity = 0;
   /** Whether the last step was skipped because its gradients were not usable. */
   wasSkipped = false;
+  observer: UpdateObserver | undefined;
   /** Whether the current micro-batch belongs to `fit` or `fitDataset`. */
   isInFit = false;
 
@@ -61,8 +70,13 @@ export class OptimizerUpdates {
     const held = strategy.heldGradients?.(reduced) ?? reduced;
     clipping.clip(held, reduced);
     for (const plugin of plugins) plugin.transform?.(held, info);
-    if (strategy.update) strategy.update(held, applyGradients, optimizer);
-    else applyGradients(held);
+    this.observer?.beforeUpdate();
+    const apply: ApplyGradients = (given) => {
+      this.observer?.beforeApply();
+      applyGradients(given);
+    };
+    if (strategy.update) strategy.update(held, apply, optimizer);
+    else apply(held);
     if (held !== reduced) disposeNew(held, reduced);
     if (reduced !== grads) disposeNew(reduced, grads);
     this.steps++;

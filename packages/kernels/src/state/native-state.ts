@@ -25,6 +25,8 @@ export function nativeState(backend: AccBackend): StateLayer {
   return {
     dtypeOf: (x) => backend.native(x).dtype,
     bytesOf: async (x) => (isHost ? hostBytes(backend, x) : copiedBytes(backend, x)),
+    bytesNow: (x) =>
+      isHost ? hostBytes(backend, x) : plainBytes(bytesUnder(backend.native(x).read() as NodeJS.TypedArray)),
     allocate: (dtype, shape) => (isHost ? onHost(backend, dtype, shape) : forDevice(backend, dtype, shape)),
     ...(hasChecksum() && {
       checksum,

@@ -17,6 +17,10 @@ export function portableState(): StateLayer {
       elementsOf(x);
       return plainBytes(bytesUnder((await x.data()) as NodeJS.TypedArray));
     },
+    bytesNow(x) {
+      elementsOf(x);
+      return plainBytes(bytesUnder(x.dataSync() as NodeJS.TypedArray));
+    },
     allocate(dtype, shape) {
       const bytes = new Uint8Array(sizeOf(dtype, shape));
       return unfilled(dtype, shape, bytes, {

@@ -5,6 +5,7 @@ import { atStart, type HostSettings } from '../host-settings.js';
 import type { Endpoint, LaunchPlan } from '../options.js';
 import { shareOf } from '../placement.js';
 import { rankCommands } from '../rank-commands.js';
+import { RescueFolder } from '../rescue-folder.js';
 import { runJob, type JobEnd, type StopRequest } from '../run-job.js';
 import type { Program } from '../script.js';
 import { runAgent, type AgentEnd, type AgentOptions } from './agent.js';
@@ -32,8 +33,9 @@ export async function launchElastic(
   const { endpoint, nproc, minNodes, nnodes: maxNodes } = plan;
   const id = randomUUID();
   const coordinator = await startIfFirst(plan, token, id);
+  const rescues = RescueFolder.create();
   const runRound = async (round: Round, stop: Promise<StopRequest>): ReturnType<AgentOptions['runRound']> =>
-    resultOf(await runRanks(plan, round, { program, host, stop }));
+    resultOf(await runRanks(plan, round, { program, host, stop, rescues }));
   try {
     const end = await runAgent({ id, endpoint, token, nproc, minNodes, maxNodes, runRound });
     return tell(end);
@@ -41,6 +43,7 @@ export async function launchElastic(
     if (!isAccError(error) || error.code !== 'ACC_RENDEZVOUS_LOST') throw error;
     return tell({ exitCode: 1, reason: `${error.code}: ${error.message}` });
   } finally {
+    rescues.remove();
     await coordinator?.close();
   }
 }
@@ -73,9 +76,14 @@ interface HostPart {
   readonly program: Program;
   readonly host: HostSettings;
   readonly stop: Promise<StopRequest>;
+  readonly rescues: RescueFolder;
 }
 
-function runRanks(plan: ElasticPlan, round: Round, { program, host, stop }: HostPart): Promise<JobEnd> {
+function runRanks(
+  plan: ElasticPlan,
+  round: Round,
+  { program, host, stop, rescues }: HostPart,
+): Promise<JobEnd> {
   const { restart, failures, maxRestarts, nodeRank, sizes, port } = round;
   const place = {
     ...shareOf(sizes, nodeRank),
@@ -83,8 +91,9 @@ function runRanks(plan: ElasticPlan, round: Round, { program, host, stop }: Host
     jobToken: undefined,
   };
   const restarts = { count: restart, failed: failures, max: maxRestarts };
-  const commands = rankCommands(plan, place, atStart(host, restarts), program);
-  return runJob({ script: plan.script, commands, worldSize: place.worldSize, prefix: plan.prefix, stop });
+  const commands = rankCommands(plan, place, atStart(host, restarts, rescues.path), program);
+  const { script, prefix } = plan;
+  return runJob({ script, commands, worldSize: place.worldSize, prefix, stop, rescues });
 }
 
 function resultOf({ exitCode, mayRestart, isStopped, failure }: JobEnd): Omit<Result, 'kind' | 'restart'> {

@@ -1,0 +1,10 @@
+export {
+  dropRescues,
+  findRescue,
+  type FoundRescue,
+  type Rescue,
+  type RescueHost,
+} from '../rescue/find-rescue.js';
+export { HeldRun } from '../rescue/held-run.js';
+export { receiveRescue } from '../rescue/receive-rescue.js';
+export { megabytes, writeRescue, type Keeper } from '../rescue/write-rescue.js';

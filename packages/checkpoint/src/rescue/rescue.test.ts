@@ -1,0 +1,129 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Collective, TensorShard } from '@acc/contract';
+import { kernelLayerOf } from '@acc/kernels';
+import { readTensors } from '../read/read-tensors.js';
+import { error } from '../testing/saves.js';
+import { dropRescues, findRescue } from './find-rescue.js';
+import { HeldRun } from './held-run.js';
+import { receiveRescue } from './receive-rescue.js';
+import { writeRescue, type WrittenRescue } from './write-rescue.js';
+
+const alone = {
+  rank: 0,
+  size: 1,
+  allGatherObject: <T>(value: T) => [value],
+  broadcastObject: <T>(value: T) => value,
+} as unknown as Collective;
+const layer = () => kernelLayerOf(tf.getBackend(), tf.backend()).state;
+
+let folder: string;
+beforeEach(async () => {
+  await tf.setBackend('cpu');
+  folder = mkdtempSync(join(tmpdir(), 'acc-rescue-test-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+const host = () => ({ folder, isSpeaker: true });
+
+interface Kept {
+  readonly rank: number;
+  readonly step: number;
+  readonly round?: number;
+  readonly values: readonly number[];
+  /** The shard of `w`, which has four elements. Default: all. */
+  readonly begin?: number;
+}
+
+/** Keeps `w` of a rank, which changes after it is held. */
+function keep({ rank, step, round = 0, values, begin }: Kept): WrittenRescue {
+  const w = tf.variable(tf.tensor1d([...values]));
+  const sizes = [values.length];
+  const shards: TensorShard[] | undefined =
+    begin === undefined ? undefined : [{ shape: [4], offset: [begin], sizes, start: 0 }];
+  const info = { step, epoch: 2, savedAt: new Date(0).toISOString(), metrics: {} };
+  const tensors = [{ name: 'parameters/w', tensor: w, shards }];
+  const held = new HeldRun({ info, shared: { step }, local: { rank }, tensors }, rank, layer());
+  w.assign(tf.zerosLike(w));
+  const isReplicated = begin === undefined;
+  try {
+    return writeRescue(held, { folder, round, rank, isReplicated, parameters: ['parameters/w'] });
+  } finally {
+    held.release();
+    w.dispose();
+  }
+}
+
+async function read(): Promise<number[]> {
+  const { newest } = findRescue(alone, host());
+  const checkpoint = await receiveRescue(newest!, host(), alone);
+  const [w] = await readTensors(checkpoint, [{ name: 'parameters/w' }], layer());
+  return Array.from(w!.toTensor().dataSync());
+}
+
+it('takes the newest step; of ranks with the same parameters one writes them', async () => {
+  expect(keep({ rank: 0, step: 7, values: [1, 2, 3, 4] }).isAll).toBe(true);
+  expect(keep({ rank: 1, step: 8, values: [5, 6, 7, 8] }).isAll).toBe(true);
+  expect(keep({ rank: 2, step: 8, values: [5, 6, 7, 8] }).isAll).toBe(false);
+  const { newest, problem } = findRescue(alone, host());
+  expect(problem).toBeUndefined();
+  expect(newest).toMatchObject({ step: 8, epoch: 2, records: [{ rank: 1 }, { rank: 2 }] });
+  expect(await read()).toEqual([5, 6, 7, 8]);
+  const { index } = await receiveRescue(newest!, host(), alone);
+  expect(index).toMatchObject({ worldSize: 2, step: 8 });
+});
+
+it('puts shards of one step together, and never those of two', async () => {
+  keep({ rank: 0, step: 3, values: [1, 2], begin: 0 });
+  keep({ rank: 2, step: 3, values: [3, 4], begin: 2 });
+  // Another group of ranks has the same shards.
+  keep({ rank: 3, step: 3, values: [3, 4], begin: 2 });
+  expect(await read()).toEqual([1, 2, 3, 4]);
+  keep({ rank: 0, step: 5, values: [9, 9], begin: 0, round: 1 });
+  keep({ rank: 2, step: 6, values: [8, 8], begin: 2, round: 1 });
+  const { newest, problem } = findRescue(alone, host());
+  expect(newest).toMatchObject({ step: 3 });
+  expect(problem).toContain("step 6 is not complete in the memory of the hosts: elements of 'parameters/w'");
+  expect(await read()).toEqual([1, 2, 3, 4]);
+});
+
+it('does not use what a rank could not write completely, or what is damaged', async () => {
+  keep({ rank: 0, step: 4, values: [1, 2, 3, 4] });
+  writeFileSync(join(folder, '1-1.safetensors.unfinished'), 'torn');
+  const record = join(folder, '0-0.json');
+  const whole = readFileSync(record);
+  truncateSync(record, whole.length - 2);
+  expect(findRescue(alone, host())).toEqual({ newest: undefined, problem: undefined });
+  writeFileSync(record, whole);
+  const tensors = join(folder, '0-0.safetensors');
+  const bytes = readFileSync(tensors);
+  bytes[bytes.length - 1]! ^= 1;
+  writeFileSync(tensors, bytes);
+  await expect(read()).rejects.toThrowError(error('ACC_CHECKPOINT_CORRUPT'));
+});
+
+it('deletes what earlier rounds kept', () => {
+  keep({ rank: 0, step: 1, values: [1, 2, 3, 4] });
+  keep({ rank: 0, step: 2, values: [1, 2, 3, 4], round: 1 });
+  writeFileSync(join(folder, 'ending'), 'rescue');
+  dropRescues(folder, 1);
+  const left = readdirSync(folder).sort();
+  expect(left).toEqual(['1-0.json', '1-0.safetensors', '1-step-2.claim', 'ending']);
+});
+
+it('leaves the claim to another rank of the host if it cannot write', () => {
+  // A folder is in the place of its file.
+  mkdirSync(join(folder, '0-0.safetensors.unfinished'));
+  expect(() => keep({ rank: 0, step: 1, values: [1, 2, 3, 4] })).toThrowError(error('EISDIR'));
+  expect(keep({ rank: 1, step: 1, values: [1, 2, 3, 4] }).isAll).toBe(true);
+});

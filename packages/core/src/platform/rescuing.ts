@@ -1,0 +1,1 @@
+export { Rescuing } from '../state/rescuing.js';
