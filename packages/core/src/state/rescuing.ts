@@ -54,6 +54,10 @@ export class Rescuing {
   /** Why nothing can be held. */
   #refusal: string | undefined;
   #activity = 0;
+  /** Whether an update was made and the state after it is not held yet. */
+  #isSpent = false;
+  /** Whether the process ends at the next boundary. */
+  #mustLeave = false;
   #hasKept = false;
   #hasDropped = false;
 
@@ -61,8 +65,10 @@ export class Rescuing {
     const ending = this.#ending();
     if (ending === 'save' && this.#context.isPreempting) return;
     if (ending === 'save' || ending === 'rescue') {
-      this.#keep();
-      process.exit(TERMINATED);
+      // The update is made, and the next boundary holds the state after it.
+      if (this.#isSpent) this.#mustLeave = true;
+      else this.#leave();
+      return;
     }
     // Without this listener the signal would have ended the process.
     if (process.listenerCount('SIGTERM') > 1) return;
@@ -90,6 +96,12 @@ export class Rescuing {
     if (!isTraining || this.#context.joinable.isJoining) return;
     this.#drop();
     await this.hold();
+    if (this.#mustLeave) this.#leave();
+  }
+
+  #leave(): never {
+    this.#keep();
+    process.exit(TERMINATED);
   }
 
   /** Holds the current state, which must be that between two steps. */
@@ -109,6 +121,7 @@ export class Rescuing {
       for (const tensor of made) tensor.dispose();
       this.#held?.release();
       this.#held = next;
+      this.#isSpent = false;
       this.#parameters = parametersOf(run);
       if (!existsSync(this.#sign)) writeFileSync(this.#sign, '');
     } catch (error) {
@@ -177,6 +190,7 @@ export class Rescuing {
   /** An update follows, which would have to copy all that is held. */
   #spend(): void {
     if (this.#holdsThroughUpdates || !this.#held) return;
+    this.#isSpent = true;
     this.#release('a rank was lost between an update of the weights and the next batch');
   }
 
