@@ -3,6 +3,7 @@
  * for data. `acc launch -n 1 bench/data/waiting.ts job.json`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Tracker } from '@acc/contract';
 import { Accelerator, DataLoader } from '@acc/core';
 import { shaped } from '@acc/data';
@@ -37,6 +38,7 @@ const tracker: Tracker = {
 
 const accelerator = await Accelerator.create({
   device: 'cpu',
+  projectDir: dirname(job.resultPath),
   logWith: [tracker],
   autoLog: { every: EVERY, system: false },
 });
