@@ -60,7 +60,13 @@ export type {
 export type { ListMath, Unscaled } from './list-math.js';
 export { medianLow } from './median-low.js';
 export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
-export { hostTensor, ownHostTensor, type NativeDtype, type NativeTensor, type NativeValues } from './native-tensor.js';
+export {
+  hostTensor,
+  ownHostTensor,
+  type NativeDtype,
+  type NativeTensor,
+  type NativeValues,
+} from './native-tensor.js';
 export {
   repetitionsOf,
   rowsAt,
