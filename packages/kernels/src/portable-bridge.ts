@@ -1,14 +1,18 @@
-import { getBackend, type Tensor } from '@tensorflow/tfjs-core';
+import { findBackend, type Tensor } from '@tensorflow/tfjs-core';
 import { hostTensor, ownHostTensor, type NativeValues, type TensorBridge } from '@acc/contract';
+import { engineInternals } from '@acc/tfjs-internals';
 import { elementsOf, portableTensor } from './state/portable-state.js';
 
-/** Backends whose every read is a new array. */
-const COPIES_ON_READ: readonly string[] = ['wasm'];
+/** The backend whose every read is a new array. Others may return the array that they keep. */
+const COPIES_ON_READ = 'wasm';
 
 /** Converts through typed arrays, which every tfjs backend supports. */
 export const portableBridge: TensorBridge = {
   toNative(x) {
-    const made = COPIES_ON_READ.includes(getBackend()) ? ownHostTensor : hostTensor;
+    // A tensor stays on the backend on which it was made, which need not be the active one.
+    const holder = engineInternals().state.tensorInfo.get(x.dataId)?.backend;
+    const isCopied = holder !== undefined && holder === findBackend(COPIES_ON_READ);
+    const made = isCopied ? ownHostTensor : hostTensor;
     return made(x.dataSync() as NativeValues, elementsOf(x), x.shape);
   },
   fromNative(native, dtype): Tensor {
