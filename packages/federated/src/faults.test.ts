@@ -1,9 +1,10 @@
 import * as tf from '@tensorflow/tfjs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, Server } from 'node:net';
+import { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { freePort } from '@acc/testkit';
 import { joinFederation } from './client/join-in-node.js';
 import type { FederationOptions } from './client/options.js';
 import type { RefusedUpdate } from './client/session.js';
@@ -118,7 +119,7 @@ describe('clients that come and go', () => {
   });
 
   it('a client that cannot reach the coordinator says so; one that loses it tries again', async () => {
-    const port = await freePort();
+    const port = await freePort('127.0.0.1');
     const options = { url: `ws://127.0.0.1:${port}`, token: 'a token of the test' };
     const lone = linear();
     await expect(
@@ -173,7 +174,7 @@ describe('clients that come and go', () => {
   });
 
   it('one that still trains for a lost connection joins again, and trains when it has ended', async () => {
-    const port = await freePort();
+    const port = await freePort('127.0.0.1');
     const options = { port, token: 'a token of the test' };
     const first = await coordinatorOf({ rounds: 1, ...options });
     const [inRound, hasEnded] = [gate(), gate()];
@@ -202,7 +203,7 @@ describe('clients that come and go', () => {
   it('those of a finished run that is resumed get its weights', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'acc-federated-'));
     onTestFinished(() => rm(dir, { recursive: true }));
-    const shared = { port: await freePort(), token: 'a token of the test', checkpoint: { dir } };
+    const shared = { port: await freePort('127.0.0.1'), token: 'a token of the test', checkpoint: { dir } };
     const first = await coordinatorOf({ rounds: 2, ...shared });
     const [inRound1, never] = [gate(), gate()];
     const client = await clientOf(first.coordinator, {
@@ -345,11 +346,3 @@ describe('joining', () => {
     expect(await odd).toBe(4400);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

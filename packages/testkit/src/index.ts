@@ -2,6 +2,7 @@ export { collectiveCases, runCollectiveCases, type CaseResult } from './collecti
 export type { CollectiveCase, CollectiveSubject, Content } from './collectives/subject.js';
 export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
+export { freePort } from '@acc/platform/ports';
 export { reportResult } from './rank-result.js';
 export { resultsOfRanks, runRanks, startedRank, type RankResult, type RunRanksOptions } from './run-ranks.js';
 export { seededRandom } from './seeded-random.js';

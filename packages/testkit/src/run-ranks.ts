@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AccError, checkKeys, type RankPlace } from '@acc/contract';
+import { freePort } from '@acc/platform/ports';
 import { scriptArguments, tsxArguments } from '@acc/transpile';
 import { parseResult } from './rank-result.js';
 import { endWithThisProcess } from './end-with-parent.js';
@@ -60,7 +60,10 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
     throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`);
   }
   const command = await nodeCommand(options);
-  const jobEnv = { MASTER_PORT: String(await freePort()), ACC_JOB_TOKEN: randomBytes(16).toString('hex') };
+  const jobEnv = {
+    MASTER_PORT: String(await freePort('127.0.0.1')),
+    ACC_JOB_TOKEN: randomBytes(16).toString('hex'),
+  };
   const running = Array.from({ length: ranks }, (_, rank) => startRank(options, command, rank, jobEnv));
   const killAll = (): void => running.forEach(({ child }) => killRank(child));
   // A test runner that aborts the test exits here. If it is killed, the pipe of the watcher closes.
@@ -170,16 +173,6 @@ async function nodeCommand({ script, nodeArgs = [], args = [], cwd }: RunRanksOp
     ? ['--conditions=@acc/source', ...tsxArguments(path)]
     : await scriptArguments(path, cwd);
   return [...nodeArgs, ...program, ...args];
-}
-
-/** A port of 127.0.0.1 that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Kills a running rank with its process group, and closes pipes that other processes hold open. */

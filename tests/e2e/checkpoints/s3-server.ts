@@ -1,6 +1,7 @@
 import { AwsClient } from 'aws4fetch';
 import type { S3Credentials } from '@acc/checkpoint';
-import { freePort, startServer, type Background } from '../trackers/background.js';
+import { freePort } from '@acc/testkit';
+import { startServer, type Background } from '../trackers/background.js';
 import { venv } from '../trackers/python/venv.js';
 
 /** The requests before signatures are checked, because a user must exist first. */
@@ -21,7 +22,7 @@ export class S3Server {
   /** Starts a server with one bucket and one user with all permissions. */
   static async start(bucket: string): Promise<S3Server> {
     const python = await venv('s3');
-    const port = await freePort();
+    const port = await freePort('127.0.0.1');
     const endpoint = `http://127.0.0.1:${port}`;
     const running = await startServer(python.bin('moto_server'), ['-H', '127.0.0.1', '-p', String(port)], {
       url: `${endpoint}/moto-api/`,

@@ -2,15 +2,14 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { freePort, resultsOfRanks } from '@acc/testkit';
 import { providedTfjsNode } from '../../../packages/engine-tfjs-node/src/testing/provided-tfjs-node.js';
-import { freePort } from '../trackers/background.js';
 import { MlflowServer } from '../trackers/mlflow-server.js';
 import { venv } from '../trackers/python/venv.js';
 import { WandbBackend } from '../trackers/wandb-backend.js';
 import type { Observed } from './ranks/observed.js';
 
-const mlflow = new MlflowServer(await freePort());
+const mlflow = new MlflowServer(await freePort('127.0.0.1'));
 const wandb = new WandbBackend();
 let ranks: Observed[];
 

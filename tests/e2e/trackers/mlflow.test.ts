@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunStatus } from '@acc/contract';
-import type { TrackerSubject } from '@acc/testkit';
+import { freePort, type TrackerSubject } from '@acc/testkit';
 import { mlflowTracker, type MlflowOptions } from '@acc/tracker-mlflow';
-import { freePort } from './background.js';
 import { MlflowServer } from './mlflow-server.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
 
-const server = new MlflowServer(await freePort());
+const server = new MlflowServer(await freePort('127.0.0.1'));
 
 beforeAll(() => server.start(), 600_000);
 

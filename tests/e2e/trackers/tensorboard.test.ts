@@ -2,11 +2,11 @@ import { appendFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DescFile, DescMessage } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TrackerSubject } from '@acc/testkit';
+import { freePort, type TrackerSubject } from '@acc/testkit';
 import { tensorboardTracker } from '@acc/tracker-tensorboard';
 import { file_hparams } from '../../../packages/tracker-tensorboard/src/generated/hparams_pb.js';
 import { file_tensorboard } from '../../../packages/tracker-tensorboard/src/generated/tensorboard_pb.js';
-import { freePort, startServer } from './background.js';
+import { startServer } from './background.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
 import type { Reader } from './python/reader.js';
@@ -156,7 +156,7 @@ describe('the server shows the run', () => {
     async (isFast) => {
       const logDir = newFolder();
       const { bus } = await recordRun(logDir, 'shown');
-      const port = await freePort();
+      const port = await freePort('127.0.0.1');
       const url = `http://127.0.0.1:${port}`;
       const args = [
         '--logdir',

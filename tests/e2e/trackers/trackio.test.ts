@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { trackioTracker } from 'acc-tracker-trackio';
-import type { TrackerSubject } from '@acc/testkit';
-import { freePort, startServer, type Background } from './background.js';
+import { freePort, type TrackerSubject } from '@acc/testkit';
+import { startServer, type Background } from './background.js';
 import { venv } from './python/venv.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
 import { beginRun, CONFIG, newFolder } from './record-run.js';
 
-const port = await freePort();
+const port = await freePort('127.0.0.1');
 const url = `http://127.0.0.1:${port}`;
 const writeToken = 'a-token-of-the-test';
 const folder = newFolder();

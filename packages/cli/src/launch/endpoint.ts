@@ -1,19 +1,20 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { AccError } from '@acc/contract';
+import { freePort, tryPort } from '@acc/platform/ports';
 import type { Endpoint, LaunchPlan } from './options.js';
 
 /**
- * Chooses the address at which rank 0 will listen. With one host it is a free ephemeral port of the
- * loopback interface, so concurrent jobs never meet. A port that the user gave is tested on the
+ * Chooses the address at which rank 0 will listen. With one host it is a free port of the loopback
+ * interface, so concurrent jobs never meet. A port that the user gave is tested on the
  * host of rank 0.
  *
  * @throws AccError `ACC_PORT_TAKEN`, `ACC_PORT_FORBIDDEN`.
  */
 export async function chooseEndpoint(plan: Pick<LaunchPlan, 'endpoint' | 'nodeRank'>): Promise<Endpoint> {
   const { host, port } = plan.endpoint ?? { host: '127.0.0.1', port: 0 };
-  if (port === 0) return { host, port: await tryPort(0, '127.0.0.1') };
+  if (port === 0) return { host, port: await freePort('127.0.0.1') };
   if ((plan.nodeRank ?? 0) === 0) await requirePort(port);
   return { host, port };
 }
@@ -63,17 +64,4 @@ export async function addressTowards(
       help: `Choose one of ${Object.keys(networkInterfaces()).join(', ')}.`,
     },
   );
-}
-
-/**
- * Tests a port by listening for a moment, and returns the port. Without `host` it listens on all
- * addresses, so it finds a listener on any of them.
- */
-export async function tryPort(port: number, host?: string): Promise<number> {
-  const server = createServer().listen({ port, host, exclusive: true });
-  await once(server, 'listening');
-  const { port: actual } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return actual;
 }

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AccError, poll } from '@acc/contract';
+import { freePort } from '@acc/platform/ports';
 import type { Etcd3, Lease, Namespace } from 'etcd3';
-import { addressTowards, tryPort } from './endpoint.js';
+import { addressTowards } from './endpoint.js';
 import type { EtcdRendezvous, LaunchPlan } from './options.js';
 import { newToken, shareOf, type Placement } from './placement.js';
 
@@ -63,7 +64,7 @@ export async function meetThroughEtcd(
       const nodes = await meeting.nodesThatAnswer();
       const host = await addressTowards(rendezvous, plan.networkInterface);
       const token = ownToken === undefined ? { token: newToken() } : {};
-      await meeting.decide({ nodes, host, port: await tryPort(0, host), ...token });
+      await meeting.decide({ nodes, host, port: await freePort(host), ...token });
     }
     const decision = await meeting.decision(nodeRank);
     const sizes = decision.nodes.map(({ nproc }) => nproc);

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tryPort } from '../endpoint.js';
+import { freePort } from '@acc/platform/ports';
 import { newToken } from '../placement.js';
 import { Connection } from './connection.js';
 import type { Hello, ToAgent, ToCoordinator } from './messages.js';
@@ -53,7 +53,7 @@ export class Coordinator {
     this.#rendezvous = new Rendezvous({
       ...options,
       joinMs: JOIN_MS,
-      choosePort: () => tryPort(0),
+      choosePort: () => freePort(),
       say: (text) => void process.stderr.write(`acc: ${text}\n`),
       onEnd,
     });

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { freePort } from '@acc/platform/ports';
 import { fixture, isRunning, startAcc, type AccRun } from '../../../fixtures/run-acc.js';
-import { tryPort } from '../endpoint.js';
 
 interface Place {
   readonly pid: number;
@@ -27,7 +27,7 @@ let port: number;
 const agents: Agent[] = [];
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'acc-elastic-'));
-  port = await tryPort(0, '127.0.0.1');
+  port = await freePort('127.0.0.1');
 });
 afterEach(async () => {
   for (const { child } of agents) child.kill('SIGKILL');
