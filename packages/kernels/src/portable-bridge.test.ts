@@ -12,7 +12,7 @@ it('gives away what wasm reads, and never the array of a tensor on another backe
   await tf.setBackend('wasm');
   const own = tf.tensor1d([3, 4]);
   const taken = portableBridge.toNative(own).take!();
-  taken.fill(9);
+  taken.fill(9 as never);
   expect([...own.dataSync()]).toEqual([3, 4]);
   // Reads of cpu's tensors give the array of the program, also while wasm is active.
   expect(portableBridge.toNative(onCpu).take).toBeUndefined();
