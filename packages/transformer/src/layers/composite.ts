@@ -1,6 +1,8 @@
 import type { serialization } from '@tensorflow/tfjs-core';
 import { layers, type Shape } from '@tensorflow/tfjs-layers';
+import * as z from 'zod';
 import { buildPart, takeWeightsOf } from '@acc/tfjs-internals';
+import { normalOrDefault } from './initializer.js';
 import { loraOf, makeLoraDense, type LoraSettings } from '../lora/lora-dense.js';
 import type { LayerArgs } from './layer-args.js';
 
@@ -19,6 +21,18 @@ export interface PartState {
 /** Which parts of a layer are frozen or have adapters. Saved with the layer. */
 export type PartStates = readonly PartState[];
 
+/** What a {@link Composite} was made with. */
+interface CompositeSettings {
+  readonly parts?: PartStates | undefined;
+}
+
+/** Options of all layers that are made of projections. */
+export const PROJECTIONS = {
+  initializerRange: z.number().nonnegative().optional(),
+  outputInitializerRange: z.number().nonnegative().optional(),
+  parts: z.custom<PartStates>().optional(),
+};
+
 /** What {@link Composite} has saved of a part's own parts. */
 export function partsOf(states: PartStates | undefined, role: string): PartStates | undefined {
   return states?.find(({ name }) => name === role)?.parts;
@@ -28,13 +42,15 @@ export function partsOf(states: PartStates | undefined, role: string): PartState
  * A layer that is made of layers. Their names are `<its own name>/<role>`, as are the names of
  * their weights. Packages that look into layers find them by `layers`.
  */
-export abstract class Composite extends layers.Layer {
+export abstract class Composite<S extends CompositeSettings = CompositeSettings> extends layers.Layer {
+  protected readonly settings: S;
   readonly #parts = new Map<string, Layer>();
   /** The name of the outermost layer, with which tfjs-layers begins the names of weights. */
   #root: string;
 
-  constructor(args: LayerArgs) {
+  constructor(args: LayerArgs, settings: S) {
     super(args);
+    this.settings = settings;
     this.#root = this.name;
     this.supportsMasking = true;
     takeWeightsOf(this, () => this.layers);
@@ -50,8 +66,9 @@ export abstract class Composite extends layers.Layer {
   }
 
   override getConfig(): serialization.ConfigDict {
+    const { parts: _, ...settings } = this.settings;
     const states = this.#states();
-    const config = super.getConfig();
+    const config = { ...super.getConfig(), ...(settings as serialization.ConfigDict) };
     return states.length > 0 ? { ...config, parts: states as never } : config;
   }
 
@@ -59,6 +76,14 @@ export abstract class Composite extends layers.Layer {
     const part = make(`${this.name}/${role}`);
     this.#parts.set(role, part);
     return part;
+  }
+
+  /** Adds a dense layer without an activation. `range` is the standard deviation of its first values. */
+  protected addProjection(role: string, units: number, range: number | undefined, useBias: boolean): Layer {
+    const kernelInitializer = normalOrDefault(range);
+    return this.add(role, (name) =>
+      layers.dense({ name, units, useBias, ...(kernelInitializer && { kernelInitializer }) }),
+    );
   }
 
   /** Builds parts that all have one input shape. */
@@ -73,8 +98,8 @@ export abstract class Composite extends layers.Layer {
   }
 
   /** Restores what {@link getConfig} saved, after the parts were made and before they are built. */
-  protected restore({ parts }: { readonly parts?: PartStates | undefined }): void {
-    for (const { name, trainable, lora } of parts ?? []) {
+  protected restore(): void {
+    for (const { name, trainable, lora } of this.settings.parts ?? []) {
       const part = this.#parts.get(name)!;
       if (trainable === false) part.trainable = false;
       if (lora) makeLoraDense(part, lora);

@@ -1,9 +1,8 @@
-import { mul, tidy, type serialization, type Tensor } from '@tensorflow/tfjs-core';
-import { layers, type Shape } from '@tensorflow/tfjs-layers';
+import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { type layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { ACTIVATIONS, activationSchema, silu, type ActivationName } from './activations.js';
-import { Composite, type PartStates } from './composite.js';
-import { normalOrDefault } from './initializer.js';
+import { Composite, PROJECTIONS, type PartStates } from './composite.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
 import { first, firstShape, type Kwargs } from './shapes.js';
 
@@ -30,19 +29,14 @@ export interface SwiGluArgs extends InnerArgs {
   readonly innerUnits: number;
 }
 
-const shape = {
-  initializerRange: z.number().nonnegative().optional(),
-  outputInitializerRange: z.number().nonnegative().optional(),
-  parts: z.custom<PartStates>().optional(),
-};
 const units = z.number().int().positive();
 const FEED_FORWARD = z.object({
   innerUnits: units.optional(),
   activation: activationSchema.default('gelu_new'),
   useBias: z.boolean().default(true),
-  ...shape,
+  ...PROJECTIONS,
 });
-const SWI_GLU = z.object({ innerUnits: units, useBias: z.boolean().default(false), ...shape });
+const SWI_GLU = z.object({ innerUnits: units, useBias: z.boolean().default(false), ...PROJECTIONS });
 
 interface Settings {
   readonly useBias: boolean;
@@ -52,36 +46,16 @@ interface Settings {
 }
 
 /** Projections into an inner width, and one back. */
-abstract class Inner<S extends Settings> extends Composite {
-  protected readonly settings: S;
-
-  constructor(args: LayerArgs, settings: S) {
-    super(args);
-    this.settings = settings;
-  }
-
-  override getConfig(): serialization.ConfigDict {
-    const { parts: _, ...settings } = this.settings;
-    return { ...super.getConfig(), ...(settings as unknown as serialization.ConfigDict) };
-  }
-
+abstract class Inner<S extends Settings> extends Composite<S> {
   /** Makes and builds the projections of the roles `into`, and that back to the width of the input. */
   protected make(inputShape: Shape, into: readonly string[], back: string, inner: number): Layer[] {
-    const { initializerRange, outputInitializerRange = initializerRange } = this.settings;
-    const inputs = into.map((role) => this.#dense(role, inner, initializerRange));
-    const output = this.#dense(back, inputShape.at(-1)!, outputInitializerRange);
-    this.restore(this.settings);
+    const { initializerRange, outputInitializerRange = initializerRange, useBias } = this.settings;
+    const inputs = into.map((role) => this.addProjection(role, inner, initializerRange, useBias));
+    const output = this.addProjection(back, inputShape.at(-1)!, outputInitializerRange, useBias);
+    this.restore();
     this.buildParts(inputShape, inputs);
     this.buildParts([...inputShape.slice(0, -1), inner], [output]);
     return [...inputs, output];
-  }
-
-  #dense(role: string, width: number, range: number | undefined): Layer {
-    const { useBias } = this.settings;
-    const kernelInitializer = normalOrDefault(range);
-    return this.add(role, (name) =>
-      layers.dense({ name, units: width, useBias, ...(kernelInitializer && { kernelInitializer }) }),
-    );
   }
 }
 

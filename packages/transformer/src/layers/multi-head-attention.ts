@@ -7,17 +7,15 @@ import {
   split,
   tidy,
   transpose,
-  type serialization,
   type Tensor,
   type Tensor3D,
   type Tensor4D,
 } from '@tensorflow/tfjs-core';
-import { layers, type Shape } from '@tensorflow/tfjs-layers';
+import { type layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { AccError } from '@acc/contract';
 import { scaledDotProductAttention } from '@acc/kernels';
-import { Composite, type PartStates } from './composite.js';
-import { normalOrDefault } from './initializer.js';
+import { Composite, PROJECTIONS } from './composite.js';
 import { cacheIn, type KeyValueCache } from './key-value-cache.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
 import { keysMask } from './masks.js';
@@ -56,26 +54,26 @@ export interface MultiHeadAttentionArgs extends LayerArgs {
 }
 
 const count = z.number().int().positive();
-const stddev = z.number().nonnegative().optional();
-const SCHEMA = z.object({
+/** Options that a transformer block passes on. */
+export const HEADS = {
   heads: count,
   kvHeads: count.optional(),
   headDim: count.optional(),
   causal: z.boolean().default(false),
-  useBias: z.boolean().default(true),
   fused: z.boolean().default(false),
   rotary: z.union([z.boolean(), rotarySchema]).default(false),
+};
+const SCHEMA = z.object({
+  ...HEADS,
+  useBias: z.boolean().default(true),
   dropout: z.number().min(0).lt(1).default(0),
-  initializerRange: stddev,
-  outputInitializerRange: stddev,
-  parts: z.custom<PartStates>().optional(),
+  ...PROJECTIONS,
 });
 type Settings = z.output<typeof SCHEMA>;
 
 /** See {@link multiHeadAttention}. */
-export class MultiHeadAttention extends Composite {
+export class MultiHeadAttention extends Composite<Settings> {
   static className = 'MultiHeadAttention';
-  readonly #settings: Settings;
   readonly #rotary: z.output<typeof rotarySchema> | undefined;
   readonly #kvHeads: number;
   #headDim = 0;
@@ -83,35 +81,34 @@ export class MultiHeadAttention extends Composite {
   #output!: Layer;
 
   constructor(args: MultiHeadAttentionArgs) {
-    super(args);
-    const settings = parseArgs('multiHeadAttention', SCHEMA, args);
-    const { heads, kvHeads = heads, rotary } = settings;
+    super(args, parseArgs('multiHeadAttention', SCHEMA, args));
+    const { heads, kvHeads = heads, rotary } = this.settings;
     if (heads % kvHeads !== 0) throw uneven(heads, kvHeads);
-    this.#settings = settings;
     this.#kvHeads = kvHeads;
     this.#rotary = rotary === false ? undefined : rotarySchema.parse(rotary === true ? {} : rotary);
   }
 
   /** Whether a position sees only itself and those before it. */
   get isCausal(): boolean {
-    return this.#settings.causal;
+    return this.settings.causal;
   }
 
   override build(inputShape: Shape | Shape[]): void {
     const shape = firstShape(inputShape);
-    const { heads, fused, outputInitializerRange, initializerRange } = this.#settings;
-    this.#headDim = this.#settings.headDim ?? headDimOf(shape.at(-1)!, heads);
+    const { heads, fused, useBias, initializerRange } = this.settings;
+    const { outputInitializerRange = initializerRange } = this.settings;
+    this.#headDim = this.settings.headDim ?? headDimOf(shape.at(-1)!, heads);
     const [own, shared] = [heads * this.#headDim, this.#kvHeads * this.#headDim];
     this.#inputs = fused
-      ? [this.#dense('c_attn', own + 2 * shared, initializerRange)]
+      ? [this.addProjection('c_attn', own + 2 * shared, initializerRange, useBias)]
       : [
-          this.#dense('q_proj', own, initializerRange),
-          this.#dense('k_proj', shared, initializerRange),
-          this.#dense('v_proj', shared, initializerRange),
+          this.addProjection('q_proj', own, initializerRange, useBias),
+          this.addProjection('k_proj', shared, initializerRange, useBias),
+          this.addProjection('v_proj', shared, initializerRange, useBias),
         ];
-    const range = outputInitializerRange ?? initializerRange;
-    this.#output = this.#dense(fused ? 'c_proj' : 'o_proj', shape.at(-1)!, range);
-    this.restore(this.#settings);
+    const output = fused ? 'c_proj' : 'o_proj';
+    this.#output = this.addProjection(output, shape.at(-1)!, outputInitializerRange, useBias);
+    this.restore();
     this.buildParts(shape, this.#inputs);
     this.buildParts([...shape.slice(0, -1), own], [this.#output]);
     super.build(inputShape);
@@ -122,28 +119,15 @@ export class MultiHeadAttention extends Composite {
       const x = first(inputs) as Tensor3D;
       const [batch, length] = x.shape;
       const mixed = this.#attend(this.#project(x, kwargs), keysMask(inputs, kwargs), kwargs);
-      const width = this.#settings.heads * this.#headDim;
+      const width = this.settings.heads * this.#headDim;
       const joined = reshape(transpose(mixed, [0, 2, 1, 3]), [batch, length, width]);
       return this.#output.call(joined, kwargs) as Tensor;
     });
   }
 
-  override getConfig(): serialization.ConfigDict {
-    const { parts: _, ...settings } = this.#settings;
-    return { ...super.getConfig(), ...(settings as serialization.ConfigDict) };
-  }
-
-  #dense(role: string, units: number, range: number | undefined): Layer {
-    const { useBias } = this.#settings;
-    const kernelInitializer = normalOrDefault(range);
-    return this.add(role, (name) =>
-      layers.dense({ name, units, useBias, ...(kernelInitializer && { kernelInitializer }) }),
-    );
-  }
-
   /** Queries, keys and values, each `[batch, heads, length, headDim]`. */
   #project(x: Tensor3D, kwargs: Kwargs): [Tensor4D, Tensor4D, Tensor4D] {
-    const { heads } = this.#settings;
+    const { heads } = this.settings;
     const counts = [heads, this.#kvHeads, this.#kvHeads];
     const made = this.#inputs.map((layer) => layer.call(x, kwargs) as Tensor3D);
     const widths = counts.map((each) => each * this.#headDim);
@@ -159,7 +143,7 @@ export class MultiHeadAttention extends Composite {
     const turn = (part: Tensor4D) => (this.#rotary ? rotated(part, this.#rotary, cache?.length ?? 0) : part);
     const [queries, newKeys] = [turn(q), turn(k)];
     const seen = cache ? cache.append(this, newKeys, v) : { k: newKeys, v };
-    const dropout = kwargs?.['training'] === true ? this.#settings.dropout : 0;
+    const dropout = kwargs?.['training'] === true ? this.settings.dropout : 0;
     const isCausal = this.isCausal && (cache === undefined || cache.length === 0);
     const past = this.isCausal && !isCausal ? pastMask(q.shape[2], cache!) : undefined;
     const mask = past && ofKeys ? logicalAnd(past, ofKeys) : (past ?? ofKeys);

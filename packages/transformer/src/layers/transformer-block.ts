@@ -1,14 +1,14 @@
-import { add, tidy, type serialization, type Tensor } from '@tensorflow/tfjs-core';
+import { add, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import { type layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { dropout as dropoutOf } from '@acc/kernels';
 import { activationSchema, type ActivationName } from './activations.js';
-import { Composite, partsOf, type PartStates } from './composite.js';
+import { Composite, partsOf, PROJECTIONS } from './composite.js';
 import { FeedForward, SwiGlu } from './feed-forward.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
-import { MultiHeadAttention } from './multi-head-attention.js';
+import { HEADS, MultiHeadAttention } from './multi-head-attention.js';
 import { LastDimNormalization, RmsNormalization } from './norms.js';
-import { rotarySchema, type RotaryEmbeddingOptions } from './rotary.js';
+import type { RotaryEmbeddingOptions } from './rotary.js';
 import { first, firstShape, type Kwargs } from './shapes.js';
 
 type Layer = InstanceType<typeof layers.Layer>;
@@ -44,39 +44,28 @@ export interface TransformerBlockArgs extends LayerArgs {
   readonly outputInitializerRange?: number;
 }
 
-const count = z.number().int().positive();
 const share = z.number().min(0).lt(1).default(0);
-const stddev = z.number().nonnegative().optional();
 const SCHEMA = z.object({
-  heads: count,
-  kvHeads: count.optional(),
-  headDim: count.optional(),
-  causal: z.boolean().default(false),
-  fused: z.boolean().default(false),
-  rotary: z.union([z.boolean(), rotarySchema]).default(false),
+  ...HEADS,
   attentionDropout: share,
   normalization: z.enum(['layer', 'rms']).default('layer'),
   epsilon: z.number().nonnegative().optional(),
   mlp: z.enum(['gelu', 'swiGlu']).default('gelu'),
   activation: activationSchema.optional(),
-  innerUnits: count.optional(),
+  innerUnits: z.number().int().positive().optional(),
   useBias: z.boolean().optional(),
   mlpBias: z.boolean().optional(),
   dropout: share,
-  initializerRange: stddev,
-  outputInitializerRange: stddev,
-  parts: z.custom<PartStates>().optional(),
+  ...PROJECTIONS,
 });
 type Settings = z.output<typeof SCHEMA>;
 
 /** See {@link transformerBlock}. */
-export class TransformerBlock extends Composite {
+export class TransformerBlock extends Composite<Settings> {
   static className = 'TransformerBlock';
-  readonly #settings: Settings;
 
   constructor(args: TransformerBlockArgs) {
-    super(args);
-    this.#settings = parseArgs('transformerBlock', SCHEMA, args);
+    super(args, parseArgs('transformerBlock', SCHEMA, args));
     this.#addNorm('ln_1');
     this.add('attn', (name) => new MultiHeadAttention(this.#attention(name)));
     this.#addNorm('ln_2');
@@ -86,7 +75,7 @@ export class TransformerBlock extends Composite {
     const shape = firstShape(inputShape);
     // The width within the MLP may depend on that of the input.
     this.add('mlp', (name) => this.#mlp(name, shape.at(-1)!));
-    this.restore(this.#settings);
+    this.restore();
     this.buildParts(shape, this.layers);
     super.build(inputShape);
   }
@@ -103,18 +92,13 @@ export class TransformerBlock extends Composite {
     });
   }
 
-  override getConfig(): serialization.ConfigDict {
-    const { parts: _, ...settings } = this.#settings;
-    return { ...super.getConfig(), ...(settings as serialization.ConfigDict) };
-  }
-
   #dropped(x: Tensor, kwargs: Kwargs): Tensor {
-    const { dropout } = this.#settings;
+    const { dropout } = this.settings;
     return dropout > 0 && kwargs?.['training'] === true ? dropoutOf(x, dropout) : x;
   }
 
   #addNorm(role: string): void {
-    const { normalization, epsilon } = this.#settings;
+    const { normalization, epsilon } = this.settings;
     this.add(role, (name) => {
       const args = { name, ...(epsilon !== undefined && { epsilon }) };
       return normalization === 'rms' ? new RmsNormalization(args) : new LastDimNormalization(args);
@@ -122,23 +106,23 @@ export class TransformerBlock extends Composite {
   }
 
   get #useBias(): boolean {
-    return this.#settings.useBias ?? this.#settings.mlp === 'gelu';
+    return this.settings.useBias ?? this.settings.mlp === 'gelu';
   }
 
   #attention(name: string) {
-    const { heads, kvHeads, headDim, causal, fused, rotary, attentionDropout, parts } = this.#settings;
+    const { heads, kvHeads, headDim, causal, fused, rotary, attentionDropout, parts } = this.settings;
     const shape = { heads, kvHeads, headDim, causal, fused, rotary, dropout: attentionDropout };
     return { name, ...shape, useBias: this.#useBias, ...this.#ranges(), parts: partsOf(parts, 'attn') };
   }
 
   #mlp(name: string, width: number): Layer {
-    const { mlp, activation, innerUnits = 4 * width, parts, mlpBias = this.#useBias } = this.#settings;
+    const { mlp, activation, innerUnits = 4 * width, parts, mlpBias = this.#useBias } = this.settings;
     const args = { name, innerUnits, useBias: mlpBias, ...this.#ranges(), parts: partsOf(parts, 'mlp') };
     return mlp === 'swiGlu' ? new SwiGlu(args) : new FeedForward({ ...args, activation });
   }
 
   #ranges() {
-    const { initializerRange, outputInitializerRange } = this.#settings;
+    const { initializerRange, outputInitializerRange } = this.settings;
     return { initializerRange, outputInitializerRange };
   }
 }
