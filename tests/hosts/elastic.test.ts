@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, it } from 'vitest';
 import { seededRandom, TestNetwork, type TestHost } from '@acc/testkit';
-import { ElasticJob, type RankPlace } from './elastic-job.js';
+import { ElasticJob } from './elastic-job.js';
 import { launch, written, type Running } from './run-on-hosts.js';
+import { secondHost, strikeAt, weightsIn, type StrikeKind } from './strikes.js';
 
 const saveOnJoin = fileURLToPath(new URL('./ranks/save-on-join.ts', import.meta.url));
 
@@ -14,7 +15,7 @@ const STRIKES = inject('isRelease') ? 50 : 6;
 const STEPS = 8;
 /** Each strike waits for steps at most twice, and the job takes some after the last one. */
 const TOTAL = STEPS * (2 * STRIKES + 1);
-type Kind = 'rank' | 'host' | 'alone' | 'cut';
+type Kind = StrikeKind | 'cut';
 const FIRST: readonly Kind[] = ['rank', 'host', 'alone'];
 /** A host that is cut off is noticed after ten seconds, so a short run has none. */
 const KINDS: readonly Kind[] = inject('isRelease') ? [...FIRST, 'rank', 'host', 'alone', 'cut'] : FIRST;
@@ -25,6 +26,7 @@ it('ends with the weights of an undisturbed run, whatever ranks and hosts are ki
   const expected = await undisturbed(network, folder);
   const job = new ElasticJob(network, join(folder, 'job'), TOTAL);
   const random = seededRandom(7);
+  const alone = { steps: STEPS, wanted: () => Math.ceil(random() * STEPS) };
   let round = -1;
   for (let strike = 0; strike < STRIKES; strike++) {
     // The first kinds are given, so that a short run has each.
@@ -36,7 +38,8 @@ it('ends with the weights of an undisturbed run, whatever ranks and hosts are ki
       wanted: Math.ceil(random() * STEPS),
     });
     round = ranks[0]!.round;
-    await strikeAt(job, ranks, { kind, round, random });
+    if (kind === 'cut') await cutOff(job, secondHost(ranks));
+    else await strikeAt(job, ranks, { kind, round, random, alone });
   }
   // A host that comes after the end would wait for another job.
   await job.allJoined();
@@ -71,38 +74,14 @@ it('saves before a host joins, and goes on where it was', async () => {
   expect(output.match(/resumed at (\d+) with 2 ranks/)?.[1], output).toBe(saved);
 }, 300_000);
 
-interface Strike {
-  readonly kind: Kind;
-  readonly round: number;
-  readonly random: () => number;
-}
-
-/** Kills something, and starts what takes its place. */
-async function strikeAt(job: ElasticJob, ranks: readonly RankPlace[], { kind, round, random }: Strike) {
-  const second = Number(/\d+$/.exec(ranks.find(({ rank }) => rank === 1)!.host)![0]);
-  if (kind === 'rank') {
-    process.kill(ranks[Math.floor(random() * ranks.length)]!.pid, 'SIGKILL');
-    return;
-  }
-  if (kind === 'cut') {
-    await job.network.cut(job.network.hosts[second]!);
-    const { code, output } = await job.agents[second]!.ended;
-    expect(code, output).toBe(1);
-    expect(output).toContain('ACC_RENDEZVOUS_LOST');
-    await job.network.mend(job.network.hosts[second]!);
-    job.start(second);
-    return;
-  }
-  // The launcher of the second host dies, and its ranks with it. The third host takes its place,
-  // unless it dies, too: then the first goes on alone.
-  const killed = kind === 'alone' ? [1, 2] : [second];
-  await job.allJoined();
-  for (const host of killed) process.kill(-job.agents[host]!.child.pid!, 'SIGKILL');
-  await Promise.all(killed.map((host) => job.agents[host]!.ended));
-  if (kind === 'alone') {
-    await job.advance({ after: round, size: 1, steps: STEPS, wanted: Math.ceil(random() * STEPS) });
-  }
-  for (const host of killed) job.start(host);
+/** Cuts a host off, waits until its launcher gives up, and starts it again. */
+async function cutOff(job: ElasticJob, host: number): Promise<void> {
+  await job.network.cut(job.network.hosts[host]!);
+  const { code, output } = await job.agents[host]!.ended;
+  expect(code, output).toBe(1);
+  expect(output).toContain('ACC_RENDEZVOUS_LOST');
+  await job.network.mend(job.network.hosts[host]!);
+  job.start(host);
 }
 
 /** The weights after all steps of a run with one rank. */
@@ -110,10 +89,4 @@ async function undisturbed(network: TestNetwork, folder: string): Promise<string
   const { output, code } = await ElasticJob.alone(network, join(folder, 'alone'), TOTAL).ended;
   expect(code, output).toBe(0);
   return weightsIn(output);
-}
-
-function weightsIn(output: string): string[] {
-  const found = [...new Set(Array.from(output.matchAll(/^weights (\S+)$/gm), ([, hash]) => hash!))];
-  expect(found, output).toHaveLength(1);
-  return found;
 }

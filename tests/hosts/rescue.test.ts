@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { expectClose, seededRandom, TestNetwork } from '@acc/testkit';
-import { ElasticJob, SAVING, type ElasticProgram, type RankPlace } from './elastic-job.js';
+import { ElasticJob, SAVING, type ElasticProgram } from './elastic-job.js';
+import { strikeAt, weightsIn, type StrikeKind } from './strikes.js';
 
 const DDP: ElasticProgram = { script: 'rescue.ts', first: () => 'ddp' };
 const HYBRID: ElasticProgram = { script: 'rescue.ts', first: () => 'hybrid', ranks: 2 };
@@ -12,8 +13,7 @@ const STRIKES = inject('isRelease') ? 30 : 3;
 const STEPS = 5;
 /** Each strike waits for steps at most twice. */
 const TOTAL = STEPS * (2 * STRIKES + 1);
-type Kind = 'rank' | 'host' | 'alone';
-const KINDS: readonly Kind[] = ['rank', 'host', 'alone'];
+const KINDS: readonly StrikeKind[] = ['rank', 'host', 'alone'];
 
 it('goes on from the memory of the ranks that live, without a checkpoint', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-rescue-'));
@@ -28,7 +28,7 @@ it('goes on from the memory of the ranks that live, without a checkpoint', async
     const wanted = Math.ceil(random() * STEPS);
     const ranks = await job.advance({ after: round, size: 2, steps: STEPS, wanted });
     round = ranks[0]!.round;
-    await strikeAt(job, ranks, { kind, round, random });
+    await strikeAt(job, ranks, { kind, round, random, alone: { steps: STEPS, wanted: () => 1 } });
   }
   await job.allJoined();
   job.permit(TOTAL);
@@ -87,27 +87,6 @@ it('goes on from the checkpoint if nobody has kept the state, and leaves nothing
   expect(foldersOf(job)).toEqual([]);
 }, 300_000);
 
-interface Strike {
-  readonly kind: Kind;
-  readonly round: number;
-  readonly random: () => number;
-}
-
-/** Kills something that leaves a rank alive, and starts what takes its place. */
-async function strikeAt(job: ElasticJob, ranks: readonly RankPlace[], { kind, round, random }: Strike) {
-  if (kind === 'rank') {
-    process.kill(ranks[Math.floor(random() * ranks.length)]!.pid, 'SIGKILL');
-    return;
-  }
-  const second = Number(/\d+$/.exec(ranks.find(({ rank }) => rank === 1)!.host)![0]);
-  const killed = kind === 'alone' ? [1, 2] : [second];
-  await job.allJoined();
-  for (const host of killed) process.kill(-job.agents[host]!.child.pid!, 'SIGKILL');
-  await Promise.all(killed.map((host) => job.agents[host]!.ended));
-  if (kind === 'alone') await job.advance({ after: round, size: 1, steps: STEPS, wanted: 1 });
-  for (const host of killed) job.start(host);
-}
-
 /** No step is taken in more than two rounds: what was complete is repeated once at most. */
 function requireNothingLost(job: ElasticJob): void {
   const rounds = new Map<number, Set<number>>();
@@ -121,12 +100,6 @@ function requireNothingLost(job: ElasticJob): void {
     const newest = Math.max(0, ...earlier.map((step) => step.at));
     expect(Number(at), `${line}\n${job.output()}`).toBeGreaterThanOrEqual(newest - 1);
   }
-}
-
-function weightsIn(output: string): string[] {
-  const found = [...new Set(Array.from(output.matchAll(/^weights (\S+)$/gm), ([, hash]) => hash!))];
-  expect(found, output).toHaveLength(1);
-  return found;
 }
 
 /** What the agents of a job, also those that were killed, have in memory. */

@@ -11,22 +11,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Collective, TensorShard } from '@acc/contract';
-import { kernelLayerOf } from '@acc/kernels';
+import type { TensorShard } from '@acc/contract';
 import { readTensors } from '../read/read-tensors.js';
-import { error } from '../testing/saves.js';
+import { error, layer, oneRank } from '../testing/saves.js';
 import { dropRescues, findRescue } from './find-rescue.js';
 import { HeldRun } from './held-run.js';
 import { receiveRescue } from './receive-rescue.js';
 import { writeRescue, type WrittenRescue } from './write-rescue.js';
-
-const alone = {
-  rank: 0,
-  size: 1,
-  allGatherObject: <T>(value: T) => [value],
-  broadcastObject: <T>(value: T) => value,
-} as unknown as Collective;
-const layer = () => kernelLayerOf(tf.getBackend(), tf.backend()).state;
 
 let folder: string;
 beforeEach(async () => {
@@ -65,8 +56,8 @@ function keep({ rank, step, round = 0, values, begin }: Kept): WrittenRescue {
 }
 
 async function read(): Promise<number[]> {
-  const { newest } = findRescue(alone, host());
-  const checkpoint = await receiveRescue(newest!, host(), alone);
+  const { newest } = findRescue(oneRank, host());
+  const checkpoint = await receiveRescue(newest!, host(), oneRank);
   const [w] = await readTensors(checkpoint, [{ name: 'parameters/w' }], layer());
   return Array.from(w!.toTensor().dataSync());
 }
@@ -75,11 +66,11 @@ it('takes the newest step; of ranks with the same parameters one writes them', a
   expect(keep({ rank: 0, step: 7, values: [1, 2, 3, 4] }).isAll).toBe(true);
   expect(keep({ rank: 1, step: 8, values: [5, 6, 7, 8] }).isAll).toBe(true);
   expect(keep({ rank: 2, step: 8, values: [5, 6, 7, 8] }).isAll).toBe(false);
-  const { newest, problem } = findRescue(alone, host());
+  const { newest, problem } = findRescue(oneRank, host());
   expect(problem).toBeUndefined();
   expect(newest).toMatchObject({ step: 8, epoch: 2, records: [{ rank: 1 }, { rank: 2 }] });
   expect(await read()).toEqual([5, 6, 7, 8]);
-  const { index } = await receiveRescue(newest!, host(), alone);
+  const { index } = await receiveRescue(newest!, host(), oneRank);
   expect(index).toMatchObject({ worldSize: 2, step: 8 });
 });
 
@@ -91,7 +82,7 @@ it('puts shards of one step together, and never those of two', async () => {
   expect(await read()).toEqual([1, 2, 3, 4]);
   keep({ rank: 0, step: 5, values: [9, 9], begin: 0, round: 1 });
   keep({ rank: 2, step: 6, values: [8, 8], begin: 2, round: 1 });
-  const { newest, problem } = findRescue(alone, host());
+  const { newest, problem } = findRescue(oneRank, host());
   expect(newest).toMatchObject({ step: 3 });
   expect(problem).toContain("step 6 is not complete in the memory of the hosts: elements of 'parameters/w'");
   expect(await read()).toEqual([1, 2, 3, 4]);
@@ -103,7 +94,7 @@ it('does not use what a rank could not write completely, or what is damaged', as
   const record = join(folder, '0-0.json');
   const whole = readFileSync(record);
   truncateSync(record, whole.length - 2);
-  expect(findRescue(alone, host())).toEqual({ newest: undefined, problem: undefined });
+  expect(findRescue(oneRank, host())).toEqual({ newest: undefined, problem: undefined });
   writeFileSync(record, whole);
   const tensors = join(folder, '0-0.safetensors');
   const bytes = readFileSync(tensors);

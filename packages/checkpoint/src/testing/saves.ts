@@ -9,14 +9,14 @@ import { openCheckpoint } from '../read/open.js';
 import { readRest, readTree } from '../read/read-state.js';
 import type { SaveRequest } from '../write/save.js';
 
-const oneRank = {
+export const oneRank = {
   rank: 0,
   size: 1,
   allGatherObject: <T>(value: T) => [value],
   broadcastObject: <T>(value: T) => value,
 } as unknown as Collective;
 
-const layer = () => kernelLayerOf(tf.getBackend(), tf.backend()).state;
+export const layer = () => kernelLayerOf(tf.getBackend(), tf.backend()).state;
 
 export function checkpointsOfOneRank(options: CheckpointOptions): Checkpoints {
   return new Checkpoints({

@@ -1,23 +1,11 @@
-import type { Sharp, SharpOptions } from 'sharp';
+import type { Sharp } from 'sharp';
 import type { SampleDraw } from '../../sample-source.js';
 import { sampleWords, uniform, type RandomWords } from '../../random.js';
 import type { ShapedArray } from '../../shaped-array.js';
-import { packageMissing } from '../errors.js';
 import { centre, randomPart, randomPlace, type Box } from './crop-box.js';
 import { jpegExtent } from './jpeg-extent.js';
 import type { PixelPlan } from './options.js';
 import { takePixels, type PixelValues, type RawImage } from './pixels.js';
-
-export type SharpModule = (input: Uint8Array, options: SharpOptions) => Sharp;
-
-/** @throws AccError `ACC_DATA_PACKAGE`. */
-export async function loadSharp(): Promise<SharpModule> {
-  try {
-    return (await import('sharp')).default;
-  } catch (cause) {
-    throw packageMissing('sharp', 'imageFolder', cause);
-  }
-}
 
 export interface ImageFile {
   readonly bytes: Uint8Array;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { AccError } from '@acc/contract';
 import type { IndexedDataset, SampleDraw } from '../../sample-source.js';
 import { shaped, type ShapedArray } from '../../shaped-array.js';
-import { decodeImage, loadSharp, wordsOf } from './decode-image.js';
+import { loadSharp } from '../load-sharp.js';
+import { decodeImage, wordsOf } from './decode-image.js';
 import type { PixelPlan } from './options.js';
 import { pixelValues } from './pixels.js';
 import { pathReader, type SharedPaths } from './shared-paths.js';
@@ -33,7 +34,7 @@ export interface OpenedImages extends IndexedDataset<ImageSample> {
 
 /** The images of a folder that was listed. */
 export async function openImages(opened: OpenedFolder): Promise<OpenedImages> {
-  const sharp = await loadSharp();
+  const sharp = await loadSharp('imageFolder');
   const labels = new Int32Array(opened.labels);
   const pathOf = pathReader(opened.paths);
   const nameOf = (i: number) => join(opened.folder, pathOf(i));

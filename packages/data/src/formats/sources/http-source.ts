@@ -1,6 +1,7 @@
 import { AccError } from '@acc/contract';
 import { sleep } from '@acc/platform';
-import { cannotRead, changed, notFound } from '../errors.js';
+import { cannotRead, notFound } from '../errors.js';
+import { rangedSource, rangeOf } from './ranged-source.js';
 import type { Source, SourceState } from './source.js';
 
 /** Retries of a request that the server could not serve, or that did not reach it. */
@@ -12,7 +13,7 @@ const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  readonly body: Uint8Array;
+  readonly bytes: Uint8Array;
 }
 
 /**
@@ -21,7 +22,7 @@ interface Answer {
  * @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_DATA_RANGES`.
  */
 export async function lookAtAddress(address: string): Promise<SourceState> {
-  const answer = await ask(address, 0, 1);
+  const answer = await ask(address, rangeOf(0, 1));
   const total = /^bytes (?:0-0|\*)\/(\d+)$/.exec(answer.headers.get('content-range') ?? '')?.[1];
   if (total === undefined) throw cannotRead(shown(address), 'the server does not tell the size of the file');
   return { location: address, bytes: Number(total), tag: tagOf(answer) };
@@ -29,22 +30,11 @@ export async function lookAtAddress(address: string): Promise<SourceState> {
 
 /** A file on a web server that knows ranges. */
 export function httpSource(state: SourceState): Source {
-  const { location, bytes, tag } = state;
-  const name = shown(location);
-  return {
-    name,
-    bytes,
-    tag,
-    state,
-    async read(start, end) {
-      if (start >= end) return new Uint8Array(0);
-      const answer = await ask(location, start, end);
-      const now = tagOf(answer);
-      if (now !== tag) throw changed(name, `its version is ${now}, and was ${tag}`);
-      if (answer.status === 206 && answer.body.length === end - start) return answer.body;
-      throw changed(name, `it has no ${end - start} bytes from byte ${start}`);
-    },
-  };
+  const { location } = state;
+  return rangedSource(shown(location), state, async (range) => {
+    const answer = await ask(location, range);
+    return { ...answer, tag: tagOf(answer) };
+  });
 }
 
 function tagOf({ headers }: Answer): string {
@@ -61,9 +51,9 @@ function shown(address: string): string {
 }
 
 /** Asks for a range. A file that ends before it is an answer, too. */
-async function ask(address: string, start: number, end: number): Promise<Answer> {
+async function ask(address: string, range: string): Promise<Answer> {
   for (let tries = 0; ; tries++) {
-    const answer = await reach(address, start, end);
+    const answer = await reach(address, range);
     const isLast = tries === RETRIES;
     if (answer instanceof Error) {
       if (isLast)
@@ -75,15 +65,15 @@ async function ask(address: string, start: number, end: number): Promise<Answer>
   }
 }
 
-async function reach(address: string, start: number, end: number): Promise<Answer | Error> {
+async function reach(address: string, range: string): Promise<Answer | Error> {
   const { url, authorization } = requestOf(address);
-  const headers = { range: `bytes=${start}-${end - 1}`, 'accept-encoding': 'identity', ...authorization };
+  const headers = { range, 'accept-encoding': 'identity', ...authorization };
   try {
     const response = await fetch(url, { headers });
     // The body of a server without ranges is the whole file.
     if (response.status === 200) await response.body?.cancel();
-    const body = response.status === 200 ? new Uint8Array(0) : new Uint8Array(await response.arrayBuffer());
-    return { status: response.status, headers: response.headers, body };
+    const bytes = response.status === 200 ? new Uint8Array(0) : new Uint8Array(await response.arrayBuffer());
+    return { status: response.status, headers: response.headers, bytes };
   } catch (error) {
     return error as Error;
   }

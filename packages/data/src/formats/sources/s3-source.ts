@@ -1,7 +1,8 @@
 import { isAccError } from '@acc/contract';
 import { environment } from '@acc/platform';
 import { Bucket, type S3Credentials } from '@acc/platform/s3';
-import { cannotRead, changed, notFound } from '../errors.js';
+import { cannotRead, notFound } from '../errors.js';
+import { rangedSource } from './ranged-source.js';
 import type { Source, SourceState } from './source.js';
 
 /** How buckets are reached. What is not given comes from the environment variables of AWS. */
@@ -29,24 +30,15 @@ export async function lookAtObject(location: string, s3: S3SourceOptions = {}): 
 
 /** An object in a bucket. */
 export function s3Source(state: SourceState): Source {
-  const { location: name, bytes, tag, s3 = {} } = state;
-  const { bucket, key } = partsOf(name);
+  const { location, s3 = {} } = state;
+  const { bucket, key } = partsOf(location);
   const client = bucketOf(bucket, s3);
-  return {
-    name,
-    bytes,
-    tag,
-    state,
-    async read(start, end) {
-      if (start >= end) return new Uint8Array(0);
-      const headers = { range: `bytes=${start}-${end - 1}` };
-      const answer = await asked(name, () => client.request('GET', key, { headers }, [416]));
-      const now = answer.headers.get('etag') ?? '';
-      if (now !== tag) throw changed(name, `its version is ${now}, and was ${tag}`);
-      if (answer.status === 206 && answer.bytes.length === end - start) return answer.bytes;
-      throw changed(name, `it has no ${end - start} bytes from byte ${start}`);
-    },
-  };
+  return rangedSource(location, state, async (range) => {
+    const { status, bytes, headers } = await asked(location, () =>
+      client.request('GET', key, { headers: { range } }, [416]),
+    );
+    return { status, bytes, tag: headers.get('etag') ?? '' };
+  });
 }
 
 /** The keys of a bucket that match a pattern, sorted. `*` and `?` stand for anything but a slash. */

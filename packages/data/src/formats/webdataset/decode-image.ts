@@ -1,5 +1,5 @@
 import { shaped, type ShapedArray } from '../../shaped-array.js';
-import { packageMissing } from '../errors.js';
+import { loadSharp } from '../load-sharp.js';
 
 /** How images become pixels. */
 export interface ImageOptions {
@@ -15,7 +15,7 @@ export type DecodeImage = (bytes: Uint8Array) => Promise<ShapedArray>;
 /** The package `sharp` is loaded with the first image. */
 export function imageDecoder({ resize, channels = 3 }: ImageOptions): DecodeImage {
   return async (bytes) => {
-    const sharp = await loadSharp();
+    const sharp = await loadSharp('Decoding images');
     let image = sharp(bytes, { ignoreIcc: true });
     if (resize) {
       const [height, width] = resize;
@@ -26,12 +26,4 @@ export function imageDecoder({ resize, channels = 3 }: ImageOptions): DecodeImag
     const { data, info } = await image.raw().toBuffer({ resolveWithObject: true });
     return shaped(new Uint8Array(data), [info.height, info.width, info.channels]);
   };
-}
-
-async function loadSharp() {
-  try {
-    return (await import('sharp')).default;
-  } catch (cause) {
-    throw packageMissing('sharp', 'Decoding images', cause);
-  }
 }
