@@ -10,15 +10,16 @@ const made = join(work, 'acc-tracker-demo');
 let contract: string;
 let testkit: string;
 /** The packages that testkit depends on. */
+let platform: string;
 let transpile: string;
 let create: string;
 let tarball: string;
 
 beforeAll(async () => {
-  [contract, testkit, transpile, create] = (await packWorkspace(
-    ['contract', 'testkit', 'transpile', 'create-acc-tracker'],
+  [contract, testkit, platform, transpile, create] = (await packWorkspace(
+    ['contract', 'testkit', 'platform', 'transpile', 'create-acc-tracker'],
     work,
-  )) as [string, string, string, string];
+  )) as [string, string, string, string, string];
 }, 300_000);
 
 it('npm create acc-tracker makes a package that passes the cases unchanged, and can be packed', async () => {
@@ -35,7 +36,7 @@ it('npm create acc-tracker makes a package that passes the cases unchanged, and 
     'demo',
   ];
   expect(await npm(command, work)).toContain('npm test');
-  await npm(['install', '--save-dev', contract, testkit, transpile], made);
+  await npm(['install', '--save-dev', contract, testkit, platform, transpile], made);
   expect(await npm(['run', 'typecheck'], made)).not.toContain('error');
   const printed = await npm(['test'], made);
   expect(printed).toMatch(/^# pass 1[0-9]$/m);
@@ -50,7 +51,7 @@ it('a package installed from its tarball in an empty folder passes the cases, an
     join(program, 'package.json'),
     JSON.stringify({ name: 'program', private: true, type: 'module' }),
   );
-  await npm(['install', tarball, contract, testkit, transpile], program);
+  await npm(['install', tarball, contract, testkit, platform, transpile], program);
   expect(readdirSync(join(program, 'node_modules', 'acc-tracker-demo')).sort()).toEqual([
     'README.md',
     'dist',
