@@ -1,4 +1,4 @@
-import type { ImageExtent } from './crop-box.js';
+import type { ImageExtent } from './raw-image.js';
 
 /** The markers of JPEG (ITU-T T.81, table B.1). */
 const START_OF_IMAGE = 0xffd8;
