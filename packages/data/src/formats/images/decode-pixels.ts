@@ -31,7 +31,9 @@ export async function pixelDecoder(what: string, channels: Channels): Promise<Pi
         .toColourspace('srgb')
         .raw()
         .toBuffer({ resolveWithObject: true });
-      const image = { data, height: info.height, width: info.width, channels: info.channels };
+      // A Buffer is no plain value of a sample.
+      const plain = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+      const image = { data: plain, height: info.height, width: info.width, channels: info.channels };
       return channels === 1 ? lumaOf(image) : image;
     },
   };

@@ -1,6 +1,6 @@
 // Compiled from the .as file beside this one by scripts/wasm.mjs.
 
-export const SOURCE_SHA256 = '2f7527f25d1345606edb22bc2b0183e97eaf28ca6b80476ce6d23249a5f1d825';
+export const SOURCE_SHA256 = '7c6080928c94c58dd7f779df7fe99ceded11650d67fee61db0289b09a52b234a';
 
 export const CODE_BASE64 = [
   'AGFzbQEAAAABIQNgCH9/f39/f39/AGAFf39/f38AYAp/f39/f39/f39/AAMEAwABAgUDAQAABysECmhvcml6b250YWwAAgh2ZXJ0',

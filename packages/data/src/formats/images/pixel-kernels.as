@@ -1,4 +1,4 @@
-// AssemblyScript. `npm run wasm` compiles it to src/formats/images/resample-wasm.ts.
+// AssemblyScript. `node scripts/wasm.mjs` compiles it to pixel-kernels-wasm.ts.
 //
 // Pixels are bytes, rows without gaps. Loops read up to 15 bytes behind a row and write up to 15 bytes
 // behind it, in ascending order, so that later writes replace them: every area needs 16 bytes more.
