@@ -34,7 +34,7 @@ export interface OpenedImages extends IndexedDataset<ImageSample> {
 
 /** The images of a folder that was listed. */
 export async function openImages(opened: OpenedFolder): Promise<OpenedImages> {
-  const decoder = await pixelDecoder('imageFolder', opened.pixels.channels);
+  const decoder = await pixelDecoder('imageFolder', opened.pixels);
   const labels = new Int32Array(opened.labels);
   const pathOf = pathReader(opened.paths);
   const nameOf = (i: number) => join(opened.folder, pathOf(i));

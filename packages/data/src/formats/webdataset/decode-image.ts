@@ -1,5 +1,5 @@
 import { shaped, type ShapedArray } from '../../shaped-array.js';
-import { pixelDecoder, type Channels, type PixelDecoder } from '../images/decode-pixels.js';
+import { pixelDecoder, type Channels, type JpegDecoder, type PixelDecoder } from '../images/decode-pixels.js';
 import { wholeOf, type RawImage } from '../images/raw-image.js';
 import { resample } from '../images/resample.js';
 
@@ -9,16 +9,18 @@ export interface ImageOptions {
   readonly resize?: readonly [height: number, width: number] | undefined;
   /** 3 (default): RGB, alpha is dropped. 4: RGBA. 1: luma by ITU-R BT.601. */
   readonly channels?: Channels | undefined;
+  /** What decodes JPEG files, as for `imageFolder`. Default `sharp`. */
+  readonly jpegDecoder?: JpegDecoder | undefined;
 }
 
 /** The pixels of an encoded image, from 0 to 255: `[height, width, channels]`. */
 export type DecodeImage = (bytes: Uint8Array) => Promise<ShapedArray>;
 
 /** The package `sharp` is loaded with the first image. */
-export function imageDecoder({ resize, channels = 3 }: ImageOptions): DecodeImage {
+export function imageDecoder({ resize, channels = 3, jpegDecoder = 'sharp' }: ImageOptions): DecodeImage {
   let opened: Promise<PixelDecoder> | undefined;
   return async (bytes) => {
-    opened ??= pixelDecoder('Decoding images', channels);
+    opened ??= pixelDecoder('Decoding images', { channels, jpegDecoder });
     const image = await (await opened).decode(bytes);
     if (!resize) return shapedOf(image);
     const window = wholeOf({ height: resize[0], width: resize[1] });
