@@ -74,7 +74,11 @@ await exitOnError(async () => {
 
 /** Both sides read the same number of samples, `repeats` times, and take turns to be first. */
 async function measure(given, { folder, peer, repeats }) {
-  const job = { sequence: SEQUENCE, ...given, path: await provide(given.isImages ? 'images' : given.case, folder, peer) };
+  const job = {
+    sequence: SEQUENCE,
+    ...given,
+    path: await provide(given.isImages ? 'images' : given.case, folder, peer),
+  };
   const rates = { ours: [], theirs: [] };
   let versions = {};
   for (let repeat = 0; repeat < repeats; repeat++) {
