@@ -28,17 +28,13 @@ const y = tf.tensor2d(
   Array.from({ length: 24 }, (_, i) => Math.cos(i)),
   [24, 1],
 );
-const [optimizer, data] = await accelerator.prepare(
-  tf.train.sgd(0.1),
-  new DataLoader([x, y], { batchSize: 12 / mesh.dataRanks.size }),
-);
-await accelerator.prepare([w]);
+const loader = new DataLoader({ x, y }, { batchSize: 12 / mesh.dataRanks.size });
+const [optimizer, data] = accelerator.prepare(tf.train.sgd(0.1), loader);
+accelerator.prepare([w]);
 const losses: number[] = [];
-for await (const [xs, ys] of data) {
-  const loss = optimizer.minimize(
-    () => tf.losses.meanSquaredError(ys as tf.Tensor2D, tf.matMul(xs as tf.Tensor2D, w)),
-    true,
-  )!;
+for await (const batch of data) {
+  const lossOf = () => tf.losses.meanSquaredError(batch.y, tf.matMul(batch.x as tf.Tensor2D, w)) as tf.Scalar;
+  const loss = optimizer.minimize(lossOf, true)!;
   const mean = accelerator.reduce(loss, 'mean');
   losses.push(mean.dataSync()[0]!);
 }
