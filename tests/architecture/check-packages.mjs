@@ -56,9 +56,11 @@ async function publishDry(names) {
   try {
     const { result, stderr } = await npm(['publish', '--dry-run', ...workspaces, ...options]);
     // npm repairs manifests without failing: "npm auto-corrected some errors in your package.json".
-    const isCorrected = stderr.includes('auto-corrected');
-    const corrections = stderr.split('\n').filter((line) => !line.includes('logged in'));
-    return { published: result, corrections: isCorrected ? corrections.filter(Boolean) : [] };
+    const warnings = stderr.split('\n').filter((line) => /^npm warn publish "/.test(line));
+    return {
+      published: result,
+      corrections: stderr.includes('auto-corrected') ? ['npm pkg fix', ...warnings] : [],
+    };
   } finally {
     registry.close();
   }
