@@ -65,11 +65,12 @@ function writeCopy(folder, platforms) {
     packages[`node_modules/${manifest.name}`] = { resolved: path, link: true };
     writeJson(join(folder, path, 'package.json'), packages[path]);
   };
+  const manifestIn = (workspace) => readJson(join(root, workspace, 'package.json'));
   for (const path of installedPaths(lock)) {
     const [, workspace, inside] = /^(packages\/[^/]+)(?:\/(.*))?$/.exec(path) ?? [];
     if (inside !== undefined)
-      packages[`packages/${lock[workspace].name}/${inside}`] = asInstalled(lock[path]);
-    else if (workspace !== undefined) addWorkspace(readJson(join(root, workspace, 'package.json')));
+      packages[`packages/${manifestIn(workspace).name}/${inside}`] = asInstalled(lock[path]);
+    else if (workspace !== undefined) addWorkspace(manifestIn(workspace));
     else if (!lock[path].link) packages[path] = asInstalled(lock[path]);
   }
   for (const name of platforms === undefined ? [] : readdirSync(platforms)) {

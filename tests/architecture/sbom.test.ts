@@ -76,7 +76,7 @@ const nameIn = (id: string) => id.replace(/@[^@]*$/, '');
 /** The entries of package-lock.json by `name@version`. A package may lie in several places. */
 const entries = new Map<string, Locked[]>();
 for (const [path, entry] of Object.entries(lock)) {
-  const name = entry.name ?? path.split('node_modules/').at(-1)!;
+  const name = entry.name ?? path.split(/node_modules\/|^packages\//).at(-1)!;
   const id = `${name}@${entry.version}`;
   if (!entry.link) entries.set(id, [...(entries.get(id) ?? []), entry]);
 }
