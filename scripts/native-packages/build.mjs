@@ -47,12 +47,14 @@ async function addLine(native, line, folder) {
 }
 
 function writeTexts(folder, lines) {
-  const { version, license, engines, publishConfig } = readManifest();
+  const { version, keywords, license, repository, engines, publishConfig } = readManifest();
   const manifest = {
     name: `@acc/native-${CPU_PLATFORM}`,
     version,
     description: `The addon of @acc/native, built for ${CPU_PLATFORM}`,
+    keywords,
     license,
+    repository,
     os: [process.platform],
     cpu: [process.arch],
     ...(process.platform === 'linux' && { libc: ['glibc'] }),
