@@ -68,7 +68,7 @@ function filledIn(text: string, { kebab, camel, pascal, packageName }: Names): s
     .replaceAll('my-service', kebab)
     .replaceAll('myService', camel)
     .replaceAll('MyService', pascal)
-    .replaceAll('ACC_VERSION', ownVersion());
+    .replaceAll('RELEASE_VERSION', ownVersion());
 }
 
 /** The version of this package, which all of our packages have. */
