@@ -74,6 +74,7 @@ describe('the next release', () => {
     expect(manifestOf('packages/tracker-mlflow').peerDependencies).toEqual({ '@acc/contract': `^${next}` });
     expect(manifestOf('examples/mnist').dependencies).toMatchObject({ '@acc/core': next });
     expect(manifestOf('examples/mnist').version).toBe('0.1.0');
+    expect(packages.filter(({ folder }) => entryOf(folder)[0] !== next)).toEqual([]);
     expect(entryOf('packages/amp')).toContain('- Something was put right.');
     expect(entryOf('packages/acc-tracker-trackio')).toContain('- Something was put right.');
   });
