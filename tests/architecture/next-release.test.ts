@@ -45,7 +45,9 @@ const entryOf = (folder: string) =>
 beforeAll(() => {
   const folders = [...packages, ...programs].map(({ folder }) => folder);
   const manifests = ['.', 'site', ...folders].map((folder) => join(folder, 'package.json'));
-  const changelogs = packages.map(({ folder }) => join(folder, 'CHANGELOG.md'));
+  const changelogs = packages
+    .map(({ folder }) => join(folder, 'CHANGELOG.md'))
+    .filter((path) => existsSync(join(root, path)));
   for (const path of [...manifests, ...changelogs]) {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     cpSync(join(root, path), join(copy, path));
