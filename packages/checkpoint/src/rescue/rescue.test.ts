@@ -70,7 +70,9 @@ it('takes the newest step; of ranks with the same parameters one writes them', a
   expect(problem).toBeUndefined();
   expect(newest).toMatchObject({ step: 8, epoch: 2, records: [{ rank: 1 }, { rank: 2 }] });
   expect(await read()).toEqual([5, 6, 7, 8]);
-  const { index } = await receiveRescue(newest!, host(), oneRank);
+  const { index, location } = await receiveRescue(newest!, host(), oneRank);
+  // Its files are not mapped, because a mapped file keeps its memory after it was deleted.
+  expect(location.storage.pathOf).toBeUndefined();
   expect(index).toMatchObject({ worldSize: 2, step: 8 });
 });
 
@@ -106,10 +108,10 @@ it('does not use what a rank could not write completely, or what is damaged', as
 it('deletes what earlier rounds kept', () => {
   keep({ rank: 0, step: 1, values: [1, 2, 3, 4] });
   keep({ rank: 0, step: 2, values: [1, 2, 3, 4], round: 1 });
-  writeFileSync(join(folder, 'ending'), 'rescue');
+  writeFileSync(join(folder, 'ending-rescue'), '');
   dropRescues(folder, 1);
   const left = readdirSync(folder).sort();
-  expect(left).toEqual(['1-0.json', '1-0.safetensors', '1-step-2.claim', 'ending']);
+  expect(left).toEqual(['1-0.json', '1-0.safetensors', '1-step-2.claim', 'ending-rescue']);
 });
 
 it('leaves the claim to another rank of the host if it cannot write', () => {
