@@ -16,8 +16,9 @@ import { readTensors } from '../read/read-tensors.js';
 import { error, layer, oneRank } from '../testing/saves.js';
 import { dropRescues, findRescue } from './find-rescue.js';
 import { HeldRun } from './held-run.js';
+import { rescueMemory } from './memory.js';
 import { receiveRescue } from './receive-rescue.js';
-import { writeRescue, type WrittenRescue } from './write-rescue.js';
+import { isFirstRefusal, writeRescue, type WrittenRescue } from './write-rescue.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -112,6 +113,27 @@ it('deletes what earlier rounds kept', () => {
   dropRescues(folder, 1);
   const left = readdirSync(folder).sort();
   expect(left).toEqual(['1-0.json', '1-0.safetensors', '1-step-2.claim', 'ending-rescue']);
+});
+
+it('tells the ranks of a host that their memory does not suffice, and one of them to report it', () => {
+  const held = new HeldRun(
+    {
+      info: { step: 1, epoch: 0, savedAt: new Date(0).toISOString(), metrics: {} },
+      shared: { step: 1 },
+      local: { own: tf.tensor1d([1, 2, 3]) },
+      tensors: [{ name: 'parameters/w', tensor: tf.zeros([100]) }],
+    },
+    0,
+    layer(),
+  );
+  const needed = (isReplicated: boolean) =>
+    rescueMemory(held, { folder, ranks: 4, isReplicated }).neededBytes;
+  expect([needed(true), needed(false)]).toEqual([400 + 4 * 12, 4 * (400 + 12)]);
+  expect(rescueMemory(held, { folder, ranks: 1, isReplicated: true }).freeBytes).toBeGreaterThan(0);
+  held.release();
+  expect([1, 1, 2].map((round) => isFirstRefusal(folder, round))).toEqual([true, false, true]);
+  dropRescues(folder, 2);
+  expect(readdirSync(folder)).toEqual(['2-refusal.claim']);
 });
 
 it('leaves the claim to another rank of the host if it cannot write', () => {

@@ -172,7 +172,7 @@ export class Rescuing {
     } catch (error) {
       if (!isAccError(error) || !UNUSABLE.includes(error.code)) throw error;
       this.#say(
-        `the state of step ${newest.step} in memory is not used: ${(error as Error).message}; ${last}`,
+        `the state of step ${newest.step} in memory is not used: ${error.message.replace(/\.$/, '')}; ${last}`,
       );
       return undefined;
     }
