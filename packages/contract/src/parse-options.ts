@@ -24,6 +24,8 @@ export interface OptionIssue {
   readonly maximum?: number | bigint;
   readonly inclusive?: boolean | undefined;
   readonly keys?: readonly string[];
+  /** The issues of each alternative of a union. */
+  readonly errors?: readonly (readonly OptionIssue[])[];
 }
 
 export interface ParseOptions {
@@ -47,7 +49,7 @@ export function parseOptions<T>(
   checkKeys(where, options, Object.keys(schema.shape));
   const result = schema.safeParse(options);
   if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
+  const issue = innermost(result.error.issues[0]!);
   const { path } = issue;
   const name = [where, ...path].map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
@@ -65,6 +67,18 @@ export function parseOptions<T>(
     ...(nearest !== undefined && { help: `Did you mean '${nearest}'?` }),
     ...(secret.length === 0 && { cause: result.error }),
   });
+}
+
+/**
+ * The issue that says most. Of a union that is the one inside of the alternative whose type the value
+ * has; otherwise the union itself, with the values of all alternatives.
+ */
+function innermost(issue: OptionIssue): OptionIssue {
+  if (!issue.errors) return issue;
+  const firsts = issue.errors.map(([first]) => first!);
+  const inside = firsts.find(({ path, code }) => path.length > 0 || code === 'unrecognized_keys');
+  if (inside) return innermost({ ...inside, path: [...issue.path, ...inside.path] });
+  return { ...issue, values: firsts.flatMap(({ values = [] }) => values) };
 }
 
 /** Formats a value for a message, briefly and on one line. */
@@ -99,7 +113,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 function expectation(issue: OptionIssue): string {
-  const { code, message, expected, values, origin, minimum, maximum, inclusive } = issue;
+  const { code, message, expected, values, errors, origin, minimum, maximum, inclusive } = issue;
+  if (errors) return errors.map(([first]) => expectation(first!)).join(' or ');
   if (code === 'invalid_type' && expected !== undefined) return TYPES[expected] ?? expected;
   if (code === 'invalid_value' && values) return oneOf(values);
   const bound = minimum ?? maximum;

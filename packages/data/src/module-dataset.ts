@@ -27,8 +27,12 @@ export async function moduleDataset<Sample = unknown>(
   try {
     dataset = (await openDataset(inWorker)) as IndexedDataset<Sample>;
   } catch (cause) {
-    throw new AccError('ACC_DATA_DATASET', `moduleDataset: ${(cause as Error).message}.`, {
-      help: 'Export a dataset {length, get(i)}, or a function that returns one.',
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new AccError('ACC_DATA_DATASET', `moduleDataset: ${message}.`, {
+      help:
+        code === 'ERR_MODULE_NOT_FOUND'
+          ? "Check the address, new URL('./dataset.js', import.meta.url), and the module's imports."
+          : 'Export a dataset {length, get(i)}, or a function that returns one.',
       cause,
     });
   }

@@ -7,8 +7,8 @@ import { requireNumbers, samplerError, type Sampler } from './sampler.js';
 export interface BlockSamplerOptions {
   /**
    * The number of consecutive samples of one rank. Default: the `batchSize` of the loader, and no
-   * other number is accepted. Required with `splitBatches`, where it is the loader's `batchSize`
-   * divided by the number of ranks.
+   * other number is accepted. Required with `splitBatches`: give the loader's `batchSize` divided
+   * by `lanes`. The order depends on this number, so it must not depend on the number of ranks.
    */
   readonly batchSize?: number;
   /**
@@ -87,7 +87,7 @@ function runLength(given: number | undefined, ofLoader: number | undefined): num
   if (length !== undefined) return length;
   throw samplerError(
     'blockSampler: batchSize is missing, and with splitBatches it cannot be taken from the loader',
-    "Set batchSize to the loader's batchSize divided by the number of ranks.",
+    "Set batchSize to the loader's batchSize divided by lanes, which is the same on any number of ranks.",
   );
 }
 

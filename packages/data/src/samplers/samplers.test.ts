@@ -257,6 +257,27 @@ describe('blockSampler', () => {
     }
   });
 
+  it('has the same batches on any number of ranks with splitBatches, if lanes divide them', async () => {
+    const sampler = blockSampler(new Array<number>(8).fill(6), { batchSize: 12 / 4, lanes: 4 });
+    const readBy = async (size: number) => {
+      const make = () => new DataLoader(numbers(48), { batchSize: 12, sampler });
+      const shares = numbers(size).map((rank) =>
+        collect(shardLoader(make(), { rank, size, splitBatches: true })),
+      );
+      return (await Promise.all(shares)) as number[][][];
+    };
+    const [alone] = await readBy(1);
+    expect(sorted(alone!.flat())).toEqual(numbers(48));
+    for (const size of [2, 4]) {
+      const shares = await readBy(size);
+      const steps = alone!.map((_, step) => shares.flatMap((share) => share[step]!));
+      expect(steps).toEqual(alone);
+      // No two ranks read the same block.
+      const blocks = shares.map((share) => new Set(share.flat().map((i) => Math.floor(i / 6))));
+      expect(blocks.reduce((sum, { size: count }) => sum + count, 0)).toBe(8);
+    }
+  });
+
   it('takes batchSize from the loader, and refuses another one', async () => {
     const make = (options: object, batchSize = 2) =>
       new DataLoader(numbers(8), { batchSize, sampler: blockSampler([4, 4], { ...options, lanes: 2 }) });

@@ -48,6 +48,10 @@ describe('launch(fn)', () => {
     expect(outcomes['closure']!.message).toContain('outside');
   });
 
+  it('names a module that is missing, also where a loader hook reports it', () => {
+    expect(outcomes['noModule']!.message).toContain('no-such-module.ts');
+  });
+
   it('throws the error of the rank that failed, and ends the others', () => {
     expect(outcomes['thrown']).toMatchObject({
       code: 'ACC_LAUNCH_FAILED',
@@ -65,6 +69,7 @@ describe('launch(fn)', () => {
     ['bound', 'ACC_FUNCTION_SOURCE', expect.any(String)],
     ['argument', 'ACC_NOT_PLAIN', undefined],
     ['result', 'ACC_LAUNCH_FAILED', 'ACC_NOT_PLAIN'],
+    ['noModule', 'ACC_LAUNCH_FAILED', 'ERR_MODULE_NOT_FOUND'],
     ['noExport', 'ACC_LAUNCH_FAILED', 'ACC_EXPORT_MISSING'],
     ['nested', 'ACC_LAUNCH_FAILED', 'ACC_LAUNCH_NESTED'],
     ['option', 'ACC_UNKNOWN_OPTION', undefined],

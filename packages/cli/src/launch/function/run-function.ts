@@ -1,5 +1,6 @@
 // The program of a rank of `launch(fn)`. Its argument is the folder with the call.
 import { createRequire } from 'node:module';
+import { types } from 'node:util';
 import { compileFunction, constants } from 'node:vm';
 import { AccError } from '@acc/contract';
 import * as tslib from 'tslib';
@@ -22,8 +23,19 @@ try {
   writeResult(folder, rank, { kind: 'returned', value });
 } catch (error) {
   const { code } = Object(error) as { code?: string };
-  writeResult(folder, rank, { kind: 'threw', error: error instanceof Error ? error : String(error), code });
+  writeResult(folder, rank, { kind: 'threw', error: sendable(error), code });
   throw error;
+}
+
+/**
+ * The error in a form that structured cloning keeps an error. Errors of Node's loader hooks, such as
+ * those of tsx, are objects with the prototype of an error, and would arrive as records.
+ */
+function sendable(error: unknown): unknown {
+  if (!(error instanceof Error)) return String(error);
+  if (types.isNativeError(error)) return error;
+  const { message, stack } = error;
+  return Object.assign(new Error(message), { stack });
 }
 
 async function functionOf({ target, base }: FunctionCall): Promise<AnyFunction> {
