@@ -1,3 +1,4 @@
+import type { AccError } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { shaped } from '../../shaped-array.js';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
@@ -42,6 +43,22 @@ describe('csvDataset', () => {
       { size: '5"', name: 'x' },
       { size: '6"', name: 'y' },
     ]);
+  });
+
+  it('says what each form of an option expects, and names the nearest value', async () => {
+    await using folder = await TemporaryFolder.create({ 'a.csv': 'a,b\n1,2\n' });
+    const refused = (column: unknown) =>
+      rowsOf(folder, 'a.csv', { columns: { a: column } }).catch((reason: unknown) => reason as AccError);
+    expect(await refused('int23')).toMatchObject({
+      code: 'ACC_INVALID_OPTION',
+      message: expect.stringMatching(/'int32'.* or an object/) as string,
+      help: expect.stringContaining("'int32'") as string,
+    });
+    expect(await refused({ dtype: 'int32', from: 'b', default: '0' })).toMatchObject({
+      code: 'ACC_INVALID_OPTION',
+      message: expect.stringMatching(/columns\.a\.default is "0"; expected a number or true or false/) as string,
+    });
+    expect(await refused({ dtype: 'int32', form: 'b' })).toMatchObject({ code: 'ACC_UNKNOWN_OPTION' });
   });
 
   it('names the row that does not fit', async () => {
