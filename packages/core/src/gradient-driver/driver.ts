@@ -1,4 +1,5 @@
 import { fill, mul, ones, Tensor, util, type Variable } from '@tensorflow/tfjs-core';
+import { withLossSeed } from '@acc/contract';
 import {
   engineInternals,
   patch,
@@ -86,16 +87,20 @@ function gradients(
     }
     const session = isOutermost ? hooks.begin(xs, y) : undefined;
     if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
+    const weight = session?.weight ?? 1;
     const walk = (): (Tensor | null)[] => {
-      const found = walkBackward({
+      const seed = seedOf(y, dy, weight);
+      const options = {
         engine,
         path,
-        seeds: new Map([[y.id, seedOf(y, dy, session?.weight ?? 1)]]),
+        seeds: new Map([[y.id, seed]]),
         wanted: new Set(xs.map(({ id }) => id)),
         finals: takers(xs, session),
         freesEarly: isOutermost,
         participants,
-      });
+      };
+      const lossSeed = y.rank === 0 ? seed : weight;
+      const found = withLossSeed(isOutermost ? lossSeed : 0, () => walkBackward(options));
       return collect(engine, xs, found, session);
     };
     const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);

@@ -1,5 +1,5 @@
 import { add, type Tensor, util } from '@tensorflow/tfjs-core';
-import { AccError, type TapedForward } from '@acc/contract';
+import { AccError, heldPartOf, withLossSeed, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
@@ -55,14 +55,14 @@ class KeptPass implements TapedForward {
     this.#pass = pass;
   }
 
-  backward(dys: readonly (Tensor | null)[]): (Tensor | null)[] {
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
     const engine = engineInternals();
     const pass = this.#pass;
     if (!pass) throw used();
     requireOutermost(engine, 'A separate backward pass');
     requireFitting(dys, pass.outputs);
     const { xs, hooks } = pass;
-    const walk = () => gradientsOf(engine, pass, dys);
+    const walk = () => withLossSeed(lossSeed, () => gradientsOf(engine, pass, dys));
     try {
       return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, walk) : walk()));
     } finally {
