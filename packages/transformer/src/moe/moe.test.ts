@@ -145,3 +145,120 @@ describe.each(BACKENDS)('on %s', (backend) => {
     },
   );
 });
+
+async function savedAndLoaded(model: tf.LayersModel): Promise<tf.LayersModel> {
+  let saved: tf.io.ModelArtifacts | undefined;
+  const handler = tf.io.withSaveHandler((artifacts) => {
+    saved = artifacts;
+    return Promise.resolve({ modelArtifactsInfo: { dateSaved: new Date(), modelTopologyType: 'JSON' } });
+  });
+  await model.save(handler);
+  const modelTopology = JSON.parse(JSON.stringify(saved!.modelTopology)) as object;
+  return tf.loadLayersModel(tf.io.fromMemory({ ...saved!, modelTopology }));
+}
+
+describe('moe', () => {
+  beforeAll(async () => void (await tf.setBackend('acc')));
+
+  it('is the MLP of a block, and loads from its configuration', async () => {
+    const options = { experts: 3, topK: 1, capacityFactor: 2, jitter: 0.1, sharedExperts: 1 };
+    const input = tf.input({ shape: [4, WIDTH] });
+    const block = transformerBlock({ heads: 2, moe: options, mlp: 'swiGlu', innerUnits: INNER });
+    const model = tf.model({ inputs: input, outputs: block.apply(input) as tf.SymbolicTensor });
+    const names = model.weights.map(({ originalName }) => originalName.slice(block.name.length));
+    expect(names.filter((name) => name.includes('mlp'))).toEqual([
+      '/mlp/router/kernel',
+      '/mlp/experts/gate_proj/kernel',
+      '/mlp/experts/up_proj/kernel',
+      '/mlp/experts/down_proj/kernel',
+      '/mlp/shared/gate_proj/kernel',
+      '/mlp/shared/up_proj/kernel',
+      '/mlp/shared/down_proj/kernel',
+    ]);
+    const x = wave([2, 4, WIDTH]);
+    const y = model.predict(x) as tf.Tensor;
+    const loaded = await savedAndLoaded(model);
+    expect(Array.from((loaded.predict(x) as tf.Tensor).dataSync())).toEqual(Array.from(y.dataSync()));
+    const [, reloaded] = loaded.layers as [unknown, typeof block];
+    expect(reloaded.getConfig()['moe']).toMatchObject(options);
+  });
+
+  it('jitters in training only', () => {
+    const layer = built({ experts: 4, topK: 2, jitter: 0.5 });
+    const x = wave([TOKENS, WIDTH]);
+    const values = (training: boolean) => Array.from((layer.apply(x, { training }) as tf.Tensor).dataSync());
+    expect(values(false)).toEqual(values(false));
+    expect(values(true)).not.toEqual(values(true));
+  });
+
+  it('counts assignments, and tells what it adds to the loss', () => {
+    const layer = built({ experts: 4, topK: 1, capacityFactor: 1, balanceLoss: 0.5, zLoss: 0.25 });
+    expect([layer.tokensPerExpert, layer.droppedTokens, layer.routerLosses]).toEqual([[], 0, undefined]);
+    const x = wave([TOKENS, WIDTH]) as tf.Tensor2D;
+    const variables = variablesOf(layer);
+    tf.tidy(() => void tf.variableGrads(() => tf.sum(layer.apply(x) as tf.Tensor), variables));
+    const counts = layer.tokensPerExpert;
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(TOKENS);
+    expect(layer.droppedTokens).toBe(counts.reduce((sum, count) => sum + Math.max(0, count - 4), 0));
+    expect(layer.droppedTokens).toBeGreaterThan(0);
+    const { extra } = dense(layer, x, { experts: 4, topK: 1, balanceLoss: 0.5, zLoss: 0.25 }, true);
+    const { balance, z } = layer.routerLosses!;
+    expectClose([balance + z], [extra.dataSync()[0]!], { rtol: 1e-5 });
+    const before = tf.memory().numTensors;
+    layer.dispose();
+    expect(tf.memory().numTensors).toBe(before - variables.length - 1);
+  });
+
+  it('adds its losses in fit, once', async () => {
+    const weightsAfter = async (args: MoeArgs) => {
+      const layer = built(args);
+      const model = tf.sequential({ layers: [layer] });
+      model.build([null, WIDTH]);
+      model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
+      const [x, y] = [wave([TOKENS, WIDTH]), wave([TOKENS, WIDTH], 1)];
+      const [variables, given] = [variablesOf(layer), { ...args, innerUnits: INNER }];
+      const expected = tf.tidy(() => {
+        const { grads } = tf.variableGrads(() => {
+          const { y: output, extra } = dense(layer, x as tf.Tensor2D, given, true);
+          return tf.add(tf.mean(tf.square(tf.sub(output, y))), extra);
+        }, variables);
+        return variables.map((v) => Array.from(tf.sub(v, tf.mul(grads[v.name]!, 0.1)).dataSync()));
+      });
+      await model.fit(x, y, { epochs: 1, batchSize: TOKENS, shuffle: false, verbose: 0 });
+      variables.forEach((v, i) =>
+        expectClose(Array.from(v.dataSync()), expected[i]!, { rtol: 1e-4, atol: 1e-6 }),
+      );
+    };
+    await weightsAfter({ experts: 4, balanceLoss: 0.4, zLoss: 0.3 });
+  });
+
+  it.each([
+    ['more choices than experts', { experts: 2, topK: 3 }, 'ACC_INVALID_OPTION'],
+    ['no room', { experts: 2, capacityFactor: 0 }, 'ACC_INVALID_OPTION'],
+    ['no experts', { experts: 0 }, 'ACC_INVALID_OPTION'],
+    ['an option without effect', { experts: 2, mlp: 'swiGlu', activation: 'relu' }, 'ACC_INVALID_OPTION'],
+    ['an unknown option', { experts: 2, expert: 2 }, 'ACC_UNKNOWN_OPTION'],
+  ])('refuses %s', (_, args, code) => {
+    expect(() => moe(args as MoeArgs)).toThrowError(expect.objectContaining({ code }));
+  });
+
+  it('refuses an unknown option of a block', () => {
+    const args = { heads: 2, moe: { experts: 2, topk: 1 } };
+    expect(() => transformerBlock(args as never)).toThrowError(
+      expect.objectContaining({ code: 'ACC_UNKNOWN_OPTION' }),
+    );
+  });
+});
+
+describe('routing', () => {
+  it('fills experts with first choices, in the order of tokens', () => {
+    const choices = [0, 1, 0, 1, 0, 1, 1, 0];
+    const routing = new Routing(choices, 4, { experts: 2, capacity: capacityOf(4, 2, 2, 0.75) });
+    expect(routing.assigned).toEqual([4, 4]);
+    expect(routing.counts).toEqual([3, 3]);
+    // First choices are 0, 0, 0, 1, so expert 0 is full; expert 1 has room for two second choices.
+    expect([...routing.assignmentOf]).toEqual([0, 1, 2, 3, 4, 5]);
+    expect([...routing.rowOf]).toEqual([0, 1, 2, 3, 4, 5, -1, -1]);
+    expect(routing.dropped).toBe(2);
+  });
+});
