@@ -1,4 +1,4 @@
-import { fill, mul, ones, Tensor, util, type Variable } from '@tensorflow/tfjs-core';
+import { fill, mul, ones, Tensor, util, type Scalar, type Variable } from '@tensorflow/tfjs-core';
 import { withLossSeed } from '@acc/contract';
 import {
   engineInternals,
@@ -10,7 +10,7 @@ import {
 } from '@acc/tfjs-internals';
 import { explainMissingKernel } from './missing-kernel.js';
 import { freeSaved } from './packed-tensors.js';
-import { pathBetween } from './tape.js';
+import { heldOf, pathBetween, requireHeldOnly } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
 
@@ -79,7 +79,9 @@ function gradients(
       () => engine.tidy('forward', isOutermost && hooks.forward ? () => hooks.forward!(xs, f) : f),
     );
     util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
-    const path = pathBetween(tape, xs, [y]);
+    const held = heldOf(xs);
+    requireHeldOnly(tape, xs, [y]);
+    const path = pathBetween(tape, held, [y]);
     if (!allowNoGradients && path.nodes.length === 0) {
       throw new Error(
         'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
@@ -94,14 +96,14 @@ function gradients(
         engine,
         path,
         seeds: new Map([[y.id, seed]]),
-        wanted: new Set(xs.map(({ id }) => id)),
-        finals: takers(xs, session),
+        wanted: new Set(held.map(({ id }) => id)),
+        finals: takers(held, session),
         freesEarly: isOutermost,
         participants,
       };
-      const lossSeed = y.rank === 0 ? seed : weight;
+      const lossSeed = y.rank === 0 ? (seed as Scalar) : weight;
       const found = withLossSeed(isOutermost ? lossSeed : 0, () => walkBackward(options));
-      return collect(engine, xs, found, session);
+      return collect(engine, held, found, session);
     };
     const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);
     return { value: y, grads };

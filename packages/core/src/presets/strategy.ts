@@ -1,5 +1,5 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
-import { ddp, Deterministic, fsdp, isForOne } from '#platform/strategies';
+import { ddp, Deterministic, expertParallel, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
 import type { ResolvedOptions } from '../options.js';
@@ -23,6 +23,7 @@ export function strategyOf(options: ResolvedOptions, size: number, kernels: Kern
     return size > 1 || isForOne(options.fsdp, kernels) ? fsdp(options.fsdp) : singleStrategy();
   }
   if (name !== 'ddp') return singleStrategy();
+  if ((options.mesh?.expert ?? 1) !== 1) return expertParallel(options.ddp);
   return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });
 }
 
