@@ -101,7 +101,8 @@ function gradients(
         freesEarly: isOutermost,
         participants,
       };
-      const lossSeed = y.rank === 0 ? (seed as Scalar) : weight;
+      // The walk frees `seed`.
+      const lossSeed = dy?.rank === 0 ? mul<Scalar>(dy, weight) : weight;
       const found = withLossSeed(isOutermost ? lossSeed : 0, () => walkBackward(options));
       return collect(engine, held, found, session);
     };

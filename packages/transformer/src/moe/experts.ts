@@ -69,15 +69,17 @@ export class Experts extends layers.Layer {
    */
   run(rows: Tensor2D, counts: readonly number[]): Tensor2D {
     return tidy(() => {
+      const withRows = counts.flatMap((count, expert) => (count > 0 ? [expert] : []));
       // A rank without rows computes one product of none, so that its backward pass has the same steps.
-      const some = counts.some((count) => count > 0);
-      const used = counts.flatMap((count, expert) => (count > 0 || (!some && expert === 0) ? [expert] : []));
-      const inputs = some
-        ? split(
-            rows,
-            used.map((expert) => counts[expert]!),
-          )
-        : [rows];
+      const used = withRows.length > 0 ? withRows : [0];
+      // tfjs has no gradient of a split into one piece.
+      const inputs =
+        used.length > 1
+          ? split(
+              rows,
+              used.map((expert) => counts[expert]!),
+            )
+          : [rows];
       const parts = this.#projections.map(({ kernel, bias }) => ({
         kernels: ofExperts(kernel, counts.length),
         biases: bias && ofExperts(bias, counts.length),
@@ -122,5 +124,7 @@ export class Experts extends layers.Layer {
 function ofExperts(weight: Weight, count: number): Tensor[] {
   const variable = weight.read();
   const part = heldPartOf(variable);
-  return unstack(part ? reshape(part.own, [count, ...variable.shape.slice(1)]) : variable);
+  const shape = variable.shape.slice(1);
+  if (count === 1) return [reshape(part ? part.own : variable, shape)];
+  return unstack(part ? reshape(part.own, [count, ...shape]) : variable);
 }
