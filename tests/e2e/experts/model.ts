@@ -1,5 +1,6 @@
 // A small model with experts, its data, and plain tfjs loops over the parts of all ranks.
-import { moe, transformerBlock } from '@acc/transformer';
+import type { Accelerator } from '@acc/core';
+import { transformerBlock, type moe } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
 
 export const STEPS = 20;
@@ -11,7 +12,6 @@ export interface Case {
   readonly microBatches?: number;
   readonly clipNorm?: number;
   readonly checkpointEvery?: number;
-  readonly bf16?: boolean;
 }
 
 export const CASES: Readonly<Record<string, Case>> = {
@@ -58,6 +58,50 @@ export function lossOf(model: tf.LayersModel, { x, y }: { x: tf.Tensor; y: tf.Te
 }
 
 export const optimizerOf = () => tf.train.adam(0.01, 0.9, 0.999, 1e-3);
+
+/** A job and one process may divide the rows of this one as they like. */
+export const UNDIVIDED: Case = { experts: { experts: 4, topK: 2, balanceLoss: 0, zLoss: 0 } };
+
+/** With a loss scale. The router's losses are a large part of the gradients. */
+export const HALF: Case = { experts: { experts: 4, topK: 1, balanceLoss: 0.5, zLoss: 0.1 } };
+
+/** Trains on the rows of some ranks, each in a micro-batch of its own. Returns their mean losses. */
+export function trainSteps(
+  accelerator: Accelerator,
+  { model, optimizer }: { model: tf.LayersModel; optimizer: tf.Optimizer },
+  { steps, parts }: { steps: readonly number[]; parts: readonly number[] },
+): number[] {
+  return steps.map((step) =>
+    tf.tidy(() => {
+      const losses = parts.map((part) => {
+        const batch = batchOf(step, part);
+        return accelerator.accumulate(() => optimizer.minimize(() => lossOf(model, batch), true)!);
+      });
+      return accelerator.reduce(tf.div<tf.Scalar>(tf.addN(losses), parts.length), 'mean').dataSync()[0]!;
+    }),
+  );
+}
+
+export function weightsOf(accelerator: Accelerator, model: tf.LayersModel): Record<string, number[]> {
+  const state = accelerator.getStateDict(model);
+  const entries = Object.entries(state).map(([name, value]) => [name, Array.from(value.dataSync())] as const);
+  tf.dispose(state);
+  return Object.fromEntries(entries);
+}
+
+/** Eleven rows, so that the last batch of 4 is short, and ranks have different numbers of rows of it. */
+export const FITTED = { rows: 11, batchSize: 4, epochs: 2 };
+
+/** `fit` of {@link UNDIVIDED}, then `evaluate` and `predict`. */
+export async function fitted(model: tf.LayersModel): Promise<{ losses: number[]; predicted: number[] }> {
+  const { rows, batchSize, epochs } = FITTED;
+  const [x, y] = [wave([rows, LENGTH, WIDTH], 0.4), wave([rows, LENGTH, 2], 2)];
+  const { history } = await model.fit(x, y, { batchSize, epochs, shuffle: false, verbose: 0 });
+  const evaluated = model.evaluate(x, y, { batchSize }) as tf.Scalar;
+  const predicted = model.predict(x) as tf.Tensor;
+  const losses = [...(history['loss'] as number[]), evaluated.dataSync()[0]!];
+  return { losses, predicted: Array.from(predicted.dataSync()) };
+}
 
 export interface Trained {
   /** The mean of all ranks in each step. */

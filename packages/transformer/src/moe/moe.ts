@@ -4,7 +4,6 @@ import {
   gather,
   keep,
   mul,
-  randomUniform,
   reshape,
   softmax,
   sum,
@@ -14,7 +13,7 @@ import {
   type Tensor,
   type Tensor2D,
 } from '@tensorflow/tfjs-core';
-import { type layers, type Shape } from '@tensorflow/tfjs-layers';
+import { initializers, type layers, type Shape } from '@tensorflow/tfjs-layers';
 import { AccError } from '@acc/contract';
 import { gradientDepth } from '@acc/tfjs-internals';
 import { Composite, partsOf } from '../layers/composite.js';
@@ -134,7 +133,8 @@ export class Moe extends Composite<MoeSettings> {
   #jittered(rows: Tensor2D, kwargs: Kwargs): Tensor {
     const { jitter } = this.settings;
     if (jitter === 0 || kwargs?.['training'] !== true) return rows;
-    return mul(rows, randomUniform(rows.shape, 1 - jitter, 1 + jitter));
+    const noise = initializers.randomUniform({ minval: 1 - jitter, maxval: 1 + jitter });
+    return mul(rows, noise.apply(rows.shape));
   }
 
   #withLosses(gates: Tensor, logits: Tensor, probabilities: Tensor): Tensor {
