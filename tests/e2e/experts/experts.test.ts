@@ -3,6 +3,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
+import { expertParallel } from '@acc/fsdp';
 import { resultsOfRanks } from '@acc/testkit';
 import { expectNear, rms } from '../transformer/compare.js';
 import { newFolder } from '../transformer/reference.js';
@@ -151,7 +152,11 @@ it.each([
   ['fsdp', { strategy: 'fsdp', mesh: { fsdp: 1, expert: 2 } }, 'ACC_INVALID_OPTION'],
   ['single', { strategy: 'single', mesh: { expert: 2 } }, 'ACC_INVALID_OPTION'],
   ['deterministic', { deterministic: true, mesh: { expert: 2 } }, 'ACC_DETERMINISTIC_UNSUPPORTED'],
-  ["syncAt: 'apply'", { ddp: { syncAt: 'apply' }, mesh: { expert: 2 } }, 'ACC_STRATEGY_CANNOT'],
 ] as const)('the axis expert is refused beside %s', async (_, options, code) => {
   await expect(Accelerator.create(options)).rejects.toThrowError(expect.objectContaining({ code }));
+});
+
+it('gradients of experts cannot wait for the optimizer', () => {
+  const make = () => expertParallel({ syncAt: 'apply' });
+  expect(make).toThrowError(expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }));
 });

@@ -124,7 +124,7 @@ async function half(): Promise<Report['half']> {
 }
 
 async function fit(): Promise<Report['fit']> {
-  const accelerator = await create();
+  const accelerator = await create({ dataLoader: { splitBatches: true } });
   const model = modelOf(UNDIVIDED);
   model.compile({ optimizer: optimizerOf(), loss: 'meanSquaredError' });
   accelerator.prepare(model);
@@ -141,12 +141,12 @@ async function refusals(): Promise<Report['refusals']> {
   const kernel = model.weights.find(({ originalName }) => originalName.endsWith('experts/c_fc/kernel'))!;
   const batch = batchOf(0, 0);
   const found = {
-    uneven: codeOf(() => void accelerator.prepare(modelOf({ experts: { experts: 3 } }))),
     penalty: codeOf(() => {
       const loss = () => tf.add<tf.Scalar>(lossOf(model, batch), tf.sum(tf.square(kernel.read())));
       optimizer.minimize(loss);
     }),
     compile: codeOf(() => void accelerator.compile(() => lossOf(model, batch))()),
+    uneven: codeOf(() => void accelerator.prepare(modelOf({ experts: { experts: 3 } }))),
   };
   accelerator.freeMemory(model, optimizer);
   return found;
