@@ -152,16 +152,22 @@ export class ShardedParameters {
     return units;
   }
 
-  /** See `Strategy.globalNorm`. */
-  globalNorm(grads: NamedTensorMap): Tensor {
+  /**
+   * See `Strategy.globalNorm`.
+   *
+   * @param normOfOthers The norm of gradients of variables that are not in units. Default: ranks have
+   * all of them.
+   */
+  globalNorm(grads: NamedTensorMap, normOfOthers?: (others: NamedTensorMap) => Tensor): Tensor {
     const { kernels, sharing } = this.context;
     const shards = this.#shardsOf(grads);
     const names = new Set(shards.map(({ variable }) => variable.name));
     const own = shards.flatMap(({ variable }) => (grads[variable.name] as Tensor | null) ?? []);
-    const others = Object.keys(grads).flatMap((name) => (names.has(name) ? [] : (grads[name] ?? [])));
+    const others = Object.entries(grads).filter(([name, grad]) => !names.has(name) && isThere(grad));
+    const norm = normOfOthers ?? ((record: NamedTensorMap) => kernels.lists.norm(Object.values(record)));
     return tidy(() => {
       const squares = sharing.allReduce(square(this.#normOf(own)), 'sum');
-      return sqrt(others.length > 0 ? add(squares, square(kernels.lists.norm(others))) : squares);
+      return sqrt(others.length > 0 ? add(squares, square(norm(Object.fromEntries(others)))) : squares);
     });
   }
 
@@ -178,12 +184,15 @@ export class ShardedParameters {
     });
   }
 
-  /** See `Strategy.materialize`. */
-  materialize(variables: readonly Variable[]): Tensor[] {
+  /** See `Strategy.materialize`. @param other Gives a variable that is not in a unit. */
+  materialize(
+    variables: readonly Variable[],
+    other: (variable: Variable) => Tensor = (variable) => variable.clone(),
+  ): Tensor[] {
     const { sharing } = this.context;
     return variables.map((variable) => {
       const shard = this.#shardOf.get(variable);
-      if (!shard) return variable.clone();
+      if (!shard) return other(variable);
       const unit = this.unitOf.get(variable)!;
       unit.takeOverAssigned();
       // Whether a gather was started is the same on all ranks; whether it has ended is not.

@@ -13,6 +13,12 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
  * @throws AccError `ACC_STRATEGY_CANNOT` for options of the strategy that the device cannot follow.
  */
 export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
+  const strategy = plainStrategyOf(options, size, kernels);
+  const hasExperts = (options.mesh?.expert ?? 1) !== 1 && typeof options.strategy !== 'object';
+  return hasExperts && strategy.traits.isLocal !== true ? expertParallel(strategy) : strategy;
+}
+
+function plainStrategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy } = options;
   if (typeof strategy === 'object') return strategy;
   // Deterministic training uses the same code on one rank as on several.
@@ -23,7 +29,6 @@ export function strategyOf(options: ResolvedOptions, size: number, kernels: Kern
     return size > 1 || isForOne(options.fsdp, kernels) ? fsdp(options.fsdp) : singleStrategy();
   }
   if (name !== 'ddp') return singleStrategy();
-  if ((options.mesh?.expert ?? 1) !== 1) return expertParallel(options.ddp);
   return ddp(options.deterministic === false ? options.ddp : { ...options.ddp, batchNorm: 'sync' });
 }
 

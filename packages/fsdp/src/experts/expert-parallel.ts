@@ -8,9 +8,10 @@ import {
   type Strategy,
   type StrategyContext,
   type StrategyTraits,
+  type TapeHooks,
   type TensorShard,
 } from '@acc/contract';
-import { ddp, requireSameVariables, type DdpOptions } from '@acc/ddp';
+import { broadcastVariables, requireSameVariables } from '@acc/ddp';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer } from '../errors.js';
 import { requireState } from '../offload/index.js';
@@ -24,27 +25,29 @@ import { ExpertReduction } from './expert-reduction.js';
 const AXIS = 'expert';
 
 /**
- * Data parallelism whose ranks along the axis `expert` share out experts (Lepikhin et al., "GShard",
- * 2020). Variables that are marked to be cut along that axis are held in parts: weights, gradients and
- * optimizer state. Their layer sends rows to the ranks that have their experts. Gradients of experts
- * are summed over the ranks with the same experts, all others over all ranks with rows of their own.
+ * Ranks along the axis `expert` share out experts (Lepikhin et al., "GShard", 2020). Variables that are
+ * marked to be cut along that axis are held in parts: weights, gradients and optimizer state. Their
+ * layer sends rows to the ranks that have their experts. Gradients of experts are summed over the ranks
+ * with the same experts. All other variables are held and reduced by the strategy `others`.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ * @param others `ddp` or `fsdp`. It belongs to the result from now on.
+ * @throws AccError `ACC_STRATEGY_CANNOT` for a strategy that reduces gradients at `apply`.
  */
-export function expertParallel(options: DdpOptions = {}): Strategy {
-  if (options.syncAt === 'apply') throw syncsAtApply();
-  return new ExpertParallel(ddp(options));
+export function expertParallel(others: Strategy): Strategy {
+  if (others.traits.syncAt === 'apply') throw syncsAtApply();
+  return new ExpertParallel(others);
 }
 
 class ExpertParallel implements Strategy {
-  readonly name = 'experts';
+  readonly name: string;
   readonly traits: StrategyTraits = {
     parameters: 'sharded',
     isRecordable: false,
     accumulates: 'afterReduction',
   };
-  /** For variables that every rank has, and for statistics of layers. */
-  readonly #whole: Strategy;
+  readonly tape?: TapeHooks;
+  /** For all other variables, and for statistics of layers. */
+  readonly #others: Strategy;
   #context!: StrategyContext;
   /** The ranks that have different experts. */
   #group!: Collective;
@@ -58,35 +61,40 @@ class ExpertParallel implements Strategy {
   readonly getState?: NonNullable<Strategy['getState']>;
   readonly setState?: NonNullable<Strategy['setState']>;
 
-  constructor(whole: Strategy) {
-    this.#whole = whole;
+  constructor(others: Strategy) {
+    this.name = `${others.name} with experts`;
+    this.#others = others;
+    if (others.tape) this.tape = others.tape;
     // The state of a hook, if there is one.
-    if (whole.getState) this.getState = () => whole.getState!();
-    if (whole.setState) this.setState = (state) => whole.setState!(state);
+    if (others.getState) this.getState = () => others.getState!();
+    if (others.setState) this.setState = (state) => others.setState!(state);
   }
 
   attach(context: StrategyContext): void {
     const { mesh, kernels } = context;
     if (!kernels.defer) throw cannotDefer(kernels.backendName);
     this.#context = context;
-    this.#whole.attach(context);
+    this.#others.attach(context);
     this.#group = mesh.along(AXIS);
     this.#replicas = mesh.over(GRADIENT_AXES.filter((axis) => axis !== AXIS));
     this.#held = new ShardedParameters({ ...context, sharing: this.#group });
   }
 
-  prepareVariables(variables: readonly Variable[]): void {
+  prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
     const { collective, kernels } = this.#context;
     requireSameVariables(variables, collective);
     this.#held.forgetDisposed((unit) => this.#forget(unit));
     const isCut = (variable: Variable) => cutOf(variable)?.axis === AXIS;
     const fresh = variables.filter((variable) => isCut(variable) && !this.#held.unitOf.has(variable));
     for (const variable of fresh) this.#requireEven(variable);
-    this.#whole.prepareVariables(variables.filter((variable) => !isCut(variable)));
+    this.#others.prepareVariables(
+      variables.filter((variable) => !isCut(variable)),
+      layers,
+    );
     if (fresh.length > 0) this.#held.beginPreparation();
     for (const variable of fresh) {
       // One by one: a variable without memory gets its values here, and keeps its part.
-      this.#whole.prepareVariables([variable]);
+      broadcastVariables([variable], collective);
       const unit = new Unit([variable], {
         collective: this.#group,
         // Experts are whole chunks.
@@ -102,10 +110,11 @@ class ExpertParallel implements Strategy {
 
   prepareLayers(layers: readonly unknown[]): () => void {
     this.#hasLayers = true;
-    return this.#whole.prepareLayers!(layers);
+    return this.#others.prepareLayers!(layers);
   }
 
   prepareOptimizer(optimizer: Optimizer): void {
+    this.#others.prepareOptimizer?.(optimizer);
     this.#held.requireShards(optimizer);
     requireState(optimizer, this.#context.collective);
   }
@@ -116,26 +125,32 @@ class ExpertParallel implements Strategy {
     const over = { lengthOf, replicas: this.#replicas, collective: this.#context.mesh.gradientRanks };
     return splitReduction(variables, (variable) => unitOf.has(variable), {
       divided: (some) => new ExpertReduction({ ...over, variables: some }),
-      whole: (some) => (some.length > 0 || this.#hasLayers ? this.#whole.beginReduction(some) : undefined),
+      whole: (some) => (some.length > 0 || this.#hasLayers ? this.#others.beginReduction(some) : undefined),
       end: () => this.#release(),
     });
   }
 
   wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
-    return this.#held.wholeGradients(grads, variables);
+    const exposed = this.#held.wholeGradients(grads, variables);
+    return this.#others.wholeGradients?.(exposed, variables) ?? exposed;
   }
 
   heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
-    return this.#held.heldGradients(grads);
+    const held = this.#held.heldGradients(grads);
+    return this.#others.heldGradients?.(held ?? grads) ?? held;
   }
 
   update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
     this.#release();
-    this.#held.update(grads, { optimizer, apply });
+    const others = this.#others;
+    const applyAll = (own: NamedTensorMap) =>
+      others.update ? others.update(own, apply, optimizer) : apply(own);
+    this.#held.update(grads, { optimizer, apply: applyAll });
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {
-    return this.#held.globalNorm(grads);
+    const { globalNorm } = this.#others;
+    return this.#held.globalNorm(grads, globalNorm && ((given) => globalNorm.call(this.#others, given)));
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
@@ -143,19 +158,22 @@ class ExpertParallel implements Strategy {
   }
 
   materialize(variables: readonly Variable[]): Tensor[] {
-    return this.#held.materialize(variables);
+    const others = this.#others;
+    return this.#held.materialize(variables, (variable) =>
+      others.materialize ? others.materialize([variable])[0]! : variable.clone(),
+    );
   }
 
   shardsOf(variable: Variable): readonly TensorShard[] | undefined {
-    return this.#held.shardsOf(variable);
+    return this.#held.shardsOf(variable) ?? this.#others.shardsOf?.(variable);
   }
 
   heldBy(variable: Variable): Variable | undefined {
-    return this.#held.heldBy(variable);
+    return this.#held.heldBy(variable) ?? this.#others.heldBy?.(variable);
   }
 
   detach(): void {
-    this.#whole.detach?.();
+    this.#others.detach?.();
     this.#held.dispose((unit) => this.#forget(unit));
     this.#hasLayers = false;
   }

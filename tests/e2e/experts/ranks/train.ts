@@ -59,7 +59,7 @@ async function train(given: Case): Promise<OnRank> {
     ...(clipNorm !== undefined && { gradientClipping: { norm: clipNorm } }),
     ...(checkpointEvery !== undefined && { checkpointEvery }),
   });
-  const [model, optimizer] = accelerator.prepare(modelOf(given), optimizerOf());
+  const [model, optimizer] = accelerator.prepare(modelOf(given), optimizerOf(given));
   const losses: number[] = [];
   let dropped = 0;
   let before = memory();
@@ -77,8 +77,9 @@ async function train(given: Case): Promise<OnRank> {
   }
   const after = memory();
   const total = tf.tidy(() => accelerator.reduce(tf.scalar(dropped), 'sum').dataSync()[0]!);
-  const state = (optimizer as unknown as { accumulatedFirstMoment: { variable: tf.Variable }[] })
-    .accumulatedFirstMoment;
+  const { accumulatedFirstMoment: state = [] } = optimizer as unknown as {
+    accumulatedFirstMoment?: { variable: tf.Variable }[];
+  };
   const kernel = model.weights.find(({ originalName }) => originalName.endsWith('experts/c_fc/kernel'))!;
   const read = Array.from(kernel.read().dataSync());
   const result = {
@@ -162,7 +163,8 @@ function codeOf(fn: () => void): string {
 }
 
 function create(options: AcceleratorOptions = {}): Promise<Accelerator> {
-  return Accelerator.create({ mesh, ...options });
+  const strategy = mesh['fsdp'] ? 'fsdp' : 'auto';
+  return Accelerator.create({ mesh, strategy, ...options });
 }
 
 function memory(): tf.MemoryInfo & { allocatedBytes: number } {
