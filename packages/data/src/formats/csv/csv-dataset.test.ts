@@ -56,7 +56,9 @@ describe('csvDataset', () => {
     });
     expect(await refused({ dtype: 'int32', from: 'b', default: '0' })).toMatchObject({
       code: 'ACC_INVALID_OPTION',
-      message: expect.stringMatching(/columns\.a\.default is "0"; expected a number or true or false/) as string,
+      message: expect.stringMatching(
+        /columns\.a\.default is "0"; expected a number or true or false/,
+      ) as string,
     });
     expect(await refused({ dtype: 'int32', form: 'b' })).toMatchObject({ code: 'ACC_UNKNOWN_OPTION' });
   });
