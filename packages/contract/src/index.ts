@@ -58,6 +58,13 @@ export type {
   TensorBridge,
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
+export type { LocalPiece, LocalPieces, LocalPiecesOptions } from './local-pieces.js';
+export {
+  parallelPartsOf,
+  type ParallelLayer,
+  type ParallelPart,
+  type WeightCut,
+} from './parallel-parts.js';
 export { medianLow } from './median-low.js';
 export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export {

@@ -26,7 +26,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-import { canUpdateShards, isLive, registeredVariable, withShards } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withShards, withShardsRegistered } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
@@ -41,7 +41,6 @@ import {
   type ResolvedFsdpOptions,
 } from './options.js';
 import { requireOwnState, type OwnStateContext } from './own-state.js';
-import { withShardsRegistered } from './registered.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import type { Shard } from './shard.js';

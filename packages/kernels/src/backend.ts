@@ -147,7 +147,38 @@ export class AccBackend extends KernelBackend {
     data.inPieces = inPieces;
     // tfjs checks kernels for leaks by counting the data ids that they return, so pieces do not
     // count.
-    this.#count -= inPieces.pieces?.length ?? 0;
+    if (!inPieces.isBorrowed) this.#count -= inPieces.pieces?.length ?? 0;
+  }
+
+  /** Gives data in pieces its whole values, which `whole` has, and frees `whole` and the pieces. */
+  fillWhole(info: TensorInfo, whole: TensorInfo): void {
+    const data = this.#dataOf(info.dataId);
+    const values = this.#dataOf(whole.dataId);
+    for (const { dataId } of data.inPieces?.pieces ?? []) {
+      const { attached } = this.#dataOf(dataId);
+      if (attached) data.attach(attached.map((tensor) => tensor.alias()));
+    }
+    data.fill(values.native!.alias());
+    data.setJoin(undefined);
+    this.#disposePieces(data);
+    data.inPieces = undefined;
+    this.#garbage.add(data);
+    this.disposeInfo(whole);
+  }
+
+  /** Gives data a piece in place of its values, or of its former piece. */
+  replaceByPieces(info: TensorInfo, inPieces: DataPieces, join: () => NativeTensor): void {
+    const data = this.#dataOf(info.dataId);
+    this.#garbage.forget(data);
+    this.setPieces(info, inPieces);
+    data.release();
+    data.setJoin(join);
+  }
+
+  /** Frees the values of data in pieces that were joined. */
+  releaseJoined(info: TensorInfo): void {
+    const data = this.#dataOf(info.dataId);
+    if (data.inPieces?.pieces) data.release();
   }
 
   /** The pieces of the data of `info`. Borrowed. */
@@ -285,6 +316,7 @@ export class AccBackend extends KernelBackend {
   }
 
   #disposePieces({ inPieces }: TensorData): void {
+    if (inPieces?.isBorrowed) return;
     for (const piece of inPieces?.pieces ?? []) {
       this.#count++;
       this.disposeData(piece.dataId);

@@ -1,0 +1,38 @@
+import { Variable, type Tensor } from '@tensorflow/tfjs-core';
+import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
+import type { Pieces } from './pieces.js';
+
+/** The dim of the sequence, after that of the batch. */
+const SEQUENCE = { dim: 1, times: 1 };
+
+const marked = new WeakSet<object>();
+
+/** States that a layer computes on this rank's piece of the sequence. */
+export function markSequence(layer: object): void {
+  marked.add(layer);
+}
+
+/**
+ * Makes marked layers leave this rank's piece of the sequence of their input: a partial sum is
+ * added up and divided in one exchange (Korthikanti et al., "Reducing Activation Recomputation in
+ * Large Transformer Models", 2022, section 4.2.2). What follows works on the piece, until a product
+ * by columns gathers it.
+ */
+export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
+  const undos = [...nestedLayers(layers)].filter((layer) => marked.has(layer)).map((layer) =>
+    patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
+      const [x] = [inputs].flat() as [Tensor];
+      cutAlongSequence(x, pieces);
+      return call.call(layer as never, inputs, kwargs);
+    }),
+  );
+  return () => {
+    for (const undo of undos) undo();
+  };
+}
+
+function cutAlongSequence(x: Tensor, pieces: Pieces): void {
+  const state = pieces.stateOf(x);
+  const fits = x.rank > 2 && x.shape[1]! % pieces.line.count === 0 && !(x instanceof Variable);
+  if (fits && state && state.kind !== 'rows') pieces.makeRows(x, SEQUENCE, true);
+}
