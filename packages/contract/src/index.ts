@@ -66,7 +66,7 @@ export {
   type WeightCut,
 } from './parallel-parts.js';
 export { medianLow } from './median-low.js';
-export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
+export { DATA_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export {
   hostTensor,
   ownHostTensor,
