@@ -31,6 +31,8 @@ import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { StepPipeline } from './step/step-pipeline.js';
+import { tensorParallel } from '#platform/strategies';
+import type { TensorParallel } from '@acc/tensor-parallel';
 import type { Tracking } from './tracking/start-trackers.js';
 import { trackingPlugins } from './tracking/tracking-plugins.js';
 import { withoutEffect } from './without-effect.js';
@@ -64,11 +66,13 @@ export function assemble(
   const { environment, kernels, joinable, determinism } = given;
   const { size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
-  const strategy = comparedStrategy(resolved, { size, kernels, determinism, collective });
+  const inner = comparedStrategy(resolved, { size, kernels, determinism, collective });
   const mesh = meshOf(resolved, collective, environment);
+  const tensor = mesh.size('tensor') > 1 ? tensorParallel(inner) : undefined;
+  const strategy = tensor?.strategy ?? inner;
   const attached: Participant[] = [];
   try {
-    return assembleOn(resolved, { ...given, collective, strategy, mesh }, attached);
+    return assembleOn(resolved, { ...given, collective, strategy, tensor, mesh }, attached);
   } catch (error) {
     for (const each of attached) each.detach?.();
     mesh.close();
@@ -77,16 +81,17 @@ export function assemble(
 }
 
 type Base = Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determinism'> &
-  Pick<Components, 'collective' | 'strategy' | 'mesh'>;
+  Pick<Components, 'collective' | 'strategy' | 'mesh'> & { readonly tensor: TensorParallel | undefined };
 
 /** @param attached Gets what was attached. */
 function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participant[]): Components {
-  const { environment, kernels, joinable, determinism, collective, strategy, mesh } = given;
+  const { environment, kernels, joinable, determinism, collective, strategy, tensor, mesh } = given;
   const { rank, size } = environment;
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
-  const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
+  const surroundings = { size, rank, tracking, determinism, precision, kernels, tensor };
+  const plugins = pluginsOf(resolved, surroundings, later);
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
   const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
   const attach = attaching(context, () => pipeline);
@@ -154,6 +159,7 @@ function attaching(
 type Later = () => Pick<Components, 'pipeline' | 'preparation' | 'data'>;
 
 interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
+  readonly tensor: TensorParallel | undefined;
   readonly rank: number;
   readonly size: number;
 }
@@ -161,7 +167,7 @@ interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism'
 /** All plugins, in the order of their registration. */
 function pluginsOf(
   resolved: ResolvedOptions,
-  { rank, size, tracking, determinism, precision, kernels }: PluginSurroundings,
+  { rank, size, tracking, determinism, precision, kernels, tensor }: PluginSurroundings,
   later: Later,
 ): Plugin[] {
   const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
@@ -179,6 +185,7 @@ function pluginsOf(
   return [
     ...builtInPlugins(resolved, kernels, rank === 0),
     ...trackingPlugins(resolved, tracking.bus, { size, norm }),
+    ...(tensor ? [tensor.plugin] : []),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];

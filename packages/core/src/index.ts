@@ -31,6 +31,7 @@ export {
   type WriteModelOptions,
 } from '@acc/checkpoint';
 export { DataLoader } from '@acc/data';
+export { cut, parallelize, type CutOptions, type ParallelPlan, type ParallelStyle } from '@acc/tensor-parallel';
 export {
   adafactor,
   adamw,

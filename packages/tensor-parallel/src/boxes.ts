@@ -28,7 +28,8 @@ function partsOf(box: TensorShard, { shape, at: { dim, times }, count }: OwnRows
   const length = shape[dim]! / times / count;
   const first = box.offset[dim]!;
   const last = first + box.sizes[dim]! - 1;
-  if (times === 1 || box.sizes.includes(0) || Math.floor(first / length) === Math.floor(last / length)) return [box];
+  if (times === 1 || box.sizes.includes(0) || Math.floor(first / length) === Math.floor(last / length))
+    return [box];
   const outer = util.sizeFromShape(box.sizes.slice(0, dim));
   const rest = util.sizeFromShape(box.sizes.slice(dim + 1));
   const parts: TensorShard[] = [];
@@ -53,7 +54,9 @@ function inWhole(box: TensorShard, { shape, at: { dim, times }, index, count }: 
   const repetition = Math.floor(box.offset[dim]! / length);
   const shift = repetition * length * (count - 1) + index * length;
   const isEmpty = box.sizes.includes(0);
-  const offset = isEmpty ? shape.map(() => 0) : box.offset.map((begin, i) => (i === dim ? begin + shift : begin));
+  const offset = isEmpty
+    ? shape.map(() => 0)
+    : box.offset.map((begin, i) => (i === dim ? begin + shift : begin));
   return { ...box, shape, offset };
 }
 

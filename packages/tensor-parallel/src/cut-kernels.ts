@@ -44,7 +44,8 @@ export class CutKernels {
     const { pieces, kernels } = this;
     const special = SPECIAL.get(kernelName);
     const inputs = inputsOf(call);
-    if (!inputs.some(([, x]) => pieces.isCut(x))) return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
+    if (!inputs.some(([, x]) => pieces.isCut(x)))
+      return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
     // Each round leaves fewer inputs that are not whole.
     for (;;) {
       if (!inputs.some(([, x]) => pieces.isCut(x))) return kernelFunc(call);

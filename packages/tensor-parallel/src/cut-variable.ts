@@ -52,7 +52,8 @@ export class CutVariable {
     const { pieces } = this;
     if (pieces.isCut(values)) {
       const state = pieces.stateOf(values);
-      const isSame = state?.kind === 'rows' && state.at.dim === this.at.dim && state.at.times === this.at.times;
+      const isSame =
+        state?.kind === 'rows' && state.at.dim === this.at.dim && state.at.times === this.at.times;
       if (isSame) return tensorOf(pieces.pieceOf(values), pieces.line.backend);
       if (state?.kind === 'sum') pieces.makeRows(values, this.at, false);
       else pieces.makeWhole(values);

@@ -48,7 +48,10 @@ export function doesNotDivide(
 }
 
 export function invalidPlan(problem: string, help: string, details: object = {}): AccError {
-  return new AccError('ACC_TENSOR_PARALLEL_PLAN', `parallelize: ${problem}`, { help, details: details as never });
+  return new AccError('ACC_TENSOR_PARALLEL_PLAN', `parallelize: ${problem}`, {
+    help,
+    details: details as never,
+  });
 }
 
 export function freed({ name }: Pick<Variable, 'name'>): AccError {

@@ -51,7 +51,8 @@ export class Line {
    */
   reduceScatter(x: TensorInfo, outer: number, scale: number): TensorInfo {
     const rest = sizeOf(x) / outer / this.count;
-    const parts = outer > 1 ? this.kernels.run(Transpose, { x: { ...x, shape: [outer, this.count, rest] } }, TURN) : x;
+    const parts =
+      outer > 1 ? this.kernels.run(Transpose, { x: { ...x, shape: [outer, this.count, rest] } }, TURN) : x;
     const own = withTensor({ ...parts, shape: [this.count * outer, rest] }, this.backend, (tensor) =>
       this.collective.reduceScatter(tensor, 'sum', AGREED),
     );

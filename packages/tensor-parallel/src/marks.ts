@@ -53,7 +53,8 @@ export function cut<V extends Variable>(variable: V, options: CutOptions): V {
   if (!isDim) throw invalid(`dim is ${dim}, but '${variable.name}' has ${rank} dims`);
   if ((axis as string) !== 'tensor') throw invalid(`axis is '${axis}'; expected 'tensor'`);
   if (!Number.isInteger(times) || times < 1) throw invalid(`times is ${times}; expected a positive integer`);
-  if (variable.dtype !== 'float32') throw invalid(`'${variable.name}' is ${variable.dtype}; expected float32`);
+  if (variable.dtype !== 'float32')
+    throw invalid(`'${variable.name}' is ${variable.dtype}; expected float32`);
   setMark(variable, { dim: dim < 0 ? dim + rank : dim, times });
   return variable;
 }

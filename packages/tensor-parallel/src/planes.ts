@@ -1,17 +1,8 @@
-import type { Collective, Mesh, MeshAxis } from '@acc/contract';
+import { MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 
-/**
- * The ranks with this rank's place on the axis `tensor`, which hold the same pieces. Every rank of
- * the job calls it.
- */
-export function alongTensor(job: Collective, mesh: Mesh): Collective {
-  const count = mesh.size('tensor');
-  if (count === 1) return job;
-  // The axis varies fastest over the ranks.
-  const planes = Array.from({ length: count }, (_, place) =>
-    Array.from({ length: job.size / count }, (_, i) => i * count + place),
-  );
-  return planes.map((ranks) => job.subgroup(ranks)).find((group) => group !== undefined)!;
+/** The ranks with this rank's place on the axis `tensor`, which hold the same pieces. */
+export function alongTensor(mesh: Mesh): Collective {
+  return mesh.over(MESH_AXES.filter((axis) => axis !== 'tensor'));
 }
 
 /** The mesh of those ranks: all other axes. */

@@ -21,10 +21,13 @@ export function runOnPiece(
 ): TensorInfo | TensorInfo[] {
   const made: TensorInfo[] = [];
   const own = (Array.isArray(call.inputs) ? [] : {}) as NamedTensorInfoMap;
-  const gathers = inputs.filter(([, x]) => !pieces.isSum(x) && pieces.isCut(x)).every(([, x]) => pieces.gathers(x));
+  const gathers = inputs
+    .filter(([, x]) => !pieces.isSum(x) && pieces.isCut(x))
+    .every(([, x]) => pieces.gathers(x));
   let given: TensorInfo | TensorInfo[];
   try {
-    for (const [name, x] of inputs) own[name] = asTensor(scaled(operandOf(name, x), plan.factors?.get(name) ?? 1));
+    for (const [name, x] of inputs)
+      own[name] = asTensor(scaled(operandOf(name, x), plan.factors?.get(name) ?? 1));
     given = kernelFunc({ ...call, inputs: own, attrs: { ...call.attrs, ...plan.attrs } as NamedAttrMap });
   } finally {
     for (const x of made) kernels.free(x);

@@ -19,13 +19,15 @@ export function markSequence(layer: object): void {
  * by columns gathers it.
  */
 export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
-  const undos = [...nestedLayers(layers)].filter((layer) => marked.has(layer)).map((layer) =>
-    patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
-      const [x] = [inputs].flat() as [Tensor];
-      cutAlongSequence(x, pieces);
-      return call.call(layer as never, inputs, kwargs);
-    }),
-  );
+  const undos = [...nestedLayers(layers)]
+    .filter((layer) => marked.has(layer))
+    .map((layer) =>
+      patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
+        const [x] = [inputs].flat() as [Tensor];
+        cutAlongSequence(x, pieces);
+        return call.call(layer as never, inputs, kwargs);
+      }),
+    );
   return () => {
     for (const undo of undos) undo();
   };

@@ -5,10 +5,7 @@ import type { CutVariable } from './cut-variable.js';
 import { needsRange } from './errors.js';
 
 /** An update of this rank's pieces, for optimizers that sum over whole weights. */
-export function updateOfPieces(
-  cuts: readonly CutVariable[],
-  ranks: Collective,
-): ShardedUpdate {
+export function updateOfPieces(cuts: readonly CutVariable[], ranks: Collective): ShardedUpdate {
   const byName = new Map(cuts.map((cut) => [cut.variable.name, cut]));
   return {
     sumSquares: (squares, names) =>

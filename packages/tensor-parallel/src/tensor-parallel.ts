@@ -68,7 +68,6 @@ interface Attached {
   readonly tensor: Collective;
   readonly pieces: Pieces;
   readonly cutKernels: CutKernels;
-  readonly closePlane: () => void;
 }
 
 class TensorStrategy implements Strategy {
@@ -112,11 +111,9 @@ class TensorStrategy implements Strategy {
       },
     });
     const pieces = new Pieces(local, line);
-    const plane = alongTensor(collective, mesh);
-    this.#inner.attach({ ...context, collective: plane, mesh: withoutTensor(mesh) });
+    this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
     const cutKernels = new CutKernels(own, pieces, () => kernels);
-    const closePlane = () => plane !== collective && plane.close();
-    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels, closePlane };
+    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels };
   }
 
   prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
@@ -194,7 +191,9 @@ class TensorStrategy implements Strategy {
       disposeOthers(own, grads);
       return undefined;
     }
-    if (held) for (const name of Object.keys(own)) if (own[name] !== grads[name] && own[name] !== held[name]) own[name]!.dispose();
+    if (held)
+      for (const name of Object.keys(own))
+        if (own[name] !== grads[name] && own[name] !== held[name]) own[name]!.dispose();
     return held ?? own;
   }
 
@@ -283,12 +282,11 @@ class TensorStrategy implements Strategy {
   }
 
   detach(): void {
-    const { cutKernels, closePlane } = this.#attached;
+    const { cutKernels } = this.#attached;
     this.#inner.detach?.();
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
     this.#cuts.clear();
-    closePlane();
   }
 
   #normOf(grads: NamedTensorMap): Tensor {

@@ -35,7 +35,11 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
     };
   const wrap = ({ shape, dtype }: PiecedInfo, inPieces: DataPieces): TensorInfo => {
     const join = joinerOf(shape, inPieces);
-    const info = { dataId: backend.hold(new TensorData(dtype, undefined, undefined, undefined, join)), shape, dtype };
+    const info = {
+      dataId: backend.hold(new TensorData(dtype, undefined, undefined, undefined, join)),
+      shape,
+      dtype,
+    };
     backend.setPieces(info, inPieces);
     return info;
   };

@@ -10,7 +10,16 @@ interface GraphLayer extends PlannedLayer {
 
 /** Layers that compute each element by itself. */
 const ELEMENTWISE: ReadonlySet<string> = new Set([
-  ...['Activation', 'ReLU', 'LeakyReLU', 'ELU', 'ThresholdedReLU', 'Dropout', 'GaussianDropout', 'GaussianNoise'],
+  ...[
+    'Activation',
+    'ReLU',
+    'LeakyReLU',
+    'ELU',
+    'ThresholdedReLU',
+    'Dropout',
+    'GaussianDropout',
+    'GaussianNoise',
+  ],
 ]);
 
 /**

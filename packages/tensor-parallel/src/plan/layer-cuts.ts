@@ -30,7 +30,10 @@ const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Embedding', 'TokenEmbedd
 export function cutLayer(
   layer: PlannedLayer,
   cut: WeightCut,
-  { part, isOptional = false }: { readonly part?: ParallelPart | undefined; readonly isOptional?: boolean } = {},
+  {
+    part,
+    isOptional = false,
+  }: { readonly part?: ParallelPart | undefined; readonly isOptional?: boolean } = {},
 ): void {
   if (!CLASSES.has(layer.getClassName())) throw cannotCut(layer, cut);
   if (layer.built === false) throw notBuilt(layer);
@@ -69,7 +72,11 @@ function cannotCut(layer: PlannedLayer, cut: WeightCut) {
 }
 
 function notBuilt({ name }: PlannedLayer) {
-  return invalidPlan(`the layer '${name}' has no weights yet.`, 'Build the model first: give its first layer an inputShape.', {
-    layer: name,
-  });
+  return invalidPlan(
+    `the layer '${name}' has no weights yet.`,
+    'Build the model first: give its first layer an inputShape.',
+    {
+      layer: name,
+    },
+  );
 }

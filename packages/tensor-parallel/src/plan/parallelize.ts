@@ -81,7 +81,10 @@ function isLayer(candidate: object): candidate is PlannedLayer {
 }
 
 function noModel() {
-  return invalidPlan('the first argument has no layers.', 'Give a tf.LayersModel. For a plain program, use cut().');
+  return invalidPlan(
+    'the first argument has no layers.',
+    'Give a tf.LayersModel. For a plain program, use cut().',
+  );
 }
 
 function noPlan(plan: unknown) {
@@ -92,10 +95,14 @@ function noPlan(plan: unknown) {
 }
 
 function unknownStyle(pattern: string, style: unknown) {
-  return invalidPlan(`'${pattern}' is '${String(style)}'; expected one of ${STYLES.join(', ')}.`, 'Correct the style.', {
-    pattern,
-    style: String(style),
-  });
+  return invalidPlan(
+    `'${pattern}' is '${String(style)}'; expected one of ${STYLES.join(', ')}.`,
+    'Correct the style.',
+    {
+      pattern,
+      style: String(style),
+    },
+  );
 }
 
 function matchesNothing(pattern: string, layers: readonly PlannedLayer[]) {

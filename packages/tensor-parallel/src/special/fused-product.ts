@@ -28,7 +28,13 @@ export const fusedProduct: Special = {
     const { pieces, kernels } = context;
     const { a, b, bias, preluActivationWeights } = inputs as Record<string, TensorInfo | undefined>;
     const { transposeA, transposeB, activation, leakyreluAlpha } = attrs as unknown as _FusedMatMulAttrs;
-    const call = pieces.callOf([['a', a!], ['b', b!]], { transposeA, transposeB });
+    const call = pieces.callOf(
+      [
+        ['a', a!],
+        ['b', b!],
+      ],
+      { transposeA, transposeB },
+    );
     const plan = call && (call.rows('a') ?? call.rows('b')) ? RULES.get(BatchMatMul)!(call) : undefined;
     const isSum = typeof plan === 'object' && (plan.results as Result).kind === 'sum';
     // Otherwise the fused kernel runs on the pieces.
