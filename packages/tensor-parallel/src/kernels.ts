@@ -8,6 +8,7 @@ import {
   type NamedTensorInfoMap,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
+import { untracked } from './tensor-info.js';
 
 /** The kernels of a backend as they were, which compute on tensors that this rank has. */
 export class Kernels {
@@ -25,11 +26,12 @@ export class Kernels {
 
   /** The only result of a kernel. The caller owns it. */
   run(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs: object = {}): TensorInfo {
-    return this.#functions.get(name)!({
+    const result = this.#functions.get(name)!({
       inputs: inputs as NamedTensorInfoMap,
       attrs: attrs as NamedAttrMap,
       backend: this.backend,
     }) as TensorInfo;
+    return untracked(result, this.backend);
   }
 
   /** A number as a tensor. The caller frees it. */

@@ -12,12 +12,38 @@ import type { Line } from './line.js';
 
 type RowsLayout = PieceLayout & { readonly kind: 'rows' };
 
+/** The place of the sequence in `[batch, sequence, …]`. */
+export const SEQUENCE: RowsAt = { dim: 1, times: 1 };
+
 /** The tensors of which this rank has a piece: how they are held, and how that changes. */
 export class Pieces {
   constructor(
     readonly local: LocalPieces,
     readonly line: Line,
   ) {}
+
+  #isAlongSequence = false;
+
+  /** Whether sums are to be cut along the sequence where a kernel needs their values. */
+  get isAlongSequence(): boolean {
+    return this.#isAlongSequence;
+  }
+
+  /** Runs what a layer computes on this rank's piece of the sequence. */
+  alongSequence<T>(compute: () => T): T {
+    const before = this.#isAlongSequence;
+    this.#isAlongSequence = true;
+    try {
+      return compute();
+    } finally {
+      this.#isAlongSequence = before;
+    }
+  }
+
+  /** Whether the ranks can share the sequence of `x` equally. */
+  fitsSequence({ shape }: TensorInfo): boolean {
+    return shape.length > 2 && shape[1]! % this.line.count === 0;
+  }
 
   isCut(x: TensorInfo): boolean {
     return this.local.of(x) !== undefined;

@@ -2,6 +2,7 @@ import type { KernelConfig, NamedAttrMap, NamedTensorInfoMap, TensorInfo } from 
 import type { Plan, Result } from '@acc/sharding-rules';
 import { Multiply } from '@tensorflow/tfjs-core';
 import type { Kernels } from './kernels.js';
+import { untracked } from './tensor-info.js';
 import type { Pieces } from './pieces.js';
 
 export type KernelCall = Parameters<KernelConfig['kernelFunc']>[0];
@@ -32,8 +33,10 @@ export function runOnPiece(
   } finally {
     for (const x of made) kernels.free(x);
   }
-  const held = [given].flat().map((x, i) => {
-    const result = resultOf(plan, i, x.shape);
+  const held = [given].flat().map((returned, i) => {
+    const result = resultOf(plan, i, returned.shape);
+    // The result is not the kernel's, so what the kernel said of its own does not hold.
+    const x = untracked(returned, kernels.backend);
     return result.kind === 'whole' ? x : pieces.hold(x, result, gathers);
   });
   return Array.isArray(given) ? held : held[0]!;

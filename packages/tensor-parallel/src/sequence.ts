@@ -1,9 +1,6 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
-import type { Pieces } from './pieces.js';
-
-/** The dim of the sequence, after that of the batch. */
-const SEQUENCE = { dim: 1, times: 1 };
+import { SEQUENCE, type Pieces } from './pieces.js';
 
 const marked = new WeakSet<object>();
 
@@ -35,6 +32,6 @@ export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
 
 function cutAlongSequence(x: Tensor, pieces: Pieces): void {
   const state = pieces.stateOf(x);
-  const fits = x.rank > 2 && x.shape[1]! % pieces.line.count === 0 && !(x instanceof Variable);
-  if (fits && state && state.kind !== 'rows') pieces.makeRows(x, SEQUENCE, true);
+  if (x instanceof Variable || !state || state.kind === 'rows') return;
+  if (pieces.fitsSequence(x)) pieces.makeRows(x, SEQUENCE, true);
 }

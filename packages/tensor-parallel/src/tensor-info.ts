@@ -1,4 +1,4 @@
-import { engine, util, type KernelBackend, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
+import { engine, util, Tensor, type KernelBackend, type TensorInfo } from '@tensorflow/tfjs-core';
 import { besideTape, engineInternals } from '@acc/tfjs-internals';
 
 /** Takes a tensor's data out of tfjs's books, as a kernel's result. Takes over `x`. */
@@ -8,6 +8,11 @@ export function apart(x: Tensor, backend: KernelBackend): TensorInfo {
   x.dispose();
   engine().removeDataId(dataId, backend);
   return { dataId, shape, dtype };
+}
+
+/** A kernel's result that tfjs does not know. Some kernels return tensors. */
+export function untracked(x: TensorInfo, backend: KernelBackend): TensorInfo {
+  return x instanceof Tensor ? apart(x, backend) : x;
 }
 
 /** Runs `compute` with tfjs tensors for data that may not be in tfjs's books. Returns its result's data. */

@@ -1,4 +1,5 @@
 import {
+  add,
   all,
   engine,
   isFinite,
@@ -6,7 +7,7 @@ import {
   sqrt,
   square,
   tidy,
-  add,
+  zerosLike,
   type NamedTensorMap,
   type Optimizer,
   type Tensor,
@@ -36,6 +37,7 @@ import { Pieces } from './pieces.js';
 import { alongTensor, withoutTensor } from './planes.js';
 import { cutInputs } from './sequence.js';
 import { updateOfPieces } from './sharded-update.js';
+import { tensorOf } from './tensor-info.js';
 
 /** A strategy that holds cut variables in pieces, and its part in passes. */
 export interface TensorParallel {
@@ -76,6 +78,11 @@ class TensorStrategy implements Strategy {
   readonly tape?: TapeHooks;
   readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
+  /**
+   * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
+   * last reduction.
+   */
+  readonly #areTerms = new Map<Variable, boolean>();
   #attached!: Attached;
 
   constructor(inner: Strategy) {
@@ -145,28 +152,45 @@ class TensorStrategy implements Strategy {
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
+    const { tensor } = this.#attached;
     const reduction = this.#inner.beginReduction(this.#owns(variables));
+    const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {
-      ready: (index, grad) => reduction.ready(index, this.held(grad, variables[index]!)),
-      finish: () => reduction.finish(),
+      ready: (index, grad) => {
+        if (this.#areTerms.get(variables[index]!)) terms.push([index, grad]);
+        else reduction.ready(index, grad);
+      },
+      finish: () => {
+        const list = terms.map(([, grad]) => grad);
+        const sums = list.length > 0 ? tensor.allReduceCoalesced(list, 'sum', { donate: true }) : [];
+        sums.forEach((sum, i) => reduction.ready(terms[i]![0], sum));
+        this.#areTerms.clear();
+        return reduction.finish();
+      },
     };
   }
 
   /**
-   * A gradient as this rank holds the variable: a piece of it, or whole. Takes over `grad`; a
-   * gradient that is already so is returned itself.
+   * What this rank holds of a gradient: its piece, the whole, or its term of a sum of small gradients
+   * that are added up together. Takes over `grad`.
    */
   held(grad: Tensor, variable: Variable): Tensor {
     const { pieces } = this.#attached;
     const cut = this.#cuts.get(variable);
-    if (!cut) {
-      if (pieces.isCut(grad)) pieces.makeWhole(grad);
-      return grad;
-    }
-    if (isPiece(grad, cut)) return grad;
-    const piece = cut.cut(grad);
-    grad.dispose();
-    return piece;
+    const own = cut ? cut.cut(grad) : this.#heldOfWhole(grad, variable, pieces);
+    if (own !== grad) grad.dispose();
+    return own;
+  }
+
+  #heldOfWhole(grad: Tensor, variable: Variable, pieces: Pieces): Tensor {
+    const state = pieces.stateOf(grad);
+    const areTerms = this.#areTerms.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
+    this.#areTerms.set(variable, areTerms);
+    if (areTerms && state?.kind === 'sum' && state.scale === 1)
+      return tensorOf(pieces.pieceOf(grad), pieces.line.backend);
+    if (pieces.isCut(grad)) pieces.makeWhole(grad);
+    // Earlier micro-batches of the window have terms: the first rank adds the whole to its own.
+    return areTerms && pieces.line.index > 0 ? zerosLike(grad) : grad;
   }
 
   wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {

@@ -29,8 +29,13 @@ const ELEMENTWISE: ReadonlySet<string> = new Set([
  */
 export function cutAll(layers: readonly PlannedLayer[]): void {
   const done = new Set<object>();
-  for (const layer of layers) for (const part of parallelPartsOf(layer) ?? []) cutPart(part, done);
   const vocabularies = new Set<number>();
+  for (const layer of layers) {
+    for (const part of parallelPartsOf(layer) ?? []) {
+      cutPart(part, done);
+      if (part.cut === 'vocab') vocabularies.add(layer.weights[0]!.read().shape[0]!);
+    }
+  }
   for (const layer of layers) {
     if (layer.getClassName() !== 'Embedding' || done.has(layer)) continue;
     done.add(layer);
