@@ -4,7 +4,7 @@ import { LINEAR_RULES, RANDOM, RULES, SAME_DATA, type Plan, type ShardedCall } f
 import { replaceKernel } from '@acc/tfjs-internals';
 import { withoutRule } from './errors.js';
 import type { Kernels } from './kernels.js';
-import { SEQUENCE, type Pieces } from './pieces.js';
+import type { Pieces } from './pieces.js';
 import { inputsOf, runOnPiece, type Inputs, type KernelCall } from './run-on-piece.js';
 import { SPECIAL, type SpecialContext } from './special/index.js';
 import { drawApart } from './random.js';
@@ -80,8 +80,7 @@ export class CutKernels {
       const state = like && pieces.stateOf(like[1]);
       const fits = state?.kind === 'rows' && x.shape[state.at.dim] === like![1].shape[state.at.dim];
       if (fits) pieces.makeRows(x, state.at, true);
-      else if (pieces.isAlongSequence && pieces.fitsSequence(x)) pieces.makeRows(x, SEQUENCE, true);
-      else pieces.makeWhole(x);
+      else pieces.addUp(x);
     }
     if (sums.length > 0) return true;
     for (const [, x] of gathered) if (pieces.isCut(x)) pieces.makeWhole(x);

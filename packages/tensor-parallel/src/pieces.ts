@@ -109,6 +109,12 @@ export class Pieces {
     this.local.fill(x, { ...whole, shape: x.shape });
   }
 
+  /** Adds up the sum `x` where its values are needed: on every rank, or this rank's part of the sequence. */
+  addUp(x: TensorInfo): void {
+    if (this.isAlongSequence && this.fitsSequence(x)) this.makeRows(x, SEQUENCE, true);
+    else this.makeWhole(x);
+  }
+
   /** Leaves this rank's rows of the data of `x`, which is a sum or whole. */
   makeRows(x: TensorInfo, at: RowsAt, gathers: boolean): void {
     const layout = this.layoutAt(x.shape, at, gathers);

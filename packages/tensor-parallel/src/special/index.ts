@@ -1,4 +1,5 @@
 import { addition } from './addition.js';
+import { widening } from './cast.js';
 import type { Special } from './context.js';
 import { embedding, embeddingGradient } from './embedding.js';
 import { fusedProduct } from './fused-product.js';
@@ -9,6 +10,7 @@ export type { Special, SpecialContext } from './context.js';
 
 /** By kernel. */
 export const SPECIAL: ReadonlyMap<string, Special> = new Map([
+  ['AccCast', widening],
   ['Add', addition],
   ['_FusedMatMul', fusedProduct],
   ['GatherV2', embedding],

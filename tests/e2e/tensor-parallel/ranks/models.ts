@@ -77,11 +77,25 @@ const isMlp = given.model === 'mlp';
 const wave = (i: number) => Math.floor(VOCABULARY * Math.abs(Math.sin(i * 1.7 + 0.3)));
 const count = rows * LENGTH;
 const x = isMlp
-  ? tf.tensor2d(Float32Array.from({ length: count }, (_, i) => Math.sin(i)), [rows, LENGTH])
-  : tf.tensor2d(Int32Array.from({ length: count }, (_, i) => wave(i)), [rows, LENGTH], 'int32');
-const y = tf.tensor2d(Int32Array.from({ length: isMlp ? rows : count }, (_, i) => wave(i + 1)), [rows, isMlp ? 1 : LENGTH], 'int32');
+  ? tf.tensor2d(
+      Float32Array.from({ length: count }, (_, i) => Math.sin(i)),
+      [rows, LENGTH],
+    )
+  : tf.tensor2d(
+      Int32Array.from({ length: count }, (_, i) => wave(i)),
+      [rows, LENGTH],
+      'int32',
+    );
+const y = tf.tensor2d(
+  Int32Array.from({ length: isMlp ? rows : count }, (_, i) => wave(i + 1)),
+  [rows, isMlp ? 1 : LENGTH],
+  'int32',
+);
 const dataRanks = accelerator.numProcesses / accelerator.mesh.size('tensor');
-const loader = new DataLoader({ x, y }, { batchSize: rows / dataRanks });
+const loader = new DataLoader(
+  { x, y },
+  { batchSize: rows / dataRanks / accelerator.gradientAccumulationSteps },
+);
 const [, optimizer, data] = accelerator.prepare(model, tf.train.adam(0.003, 0.9, 0.99, 1e-2), loader);
 
 const losses: number[] = [];
@@ -90,12 +104,14 @@ let sent: unknown;
 while (losses.length < steps) {
   for await (const batch of data) {
     accelerator.communication();
-    const loss = optimizer.minimize(() => {
-      const logits = model.apply(batch.x, { training: true }) as tf.Tensor;
-      const flat = tf.reshape(logits, [-1, VOCABULARY]);
-      const labels = tf.oneHot(tf.reshape(batch.y, [-1]) as tf.Tensor1D, VOCABULARY);
-      return tf.losses.softmaxCrossEntropy(labels, flat);
-    }, true)!;
+    const loss = accelerator.accumulate(() =>
+      optimizer.minimize(() => {
+        const logits = model.apply(batch.x, { training: true }) as tf.Tensor;
+        const flat = tf.reshape(logits, [-1, VOCABULARY]);
+        const labels = tf.oneHot(tf.reshape(batch.y, [-1]) as tf.Tensor1D, VOCABULARY);
+        return tf.losses.softmaxCrossEntropy(labels, flat);
+      }, true),
+    )!;
     sent = accelerator.communication();
     const mean = accelerator.reduce(loss, 'mean');
     losses.push(mean.dataSync()[0]!);
