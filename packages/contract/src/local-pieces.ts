@@ -36,6 +36,11 @@ export interface LocalPieces {
   follow(info: PiecedInfo, piece: () => TensorInfo): TensorInfo;
   /** The piece of `x`. Undefined if this rank has the whole tensor. */
   of(x: TensorInfo): LocalPiece | undefined;
+  /**
+   * Whether this rank's piece of a whole tensor can be copied. False for tensors without values, and
+   * for results whose gradient reads more than their values.
+   */
+  canCut(x: TensorInfo): boolean;
   /** Copies this rank's piece, of shape `shape`, of a whole tensor. The caller owns it. */
   cut(x: TensorInfo, cut: { readonly outer: number; readonly shape: number[] }): TensorInfo;
   /** Makes `x`, which has a piece, a whole tensor. Takes over `whole`, which may have another shape. */

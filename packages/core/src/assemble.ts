@@ -26,6 +26,7 @@ import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
 import { installRandom } from './random/math-random.js';
+import { shareRandomStates } from './random/synchronize.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
@@ -113,6 +114,8 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
   const checkpoints = new RunCheckpoints({ ...shared, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
+  // These ranks compute the same wherever tensors are whole.
+  if (tensor) shareRandomStates(mesh.along('tensor'), kernels);
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);

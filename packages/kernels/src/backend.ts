@@ -154,10 +154,6 @@ export class AccBackend extends KernelBackend {
   fillWhole(info: TensorInfo, whole: TensorInfo): void {
     const data = this.#dataOf(info.dataId);
     const values = this.#dataOf(whole.dataId);
-    for (const { dataId } of data.inPieces?.pieces ?? []) {
-      const { attached } = this.#dataOf(dataId);
-      if (attached) data.attach(attached.map((tensor) => tensor.alias()));
-    }
     data.fill(values.native!.alias());
     data.setJoin(undefined);
     this.#disposePieces(data);

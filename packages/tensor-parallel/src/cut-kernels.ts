@@ -67,7 +67,12 @@ export class CutKernels {
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
     if (!rule) return hasRows ? 'cannot run on a piece of its inputs' : 'is not linear';
     if (!hasRows && mixesWhole(call, kernelName)) return 'adds a sum to a whole tensor';
-    return rule(call);
+    const plan = rule(call);
+    if (typeof plan === 'string') return plan;
+    const isComputedWhole = inputs.some(
+      ([name, x]) => plan.cuts?.has(name) && !this.pieces.isCut(x) && !this.pieces.local.canCut(x),
+    );
+    return isComputedWhole ? 'takes a result that was computed whole' : plan;
   }
 
   /** Makes one kind of input whole, or rows like another input. Returns whether there was one. */

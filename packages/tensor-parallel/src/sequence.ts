@@ -22,7 +22,7 @@ export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
       patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
         const [x] = [inputs].flat() as [Tensor];
         cutAlongSequence(x, pieces);
-        return call.call(layer as never, inputs, kwargs);
+        return pieces.alongSequence(() => call.call(layer as never, inputs, kwargs));
       }),
     );
   return () => {

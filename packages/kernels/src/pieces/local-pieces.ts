@@ -54,6 +54,7 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
         },
       }),
     of,
+    canCut: (x) => !backend.hasAttached(x) && !(x.dataId as Partial<TensorData>).isStandIn,
     cut(x, { outer, shape }) {
       using repetitions = reshape(backend.native(x), [outer, count, util.sizeFromShape(shape) / outer]);
       using own = select(repetitions, 1, index);

@@ -73,7 +73,7 @@ export const softmax: Special = {
 /** y · (dy − Σ dy · y). */
 export const softmaxGradient: Special = {
   ofCut({ pieces, kernels }, { inputs, attrs }) {
-    const { dy, y } = inputs as { dy: TensorInfo; y: TensorInfo };
+    const { dy, saved: y } = inputs as { dy: TensorInfo; saved: TensorInfo };
     const dim = lastOr(attrs, y);
     if (!isCutAlong(pieces, y, dim)) return undefined;
     const backend = accOf(kernels.backend);

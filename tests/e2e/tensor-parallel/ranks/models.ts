@@ -17,6 +17,10 @@ interface Given {
   readonly options?: AcceleratorOptions;
   readonly dropout?: number;
   readonly steps?: number;
+  /** The folder of a state to save at the end. */
+  readonly save?: string;
+  /** The folder of a state to begin with. */
+  readonly load?: string;
 }
 
 const given = JSON.parse(process.argv[2]!) as Given;
@@ -98,6 +102,7 @@ const loader = new DataLoader(
 );
 const [, optimizer, data] = accelerator.prepare(model, tf.train.adam(0.003, 0.9, 0.99, 1e-2), loader);
 
+if (given.load) await accelerator.loadState(given.load);
 const losses: number[] = [];
 const left = new Set<string>();
 let sent: unknown;
@@ -119,6 +124,10 @@ while (losses.length < steps) {
     if (losses.length > 5) left.add([tf.memory().numTensors, liveTensors()].join());
   }
 }
+if (given.save) await accelerator.saveState(given.save);
+const dict = accelerator.getStateDict(model);
+const saved = Object.values(dict).map((value) => Array.from(value.dataSync()));
+tf.dispose(dict);
 const weights = model.weights.map((weight) => Array.from(weight.read().dataSync()));
-reportResult({ losses, weights, sent, left: left.size });
+reportResult({ losses, weights, saved, sent, left: left.size });
 await accelerator.endTraining();
