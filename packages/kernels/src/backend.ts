@@ -150,16 +150,14 @@ export class AccBackend extends KernelBackend {
     if (!inPieces.isBorrowed) this.#count -= inPieces.pieces?.length ?? 0;
   }
 
-  /** Gives data in pieces its whole values, which `whole` has, and frees `whole` and the pieces. */
-  fillWhole(info: TensorInfo, whole: TensorInfo): void {
+  /** Gives data in pieces its whole values, which it takes over, and frees the pieces. */
+  fillWhole(info: TensorInfo, whole: NativeTensor): void {
     const data = this.#dataOf(info.dataId);
-    const values = this.#dataOf(whole.dataId);
-    data.fill(values.native!.alias());
+    data.fill(whole);
     data.setJoin(undefined);
     this.#disposePieces(data);
     data.inPieces = undefined;
     this.#garbage.add(data);
-    this.disposeInfo(whole);
   }
 
   /** Gives data a piece in place of its values, or of its former piece. */

@@ -60,6 +60,7 @@ export {
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { isLive, registeredVariable } from './live-variables.js';
+export { resultWithoutValues } from './gradients/saved-shapes.js';
 export { hasValuesOnly } from './gradients/values-only.js';
 export { withShardsRegistered, type RegisteredShard } from './registered-shards.js';
 export { portableLists } from './list-math/portable-lists.js';

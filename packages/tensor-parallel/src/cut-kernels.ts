@@ -8,6 +8,7 @@ import type { Pieces } from './pieces.js';
 import { inputsOf, runOnPiece, type Inputs, type KernelCall } from './run-on-piece.js';
 import { SPECIAL, type SpecialContext } from './special/index.js';
 import { drawApart } from './random.js';
+import { untracked } from './tensor-info.js';
 
 /**
  * Wraps all kernels of a backend. A call with a cut input, or a partial sum, runs on this rank's
@@ -35,7 +36,8 @@ export class CutKernels {
 
   #runNamed(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs: object = {}): TensorInfo {
     const config = this.kernels.configs.find(({ kernelName }) => kernelName === name)!;
-    return this.#run(config, { inputs, attrs: attrs as never, backend: this.kernels.backend }) as TensorInfo;
+    const { backend } = this.kernels;
+    return untracked(this.#run(config, { inputs, attrs: attrs as never, backend }) as TensorInfo, backend);
   }
 
   #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {

@@ -1,6 +1,13 @@
-import type { KernelConfig, NamedAttrMap, NamedTensorInfoMap, TensorInfo } from '@tensorflow/tfjs-core';
+import {
+  Multiply,
+  Tensor,
+  type KernelConfig,
+  type NamedAttrMap,
+  type NamedTensorInfoMap,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { resultWithoutValues } from '@acc/kernels';
 import type { Plan, Result } from '@acc/sharding-rules';
-import { Multiply } from '@tensorflow/tfjs-core';
 import type { Kernels } from './kernels.js';
 import { untracked } from './tensor-info.js';
 import type { Pieces } from './pieces.js';
@@ -35,9 +42,10 @@ export function runOnPiece(
   }
   const held = [given].flat().map((returned, i) => {
     const result = resultOf(plan, i, returned.shape);
-    // The result is not the kernel's, so what the kernel said of its own does not hold.
     const x = untracked(returned, kernels.backend);
-    return result.kind === 'whole' ? x : pieces.hold(x, result, gathers);
+    const own = result.kind === 'whole' ? x : pieces.hold(x, result, gathers);
+    // A kernel returns a tensor if its gradient reads no values of it.
+    return returned instanceof Tensor ? resultWithoutValues(own) : own;
   });
   return Array.isArray(given) ? held : held[0]!;
 

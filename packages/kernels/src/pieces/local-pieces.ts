@@ -5,6 +5,7 @@ import type { AccBackend } from '../backend.js';
 import { TensorData, type DataPieces } from '../tensor-data.js';
 
 const clone = operator('aten::clone');
+const contiguous = operator('aten::contiguous');
 const reshape = operator('aten::reshape');
 const select = operator('aten::select.int');
 
@@ -62,7 +63,13 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
       using copy = clone(own, CONTIGUOUS);
       return backend.wrap(reshape(copy, shape), x.dtype);
     },
-    fill: (x, whole) => backend.fillWhole(x, whole),
+    fill(x, whole) {
+      using shaped = reshape(backend.native(whole), x.shape);
+      // A permuted view would be copied again for each other shape.
+      const native = contiguous(shaped);
+      backend.disposeInfo(whole);
+      backend.fillWhole(x, native);
+    },
     replace(x, layout, piece) {
       const inPieces = held(layout, piece);
       backend.replaceByPieces(x, inPieces, joinerOf(x.shape, inPieces));

@@ -10,6 +10,7 @@ import {
   type _FusedMatMulAttrs,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
+import { resultWithoutValues } from '@acc/kernels';
 import { RULES, type Result } from '@acc/sharding-rules';
 import type { Special } from './context.js';
 
@@ -49,6 +50,7 @@ export const fusedProduct: Special = {
       steps.push(context.run(name, name === Prelu ? { ...extra, x } : { x }, { alpha: leakyreluAlpha }));
     }
     for (const step of steps.slice(0, -1)) kernels.free(step);
-    return steps.at(-1)!;
+    const result = steps.at(-1)!;
+    return name ? result : resultWithoutValues(result);
   },
 };
