@@ -150,29 +150,20 @@ export class AccBackend extends KernelBackend {
     if (!inPieces.isBorrowed) this.#count -= inPieces.pieces?.length ?? 0;
   }
 
-  /** Gives data in pieces its whole values, which it takes over, and frees the pieces. */
-  fillWhole(info: TensorInfo, whole: NativeTensor): void {
-    const data = this.#dataOf(info.dataId);
-    data.fill(whole);
-    data.setJoin(undefined);
-    this.#disposePieces(data);
-    data.inPieces = undefined;
-    this.#garbage.add(data);
-  }
-
-  /** Gives data a piece in place of its values, or of its former piece. */
-  replaceByPieces(info: TensorInfo, inPieces: DataPieces, join: () => NativeTensor): void {
+  /** Gives data other values: `native`, or a piece that `join` makes whole when it is read. */
+  replaceData(
+    info: TensorInfo,
+    native?: NativeTensor,
+    inPieces?: DataPieces,
+    join?: () => NativeTensor,
+  ): void {
     const data = this.#dataOf(info.dataId);
     this.#garbage.forget(data);
-    this.setPieces(info, inPieces);
-    data.release();
-    data.setJoin(join);
-  }
-
-  /** Frees the values of data in pieces that were joined. */
-  releaseJoined(info: TensorInfo): void {
-    const data = this.#dataOf(info.dataId);
-    if (data.inPieces?.pieces) data.release();
+    this.#disposePieces(data);
+    data.inPieces = undefined;
+    if (inPieces) this.setPieces(info, inPieces);
+    data.replace(native, join);
+    this.#garbage.add(data);
   }
 
   /** The pieces of the data of `info`. Borrowed. */

@@ -174,8 +174,10 @@ export class TensorData {
     this.#native = native;
   }
 
-  /** From now on, `join` makes the values when they are needed; undefined: they are there. */
-  setJoin(join: (() => NativeTensor) | undefined): void {
+  /** Takes other values, or a function that makes them when they are needed. Frees the earlier ones. */
+  replace(native: NativeTensor | undefined, join: (() => NativeTensor) | undefined): void {
+    this.release();
+    this.#native = native;
     this.join = join;
   }
 

@@ -6,7 +6,7 @@ import { withoutRule } from './errors.js';
 import type { Kernels } from './kernels.js';
 import type { Pieces } from './pieces.js';
 import { inputsOf, runOnPiece, type Inputs, type KernelCall } from './run-on-piece.js';
-import { SPECIAL, type SpecialContext } from './special/index.js';
+import { SPECIAL, type SpecialContext } from './special/table.js';
 import { drawApart } from './random.js';
 import { untracked } from './tensor-info.js';
 

@@ -56,7 +56,7 @@ export function invalidPlan(problem: string, help: string, details: object = {})
 
 export function freed({ name }: Pick<Variable, 'name'>): AccError {
   return new AccError(
-    'ACC_TENSOR_PARALLEL_FREED',
+    'ACC_SHARD_FREED',
     `'${name}' was cut over the ranks of the axis tensor, and freeMemory() has freed its pieces.`,
     { help: 'Read it, or save the model, before freeMemory().', details: { name } },
   );

@@ -68,13 +68,13 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
       // A permuted view would be copied again for each other shape.
       const native = contiguous(shaped);
       backend.disposeInfo(whole);
-      backend.fillWhole(x, native);
+      backend.replaceData(x, native);
     },
     replace(x, layout, piece) {
       const inPieces = held(layout, piece);
-      backend.replaceByPieces(x, inPieces, joinerOf(x.shape, inPieces));
+      backend.replaceData(x, undefined, inPieces, joinerOf(x.shape, inPieces));
     },
     holders: (x) => backend.refCount(x.dataId),
-    release: (x) => backend.releaseJoined(x),
+    release: (x) => (x.dataId as TensorData).release(),
   };
 }
