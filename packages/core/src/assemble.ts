@@ -69,7 +69,9 @@ export function assemble(
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
   const inner = comparedStrategy(resolved, { size, kernels, determinism, collective });
   const mesh = meshOf(resolved, collective, environment);
-  const tensor = mesh.size('tensor') > 1 ? tensorParallel(inner) : undefined;
+  // A strategy of the program uses the axis itself, or leaves it.
+  const isOurs = typeof resolved.strategy !== 'object';
+  const tensor = isOurs && mesh.size('tensor') > 1 ? tensorParallel(inner) : undefined;
   const strategy = tensor?.strategy ?? inner;
   const attached: Participant[] = [];
   try {
