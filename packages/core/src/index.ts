@@ -31,7 +31,13 @@ export {
   type WriteModelOptions,
 } from '@acc/checkpoint';
 export { DataLoader } from '@acc/data';
-export { cut, parallelize, type CutOptions, type ParallelPlan, type ParallelStyle } from '@acc/tensor-parallel';
+export {
+  cut,
+  parallelize,
+  type CutOptions,
+  type ParallelPlan,
+  type ParallelStyle,
+} from '@acc/tensor-parallel';
 export {
   adafactor,
   adamw,

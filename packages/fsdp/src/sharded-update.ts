@@ -11,7 +11,10 @@ import type { Shard } from './shard.js';
 export function shardedUpdateOf(shards: readonly Shard[], sharing: Collective): ShardedUpdate {
   // Each variable may itself be this rank's piece of a larger one.
   const outer = shardedUpdate();
-  const sumOwn = sumSquaresOver(shards.map(({ variable }) => variable.name), sharing);
+  const sumOwn = sumSquaresOver(
+    shards.map(({ variable }) => variable.name),
+    sharing,
+  );
   const ranges = new Map(shards.map(({ variable: { name, shape }, range }) => [name, { shape, ...range }]));
   return {
     sumSquares(squares, names) {

@@ -79,7 +79,7 @@ let two: Record<Name, Trained[]>;
 beforeAll(async () => {
   two = await train<Name>(2, TWO, CASES);
   alone = await train<keyof typeof ALONE>(1, undefined, ALONE);
-}, 180_000);
+}, 340_000);
 
 function expectSame(found: readonly Trained[], expected: Trained, rtol = 1e-4): void {
   for (const { losses, weights, dict, left } of found) {
@@ -154,7 +154,7 @@ describe('other sizes', () => {
     expectSame(alone['resumed from two'], alone.resumed[0]!);
     expectSame(three.one, alone.resumed[0]!);
     expectSame(three.two, alone.resumed[0]!);
-  }, 60_000);
+  }, 120_000);
 
   it('trains on data × tensor and fsdp × tensor as in one process', async () => {
     const cases = { plain: { model: 'gpt2', plan: SEQUENCE, steps: 8 } } as const;
@@ -170,7 +170,7 @@ describe('other sizes', () => {
         expect(each.left).toBe(1);
       }
     }
-  }, 90_000);
+  }, 120_000);
 });
 
 describe('a plain program with cut variables', () => {
@@ -182,7 +182,7 @@ describe('a plain program with cut variables', () => {
     const run = (ranks: number) => resultsOfRanks<Result>({ script, ranks, args: [String(ranks)], env });
     [one] = (await run(1)) as [Result];
     plain = await run(2);
-  }, 60_000);
+  }, 120_000);
 
   it('trains as in one process', () => {
     for (const { losses, weights } of plain) {
