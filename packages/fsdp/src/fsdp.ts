@@ -11,10 +11,6 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-<<<<<<< HEAD
-import { canUpdateShards, isLive, registeredVariable, withShards, withShardsRegistered } from '@acc/kernels';
-=======
->>>>>>> main
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, withoutMesh } from './errors.js';
 import { Gathering } from './gathering.js';
@@ -26,10 +22,6 @@ import {
   type FsdpOptions,
   type ResolvedFsdpOptions,
 } from './options.js';
-<<<<<<< HEAD
-import { requireOwnState, type OwnStateContext } from './own-state.js';
-=======
->>>>>>> main
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import { deferBy, ShardedParameters } from './sharded-parameters.js';

@@ -7,7 +7,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { rowsAt, type PieceLayout, type RowsAt } from '@acc/contract';
+import { rowsAt, type Cut, type PieceLayout, type RowsAt } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { freed } from './errors.js';
 import type { Pieces } from './pieces.js';
@@ -108,7 +108,11 @@ export class CutVariable {
 }
 
 /** The position of rows of a variable that holds `times` matrices side by side along `dim`. */
-export function placeOf(shape: readonly number[], { dim, times }: RowsAt, count: number): RowsAt | undefined {
+export function placeOf(
+  shape: readonly number[],
+  { dim, times = 1 }: Pick<Cut, 'dim' | 'times'>,
+  count: number,
+): RowsAt | undefined {
   const outer = shape.slice(0, dim).reduce((product, size) => product * size, times);
   return shape[dim]! % (times * count) === 0 ? rowsAt(shape, { outer, length: count }) : undefined;
 }

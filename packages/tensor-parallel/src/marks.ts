@@ -1,16 +1,5 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys } from '@acc/contract';
-
-/** Along which dim a variable is cut. */
-export interface Mark {
-  readonly dim: number;
-  /** How many matrices lie side by side along the dim; each of them is cut. */
-  readonly times: number;
-  /** What must not be cut in two. */
-  readonly units?: readonly { readonly name: string; readonly count: number }[];
-  /** Whether the variable stays whole if its size is not a multiple of the number of ranks. */
-  readonly isOptional?: boolean;
-}
+import { AccError, checkKeys, cutOf, markCut, type Cut } from '@acc/contract';
 
 export interface CutOptions {
   /** The dim to cut. A negative number counts from the end. */
@@ -24,17 +13,20 @@ export interface CutOptions {
   readonly times?: number;
 }
 
-const marks = new WeakMap<Variable, Mark>();
+/** How a variable is cut over the axis `tensor`. */
+export interface Mark extends Cut {
+  readonly axis: 'tensor';
+}
 
 /** How a variable is to be cut. Undefined: it is whole on every rank. */
 export function markOf(variable: Variable): Mark | undefined {
-  return marks.get(variable);
+  const mark = cutOf(variable);
+  return mark?.axis === 'tensor' ? (mark as Mark) : undefined;
 }
 
-/** @param mark Undefined: the variable stays whole. */
-export function setMark(variable: Variable, mark: Mark | undefined): void {
-  if (mark) marks.set(variable, mark);
-  else marks.delete(variable);
+/** Leaves a variable whole on every rank. */
+export function unmark(variable: Variable): void {
+  if (markOf(variable)) markCut(variable, undefined);
 }
 
 /**
@@ -55,7 +47,7 @@ export function cut<V extends Variable>(variable: V, options: CutOptions): V {
   if (!Number.isInteger(times) || times < 1) throw invalid(`times is ${times}; expected a positive integer`);
   if (variable.dtype !== 'float32')
     throw invalid(`'${variable.name}' is ${variable.dtype}; expected float32`);
-  setMark(variable, { dim: dim < 0 ? dim + rank : dim, times });
+  markCut(variable, { axis, dim: dim < 0 ? dim + rank : dim, times });
   return variable;
 }
 

@@ -1,8 +1,4 @@
 export { ddp } from '@acc/ddp';
 export { Deterministic, resolveDeterministicOptions } from '@acc/deterministic';
-<<<<<<< HEAD
-export { fsdp, isForOne, precisionOf } from '@acc/fsdp';
-export { tensorParallel } from '@acc/tensor-parallel';
-=======
 export { expertParallel, fsdp, isForOne, precisionOf } from '@acc/fsdp';
->>>>>>> main
+export { tensorParallel } from '@acc/tensor-parallel';

@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import type { ParallelPart, WeightCut } from '@acc/contract';
+import { markCut, type ParallelPart, type WeightCut } from '@acc/contract';
 import { invalidPlan } from '../errors.js';
-import { setMark, type Mark } from '../marks.js';
+import { unmark } from '../marks.js';
 
 /** The members of a tfjs-layers layer that plans read. */
 export interface PlannedLayer {
@@ -44,19 +44,19 @@ export function cutLayer(
   });
   if (!found.some(({ role }) => role !== 'bias')) throw cannotCut(layer, cut);
   for (const { variable, role } of found) {
-    const mark: Mark = {
+    markCut(variable, {
+      axis: 'tensor',
       dim: dims[role]!,
       times: part?.cut === cut ? (part.times ?? 1) : 1,
       ...(part?.units && { units: part.units }),
       ...(isOptional && { isOptional }),
-    };
-    setMark(variable, mark);
+    });
   }
 }
 
 /** Leaves the weights of a layer whole. */
 export function keepWhole({ weights }: PlannedLayer): void {
-  for (const weight of weights) setMark(weight.read(), undefined);
+  for (const weight of weights) unmark(weight.read());
 }
 
 /** `kernel` of `dense_1/kernel` and of `dense_1/kernel_2`. */
