@@ -7,6 +7,12 @@ import type { MeshAxis } from './mesh.js';
 export interface Cut {
   readonly dim: number;
   readonly axis: MeshAxis;
+  /** The number of equal matrices side by side along the dim, of which each is divided. Default 1. */
+  readonly times?: number;
+  /** What must not be divided between ranks, for example heads. */
+  readonly units?: readonly { readonly name: string; readonly count: number }[];
+  /** Whether the variable stays whole if the ranks cannot share it equally. Default false: an error. */
+  readonly isOptional?: boolean;
 }
 
 /** This rank's part of a variable that is cut. */
@@ -26,10 +32,11 @@ const parts = new WeakMap<Variable, HeldPart>();
 
 /**
  * Says that operators that use `variable` can do with one rank's part of it. Strategies divide it if
- * the mesh has the axis; others keep it whole.
+ * the mesh has the axis; others keep it whole. Undefined: no part suffices.
  */
-export function markCut(variable: Variable, cut: Cut): void {
-  cuts.set(variable, cut);
+export function markCut(variable: Variable, cut: Cut | undefined): void {
+  if (cut) cuts.set(variable, cut);
+  else cuts.delete(variable);
 }
 
 export function cutOf(variable: Variable): Cut | undefined {

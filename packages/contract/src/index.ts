@@ -60,6 +60,8 @@ export type {
   TensorBridge,
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
+export type { LocalPiece, LocalPieces, LocalPiecesOptions } from './local-pieces.js';
+export { parallelPartsOf, type ParallelLayer, type ParallelPart, type WeightCut } from './parallel-parts.js';
 export { medianLow } from './median-low.js';
 export { DATA_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export {

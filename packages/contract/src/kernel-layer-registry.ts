@@ -10,6 +10,7 @@ import {
 } from './fused-functions.js';
 import type { PrecisionLayer, RandomLayer, TensorBridge, FixedResults } from './kernel-layer.js';
 import type { ListMath } from './list-math.js';
+import type { LocalPieces, LocalPiecesOptions } from './local-pieces.js';
 import type { DivideMemory } from './memory-parts.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
@@ -59,11 +60,14 @@ export interface KernelLayerSlots {
   readonly random?: RandomLayer;
   /** Absent: `deterministic` is refused. */
   fixResults?(): FixedResults;
+  /** Absent: tensor parallelism is refused. */
+  localPieces?(options: LocalPiecesOptions): LocalPieces;
 }
 
 const SLOTS = [
   ...['device', 'bridge', 'lists', 'state', 'functions', 'layerCalls', 'fusedApply'],
   ...['defer', 'divideMemory', 'resetPeakMemory', 'recorder', 'precision', 'random', 'fixResults'],
+  'localPieces',
 ];
 
 export interface KernelLayerRegistration<Backend extends KernelBackend = KernelBackend> {

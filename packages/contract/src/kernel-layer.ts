@@ -2,6 +2,7 @@ import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-c
 import type { Defer } from './deferred-tensor.js';
 import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
+import type { LocalPieces, LocalPiecesOptions } from './local-pieces.js';
 import type { DivideMemory } from './memory-parts.js';
 import type { NativeDtype, NativeTensor } from './native-tensor.js';
 import type { PiecesLayer } from './pieces.js';
@@ -89,6 +90,11 @@ export interface KernelLayer extends TensorBridge {
    * selected by measurement. Absent if the backend cannot do that.
    */
   fixResults?(): FixedResults;
+  /**
+   * Creates tensors of which each rank has a piece. Absent if the backend needs every tensor in
+   * memory.
+   */
+  localPieces?(options: LocalPiecesOptions): LocalPieces;
 }
 
 /** The backend's own random generator, which is independent of the seeds of tfjs. */

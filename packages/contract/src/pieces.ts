@@ -7,7 +7,13 @@ export type PieceLayout =
    * of n pieces has `outer` · `length` / n · rest of them: its own share of the `length` rows, in
    * each of the `outer` repetitions.
    */
-  | { readonly kind: 'rows'; readonly outer: number; readonly length: number }
+  | {
+      readonly kind: 'rows';
+      readonly outer: number;
+      readonly length: number;
+      /** Whether a kernel that needs the whole tensor may gather it from other ranks. Default false. */
+      readonly gathers?: boolean;
+    }
   /** The tensor is `scale` times the sum of the pieces, which are added pairwise. */
   | { readonly kind: 'sum'; readonly scale: number };
 

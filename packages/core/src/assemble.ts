@@ -26,11 +26,14 @@ import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
 import { installRandom } from './random/math-random.js';
+import { shareRandomStates } from './random/synchronize.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
 import { createPipeline } from './step/create-pipeline.js';
 import type { StepPipeline } from './step/step-pipeline.js';
+import { tensorParallel } from '#platform/strategies';
+import type { TensorParallel } from '@acc/tensor-parallel';
 import type { Tracking } from './tracking/start-trackers.js';
 import { trackingPlugins } from './tracking/tracking-plugins.js';
 import { withoutEffect } from './without-effect.js';
@@ -64,11 +67,15 @@ export function assemble(
   const { environment, kernels, joinable, determinism } = given;
   const { size } = environment;
   const collective = determinism?.collective(joinable.collective) ?? joinable.collective;
-  const strategy = comparedStrategy(resolved, { size, kernels, determinism, collective });
+  const inner = comparedStrategy(resolved, { size, kernels, determinism, collective });
   const mesh = meshOf(resolved, collective, environment);
+  // A strategy of the program uses the axis itself, or leaves it.
+  const isOurs = typeof resolved.strategy !== 'object';
+  const tensor = isOurs && mesh.size('tensor') > 1 ? tensorParallel(inner) : undefined;
+  const strategy = tensor?.strategy ?? inner;
   const attached: Participant[] = [];
   try {
-    return assembleOn(resolved, { ...given, collective, strategy, mesh }, attached);
+    return assembleOn(resolved, { ...given, collective, strategy, tensor, mesh }, attached);
   } catch (error) {
     for (const each of attached) each.detach?.();
     mesh.close();
@@ -77,16 +84,17 @@ export function assemble(
 }
 
 type Base = Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determinism'> &
-  Pick<Components, 'collective' | 'strategy' | 'mesh'>;
+  Pick<Components, 'collective' | 'strategy' | 'mesh'> & { readonly tensor: TensorParallel | undefined };
 
 /** @param attached Gets what was attached. */
 function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participant[]): Components {
-  const { environment, kernels, joinable, determinism, collective, strategy, mesh } = given;
+  const { environment, kernels, joinable, determinism, collective, strategy, tensor, mesh } = given;
   const { rank, size } = environment;
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
-  const plugins = pluginsOf(resolved, { size, rank, tracking, determinism, precision, kernels }, later);
+  const surroundings = { size, rank, tracking, determinism, precision, kernels, tensor };
+  const plugins = pluginsOf(resolved, surroundings, later);
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
   const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
   const attach = attaching(context, () => pipeline);
@@ -108,6 +116,8 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
   const checkpoints = new RunCheckpoints({ ...shared, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
+  // These ranks compute the same wherever tensors are whole.
+  if (tensor) shareRandomStates(mesh.along('tensor'), kernels);
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
@@ -154,6 +164,7 @@ function attaching(
 type Later = () => Pick<Components, 'pipeline' | 'preparation' | 'data'>;
 
 interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
+  readonly tensor: TensorParallel | undefined;
   readonly rank: number;
   readonly size: number;
 }
@@ -161,7 +172,7 @@ interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism'
 /** All plugins, in the order of their registration. */
 function pluginsOf(
   resolved: ResolvedOptions,
-  { rank, size, tracking, determinism, precision, kernels }: PluginSurroundings,
+  { rank, size, tracking, determinism, precision, kernels, tensor }: PluginSurroundings,
   later: Later,
 ): Plugin[] {
   const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
@@ -179,6 +190,7 @@ function pluginsOf(
   return [
     ...builtInPlugins(resolved, kernels, rank === 0),
     ...trackingPlugins(resolved, tracking.bus, { size, norm }),
+    ...(tensor ? [tensor.plugin] : []),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];

@@ -32,6 +32,13 @@ export {
 } from '@acc/checkpoint';
 export { DataLoader } from '@acc/data';
 export {
+  cut,
+  parallelize,
+  type CutOptions,
+  type ParallelPlan,
+  type ParallelStyle,
+} from '@acc/tensor-parallel';
+export {
   adafactor,
   adamw,
   dropout,

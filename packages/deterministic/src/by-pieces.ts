@@ -18,7 +18,7 @@ import {
   type PiecesLayer,
   type RowsAt,
 } from '@acc/contract';
-import type { Plan, Result } from './rules/plan.js';
+import type { Plan, Result } from '@acc/sharding-rules';
 
 export type KernelCall = Parameters<KernelFunc>[0];
 export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];

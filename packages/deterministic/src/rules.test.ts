@@ -4,7 +4,7 @@ import type { KernelLayer } from '@acc/contract';
 import { dropout, kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { expectClose } from '@acc/testkit';
 import { Deterministic } from './deterministic.js';
-import { LINEAR_RULES, RULES } from './rules/table.js';
+import { LINEAR_RULES, RULES } from '@acc/sharding-rules';
 import { CASES, LOSSES, ROWS, rowsInputs, wholeInputs, type Rows, type Whole } from './testing/cases.js';
 
 const SHARDS = 4;

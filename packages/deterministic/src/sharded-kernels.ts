@@ -3,9 +3,16 @@ import { rowsAt, type Pieces } from '@acc/contract';
 import { replaceKernel } from '@acc/tfjs-internals';
 import { runByPieces, type Inputs, type KernelCall, type PiecesOptions } from './by-pieces.js';
 import { dependsOnRanks, type Reason } from './errors.js';
-import { LINEAR_RULES, RANDOM, RULES, SAME_DATA } from './rules/table.js';
-import { rows, type Plan } from './rules/plan.js';
-import { ShardedCall, type InputState } from './rules/sharded-call.js';
+import {
+  LINEAR_RULES,
+  RANDOM,
+  rows,
+  RULES,
+  SAME_DATA,
+  ShardedCall,
+  type InputState,
+  type Plan,
+} from '@acc/sharding-rules';
 
 export interface ShardedKernelsOptions extends PiecesOptions {
   /** Whether a tensor of this shape has rows although it is not in pieces. */

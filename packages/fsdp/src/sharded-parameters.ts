@@ -14,13 +14,12 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, StrategyContext, TensorShard } from '@acc/contract';
-import { canUpdateShards, isLive, registeredVariable, withShards } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withShards, withShardsRegistered } from '@acc/kernels';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { boxesOf } from './layout.js';
 import type { Offload } from './offload/index.js';
 import { requireOwnState, type OwnStateContext } from './own-state.js';
-import { withShardsRegistered } from './registered.js';
 import type { Shard } from './shard.js';
 import { shardedUpdateOf } from './sharded-update.js';
 import type { Unit } from './unit.js';

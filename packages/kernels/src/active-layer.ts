@@ -68,6 +68,9 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     get fixResults() {
       return layer().fixResults;
     },
+    get localPieces() {
+      return layer().localPieces;
+    },
   };
   const random = hasNative ? randomLayer(active) : undefined;
   return active;

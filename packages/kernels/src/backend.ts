@@ -147,7 +147,23 @@ export class AccBackend extends KernelBackend {
     data.inPieces = inPieces;
     // tfjs checks kernels for leaks by counting the data ids that they return, so pieces do not
     // count.
-    this.#count -= inPieces.pieces?.length ?? 0;
+    if (!inPieces.isBorrowed) this.#count -= inPieces.pieces?.length ?? 0;
+  }
+
+  /** Gives data other values: `native`, or a piece that `join` makes whole when it is read. */
+  replaceData(
+    info: TensorInfo,
+    native?: NativeTensor,
+    inPieces?: DataPieces,
+    join?: () => NativeTensor,
+  ): void {
+    const data = this.#dataOf(info.dataId);
+    this.#garbage.forget(data);
+    this.#disposePieces(data);
+    data.inPieces = undefined;
+    if (inPieces) this.setPieces(info, inPieces);
+    data.replace(native, join);
+    this.#garbage.add(data);
   }
 
   /** The pieces of the data of `info`. Borrowed. */
@@ -285,6 +301,7 @@ export class AccBackend extends KernelBackend {
   }
 
   #disposePieces({ inPieces }: TensorData): void {
+    if (inPieces?.isBorrowed) return;
     for (const piece of inPieces?.pieces ?? []) {
       this.#count++;
       this.disposeData(piece.dataId);

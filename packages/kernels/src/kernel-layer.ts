@@ -44,6 +44,7 @@ function completed(backendName: string, slots: KernelLayerSlots): KernelLayer {
     ...(recorder && { recorder }),
     ...(precision && { precision }),
     ...(random && { random }),
+    ...(slots.localPieces && { localPieces: (options) => slots.localPieces!(options) }),
     ...(slots.fixResults && { fixResults: () => slots.fixResults!() }),
   };
 }

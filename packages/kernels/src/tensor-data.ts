@@ -36,9 +36,13 @@ export interface DataPieces {
   readonly count: number;
   /**
    * Absent if the data itself is the only piece, or if the data was not cut yet. The data owns the
-   * pieces.
+   * pieces. Of data with an `index`, the only piece is the one of that place.
    */
   readonly pieces?: readonly TensorInfo[] | undefined;
+  /** The place of the only piece that this process has. */
+  readonly index?: number;
+  /** Whether the data does not own its pieces. */
+  readonly isBorrowed?: boolean;
 }
 
 /** A tfjs tensor whose gradient reads no values of it. */
@@ -95,7 +99,7 @@ export class TensorData {
      */
     readonly keptElements: number | undefined,
     /** Makes {@link native} when it is needed and not there. */
-    private readonly join?: () => NativeTensor,
+    private join?: () => NativeTensor,
   ) {
     this.#native = native;
   }
@@ -168,6 +172,13 @@ export class TensorData {
   fill(native: NativeTensor): void {
     this.release();
     this.#native = native;
+  }
+
+  /** Takes other values, or a function that makes them when they are needed. Frees the earlier ones. */
+  replace(native: NativeTensor | undefined, join: (() => NativeTensor) | undefined): void {
+    this.release();
+    this.#native = native;
+    this.join = join;
   }
 
   /** Frees the values of data that can make them again. */

@@ -13,6 +13,8 @@ export const expertParallel: Strategies['expertParallel'] = (others) => others;
 export const fsdp: Strategies['fsdp'] = singleStrategy;
 /** Never called with options: they are refused. */
 export const resolveDeterministicOptions = (() => ({})) as never as Strategies['resolveDeterministicOptions'];
+/** Never called: a page has no axis of several ranks. */
+export const tensorParallel = ((inner) => ({ strategy: inner })) as Strategies['tensorParallel'];
 export const isForOne: Strategies['isForOne'] = () => false;
 export const precisionOf: Strategies['precisionOf'] = () => undefined;
 

@@ -1,3 +1,4 @@
 export { ddp } from '@acc/ddp';
 export { Deterministic, resolveDeterministicOptions } from '@acc/deterministic';
 export { expertParallel, fsdp, isForOne, precisionOf } from '@acc/fsdp';
+export { tensorParallel } from '@acc/tensor-parallel';

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, type Collective, type KernelLayer } from '@acc/contract';
 import { whatRuns } from '../running.js';
 import { readRandomState, restoreRandomState } from './math-random.js';
 
@@ -30,11 +30,19 @@ export function synchronizeRngStates(sources: readonly RandomSourceName[] = NAME
       help: 'Call it between `await Accelerator.create()` and freeMemory().',
     });
   }
-  const { collective, kernels } = running;
-  if (sources.includes('math')) restoreRandomState(collective.broadcastObject(readRandomState()));
+  shareRandomStates(running.collective, running.kernels, sources);
+}
+
+/** Copies the random states of rank 0 of a group to its ranks. Every rank of the group calls it. */
+export function shareRandomStates(
+  group: Collective,
+  kernels: Pick<KernelLayer, 'random'>,
+  sources: readonly RandomSourceName[] = NAMES,
+): void {
+  if (sources.includes('math')) restoreRandomState(group.broadcastObject(readRandomState()));
   if (!sources.includes('backend') || !kernels.random) return;
   const own = kernels.random.state();
-  const first = collective.broadcast(own);
+  const first = group.broadcast(own);
   kernels.random.exchange(first).dispose();
   own.dispose();
   first.dispose();

@@ -14,6 +14,7 @@ import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
 import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
 import { fusedApply } from '../optimizers/index.js';
+import { localPieces } from '../pieces/local-pieces.js';
 import { nativePieces } from '../pieces/native-pieces.js';
 import { cast, float8Problem, keepIn, setFloat32Precision } from '../precision/index.js';
 import { randomLayer } from '../random-layer.js';
@@ -53,6 +54,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       fusedApply,
       defer: deferOn(backend),
       divideMemory: divideMemoryOn(backend),
+      localPieces: (options) => localPieces(backend, options),
       resetPeakMemory,
       recorder: new StepRecorder(backend),
       random: randomLayer(bridge),

@@ -9,7 +9,13 @@ export type { NameFilter } from './name-filter.js';
 export { oneBitAdam, type OneBitAdam, type OneBitAdamOptions } from './one-bit-adam.js';
 export { optimizerState, slotListsOf, type OptimizerState } from './optimizer-state.js';
 export { registerOptimizers } from './register-optimizers.js';
-export { withShards, type ShardedUpdate, type ShardRange, type SumSquares } from './sharded-update.js';
+export {
+  shardedUpdate,
+  withShards,
+  type ShardedUpdate,
+  type ShardRange,
+  type SumSquares,
+} from './sharded-update.js';
 export { sgdw, SgdW, type SgdWOptions } from './sgdw.js';
 export { SlotOptimizer } from './slot-optimizer.js';
 export {

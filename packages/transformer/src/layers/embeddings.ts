@@ -12,7 +12,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
-import { AccError } from '@acc/contract';
+import { AccError, type ParallelLayer, type ParallelPart } from '@acc/contract';
 import { normal } from './initializer.js';
 import { cacheIn } from './key-value-cache.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
@@ -43,7 +43,7 @@ type Layer = InstanceType<typeof layers.Layer>;
 type Weight = ReturnType<Layer['weights']['at']>;
 
 /** See {@link tokenEmbedding}. */
-export class TokenEmbedding extends layers.Layer {
+export class TokenEmbedding extends layers.Layer implements ParallelLayer {
   static className = 'TokenEmbedding';
   readonly #settings: z.output<typeof TOKENS>;
   #table: Weight;
@@ -52,6 +52,11 @@ export class TokenEmbedding extends layers.Layer {
   constructor(args: TokenEmbeddingArgs) {
     super(args);
     this.#settings = parseArgs('tokenEmbedding', TOKENS, args);
+  }
+
+  /** Each rank has the rows of some tokens. */
+  parallelParts(): readonly ParallelPart[] {
+    return [{ layer: this, cut: 'vocab' }];
   }
 
   override build(inputShape: Shape | Shape[]): void {

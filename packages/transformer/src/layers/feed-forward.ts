@@ -1,6 +1,7 @@
 import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import { type layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
+import type { ParallelLayer, ParallelPart } from '@acc/contract';
 import { ACTIVATIONS, activationSchema, silu, type ActivationName } from './activations.js';
 import { Composite, PROJECTIONS, type PartStates } from './composite.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
@@ -46,7 +47,13 @@ interface Settings {
 }
 
 /** Projections into an inner width, and one back. */
-abstract class Inner<S extends Settings> extends Composite<S> {
+abstract class Inner<S extends Settings> extends Composite<S> implements ParallelLayer {
+  /** Each rank computes a part of the inner width. */
+  parallelParts(): readonly ParallelPart[] {
+    const { layers: parts } = this;
+    return parts.map((layer, i) => ({ layer, cut: i < parts.length - 1 ? 'column' : 'row' }));
+  }
+
   /** Makes and builds the projections of the roles `into`, and that back to the width of the input. */
   protected make(inputShape: Shape, into: readonly string[], back: string, inner: number): Layer[] {
     const { initializerRange, outputInitializerRange = initializerRange, useBias } = this.settings;

@@ -13,7 +13,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { type layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
-import { AccError } from '@acc/contract';
+import { AccError, type ParallelLayer, type ParallelPart } from '@acc/contract';
 import { scaledDotProductAttention } from '@acc/kernels';
 import { Composite, PROJECTIONS } from './composite.js';
 import { cacheIn, type KeyValueCache } from './key-value-cache.js';
@@ -72,7 +72,7 @@ const SCHEMA = z.object({
 type Settings = z.output<typeof SCHEMA>;
 
 /** See {@link multiHeadAttention}. */
-export class MultiHeadAttention extends Composite<Settings> {
+export class MultiHeadAttention extends Composite<Settings> implements ParallelLayer {
   static className = 'MultiHeadAttention';
   readonly #rotary: z.output<typeof rotarySchema> | undefined;
   readonly #kvHeads: number;
@@ -91,6 +91,20 @@ export class MultiHeadAttention extends Composite<Settings> {
   /** Whether a position sees only itself and those before it. */
   get isCausal(): boolean {
     return this.settings.causal;
+  }
+
+  /** Each rank computes some of the heads. */
+  parallelParts(): readonly ParallelPart[] {
+    const { heads, fused } = this.settings;
+    if (fused && heads !== this.#kvHeads) throw fusedGroups(this.name);
+    const units = [
+      { name: 'heads', count: heads },
+      { name: 'kvHeads', count: this.#kvHeads },
+    ];
+    return [
+      ...this.#inputs.map((layer) => ({ layer, cut: 'column' as const, times: fused ? 3 : 1, units })),
+      { layer: this.#output, cut: 'row', units },
+    ];
   }
 
   override build(inputShape: Shape | Shape[]): void {
@@ -176,5 +190,13 @@ function uneven(heads: number, kvHeads: number): AccError {
       help: 'Each head of keys and values serves the same number of heads of queries.',
       details: { heads, kvHeads },
     },
+  );
+}
+
+function fusedGroups(layer: string): AccError {
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_PLAN',
+    `parallelize: '${layer}' makes queries, keys and values with one matrix, and has fewer heads of keys than of queries. Such a matrix cannot be cut by heads.`,
+    { help: 'Give multiHeadAttention fused: false.', details: { layer } },
   );
 }

@@ -33,40 +33,32 @@ export function withinLast(name: string, free: number): Rule {
 }
 
 /** The inputs are q, k, v and an optional mask, of shape `[batch, heads, …]`. */
-export const attention: Rule = (call) => {
-  const cuts = attentionCuts(call, ['0', '1', '2'], '3');
-  return typeof cuts === 'string' ? cuts : { results: rows(0), cuts };
-};
+export const attention: Rule = (call) => attentionPlan(call, ['0', '1', '2'], '3');
 
 /** The inputs are dy, q, k, v, an optional mask, and the output. */
-export const attentionGradient: Rule = (call) => {
-  const cuts = attentionCuts(
-    call,
-    ['0', '1', '2', '3', call.names.at(-1)!],
-    call.names.length > 5 ? '4' : undefined,
-  );
-  return typeof cuts === 'string' ? cuts : { results: rows(0), cuts };
-};
+export const attentionGradient: Rule = (call) =>
+  attentionPlan(call, ['0', '1', '2', '3', call.names.at(-1)!], call.names.length > 5 ? '4' : undefined);
 
-function attentionCuts(
-  call: ShardedCall,
-  names: readonly string[],
-  mask: string | undefined,
-): ReadonlyMap<string, RowsAt> | string {
+/** Samples, and heads, are computed one by one. */
+function attentionPlan(call: ShardedCall, names: readonly string[], mask: string | undefined): Plan | string {
+  const ats = names.flatMap((name) => call.rows(name) ?? []);
+  if (call.names.some((name) => call.isSum(name))) return MIXES_SUMS;
+  const [at = FIRST_DIM] = ats;
+  if (at.dim > 1 || ats.some(({ dim, times }) => dim !== at.dim || times !== 1))
+    return 'takes pieces of the batch or of the heads only';
   const cuts = new Map<string, RowsAt>();
-  for (const name of names) {
-    const at = call.rows(name);
-    if (call.isSum(name)) return MIXES_SUMS;
-    if (at && (at.dim !== 0 || at.times !== 1)) return 'takes the batch in its first dim only';
-    if (!at) cuts.set(name, { dim: 0, times: 1 });
-  }
+  for (const name of names) if (!call.rows(name)) cuts.set(name, at);
   if (mask !== undefined && call.inputs.has(mask)) {
     const shape = call.shape(mask);
-    if (call.isSum(mask) || (call.rows(mask)?.dim ?? 0) !== 0) return MIXES_SUMS;
-    if (call.isWhole(mask) && shape.length === 4 && shape[0] !== 1) cuts.set(mask, { dim: 0, times: 1 });
+    const dim = at.dim - (4 - shape.length);
+    const ofMask = call.rows(mask);
+    if (ofMask && ofMask.dim !== dim) return MIXES_SUMS;
+    if (!ofMask && dim >= 0 && shape[dim] !== 1) cuts.set(mask, { dim, times: 1 });
   }
-  return cuts;
+  return { results: { kind: 'rows', at }, cuts };
 }
+
+const FIRST_DIM: RowsAt = { dim: 0, times: 1 };
 
 /** The inputs are x of shape `[batch, steps, …]`, weights, and optional states. */
 export const recurrent: Rule = (call) => {

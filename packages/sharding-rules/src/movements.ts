@@ -37,11 +37,17 @@ export const slice: Rule = (call) => {
   return { results: rows(at.dim, at.times), attrs: { begin: from, size: ofPiece } };
 };
 
+/** Along the rows, each input becomes repetitions of its own: [q₁ q₂], [k₁ k₂] become [q₁ q₂ | k₁ k₂]. */
 export const concat: Rule = (call) => {
   const aligned = alignment(call);
   if (typeof aligned === 'string') return aligned;
-  const [axis] = call.dims('axis', call.names[0]!);
-  if (axis === aligned.at.dim) return ALONG_ROWS;
+  const [axis] = call.dims('axis', call.names[0]!) as [number];
+  if (axis === aligned.at.dim) {
+    const sizes = call.names.map((name) => call.shape(name)[axis]);
+    if (new Set(sizes).size > 1) return ALONG_ROWS;
+    const times = aligned.at.times * call.names.length;
+    return { results: rows(axis, times), cuts: aligned.cuts };
+  }
   return { results: { kind: 'rows', at: aligned.at }, cuts: aligned.cuts };
 };
 
@@ -53,6 +59,19 @@ export const pack: Rule = (call) => {
   const rank = call.shape(call.names[0]!).length + 1;
   const axis = call.attrs['axis'] as number;
   return { results: rows((axis < 0 ? axis + rank : axis) <= dim ? dim + 1 : dim, times), cuts: aligned.cuts };
+};
+
+/** Along the rows, parts that are whole repetitions have a piece of each. */
+export const split: Rule = (call) => {
+  const { dim, times } = call.rows('x')!;
+  const shape = call.shape('x');
+  const [axis] = call.dims('axis', 'x') as [number];
+  if (axis !== dim) return { results: rows(dim, times) };
+  const given = call.attrs['numOrSizeSplits'] as number | number[];
+  const sizes = Array.isArray(given) ? given : new Array<number>(given).fill(shape[dim]! / given);
+  const each = times / sizes.length;
+  if (!Number.isInteger(each) || sizes.some((size) => size !== sizes[0])) return ALONG_ROWS;
+  return { results: rows(dim, each), attrs: { numOrSizeSplits: sizes.map((size) => size / call.pieces) } };
 };
 
 export const unpack: Rule = (call) => {

@@ -1,5 +1,5 @@
 import type { RowsAt } from '@acc/contract';
-import { rows, sum, type Plan, type Rule } from './plan.js';
+import { rows, sum, type Plan, type Result, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
 /** The role of a factor's dim in the product. Dims before the last two are counted from the end. */
@@ -51,16 +51,35 @@ export const matMul: Rule = (call) => {
   };
 };
 
-/** With a bias by column, which is added to every row. */
+/**
+ * With a bias by column, and the weights of prelu. They are whole if the rows are of `a`, and cut
+ * like the columns of `b`.
+ */
 export const fusedMatMul: Rule = (call) => {
   const plan = matMul(call);
   if (typeof plan === 'string') return plan;
   const others = call.names.filter((name) => name !== 'a' && name !== 'b');
-  const isByColumn = others.every((name) => call.isWhole(name) && call.shape(name).length <= 1);
-  const isOfRows = (plan.results as { kind: string }).kind === 'rows' && call.rows('b') === undefined;
-  if (others.length > 0 && !(isByColumn && isOfRows)) return 'adds a bias to a result without rows';
-  return plan;
+  if (others.length === 0 && isLinear(call)) return plan;
+  const result = plan.results as Result;
+  if (result.kind !== 'rows') return 'adds a bias to a result without rows, or is not linear in it';
+  const isOfColumns = result.at.dim === Math.max(call.shape('a').length, call.shape('b').length) - 1;
+  if (!isOfColumns) {
+    const isByColumn = others.every((name) => call.isWhole(name) && call.shape(name).length <= 1);
+    return isByColumn ? plan : 'adds a bias that is not by column';
+  }
+  const cuts = new Map(plan.cuts);
+  for (const name of others) {
+    const [dim, at] = [call.shape(name).length - 1, call.rows(name)];
+    if (call.isSum(name) || (at && (at.dim !== dim || at.times !== result.at.times))) return MIXES;
+    if (!at && dim >= 0 && call.shape(name)[dim] !== 1) cuts.set(name, { dim, times: result.at.times });
+  }
+  return { ...plan, cuts };
 };
+
+function isLinear({ attrs }: ShardedCall): boolean {
+  const activation = attrs['activation'];
+  return activation === undefined || activation === null || activation === 'linear';
+}
 
 /** Sums over letters. The rows belong to one letter. */
 export const einsum: Rule = (call) => {

@@ -23,6 +23,7 @@ import {
   keepsDim,
   pack,
   slice,
+  split,
   transpose,
   unpack,
 } from './movements.js';
@@ -84,7 +85,7 @@ export const RULES: ReadonlyMap<string, Rule> = new Map([
   ['Concat', concat],
   ['Pack', pack],
   ['Unpack', unpack],
-  ['SplitV', keepsDim(isAmong('axis'))],
+  ['SplitV', split],
   ...named('PadV2 MirrorPad', keepsDim(isPadded)),
   ['Tile', keepsDim(isTiled)],
   ['Reverse', keepsDim(isAmong('dims'))],

@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import type { RowsAt, TensorShard } from '@acc/contract';
+import { boxesInWhole, wholeBox } from './boxes.js';
+
+/** Where each element of a rank's rows lies in the whole tensor, by its position in the rows. */
+function placesOf(boxes: readonly TensorShard[], shape: readonly number[]): Map<number, number> {
+  const places = new Map<number, number>();
+  for (const { offset, sizes, start } of boxes) {
+    const count = sizes.reduce((a, b) => a * b, 1);
+    for (let k = 0; k < count; k++) {
+      let rest = k;
+      let position = 0;
+      let stride = 1;
+      for (let dim = shape.length - 1; dim >= 0; dim--) {
+        position += (offset[dim]! + (rest % sizes[dim]!)) * stride;
+        rest = Math.floor(rest / sizes[dim]!);
+        stride *= shape[dim]!;
+      }
+      places.set(start + k, position);
+    }
+  }
+  return places;
+}
+
+/** The same by the definition of rows: the own part of each repetition. */
+function expected(shape: readonly number[], { dim, times }: RowsAt, index: number, count: number): number[] {
+  const outer = shape.slice(0, dim).reduce((a, b) => a * b, times);
+  const total = shape.reduce((a, b) => a * b, 1);
+  const rest = total / outer / count;
+  return Array.from({ length: total }, (_, i) => i).filter((i) => Math.floor(i / rest) % count === index);
+}
+
+it.each([
+  [[6, 4], { dim: 0, times: 1 }],
+  [[6, 4], { dim: 1, times: 1 }],
+  [[2, 12], { dim: 1, times: 3 }],
+  [[12], { dim: 0, times: 3 }],
+  [[3, 8, 2], { dim: 1, times: 2 }],
+] as const)('the boxes of rows of %j at %j are their elements', (shape, at) => {
+  for (const index of [0, 1]) {
+    const own = shape.map((size, dim) => (dim === at.dim ? size / 2 : size));
+    const boxes = boxesInWhole([wholeBox(own)], { shape, at, index, count: 2 });
+    const places = placesOf(boxes, shape);
+    const size = own.reduce((a, b) => a * b, 1);
+    expect(Array.from({ length: size }, (_, k) => places.get(k))).toEqual(expected(shape, at, index, 2));
+  }
+});
+
+it('boxes of a part of the rows stay parts', () => {
+  const part = { shape: [2, 6], offset: [1, 1], sizes: [1, 4], start: 0 };
+  const boxes = boxesInWhole([part], { shape: [2, 12], at: { dim: 1, times: 3 }, index: 1, count: 2 });
+  expect(boxes.map(({ offset, sizes, start }) => [offset, sizes, start])).toEqual([
+    [[1, 3], [1, 1], 0],
+    [[1, 6], [1, 2], 1],
+    [[1, 10], [1, 1], 3],
+  ]);
+});

@@ -1,0 +1,72 @@
+import { util } from '@tensorflow/tfjs-core';
+import type { RowsAt, TensorShard } from '@acc/contract';
+
+/** The rows of a tensor that a rank has. */
+export interface OwnRows {
+  /** The shape of the whole tensor. */
+  readonly shape: readonly number[];
+  readonly at: RowsAt;
+  readonly index: number;
+  readonly count: number;
+}
+
+/**
+ * The boxes of a whole tensor that boxes of a rank's rows are. A box that lies in several repetitions
+ * becomes boxes of one repetition, which are contiguous in the rank's rows.
+ */
+export function boxesInWhole(boxes: readonly TensorShard[], rows: OwnRows): TensorShard[] {
+  return boxes.flatMap((box) => partsOf(box, rows).map((part) => inWhole(part, rows)));
+}
+
+/** The box of a tensor that has all of its elements. */
+export function wholeBox(shape: readonly number[]): TensorShard {
+  return { shape, offset: shape.map(() => 0), sizes: shape, start: 0 };
+}
+
+/** The parts of a box that lie in one repetition each, and are contiguous. */
+function partsOf(box: TensorShard, { shape, at: { dim, times }, count }: OwnRows): TensorShard[] {
+  const length = shape[dim]! / times / count;
+  const first = box.offset[dim]!;
+  const last = first + box.sizes[dim]! - 1;
+  if (times === 1 || box.sizes.includes(0) || Math.floor(first / length) === Math.floor(last / length))
+    return [box];
+  const outer = util.sizeFromShape(box.sizes.slice(0, dim));
+  const rest = util.sizeFromShape(box.sizes.slice(dim + 1));
+  const parts: TensorShard[] = [];
+  for (let row = 0; row < outer; row++) {
+    const indices = placeOf(row, box.sizes.slice(0, dim));
+    for (let from = first; from <= last;) {
+      const to = Math.min((Math.floor(from / length) + 1) * length, last + 1);
+      parts.push({
+        ...box,
+        offset: box.offset.map((begin, i) => (i < dim ? begin + indices[i]! : i === dim ? from : begin)),
+        sizes: box.sizes.map((size, i) => (i < dim ? 1 : i === dim ? to - from : size)),
+        start: box.start + (row * box.sizes[dim]! + (from - first)) * rest,
+      });
+      from = to;
+    }
+  }
+  return parts;
+}
+
+function inWhole(box: TensorShard, { shape, at: { dim, times }, index, count }: OwnRows): TensorShard {
+  const length = shape[dim]! / times / count;
+  const repetition = Math.floor(box.offset[dim]! / length);
+  const shift = repetition * length * (count - 1) + index * length;
+  const isEmpty = box.sizes.includes(0);
+  const offset = isEmpty
+    ? shape.map(() => 0)
+    : box.offset.map((begin, i) => (i === dim ? begin + shift : begin));
+  return { ...box, shape, offset };
+}
+
+/** The index in each dim of the element at `position`, row-major. */
+function placeOf(position: number, shape: readonly number[]): number[] {
+  const place: number[] = [];
+  let rest = position;
+  for (const size of [...shape].reverse()) {
+    place.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return place;
+}

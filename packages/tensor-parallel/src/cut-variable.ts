@@ -1,0 +1,120 @@
+import {
+  engine,
+  tidy,
+  util,
+  Variable,
+  variable as createVariable,
+  type Tensor,
+  type TensorInfo,
+} from '@tensorflow/tfjs-core';
+import { rowsAt, type Cut, type PieceLayout, type RowsAt } from '@acc/contract';
+import { patch, type Undo } from '@acc/tfjs-internals';
+import { freed } from './errors.js';
+import type { Pieces } from './pieces.js';
+import { tensorOf } from './tensor-info.js';
+
+let created = 0;
+
+/**
+ * A variable of which this rank has one piece. The variable keeps its shape and reads as its whole
+ * value. Its piece is in {@link own}, which tfjs does not list among its variables, and which
+ * strategies and optimizers update.
+ */
+export class CutVariable {
+  /** Has the name of the variable. */
+  readonly own: Variable;
+  readonly #layout: PieceLayout;
+  readonly #restore: Undo;
+
+  /** @param variable Has the values that all ranks start from. */
+  constructor(
+    readonly variable: Variable,
+    readonly at: RowsAt,
+    private readonly pieces: Pieces,
+  ) {
+    const name = `tensor/cut_${created++}`;
+    this.own = tidy(() => createVariable(this.cut(variable), variable.trainable, name));
+    const { registeredVariables } = engine();
+    delete registeredVariables[name];
+    (this.own as { name: string }).name = variable.name;
+    this.#layout = pieces.layoutAt(variable.shape, at);
+    this.#follow();
+    this.#restore = patch(variable, 'assign', (assign) => (values) => {
+      const fits = values.dtype === variable.dtype && util.arraysEqual(values.shape, variable.shape);
+      if (fits) tidy(() => this.own.assign(this.cut(values)));
+      else assign.call(variable, values);
+      this.release();
+    });
+  }
+
+  /** This rank's piece of a tensor in the shape of the variable. The caller disposes it. */
+  cut(values: Tensor): Tensor {
+    const { pieces } = this;
+    if (pieces.isCut(values)) {
+      const state = pieces.stateOf(values);
+      const isSame =
+        state?.kind === 'rows' && state.at.dim === this.at.dim && state.at.times === this.at.times;
+      if (isSame) return tensorOf(pieces.pieceOf(values), pieces.line.backend);
+      if (state?.kind === 'sum') pieces.makeRows(values, this.at, false);
+      else pieces.makeWhole(values);
+      return this.cut(values);
+    }
+    return engine().makeTensorFromTensorInfo(pieces.cut(values, this.at), pieces.line.backend);
+  }
+
+  /** A tensor in the shape of the variable of which this rank has `piece`, which it takes over. */
+  whole(piece: Tensor): Tensor {
+    const { local, line } = this.pieces;
+    const { shape, dtype } = this.variable;
+    line.backend.incRef(piece.dataId);
+    const info = local.hold({ shape: [...shape], dtype, layout: this.#layout }, infoOf(piece));
+    piece.dispose();
+    return engine().makeTensorFromTensorInfo(info, line.backend);
+  }
+
+  /** Gives tensors that share the values of the variable their own, before the values change. */
+  separate(): void {
+    const { local, line } = this.pieces;
+    if (local.holders(this.variable) < 2) return;
+    line.backend.incRef(this.own.dataId);
+    local.replace(this.variable, this.#layout, infoOf(this.own));
+    this.#follow();
+  }
+
+  /** Frees whole values that a read has gathered. */
+  release(): void {
+    this.pieces.local.release(this.variable);
+  }
+
+  dispose(): void {
+    this.#restore();
+    this.release();
+    this.own.dispose();
+  }
+
+  /** Gives the variable a tensor whose piece is always {@link own}. */
+  #follow(): void {
+    const { local, line } = this.pieces;
+    const { shape, dtype } = this.variable;
+    const piece = () => {
+      if (this.own.isDisposed) throw freed(this.variable);
+      return infoOf(this.own);
+    };
+    const info = local.follow({ shape: [...shape], dtype, layout: this.#layout }, piece);
+    const tensor = engine().makeTensorFromTensorInfo(info, line.backend);
+    Variable.prototype.assign.call(this.variable, tensor);
+    tensor.dispose();
+  }
+}
+
+/** The position of rows of a variable that holds `times` matrices side by side along `dim`. */
+export function placeOf(
+  shape: readonly number[],
+  { dim, times = 1 }: Pick<Cut, 'dim' | 'times'>,
+  count: number,
+): RowsAt | undefined {
+  const outer = shape.slice(0, dim).reduce((product, size) => product * size, times);
+  return shape[dim]! % (times * count) === 0 ? rowsAt(shape, { outer, length: count }) : undefined;
+}
+
+const infoOf = ({ dataId, shape, dtype }: Tensor): TensorInfo => ({ dataId, shape, dtype });

@@ -1,0 +1,99 @@
+import type { Optimizer, TensorInfo, Variable } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+import type { Pieces } from './pieces.js';
+import type { Inputs } from './run-on-piece.js';
+
+export function withoutRule(kernelName: string, reason: string, inputs: Inputs, pieces: Pieces): AccError {
+  const described = inputs.map(([name, x]) => `  ${name}: ${describe(x, pieces)}`);
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_KERNEL',
+    `The kernel '${kernelName}' ${reason}. Its inputs:\n${described.join('\n')}`,
+    {
+      help: "Cut the variables before it another way, leave them whole ('replicated'), or follow a 'column' layer by a 'row' layer, whose result is whole.",
+      details: { kernelName, reason },
+    },
+  );
+}
+
+function describe(x: TensorInfo, pieces: Pieces): string {
+  const state = pieces.stateOf(x);
+  const shape = `[${x.shape.join()}]`;
+  if (!state) return `${shape}, cut within its dims`;
+  if (state.kind === 'rows') return `${shape}, cut along dim ${state.at.dim}`;
+  return `${shape}, ${state.kind === 'sum' ? 'a partial sum' : 'whole'}`;
+}
+
+export function notOnBackend(backendName: string): AccError {
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_BACKEND',
+    `The backend '${backendName}' cannot hold tensors of which each rank has a piece.`,
+    { help: "Use the engine 'acc', or a mesh without the axis tensor.", details: { backendName } },
+  );
+}
+
+export function doesNotDivide(
+  { name, shape }: Pick<Variable, 'name' | 'shape'>,
+  { dim, times = 1 }: { readonly dim: number; readonly times?: number },
+  ranks: number,
+): AccError {
+  const parts = times > 1 ? `, which holds ${times} matrices side by side,` : '';
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_UNEVEN',
+    `'${name}' has the shape [${shape.join()}]. Its dim ${dim}${parts} cannot be cut into ${ranks} equal pieces: ${shape[dim]! / times} is not a multiple of ${ranks}, the size of the axis tensor.`,
+    {
+      help: "Change the size of the layer or of the axis, or leave the layer whole ('replicated').",
+      details: { name, shape: [...shape], dim, ranks },
+    },
+  );
+}
+
+export function invalidPlan(problem: string, help: string, details: object = {}): AccError {
+  return new AccError('ACC_TENSOR_PARALLEL_PLAN', `parallelize: ${problem}`, {
+    help,
+    details: details as never,
+  });
+}
+
+export function freed({ name }: Pick<Variable, 'name'>): AccError {
+  return new AccError(
+    'ACC_SHARD_FREED',
+    `'${name}' was cut over the ranks of the axis tensor, and freeMemory() has freed its pieces.`,
+    { help: 'Read it, or save the model, before freeMemory().', details: { name } },
+  );
+}
+
+export function needsWhole(optimizer: Optimizer): AccError {
+  const kind = optimizer.getClassName();
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `The axis tensor gives an optimizer this rank's piece of each cut weight. ${kind} may need all of it.`,
+    {
+      help: 'Use an optimizer of tfjs, adamw, lamb, lion or sgdw. If an optimizer of your own computes each element by itself, give it a member elementwise: true.',
+      details: { optimizer: kind },
+    },
+  );
+}
+
+/** The error for an optimizer that needs to know which rows and columns a rank has. */
+export function needsRange(name: string): AccError {
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `The optimizer needs means over rows and columns of '${name}', which the axis tensor cuts.`,
+    { help: 'Use adamw, lamb, lion, sgdw or an optimizer of tfjs.', details: { name } },
+  );
+}
+
+export function cutsUnits(
+  { name }: Pick<Variable, 'name'>,
+  units: { readonly name: string; readonly count: number },
+  ranks: number,
+): AccError {
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_UNEVEN',
+    `'${name}' belongs to ${units.count} ${units.name}, which ${ranks} ranks, the size of the axis tensor, cannot share equally.`,
+    {
+      help: `Use a number of ranks that divides the ${units.name}, or leave the layer whole ('replicated').`,
+      details: { name, units, ranks },
+    },
+  );
+}

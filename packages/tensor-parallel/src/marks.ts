@@ -1,0 +1,58 @@
+import type { Variable } from '@tensorflow/tfjs-core';
+import { AccError, checkKeys, cutOf, markCut, type Cut } from '@acc/contract';
+
+export interface CutOptions {
+  /** The dim to cut. A negative number counts from the end. */
+  readonly dim: number;
+  /** The axis of the mesh over which the variable is cut. */
+  readonly axis: 'tensor';
+  /**
+   * The number of equal matrices side by side along the dim, of which each is cut: 3 if one matrix
+   * makes queries, keys and values. Default 1.
+   */
+  readonly times?: number;
+}
+
+/** How a variable is cut over the axis `tensor`. */
+export interface Mark extends Cut {
+  readonly axis: 'tensor';
+}
+
+/** How a variable is to be cut. Undefined: it is whole on every rank. */
+export function markOf(variable: Variable): Mark | undefined {
+  const mark = cutOf(variable);
+  return mark?.axis === 'tensor' ? (mark as Mark) : undefined;
+}
+
+/** Leaves a variable whole on every rank. */
+export function unmark(variable: Variable): void {
+  if (markOf(variable)) markCut(variable, undefined);
+}
+
+/**
+ * States that a variable of a plain program is cut along a dim over the ranks of the mesh's axis
+ * `tensor`. Call it before `prepare`; it takes effect there. What is computed from the variable
+ * follows: kernels run on this rank's piece, and add up or gather over ranks where they need to.
+ * Without that axis it has no effect. Returns the variable.
+ *
+ * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`.
+ */
+export function cut<V extends Variable>(variable: V, options: CutOptions): V {
+  checkKeys('cut', options, ['dim', 'axis', 'times']);
+  const { dim, axis, times = 1 } = options;
+  const { rank } = variable;
+  const isDim = Number.isInteger(dim) && dim >= -rank && dim < rank;
+  if (!isDim) throw invalid(`dim is ${dim}, but '${variable.name}' has ${rank} dims`);
+  if ((axis as string) !== 'tensor') throw invalid(`axis is '${axis}'; expected 'tensor'`);
+  if (!Number.isInteger(times) || times < 1) throw invalid(`times is ${times}; expected a positive integer`);
+  if (variable.dtype !== 'float32')
+    throw invalid(`'${variable.name}' is ${variable.dtype}; expected float32`);
+  markCut(variable, { axis, dim: dim < 0 ? dim + rank : dim, times });
+  return variable;
+}
+
+function invalid(problem: string): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', `cut: ${problem}.`, {
+    help: "Call it as cut(variable, { dim: 1, axis: 'tensor' }).",
+  });
+}

@@ -1,0 +1,84 @@
+import { parallelPartsOf, type ParallelPart } from '@acc/contract';
+import { cutLayer, type PlannedLayer } from './layer-cuts.js';
+
+interface GraphLayer extends PlannedLayer {
+  readonly inboundNodes: readonly { readonly inboundLayers: readonly GraphLayer[] }[];
+  readonly outboundNodes: readonly { readonly outboundLayer: GraphLayer }[];
+  readonly activation?: { getClassName?(): string } | null;
+  readonly units?: number;
+}
+
+/** Layers that compute each element by itself. */
+const ELEMENTWISE: ReadonlySet<string> = new Set([
+  ...[
+    'Activation',
+    'ReLU',
+    'LeakyReLU',
+    'ELU',
+    'ThresholdedReLU',
+    'Dropout',
+    'GaussianDropout',
+    'GaussianNoise',
+  ],
+]);
+
+/**
+ * Cuts what has a well-known cut: layers that state their own, dense → activation → dense,
+ * embeddings by tokens, and the dense layer of logits over the tokens of such an embedding. Sizes
+ * that the number of ranks does not divide stay whole, unless heads are cut.
+ */
+export function cutAll(layers: readonly PlannedLayer[]): void {
+  const done = new Set<object>();
+  const vocabularies = new Set<number>();
+  for (const layer of layers) {
+    for (const part of parallelPartsOf(layer) ?? []) {
+      cutPart(part, done);
+      if (part.cut === 'vocab') vocabularies.add(layer.weights[0]!.read().shape[0]!);
+    }
+  }
+  for (const layer of layers) {
+    if (layer.getClassName() !== 'Embedding' || done.has(layer)) continue;
+    done.add(layer);
+    cutLayer(layer, 'vocab', { isOptional: true });
+    vocabularies.add(layer.weights[0]!.read().shape[0]!);
+  }
+  for (const layer of layers as readonly GraphLayer[]) {
+    if (!isDense(layer) || done.has(layer)) continue;
+    const next = isElementwise(layer) ? denseAfter(layer) : undefined;
+    if (next && !done.has(next)) {
+      for (const each of [layer, next]) done.add(each);
+      // Both or neither: they share a dim.
+      cutLayer(layer, 'column', { isOptional: true });
+      cutLayer(next, 'row', { isOptional: true });
+    } else if (layer.outboundNodes.length === 0 && vocabularies.has(layer.units ?? -1)) {
+      done.add(layer);
+      cutLayer(layer, 'vocab', { isOptional: true });
+    }
+  }
+}
+
+function cutPart(part: ParallelPart, done: Set<object>): void {
+  if (done.has(part.layer)) return;
+  done.add(part.layer);
+  cutLayer(part.layer as PlannedLayer, part.cut, { part, isOptional: true });
+}
+
+const isDense = (layer: GraphLayer): boolean => layer.getClassName() === 'Dense';
+
+function isElementwise({ activation }: GraphLayer): boolean {
+  return activation?.getClassName?.() !== 'softmax';
+}
+
+/** The dense layer that alone uses the result of `layer`, with nothing but elementwise layers between. */
+function denseAfter(layer: GraphLayer): GraphLayer | undefined {
+  let at = layer;
+  for (;;) {
+    const [node, ...others] = at.outboundNodes;
+    if (!node || others.length > 0 || at.inboundNodes.length !== 1) return undefined;
+    const next = node.outboundLayer;
+    if (next.inboundNodes.length !== 1 || next.inboundNodes[0]!.inboundLayers.length !== 1) return undefined;
+    if (isDense(next)) return next;
+    if (!ELEMENTWISE.has(next.getClassName()) || !isElementwise(next)) return undefined;
+    at = next;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Variable } from '@tensorflow/tfjs-core';
+import { markCut, type ParallelPart, type WeightCut } from '@acc/contract';
+import { invalidPlan } from '../errors.js';
+import { unmark } from '../marks.js';
+
+/** The members of a tfjs-layers layer that plans read. */
+export interface PlannedLayer {
+  readonly name: string;
+  readonly weights: readonly { readonly originalName?: string; readonly name: string; read(): Variable }[];
+  readonly built?: boolean;
+  getClassName(): string;
+}
+
+/** What a weight of a layer is cut along: its dim, by the end of its name. */
+const DIMS: Readonly<Record<WeightCut, Readonly<Record<string, number>>>> = {
+  column: { kernel: 1, bias: 0, embeddings: 1 },
+  row: { kernel: 0 },
+  vocab: { kernel: 1, bias: 0, embeddings: 0 },
+};
+
+/** Classes of layers whose weights can be cut without knowing more. */
+const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Embedding', 'TokenEmbedding']);
+
+/**
+ * Marks the weights of a layer.
+ *
+ * @param part What an outer layer states about it.
+ * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a layer that cannot be cut so.
+ */
+export function cutLayer(
+  layer: PlannedLayer,
+  cut: WeightCut,
+  {
+    part,
+    isOptional = false,
+  }: { readonly part?: ParallelPart | undefined; readonly isOptional?: boolean } = {},
+): void {
+  if (!CLASSES.has(layer.getClassName())) throw cannotCut(layer, cut);
+  if (layer.built === false) throw notBuilt(layer);
+  const dims = DIMS[cut];
+  const found = layer.weights.flatMap((weight) => {
+    const role = roleOf(weight.originalName ?? weight.name);
+    return role in dims ? [{ variable: weight.read(), role }] : [];
+  });
+  if (!found.some(({ role }) => role !== 'bias')) throw cannotCut(layer, cut);
+  for (const { variable, role } of found) {
+    markCut(variable, {
+      axis: 'tensor',
+      dim: dims[role]!,
+      times: part?.cut === cut ? (part.times ?? 1) : 1,
+      ...(part?.units && { units: part.units }),
+      ...(isOptional && { isOptional }),
+    });
+  }
+}
+
+/** Leaves the weights of a layer whole. */
+export function keepWhole({ weights }: PlannedLayer): void {
+  for (const weight of weights) unmark(weight.read());
+}
+
+/** `kernel` of `dense_1/kernel` and of `dense_1/kernel_2`. */
+const roleOf = (name: string): string => name.split('/').at(-1)!.replace(/_\d+$/, '');
+
+function cannotCut(layer: PlannedLayer, cut: WeightCut) {
+  const kind = layer.getClassName();
+  return invalidPlan(
+    `the layer '${layer.name}' is a ${kind}, which cannot be cut as '${cut}'.`,
+    "'column' and 'row' are for dense layers, 'vocab' and 'column' for embeddings, and 'vocab' for the dense layer of logits. Name the layers within a layer by their own names, such as 'h.*/attn/c_attn', or use cut() on its variables.",
+    { layer: layer.name, className: kind, cut },
+  );
+}
+
+function notBuilt({ name }: PlannedLayer) {
+  return invalidPlan(
+    `the layer '${name}' has no weights yet.`,
+    'Build the model first: give its first layer an inputShape.',
+    {
+      layer: name,
+    },
+  );
+}

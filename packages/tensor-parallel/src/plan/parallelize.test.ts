@@ -1,0 +1,96 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { markOf } from '../marks.js';
+import { parallelize, type ParallelPlan } from './parallelize.js';
+
+beforeAll(() => tf.setBackend('cpu'));
+afterEach(() => tf.disposeVariables());
+
+const dense = (name: string, units: number, activation?: 'relu' | 'softmax') =>
+  tf.layers.dense({ name, units, ...(activation && { activation }) });
+
+function model(...more: tf.layers.Layer[]): tf.LayersModel {
+  const embedding = tf.layers.embedding({ name: 'tokens', inputDim: 12, outputDim: 4, inputLength: 3 });
+  return tf.sequential({ layers: [embedding, ...more] });
+}
+
+/** The dims along which the weights of a model are cut, by name. */
+function dimsOf(given: tf.LayersModel): Record<string, number> {
+  const marks = given.weights.flatMap((weight) => {
+    const mark = markOf(weight.read() as tf.Variable);
+    return mark ? [[weight.originalName, mark.dim] as const] : [];
+  });
+  return Object.fromEntries(marks);
+}
+
+describe('a plan by names', () => {
+  it('cuts kernels, biases and tables', () => {
+    const given = parallelize(model(dense('in', 8), dense('out', 4), dense('logits', 12)), {
+      tokens: 'vocab',
+      in: 'column',
+      'o*t': 'row',
+      logits: 'vocab',
+    });
+    expect(dimsOf(given)).toEqual({
+      'tokens/embeddings': 0,
+      'in/kernel': 1,
+      'in/bias': 0,
+      'out/kernel': 0,
+      'logits/kernel': 1,
+      'logits/bias': 0,
+    });
+  });
+
+  it.each([
+    ['two patterns for one layer', { 'd*': 'column', '*1': 'row' }, /'d1' matches 'd\*' and '\*1'/],
+    ['a pattern that matches nothing', { 'x*': 'column' }, /no layer .* 'x\*'/],
+    ['an unknown style', { d1: 'columns' }, /'d1' is 'columns'/],
+    ['a layer that has no such cut', { tokens: 'row' }, /'tokens' is a Embedding/],
+    ['a layer of another class', { flat: 'column' }, /'flat' is a Flatten/],
+    ['no plan', 'all', /the plan is all/],
+  ])('refuses %s', (_, plan, message) => {
+    const given = model(tf.layers.flatten({ name: 'flat' }), dense('d1', 4), dense('d2', 4));
+    expect(() => parallelize(given, plan as ParallelPlan)).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_TENSOR_PARALLEL_PLAN',
+        message: expect.stringMatching(message) as unknown,
+      }),
+    );
+  });
+});
+
+describe("the plan 'auto'", () => {
+  it('cuts pairs of dense layers, embeddings, and the logits over their tokens', () => {
+    const given = model(
+      dense('a', 8, 'relu'),
+      tf.layers.dropout({ rate: 0.1 }),
+      dense('b', 4),
+      dense('logits', 12),
+    );
+    expect(dimsOf(parallelize(given, 'auto'))).toEqual({
+      'tokens/embeddings': 0,
+      'a/kernel': 1,
+      'a/bias': 0,
+      'b/kernel': 0,
+      'logits/kernel': 1,
+      'logits/bias': 0,
+    });
+  });
+
+  it('cuts no pair with a layer between that needs all columns', () => {
+    const given = model(
+      dense('a', 8, 'softmax'),
+      dense('b', 4),
+      tf.layers.layerNormalization(),
+      dense('c', 5),
+    );
+    expect(dimsOf(parallelize(given, 'auto'))).toEqual({ 'tokens/embeddings': 0 });
+  });
+
+  it('cuts no pair of which another layer uses the middle', () => {
+    const input = tf.input({ shape: [4] });
+    const middle = dense('a', 8).apply(input) as tf.SymbolicTensor;
+    const outputs = [dense('b', 4).apply(middle), dense('c', 4).apply(middle)] as tf.SymbolicTensor[];
+    expect(dimsOf(parallelize(tf.model({ inputs: input, outputs }), 'auto'))).toEqual({});
+  });
+});

@@ -1,0 +1,37 @@
+import { Variable, type Tensor } from '@tensorflow/tfjs-core';
+import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
+import { SEQUENCE, type Pieces } from './pieces.js';
+
+const marked = new WeakSet<object>();
+
+/** States that a layer computes on this rank's piece of the sequence. */
+export function markSequence(layer: object): void {
+  marked.add(layer);
+}
+
+/**
+ * Makes marked layers leave this rank's piece of the sequence of their input: a partial sum is
+ * added up and divided in one exchange (Korthikanti et al., "Reducing Activation Recomputation in
+ * Large Transformer Models", 2022, section 4.2.2). What follows works on the piece, until a product
+ * by columns gathers it.
+ */
+export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
+  const undos = [...nestedLayers(layers)]
+    .filter((layer) => marked.has(layer))
+    .map((layer) =>
+      patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
+        const [x] = [inputs].flat() as [Tensor];
+        cutAlongSequence(x, pieces);
+        return pieces.alongSequence(() => call.call(layer as never, inputs, kwargs));
+      }),
+    );
+  return () => {
+    for (const undo of undos) undo();
+  };
+}
+
+function cutAlongSequence(x: Tensor, pieces: Pieces): void {
+  const state = pieces.stateOf(x);
+  if (x instanceof Variable || !state || state.kind === 'rows') return;
+  if (pieces.fitsSequence(x)) pieces.makeRows(x, SEQUENCE, true);
+}

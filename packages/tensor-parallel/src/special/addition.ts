@@ -1,0 +1,24 @@
+import { Add, backend_util, util, type TensorInfo } from '@tensorflow/tfjs-core';
+import type { Special } from './context.js';
+
+/**
+ * A whole tensor that is added to a partial sum becomes part of the first rank's term. The sum stays
+ * partial, so a bias and a residual before a normalisation cost no exchange of their own.
+ */
+export const addition: Special = {
+  ofCut({ pieces, kernels }, { inputs }) {
+    const { a, b } = inputs as { a: TensorInfo; b: TensorInfo };
+    const [sum, other] = pieces.isSum(a) ? [a, b] : [b, a];
+    const state = pieces.stateOf(sum);
+    if (state?.kind !== 'sum' || state.scale !== 1 || pieces.isCut(other)) return undefined;
+    const shape = backend_util.assertAndGetBroadcastShape(a.shape, b.shape);
+    if (!util.arraysEqual(shape, sum.shape)) return undefined;
+    const own = pieces.pieceOf(sum);
+    if (pieces.line.index === 0) {
+      const added = kernels.run(Add, pieces.isSum(a) ? { a: own, b } : { a, b: own });
+      return pieces.hold(added, state, false);
+    }
+    kernels.backend.incRef(own.dataId);
+    return pieces.hold(own, state, false);
+  },
+};

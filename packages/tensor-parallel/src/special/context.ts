@@ -1,0 +1,20 @@
+import type { TensorInfo } from '@tensorflow/tfjs-core';
+import type { Kernels } from '../kernels.js';
+import type { Pieces } from '../pieces.js';
+import type { KernelCall } from '../run-on-piece.js';
+
+export interface SpecialContext {
+  /** Kernels for tensors that this rank has. */
+  readonly kernels: Kernels;
+  readonly pieces: Pieces;
+  /** A kernel for tensors that may be cut. The caller owns the result. */
+  run(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs?: object): TensorInfo;
+}
+
+/** A kernel that exchanges values with other ranks, or that is not computed piece by piece. */
+export interface Special {
+  /** For a call with a cut input. Undefined: the rule of the kernel is used. */
+  ofCut?(context: SpecialContext, call: KernelCall): TensorInfo | TensorInfo[] | undefined;
+  /** For a call whose inputs are all whole. Undefined: the kernel itself is used. */
+  ofWhole?(context: SpecialContext, call: KernelCall): TensorInfo | TensorInfo[] | undefined;
+}

@@ -1,0 +1,74 @@
+import { util, type TensorInfo } from '@tensorflow/tfjs-core';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import type { Special } from './context.js';
+import { accOf, isCutAlong, reduced, withRows } from './native.js';
+
+const castTo = operator('aten::_to_copy');
+const divideBy = operatorInPlace('aten::div_.Scalar');
+const exp = operator('aten::exp');
+const largest = operator('aten::amax');
+const log = operatorInPlace('aten::log_');
+const multiply = operator('aten::mul.Tensor');
+const negate = operatorInPlace('aten::neg_');
+const subtract = operator('aten::sub.Tensor');
+const subtractInPlace = operatorInPlace('aten::sub_.Tensor');
+const sum = operator('aten::sum.dim_IntList');
+const total = operator('aten::sum');
+
+/**
+ * Softmax cross-entropy of logits that are cut along the classes. Ranks exchange the maximum, the
+ * sum of exponentials and the loss, one number each for a sample, and never logits (Shoeybi et al.,
+ * "Megatron-LM", 2019, section 3). This rank's log probabilities are attached for the gradient.
+ */
+export const crossEntropy: Special = {
+  ofCut({ pieces, kernels }, { inputs, attrs }) {
+    const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
+    const dim = logits.shape.length - 1;
+    if (!isCutAlong(pieces, logits, dim)) return undefined;
+    const backend = accOf(kernels.backend);
+    const own = backend.native(pieces.pieceOf(logits));
+    using maxima = reduced(pieces, largest(own, [dim], true), 'max');
+    const logProbabilities = subtract(own, maxima, 1);
+    using sums = reduced(pieces, sumOfExponentials(logProbabilities, dim), 'sum');
+    log(sums);
+    subtractInPlace(logProbabilities, sums, 1);
+    const local = withRows(pieces, labels, dim, (rows) => {
+      using targets = castTo(backend.native(rows), logProbabilities.dtype);
+      using products = multiply(targets, logProbabilities);
+      return attrs!['isMean'] ? total(products) : sum(products, [dim], false);
+    });
+    const losses = reduced(pieces, local, 'sum');
+    if (attrs!['isMean']) divideBy(losses, -samplesOf(logits));
+    else negate(losses);
+    const result = backend.wrap(losses, 'float32');
+    backend.attach(result, [logProbabilities]);
+    return result;
+  },
+};
+
+/** `dy` times `softmax(logits) − labels`, for this rank's classes. */
+export const crossEntropyGradient: Special = { ofCut: gradientOfClasses, ofWhole: gradientOfClasses };
+
+function gradientOfClasses(
+  { pieces, kernels }: Parameters<NonNullable<Special['ofCut']>>[0],
+  { inputs, attrs }: Parameters<NonNullable<Special['ofCut']>>[1],
+): TensorInfo | undefined {
+  const { dy, labels, loss } = inputs as Record<'dy' | 'labels' | 'loss', TensorInfo>;
+  const backend = accOf(kernels.backend);
+  const [logProbabilities] = backend.hasAttached(loss) ? backend.attached(loss) : [];
+  const dim = labels.shape.length - 1;
+  const isCut = logProbabilities && logProbabilities.shape[dim]! * pieces.line.count === labels.shape[dim];
+  if (!isCut) return undefined;
+  for (const x of [dy, labels]) if (pieces.isSum(x)) pieces.makeWhole(x);
+  const own = withRows(pieces, labels, dim, (rows) =>
+    kernels.run('SoftmaxCrossEntropyGrad', { dy, labels: rows, loss }, attrs),
+  );
+  return pieces.hold(own, { kind: 'rows', at: { dim, times: 1 } }, false);
+}
+
+function sumOfExponentials(x: NativeTensor, dim: number): NativeTensor {
+  using exponentials = exp(x);
+  return sum(exponentials, [dim], true);
+}
+
+const samplesOf = ({ shape }: TensorInfo): number => util.sizeFromShape(shape.slice(0, -1));

@@ -1,0 +1,24 @@
+import { addition } from './addition.js';
+import { widening } from './cast.js';
+import type { Special } from './context.js';
+import { embedding, embeddingGradient } from './embedding.js';
+import { fusedProduct } from './fused-product.js';
+import { crossEntropy, crossEntropyGradient } from './cross-entropy.js';
+import { argMaximum, maximum, softmax, softmaxGradient } from './softmax.js';
+
+export type { Special, SpecialContext } from './context.js';
+
+/** By kernel. */
+export const SPECIAL: ReadonlyMap<string, Special> = new Map([
+  ['AccCast', widening],
+  ['Add', addition],
+  ['_FusedMatMul', fusedProduct],
+  ['GatherV2', embedding],
+  ['UnsortedSegmentSum', embeddingGradient],
+  ['Max', maximum],
+  ['ArgMax', argMaximum],
+  ['Softmax', softmax],
+  ['SoftmaxGrad', softmaxGradient],
+  ['SoftmaxCrossEntropy', crossEntropy],
+  ['SoftmaxCrossEntropyGrad', crossEntropyGradient],
+]);

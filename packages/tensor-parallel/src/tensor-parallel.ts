@@ -1,0 +1,370 @@
+import {
+  add,
+  all,
+  engine,
+  isFinite,
+  scalar,
+  sqrt,
+  square,
+  tidy,
+  zerosLike,
+  type NamedTensorMap,
+  type Optimizer,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
+import {
+  requireSameOptions,
+  type Collective,
+  type GradientReduction,
+  type KernelLayer,
+  type Plugin,
+  type Strategy,
+  type StrategyContext,
+  type StrategyTraits,
+  type TapeHooks,
+  type TensorShard,
+} from '@acc/contract';
+import { canUpdateShards, isLive, registeredVariable, withShards, withShardsRegistered } from '@acc/kernels';
+import { boxesInWhole, wholeBox } from './boxes.js';
+import { CutKernels } from './cut-kernels.js';
+import { CutVariable, placeOf } from './cut-variable.js';
+import { cutsUnits, doesNotDivide, needsWhole, notOnBackend } from './errors.js';
+import { Kernels } from './kernels.js';
+import { Line } from './line.js';
+import { markOf } from './marks.js';
+import { Pieces } from './pieces.js';
+import { alongTensor, withoutTensor } from './planes.js';
+import { cutInputs } from './sequence.js';
+import { updateOfPieces } from './sharded-update.js';
+import { tensorOf } from './tensor-info.js';
+
+/** A strategy that holds cut variables in pieces, and its part in passes. */
+export interface TensorParallel {
+  readonly strategy: Strategy;
+  readonly plugin: Plugin;
+}
+
+/**
+ * Tensor parallelism over the mesh's axis `tensor` (Shoeybi et al., "Megatron-LM", 2019), for
+ * variables that `parallelize` and `cut` have marked. `inner` combines gradients over the other
+ * axes: it sees this rank's pieces as variables of their own.
+ */
+export function tensorParallel(inner: Strategy): TensorParallel {
+  const strategy = new TensorStrategy(inner);
+  return {
+    strategy,
+    plugin: {
+      name: 'tensorParallel',
+      // Before gradients are added up over micro-batches, which works on what a rank holds.
+      gradient: (grad, variable) => strategy.held(grad, variable),
+    },
+  };
+}
+
+/** What exists while an Accelerator runs. */
+interface Attached {
+  readonly kernels: KernelLayer;
+  /** All ranks of the job. */
+  readonly job: Collective;
+  readonly tensor: Collective;
+  readonly pieces: Pieces;
+  readonly cutKernels: CutKernels;
+}
+
+class TensorStrategy implements Strategy {
+  readonly name: string;
+  readonly traits: StrategyTraits;
+  readonly tape?: TapeHooks;
+  readonly #inner: Strategy;
+  readonly #cuts = new Map<Variable, CutVariable>();
+  /**
+   * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
+   * last reduction.
+   */
+  readonly #areTerms = new Map<Variable, boolean>();
+  #attached!: Attached;
+
+  constructor(inner: Strategy) {
+    this.#inner = inner;
+    this.name = inner.name;
+    this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false, isRecordable: false };
+    const { tape } = inner;
+    if (tape) {
+      this.tape = {
+        ...(tape.before && { before: (variables, phase) => tape.before!(this.#owns(variables), phase) }),
+        ...(tape.after && { after: (variables, phase) => tape.after!(this.#owns(variables), phase) }),
+        ...(tape.end && { end: () => tape.end!() }),
+        ...(tape.pack && {
+          pack: (tensor, variable) =>
+            variable && this.#cuts.has(variable) ? undefined : tape.pack!(tensor, variable),
+        }),
+      };
+    }
+  }
+
+  attach(context: StrategyContext): void {
+    const { kernels, mesh, collective } = context;
+    if (!kernels.localPieces) throw notOnBackend(kernels.backendName);
+    const tensor = mesh.along('tensor');
+    const own = new Kernels(kernels.backendName);
+    const line = new Line(tensor, own);
+    const local = kernels.localPieces({
+      count: line.count,
+      index: line.index,
+      join: (piece, shape) => {
+        const { dataId, dtype } = line.join(piece);
+        return engine().makeTensorFromTensorInfo({ dataId, dtype, shape: [...shape] }, own.backend);
+      },
+    });
+    const pieces = new Pieces(local, line);
+    this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
+    const cutKernels = new CutKernels(own, pieces, () => kernels);
+    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels };
+  }
+
+  prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
+    const { job, tensor, pieces } = this.#attached;
+    this.#forgetDisposed();
+    const marks = variables.map((variable): [string, unknown] => [variable.name, markOf(variable) ?? null]);
+    requireSameOptions('parallelize', Object.fromEntries(marks), job);
+    const places = variables.map((variable) => placeIn(variable, tensor.size));
+    variables.forEach((variable, i) => {
+      const at = places[i];
+      if (this.#cuts.has(variable)) return;
+      // One by one: an empty variable gets its values here, and loses them when it is cut.
+      tidy(() => variable.assign(tensor.broadcast(variable, 0)));
+      if (at) this.#cuts.set(variable, new CutVariable(variable, at, pieces));
+    });
+    this.#inner.prepareVariables(this.#owns(variables), layers);
+  }
+
+  prepareLayers(layers: readonly unknown[]): () => void {
+    const undos = [cutInputs(layers, this.#attached.pieces), this.#inner.prepareLayers?.(layers)];
+    return () => {
+      for (const undo of undos) undo?.();
+    };
+  }
+
+  prepareOptimizer(optimizer: Optimizer): void {
+    if (!canUpdateShards(optimizer)) throw needsWhole(optimizer);
+    this.#inner.prepareOptimizer?.(optimizer);
+  }
+
+  beginReduction(variables: readonly Variable[]): GradientReduction {
+    const { tensor } = this.#attached;
+    const reduction = this.#inner.beginReduction(this.#owns(variables));
+    const terms: (readonly [index: number, grad: Tensor])[] = [];
+    return {
+      ready: (index, grad) => {
+        if (this.#areTerms.get(variables[index]!)) terms.push([index, grad]);
+        else reduction.ready(index, grad);
+      },
+      finish: () => {
+        const list = terms.map(([, grad]) => grad);
+        const sums = list.length > 0 ? tensor.allReduceCoalesced(list, 'sum', { donate: true }) : [];
+        sums.forEach((sum, i) => reduction.ready(terms[i]![0], sum));
+        this.#areTerms.clear();
+        return reduction.finish();
+      },
+    };
+  }
+
+  /**
+   * What this rank holds of a gradient: its piece, the whole, or its term of a sum of small gradients
+   * that are added up together. Takes over `grad`.
+   */
+  held(grad: Tensor, variable: Variable): Tensor {
+    const { pieces } = this.#attached;
+    const cut = this.#cuts.get(variable);
+    const own = cut ? cut.cut(grad) : this.#heldOfWhole(grad, variable, pieces);
+    if (own !== grad) grad.dispose();
+    return own;
+  }
+
+  #heldOfWhole(grad: Tensor, variable: Variable, pieces: Pieces): Tensor {
+    const state = pieces.stateOf(grad);
+    const areTerms = this.#areTerms.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
+    this.#areTerms.set(variable, areTerms);
+    if (areTerms && state?.kind === 'sum' && state.scale === 1)
+      return tensorOf(pieces.pieceOf(grad), pieces.line.backend);
+    if (pieces.isCut(grad)) pieces.makeWhole(grad);
+    // Earlier micro-batches of the window have terms: the first rank adds the whole to its own.
+    return areTerms && pieces.line.index > 0 ? zerosLike(grad) : grad;
+  }
+
+  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
+    const given = this.#inner.wholeGradients?.(grads, this.#owns(variables)) ?? grads;
+    return given.map((grad, i) => {
+      const cut = this.#cuts.get(variables[i]!);
+      return grad && cut ? cut.whole(grad) : grad;
+    });
+  }
+
+  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
+    const { pieces } = this.#attached;
+    const cuts = this.#cutsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
+    const isExposed = cuts.some(({ variable }) => pieces.isCut(grads[variable.name]!));
+    const own = { ...grads };
+    for (const cut of cuts) {
+      const grad = grads[cut.variable.name]!;
+      if (!isPiece(grad, cut)) own[cut.variable.name] = cut.cut(grad);
+    }
+    const held = withShardsRegistered(cuts, () => this.#inner.heldGradients?.(own));
+    if (!held && !isExposed) {
+      disposeOthers(own, grads);
+      return undefined;
+    }
+    if (held)
+      for (const name of Object.keys(own))
+        if (own[name] !== grads[name] && own[name] !== held[name]) own[name]!.dispose();
+    return held ?? own;
+  }
+
+  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
+    const cuts = this.#cutsOf(grads);
+    const own = { ...grads };
+    for (const cut of cuts) {
+      const { name } = cut.variable;
+      const grad = grads[name] as Tensor | null;
+      if (grad && !isPiece(grad, cut)) own[name] = cut.cut(grad);
+      cut.separate();
+    }
+    const { tensor } = this.#attached;
+    try {
+      withShardsRegistered(cuts, () =>
+        withShards(updateOfPieces(cuts, tensor), () => {
+          if (this.#inner.update) this.#inner.update(own, apply, optimizer);
+          else apply(own);
+        }),
+      );
+    } finally {
+      disposeOthers(own, grads);
+      for (const cut of cuts) cut.release();
+    }
+  }
+
+  globalNorm(grads: NamedTensorMap): Tensor {
+    const { tensor } = this.#attached;
+    const cuts = this.#cutsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
+    const names = new Set(cuts.map(({ variable }) => variable.name));
+    const [cut, whole]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
+    for (const [name, grad] of Object.entries(grads)) {
+      if (isThere(grad)) (names.has(name) ? cut : whole)[name] = grad;
+    }
+    return tidy(() => {
+      const ofCut = withShardsRegistered(cuts, () => this.#normOf(cut));
+      const squares = tensor.allReduce(square(ofCut), 'sum');
+      return sqrt(add(squares, square(this.#normOf(whole))));
+    });
+  }
+
+  allFinite(grads: readonly Tensor[]): boolean {
+    const { tensor, kernels } = this.#attached;
+    return tidy(() => {
+      const isOwn = this.#inner.allFinite?.(grads) ?? areFinite(grads, kernels);
+      return tensor.allReduce(scalar(Number(isOwn)), 'min').dataSync()[0] === 1;
+    });
+  }
+
+  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
+    return this.#inner.changeGradients?.(grads, change) ?? change([...grads]);
+  }
+
+  materialize(variables: readonly Variable[]): Tensor[] {
+    return variables.map((variable) => {
+      const cut = this.#cuts.get(variable);
+      const own = cut?.own ?? variable;
+      const [given] = this.#inner.materialize?.([own]) ?? [own.clone()];
+      if (!cut) return given!;
+      return tidy(() => {
+        const whole = cut.whole(given!);
+        this.#attached.pieces.makeWhole(whole);
+        return whole;
+      });
+    });
+  }
+
+  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
+    const cut = this.#cuts.get(variable);
+    if (!cut) return this.#inner.shardsOf?.(variable);
+    const { index, count } = this.#attached.pieces.line;
+    const boxes = this.#inner.shardsOf?.(cut.own) ?? [wholeBox(cut.own.shape)];
+    return boxesInWhole(boxes, { shape: variable.shape, at: cut.at, index, count });
+  }
+
+  heldBy(variable: Variable): Variable | undefined {
+    const cut = this.#cuts.get(variable);
+    if (!cut) return this.#inner.heldBy?.(variable);
+    cut.separate();
+    cut.release();
+    return this.#inner.heldBy?.(cut.own) ?? cut.own;
+  }
+
+  synchronize(fromRank: number): void {
+    this.#inner.synchronize?.(fromRank);
+  }
+
+  detach(): void {
+    const { cutKernels } = this.#attached;
+    this.#inner.detach?.();
+    cutKernels.restore();
+    for (const cut of this.#cuts.values()) cut.dispose();
+    this.#cuts.clear();
+  }
+
+  #normOf(grads: NamedTensorMap): Tensor {
+    const list = Object.values(grads);
+    if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
+    return list.length > 0 ? this.#attached.kernels.lists.norm(list) : scalar(0);
+  }
+
+  /** The variables that the inner strategy holds. */
+  #owns(variables: readonly Variable[]): Variable[] {
+    return variables.map((variable) => this.#cuts.get(variable)?.own ?? variable);
+  }
+
+  /** The cut variables in a record, which has them by name. */
+  #cutsOf(grads: NamedTensorMap): CutVariable[] {
+    return Object.keys(grads).flatMap((name) => this.#cuts.get(registeredVariable(name)!) ?? []);
+  }
+
+  #forgetDisposed(): void {
+    for (const [variable, cut] of this.#cuts) {
+      if (isLive(variable)) continue;
+      cut.dispose();
+      this.#cuts.delete(variable);
+    }
+  }
+}
+
+/** Where a variable is cut. Undefined: nowhere. */
+function placeIn(variable: Variable, ranks: number) {
+  const mark = markOf(variable);
+  if (!mark || ranks === 1) return undefined;
+  const uneven = mark.units?.find(({ count }) => count % ranks !== 0);
+  if (uneven) throw cutsUnits(variable, uneven, ranks);
+  const at = placeOf(variable.shape, mark, ranks);
+  if (!at && mark.isOptional) return undefined;
+  if (!at) throw doesNotDivide(variable, mark, ranks);
+  return at;
+}
+
+/** Whether a gradient has the elements of this rank's piece, or of a part of it. */
+function isPiece({ shape }: Tensor, { variable }: CutVariable): boolean {
+  return shape.join() !== variable.shape.join();
+}
+
+/** In tfjs's records, missing gradients are null or undefined. */
+const isThere = (grad: Tensor | null | undefined): boolean => grad != null;
+
+function areFinite(grads: readonly Tensor[], { lists }: KernelLayer): boolean {
+  const filled = grads.filter(({ size }) => size > 0);
+  // A norm is finite if all elements are, unless their squares are too large.
+  const isSure = filled.length === 0 || Number.isFinite(lists.norm(filled).dataSync()[0]);
+  return isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
+}
+
+function disposeOthers(own: NamedTensorMap, grads: NamedTensorMap): void {
+  for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
+}

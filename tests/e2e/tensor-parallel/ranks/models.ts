@@ -1,0 +1,146 @@
+// Trains models by plans on a mesh, one after the other. The argument is a list of cases, as JSON.
+// Reports of each: losses, whole weights, what a step sends, its peak memory, and what is left of it.
+import * as tf from '@tensorflow/tfjs';
+import {
+  Accelerator,
+  DataLoader,
+  parallelize,
+  setSeed,
+  type AcceleratorOptions,
+  type ParallelPlan,
+} from '@acc/core';
+import { liveTensors } from '@acc/native';
+import { reportResult, seededRandom } from '@acc/testkit';
+import { gpt2, llama } from '@acc/transformer';
+
+const LENGTH = 8;
+const VOCABULARY = 24;
+
+export interface Case {
+  readonly model: 'mlp' | 'gpt2' | 'llama';
+  readonly layers?: number;
+  readonly plan: ParallelPlan;
+  readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
+  readonly options?: AcceleratorOptions;
+  readonly dropout?: number;
+  readonly steps?: number;
+  /** Default 12. */
+  readonly rows?: number;
+  /** The folder of a state to save at the end. */
+  readonly save?: string;
+  /** The folder of a state to begin with. */
+  readonly load?: string;
+}
+
+export interface Trained {
+  readonly losses: readonly number[];
+  readonly weights: readonly number[][];
+  /** The weights as `getStateDict` gives them. */
+  readonly dict: readonly number[][];
+  readonly sent: Record<string, { calls: number; bytes: number }>;
+  readonly peakBytes: number;
+  /** How many different numbers of tensors, and of native ones, were left after a step. */
+  readonly left: number;
+}
+
+function made({ model, layers = 2, dropout = 0 }: Case): tf.LayersModel {
+  if (model === 'mlp') {
+    return tf.sequential({
+      layers: [
+        tf.layers.dense({ name: 'in', units: 24, activation: 'relu', inputShape: [LENGTH] }),
+        tf.layers.dense({ name: 'mid', units: 6 }),
+        tf.layers.layerNormalization({ name: 'norm' }),
+        tf.layers.dense({ name: 'out', units: VOCABULARY }),
+      ],
+    });
+  }
+  const shared = { vocab_size: VOCABULARY };
+  if (model === 'gpt2') {
+    const dropouts = { resid_pdrop: dropout, embd_pdrop: dropout, attn_pdrop: dropout };
+    return gpt2({ ...shared, ...dropouts, n_positions: LENGTH, n_embd: 24, n_layer: layers, n_head: 6 });
+  }
+  return llama({
+    ...shared,
+    hidden_size: 24,
+    intermediate_size: 36,
+    num_hidden_layers: layers,
+    num_attention_heads: 12,
+    num_key_value_heads: 6,
+    max_position_embeddings: LENGTH,
+  });
+}
+
+function dataOf(isMlp: boolean, rows: number) {
+  const token = (i: number) => Math.floor(VOCABULARY * Math.abs(Math.sin(i * 1.7 + 0.3)));
+  const list = (count: number, value: (i: number) => number) =>
+    Array.from({ length: count }, (_, i) => value(i));
+  const count = rows * LENGTH;
+  return {
+    x: isMlp
+      ? tf.tensor2d(list(count, Math.sin), [rows, LENGTH])
+      : tf.tensor2d(list(count, token), [rows, LENGTH], 'int32'),
+    y: tf.tensor2d(
+      list(isMlp ? rows : count, (i) => token(i + 1)),
+      [rows, isMlp ? 1 : LENGTH],
+      'int32',
+    ),
+  };
+}
+
+async function train(given: Case): Promise<Trained> {
+  const { mesh, plan, options, steps = 20, rows = 12 } = given;
+  const accelerator = await Accelerator.create({
+    ...(mesh && { mesh }),
+    dataLoader: { shuffle: false },
+    ...options,
+  });
+  setSeed(3);
+  const model = parallelize(made(given), plan);
+  const random = seededRandom(7);
+  for (const weight of model.weights) {
+    const variable = weight.read();
+    const values = Array.from({ length: variable.size }, () => 0.6 * random() - 0.3);
+    if (variable.rank > 1) tf.tidy(() => void weight.write(tf.tensor(values, variable.shape)));
+  }
+  const data = dataOf(given.model === 'mlp', rows);
+  const dataRanks = accelerator.numProcesses / accelerator.mesh.size('tensor');
+  const batchSize = rows / dataRanks / accelerator.gradientAccumulationSteps;
+  const loader = new DataLoader(data, { batchSize });
+  const [, optimizer, prepared] = accelerator.prepare(model, tf.train.adam(0.003, 0.9, 0.99, 1e-2), loader);
+  if (given.load) await accelerator.loadState(given.load);
+  const losses: number[] = [];
+  const left = new Set<string>();
+  let sent: Trained['sent'] = {};
+  let peakBytes = 0;
+  while (losses.length < steps) {
+    for await (const batch of prepared) {
+      accelerator.communication();
+      accelerator.resetPeakMemory();
+      const lossOf = () => {
+        const logits = tf.reshape(model.apply(batch.x, { training: true }) as tf.Tensor, [-1, VOCABULARY]);
+        const labels = tf.oneHot(tf.reshape(batch.y, [-1]) as tf.Tensor1D, VOCABULARY);
+        return tf.losses.softmaxCrossEntropy(labels, logits) as tf.Scalar;
+      };
+      const loss = accelerator.accumulate(() => optimizer.minimize(lossOf, true))!;
+      sent = accelerator.communication();
+      peakBytes = (tf.memory() as unknown as { peakAllocatedBytes: number }).peakAllocatedBytes;
+      const mean = accelerator.reduce(loss, 'mean');
+      losses.push(mean.dataSync()[0]!);
+      tf.dispose([loss, mean, batch.x, batch.y]);
+      const isWhole = losses.length % accelerator.gradientAccumulationSteps === 0;
+      if (losses.length > 4 && isWhole) left.add([tf.memory().numTensors, liveTensors()].join());
+    }
+  }
+  if (given.save) await accelerator.saveState(given.save);
+  const whole = accelerator.getStateDict(model);
+  const dict = Object.values(whole).map((value) => Array.from(value.dataSync()));
+  const weights = model.weights.map((weight) => Array.from(weight.read().dataSync()));
+  tf.dispose([whole, data.x, data.y]);
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return { losses, weights, dict, sent, peakBytes, left: left.size };
+}
+
+const results: Trained[] = [];
+for (const given of JSON.parse(process.argv[2]!) as Case[]) results.push(await train(given));
+reportResult(results);

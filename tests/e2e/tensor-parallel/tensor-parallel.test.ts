@@ -1,0 +1,225 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
+import type { Case, Trained } from './ranks/models.js';
+import type { Result } from './ranks/plain.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'acc-tensor-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const SEQUENCE = {
+  wte: 'vocab',
+  'h.*': 'sequence',
+  'h.*/attn/c_attn': 'column',
+  'h.*/attn/c_proj': 'row',
+  'h.*/mlp/c_fc': 'column',
+  'h.*/mlp/c_proj': 'row',
+  ln_f: 'sequence',
+} as const;
+const TWO = { tensor: 2 };
+const AUTO = { model: 'gpt2', plan: 'auto' } as const;
+const CLIPPED = { gradientClipping: { norm: 0.5 }, gradientAccumulationSteps: 2 } as const;
+const SHORT = { steps: 6 };
+const LARGE = { steps: 2, rows: 96, layers: 3 };
+
+/** On two ranks. The names of those that equal a case of one process end in its name. */
+const CASES = {
+  mlp: { model: 'mlp', plan: { in: 'column', mid: 'row', out: 'vocab' } },
+  gpt2: { ...AUTO, save: join(folder, 'two') },
+  'one more block': { ...AUTO, ...SHORT, layers: 3 },
+  llama: { model: 'llama', plan: 'auto' },
+  'by sequence, gpt2': { model: 'gpt2', plan: SEQUENCE },
+  clipped: { ...AUTO, ...SHORT, options: CLIPPED },
+  'by sequence, clipped': { model: 'gpt2', plan: SEQUENCE, ...SHORT, options: CLIPPED },
+  checkpointed: { ...AUTO, ...SHORT, options: { checkpointEvery: 1 } },
+  bf16: { ...AUTO, ...SHORT, options: { mixedPrecision: 'bf16' } },
+  'by sequence, bf16': { model: 'gpt2', plan: SEQUENCE, ...SHORT, options: { mixedPrecision: 'bf16' } },
+  dropout: { model: 'gpt2', plan: SEQUENCE, ...SHORT, dropout: 0.2 },
+  'dropout, checkpointed': {
+    model: 'gpt2',
+    plan: SEQUENCE,
+    ...SHORT,
+    dropout: 0.2,
+    options: { checkpointEvery: 1 },
+  },
+  large: { ...AUTO, ...LARGE },
+  'by sequence, large': { model: 'gpt2', plan: SEQUENCE, ...LARGE },
+} satisfies Record<string, Case>;
+type Name = keyof typeof CASES;
+
+const ALONE = {
+  mlp: CASES.mlp,
+  gpt2: { ...AUTO, save: join(folder, 'one') },
+  llama: CASES.llama,
+  clipped: CASES.clipped,
+  bf16: CASES.bf16,
+  resumed: { ...AUTO, steps: 3, load: join(folder, 'one') },
+  'resumed from two': { ...AUTO, steps: 3, load: join(folder, 'two') },
+} satisfies Record<string, Case>;
+
+async function train<N extends string>(
+  ranks: number,
+  mesh: Case['mesh'],
+  cases: Readonly<Record<N, Case>>,
+): Promise<Record<N, Trained[]>> {
+  const names = Object.keys(cases) as N[];
+  const list = names.map((name): Case => ({ ...cases[name], ...(mesh && { mesh }) }));
+  const script = new URL('./ranks/models.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  const args = [JSON.stringify(list)];
+  const found = await resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 170_000 });
+  return Object.fromEntries(names.map((name, i) => [name, found.map((each) => each[i]!)])) as never;
+}
+
+let alone: Record<keyof typeof ALONE, Trained[]>;
+let two: Record<Name, Trained[]>;
+
+beforeAll(async () => {
+  two = await train<Name>(2, TWO, CASES);
+  alone = await train<keyof typeof ALONE>(1, undefined, ALONE);
+}, 340_000);
+
+function expectSame(found: readonly Trained[], expected: Trained, rtol = 1e-4): void {
+  for (const { losses, weights, dict, left } of found) {
+    expectClose(losses, expected.losses, { rtol });
+    expectClose(weights, expected.weights, { rtol, atol: 10 * rtol * rtol + rtol / 10 });
+    expect(dict).toEqual(weights);
+    expect(left).toBeLessThanOrEqual(1);
+  }
+}
+
+describe('on two ranks', () => {
+  it.each(['mlp', 'gpt2', 'llama', 'clipped'] as const)('%s trains as in one process', (name) => {
+    expectSame(two[name], alone[name][0]!);
+  });
+
+  it.each([
+    ['by sequence, gpt2', 'gpt2'],
+    ['by sequence, clipped', 'clipped'],
+  ] as const)('%s trains as in one process', (name, same) => expectSame(two[name], alone[same][0]!));
+
+  it('activation checkpoints give the same numbers', () => {
+    const { losses } = alone.gpt2[0]!;
+    for (const found of two.checkpointed) expectClose(found.losses, losses.slice(0, 6), { rtol: 1e-4 });
+  });
+
+  it.each(['bf16', 'by sequence, bf16'] as const)('%s trains as in one process in 16 bits', (name) => {
+    for (const { losses } of two[name]) expectClose(losses, alone.bf16[0]!.losses, { rtol: 1e-2 });
+  });
+
+  it('dropout draws alike on both ranks, and again when activations are computed again', () => {
+    const [first, second] = two.dropout;
+    expect(second!.losses).toEqual(first!.losses);
+    expect(second!.weights).toEqual(first!.weights);
+    for (const found of two['dropout, checkpointed'])
+      expectClose(found.losses, first!.losses, { rtol: 1e-4 });
+    expect(first!.losses[0]).not.toBeCloseTo(alone.gpt2[0]!.losses[0]!, 2);
+  });
+
+  it('a transformer block adds up twice forward and twice backward', () => {
+    const calls = (name: Name) => two[name][0]!.sent['tensor']!.calls;
+    // Besides: the embedding, the gradient of the logits' input, and three numbers a token for the loss.
+    expect(calls('gpt2')).toBe(2 * 4 + 2 + 3);
+    expect(calls('one more block') - calls('gpt2')).toBe(4);
+  });
+
+  it('the same bytes travel along the sequence, besides gradients of norms and biases', () => {
+    const bytes = (name: Name) => two[name][0]!.sent['tensor']!.bytes;
+    const width = 24;
+    const ofBlock = 2 * 2 * width + 2 * width;
+    expect(bytes('by sequence, gpt2') - bytes('gpt2')).toBe(4 * (2 * ofBlock + 2 * width));
+  });
+
+  it('half of the bytes travel in 16 bits', () => {
+    const bytes = (name: Name) => two[name][0]!.sent['tensor']!.bytes;
+    expect(bytes('bf16')).toBeLessThan(0.85 * bytes('gpt2'));
+  });
+
+  it('needs less memory along the sequence', () => {
+    const peak = (name: Name) => Math.max(...two[name].map(({ peakBytes }) => peakBytes));
+    expect(peak('gpt2')).toBeLessThan(0.75 * alone.gpt2[0]!.peakBytes);
+    expect(peak('by sequence, large')).toBeLessThan(0.95 * peak('large'));
+  });
+});
+
+describe('other sizes', () => {
+  it('resumes a checkpoint of two ranks in one process, and on three', async () => {
+    const cases = {
+      one: { ...AUTO, steps: 3, load: join(folder, 'one') },
+      two: { ...AUTO, steps: 3, load: join(folder, 'two') },
+    } as const;
+    const three = await train<'one' | 'two'>(3, { tensor: 3 }, cases);
+    expectSame(alone['resumed from two'], alone.resumed[0]!);
+    expectSame(three.one, alone.resumed[0]!);
+    expectSame(three.two, alone.resumed[0]!);
+  }, 120_000);
+
+  it('trains on data × tensor and fsdp × tensor as in one process', async () => {
+    const cases = { plain: { model: 'gpt2', plan: SEQUENCE, steps: 8 } } as const;
+    const data = await train<'plain'>(4, { data: 2, tensor: 2 }, cases);
+    const options = { strategy: 'fsdp', gradientClipping: { norm: 1000 } } as const;
+    const sharded = { plain: { ...cases.plain, options }, auto: { ...AUTO, steps: 8, options } } as const;
+    const fsdp = await train<'plain' | 'auto'>(4, { fsdp: 2, tensor: 2 }, sharded);
+    const losses = alone.gpt2[0]!.losses.slice(0, 8);
+    for (const found of [data.plain, fsdp.plain, fsdp.auto]) {
+      for (const each of found) {
+        expectClose(each.losses, losses, { rtol: 1e-4 });
+        expectClose(each.weights, data.plain[0]!.weights, { rtol: 1e-4, atol: 1e-5 });
+        expect(each.left).toBe(1);
+      }
+    }
+  }, 120_000);
+});
+
+describe('a plain program with cut variables', () => {
+  let plain: Result[];
+  let one: Result;
+  beforeAll(async () => {
+    const script = new URL('./ranks/plain.ts', import.meta.url);
+    const env = { OMP_NUM_THREADS: '1' };
+    const run = (ranks: number) => resultsOfRanks<Result>({ script, ranks, args: [String(ranks)], env });
+    [one] = (await run(1)) as [Result];
+    plain = await run(2);
+  }, 120_000);
+
+  it('trains as in one process', () => {
+    for (const { losses, weights } of plain) {
+      expectClose(losses, one.losses, { rtol: 1e-4 });
+      expectClose(weights, one.weights, { rtol: 1e-4, atol: 1e-6 });
+    }
+  });
+
+  it('adds up once', () => {
+    for (const { sent } of plain) expect(sent['tensor']!.calls).toBe(1);
+  });
+
+  it('a clone keeps its values, and an assigned variable has the new ones', () => {
+    for (const { clones } of plain) {
+      expect(clones.kept).toEqual(clones.before);
+      expect(clones.after).not.toEqual(clones.before);
+      expect(clones.assigned).toEqual(clones.expected);
+    }
+  });
+
+  it.each([
+    ['a kernel without a rule', 'ACC_TENSOR_PARALLEL_KERNEL'],
+    ['a size that does not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],
+    ['heads that do not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],
+    ['an optimizer that needs rows and columns', 'ACC_STRATEGY_CANNOT'],
+    ['plans that differ', 'ACC_OPTIONS_DIFFER'],
+    ['compile', 'ACC_STRATEGY_CANNOT'],
+    ['the backend cpu', 'ACC_TENSOR_PARALLEL_BACKEND'],
+  ])('refuses %s', (what, code) => {
+    for (const { codes } of plain) expect(codes[what]).toBe(code);
+  });
+
+  it('names the kernel and its inputs', () => {
+    for (const { message } of plain) expect(message).toMatch(/'ArgMin'.*\n {2}x: \[12,12\], cut along dim 1/);
+  });
+
+  it('lamb has the norms of whole weights', () => {
+    for (const { lamb } of plain) expectClose(lamb, one.lamb, { rtol: 1e-4, atol: 1e-6 });
+  });
+});
