@@ -12,6 +12,7 @@ import {
   type DatasetLike,
   type LoaderShardOptions,
   type ShardedDataset,
+  type SequencePiece,
   type ShardOptions,
   tensorsIn,
 } from '@acc/data';
@@ -24,6 +25,8 @@ const DEFAULT_BATCH_SIZE = 32;
 export interface DataPreparationOptions {
   /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
+  /** The part of each sequence that this rank gets. Undefined: all. */
+  readonly sequence: SequencePiece | undefined;
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
   /**
    * Called with each batch and its tensors before the batch is yielded. At the end of an iteration
@@ -147,10 +150,16 @@ export class DataPreparation {
   }
 
   /** A dataset's batches for this rank, without repetition. `onBatch` is called for each. */
-  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedDataset<DatasetLike> {
+  shardValidation(
+    dataset: object,
+    { rank, size }: Pick<ShardOptions, 'rank' | 'size'>,
+    onBatch: (rows: BatchRows) => void,
+  ): ShardedDataset<DatasetLike> {
     this.#refuseDispatch('a tf.data dataset');
     return shardDataset(dataset as DatasetLike, {
       ...this.#shardOptions(),
+      rank,
+      size,
       evenBatches: false,
       atBoundary: () => {},
       onBatch: (rows) => rows && onBatch(rows),
@@ -181,7 +190,7 @@ export class DataPreparation {
   }
 
   #shardOptions(): ShardOptions {
-    const { dataRanks, onBatch, atBoundary, options } = this.#given;
+    const { dataRanks, sequence, onBatch, atBoundary, options } = this.#given;
     const { rank, size } = dataRanks;
     const { splitBatches, evenBatches, prefetch } = options.dataLoader;
     return {
@@ -189,6 +198,7 @@ export class DataPreparation {
       size,
       splitBatches,
       prefetch,
+      ...(sequence && { sequence }),
       evenBatches: () => this.evenBatches ?? evenBatches,
       atBoundary,
       // Global batch k then has the same rows on any number of ranks, also if it is the last.

@@ -17,6 +17,7 @@ import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
+import { pieceOn } from './sequence-piece.js';
 import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
@@ -156,7 +157,10 @@ export class Preparation {
       progress: fit,
       atBoundary,
       pipeline,
+      mesh,
       dataRanks: mesh.dataRanks,
+      gradientRanks: mesh.gradientRanks,
+      sequence: pieceOn(mesh),
       splitBatches,
       seed,
       determinism,

@@ -10,6 +10,7 @@ export interface PipelineContext {
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
   readonly dataRanks: Collective;
+  readonly gradientRanks: Collective;
   readonly kernels: KernelLayer;
   readonly countRanks: () => number;
   readonly isDeterministic: boolean;
@@ -18,12 +19,13 @@ export interface PipelineContext {
 
 /** Creates the pipeline with accumulation and clipping as the options say. */
 export function createPipeline(options: ResolvedOptions, context: PipelineContext): StepPipeline {
-  const { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns } = context;
+  const { strategy, plugins, collective, dataRanks, gradientRanks, kernels, countRanks, isDeterministic, turns } = context;
   return new StepPipeline({
     strategy,
     plugins,
     collective,
     dataRanks,
+    gradientRanks,
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),
