@@ -102,7 +102,13 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const boundary = new Boundary();
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
-  const data = new DataPreparation({ dataRanks, sequence: pieceOn(mesh), options: resolved, onBatch, atBoundary });
+  const data = new DataPreparation({
+    dataRanks,
+    sequence: pieceOn(mesh),
+    options: resolved,
+    onBatch,
+    atBoundary,
+  });
   const fit = new FitProgress();
   const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;

@@ -73,7 +73,10 @@ export async function* deliver<T>(
 ): AsyncGenerator<T, void, undefined> {
   let turnedMs = performance.now();
   try {
-    for await (const { batch, counts, end } of ahead(sequence ? cutSequences(steps, sequence) : steps, prefetch)) {
+    for await (const { batch, counts, end } of ahead(
+      sequence ? cutSequences(steps, sequence) : steps,
+      prefetch,
+    )) {
       try {
         await atBoundary?.();
         onBatch?.(counts, batch, iteration);

@@ -3,6 +3,7 @@ import type { AttentionSettings } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
 import { attendLocally } from '@acc/kernels';
 import type { Pieces } from '../context-parallel.js';
+import { maskWithoutGradient } from '../errors.js';
 import { columnsOf, hasRows, withoutGradient } from '../masks.js';
 import { toHeads, toPieces } from './exchange.js';
 
@@ -35,12 +36,16 @@ function maskOfHeads(given: Tensor, [, k]: readonly Tensor[], pieces: Pieces): T
   return slice(mask, [0, rank * own, 0, 0], [-1, own, -1, -1]);
 }
 
-/** Joins the ranks' tensors along a dim. */
+function refuseGradient(): never {
+  throw maskWithoutGradient();
+}
+
+/** Joins the ranks' masks along a dim. */
 function gathered(x: Tensor, dim: number, { ranks, kernels }: Pieces): Tensor {
   const first = [dim, ...x.shape.map((_, each) => each).filter((each) => each !== dim)];
   const all = collectiveOnTape(
     transpose(x, first),
-    { run: (own) => ranks.allGather(own, { even: true }) },
+    { run: (own) => ranks.allGather(own, { even: true }), gradient: refuseGradient },
     kernels,
   );
   return transpose(

@@ -10,12 +10,7 @@ type Gradients = [dq: Tensor, dk: Tensor, dv: Tensor];
  * The gradients of this rank's q, k and v. Keys and values go around once more. The gradients of a
  * piece follow it: each rank adds its part, and the last sends them home. The caller disposes them.
  */
-export function ringBackward(
-  dy: Tensor,
-  inputs: RingInputs,
-  result: RingResult,
-  round: Round,
-): Gradients {
+export function ringBackward(dy: Tensor, inputs: RingInputs, result: RingResult, round: Round): Gradients {
   let held = round.travelling(inputs);
   let dq: Tensor | undefined;
   let own: Tensor[] | undefined;

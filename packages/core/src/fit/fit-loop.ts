@@ -159,10 +159,7 @@ interface RowsToTake {
 }
 
 /** tfjs-layers uses null for missing sample weights. */
-function takeRows(
-  ins: readonly (Tensor | null)[],
-  { order, start, count, sequence }: RowsToTake,
-): Tensor[] {
+function takeRows(ins: readonly (Tensor | null)[], { order, start, count, sequence }: RowsToTake): Tensor[] {
   const indices = order && tensor1d(order.subarray(start, start + count), 'int32');
   const take = (column: Tensor) => {
     const rows = indices ? gather(column, indices) : slice(column, start, count);

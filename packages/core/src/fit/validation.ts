@@ -34,7 +34,9 @@ export function shardValidation(
   const undos = [
     patch(model, 'testLoop', (own) => (f, ins, ...rest) => {
       const run = (rows: Tensor[]) => own.call(model, f, rows, ...rest);
-      return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context, ranks)) : run(ins);
+      return f === validation.testFunction
+        ? forModel(() => evaluateRows(run, ins, context, ranks))
+        : run(ins);
     }),
     patch(model, 'evaluate', (own) => (x, y, args) => {
       const isValidation = Array.isArray(validation.data) && validation.data[0] === x;

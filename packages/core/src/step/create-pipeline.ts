@@ -19,7 +19,17 @@ export interface PipelineContext {
 
 /** Creates the pipeline with accumulation and clipping as the options say. */
 export function createPipeline(options: ResolvedOptions, context: PipelineContext): StepPipeline {
-  const { strategy, plugins, collective, dataRanks, gradientRanks, kernels, countRanks, isDeterministic, turns } = context;
+  const {
+    strategy,
+    plugins,
+    collective,
+    dataRanks,
+    gradientRanks,
+    kernels,
+    countRanks,
+    isDeterministic,
+    turns,
+  } = context;
   return new StepPipeline({
     strategy,
     plugins,

@@ -11,4 +11,8 @@ export { gelu, type GeluOptions } from './gelu.js';
 export { layerNorm, type LayerNormOptions } from './layer-norm.js';
 export { rmsNorm, type RmsNormOptions } from './rms-norm.js';
 export { rotaryEmbedding, type RotaryOptions } from './rotary-embedding.js';
-export { attendLocally, scaledDotProductAttention, type AttentionOptions } from './scaled-dot-product-attention.js';
+export {
+  attendLocally,
+  scaledDotProductAttention,
+  type AttentionOptions,
+} from './scaled-dot-product-attention.js';

@@ -71,13 +71,7 @@ export function attendLocally(q: Tensor, k: Tensor, v: Tensor, settings: Attenti
 }
 
 /** @param pieces The number of pieces of a sequence. A mask may have the keys of all. */
-function checkInputs(
-  q: Tensor4D,
-  k: Tensor4D,
-  v: Tensor4D,
-  mask: Tensor | undefined,
-  pieces: number,
-): void {
+function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undefined, pieces: number): void {
   for (const [name, x] of Object.entries({ q, k, v })) {
     requireFloat(NAME, name, x);
     if (x.rank !== 4) throw mismatch({ [name]: x }, 'Give [batch, heads, length, dim].');

@@ -9,7 +9,7 @@ interface Found {
   readonly left: number;
 }
 
-const script = new URL('./ranks/context-attention.ts', import.meta.url);
+const script = new URL('./ranks/attention.ts', import.meta.url);
 
 async function attend(ranks: number, attention: string, engine = 'auto'): Promise<Found[]> {
   const env = { OMP_NUM_THREADS: '1' };

@@ -139,13 +139,16 @@ const left = tf.memory().numTensors - numTensors;
 const x = wave([1, 6, 4, DIM], 0);
 const short = wave([1, 6, 2, DIM], 0);
 const w = tf.variable(wave([4, 4 * ranks], 0));
-const attend = (q: tf.Tensor4D, k: tf.Tensor4D, options: object) => scaledDotProductAttention(q, k, k, options);
+const attend = (q: tf.Tensor4D, k: tf.Tensor4D, options: object) =>
+  scaledDotProductAttention(q, k, k, options);
 const refused = {
   'own columns of queries': codeOf(() => attend(x, x, { mask: isSeen([1, 1, 4, 4]) })),
   'a trained mask': codeOf(() => tf.variableGrads(() => tf.sum(attend(x, x, { mask: w })), [w])),
   'causal with fewer keys': codeOf(() => attend(x, short, { isCausal: true })),
   heads: codeOf(() => attend(wave([1, 7, 4, DIM], 0), wave([1, 7, 4, DIM], 0), {})),
-  'second gradients': codeOf(() => tf.grad((q) => tf.sum(tf.grad((p) => attend(p as tf.Tensor4D, x, {}))(q)))(x)),
+  'second gradients': codeOf(() =>
+    tf.grad((q) => tf.sum(tf.grad((p) => attend(p as tf.Tensor4D, x, {}))(q)))(x),
+  ),
 };
 const dropped = tf.tidy(() => {
   const ones = tf.ones([1, 12, 64, DIM]) as tf.Tensor4D;
