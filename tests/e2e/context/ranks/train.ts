@@ -40,7 +40,6 @@ const WAYS: Readonly<Record<string, Way>> = {
   weighed: { weighs: true },
   compiled: { loop: 'compiled' },
   bf16: { mixedPrecision: 'bf16', context: { attention: 'ring' } },
-  'bf16 by heads': { model: 'llama', mixedPrecision: 'bf16' },
   fsdp: { strategy: 'fsdp', fsdp: { bucketBytes: 4096 }, loop: 'fit' },
   fit: { loop: 'fit' },
   fitDataset: { loop: 'fitDataset' },
@@ -96,8 +95,7 @@ async function train({ model: kind, loop, weighs, ...options }: Way): Promise<Tr
   const losses: number[] = [];
   let leaked = 0;
   if (loop === 'fit' || loop === 'fitDataset') {
-    const loss = (labels: tf.Tensor, logits: tf.Tensor) =>
-      lossOf(logits, tf.cast(labels, 'int32') as tf.Tensor2D);
+    const loss = (labels: tf.Tensor, logits: tf.Tensor) => tf.losses.softmaxCrossEntropy(labels, logits);
     model.compile({ optimizer: tf.train.sgd(0.2), loss });
     accelerator.prepare(model);
     const settings = {
@@ -106,18 +104,23 @@ async function train({ model: kind, loop, weighs, ...options }: Way): Promise<Tr
       callbacks: { onBatchEnd: (_: number, logs?: tf.Logs) => void losses.push(logs!['loss']!) },
     };
     const validationX = tf.slice(x, [3, 0], [5, -1]);
-    const validationY = tf.slice(y, [3, 0], [5, -1]);
+    const hot = tf.oneHot(y, GPT2.vocab_size, 1, 0, 'float32');
+    const validationY = tf.slice(hot, [3, 0, 0], [5, -1, -1]);
     if (loop === 'fit') {
       const validationData: [tf.Tensor, tf.Tensor] = [validationX, validationY];
-      const history = await model.fit(x, y, { ...settings, batchSize: ROWS, shuffle: false, validationData });
+      const history = await model.fit(x, hot, {
+        ...settings,
+        batchSize: ROWS,
+        shuffle: false,
+        validationData,
+      });
       losses.push(history.history['val_loss']![0] as number);
     } else {
-      const dataset = tf.data
-        .zip({
-          xs: tf.data.array(rows.map((row) => row.slice(0, -1))),
-          ys: tf.data.array(rows.map((row) => row.slice(1))),
-        } as never)
-        .batch(ROWS) as tf.data.Dataset<never>;
+      const samples = {
+        xs: tf.data.array(x.arraySync()),
+        ys: tf.data.array(hot.arraySync() as number[][][]),
+      };
+      const dataset = tf.data.zip(samples as never).batch(ROWS) as tf.data.Dataset<never>;
       const validationData = tf.data.array([{ xs: validationX, ys: validationY }]) as tf.data.Dataset<never>;
       const history = await model.fitDataset(dataset, { ...settings, validationData });
       losses.push(history.history['val_loss']![0] as number);
