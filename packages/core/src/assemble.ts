@@ -21,7 +21,7 @@ import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
-import { pieceOn } from './prepare/sequence-piece.js';
+import { placeInData } from './prepare/place-in-data.js';
 import { Preparation } from './prepare/prepare.js';
 import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
@@ -95,20 +95,13 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
     attach(each);
     attached.push(each);
   }
-  const { dataRanks, gradientRanks } = mesh;
+  const { gradientRanks } = mesh;
   const countRanks = () => (joinable.isJoining ? joinable.countActive() : gradientRanks.size);
-  const ranks = { dataRanks, gradientRanks, countRanks };
-  const pipeline = createPipeline(resolved, { ...context, ...ranks, strategy, plugins, turns });
+  const pipeline = createPipeline(resolved, { ...context, strategy, plugins, countRanks, turns });
   const boundary = new Boundary();
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
-  const data = new DataPreparation({
-    dataRanks,
-    sequence: pieceOn(mesh),
-    options: resolved,
-    onBatch,
-    atBoundary,
-  });
+  const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
   const fit = new FitProgress();
   const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;

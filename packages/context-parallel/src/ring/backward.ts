@@ -53,7 +53,7 @@ function blockGradient(dy: Tensor, { step, held, inputs, result }: Step, round: 
   return tidy(() => {
     const keep = result.keeps[step] && factorsOf(result.keeps[step], dropout);
     const grads = round.withBlock(step, held, inputs.mask, (settings) =>
-      attentionBlockGradient(dy, [inputs.q, k, v], result.all, settings, keep),
+      attentionBlockGradient(dy, [inputs.q, k, v], result.all, { ...settings, keep }),
     );
     return grads.map((grad) => precision?.cast(grad, 'float32') ?? grad) as Gradients;
   });

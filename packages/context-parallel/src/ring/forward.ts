@@ -20,7 +20,7 @@ export function ringForward(inputs: RingInputs, round: Round): RingResult {
     if (keep) keeps.push(keep);
     const block = round.withBlock(step, held, inputs.mask, (settings) => {
       const factors = keep && factorsOf(keep, rate);
-      const made = attentionBlock(q, k, v, settings, factors);
+      const made = attentionBlock([q, k, v], { ...settings, keep: factors });
       factors?.dispose();
       return made;
     });

@@ -1,10 +1,10 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism, Mesh } from '@acc/contract';
-import type { SequencePiece } from '@acc/data';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import type { FitProgress } from './fit-progress.js';
+import type { PlaceInData } from '../prepare/place-in-data.js';
 import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
 import { inTurn } from './in-turn.js';
@@ -12,15 +12,11 @@ import { reduceScalars } from './reduce-scalars.js';
 import type { Turns } from './turns.js';
 import { shardValidation, type Validation } from './validation.js';
 
-export interface FitContext {
+export interface FitContext extends PlaceInData {
   readonly pipeline: StepPipeline;
   readonly mesh: Mesh;
-  /** The ranks that get their own rows. */
-  readonly dataRanks: Collective;
   /** The ranks that get their own rows, or their own pieces of rows. */
   readonly gradientRanks: Collective;
-  /** The part of each sequence that this rank gets. Undefined: all. */
-  readonly sequence: SequencePiece | undefined;
   readonly splitBatches: boolean;
   readonly seed: number;
   readonly progress: FitProgress;

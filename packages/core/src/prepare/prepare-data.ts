@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type BatchRows, type Collective } from '@acc/contract';
+import { AccError, type BatchRows } from '@acc/contract';
 import {
   columns,
   DataLoader,
@@ -12,21 +12,17 @@ import {
   type DatasetLike,
   type LoaderShardOptions,
   type ShardedDataset,
-  type SequencePiece,
   type ShardOptions,
   tensorsIn,
 } from '@acc/data';
 import { dispatchBatches, refuseDispatch } from '#platform/dispatch-batches';
 import type { ResolvedOptions } from '../options.js';
+import type { PlaceInData } from './place-in-data.js';
 
 /** The batch size for tensors that are given without one. It is the default of tfjs in `fit`. */
 const DEFAULT_BATCH_SIZE = 32;
 
-export interface DataPreparationOptions {
-  /** The ranks that receive different rows. */
-  readonly dataRanks: Collective;
-  /** The part of each sequence that this rank gets. Undefined: all. */
-  readonly sequence: SequencePiece | undefined;
+export interface DataPreparationOptions extends PlaceInData {
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
   /**
    * Called with each batch and its tensors before the batch is yielded. At the end of an iteration

@@ -17,7 +17,7 @@ import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
-import { pieceOn } from './sequence-piece.js';
+import { placeInData } from './place-in-data.js';
 import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
@@ -158,9 +158,8 @@ export class Preparation {
       atBoundary,
       pipeline,
       mesh,
-      dataRanks: mesh.dataRanks,
+      ...placeInData(mesh),
       gradientRanks: mesh.gradientRanks,
-      sequence: pieceOn(mesh),
       splitBatches,
       seed,
       determinism,

@@ -18,18 +18,19 @@ import {
 import type { AttentionBlock, AttentionBlockSettings } from '@acc/contract';
 import { repeatHeads, scoresOf, UNSEEN } from './attention-in-plain-ops.js';
 
-/**
- * Attention to a block of keys, in tfjs ops.
- *
- * @param keep Factors of the weights, `[batch, heads, queries, keys]`.
- */
-export function blockInPlainOps(
-  q: Tensor,
-  k: Tensor,
-  v: Tensor,
-  settings: AttentionBlockSettings,
-  keep: Tensor | undefined,
-): AttentionBlock {
+export interface BlockSettings extends AttentionBlockSettings {
+  /**
+   * Factors of the weights, for dropout: `[batch, heads, queries, keys]`. With them, plain ops
+   * compute, which allocate tensors of this shape.
+   */
+  readonly keep?: Tensor | undefined;
+}
+
+type Inputs = readonly [q: Tensor, k: Tensor, v: Tensor];
+
+/** Attention to a block of keys, in tfjs ops. */
+export function blockInPlainOps([q, k, v]: Inputs, settings: BlockSettings): AttentionBlock {
+  const { keep } = settings;
   const { scores } = scoresOf(q, k, settings);
   const most = max(scores, -1, true);
   const sees = step(sub(most, UNSEEN / 2));
@@ -43,11 +44,11 @@ export function blockInPlainOps(
 /** The gradients of {@link blockInPlainOps}, where other blocks are part of the output (Dao et al. 2022). */
 export function blockGradientInPlainOps(
   dy: Tensor,
-  [q, k, v]: readonly [q: Tensor, k: Tensor, v: Tensor],
+  [q, k, v]: Inputs,
   { output, logSums }: AttentionBlock,
-  settings: AttentionBlockSettings,
-  keep: Tensor | undefined,
+  settings: BlockSettings,
 ): [dq: Tensor, dk: Tensor, dv: Tensor] {
+  const { keep, scale } = settings;
   const heads = q.shape[1]!;
   const { scores } = scoresOf(q, k, settings);
   const sees = step(sub(scores, UNSEEN / 2));
@@ -55,7 +56,7 @@ export function blockGradientInPlainOps(
   const kept = (x: Tensor) => (keep ? mul(x, keep) : x);
   const ofWeights = kept(matMul(dy, repeatHeads(v, heads), false, true));
   const ofScores = mul(weights, sub(ofWeights, sum(mul(dy, output), -1, true)));
-  const scaled = mul(ofScores, settings.scale);
+  const scaled = mul(ofScores, scale);
   return [
     matMul(scaled, repeatHeads(k, heads)),
     sumOfHeads(matMul(scaled, q, true, false), k.shape[1]!),

@@ -50,7 +50,7 @@ export function scaledDotProductAttention(
   checkKeys(NAME, options, ['mask', 'isCausal', 'dropout', 'scale']);
   const { mask, isCausal = false, dropout = 0, scale = 1 / Math.sqrt(q.shape[3]) } = options;
   const divided = dividedSequences();
-  checkInputs(q, k, v, mask, divided?.size ?? 1);
+  checkInputs([q, k, v], mask, divided?.size ?? 1);
   if (!(dropout >= 0 && dropout < 1)) {
     throw new AccError(
       'ACC_INVALID_ARGUMENT',
@@ -71,7 +71,11 @@ export function attendLocally(q: Tensor, k: Tensor, v: Tensor, settings: Attenti
 }
 
 /** @param pieces The number of pieces of a sequence. A mask may have the keys of all. */
-function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undefined, pieces: number): void {
+function checkInputs(
+  [q, k, v]: readonly [Tensor4D, Tensor4D, Tensor4D],
+  mask: Tensor | undefined,
+  pieces: number,
+): void {
   for (const [name, x] of Object.entries({ q, k, v })) {
     requireFloat(NAME, name, x);
     if (x.rank !== 4) throw mismatch({ [name]: x }, 'Give [batch, heads, length, dim].');

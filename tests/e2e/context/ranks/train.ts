@@ -73,7 +73,16 @@ function lossOf(logits: tf.Tensor, y: tf.Tensor2D, accelerator?: Accelerator): t
   );
 }
 
-async function train({ model: kind, loop, weighs, ...options }: Way): Promise<Trained> {
+interface Run {
+  readonly accelerator: Accelerator;
+  readonly model: tf.LayersModel;
+  readonly way: Way;
+  readonly x: tf.Tensor2D;
+  readonly y: tf.Tensor2D;
+}
+
+async function train(way: Way): Promise<Trained> {
+  const { model: kind, loop, weighs: _, ...options } = way;
   const dataLoader = { splitBatches: true, shuffle: false };
   const own = options.strategy === 'fsdp' && !mesh['context'] ? { fsdp: mesh['data'] ?? 1 } : mesh;
   const accelerator = await Accelerator.create({ dataLoader, mesh: own, ...options });
@@ -82,89 +91,82 @@ async function train({ model: kind, loop, weighs, ...options }: Way): Promise<Tr
     ? llama({ ...LLAMA, initializer_range: 0.2 })
     : gpt2({ ...GPT2, initializer_range: 0.2 });
   const rows = tokensOf(STEPS * ROWS, LENGTH + 1, 60);
-  const x = tf.tensor2d(
-    rows.map((row) => row.slice(0, -1)),
-    undefined,
-    'int32',
+  const [x, y] = [0, 1].map((from) =>
+    tf.tensor2d(
+      rows.map((row) => row.slice(from, LENGTH + from)),
+      undefined,
+      'int32',
+    ),
   );
-  const y = tf.tensor2d(
-    rows.map((row) => row.slice(1)),
-    undefined,
-    'int32',
-  );
-  const losses: number[] = [];
-  let leaked = 0;
-  if (loop === 'fit' || loop === 'fitDataset') {
-    const loss = (labels: tf.Tensor, logits: tf.Tensor) => tf.losses.softmaxCrossEntropy(labels, logits);
-    model.compile({ optimizer: tf.train.sgd(0.2), loss });
-    accelerator.prepare(model);
-    const settings = {
-      epochs: 1,
-      verbose: 0 as const,
-      callbacks: { onBatchEnd: (_: number, logs?: tf.Logs) => void losses.push(logs!['loss']!) },
-    };
-    const validationX = tf.slice(x, [3, 0], [5, -1]);
-    const hot = tf.oneHot(y, GPT2.vocab_size, 1, 0, 'float32');
-    const validationY = tf.slice(hot, [3, 0, 0], [5, -1, -1]);
-    if (loop === 'fit') {
-      const validationData: [tf.Tensor, tf.Tensor] = [validationX, validationY];
-      const history = await model.fit(x, hot, {
-        ...settings,
-        batchSize: ROWS,
-        shuffle: false,
-        validationData,
-      });
-      losses.push(history.history['val_loss']![0] as number);
-    } else {
-      const samples = {
-        xs: tf.data.array(x.arraySync()),
-        ys: tf.data.array(hot.arraySync() as number[][][]),
-      };
-      const dataset = tf.data.zip(samples as never).batch(ROWS) as tf.data.Dataset<never>;
-      const validationData = tf.data.array([{ xs: validationX, ys: validationY }]) as tf.data.Dataset<never>;
-      const history = await model.fitDataset(dataset, { ...settings, validationData });
-      losses.push(history.history['val_loss']![0] as number);
-    }
-  } else {
-    const loader = new DataLoader({ x, y }, { batchSize: ROWS });
-    const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.2), loader);
-    const step = (batch: Batch) =>
-      optimizer.minimize(
-        () => lossOf(model.apply(batch.x) as tf.Tensor, batch.y, weighs ? accelerator : undefined),
-        true,
-      )!;
-    const compiled = accelerator.compile((own: tf.Tensor2D, labels: tf.Tensor2D) =>
-      step({ x: own, y: labels }),
-    );
-    for await (const batch of data as AsyncIterable<Batch>) {
-      if (batch.x.shape[1] !== LENGTH / accelerator.mesh.size('context')) throw new Error('not a piece');
-      const { numTensors } = tf.memory();
-      const mean = tf.tidy(() => {
-        const run = () => (loop === 'compiled' ? compiled(batch.x, batch.y) : step(batch));
-        const loss = options.gradientAccumulationSteps ? accelerator.accumulate(run) : run();
-        return accelerator.reduce(loss as tf.Tensor, 'mean');
-      });
-      losses.push(mean.dataSync()[0]!);
-      mean.dispose();
-      if (losses.length > 2) leaked += tf.memory().numTensors - numTensors;
-      tf.dispose(batch);
-    }
-  }
-  const best: number[][] = [];
-  if (!loop && !kind) {
-    for await (const batch of accelerator.prepare(
-      new DataLoader({ x: tf.slice(x, [0, 0], [6, -1]) }, { batchSize: ROWS }),
-    )) {
-      const found = tf.argMax(model.predict((batch as Batch).x) as tf.Tensor, -1);
-      best.push(...(accelerator.gatherForMetrics(found).arraySync() as number[][]));
-    }
-  }
+  const run: Run = { accelerator, model, way, x: x!, y: y! };
+  const { losses, leaked } = loop === 'fit' || loop === 'fitDataset' ? await fit(run) : await ownLoop(run);
+  const best = !loop && !kind ? await bestTokens(run) : [];
   const text = generate(model, tokensOf(2, 4, 60), { maxNewTokens: 6 }).arraySync();
-  const state = accelerator.getStateDict(model);
-  const weights = Object.fromEntries(
-    Object.entries(state).map(([name, value]) => [name, Array.from(value.dataSync())]),
-  );
+  const state = Object.entries(accelerator.getStateDict(model));
+  const weights = Object.fromEntries(state.map(([name, value]) => [name, Array.from(value.dataSync())]));
   accelerator.freeMemory(model);
   tf.disposeVariables();
   return { losses, weights, best, text, leaked };
+}
+
+type Losses = Pick<Trained, 'losses' | 'leaked'>;
+
+/** The last loss is that of validation, on 5 rows. */
+async function fit({ accelerator, model, way, x, y }: Run): Promise<Losses> {
+  const losses: number[] = [];
+  const loss = (labels: tf.Tensor, logits: tf.Tensor) => tf.losses.softmaxCrossEntropy(labels, logits);
+  model.compile({ optimizer: tf.train.sgd(0.2), loss });
+  accelerator.prepare(model);
+  const onBatchEnd = (_: number, logs?: tf.Logs) => void losses.push(logs!['loss']!);
+  const settings = { epochs: 1, verbose: 0 as const, callbacks: { onBatchEnd } };
+  const hot = tf.oneHot(y, GPT2.vocab_size, 1, 0, 'float32');
+  const [xs, ys] = [tf.slice(x, [3, 0], [5, -1]), tf.slice(hot, [3, 0, 0], [5, -1, -1])];
+  const fitTensors = () => {
+    const validationData: [tf.Tensor, tf.Tensor] = [xs, ys];
+    return model.fit(x, hot, { ...settings, batchSize: ROWS, shuffle: false, validationData });
+  };
+  const fitBatches = () => {
+    const samples = { xs: tf.data.array(x.arraySync()), ys: tf.data.array(hot.arraySync() as number[][][]) };
+    const dataset = tf.data.zip(samples as never).batch(ROWS) as tf.data.Dataset<never>;
+    const validationData = tf.data.array([{ xs, ys }]) as tf.data.Dataset<never>;
+    return model.fitDataset(dataset, { ...settings, validationData });
+  };
+  const { history } = await (way.loop === 'fit' ? fitTensors() : fitBatches());
+  losses.push(history['val_loss']![0] as number);
+  return { losses, leaked: 0 };
+}
+
+async function ownLoop({ accelerator, model, way, x, y }: Run): Promise<Losses> {
+  const losses: number[] = [];
+  let leaked = 0;
+  const loader = new DataLoader({ x, y }, { batchSize: ROWS });
+  const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.2), loader);
+  const lossOn = (own: tf.Tensor2D, labels: tf.Tensor2D) =>
+    lossOf(model.apply(own) as tf.Tensor, labels, way.weighs ? accelerator : undefined);
+  const step = (own: tf.Tensor2D, labels: tf.Tensor2D) =>
+    optimizer.minimize(() => lossOn(own, labels), true)!;
+  const used = way.loop === 'compiled' ? accelerator.compile(step) : step;
+  for await (const batch of data as AsyncIterable<Batch>) {
+    if (batch.x.shape[1] !== LENGTH / accelerator.mesh.size('context')) throw new Error('not a piece');
+    const { numTensors } = tf.memory();
+    const mean = tf.tidy(() => {
+      const run = () => used(batch.x, batch.y) as tf.Tensor;
+      return accelerator.reduce(way.gradientAccumulationSteps ? accelerator.accumulate(run) : run(), 'mean');
+    });
+    losses.push(mean.dataSync()[0]!);
+    mean.dispose();
+    if (losses.length > 2) leaked += tf.memory().numTensors - numTensors;
+    tf.dispose(batch);
+  }
+  return { losses, leaked };
+}
+
+async function bestTokens({ accelerator, model, x }: Run): Promise<number[][]> {
+  const best: number[][] = [];
+  const loader = new DataLoader({ x: tf.slice(x, [0, 0], [6, -1]) }, { batchSize: ROWS });
+  for await (const batch of accelerator.prepare(loader)) {
+    const found = tf.argMax(model.predict((batch as Batch).x) as tf.Tensor, -1);
+    best.push(...(accelerator.gatherForMetrics(found).arraySync() as number[][]));
+  }
+  return best;
 }
