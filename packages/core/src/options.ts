@@ -30,6 +30,7 @@ import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { DataLoaderOptions } from './data-loader-options.js';
+export type { ContextOptions } from '@acc/context-parallel';
 export type { Alert, AutoLogOptions } from '@acc/monitor';
 export type {
   BucketVariable,
