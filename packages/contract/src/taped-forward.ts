@@ -13,12 +13,14 @@ export interface TapedForward {
    *
    * @param dys One gradient for each output, of its shape. Null for an output that nothing depends
    * on. The caller still owns them.
+   * @param lossSeed The gradient of the training's loss that `dys` come from. Layers that add terms to
+   * that loss need it; see `lossSeed`.
    * @returns Gradients in the order of `xs`. Null for an input that the outputs do not depend on.
    * The caller disposes them.
    * @throws AccError `ACC_INVALID_ARGUMENT` for gradients that do not fit, `ACC_TAPE_USED` after
    * `backward` or `dispose`, `ACC_GRADIENT_NESTED` inside another gradient computation.
    */
-  backward(dys: readonly (Tensor | null)[]): (Tensor | null)[];
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[];
   /**
    * Frees the kept tensors. Call it for a pass without `backward`. After `backward` it has no
    * effect.

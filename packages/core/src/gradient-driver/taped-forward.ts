@@ -1,9 +1,9 @@
 import { add, type Tensor, util } from '@tensorflow/tfjs-core';
-import { AccError, type TapedForward } from '@acc/contract';
+import { AccError, withLossSeed, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
-import { pathBetween, type Path } from './tape.js';
+import { heldOf, pathBetween, requireHeldOnly, type Path } from './tape.js';
 import { owned, walkBackward } from './walk.js';
 
 type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
@@ -29,8 +29,10 @@ export function runForward(
       () => engine.tidy('forward', () => (hooks.forward ? hooks.forward(xs, f) : f())),
     );
     const outputs = 'dataId' in given ? [given] : given;
-    path = pathBetween(tape, xs, outputs);
-    return new KeptPass({ xs: [...xs], outputs, path, hooks });
+    const held = heldOf(xs);
+    requireHeldOnly(tape, xs, outputs);
+    path = pathBetween(tape, held, outputs);
+    return new KeptPass({ xs: held, outputs, path, hooks });
   } finally {
     engine.state.activeTape = null;
     freeUnused(tape, new Set(path?.nodes.map(({ node }) => node)));
@@ -55,14 +57,14 @@ class KeptPass implements TapedForward {
     this.#pass = pass;
   }
 
-  backward(dys: readonly (Tensor | null)[]): (Tensor | null)[] {
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
     const engine = engineInternals();
     const pass = this.#pass;
     if (!pass) throw used();
     requireOutermost(engine, 'A separate backward pass');
     requireFitting(dys, pass.outputs);
     const { xs, hooks } = pass;
-    const walk = () => gradientsOf(engine, pass, dys);
+    const walk = () => withLossSeed(lossSeed, () => gradientsOf(engine, pass, dys));
     try {
       return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, walk) : walk()));
     } finally {

@@ -10,6 +10,7 @@ type Strategies = typeof strategies;
  */
 export const ddp: Strategies['ddp'] = singleStrategy;
 export const contextParallel: Strategies['contextParallel'] = () => ({ name: 'context-parallel' });
+export const expertParallel: Strategies['expertParallel'] = (others) => others;
 export const fsdp: Strategies['fsdp'] = singleStrategy;
 /** Never called with options: they are refused. */
 export const resolveDeterministicOptions = (() => ({})) as never as Strategies['resolveDeterministicOptions'];

@@ -1,4 +1,4 @@
 export { contextParallel } from '@acc/context-parallel';
 export { ddp } from '@acc/ddp';
 export { Deterministic, resolveDeterministicOptions } from '@acc/deterministic';
-export { fsdp, isForOne, precisionOf } from '@acc/fsdp';
+export { expertParallel, fsdp, isForOne, precisionOf } from '@acc/fsdp';

@@ -1,5 +1,5 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
-import { ddp, Deterministic, fsdp, isForOne } from '#platform/strategies';
+import { ddp, Deterministic, expertParallel, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
 import type { ResolvedOptions } from '../options.js';
@@ -13,6 +13,12 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
  * @throws AccError `ACC_STRATEGY_CANNOT` for options of the strategy that the device cannot follow.
  */
 export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
+  const strategy = plainStrategyOf(options, size, kernels);
+  const hasExperts = (options.mesh?.expert ?? 1) !== 1 && typeof options.strategy !== 'object';
+  return hasExperts && strategy.traits.isLocal !== true ? expertParallel(strategy) : strategy;
+}
+
+function plainStrategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy } = options;
   if (typeof strategy === 'object') return strategy;
   // Deterministic training uses the same code on one rank as on several.
