@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { expect, it } from 'vitest';
 import { shardBatches } from './shard-batches.js';
 
-interface Batch {
+interface Batch extends tf.NamedTensorMap {
   readonly x: tf.Tensor2D;
   readonly labels: tf.Tensor1D;
   readonly again: tf.Tensor2D;
