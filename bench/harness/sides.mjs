@@ -49,6 +49,9 @@ export const timeDeterministic = (job, { ranks }) => runOurs('deterministic/ours
 /** Trains with parameters and optimizer state in files or in memory. */
 export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job, ranks);
 
+/** Trains on a sequence that ranks have in pieces. */
+export const trainInPieces = (job, { ranks }) => runOurs('context/ours.ts', job, ranks);
+
 /** Reads epochs of data, on both sides. `peer` has the Python and its variables. */
 export const dataSides = {
   ours: (job) => runAlone('data/ours.ts', { ...job, threads: 1 }),

@@ -12,6 +12,7 @@ const GUIDE = [
   ['Mixed precision', '/guide/mixed-precision'],
   ['Gradient accumulation', '/guide/accumulation'],
   ['Sharding', '/guide/sharding'],
+  ['Long sequences', '/guide/long-sequences'],
   ['Checkpoints', '/guide/checkpoints'],
   ['Trackers', '/guide/trackers'],
   ['Launch and clusters', '/guide/launch'],

@@ -71,6 +71,8 @@ export const OP_LISTS: OpLists = {
     'AvgPool3D',
   ],
   asGiven: [
+    'AccAttentionBlock',
+    'AccAttentionBlockGrad',
     'AccCast',
     'Cast',
     'Identity',

@@ -13,6 +13,22 @@ export interface AttentionSettings {
   readonly scale: number;
 }
 
+/** What attention to a block of keys gives. */
+export interface AttentionBlock {
+  /** `[batch, heads, queries, dim]`. Zero for a query that sees no key of the block. */
+  readonly output: Tensor;
+  /**
+   * The logarithm of each query's sum of exponentials of its scores, float32 `[batch, heads,
+   * queries]`; below -1e29 for a query that sees no key of the block. May have more columns, which
+   * are ignored.
+   */
+  readonly logSums: Tensor;
+  /** What the gradient needs besides. */
+  readonly kept: readonly Tensor[];
+}
+
+export type AttentionBlockSettings = Omit<AttentionSettings, 'dropout'>;
+
 export interface NormSettings {
   /** Is added to the variance or to the mean square. */
   readonly epsilon: number;
@@ -47,6 +63,26 @@ export interface FusedFunctions {
     v: Tensor,
     settings: AttentionSettings,
   ): Tensor | undefined;
+  /**
+   * Attention to some of the keys, which is combined with that to the others. Runs beside the tape.
+   * The caller disposes the results.
+   */
+  attentionBlock?(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    settings: AttentionBlockSettings,
+  ): AttentionBlock | undefined;
+  /**
+   * The gradients of q and of the keys and values of a block. `all` has the output for all keys and
+   * the logarithms of the sums over all keys.
+   */
+  attentionBlockGradient?(
+    dy: Tensor,
+    qkv: readonly [q: Tensor, k: Tensor, v: Tensor],
+    all: AttentionBlock,
+    settings: AttentionBlockSettings,
+  ): [dq: Tensor, dk: Tensor, dv: Tensor] | undefined;
   /** `gain` and `bias` have the shape of the last `dims` dims of `x`. */
   layerNorm?(
     x: Tensor,
@@ -65,6 +101,8 @@ export interface FusedFunctions {
 
 export const FUSED_FUNCTIONS = [
   'scaledDotProductAttention',
+  'attentionBlock',
+  'attentionBlockGradient',
   'layerNorm',
   'rmsNorm',
   'gelu',

@@ -36,6 +36,8 @@ export type { RunForward, TapedForward } from './taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape-hooks.js';
 export {
   FUSED_LAYERS,
+  type AttentionBlock,
+  type AttentionBlockSettings,
   type AttentionSettings,
   type FusedFunctions,
   type FusedLayerCall,

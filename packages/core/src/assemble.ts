@@ -21,6 +21,7 @@ import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
+import { placeInData } from './prepare/place-in-data.js';
 import { Preparation } from './prepare/prepare.js';
 import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
@@ -102,13 +103,13 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
     attach(each);
     attached.push(each);
   }
-  const { dataRanks } = mesh;
-  const countRanks = () => (joinable.isJoining ? joinable.countActive() : dataRanks.size);
-  const pipeline = createPipeline(resolved, { ...context, strategy, plugins, dataRanks, countRanks, turns });
+  const { gradientRanks } = mesh;
+  const countRanks = () => (joinable.isJoining ? joinable.countActive() : gradientRanks.size);
+  const pipeline = createPipeline(resolved, { ...context, strategy, plugins, countRanks, turns });
   const boundary = new Boundary();
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
-  const data = new DataPreparation({ dataRanks, options: resolved, onBatch, atBoundary });
+  const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
   const fit = new FitProgress();
   const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;

@@ -108,6 +108,7 @@ export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/dilo
 export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';
 export type { Trained } from './local-steps/local-steps.js';
 export type {
+  ContextOptions,
   AcceleratorOptions,
   Alert,
   AutoLogOptions,

@@ -18,6 +18,7 @@ import {
 import { checkStrategy } from './check-strategy.js';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
+import { resolveContextOptions, type ContextOptions } from '@acc/context-parallel';
 import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
 import type { DeterministicOptions } from '@acc/deterministic';
@@ -29,6 +30,7 @@ import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { DataLoaderOptions } from './data-loader-options.js';
+export type { ContextOptions } from '@acc/context-parallel';
 export type { Alert, AutoLogOptions } from '@acc/monitor';
 export type {
   BucketVariable,
@@ -56,6 +58,8 @@ export interface AcceleratorOptions {
    * How ranks are laid out. Default: one axis, `fsdp` under that strategy, else `data`.
    */
   readonly mesh?: MeshOptions;
+  /** Attention to sequences that are cut over the axis `context` of the mesh. */
+  readonly context?: ContextOptions;
   /** Options of the group of all ranks. */
   readonly collective?: CollectiveOptions;
   /** 16-bit computation with float32 weights. Default `no`. */
@@ -174,6 +178,7 @@ const axisSize = z.number().int().min(-1).optional();
 
 const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>().default('auto'),
+  context: z.custom<ContextOptions>((value) => typeof value === 'object').optional(),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
   fsdp: z.custom<FsdpOptions>((value) => typeof value === 'object').optional(),
   mesh: z
@@ -229,6 +234,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   // Validated even if the chosen strategy does not use them.
   resolveDdpOptions(options.ddp);
   resolveFsdpOptions(options.fsdp);
+  resolveContextOptions(options.context);
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
@@ -252,7 +258,7 @@ const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform', 'tape'] 
  */
 export function comparedOptions(options: ResolvedOptions): Record<string, unknown> {
   const { mixedPrecision, gradientAccumulationSteps, gradientClipping, checkpointEvery } = options;
-  const { deterministic, autoLog, seed, dataLoader, plugins, mesh } = options;
+  const { deterministic, autoLog, seed, dataLoader, plugins, mesh, context } = options;
   const { dir: _, storage: __, ...checkpoint } = resolveCheckpointOptions(options.checkpoint);
   return {
     mixedPrecision,
@@ -261,6 +267,7 @@ export function comparedOptions(options: ResolvedOptions): Record<string, unknow
     gradientClipping,
     checkpointEvery,
     mesh,
+    context: resolveContextOptions(context),
     seed,
     dataLoader,
     deterministic: deterministic !== false && resolveDeterministicOptions(recordOf(deterministic)),
@@ -288,7 +295,7 @@ function isNameOrObject(value: unknown): boolean {
  * none here.
  */
 export function withoutPartner(options: ResolvedOptions): string[] {
-  const { mixedPrecision, amp = {}, strategy, ddp = {}, fsdp = {} } = options;
+  const { mixedPrecision, amp = {}, strategy, ddp = {}, fsdp = {}, mesh, context } = options;
   const named = typeof strategy === 'object' ? strategy.name : strategy;
   const given = (record: object, names: readonly string[]) =>
     names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
@@ -308,6 +315,9 @@ export function withoutPartner(options: ResolvedOptions): string[] {
     !isFsdp &&
       ofFsdp.length > 0 &&
       `fsdp.${ofFsdp[0]} has no effect: strategy is '${named}'. Give strategy: 'fsdp'.`,
+    context?.attention !== undefined &&
+      (mesh?.context ?? 1) === 1 &&
+      'context.attention has no effect: the mesh has no axis context. Give mesh: { context: … }.',
   ];
   return messages.filter((message) => message !== false);
 }

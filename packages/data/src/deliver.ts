@@ -2,6 +2,7 @@ import { nextTurn } from '@acc/platform';
 import { readAhead } from '#platform/read-ahead';
 import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
+import { cutSequences, type SequencePiece } from './sequence-piece.js';
 import type { Iteration } from './progress.js';
 
 /** A step before it is known whether another one follows. */
@@ -44,6 +45,8 @@ async function take<T>(steps: AsyncGenerator<T>): Promise<T | undefined> {
 export interface Delivery {
   /** The number of batches that are made while the loop computes. */
   readonly prefetch: number;
+  /** The part of each sequence that is delivered. Default: all. */
+  readonly sequence?: SequencePiece | undefined;
   readonly onBatch?: OnBatch | undefined;
   readonly atBoundary?: AtBoundary | undefined;
 }
@@ -65,12 +68,15 @@ export function ahead<T>(steps: AsyncGenerator<Step<T>>, count: number): AsyncGe
  */
 export async function* deliver<T>(
   steps: AsyncGenerator<Step<T>>,
-  { prefetch, onBatch, atBoundary }: Delivery,
+  { prefetch, sequence, onBatch, atBoundary }: Delivery,
   iteration: Iteration,
 ): AsyncGenerator<T, void, undefined> {
   let turnedMs = performance.now();
   try {
-    for await (const { batch, counts, end } of ahead(steps, prefetch)) {
+    for await (const { batch, counts, end } of ahead(
+      sequence ? cutSequences(steps, sequence) : steps,
+      prefetch,
+    )) {
       try {
         await atBoundary?.();
         onBatch?.(counts, batch, iteration);

@@ -12,6 +12,7 @@ export type { IndexedDataset, SampleDraw } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
 export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
+export { pieceOf, type SequencePiece } from './sequence-piece.js';
 export { splitRows, type RowRange } from './split-rows.js';
 export type { SampleStream } from './stream-source.js';
 export { blockSampler, type BlockSamplerOptions } from './samplers/block-sampler.js';

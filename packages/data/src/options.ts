@@ -2,6 +2,7 @@ import { AccError, parseOptions } from '@acc/contract';
 import { requireAvailable } from '#platform/requirements';
 import * as z from 'zod';
 import type { AtBoundary, Dispatch, OnBatch } from './batch-counts.js';
+import type { SequencePiece } from './sequence-piece.js';
 import type { Sampler } from './samplers/sampler.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
@@ -64,6 +65,11 @@ export interface ShardOptions {
   readonly sharesLastStep?: boolean;
   /** The number of batches that are made while the loop computes. Default 0. */
   readonly prefetch?: number;
+  /**
+   * The piece of dim 1 that this rank takes of each tensor of rank 2 and above. Ranks with other
+   * pieces of the same rows have the same `rank`. Default: the whole tensor.
+   */
+  readonly sequence?: SequencePiece;
   readonly onBatch?: OnBatch;
   readonly atBoundary?: AtBoundary;
 }
@@ -104,6 +110,7 @@ const shardSchema = z.object({
   evenBatches: z.custom<boolean | (() => boolean)>(isSwitch, 'true, false or a function').default(true),
   sharesLastStep: z.boolean().default(false),
   prefetch: z.int().nonnegative().default(0),
+  sequence: z.object({ index: z.int().nonnegative(), size: z.int().positive() }).optional(),
   onBatch: z.custom<OnBatch>(isFunction, 'a function').optional(),
   atBoundary: z.custom<AtBoundary>(isFunction, 'a function').optional(),
 });

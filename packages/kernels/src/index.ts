@@ -3,13 +3,20 @@ export { AccBackend, kernelChoices, registerAccBackend, shareKernelChoices } fro
 export { BACKEND_NAME } from './acc-names.js';
 export type { AccMemoryInfo } from './backend.js';
 export {
+  attendLocally,
+  attentionBlock,
+  attentionBlockGradient,
+  divideSequences,
   dropout,
   gelu,
   layerNorm,
+  onWholeSequences,
   rmsNorm,
   rotaryEmbedding,
   scaledDotProductAttention,
+  sequenceOffset,
   type AttentionOptions,
+  type DividedSequences,
   type DropoutOptions,
   type GeluOptions,
   type LayerNormOptions,

@@ -99,7 +99,9 @@ export class GradientNoiseScale implements Plugin {
     this.#means = { gradientSquared, noise };
   }
 
+  /** @throws AccError `ACC_STRATEGY_CANNOT` on a context axis: gradients of pieces are not of samples. */
   attach(context: StrategyContext): void {
+    if (context.mesh.size('context') > 1) throw needsSamples();
     this.#context = context;
   }
 
@@ -177,4 +179,12 @@ function uncounted(): AccError {
   return new AccError('ACC_NOISE_SAMPLES', 'The noise scale needs to know how many samples a batch has.', {
     help: 'Train on prepared data, or set the option batchSize of gradientNoiseScale.',
   });
+}
+
+function needsSamples(): AccError {
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    'gradientNoiseScale compares gradients of samples. On a context axis each rank has the gradient of its piece of samples.',
+    { help: 'Leave it out, or measure it on a mesh without the axis context.' },
+  );
 }

@@ -1,6 +1,6 @@
 import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import type { BatchRows } from '@acc/contract';
-import { permutation, splitRows } from '@acc/data';
+import { permutation, pieceOf, splitRows, type SequencePiece } from '@acc/data';
 import {
   patch,
   type Callback,
@@ -128,7 +128,7 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
     const end = Math.min(first + globalBatch, rows);
     const batch = batchRowsOf(end - first, size);
     const start = batch.realRows[rank] === 0 ? first : first + splitRows(end - first, size)[rank]!.start;
-    const columns = takeRows(ins, order, start, batch.rows[rank]!);
+    const columns = takeRows(ins, { order, start, count: batch.rows[rank]!, sequence: context.sequence });
     context.pipeline.batch = batch;
     context.determinism?.beginBatch(batch, columns.filter(isThere));
     const isLast = end === rows;
@@ -151,14 +151,22 @@ function batchRowsOf(count: number, size: number): BatchRows {
 
 const isThere = (column: Tensor | null): column is Tensor => column !== null;
 
+interface RowsToTake {
+  readonly order: Int32Array | undefined;
+  readonly start: number;
+  readonly count: number;
+  readonly sequence: SequencePiece | undefined;
+}
+
 /** tfjs-layers uses null for missing sample weights. */
-function takeRows(
-  ins: readonly (Tensor | null)[],
-  order: Int32Array | undefined,
-  start: number,
-  count: number,
-): Tensor[] {
+function takeRows(ins: readonly (Tensor | null)[], { order, start, count, sequence }: RowsToTake): Tensor[] {
   const indices = order && tensor1d(order.subarray(start, start + count), 'int32');
-  const take = (column: Tensor) => (indices ? gather(column, indices) : slice(column, start, count));
+  const take = (column: Tensor) => {
+    const rows = indices ? gather(column, indices) : slice(column, start, count);
+    if (!sequence) return rows;
+    const piece = pieceOf(rows, sequence);
+    rows.dispose();
+    return piece;
+  };
   return ins.map((column) => (column === null ? column : take(column))) as Tensor[];
 }

@@ -1,9 +1,10 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, Determinism } from '@acc/contract';
+import type { Collective, Determinism, Mesh } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import type { FitProgress } from './fit-progress.js';
+import type { PlaceInData } from '../prepare/place-in-data.js';
 import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
 import { inTurn } from './in-turn.js';
@@ -11,10 +12,11 @@ import { reduceScalars } from './reduce-scalars.js';
 import type { Turns } from './turns.js';
 import { shardValidation, type Validation } from './validation.js';
 
-export interface FitContext {
+export interface FitContext extends PlaceInData {
   readonly pipeline: StepPipeline;
-  /** The ranks that get their own rows. */
-  readonly dataRanks: Collective;
+  readonly mesh: Mesh;
+  /** The ranks that get their own rows, or their own pieces of rows. */
+  readonly gradientRanks: Collective;
   readonly splitBatches: boolean;
   readonly seed: number;
   readonly progress: FitProgress;
@@ -31,8 +33,14 @@ export interface FitContext {
   /**
    * The share for validation. Nothing is filled, so every sample counts once. `onBatch` is called
    * for each batch.
+   *
+   * @param ranks Those that share the rows.
    */
-  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedData;
+  shardValidation(
+    dataset: object,
+    ranks: { readonly rank: number; readonly size: number },
+    onBatch: (rows: BatchRows) => void,
+  ): ShardedData;
 }
 
 /** A dataset with the batches of one rank. */
@@ -55,10 +63,13 @@ export interface ShardedData {
  */
 export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const name = model.weights[0]?.read().name ?? '';
-  const forModel = <T>(fn: () => T) => context.dataRanks.named(name, fn);
+  const forModel = <T>(fn: () => T) => context.gradientRanks.named(name, fn);
   const validation: Validation = { testFunction: null, data: undefined };
   // Ranks that hold shards run the model together, so they need the same number of batches.
   const validatesAll = context.determinism !== undefined || context.pipeline.limits.isSharded;
+  const ranks = validatesAll
+    ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context') }
+    : { rows: context.dataRanks, over: context.gradientRanks };
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => reducedStep(own.call(model), context, forModel)),
     patch(model, 'makeTestFunction', (own) => () => {
@@ -69,7 +80,7 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     }),
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
-    ...(validatesAll ? [] : [shardValidation(model, context, validation, forModel)]),
+    ...(ranks.over.size === 1 ? [] : [shardValidation(model, context, validation, { ...ranks, forModel })]),
     // Applied last, so that a turn includes everything.
     inTurn(model, context),
   ];
@@ -81,16 +92,16 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
 /** A step whose losses and metrics are those of all ranks. */
 function reducedStep(
   train: StepFunction,
-  { pipeline, dataRanks, determinism }: FitContext,
+  { pipeline, gradientRanks, determinism }: FitContext,
   forModel: <T>(fn: () => T) => T,
 ): StepFunction {
   // With determinism, values are summed over this rank's own shards in the same way as over ranks,
   // even on one rank.
-  if (dataRanks.size === 1 && !determinism) return train;
+  if (gradientRanks.size === 1 && !determinism) return train;
   return (ins) =>
     forModel(() => {
       pipeline.lossItems.last = undefined;
       const outs = train(ins);
-      return reduceScalars(outs, pipeline.share, dataRanks, pipeline.lossItems.last);
+      return reduceScalars(outs, pipeline.share, gradientRanks, pipeline.lossItems.last);
     });
 }

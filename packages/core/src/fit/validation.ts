@@ -1,5 +1,6 @@
 import { scalar, slice, tidy, zeros, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
-import { splitRows } from '@acc/data';
+import type { Collective } from '@acc/contract';
+import { pieceOf, splitRows } from '@acc/data';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
@@ -12,17 +13,30 @@ export interface Validation {
   data: unknown;
 }
 
+/** The ranks of a validation. */
+interface ValidationRanks {
+  /** The place of this rank among those that share the rows. */
+  readonly rows: { readonly rank: number; readonly size: number };
+  /** The ranks whose results are averaged: those with other rows, or with other pieces of rows. */
+  readonly over: Collective;
+  /** Runs collectives of all ranks for the model. */
+  forModel<T>(fn: () => T): T;
+}
+
 /** Divides validation over ranks. Every rank gets the results for all rows. */
 export function shardValidation(
   model: ModelInternals,
   context: FitContext,
   validation: Validation,
-  forModel: <T>(fn: () => T) => T,
+  ranks: ValidationRanks,
 ): Undo {
+  const { forModel } = ranks;
   const undos = [
     patch(model, 'testLoop', (own) => (f, ins, ...rest) => {
       const run = (rows: Tensor[]) => own.call(model, f, rows, ...rest);
-      return f === validation.testFunction ? forModel(() => evaluateRows(run, ins, context)) : run(ins);
+      return f === validation.testFunction
+        ? forModel(() => evaluateRows(run, ins, context, ranks))
+        : run(ins);
     }),
     patch(model, 'evaluate', (own) => (x, y, args) => {
       const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
@@ -48,7 +62,7 @@ export function shardValidation(
           ? evaluateBatches(dataset as object, context, {
               outputs: model.metricsNames.length,
               evaluate: (shard) => own.call(model, shard, args),
-              forModel,
+              ranks,
             })
           : own.call(model, dataset, args),
     ),
@@ -58,44 +72,46 @@ export function shardValidation(
   };
 }
 
-/** The mean over all rows. Each rank evaluates a share of them. */
+/** The mean over all rows. Each rank evaluates a share of them, or its pieces of a share. */
 function evaluateRows(
   evaluate: (ins: Tensor[]) => Scalar[],
   ins: Tensor[],
-  { dataRanks }: FitContext,
+  { sequence }: FitContext,
+  { rows: place, over }: ValidationRanks,
 ): Scalar[] {
   const rows = ins[0]!.shape[0]!;
-  const { start, count } = splitRows(rows, dataRanks.size)[dataRanks.rank]!;
+  const { start, count } = splitRows(rows, place.size)[place.rank]!;
   // A rank without a row evaluates one row with weight 0.
-  const own = ins.map((column) => slice(column, Math.min(start, rows - 1), Math.max(count, 1)));
+  const take = (column: Tensor) => slice(column, Math.min(start, rows - 1), Math.max(count, 1));
+  const own = ins.map((column) => (sequence ? tidy(() => pieceOf(take(column), sequence)) : take(column)));
   const outs = evaluate(own);
   for (const column of own) column.dispose();
-  return reduceScalars(outs, count / rows, dataRanks);
+  const pieces = over.size / place.size;
+  return reduceScalars(outs, count / rows / pieces, over);
 }
 
 interface DatasetEvaluation {
   /** The number of results. */
   readonly outputs: number;
   evaluate(shard: object): Promise<Scalar | Scalar[]>;
-  /** Runs collectives of all ranks for the model. */
-  forModel<T>(fn: () => T): T;
+  readonly ranks: ValidationRanks;
 }
 
 /** The mean over all samples of a dataset. Each rank evaluates its batches. */
 async function evaluateBatches(
   dataset: object,
-  { dataRanks, shardValidation: shard }: FitContext,
-  { outputs, evaluate, forModel }: DatasetEvaluation,
+  { shardValidation: shard }: FitContext,
+  { outputs, evaluate, ranks: { rows: place, over, forModel } }: DatasetEvaluation,
 ): Promise<Scalar[]> {
   let ownRows = 0;
-  const batches = shard(dataset, (batch) => {
-    ownRows += batch.rows[dataRanks.rank]!;
+  const batches = shard(dataset, place, (batch) => {
+    ownRows += batch.rows[place.rank]!;
   });
   const means = await evaluate(batches.withResult());
   await batches.closeIterators();
   const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
   return forModel(() => {
-    const total = tidy(() => dataRanks.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
-    return reduceScalars(own, ownRows / total, dataRanks);
+    const total = tidy(() => over.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
+    return reduceScalars(own, ownRows / total, over);
   });
 }

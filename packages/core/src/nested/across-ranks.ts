@@ -2,7 +2,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, KernelLayer } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
 import type { BatchRows } from '../step/batch-rows.js';
-import { gatherReal, type Gathered } from './gather-real.js';
+import { gatherReal, type Gathered, type MetricMesh } from './gather-real.js';
 import { mapNested, type Nested } from './nested.js';
 import { SameKeys } from './same-keys.js';
 
@@ -24,8 +24,8 @@ export class AcrossRanks {
   }
 
   /** @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`. */
-  gatherForMetrics<T>(values: T, collective: Collective, batch: BatchRows | undefined): Gathered<T> {
-    this.#sameKeys.require('gatherForMetrics', values, collective);
-    return gatherReal(values, batch, collective);
+  gatherForMetrics<T>(values: T, mesh: MetricMesh, batch: BatchRows | undefined): Gathered<T> {
+    this.#sameKeys.require('gatherForMetrics', values, mesh.gradientRanks);
+    return gatherReal(values, batch, mesh);
   }
 }

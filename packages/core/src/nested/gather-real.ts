@@ -1,5 +1,5 @@
-import { concat, slice, tidy, Tensor } from '@tensorflow/tfjs-core';
-import { isPlainRecord, type Collective, type StateArray } from '@acc/contract';
+import { concat, slice, tidy, transpose, Tensor } from '@tensorflow/tfjs-core';
+import { isPlainRecord, type Collective, type Mesh, type StateArray } from '@acc/contract';
 import type { BatchRows } from '../step/batch-rows.js';
 import { holdsTensors, mapLeaves } from './nested.js';
 
@@ -32,13 +32,42 @@ type HoldsTensors<T, Depth extends readonly unknown[] = []> = Depth['length'] ex
  * Gathers tensors and other values over ranks. Removes the rows that only pad the last step. A leaf
  * that does not have one row for each row of the batch, for example a loss, is kept completely.
  *
+ * Where ranks have pieces of rows, pieces of tensors of rank 2 and above are joined along dim 1.
+ * Other leaves are those of every piece.
+ *
  * @throws AccError `ACC_OBJECT_NOT_SERIALIZABLE`.
  */
-export function gatherReal<T>(values: T, batch: BatchRows | undefined, collective: Collective): Gathered<T> {
-  const gathered = mapLeaves(values, isMetricLeaf, (leaf) =>
-    leaf instanceof Tensor ? gatherRows(leaf, batch, collective) : gatherItems(leaf, batch, collective),
-  );
+export function gatherReal<T>(values: T, batch: BatchRows | undefined, mesh: MetricMesh): Gathered<T> {
+  const { dataRanks, gradientRanks } = mesh;
+  const pieces = mesh.along('context');
+  const ofPieces = batch && forEachPiece(batch, pieces.size);
+  const gathered = mapLeaves(values, isMetricLeaf, (leaf) => {
+    if (!(leaf instanceof Tensor)) return gatherItems(leaf, ofPieces, gradientRanks);
+    if (pieces.size === 1 || leaf.rank < 2) return gatherRows(leaf, ofPieces, gradientRanks);
+    const whole = joinPieces(leaf, pieces);
+    const rows = gatherRows(whole, batch, dataRanks);
+    whole.dispose();
+    return rows;
+  });
   return gathered as Gathered<T>;
+}
+
+/** The groups of a mesh over which metrics are gathered. */
+export type MetricMesh = Pick<Mesh, 'dataRanks' | 'gradientRanks' | 'along'>;
+
+/** The rows of each rank of `gradientRanks`: those of a data rank are those of all its pieces. */
+function forEachPiece(batch: BatchRows, pieces: number): BatchRows {
+  const repeated = (rows: readonly number[]) =>
+    rows.flatMap((count) => new Array<number>(pieces).fill(count));
+  return { ...batch, rows: repeated(batch.rows), realRows: repeated(batch.realRows) };
+}
+
+/** Joins pieces along dim 1. */
+function joinPieces(x: Tensor, pieces: Collective): Tensor {
+  return tidy(() => {
+    const swapped = x.shape.map((_, dim) => (dim < 2 ? 1 - dim : dim));
+    return transpose(pieces.allGather(transpose(x, swapped)), swapped);
+  });
 }
 
 /**

@@ -32,7 +32,7 @@ export class JobCollectives {
   gatherForMetrics<T>(values: T): Gathered<T> {
     this.#collectiveFor('gatherForMetrics');
     const { mesh, pipeline } = this.#context;
-    return this.#across.gatherForMetrics(values, mesh.dataRanks, pipeline.batch);
+    return this.#across.gatherForMetrics(values, mesh, pipeline.batch);
   }
 
   gatherObject<T>(values: readonly T[]): T[] {

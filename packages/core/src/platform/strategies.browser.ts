@@ -9,6 +9,7 @@ type Strategies = typeof strategies;
  * is left out. Options by which one process would train otherwise are refused before.
  */
 export const ddp: Strategies['ddp'] = singleStrategy;
+export const contextParallel: Strategies['contextParallel'] = () => ({ name: 'context-parallel' });
 export const expertParallel: Strategies['expertParallel'] = (others) => others;
 export const fsdp: Strategies['fsdp'] = singleStrategy;
 /** Never called with options: they are refused. */

@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type BatchRows, type Collective } from '@acc/contract';
+import { AccError, type BatchRows } from '@acc/contract';
 import {
   columns,
   DataLoader,
@@ -17,13 +17,12 @@ import {
 } from '@acc/data';
 import { dispatchBatches, refuseDispatch } from '#platform/dispatch-batches';
 import type { ResolvedOptions } from '../options.js';
+import type { PlaceInData } from './place-in-data.js';
 
 /** The batch size for tensors that are given without one. It is the default of tfjs in `fit`. */
 const DEFAULT_BATCH_SIZE = 32;
 
-export interface DataPreparationOptions {
-  /** The ranks that receive different rows. */
-  readonly dataRanks: Collective;
+export interface DataPreparationOptions extends PlaceInData {
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
   /**
    * Called with each batch and its tensors before the batch is yielded. At the end of an iteration
@@ -147,10 +146,16 @@ export class DataPreparation {
   }
 
   /** A dataset's batches for this rank, without repetition. `onBatch` is called for each. */
-  shardValidation(dataset: object, onBatch: (rows: BatchRows) => void): ShardedDataset<DatasetLike> {
+  shardValidation(
+    dataset: object,
+    { rank, size }: Pick<ShardOptions, 'rank' | 'size'>,
+    onBatch: (rows: BatchRows) => void,
+  ): ShardedDataset<DatasetLike> {
     this.#refuseDispatch('a tf.data dataset');
     return shardDataset(dataset as DatasetLike, {
       ...this.#shardOptions(),
+      rank,
+      size,
       evenBatches: false,
       atBoundary: () => {},
       onBatch: (rows) => rows && onBatch(rows),
@@ -181,7 +186,7 @@ export class DataPreparation {
   }
 
   #shardOptions(): ShardOptions {
-    const { dataRanks, onBatch, atBoundary, options } = this.#given;
+    const { dataRanks, sequence, onBatch, atBoundary, options } = this.#given;
     const { rank, size } = dataRanks;
     const { splitBatches, evenBatches, prefetch } = options.dataLoader;
     return {
@@ -189,6 +194,7 @@ export class DataPreparation {
       size,
       splitBatches,
       prefetch,
+      ...(sequence && { sequence }),
       evenBatches: () => this.evenBatches ?? evenBatches,
       atBoundary,
       // Global batch k then has the same rows on any number of ranks, also if it is the last.

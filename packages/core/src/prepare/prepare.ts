@@ -17,6 +17,7 @@ import { describe } from '../nested/nested.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
+import { placeInData } from './place-in-data.js';
 import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
@@ -156,7 +157,9 @@ export class Preparation {
       progress: fit,
       atBoundary,
       pipeline,
-      dataRanks: mesh.dataRanks,
+      mesh,
+      ...placeInData(mesh),
+      gradientRanks: mesh.gradientRanks,
       splitBatches,
       seed,
       determinism,

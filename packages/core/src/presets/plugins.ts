@@ -2,6 +2,7 @@ import { AccError, type KernelLayer, type Plugin, type PrecisionPlugin } from '@
 import { amp, float32Precision } from '@acc/amp';
 import { BACKEND_NAME } from '@acc/kernels';
 import { monitor, resolveAutoLog, type MonitorSink } from '@acc/monitor';
+import { contextParallel } from '#platform/strategies';
 import { schedules } from '@acc/schedule';
 import { backendWatch } from '../backend/backend-watch.js';
 import type { ResolvedOptions } from '../options.js';
@@ -47,13 +48,13 @@ function float8Refusal({ backendName, device, precision }: KernelLayer): AccErro
 
 /** The plugins of every Accelerator. They come before those of the options. */
 export function builtInPlugins(
-  { amp: options, mixedPrecision }: ResolvedOptions,
+  { amp: options, mixedPrecision, context }: ResolvedOptions,
   kernels: KernelLayer,
   isMain: boolean,
 ): Plugin[] {
   const without = mixedPrecision === 'no' ? undefined : 'computes in float32 instead of 16 bits';
   const watch = backendWatch({ engine: BACKEND_NAME, kernels, isMain, without });
-  return [watch, schedules(), float32Precision(options)];
+  return [watch, schedules(), float32Precision(options), contextParallel(context)];
 }
 
 /** Returns the plugin that logs figures automatically, if the options ask for it. */

@@ -118,8 +118,9 @@ export class BackwardPasses {
     const { dataRanks, countRanks } = this.#options;
     const { lossItems, batch, sync } = this.#state;
     const { rank } = dataRanks;
-    if (!sync.isAfterPass) return lossItems.countsOf(y, batch.rows, { rank, countRanks });
-    const counts = lossItems.countsOf(y, batch.rows, { rank, countRanks: () => 1 });
+    if (!sync.isAfterPass)
+      return lossItems.countsOf(y, batch.rows, { rank, countRanks, pieces: batch.pieces });
+    const counts = lossItems.countsOf(y, batch.rows, { rank, countRanks: () => 1, pieces: 1 });
     return { ...counts, all: counts.own };
   }
 

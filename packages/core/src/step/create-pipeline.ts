@@ -1,4 +1,4 @@
-import type { Collective, KernelLayer, Plugin, Strategy } from '@acc/contract';
+import type { Collective, KernelLayer, Mesh, Plugin, Strategy } from '@acc/contract';
 import type { Turns } from '../fit/turns.js';
 import type { ResolvedOptions } from '../options.js';
 import { accumulationOf } from '../presets/strategy.js';
@@ -9,7 +9,7 @@ export interface PipelineContext {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
   readonly collective: Collective;
-  readonly dataRanks: Collective;
+  readonly mesh: Mesh;
   readonly kernels: KernelLayer;
   readonly countRanks: () => number;
   readonly isDeterministic: boolean;
@@ -18,12 +18,13 @@ export interface PipelineContext {
 
 /** Creates the pipeline with accumulation and clipping as the options say. */
 export function createPipeline(options: ResolvedOptions, context: PipelineContext): StepPipeline {
-  const { strategy, plugins, collective, dataRanks, kernels, countRanks, isDeterministic, turns } = context;
+  const { strategy, plugins, collective, mesh, kernels, countRanks, isDeterministic, turns } = context;
   return new StepPipeline({
     strategy,
     plugins,
     collective,
-    dataRanks,
+    dataRanks: mesh.dataRanks,
+    gradientRanks: mesh.gradientRanks,
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),

@@ -3,19 +3,25 @@ import type { StepPipelineOptions } from './step-options.js';
 
 /** The batch that the running step computes, and this rank's weight in it. */
 export class CurrentBatch {
-  readonly #ranks: Pick<StepPipelineOptions, 'dataRanks' | 'countRanks'>;
+  readonly #ranks: Pick<StepPipelineOptions, 'dataRanks' | 'gradientRanks' | 'countRanks'>;
 
   /** The last batch of prepared data. Undefined in a loop with other data. */
   rows: BatchRows | undefined;
 
-  constructor(ranks: Pick<StepPipelineOptions, 'dataRanks' | 'countRanks'>) {
+  constructor(ranks: Pick<StepPipelineOptions, 'dataRanks' | 'gradientRanks' | 'countRanks'>) {
     this.#ranks = ranks;
   }
 
   /** This rank's share of the samples, which weights losses and metrics. */
   get share(): number {
     const { dataRanks, countRanks } = this.#ranks;
-    return this.rows ? sampleShares(this.rows)[dataRanks.rank]! : 1 / countRanks();
+    return this.rows ? sampleShares(this.rows)[dataRanks.rank]! / this.pieces : 1 / countRanks();
+  }
+
+  /** The number of ranks that share each row of the batch, with a piece of equal length each. */
+  get pieces(): number {
+    const { dataRanks, gradientRanks } = this.#ranks;
+    return gradientRanks.size / dataRanks.size;
   }
 
   /** The number of samples on all ranks. Undefined in a loop with other data. */

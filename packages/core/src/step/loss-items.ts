@@ -10,6 +10,8 @@ interface Ranks {
   /** The rank of this process. */
   readonly rank: number;
   readonly countRanks: () => number;
+  /** The number of ranks that share each row. */
+  readonly pieces: number;
 }
 
 /**
@@ -65,14 +67,14 @@ export class LossItems {
   }
 
   /** The item counts of a backward pass from `loss`. */
-  countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, countRanks }: Ranks): ItemCounts {
+  countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, countRanks, pieces }: Ranks): ItemCounts {
     const samples = samplesOf(batch);
     const weight = this.#weightOf(loss, batch?.rows[rank]);
     this.last = weight;
     if (weight && weight !== 'sum') return { own: weight.items, all: undefined, samples };
     // Ranks have equal weights if there are no samples or if the batch was not counted.
     const isCounted = batch !== undefined && samples !== 0;
-    const all = isCounted ? samples! : countRanks();
+    const all = isCounted ? samples! * pieces : countRanks();
     if (weight === 'sum') return { own: all, all, samples };
     return { own: isCounted ? batch.realRows[rank]! : 1, all, samples };
   }

@@ -34,8 +34,8 @@ export interface FinishedPass {
 export interface PassOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];
-  /** The ranks that receive different rows. */
-  readonly dataRanks: Collective;
+  /** The ranks whose gradients are summed. */
+  readonly gradientRanks: Collective;
   readonly accumulation: GradientAccumulation;
   readonly lists: ListMath;
 }
@@ -76,7 +76,7 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
 /** The weight of a pass over variables without held gradients. */
 export function freshWeight(
   counts: ItemCounts,
-  options: Pick<PassOptions, 'accumulation' | 'dataRanks' | 'strategy'>,
+  options: Pick<PassOptions, 'accumulation' | 'gradientRanks' | 'strategy'>,
 ): number {
   if (options.accumulation.isHolding && !accumulatesReduced(options.strategy)) return 1;
   return weightOf(counts, allItems(counts, options));
@@ -171,8 +171,8 @@ function handedOn(grads: readonly (Tensor | null)[], next: GradientReduction): (
  * The number of items on all ranks. If it is not known, the ranks communicate, and all of them call
  * this.
  */
-function allItems(counts: ItemCounts, { dataRanks }: Pick<PassOptions, 'dataRanks'>): number {
+function allItems(counts: ItemCounts, { gradientRanks }: Pick<PassOptions, 'gradientRanks'>): number {
   if (counts.all !== undefined) return counts.all;
-  if (dataRanks.size === 1) return counts.own;
-  return tidy(() => dataRanks.allReduce(scalar(counts.own), 'sum').dataSync()[0]!);
+  if (gradientRanks.size === 1) return counts.own;
+  return tidy(() => gradientRanks.allReduce(scalar(counts.own), 'sum').dataSync()[0]!);
 }

@@ -16,6 +16,8 @@ export interface StepPipelineOptions {
   readonly collective: Collective;
   /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
+  /** The ranks whose gradients are summed: those with different rows or different pieces of rows. */
+  readonly gradientRanks: Collective;
   /** The number of ranks whose gradients are averaged. All ranks of a step call it together. */
   readonly countRanks: () => number;
   /** Whether weights must not depend on the number of ranks. */

@@ -58,7 +58,7 @@ export function syncBatchNorm(layers: readonly unknown[], context: StrategyConte
 function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyContext): Tensor {
   const { epsilon, gamma, beta } = layer;
   const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
-  const collective = context.mesh.dataRanks;
+  const collective = context.mesh.gradientRanks;
   const { name } = layer.movingMean.read() as Variable;
   const realRows = axis === 0 ? x.shape[0]! : realRowsOf(x, context);
   const ofRanks: OfRanks = (x, call) =>

@@ -1,5 +1,6 @@
 import type { FusedFunctions } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
+import { accAttentionBlock } from '../functions/attention-block-kernel.js';
 import { attentionFunction, fusedAttrs } from '../functions/attention-kernel.js';
 import { runDropout } from '../functions/dropout.js';
 import { geluFunction } from '../functions/gelu.js';
@@ -16,6 +17,7 @@ export function accFunctions(backend: AccBackend): FusedFunctions {
       const attrs = fusedAttrs(backend, inputs, { isCausal, scale });
       return attrs && attentionFunction.run(inputs, attrs);
     },
+    ...accAttentionBlock(backend),
     layerNorm: (x, gain, bias, settings) => layerNormFunction.run(...layerNormCall(x, gain, bias, settings)),
     rmsNorm: (x, gain, settings) => rmsNormFunction.run(gain ? [x, gain] : [x], settings),
     gelu: (x, approximate) => geluFunction.run([x], { approximate }),

@@ -16,11 +16,11 @@ import {
   tile,
   type Tensor,
 } from '@tensorflow/tfjs-core';
-import type { AttentionSettings } from '@acc/contract';
+import type { AttentionBlockSettings, AttentionSettings } from '@acc/contract';
 import { dropout as dropoutOf } from './dropout.js';
 
 /** Stands for -Infinity: the difference of two infinities is NaN. */
-const UNSEEN = -1e30;
+export const UNSEEN = -1e30;
 
 /** Attention in tfjs ops. It allocates several tensors of shape `[batch, heads, queries, keys]`. */
 export function attentionInPlainOps(
@@ -30,16 +30,26 @@ export function attentionInPlainOps(
   { mask, isCausal, scale, dropout }: AttentionSettings,
 ): Tensor {
   const heads = q.shape[1]!;
-  const scores = mul(matMul(q, repeatHeads(k, heads), false, true), scale);
-  const [queries, keys] = scores.shape.slice(-2) as [number, number];
-  const added = addedToScores(mask, isCausal, queries, keys);
-  let weights = softmax(added ? add(scores, added) : scores);
+  const { scores, added } = scoresOf(q, k, { mask, isCausal, scale });
+  let weights = softmax(scores);
   if (dropout > 0) weights = dropoutOf(weights, dropout);
   const output = matMul(weights, repeatHeads(v, heads));
   // With a causal mask alone, every query sees at least the first key.
   if (!mask) return output;
   const sees = step(sub(max(added!, -1, true), UNSEEN / 2));
   return mul(output, sees);
+}
+
+/** The scores with what the mask has added to them. */
+export function scoresOf(
+  q: Tensor,
+  k: Tensor,
+  { mask, isCausal, scale }: AttentionBlockSettings,
+): { readonly scores: Tensor; readonly added: Tensor | undefined } {
+  const scores = mul(matMul(q, repeatHeads(k, q.shape[1]!), false, true), scale);
+  const [queries, keys] = scores.shape.slice(-2) as [number, number];
+  const added = addedToScores(mask, isCausal, queries, keys);
+  return { scores: added ? add(scores, added) : scores, added };
 }
 
 /**
@@ -63,7 +73,7 @@ function additive(mask: Tensor): Tensor {
 }
 
 /** Repeats each head of `[batch, heads, length, dim]` in turn, up to `heads` heads. */
-function repeatHeads(x: Tensor, heads: number): Tensor {
+export function repeatHeads(x: Tensor, heads: number): Tensor {
   const [batch, own, length, dim] = x.shape as [number, number, number, number];
   if (own === heads) return x;
   const repeated = tile(expandDims(x, 2), [1, 1, heads / own, 1, 1]);

@@ -73,7 +73,8 @@ function samplesOf(backend: AccBackend, inputs: readonly TensorInfo[]): readonly
   return fits ? samples : inputs;
 }
 
-function withNatives<T>(
+/** Runs `compute` on native tensors of one dtype, and frees those that were made for it. */
+export function withNatives<T>(
   backend: AccBackend,
   [q, k, v, mask]: readonly TensorInfo[],
   needsCopies: boolean,

@@ -1,4 +1,5 @@
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
+import { attentionBlockKernels } from './attention-block-kernel.js';
 import { attentionFunction } from './attention-kernel.js';
 import { dropoutGradients, dropoutKernels } from './dropout.js';
 import { geluFunction } from './gelu.js';
@@ -12,6 +13,7 @@ const FUSED = [attentionFunction, geluFunction, layerNormFunction, rmsNormFuncti
 /** Kernels that only the functions of this package call. */
 export const FUNCTION_KERNELS: readonly KernelConfig[] = /* @__PURE__ */ (() => [
   ...FUSED.flatMap(({ kernels }) => kernels),
+  ...attentionBlockKernels,
   ...dropoutKernels,
   rotaryKernel,
 ])();

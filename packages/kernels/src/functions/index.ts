@@ -1,7 +1,18 @@
+export { attentionBlock, attentionBlockGradient } from './attention-block.js';
+export {
+  divideSequences,
+  onWholeSequences,
+  sequenceOffset,
+  type DividedSequences,
+} from './divided-sequences.js';
 export { dropout, type DropoutOptions } from './dropout.js';
 export { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions.js';
 export { gelu, type GeluOptions } from './gelu.js';
 export { layerNorm, type LayerNormOptions } from './layer-norm.js';
 export { rmsNorm, type RmsNormOptions } from './rms-norm.js';
 export { rotaryEmbedding, type RotaryOptions } from './rotary-embedding.js';
-export { scaledDotProductAttention, type AttentionOptions } from './scaled-dot-product-attention.js';
+export {
+  attendLocally,
+  scaledDotProductAttention,
+  type AttentionOptions,
+} from './scaled-dot-product-attention.js';

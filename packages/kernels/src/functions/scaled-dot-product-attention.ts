@@ -3,6 +3,7 @@ import { AccError, checkKeys, type AttentionSettings } from '@acc/contract';
 import { activeSlots } from '../slots.js';
 import { attentionInPlainOps } from './attention-in-plain-ops.js';
 import { requireFloat } from './check-input.js';
+import { dividedSequences } from './divided-sequences.js';
 
 export interface AttentionOptions {
   /**
@@ -28,6 +29,10 @@ const NAME = 'scaledDotProductAttention';
  * whose dim differs from q's, for gradients of `mask` and for second-order gradients. Caller
  * disposes.
  *
+ * Where ranks have pieces of sequences (`mesh: { context: n }`), all of them call it with theirs, and
+ * queries see the keys of all pieces. The mask of a query then has the keys of all pieces. A mask of
+ * keys alone may have this rank's.
+ *
  * @param q float32 `[batch, heads, queries, dim]`.
  * @param k float32 `[batch, heads, keys, dim]`. If k has fewer heads, their number divides that of
  * q, and each head of k serves the same number of consecutive heads of q.
@@ -44,7 +49,8 @@ export function scaledDotProductAttention(
 ): Tensor4D {
   checkKeys(NAME, options, ['mask', 'isCausal', 'dropout', 'scale']);
   const { mask, isCausal = false, dropout = 0, scale = 1 / Math.sqrt(q.shape[3]) } = options;
-  checkInputs(q, k, v, mask);
+  const divided = dividedSequences();
+  checkInputs([q, k, v], mask, divided?.size ?? 1);
   if (!(dropout >= 0 && dropout < 1)) {
     throw new AccError(
       'ACC_INVALID_ARGUMENT',
@@ -55,11 +61,21 @@ export function scaledDotProductAttention(
     );
   }
   const settings: AttentionSettings = { mask, isCausal, dropout, scale };
-  const fused = activeSlots().functions?.scaledDotProductAttention?.(q, k, v, settings);
-  return (fused ?? tidy(() => attentionInPlainOps(q, k, v, settings))) as Tensor4D;
+  return (divided?.attend(q, k, v, settings) ?? attendLocally(q, k, v, settings)) as Tensor4D;
 }
 
-function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undefined): void {
+/** Attention to the keys of this rank. The arguments have been checked. */
+export function attendLocally(q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings): Tensor {
+  const fused = activeSlots().functions?.scaledDotProductAttention?.(q, k, v, settings);
+  return fused ?? tidy(() => attentionInPlainOps(q, k, v, settings));
+}
+
+/** @param pieces The number of pieces of a sequence. A mask may have the keys of all. */
+function checkInputs(
+  [q, k, v]: readonly [Tensor4D, Tensor4D, Tensor4D],
+  mask: Tensor | undefined,
+  pieces: number,
+): void {
   for (const [name, x] of Object.entries({ q, k, v })) {
     requireFloat(NAME, name, x);
     if (x.rank !== 4) throw mismatch({ [name]: x }, 'Give [batch, heads, length, dim].');
@@ -80,7 +96,9 @@ function checkInputs(q: Tensor4D, k: Tensor4D, v: Tensor4D, mask: Tensor | undef
   if (!mask) return;
   if (mask.dtype !== 'bool') requireFloat(NAME, 'mask', mask);
   const full = [q.shape[0], q.shape[1], q.shape[2], k.shape[2]].slice(-mask.rank);
-  const isBroadcast = mask.shape.every((length, dim) => length === 1 || length === full[dim]);
+  const hasAllKeys = pieces > 1 && mask.shape.at(-1) === pieces * k.shape[2];
+  const expected = hasAllKeys ? full.with(-1, pieces * k.shape[2]) : full;
+  const isBroadcast = mask.shape.every((length, dim) => length === 1 || length === expected[dim]);
   if (![2, 4].includes(mask.rank) || !isBroadcast) {
     throw mismatch(
       { q, k, mask },

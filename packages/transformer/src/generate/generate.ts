@@ -10,6 +10,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { AccError, parseOptions } from '@acc/contract';
+import { onWholeSequences } from '@acc/kernels';
 import { isModel } from '@acc/tfjs-internals';
 import { KeyValueCache } from '../layers/key-value-cache.js';
 import { promptOf } from './prompt.js';
@@ -23,6 +24,9 @@ import { drawToken, newSeed, randomOf, type Random } from './sampling.js';
  *
  * Where ranks have shards of the weights, all of them call it, with the same prompts and, if it draws, a
  * seed.
+ *
+ * On a context axis each rank has the whole prompts and computes for itself, so all get the same tokens
+ * for the same prompts and seed.
  *
  * @param model Gives logits `[batch, length, vocabulary]` for tokens `[batch, length]`: `gpt2`, `llama`,
  * or a model of one's own. With `useCache`, causal attention layers of this package are what mixes
@@ -45,11 +49,12 @@ export function generate(
     });
   }
   if (settings.useCache) requireCacheable(model);
-  return tidy(() => {
+  const onOneRank = () => {
     const prompt = promptOf(tokens);
     requireRoom(model, prompt.shape[1] + settings.maxNewTokens - 1);
     return continued(model, prompt, settings);
-  });
+  };
+  return tidy(() => onWholeSequences(onOneRank));
 }
 
 function continued(model: LayersModel, prompt: Tensor2D, settings: GenerateSettings): Tensor2D {

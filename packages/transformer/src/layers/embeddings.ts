@@ -13,6 +13,7 @@ import {
 import { layers, type Shape } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { AccError, type ParallelLayer, type ParallelPart } from '@acc/contract';
+import { sequenceOffset } from '@acc/kernels';
 import { normal } from './initializer.js';
 import { cacheIn } from './key-value-cache.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
@@ -122,8 +123,8 @@ export class PositionEmbedding extends layers.Layer {
   override call(inputs: Tensor | Tensor[], kwargs: Kwargs): Tensor {
     return tidy(() => {
       const x = first(inputs);
-      const offset = cacheIn(kwargs)?.length ?? 0;
       const length = x.shape[1]!;
+      const offset = sequenceOffset(length) + (cacheIn(kwargs)?.length ?? 0);
       if (offset + length > this.positions) throw tooLong(this.name, offset + length, this.positions);
       return add(x, slice(this.#table!.read(), [offset, 0], [length, -1]));
     });

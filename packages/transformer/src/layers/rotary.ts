@@ -12,7 +12,7 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import * as z from 'zod';
-import { rotaryEmbedding as rotate } from '@acc/kernels';
+import { rotaryEmbedding as rotate, sequenceOffset } from '@acc/kernels';
 
 /**
  * How frequencies change for contexts that are longer than those of pre-training. `linear` divides
@@ -60,9 +60,11 @@ export type RotarySettings = z.output<typeof rotarySchema>;
  * Rotates columns i and i + dim/2 of each row by position · frequency i.
  *
  * @param x `[..., length, dim]`.
- * @param offset The position of the first row.
+ * @param before The number of positions before the first row: those of a cache. On a context axis,
+ * those of earlier ranks are added.
  */
-export function rotated<T extends Tensor>(x: T, { theta, scaling }: RotarySettings, offset: number): T {
+export function rotated<T extends Tensor>(x: T, { theta, scaling }: RotarySettings, before: number): T {
+  const offset = before + sequenceOffset(x.shape.at(-2)!);
   if (!scaling) return rotate(x, { base: theta, offset });
   const [length, dim] = x.shape.slice(-2) as [number, number];
   const frequencies = tensor1d(scaledFrequencies(dim / 2, theta, scaling));

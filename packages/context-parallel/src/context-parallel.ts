@@ -1,0 +1,54 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { AttentionSettings, Collective, KernelLayer, Plugin } from '@acc/contract';
+import { divideSequences } from '@acc/kernels';
+import { headsNotDivisible } from './errors.js';
+import { attendByHeads } from './heads/attend-by-heads.js';
+import { hasRows } from './masks.js';
+import { resolveContextOptions, type ContextOptions, type ResolvedContextOptions } from './options.js';
+import { attendInRing } from './ring/attend-in-ring.js';
+
+/** The ranks that have the pieces of a sequence. */
+export interface Pieces {
+  /** The rank in it is the number of the piece. */
+  readonly ranks: Collective;
+  readonly kernels: KernelLayer;
+}
+
+/**
+ * Makes ranks of the axis `context` compute attention together, each with its piece of the
+ * sequences. Does nothing on a mesh without that axis.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function contextParallel(options?: ContextOptions): Plugin {
+  const resolved = resolveContextOptions(options);
+  let end: (() => void) | undefined;
+  return {
+    name: 'context-parallel',
+    attach({ mesh, kernels }) {
+      if (mesh.size('context') === 1) return;
+      const pieces = { ranks: mesh.along('context'), kernels };
+      const { rank: index, size } = pieces.ranks;
+      end = divideSequences({ index, size, attend: attending(pieces, resolved) });
+    },
+    detach() {
+      end?.();
+      end = undefined;
+    },
+  };
+}
+
+type Attend = (q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings) => Tensor;
+
+function attending(pieces: Pieces, { attention }: ResolvedContextOptions): Attend {
+  const { size } = pieces.ranks;
+  return (q, k, v, settings) => {
+    const [heads, kvHeads] = [q.shape[1]!, k.shape[1]!];
+    const areDivisible = heads % size === 0 && kvHeads % size === 0;
+    if (attention === 'heads' && !areDivisible) throw headsNotDivisible(heads, kvHeads, size);
+    // For whole sequences, each rank would need the rows of all queries.
+    const isLargeMask = settings.mask !== undefined && hasRows(settings.mask);
+    const isByHeads = attention === 'heads' || (attention === 'auto' && areDivisible && !isLargeMask);
+    return (isByHeads ? attendByHeads : attendInRing)([q, k, v], settings, pieces);
+  };
+}

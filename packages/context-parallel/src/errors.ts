@@ -1,0 +1,55 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
+
+export function headsNotDivisible(heads: number, kvHeads: number, ranks: number): AccError {
+  return new AccError(
+    'ACC_CONTEXT_HEADS',
+    `context.attention is 'heads', but ${ranks} ranks cannot share ${heads} heads of queries and ${kvHeads} of keys equally.`,
+    {
+      help: "Use context: { attention: 'ring' }, which takes any number of heads, or a context axis that divides both.",
+      details: { heads, kvHeads, ranks },
+    },
+  );
+}
+
+/** For a mask that states for each query only some of the keys. */
+export function maskWithoutAllKeys(mask: Tensor, keys: number): AccError {
+  return new AccError(
+    'ACC_CONTEXT_MASK',
+    `scaledDotProductAttention: the mask [${mask.shape.join(', ')}] says for each query which of this rank's keys it sees. On a context axis, queries see the keys of all ranks.`,
+    {
+      help: `Give the mask of this rank's queries for all ${keys} keys, or isCausal. A mask of keys alone, [batch, 1, 1, keys], may have this rank's.`,
+      details: { shape: mask.shape, keys },
+    },
+  );
+}
+
+export function maskWithoutGradient(): AccError {
+  return new AccError(
+    'ACC_CONTEXT_MASK',
+    'scaledDotProductAttention: the mask depends on a trained variable. On a context axis, masks have no gradient.',
+    { help: 'Take the mask from values that are not trained, or train without a context axis.' },
+  );
+}
+
+export function lengthsDiffer(q: Tensor, k: Tensor): AccError {
+  return new AccError(
+    'ACC_CONTEXT_LENGTH',
+    `scaledDotProductAttention: isCausal with ${q.shape[2]} queries and ${k.shape[2]} keys on each rank. By ring attention, causal pieces of queries and keys have one length.`,
+    {
+      help: 'Give q and k the same length, or a mask in place of isCausal.',
+      details: { queries: q.shape[2], keys: k.shape[2] },
+    },
+  );
+}
+
+export function piecesDiffer(fromRank: number, own: Tensor, other: Tensor): AccError {
+  return new AccError(
+    'ACC_CONTEXT_LENGTH',
+    `scaledDotProductAttention: rank ${fromRank} of the context axis has keys or values [${other.shape.join(', ')}], and this rank [${own.shape.join(', ')}].`,
+    {
+      help: 'Give every rank a piece of the same length. Prepared data is cut so.',
+      details: { rank: fromRank, other: other.shape, own: own.shape },
+    },
+  );
+}

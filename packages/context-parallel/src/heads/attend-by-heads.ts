@@ -1,0 +1,55 @@
+import { slice, tidy, transpose, type Tensor } from '@tensorflow/tfjs-core';
+import type { AttentionSettings } from '@acc/contract';
+import { collectiveOnTape } from '@acc/collective';
+import { attendLocally } from '@acc/kernels';
+import type { Pieces } from '../context-parallel.js';
+import { maskWithoutGradient } from '../errors.js';
+import { columnsOf, hasRows, withoutGradient } from '../masks.js';
+import { toHeads, toPieces } from './exchange.js';
+
+/**
+ * Attention in which each rank gets whole sequences of its share of the heads (Jacobs et al. 2023).
+ * Two all-to-alls forward and two backward.
+ */
+export function attendByHeads(
+  qkv: readonly [q: Tensor, k: Tensor, v: Tensor],
+  settings: AttentionSettings,
+  pieces: Pieces,
+): Tensor {
+  return tidy(() => {
+    const mask = settings.mask && maskOfHeads(settings.mask, qkv, pieces);
+    const [q, k, v] = toHeads(qkv, pieces);
+    return toPieces(attendLocally(q!, k!, v!, { ...settings, mask }), pieces);
+  });
+}
+
+/** The mask of whole sequences for this rank's heads. */
+function maskOfHeads(given: Tensor, [, k]: readonly Tensor[], pieces: Pieces): Tensor {
+  const { rank, size } = pieces.ranks;
+  const columns = columnsOf(given, k!, size);
+  let mask = withoutGradient(given);
+  if (columns === 'own') mask = gathered(mask, mask.rank - 1, pieces);
+  else if (hasRows(mask)) mask = gathered(mask, mask.rank - 2, pieces);
+  const heads = mask.rank === 4 ? mask.shape[1]! : 1;
+  if (heads === 1) return mask;
+  const own = heads / size;
+  return slice(mask, [0, rank * own, 0, 0], [-1, own, -1, -1]);
+}
+
+function refuseGradient(): never {
+  throw maskWithoutGradient();
+}
+
+/** Joins the ranks' masks along a dim. */
+function gathered(x: Tensor, dim: number, { ranks, kernels }: Pieces): Tensor {
+  const first = [dim, ...x.shape.map((_, each) => each).filter((each) => each !== dim)];
+  const all = collectiveOnTape(
+    transpose(x, first),
+    { run: (own) => ranks.allGather(own, { even: true }), gradient: refuseGradient },
+    kernels,
+  );
+  return transpose(
+    all,
+    first.map((_, each) => first.indexOf(each)),
+  );
+}

@@ -1,0 +1,41 @@
+import { concat, reshape, split, transpose, type Tensor } from '@tensorflow/tfjs-core';
+import { collectiveOnTape } from '@acc/collective';
+import type { Pieces } from '../context-parallel.js';
+
+/**
+ * Exchanges pieces of sequences, `[batch, heads, length, dim]`, for whole sequences of this rank's
+ * share of the heads, `[batch, heads / n, n · length, dim]`, in one all-to-all. The gradient is the
+ * exchange back.
+ */
+export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
+  const { size } = pieces.ranks;
+  const rows = xs.map((x) => {
+    const [batch, heads, length, dim] = x.shape as [number, number, number, number];
+    const groups = reshape(x, [batch, size, heads / size, length, dim]);
+    return reshape(transpose(groups, [1, 0, 2, 3, 4]), [size, -1]);
+  });
+  const received = split(
+    allToAll(concat(rows, 1), pieces),
+    rows.map(({ shape }) => shape[1]!),
+    1,
+  );
+  return received.map((flat, i) => {
+    const [batch, heads, length, dim] = xs[i]!.shape as [number, number, number, number];
+    const ofRanks = reshape(flat, [size, batch, heads / size, length, dim]);
+    return reshape(transpose(ofRanks, [1, 2, 0, 3, 4]), [batch, heads / size, size * length, dim]);
+  });
+}
+
+/** The exchange back: from `[batch, heads / n, n · length, dim]` to `[batch, heads, length, dim]`. */
+export function toPieces(x: Tensor, pieces: Pieces): Tensor {
+  const { size } = pieces.ranks;
+  const [batch, own, whole, dim] = x.shape as [number, number, number, number];
+  const parts = transpose(reshape(x, [batch, own, size, whole / size, dim]), [2, 0, 1, 3, 4]);
+  return reshape(transpose(allToAll(parts, pieces), [1, 0, 2, 3, 4]), [batch, size * own, whole / size, dim]);
+}
+
+/** Row r goes to rank r. The exchange is its own gradient. */
+function allToAll(x: Tensor, { ranks, kernels }: Pieces): Tensor {
+  const run = (own: Tensor) => ranks.allToAll(own);
+  return collectiveOnTape(x, { run, gradient: run }, kernels);
+}

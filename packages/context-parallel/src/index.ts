@@ -1,0 +1,2 @@
+export { contextParallel } from './context-parallel.js';
+export { resolveContextOptions, type ContextOptions } from './options.js';

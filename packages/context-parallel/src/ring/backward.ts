@@ -1,0 +1,68 @@
+import { add, dispose, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { attentionBlockGradient } from '@acc/kernels';
+import { factorsOf } from './dropped.js';
+import type { RingInputs, RingResult } from './ring-inputs.js';
+import type { Round } from './round.js';
+
+type Gradients = [dq: Tensor, dk: Tensor, dv: Tensor];
+
+/**
+ * The gradients of this rank's q, k and v. Keys and values go around once more. The gradients of a
+ * piece follow it: each rank adds its part, and the last sends them home. The caller disposes them.
+ */
+export function ringBackward(dy: Tensor, inputs: RingInputs, result: RingResult, round: Round): Gradients {
+  let held = round.travelling(inputs);
+  let dq: Tensor | undefined;
+  let own: Tensor[] | undefined;
+  let others: (() => Tensor[]) | undefined;
+  for (let step = 0; step < round.steps; step++) {
+    const next = round.exchange(step, held);
+    const ofPiece = held.slice(0, 2);
+    const nextOthers = next && round.receive(round.pieceIn(1), ofPiece);
+    const [ofQueries, ...ofBlock] = blockGradient(dy, { step, held, inputs, result }, round);
+    dq = summed(dq, ofQueries);
+    const before = others?.();
+    const sums = ofBlock.map((grad, i) => summed(before?.[i], grad));
+    const coming = next?.();
+    round.sent();
+    if (round.passesOn(step)) round.send(sums, round.nextRank);
+    else if (step > 0) round.sendHome(sums, round.pieceIn(step));
+    else own = sums;
+    if (sums !== own) dispose(sums);
+    if (step > 0) dispose([...held]);
+    if (coming) held = coming;
+    others = nextOthers;
+  }
+  own ??= round.receive(round.lastHolder, [inputs.k, inputs.v])();
+  round.end();
+  return [dq!, ...(own as [Tensor, Tensor])];
+}
+
+interface Step {
+  readonly step: number;
+  readonly held: readonly Tensor[];
+  readonly inputs: RingInputs;
+  readonly result: RingResult;
+}
+
+/** In float32, in which parts of all ranks are added. */
+function blockGradient(dy: Tensor, { step, held, inputs, result }: Step, round: Round): Gradients {
+  const { dropout } = round.settings;
+  const { precision } = round.kernels;
+  const [k, v] = held as [Tensor, Tensor];
+  return tidy(() => {
+    const keep = result.keeps[step] && factorsOf(result.keeps[step], dropout);
+    const grads = round.withBlock(step, held, inputs.mask, (settings) =>
+      attentionBlockGradient(dy, [inputs.q, k, v], result.all, { ...settings, keep }),
+    );
+    return grads.map((grad) => precision?.cast(grad, 'float32') ?? grad) as Gradients;
+  });
+}
+
+/** Disposes both. */
+function summed(before: Tensor | undefined, x: Tensor): Tensor {
+  if (!before) return x;
+  const sum = add(before, x);
+  dispose([before, x]);
+  return sum;
+}

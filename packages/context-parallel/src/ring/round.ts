@@ -1,0 +1,135 @@
+import { dispose, type Tensor } from '@tensorflow/tfjs-core';
+import type { AttentionBlockSettings, Pending } from '@acc/contract';
+import { piecesDiffer } from '../errors.js';
+import { columnsOfBlock } from '../masks.js';
+import type { Ring } from './attend-in-ring.js';
+import type { RingInputs } from './ring-inputs.js';
+
+/**
+ * The way of one piece of keys and values around the ranks, as one rank sees it: in step t it has the
+ * piece of the rank t places before. Without `isCausal` pieces visit all ranks. With it they start
+ * at their own rank and end at the last, because queries of ranks before do not see them.
+ */
+export class Round {
+  /** The number of pieces that this rank gets, its own included. */
+  readonly steps: number;
+  readonly #sends: Pending<void>[] = [];
+  readonly #homeward: Pending<void>[] = [];
+
+  constructor(private readonly ring: Ring) {
+    const { rank, size } = this.#ranks;
+    this.steps = ring.settings.isCausal ? rank + 1 : size;
+  }
+
+  get #ranks() {
+    return this.ring.pieces.ranks;
+  }
+
+  get settings(): Ring['settings'] {
+    return this.ring.settings;
+  }
+
+  get kernels() {
+    return this.ring.pieces.kernels;
+  }
+
+  /** The rank whose piece this rank has in a step. */
+  pieceIn(step: number): number {
+    const { rank, size } = this.#ranks;
+    return (rank - step + size) % size;
+  }
+
+  /** Whether another rank gets the piece after this one. */
+  passesOn(step: number): boolean {
+    const { rank, size } = this.#ranks;
+    return this.settings.isCausal ? rank < size - 1 : step < size - 1;
+  }
+
+  get nextRank(): number {
+    const { rank, size } = this.#ranks;
+    return (rank + 1) % size;
+  }
+
+  /** The rank that is the last to get this rank's piece. */
+  get lastHolder(): number {
+    const { rank, size } = this.#ranks;
+    return this.settings.isCausal ? size - 1 : (rank + size - 1) % size;
+  }
+
+  /**
+   * Passes tensors of the piece of this step on, and asks for those of the next step. Nothing waits:
+   * both travel while this rank computes.
+   *
+   * @returns Waits for the tensors of the next step. Undefined in the last step.
+   */
+  exchange(step: number, held: readonly Tensor[]): (() => Tensor[]) | undefined {
+    if (this.passesOn(step)) this.send(held, this.nextRank);
+    return step < this.steps - 1 ? this.receive(this.pieceIn(1), held) : undefined;
+  }
+
+  send(xs: readonly Tensor[], toRank: number): void {
+    for (const x of xs) this.#sends.push(this.#ranks.sendAsync(x, toRank));
+  }
+
+  /**
+   * Sends gradients to the rank of their piece, which may get them only at its end. So {@link sent}
+   * does not wait for them.
+   */
+  sendHome(xs: readonly Tensor[], toRank: number): void {
+    for (const x of xs) this.#homeward.push(this.#ranks.sendAsync(x, toRank));
+  }
+
+  /** @param like Tensors of the shapes that are expected. */
+  receive(fromRank: number, like: readonly Tensor[]): () => Tensor[] {
+    const coming = like.map(() => this.#ranks.recvAsync(fromRank));
+    return () =>
+      coming.map((each, i) => {
+        const x = each.wait();
+        const own = like[i]!;
+        if (x.shape.join() === own.shape.join()) return x;
+        const error = piecesDiffer(fromRank, own, x);
+        x.dispose();
+        throw error;
+      });
+  }
+
+  /**
+   * Waits until the next rank has got what was sent. Call it after tensors of this step have been
+   * received: ranks that only wait for each other's receives would never end.
+   */
+  sent(): void {
+    for (const send of this.#sends.splice(0)) send.wait();
+    const under = this.#homeward.splice(0);
+    for (const send of under) {
+      if (send.isDone) send.wait();
+      else this.#homeward.push(send);
+    }
+  }
+
+  /** Waits until everything has been sent. */
+  end(): void {
+    for (const send of [...this.#sends.splice(0), ...this.#homeward.splice(0)]) send.wait();
+  }
+
+  /** The tensors that travel: keys, values, and a mask of the keys. */
+  travelling({ k, v, mask }: RingInputs): Tensor[] {
+    return this.ring.columns === 'own' ? [k, v, mask!] : [k, v];
+  }
+
+  /** Runs `compute` with the settings of a step, in which this rank has `held`. */
+  withBlock<T>(
+    step: number,
+    [k, , ownMask]: readonly Tensor[],
+    mask: Tensor | undefined,
+    compute: (settings: AttentionBlockSettings) => T,
+  ): T {
+    const { settings, columns } = this.ring;
+    const isCausal = settings.isCausal && step === 0;
+    const cut = columns === 'all' ? columnsOfBlock(mask!, this.pieceIn(step), k!.shape[2]!) : undefined;
+    try {
+      return compute({ scale: settings.scale, isCausal, mask: cut ?? ownMask ?? mask });
+    } finally {
+      dispose(cut ? [cut] : []);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { resultsOfRanks } from '@acc/testkit';
+
+interface Found {
+  /** Of the output and of the gradients of q, k and v. */
+  readonly differences: Record<string, number[]>;
+  readonly refused: Record<string, string>;
+  readonly dropped: number[];
+  readonly left: number;
+}
+
+const script = new URL('./ranks/attention.ts', import.meta.url);
+
+async function attend(ranks: number, attention: string, engine = 'auto'): Promise<Found[]> {
+  const env = { OMP_NUM_THREADS: '1' };
+  return resultsOfRanks<Found>({ script, ranks, args: [attention, engine], env });
+}
+
+const OF_BOTH = { 'own columns of queries': 'ACC_CONTEXT_MASK', 'a trained mask': 'ACC_CONTEXT_MASK' };
+const OF_RING = {
+  ...OF_BOTH,
+  'causal with fewer keys': 'ACC_CONTEXT_LENGTH',
+  heads: 'none',
+  'second gradients': 'ACC_NO_SECOND_GRADIENT',
+};
+const OF_HEADS = {
+  ...OF_BOTH,
+  'causal with fewer keys': 'none',
+  heads: 'ACC_CONTEXT_HEADS',
+  'second gradients': 'none',
+};
+
+it.each([
+  { ranks: 2, by: 'ring', engine: 'auto', cases: 13, refusals: OF_RING },
+  { ranks: 3, by: 'ring', engine: 'auto', cases: 13, refusals: OF_RING },
+  { ranks: 3, by: 'heads', engine: 'auto', cases: 13, refusals: OF_HEADS },
+  { ranks: 2, by: 'ring', engine: 'tfjs', cases: 11, refusals: OF_RING },
+])('on $ranks ranks by $by ($engine), attention is that of whole sequences', async (given) => {
+  const found = await attend(given.ranks, given.by, given.engine);
+  expect(found).toHaveLength(given.ranks);
+  for (const { differences, refused, dropped, left } of found) {
+    expect(Object.keys(differences)).toHaveLength(given.cases);
+    expect(refused).toEqual(given.refusals);
+    for (const [name, largest] of Object.entries(differences)) {
+      expect(Math.max(...largest), name).toBeLessThan(1e-5);
+    }
+    // Dropout keeps half of the weights and doubles them.
+    for (const mean of dropped) expect(mean).toBeCloseTo(1, 1);
+    expect(left).toBe(0);
+  }
+});

@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { resultsOfRanks } from '@acc/testkit';
+
+const script = new URL('./ranks/memory.ts', import.meta.url);
+
+const peakOf = (ranks: number, attention: string): Promise<number[]> =>
+  resultsOfRanks<number>({ script, ranks, args: [attention], env: { OMP_NUM_THREADS: '1' } });
+
+it('n ranks need one n-th of the memory for a long sequence', async () => {
+  const [alone] = await peakOf(1, 'ring');
+  // The weights and their gradients are on every rank, and the keys and values of two pieces.
+  for (const peak of await peakOf(4, 'ring')) expect(peak / alone!).toBeLessThan(0.27);
+  // Exchanges of whole sequences are copies.
+  for (const peak of await peakOf(2, 'heads')) expect(peak / alone!).toBeLessThan(0.65);
+});

@@ -1,0 +1,27 @@
+// One training step of a transformer block on one long sequence. The argument is `context.attention`.
+// Reports the most bytes that this rank had allocated in it beyond what it had before.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+import { transformerBlock } from '@acc/transformer';
+
+const attention = process.argv[2] as 'ring' | 'heads';
+const accelerator = await Accelerator.create({ mesh: { context: -1 }, context: { attention } });
+const [LENGTH, UNITS] = [4096, 64];
+const length = LENGTH / accelerator.numProcesses;
+const input = tf.input({ shape: [null, UNITS] });
+const block = transformerBlock({ heads: 4, causal: true, rotary: true }).apply(input);
+const model = tf.model({ inputs: input, outputs: block as tf.SymbolicTensor });
+const [, optimizer] = accelerator.prepare(model, tf.train.sgd(0.01));
+const bytes = (name: 'allocatedBytes' | 'peakAllocatedBytes') =>
+  (tf.memory() as unknown as Record<typeof name, number>)[name];
+const x = tf.randomNormal([1, length, UNITS]);
+let peakBytes = 0;
+for (let step = 0; step < 2; step++) {
+  const before = bytes('allocatedBytes');
+  accelerator.resetPeakMemory();
+  optimizer.minimize(() => tf.mean(tf.square(model.apply(x) as tf.Tensor)));
+  peakBytes = bytes('peakAllocatedBytes') - before;
+}
+reportResult(peakBytes);
+await accelerator.endTraining();
