@@ -26,7 +26,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-import { canUpdateShards, isLive, registeredVariable, withShards } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withHeldRegistered, withShards } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, needsWhole, withoutMesh } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
@@ -41,7 +41,7 @@ import {
   type ResolvedFsdpOptions,
 } from './options.js';
 import { requireOwnState, type OwnStateContext } from './own-state.js';
-import { withShardsRegistered } from './registered.js';
+
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
 import type { Shard } from './shard.js';
@@ -237,7 +237,7 @@ class Fsdp implements Strategy {
         if (grad) own[name] = ownOf(grad, shard);
       }
       for (const unit of units) unit.beginUpdate();
-      withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
+      withHeldRegistered(shards, () => withShards(shardedUpdateOf(shards, this.#sharing), run));
     } finally {
       for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
       for (const unit of units) unit.endUpdate();

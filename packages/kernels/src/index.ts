@@ -58,6 +58,7 @@ export {
   type UpdatePiece,
   type WeightDecayOptions,
 } from './optimizers/index.js';
+export { HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
 export { isLive, registeredVariable } from './live-variables.js';
 export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';
