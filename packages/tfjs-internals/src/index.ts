@@ -15,6 +15,7 @@ export {
   type RunKernelFunc,
   type TapeNode,
 } from './engine.js';
+export { callsOf, type GraphCall } from './layers/calls.js';
 export type { Callback, History } from './layers/callbacks.js';
 export { isOwnClass, ownClassName } from './layers/classes.js';
 export type { Apply, GraphLayer, GraphModel, GraphNode, SymbolicTensor } from './layers/graph.js';

@@ -88,6 +88,11 @@ const TIME_DISTRIBUTED: Pick<Members<LayerNesting>, 'layer'> = { layer: 'object'
 const GRAPH_LAYER: Members<GraphLayer> = {
   name: 'string',
   stateful: 'boolean',
+  supportsMasking: 'boolean',
+  weights: 'array',
+  trainableWeights: 'array',
+  calculateLosses: 'function(0)',
+  computeMask: 'function(2)',
   apply: 'function(2)',
   inboundNodes: 'array',
   outboundNodes: 'array',
