@@ -1,4 +1,12 @@
-import { AccError, MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
+import {
+  AccError,
+  DATA_AXES,
+  GRADIENT_AXES,
+  MESH_AXES,
+  type Collective,
+  type Mesh,
+  type MeshAxis,
+} from '@acc/contract';
 import { SingleCollective } from './single.js';
 
 /**
@@ -6,9 +14,6 @@ import { SingleCollective } from './single.js';
  * from the other sizes and the number of ranks.
  */
 export type MeshSizes = Readonly<Partial<Record<MeshAxis, number>>>;
-
-/** Axes along which each rank gets its own rows of a batch. */
-const DATA_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert'];
 
 /** The mesh of a job whose only axis is `data`: each rank gets its own rows of a batch. */
 export function dataMesh(world: Collective): Mesh {
@@ -18,7 +23,8 @@ export function dataMesh(world: Collective): Mesh {
 /**
  * Lays the ranks of a group out along axes in row-major order of `MESH_AXES`: the last axis varies
  * fastest. Creates a sub-group for each line of the mesh, so every rank of the group must call it
- * with the same sizes.
+ * with the same sizes. Axes with one rank need no group of their own: axes that group the same ranks
+ * share one.
  *
  * @throws AccError `ACC_INVALID_OPTION` if the product of the sizes is not the number of ranks, and
  * the errors of `Collective.subgroup`.
@@ -26,18 +32,30 @@ export function dataMesh(world: Collective): Mesh {
 export function meshOf(world: Collective, sizes: MeshSizes): Mesh {
   const resolved = resolveSizes(sizes, world.size);
   const axes = MESH_AXES.filter((axis) => axis in sizes);
-  const along = new Map(axes.map((axis) => [axis, groupAlong(world, resolved, [axis])]));
+  const groups = new Map<string, Collective>();
+  const over = (wanted: readonly MeshAxis[]): Collective => {
+    const long = MESH_AXES.filter((axis) => wanted.includes(axis) && resolved[axis] > 1);
+    const known = groups.get(long.join());
+    if (known) return known;
+    const group = groupAlong(world, resolved, long);
+    groups.set(long.join(), group);
+    return group;
+  };
+  for (const axis of axes) over([axis]);
+  const dataRanks = over(DATA_AXES);
+  const gradientRanks = over(GRADIENT_AXES);
   const place = coordinatesOf(world.rank, resolved);
-  const alone = new SingleCollective(world.worldRanks[world.rank]);
   return {
     axes,
     coordinates: Object.fromEntries(axes.map((axis) => [axis, place[axis]])),
     size: (axis) => resolved[axis],
     ranks: (axis) => linesAlong(resolved, [axis]).find((line) => line.includes(world.rank))!,
-    along: (axis) => along.get(axis) ?? alone,
-    dataRanks: groupAlong(world, resolved, DATA_AXES),
+    along: (axis) => over([axis]),
+    over,
+    dataRanks,
+    gradientRanks,
     close() {
-      for (const group of along.values()) if (group !== world) group.close();
+      for (const group of groups.values()) if (group !== world) group.close();
     },
   };
 }

@@ -60,7 +60,7 @@ export type {
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
 export { medianLow } from './median-low.js';
-export { MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
+export { DATA_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export {
   hostTensor,
   ownHostTensor,

@@ -9,6 +9,12 @@ export const MESH_AXES = ['pipeline', 'data', 'fsdp', 'expert', 'context', 'tens
 
 export type MeshAxis = (typeof MESH_AXES)[number];
 
+/** Axes along which ranks get rows of their own. */
+export const DATA_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert'];
+
+/** Axes along which the gradients of replicated parameters are summed. */
+export const GRADIENT_AXES: readonly MeshAxis[] = [...DATA_AXES, 'context'];
+
 /** The layout of the ranks of a job, and the position of this rank. */
 export interface Mesh {
   /** The axes of the job, outermost first. */
@@ -33,6 +39,18 @@ export interface Mesh {
    * rows.
    */
   readonly dataRanks: Collective;
-  /** Closes the groups of {@link along} that the mesh has created. */
+  /**
+   * The ranks over which gradients of a replicated parameter are summed: those with different rows,
+   * or with other parts of the same rows along `context`. Ranks that differ only in another axis
+   * already have the same gradients, or other parameters.
+   */
+  readonly gradientRanks: Collective;
+  /**
+   * The group of the ranks whose coordinates differ from this rank's only in `axes`. It is created
+   * at the first call with these axes, so every rank of the job must make that call at the same
+   * point.
+   */
+  over(axes: readonly MeshAxis[]): Collective;
+  /** Closes the groups that the mesh has created. */
   close(): void;
 }

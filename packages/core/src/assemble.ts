@@ -95,7 +95,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
     attached.push(each);
   }
   const { dataRanks } = mesh;
-  const countRanks = () => joinable.countActive();
+  const countRanks = () => (joinable.isJoining ? joinable.countActive() : dataRanks.size);
   const pipeline = createPipeline(resolved, { ...context, strategy, plugins, dataRanks, countRanks, turns });
   const boundary = new Boundary();
   const { atBoundary } = boundary;

@@ -12,6 +12,8 @@ import {
   type Plugin,
   type Strategy,
   type Tracker,
+  MESH_AXES,
+  type MeshAxis,
 } from '@acc/contract';
 import { checkStrategy } from './check-strategy.js';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
@@ -117,13 +119,22 @@ export interface AcceleratorOptions {
 
 /**
  * The number of ranks along each axis of the mesh. The product is the number of ranks; one size may
- * be -1. Ranks are numbered row by row: those of one `fsdp` line are neighbours.
+ * be -1. Ranks are numbered row by row over pipeline, data, fsdp, expert, context and tensor: those
+ * of one `tensor` line are neighbours.
  */
 export interface MeshOptions {
   /** Groups of ranks, each of which has all parameters. */
   readonly data?: number;
   /** Ranks over which `fsdp` divides parameters. */
   readonly fsdp?: number;
+  /** Ranks over which single operators and their parameters are cut. */
+  readonly tensor?: number;
+  /** Ranks over which sequences are cut. */
+  readonly context?: number;
+  /** Ranks over which the layers of a model are divided. */
+  readonly pipeline?: number;
+  /** Ranks over which experts are divided. */
+  readonly expert?: number;
 }
 
 /** How ranks communicate, with any strategy. */
@@ -165,7 +176,11 @@ const schema = z.object({
   strategy: z.custom<NonNullable<AcceleratorOptions['strategy']>>().default('auto'),
   ddp: z.custom<DdpOptions>((value) => typeof value === 'object').optional(),
   fsdp: z.custom<FsdpOptions>((value) => typeof value === 'object').optional(),
-  mesh: z.object({ data: axisSize, fsdp: axisSize }).optional(),
+  mesh: z
+    .object(
+      Object.fromEntries(MESH_AXES.map((axis) => [axis, axisSize])) as Record<MeshAxis, typeof axisSize>,
+    )
+    .optional(),
   collective: z
     .object({
       engine: z.enum(ENGINE_CHOICES).optional(),
@@ -207,7 +222,7 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
     checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
   }
   if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
-  if (options.mesh !== undefined) checkKeys('mesh', options.mesh, ['data', 'fsdp']);
+  if (options.mesh !== undefined) checkKeys('mesh', options.mesh, MESH_AXES);
   refuseGroupOptions(options.ddp);
   requireAvailable(options);
   if (options.strategy !== undefined) requireStrategy(options.strategy);

@@ -46,7 +46,7 @@ export function ddp(options?: DdpOptions): Strategy {
         prepared.add(variable);
         // Registers the name, so that mismatch errors can show it even if only another rank has
         // reached the gradient of this variable.
-        context.collective.named(variable.name, () => {});
+        context.mesh.gradientRanks.named(variable.name, () => {});
       }
     },
     prepareLayers(layers) {
@@ -54,7 +54,7 @@ export function ddp(options?: DdpOptions): Strategy {
       return batchNorm === 'broadcast' ? buffers.add(layers) : () => {};
     },
     beginReduction(variables): GradientReduction {
-      const { collective } = context;
+      const collective = context.mesh.gradientRanks;
       // Layers call collectives between the steps of backward. If a rank does not use all its
       // variables, its buckets could fill at a different time, and ranks would make calls in
       // different orders.

@@ -14,6 +14,7 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import {
+  GRADIENT_AXES,
   requireSameOptions,
   type Collective,
   type Defer,
@@ -124,7 +125,8 @@ class Fsdp implements Strategy {
     const hasAxis = mesh.axes.includes('fsdp');
     if (this.#options.isHybrid && !hasAxis) throw withoutMesh();
     this.#sharing = hasAxis ? mesh.along('fsdp') : collective;
-    this.#replicas = hasAxis && mesh.size('data') > 1 ? mesh.along('data') : undefined;
+    const replicas = hasAxis ? mesh.over(GRADIENT_AXES.filter((axis) => axis !== 'fsdp')) : undefined;
+    this.#replicas = replicas && replicas.size > 1 ? replicas : undefined;
     this.#buffers.attach(context.kernels);
     this.#whole.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);

@@ -159,9 +159,9 @@ function ownSums(passes: readonly OwnPass[], batchSize: number | undefined): num
 function estimate(
   own: number[],
   grads: readonly (Tensor | null)[],
-  { collective, kernels }: StrategyContext,
+  { mesh, kernels }: StrategyContext,
 ): NoiseScaleState | undefined {
-  const all = tidy(() => [...collective.allReduce(tensor1d(own), 'sum').dataSync()]);
+  const all = tidy(() => [...mesh.dataRanks.allReduce(tensor1d(own), 'sum').dataSync()]);
   const [squares, inverses, samples, passes] = all as [number, number, number, number];
   const whole = grads.filter((grad) => grad !== null);
   const bigSquared = tidy(() => square(kernels.lists.norm(whole)).dataSync()[0]!);

@@ -8,8 +8,8 @@ export function schedules(): Plugin {
   let ranks = 1;
   return {
     name: 'schedules',
-    attach({ collective }) {
-      ranks = collective.size;
+    attach({ mesh }) {
+      ranks = mesh.dataRanks.size;
     },
     claim(object) {
       if (!(object instanceof LRScheduler)) return undefined;

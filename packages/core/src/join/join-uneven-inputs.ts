@@ -31,6 +31,7 @@ export async function joinUnevenInputs<T>(
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
   pipeline.limits.requireNotDeterministic('joinUnevenInputs');
   pipeline.limits.requireReplicated('joinUnevenInputs');
+  pipeline.limits.requireOwnRows('joinUnevenInputs');
   let result: T;
   let source: number;
   data.evenBatches = options.evenBatches;

@@ -1,8 +1,11 @@
-import { AccError, type Collective, type Mesh } from '@acc/contract';
+import { AccError, MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
+
+/** The axes that strategies of this package use. A strategy of the program may use any. */
+const USED_AXES: readonly MeshAxis[] = ['data', 'fsdp'];
 
 /**
  * The mesh that the options ask for. Every rank calls it.
@@ -11,7 +14,7 @@ import type { ResolvedOptions } from '../options.js';
  * strategy does not use.
  */
 export function meshOf(
-  { mesh, strategy, fsdp }: ResolvedOptions,
+  { mesh, strategy, fsdp, deterministic }: ResolvedOptions,
   collective: Collective,
   environment: Pick<LaunchEnvironment, 'localRank' | 'localSize'>,
 ): Mesh {
@@ -19,7 +22,13 @@ export function meshOf(
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
-    return layOut(collective, mesh);
+    if (typeof strategy !== 'object') requireUsed(mesh);
+    const made = layOut(collective, mesh);
+    if (deterministic !== false && made.dataRanks.size < collective.size) {
+      made.close();
+      throw notDeterministic();
+    }
+    return made;
   }
   if (!isSharded) return dataMesh(collective);
   if (!resolveFsdpOptions(fsdp).isHybrid) return layOut(collective, { fsdp: collective.size });
@@ -44,6 +53,23 @@ function ranksPerHost(
       help: 'Start as many ranks on every host, or say over how many ranks to shard: mesh: { data: -1, fsdp: … }.',
       details: { places },
     },
+  );
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` for an axis that nothing uses. */
+function requireUsed(mesh: NonNullable<ResolvedOptions['mesh']>): void {
+  const unused = MESH_AXES.find((axis) => !USED_AXES.includes(axis) && (mesh[axis] ?? 1) !== 1);
+  if (!unused) return;
+  throw new AccError('ACC_INVALID_OPTION', `mesh.${unused} has no effect: no strategy uses this axis.`, {
+    help: `Use ${USED_AXES.join(' and ')}, or a strategy of your own that uses it.`,
+  });
+}
+
+function notDeterministic(): AccError {
+  return new AccError(
+    'ACC_DETERMINISTIC_UNSUPPORTED',
+    'deterministic does not support a mesh whose ranks share rows.',
+    { help: 'Use only the axes data and fsdp, or leave deterministic out.' },
   );
 }
 

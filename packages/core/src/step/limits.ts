@@ -1,7 +1,9 @@
-import { AccError, type Strategy } from '@acc/contract';
+import { AccError, type Collective, type Strategy } from '@acc/contract';
 
 interface LimitedRun {
   readonly strategy: Strategy;
+  readonly collective: Pick<Collective, 'size'>;
+  readonly dataRanks: Pick<Collective, 'size'>;
   /** Whether weights must not depend on the number of ranks. */
   readonly isDeterministic: boolean;
 }
@@ -34,6 +36,20 @@ export class Limits {
       'ACC_STRATEGY_CANNOT',
       `compile records where parameters are in memory. The strategy '${name}' frees and replaces their memory in each step.`,
       { help: 'Call the step without compile, or use a strategy that replicates parameters.' },
+    );
+  }
+
+  /**
+   * @throws AccError `ACC_STRATEGY_CANNOT` for `what`, which counts on every rank having rows of its
+   * own, if ranks of the mesh share rows.
+   */
+  requireOwnRows(what: string): void {
+    const { dataRanks, collective } = this.run;
+    if (dataRanks.size === collective.size) return;
+    throw new AccError(
+      'ACC_STRATEGY_CANNOT',
+      `${what} needs ranks that have rows of their own. In this mesh ${collective.size} ranks have the rows of ${dataRanks.size}.`,
+      { help: 'Leave it out, or use a mesh without axes whose ranks share rows.' },
     );
   }
 

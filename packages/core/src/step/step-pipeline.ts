@@ -114,6 +114,7 @@ export class StepPipeline implements DriverHooks {
   trainAlone(owner: object, averaged: readonly Variable[]): void {
     this.limits.requireNotDeterministic('ranks that train independently');
     this.limits.requireReplicated('Training apart (LocalSGD, DiLoCo)');
+    this.limits.requireOwnRows('Training apart (LocalSGD, DiLoCo)');
     this.sync.trainAlone(owner, averaged);
   }
 

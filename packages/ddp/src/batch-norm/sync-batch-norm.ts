@@ -58,7 +58,7 @@ export function syncBatchNorm(layers: readonly unknown[], context: StrategyConte
 function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyContext): Tensor {
   const { epsilon, gamma, beta } = layer;
   const axis = layer.axis < 0 ? layer.axis + x.rank : layer.axis;
-  const { collective } = context;
+  const collective = context.mesh.dataRanks;
   const { name } = layer.movingMean.read() as Variable;
   const realRows = axis === 0 ? x.shape[0]! : realRowsOf(x, context);
   const ofRanks: OfRanks = (x, call) =>
@@ -138,13 +138,14 @@ function ofRealRows(x: Tensor, realRows: number): Tensor {
  * The number of leading rows of `x` that are samples. It is smaller than the number of rows only if
  * prepared data filled the batch.
  */
-function realRowsOf(x: Tensor, { collective, batchRows }: StrategyContext): number {
+function realRowsOf(x: Tensor, { mesh, batchRows }: StrategyContext): number {
+  const { rank } = mesh.dataRanks;
   const batch = batchRows();
   const rows = x.shape[0]!;
-  const rowsOfBatch = batch?.rows[collective.rank] ?? 0;
+  const rowsOfBatch = batch?.rows[rank] ?? 0;
   // A layer inside `timeDistributed` gets the steps of each sample as consecutive rows.
   if (rowsOfBatch === 0 || rows % rowsOfBatch !== 0) return rows;
-  return (rows / rowsOfBatch) * batch!.realRows[collective.rank]!;
+  return (rows / rowsOfBatch) * batch!.realRows[rank]!;
 }
 
 /**
