@@ -20,6 +20,7 @@ import { runForward } from './gradient-driver/taped-forward.js';
 import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
+import { Pipelines } from '#platform/pipelining';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { Preparation } from './prepare/prepare.js';
 import { meshOf } from './presets/mesh.js';
@@ -46,6 +47,7 @@ export interface Components {
   readonly strategy: Strategy;
   readonly pipeline: StepPipeline;
   readonly preparation: Preparation;
+  readonly pipelines: Pipelines;
   readonly restoreGradients: () => void;
   readonly precision: PrecisionPlugin | undefined;
   readonly tracking: Tracking;
@@ -105,14 +107,34 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
-  const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
+  const pipelines: Pipelines = new Pipelines({
+    ...{ ...context, strategy, pipeline, checkpointEvery, defaults: resolved.pipeline },
+    runForward: (f, xs) => runForward(f, xs, pipeline),
+    optimizers: () => preparation.optimizers,
+  });
+  const preparation: Preparation = new Preparation({
+    ...shared,
+    pipelines,
+    splitBatches,
+    seed,
+    checkpointEvery,
+  });
   const checkpoints = new RunCheckpoints({ ...shared, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
   const lifetime = new Lifetime();
-  const own = { lifetime, preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
+  const own = {
+    lifetime,
+    preparation,
+    pipelines,
+    restoreGradients,
+    precision,
+    tracking,
+    checkpoints,
+    stopListening,
+  };
   return { ...shared, ...own };
 }
 

@@ -1,4 +1,12 @@
 export {
+  ModelPipeline,
+  type ModelPipelineContext,
+  type ModelPipelineOptions,
+  type PipelineResult,
+  type PipelineStep,
+} from './model-pipeline.js';
+export type { Checkpoint, Recomputation } from './run/stage-forward.js';
+export {
   SCHEDULES,
   type Action,
   type ActionKind,
@@ -9,3 +17,4 @@ export {
 export { pictureOf } from './schedule/picture.js';
 export { scheduleOf } from './schedule/schedule.js';
 export { simulate, type ActionCosts, type Simulation, type TimedAction } from './schedule/simulate.js';
+export { staged, type Placement, type StagedStrategy } from './weights/staged.js';

@@ -101,6 +101,8 @@ const GRAPH_NODE: Members<GraphNode> = { outboundLayer: 'object', outputTensors:
 const SYMBOLIC: Members<SymbolicTensor> = {
   id: 'number',
   name: 'string',
+  shape: 'array',
+  dtype: 'string',
   inputs: 'array',
   sourceLayer: 'object',
 };
@@ -133,10 +135,14 @@ const MODEL: Members<Omit<ModelInternals, 'model'>> = {
   metricsNames: 'array',
   optimizer: 'object',
   testFunction: 'function(1)',
+  lossFunctions: 'array',
+  metricsTensors: 'array',
   isTraining: 'boolean',
   stopTraining_: 'boolean',
 };
-const SEQUENTIAL: Members<Omit<ModelInternals, 'testFunction' | 'stopTraining_'>> = {
+const SEQUENTIAL: Members<
+  Omit<ModelInternals, 'testFunction' | 'stopTraining_' | 'lossFunctions' | 'metricsTensors'>
+> = {
   ...TRAINING,
   model: 'object',
   layers: 'array',

@@ -21,7 +21,11 @@ export interface Stretch {
  *
  * @param outputs The ids of the model's results.
  */
-export function stretchesOf(calls: readonly GraphCall[], every: number, outputs: readonly number[]): Stretch[] {
+export function stretchesOf(
+  calls: readonly GraphCall[],
+  every: number,
+  outputs: readonly number[],
+): Stretch[] {
   const bounds = boundsOf(calls, every);
   return bounds.slice(0, -1).map((first, k) => {
     const end = bounds[k + 1]!;

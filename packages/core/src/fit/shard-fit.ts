@@ -1,6 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
+import type { AnyModel, Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import type { FitProgress } from './fit-progress.js';
@@ -19,6 +20,7 @@ export interface FitContext {
   readonly seed: number;
   readonly progress: FitProgress;
   readonly turns: Turns;
+  readonly pipelines: Pipelines;
   /** Awaited after each batch. */
   readonly atBoundary: () => Promise<void>;
   /**
@@ -60,7 +62,11 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   // Ranks that hold shards run the model together, so they need the same number of batches.
   const validatesAll = context.determinism !== undefined || context.pipeline.limits.isSharded;
   const undos = [
-    patch(model, 'makeTrainFunction', (own) => () => reducedStep(own.call(model), context, forModel)),
+    patch(model, 'makeTrainFunction', (own) => () => {
+      const { pipelines } = context;
+      const train = pipelines.isUsedByFit ? pipelines.trainFunctionOf(model as AnyModel) : own.call(model);
+      return reducedStep(train, context, forModel);
+    }),
     patch(model, 'makeTestFunction', (own) => () => {
       own.call(model);
       const test = model.testFunction;

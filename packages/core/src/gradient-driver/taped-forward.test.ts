@@ -234,7 +234,9 @@ describe.each([
     const before = count();
     const whole = taken().backward(dys);
     const both = halves();
-    both.forEach((grad, i) => expectClose(grad!.dataSync(), whole[i]!.dataSync(), { rtol: 1e-6, atol: 1e-7 }));
+    both.forEach((grad, i) =>
+      expectClose(grad!.dataSync(), whole[i]!.dataSync(), { rtol: 1e-6, atol: 1e-7 }),
+    );
     tf.dispose([whole, both]);
     const left = taken();
     tf.dispose(left.backwardTo(1, dys));

@@ -5,7 +5,7 @@ import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
 /** The axes that strategies of this package use. A strategy of the program may use any. */
-const USED_AXES: readonly MeshAxis[] = ['data', 'fsdp'];
+const USED_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'pipeline'];
 
 /**
  * The mesh that the options ask for. Every rank calls it.

@@ -1,4 +1,5 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
+import { staged } from '#platform/pipelining';
 import { ddp, Deterministic, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
@@ -13,8 +14,15 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
  * @throws AccError `ACC_STRATEGY_CANNOT` for options of the strategy that the device cannot follow.
  */
 export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
-  const { strategy } = options;
+  const { strategy, mesh } = options;
   if (typeof strategy === 'object') return strategy;
+  const whole = wholeStrategyOf(options, size, kernels);
+  return (mesh?.pipeline ?? 1) === 1 ? whole : staged(whole);
+}
+
+/** The strategy for models that are not divided into stages. */
+function wholeStrategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
+  const { strategy } = options;
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
   const isUnsharded = options.deterministic !== false && options.fsdp?.stage === 'NO_SHARD';

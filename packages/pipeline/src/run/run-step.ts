@@ -21,8 +21,8 @@ export interface StepInputs {
   inputs(microBatch: number): Tensor[];
   /** The loss of a micro-batch, a scalar, from the outputs of the model. It runs in a tidy. */
   loss(microBatch: number, outputs: readonly Tensor[]): Tensor;
-  /** The factor that gradients of a micro-batch's loss start with. */
-  readonly seed: number;
+  /** The factor that gradients of a micro-batch's loss start with, after the loss was computed. */
+  seed(microBatch: number): number;
   /** Describes the shapes of micro-batches. */
   readonly shapes: string;
 }
@@ -140,7 +140,7 @@ class Step {
         this.#messages.receive({ kind: 'backward', stage: index + 1, microBatch, id }),
       ]),
     );
-    const dys = isLast ? [scalar(this.#step.seed)] : pass.made.map((id) => fromNext.get(id)!);
+    const dys = isLast ? [scalar(this.#step.seed(microBatch))] : pass.made.map((id) => fromNext.get(id)!);
     const [ofInputs, ofWeights] = this.#gradients(pass, dys);
     if (isLast) dispose(dys);
     stage.receives.forEach((id) => {

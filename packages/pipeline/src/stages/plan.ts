@@ -1,6 +1,6 @@
 import type { Scalar, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { callsOf, type GraphCall, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
+import { callsOf, type GraphCall, type GraphLayer, type LayerGraph } from '@acc/tfjs-internals';
 
 /** The part of a model that is computed together. */
 export interface Stage {
@@ -15,11 +15,6 @@ export interface Stage {
   readonly trained: readonly Variable[];
 }
 
-/** The penalties of the regularizers of a stage's layers, as tfjs-layers counts them. */
-export function penaltiesOf({ calls }: Stage): Scalar[] {
-  return calls.flatMap(({ layer }) => layer.calculateLosses());
-}
-
 /** A model in stages. */
 export interface StagePlan {
   readonly stages: readonly Stage[];
@@ -29,7 +24,7 @@ export interface StagePlan {
 }
 
 /** The calls of a model's layers, in order, without those of its inputs. */
-export function layerCalls(model: GraphModel): GraphCall[] {
+export function layerCalls(model: LayerGraph): GraphCall[] {
   const inputs = new Set(model.inputs.map(({ id }) => id));
   const seen = new Set<number>();
   // A layer with several results is listed once for each of them.
@@ -46,7 +41,7 @@ export function layerCalls(model: GraphModel): GraphCall[] {
  * @param stageOf The stage of each of its {@link layerCalls}.
  * @throws AccError `ACC_PIPELINE_WEIGHT` for a weight without dims.
  */
-export function planOf(model: GraphModel, stageOf: readonly number[], count: number): StagePlan {
+export function planOf(model: LayerGraph, stageOf: readonly number[], count: number): StagePlan {
   const calls = layerCalls(model);
   const inputs = model.inputs.map(({ id }) => id);
   const outputs = model.outputs.map(({ id }) => id);
@@ -89,6 +84,19 @@ function requireDims({ name, weights }: GraphLayer): void {
     'ACC_PIPELINE_WEIGHT',
     `Layer '${name}' has the weight '${weight.name}' without dims, which no rank can hold alone.`,
     { help: 'Give the weight the shape [1].', details: { layer: name, variable: weight.name } },
+  );
+}
+
+/**
+ * The penalties of regularizers, of layers whose weights pass. As in tfjs-layers, they count once
+ * for each call of the layer.
+ */
+export function penaltiesOf({ stages }: StagePlan, passes: (weight: Variable) => boolean): Scalar[] {
+  return stages.flatMap(({ calls }) =>
+    calls.flatMap(({ layer }) => {
+      const [weight] = layer.weights;
+      return weight && passes(weight.read()) ? layer.calculateLosses() : [];
+    }),
   );
 }
 

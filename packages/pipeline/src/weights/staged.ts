@@ -6,6 +6,7 @@ import {
   sqrt,
   square,
   tidy,
+  zeros,
   type NamedTensorMap,
   type Optimizer,
   type Tensor,
@@ -20,15 +21,22 @@ import type {
   TapeHooks,
   TensorShard,
 } from '@acc/contract';
-import { isLive, registeredVariable, withHeldRegistered } from '@acc/kernels';
+import { isLive, registeredVariable, slotListsOf, withHeldRegistered } from '@acc/kernels';
 import { engineInternals } from '@acc/tfjs-internals';
 import { cannotCombine, cannotDefer, outsideStep } from '../errors.js';
+import { freeState } from './free-state.js';
 import { Placed, type PlacedContext } from './placed.js';
 
-/** Which rank of the pipeline holds each weight, and which layers this rank does not run. */
+/** How the weights of one model lie on the ranks of a pipeline. */
 export interface Placement {
+  /** The rank that holds each weight. */
   readonly owners: ReadonlyMap<Variable, number>;
+  /** The weights that are trained, in the order of the model. */
+  readonly trained: readonly Variable[];
+  /** The layers that this rank does not run. */
   readonly layersElsewhere: ReadonlySet<unknown>;
+  /** Optimizers that may have state of the weights. */
+  readonly optimizers: readonly Optimizer[];
 }
 
 /** A strategy whose weights can be given to the ranks of a pipeline. */
@@ -66,6 +74,8 @@ class Staged implements StagedStrategy {
   /** Weights whose values came because a program reads them. */
   readonly #read = new Set<Placed>();
   readonly #layers = new Map<unknown, () => void>();
+  /** The trained weights of the model of each placed one. */
+  readonly #ofModel = new Map<Variable, readonly Variable[]>();
   #context!: StrategyContext;
   #pipe!: Collective;
   #isInStep = false;
@@ -106,7 +116,14 @@ class Staged implements StagedStrategy {
     };
   }
 
-  place({ owners, layersElsewhere }: Placement): void {
+  prepareOptimizer(optimizer: Optimizer): void {
+    if (slotListsOf(optimizer)?.some(({ isWhole }) => isWhole)) {
+      throw cannotCombine(`The optimizer ${optimizer.getClassName()}, which has state of whole weights,`);
+    }
+    this.#inner.prepareOptimizer?.(optimizer);
+  }
+
+  place({ owners, trained, layersElsewhere, optimizers }: Placement): void {
     const { kernels } = this.#context;
     const context: PlacedContext = {
       defer: (info, load) => {
@@ -120,7 +137,9 @@ class Staged implements StagedStrategy {
     for (const [variable, owner] of owners) {
       this.#placed.set(variable, new Placed(variable, owner, context));
     }
+    for (const variable of trained) this.#ofModel.set(variable, trained);
     for (const layer of layersElsewhere) this.#leaveLayer(layer);
+    freeState(optimizers, [...this.#placed.values()]);
   }
 
   ownerOf(variable: Variable): number | undefined {
@@ -189,14 +208,23 @@ class Staged implements StagedStrategy {
     return variables.map((variable) => this.#placed.get(variable)?.whole() ?? variable.clone());
   }
 
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, _optimizer: Optimizer): void {
-    const updated = Object.keys(grads).flatMap((name) => this.#placed.get(registeredVariable(name)!) ?? []);
+  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void {
+    const [first] = Object.keys(grads).flatMap((name) => {
+      return this.#ofModel.get(registeredVariable(name)!) ?? [];
+    });
+    const updated = (first ? this.#ofModel.get(first)! : []).map((variable) => this.#placed.get(variable)!);
     for (const placed of updated) {
       if (placed.isAssigned) placed.takeOver();
       placed.release();
       if (placed.isShared) placed.separate();
     }
-    withHeldRegistered(updated, () => apply(grads));
+    // Optimizers keep state by position. So each rank has a place for every weight, without elements
+    // for those of other ranks.
+    const nothing = zeros([0]);
+    const all: Record<string, Tensor | null> = {};
+    for (const { isOwn, variable } of updated) all[variable.name] = isOwn ? null : nothing;
+    withHeldRegistered(updated, () => apply({ ...all, ...grads } as NamedTensorMap));
+    nothing.dispose();
   }
 
   synchronize(fromRank: number): void {
@@ -248,6 +276,7 @@ class Staged implements StagedStrategy {
   #drop(placed: Placed): void {
     this.#read.delete(placed);
     this.#placed.delete(placed.variable);
+    this.#ofModel.delete(placed.variable);
     placed.dispose();
   }
 }

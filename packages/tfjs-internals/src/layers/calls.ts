@@ -1,4 +1,4 @@
-import type { GraphLayer, GraphModel, SymbolicTensor } from './graph.js';
+import type { GraphLayer, LayerGraph, SymbolicTensor } from './graph.js';
 
 /** One call of a layer. */
 export interface GraphCall {
@@ -12,7 +12,7 @@ export interface GraphCall {
  * The layer calls of a model in the order in which tfjs-layers makes them. Each call follows the
  * calls that it depends on.
  */
-export function callsOf({ inputs, outputs }: GraphModel): GraphCall[] {
+export function callsOf({ inputs, outputs }: LayerGraph): GraphCall[] {
   const fed = new Set(inputs.map(({ name }) => name));
   const done = new Set<string>();
   return outputs.flatMap((output) => {

@@ -1,4 +1,4 @@
-import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { DataType, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Kwargs } from './layer.js';
 
 export type Apply = (inputs: unknown, kwargs?: Kwargs) => unknown;
@@ -34,15 +34,21 @@ export interface GraphNode {
 export interface SymbolicTensor {
   readonly id: number;
   readonly name: string;
+  readonly shape: readonly (number | null)[];
+  readonly dtype: DataType;
   readonly inputs: readonly SymbolicTensor[];
   readonly sourceLayer: GraphLayer;
 }
 
-/** A model as a graph of layers. */
-export interface GraphModel {
+/** The layers of a model, and where values enter and leave them. */
+export interface LayerGraph {
   readonly layers: readonly GraphLayer[];
   readonly inputs: readonly SymbolicTensor[];
   readonly outputs: readonly SymbolicTensor[];
+}
+
+/** A model as a graph of layers. */
+export interface GraphModel extends LayerGraph {
   call: Apply;
   /** Makes the function that takes one training step. */
   makeTrainFunction(): (data: unknown[]) => unknown;
