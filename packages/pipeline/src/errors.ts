@@ -18,7 +18,7 @@ export function cannotCombine(what: string): AccError {
 
 export function freed(variable: Variable): AccError {
   return new AccError(
-    'ACC_TENSOR_DISPOSED',
+    'ACC_SHARD_FREED',
     `'${variable.name}' has no values: its Accelerator was freed, and this rank did not hold it.`,
     { help: 'Read weights, or save the model, before freeMemory.' },
   );
@@ -26,7 +26,7 @@ export function freed(variable: Variable): AccError {
 
 export function outdated(variable: Variable): AccError {
   return new AccError(
-    'ACC_TENSOR_DISPOSED',
+    'ACC_SHARD_OUTDATED',
     `A tensor shared the values of '${variable.name}', which have changed since and lie on one rank.`,
     { help: 'Copy values that are needed after a step: tf.mul(variable, 1).' },
   );

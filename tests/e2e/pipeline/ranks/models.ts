@@ -33,7 +33,11 @@ export const SKIPPING_STAGES: Readonly<Record<number, string[][]>> = {
     ['rows', 'a', 'b', 'c'],
     ['sum', 'd', 'e', 'both', 'out'],
   ],
-  3: [['a', 'b'], ['c', 'sum', 'd'], ['e', 'both', 'out']],
+  3: [
+    ['a', 'b'],
+    ['c', 'sum', 'd'],
+    ['e', 'both', 'out'],
+  ],
   4: [['a', 'b'], ['c', 'sum'], ['d'], ['e', 'both', 'out']],
 };
 
@@ -48,10 +52,6 @@ export function tied(): tf.LayersModel {
   return tf.model({ inputs: input, outputs: out });
 }
 
-export const xsOf = (step: number) =>
-  tf
-    .sin(tf.range(0, ROWS * WIDTH).add(step * 50))
-    .reshape([ROWS, WIDTH]);
-export const ysOf = (step: number) =>
-  tf.cos(tf.range(0, ROWS * 2).add(step * 20)).reshape([ROWS, 2]);
+export const xsOf = (step: number) => tf.sin(tf.range(0, ROWS * WIDTH).add(step * 50)).reshape([ROWS, WIDTH]);
+export const ysOf = (step: number) => tf.cos(tf.range(0, ROWS * 2).add(step * 20)).reshape([ROWS, 2]);
 export const meanSquares = (yTrue: tf.Tensor, yPred: tf.Tensor) => yTrue.sub(yPred).square().mean();

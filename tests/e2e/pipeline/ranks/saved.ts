@@ -64,7 +64,10 @@ async function start(name: Model) {
   };
   const weights = () => {
     const state = accelerator.getStateDict(model);
-    const read = Object.entries(state).map(([key, x], i) => [`${i} ${key.replace(/^.*\//, '')}`, [...x.dataSync()]]);
+    const read = Object.entries(state).map(([key, x], i) => [
+      `${i} ${key.replace(/^.*\//, '')}`,
+      [...x.dataSync()],
+    ]);
     tf.dispose(state);
     return Object.fromEntries(read) as Record<string, number[]>;
   };

@@ -7,10 +7,10 @@ import { meanSquares, ROWS, skipping, SKIPPING_STAGES, tied, xsOf, ysOf } from '
 
 export interface Trained {
   readonly losses: number[];
-  /** The whole weights, by name. */
+  /** The whole weights, in the order of the model. */
   readonly weights: Record<string, number[]>;
-  /** The elements of weights and of optimizer state that this rank has memory for, after the steps. */
-  readonly heldElements: number;
+  /** The elements of the optimizer's state on this rank. */
+  readonly stateElements: number;
   readonly leaked: number[];
 }
 
@@ -22,10 +22,10 @@ const depth = ranks / DATA;
 interface Way extends AcceleratorOptions {
   readonly model?: () => tf.LayersModel;
   readonly steps?: PipelineOptions;
-  readonly weighed?: boolean;
+  readonly isWeighed?: boolean;
 }
 
-const stages = SKIPPING_STAGES[depth];
+const stages = SKIPPING_STAGES[Math.max(depth, 2)];
 const common = { gradientClipping: { norm: 0.5 } };
 const WAYS: Record<string, Way> = {
   gpipe: { ...common, steps: { schedule: 'gpipe', microBatches: 4, stages } },
@@ -37,18 +37,19 @@ const WAYS: Record<string, Way> = {
   accumulated: { ...common, gradientAccumulationSteps: 2, steps: { microBatches: 2, stages } },
   bf16: { mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
   fp16: { ...common, mixedPrecision: 'fp16', steps: { microBatches: 4, stages } },
-  weighed: { weighed: true, steps: { microBatches: 4, stages } },
+  weighed: { isWeighed: true, steps: { microBatches: 4, stages } },
 };
 if (depth === 2) {
   const chunks = SKIPPING_STAGES[4];
   WAYS.interleaved = { ...common, steps: { schedule: 'interleaved', microBatches: 4, stages: chunks } };
 }
 
-const heldElements = () =>
-  Object.values(tf.engine().registeredVariables).reduce((sum, { size }) => sum + size, 0);
+/** The elements of the optimizer's state. */
+const stateElements = async (optimizer: tf.Optimizer) =>
+  (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
 
-async function train(way: Way): Promise<Trained> {
-  const { model: create = skipping, steps = {}, weighed, ...options } = way;
+async function train(way: Way, isPipelined: boolean): Promise<Trained> {
+  const { model: create = skipping, steps = {}, isWeighed = false, ...options } = way;
   const accelerator = await Accelerator.create({
     engine: 'acc',
     ...options,
@@ -67,10 +68,11 @@ async function train(way: Way): Promise<Trained> {
     const total = y.sub(prediction).square().mul(mask).sum();
     return accelerator.weighLoss(total.div(count.maximum(1)), count);
   };
-  const loss = weighed ? weighedLoss : meanSquares;
-  const pipelined = ranks > 1 ? accelerator.pipelined(model, loss, steps) : undefined;
+  const loss = isWeighed ? weighedLoss : meanSquares;
+  const pipelined = isPipelined ? accelerator.pipelined(model, loss, steps) : undefined;
   const take = (xs: tf.Tensor, ys: tf.Tensor) =>
-    pipelined?.(xs, ys) ?? optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor) as tf.Scalar, true)!;
+    pipelined?.(xs, ys) ??
+    optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor) as tf.Scalar, true)!;
   const losses: number[] = [];
   const counts: number[][] = [];
   for (let step = 0; step < STEPS; step++) {
@@ -81,24 +83,24 @@ async function train(way: Way): Promise<Trained> {
     losses.push(value);
     counts.push([tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()]);
   }
-  const bytes = (tf.memory() as unknown as { allocatedBytes: number }).allocatedBytes;
-  const state = accelerator.getStateDict(model);
-  const weights = Object.fromEntries(
-    Object.entries(state).map(([name, x]) => [name, [...x.dataSync()]]),
-  );
-  tf.dispose(state);
-  void bytes;
+  const dict = accelerator.getStateDict(model);
+  const weights = Object.fromEntries(Object.values(dict).map((x, i) => [`${i}`, [...x.dataSync()]]));
+  tf.dispose(dict);
   const leaked = counts.at(-1)!.map((count, i) => count - counts[9]![i]!);
-  const held = heldElements();
+  const elements = await stateElements(optimizer);
   accelerator.freeMemory();
   tf.disposeVariables();
-  return { losses, weights, heldElements: held, leaked };
+  return { losses, weights, stateElements: elements, leaked };
 }
 
-const only = process.env.WAYS?.split(',');
+const only = process.argv.slice(2);
 const results: Record<string, Trained> = {};
 for (const [name, way] of Object.entries(WAYS)) {
-  if (only && !only.includes(name)) continue;
-  results[name] = await train(way);
+  if (only.length > 0 && !only.includes(name)) continue;
+  results[name] = await train(way, ranks > 1);
+}
+if (ranks === 1) {
+  for (const name of ['zeroBubble', 'tied', 'weighed'])
+    results[`pipelined ${name}`] = await train(WAYS[name]!, true);
 }
 reportResult(results);
