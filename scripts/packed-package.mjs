@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 /** Sources for tests only, which are neither compiled nor packed. Relative to the package. */
-export const FOR_TESTS = /^src\/(.*\.test\.ts|(.*\/)?test-support\.ts|testing\/.*)$/;
+export const FOR_TESTS = /^src\/(.*\.test\.ts|(.*\/)?test-support\.ts|(.*\/)?testing\/.*)$/;
 
 /** All files of a folder of a package, relative to the package. */
 function filesOf(folder, name) {

@@ -47,12 +47,14 @@ async function addLine(native, line, folder) {
 }
 
 function writeTexts(folder, lines) {
-  const { version, license, engines, publishConfig } = readManifest();
+  const { version, license, repository, engines, publishConfig } = readManifest();
   const manifest = {
     name: `@acc/native-${CPU_PLATFORM}`,
     version,
     description: `The addon of @acc/native, built for ${CPU_PLATFORM}`,
+    keywords: ['tensorflow.js', 'tfjs', 'libtorch', 'pytorch', 'native-addon', 'n-api', 'prebuilt'],
     license,
+    repository,
     os: [process.platform],
     cpu: [process.arch],
     ...(process.platform === 'linux' && { libc: ['glibc'] }),

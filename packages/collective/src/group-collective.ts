@@ -117,13 +117,10 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
 
   recvAsync(fromRank: number, { slot }: MessageOptions = {}): Pending<T> {
     this.#context.requirePeer(fromRank);
-    const incoming = new Incoming(
-      this.#context,
-      fromRank,
-      this.#incoming.get(fromRank),
-      this.#received,
+    const incoming = new Incoming(this.#context, fromRank, this.#incoming.get(fromRank), {
+      slots: this.#received,
       slot,
-    );
+    });
     this.#incoming.set(fromRank, incoming);
     return incoming;
   }

@@ -107,12 +107,8 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
-  const pipelines: Pipelines = new Pipelines({
-    ...{ ...context, strategy, pipeline, checkpointEvery, defaults: resolved.pipeline },
-    runForward: (f, xs) => runForward(f, xs, pipeline),
-    optimizers: () => preparation.optimizers,
-  });
-  const preparation: Preparation = new Preparation({
+  const pipelines = pipelinesOf(resolved, { ...context, strategy, pipeline }, later);
+  const preparation = new Preparation({
     ...shared,
     pipelines,
     splitBatches,
@@ -204,6 +200,19 @@ function pluginsOf(
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];
+}
+
+/** The models that are trained in stages. */
+function pipelinesOf(
+  { checkpointEvery, pipeline: defaults }: ResolvedOptions,
+  context: Pick<Components, 'collective' | 'mesh' | 'kernels' | 'strategy' | 'pipeline'>,
+  later: Later,
+): Pipelines {
+  return new Pipelines({
+    ...{ ...context, checkpointEvery, defaults },
+    runForward: (f, xs) => runForward(f, xs, context.pipeline),
+    optimizers: () => later().preparation.optimizers,
+  });
 }
 
 /** Prepared data reports its batches here. Later steps are weighted by the rows of the batch. */

@@ -7,6 +7,8 @@ import { main } from './main.js';
 import { namesOf } from './names.js';
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-create-'));
+const manifestIn = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, unknown>;
 const coded = (code: string) => expect.objectContaining({ code }) as Error;
 
 afterEach(() => vi.restoreAllMocks());
@@ -47,8 +49,21 @@ describe('the package', () => {
     ]);
     const texts = files.map((file) => readFileSync(join(dir, file), 'utf8'));
     expect(texts.filter((text) => /my-?service/i.test(text))).toEqual([]);
-    expect(JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'))).toMatchObject({
-      name: 'acc-tracker-board',
+    expect(manifestIn(dir)).toMatchObject({ name: 'acc-tracker-board' });
+  });
+
+  it('depends on the packages of this release, and later ones', () => {
+    const dir = join(newFolder(), 'new');
+    createTrackerPackage({ name: 'board', dir });
+    const versionOf = (folder: string) =>
+      manifestIn(join(import.meta.dirname, '..', '..', folder))['version'] as string;
+    expect(manifestIn(dir)).toMatchObject({
+      version: '0.1.0',
+      peerDependencies: { '@acc/contract': `^${versionOf('contract')}` },
+      devDependencies: {
+        '@acc/contract': `^${versionOf('contract')}`,
+        '@acc/testkit': `^${versionOf('testkit')}`,
+      },
     });
   });
 

@@ -59,13 +59,20 @@ function filesUnder(folder: string): string[] {
 }
 
 /**
- * Replaces the template's names. They are valid in code, so the template is checked like any other
- * code.
+ * Replaces the template's names and versions. The names are valid in code, so the template is
+ * checked like any other code.
  */
 function filledIn(text: string, { kebab, camel, pascal, packageName }: Names): string {
   return text
     .replaceAll('acc-tracker-my-service', packageName)
     .replaceAll('my-service', kebab)
     .replaceAll('myService', camel)
-    .replaceAll('MyService', pascal);
+    .replaceAll('MyService', pascal)
+    .replaceAll('RELEASE_VERSION', ownVersion());
+}
+
+/** The version of this package, which all of our packages have. */
+function ownVersion(): string {
+  const manifest = readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
 }

@@ -26,6 +26,8 @@ export interface ModelPipelineOptions {
   readonly schedule: ScheduleName;
   /** The names of the layers of each stage. Undefined: stages of about the same measured cost. */
   readonly stages: readonly (readonly string[])[] | undefined;
+  /** The number of micro-batches that steps will have. Undefined: that of the stages. */
+  readonly microBatches: number | undefined;
 }
 
 export interface ModelPipelineContext {
@@ -81,9 +83,12 @@ export class ModelPipeline {
    * @throws AccError `ACC_PIPELINE_STAGES`, `ACC_PIPELINE_SHAPE`, `ACC_PIPELINE_WEIGHT`, and
    * `ACC_OPTIONS_DIFFER` if ranks give other options.
    */
-  constructor({ model, schedule, stages }: ModelPipelineOptions, context: ModelPipelineContext) {
+  constructor(
+    { model, schedule, stages, microBatches }: ModelPipelineOptions,
+    context: ModelPipelineContext,
+  ) {
     const { collective, pipe } = context;
-    requireSameOptions('pipelined', { schedule, stages }, collective);
+    requireSameOptions('pipelined', { schedule, stages, microBatches }, collective);
     this.#context = context;
     const count = stages && pipe.size > 1 ? stages.length : defaultStages(schedule, pipe.size);
     const stageOf = this.#stageOf(model, stages, count);
@@ -92,7 +97,7 @@ export class ModelPipeline {
     const owners = ownersOf(this.plan, pipe.size);
     const trained = [...new Set(this.plan.stages.flatMap((stage) => stage.trained))];
     this.trained = trained.filter((variable) => owners.get(variable) === pipe.rank);
-    this.scheduleFor(schedule, count);
+    this.scheduleFor(schedule, microBatches ?? count);
     requireTrained(this.plan, pipe.size);
     const own = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
     const ownLayers = new Set<unknown>(own.flatMap(({ calls }) => calls.map(({ layer }) => layer)));

@@ -90,6 +90,12 @@ function slotDiffers(slot: string, known: Header, own: Header): AccError {
   );
 }
 
+/** The slot of a message, if it has one, and the slots of earlier messages. */
+export interface MessageKind {
+  readonly slots: Slots;
+  readonly slot: string | undefined;
+}
+
 /**
  * A tensor that is received from another rank. Unless its slot is known, its size is known only
  * after its header arrives. A message starts after the previous one from the same rank: if that has
@@ -108,8 +114,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
     private readonly context: Context<T>,
     private readonly fromRank: number,
     private previous: Incoming<T> | undefined,
-    private readonly slots: Slots,
-    private readonly slot: string | undefined,
+    private readonly kind: MessageKind,
   ) {
     this.#call = `recv(rank ${fromRank})`;
     context.calls.noteMessage(this.#call);
@@ -149,7 +154,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
     if (this.#payload) return;
     if (this.previous && !this.#passPrevious(this.previous, isWaiting)) return;
     this.previous = undefined;
-    const known = this.#header ? undefined : this.slots.of(this.fromRank, this.slot);
+    const known = this.#header ? undefined : this.kind.slots.of(this.fromRank, this.kind.slot);
     if (known) return this.#receive(known);
     if (!this.#header) {
       this.#announced = tensorFrom(new Int32Array(HEADER_LENGTH), 'int32', [HEADER_LENGTH]);
@@ -158,14 +163,14 @@ export class Incoming<T extends Movable> implements Pending<T> {
     if (!isWaiting && !this.#header.isDone) return;
     this.#header.wait();
     const header = decodeHeader(this.#announced!.read() as Int32Array);
-    this.slots.set(this.fromRank, this.slot, header);
+    this.kind.slots.set(this.fromRank, this.kind.slot, header);
     this.#receive(header);
     this.#announced!.dispose();
   }
 
   /** Whether this message can start. */
   #passPrevious(previous: Incoming<T>, isWaiting: boolean): boolean {
-    if (previous.#payload && this.slots.of(this.fromRank, this.slot)) return true;
+    if (previous.#payload && this.kind.slots.of(this.fromRank, this.kind.slot)) return true;
     if (isWaiting) previous.wait();
     return previous.isDone;
   }

@@ -109,7 +109,10 @@ export class Pipelines {
     return takeStep({ model: divided, pipe: this.#pipe, pipeline, optimizer }, batch);
   }
 
-  #divide(model: AnyModel, { schedule, stages }: ResolvedPipelineOptions & { schedule: ScheduleName }) {
+  #divide(
+    model: AnyModel,
+    { schedule, stages, microBatches }: ResolvedPipelineOptions & { schedule: ScheduleName },
+  ): ModelPipeline {
     this.#context.pipeline.trained.require('pipelined', variablesOf(model));
     const last = model.layers.at(-1)!;
     const key = JSON.stringify(stages ?? schedule === 'interleaved');
@@ -118,7 +121,7 @@ export class Pipelines {
     if (known) throw dividedBefore();
     const { kernels, checkpointEvery: every, optimizers, ...shared } = this.#context;
     const made = new ModelPipeline(
-      { model, schedule, stages },
+      { model, schedule, stages, microBatches },
       {
         ...shared,
         pipe: this.#pipe,
