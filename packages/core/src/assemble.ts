@@ -103,34 +103,19 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
   const data = new DataPreparation({ dataRanks, options: resolved, onBatch, atBoundary });
-  const fit = new FitProgress();
-  const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
+  const pipelines = pipelinesOf(resolved, { ...context, strategy, pipeline }, later);
+  const made = { pipeline, pipelines, data, fit: new FitProgress(), turns };
+  const shared = { ...given, ...made, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
-  const pipelines = pipelinesOf(resolved, { ...context, strategy, pipeline }, later);
-  const preparation = new Preparation({
-    ...shared,
-    pipelines,
-    splitBatches,
-    seed,
-    checkpointEvery,
-  });
+  const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
   const checkpoints = new RunCheckpoints({ ...shared, preparation }, resolved);
   installRandom((given) => kernels.random?.seed(given));
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
   const lifetime = new Lifetime();
-  const own = {
-    lifetime,
-    preparation,
-    pipelines,
-    restoreGradients,
-    precision,
-    tracking,
-    checkpoints,
-    stopListening,
-  };
+  const own = { lifetime, preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
   return { ...shared, ...own };
 }
 

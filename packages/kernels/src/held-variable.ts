@@ -3,7 +3,7 @@ import {
   keep,
   tidy,
   util,
-  Variable,
+  type Variable,
   variable as createVariable,
   type Tensor,
 } from '@tensorflow/tfjs-core';

@@ -146,7 +146,7 @@ export class Pipelines {
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
       `The strategy '${strategy.name}' cannot divide a model over the mesh axis pipeline.`,
-      { help: "Use strategy: 'auto' or 'ddp'." },
+      { help: "Leave strategy out, or give it: 'auto'." },
     );
   }
 
