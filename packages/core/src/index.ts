@@ -115,6 +115,7 @@ export type {
   GradientClippingOptions,
   NamedCommHook,
   OneBitOptions,
+  PipelineOptions,
   PowerSgdOptions,
   StateValues,
   TopKOptions,

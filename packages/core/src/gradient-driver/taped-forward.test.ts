@@ -199,6 +199,8 @@ describe('a forward pass whose backward comes later', () => {
   });
 });
 
+const disposeAll = (grads: (tf.Tensor | null)[]) => grads.forEach((grad) => grad?.dispose());
+
 describe.each([
   ['plain', []],
   ['offloaded', [offloading]],
@@ -230,16 +232,16 @@ describe.each([
       const pass = taken();
       return [...pass.backwardTo(1, dys), ...pass.backwardRest()];
     };
-    tf.dispose(halves());
+    disposeAll(halves());
     const before = count();
     const whole = taken().backward(dys);
     const both = halves();
     both.forEach((grad, i) =>
       expectClose(grad!.dataSync(), whole[i]!.dataSync(), { rtol: 1e-6, atol: 1e-7 }),
     );
-    tf.dispose([whole, both]);
+    disposeAll([...whole, ...both]);
     const left = taken();
-    tf.dispose(left.backwardTo(1, dys));
+    disposeAll(left.backwardTo(1, dys));
     left.dispose();
     expect(count()).toEqual(before);
     expect(() => left.backwardRest()).toThrowError(expect.objectContaining({ code: 'ACC_TAPE_USED' }));
